@@ -1,0 +1,1 @@
+"""Kafka topics as Apache Iceberg tables, as code."""

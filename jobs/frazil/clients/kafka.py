@@ -1,0 +1,173 @@
+"""What the ingest must know of Kafka: a topic's identity, and which offsets it has. Records themselves are Spark's to
+read.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import IsolationLevel, TopicCollection, TopicPartition
+from confluent_kafka import admin as kafka_admin
+
+from frazil.clients import kafka_security
+from frazil.clients.kafka_connection import Asking, Connection
+from frazil.clients.secrets import Secrets
+from frazil.declaration import environment
+from frazil.declaration.formats import Isolation
+
+# The SDK exports these names without saying so to type checkers.
+ConfigResource: Any = vars(kafka_admin)["ConfigResource"]
+OffsetSpec: Any = vars(kafka_admin)["OffsetSpec"]
+ResourceType: Any = vars(kafka_admin)["ResourceType"]
+
+_LEVELS = {
+    Isolation.READ_COMMITTED: IsolationLevel.READ_COMMITTED,
+    Isolation.READ_UNCOMMITTED: IsolationLevel.READ_UNCOMMITTED,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicState:
+    """A topic as it is now.
+
+    `topic_id` is Kafka's own id in its usual text form; it changes when a topic is deleted and created again.
+    `partitions` in order. `compacted`: `cleanup.policy` contains `compact`, so offsets may have gaps. `retention_ms`
+    and `retention_bytes` (of each partition) are None where there is no limit. `log_append_time`: the broker, not the
+    producer, sets timestamps.
+    """
+
+    name: str
+    topic_id: str
+    partitions: tuple[int, ...]
+    compacted: bool
+    retention_ms: int | None
+    retention_bytes: int | None
+    log_append_time: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The offsets that a partition has: from `earliest` up to, not including, `stable`.
+
+    `stable` is the next offset after all that may be read: the last stable offset under `read_committed`, the high
+    watermark under `read_uncommitted`. In an empty partition both are equal.
+    """
+
+    earliest: int
+    stable: int
+
+
+class Kafka:
+    """One Kafka cluster; safe to share between threads, one connection for all.
+
+    `timeout_seconds` bounds each request, waits for leaders included. When a login is refused, the secrets are read
+    again and the request is made once more. All methods raise `KafkaUnavailable`: `KafkaRefused` of it when the broker
+    does not accept our login, `TopicMissing` when there is no such topic, itself for everything else; and
+    `SecretUnavailable`. `clock` (monotonic, seconds) and `sleep` are for tests.
+    """
+
+    def __init__(
+        self,
+        settings: environment.Kafka,
+        secrets: Secrets,
+        *,
+        timeout_seconds: float = 10.0,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._settings, self._secrets = settings, secrets
+        self._connection = Connection(settings, secrets, timeout_seconds=timeout_seconds, clock=clock, sleep=sleep)
+
+    def __repr__(self) -> str:
+        return f"Kafka({self._settings.bootstrap!r})"
+
+    def topic(self, name: str) -> TopicState:
+        """The topic's id, partitions and settings, in one round trip. Needs DESCRIBE and DESCRIBE_CONFIGS on it."""
+
+        def state(asking: Asking) -> TopicState:
+            resource = ConfigResource(ResourceType.TOPIC, name)
+            described = asking.admin.describe_topics(TopicCollection([name]), request_timeout=asking.seconds)[name]
+            (configured,) = asking.admin.describe_configs([resource], request_timeout=asking.seconds).values()
+            asking.settle([described, configured])
+            topic, config = described.result(), configured.result()
+            return _state(topic, {key: entry.value for key, entry in config.items()})
+
+        return self._connection.ask(f"topic {name}", state)
+
+    def offsets(self, topic: str, isolation: Isolation) -> dict[int, Span]:
+        """The offsets that each partition has now, in two round trips: the partitions, then all their offsets."""
+
+        def spans(asking: Asking) -> dict[int, Span]:
+            described = asking.admin.describe_topics(TopicCollection([topic]), request_timeout=asking.seconds)[topic]
+            asking.settle([described])
+            partitions = sorted(partition.id for partition in described.result().partitions)
+            earliest = _listed(asking, topic, partitions, OffsetSpec.earliest(), isolation)
+            latest = _listed(asking, topic, partitions, OffsetSpec.latest(), isolation)
+            starts, ends = _settled(asking, earliest), _settled(asking, latest)
+            # Retention may move the start between the two answers: a span never ends before it starts.
+            return {number: Span(starts[number], max(starts[number], ends[number])) for number in partitions}
+
+        return self._connection.ask(f"topic {topic}", spans)
+
+    def offsets_at(self, topic: str, milliseconds: int, isolation: Isolation) -> dict[int, int]:
+        """Per partition the first offset whose record has this timestamp (milliseconds since 1970, UTC) or a later one.
+
+        A partition without such a record gives its end, as `offsets` tells it. The ends are read before the timestamps
+        are looked up: a record that arrives in between is read, at worst one that is too old, and never skipped.
+        """
+        ends = self.offsets(topic, isolation)
+
+        def first(asking: Asking) -> dict[int, int]:
+            spec = OffsetSpec.for_timestamp(milliseconds)
+            found = _settled(asking, _listed(asking, topic, ends, spec, isolation))
+            return {number: found[number] if found[number] >= 0 else span.stable for number, span in ends.items()}
+
+        return self._connection.ask(f"topic {topic}", first)
+
+    def java_options(self) -> dict[str, str]:
+        """The connection as options of Spark's Kafka source, secrets included; see `kafka_security.java_options`."""
+        return kafka_security.java_options(self._settings, self._secrets)
+
+    def read_secrets_again(self) -> None:
+        """Connect anew with secrets as they are now: for a caller whose own connection, Spark's say, was refused."""
+        self._connection.renew()
+
+
+def _listed(
+    asking: Asking, topic: str, partitions: Iterable[int], spec: Any, isolation: Isolation
+) -> dict[int, Future[Any]]:
+    """Ask for one offset of each partition; one request to each broker that leads any of them.
+
+    With the isolation level, `latest` is the last stable offset: seen on Kafka 4.3 with an open transaction. Without
+    it, `list_offsets` tells the high watermark, on which a `read_committed` reader hangs.
+    """
+    wanted = {TopicPartition(topic, partition): spec for partition in partitions}
+    answers = asking.admin.list_offsets(wanted, isolation_level=_LEVELS[isolation], request_timeout=asking.seconds)
+    return {place.partition: answer for place, answer in answers.items()}
+
+
+def _settled(asking: Asking, answers: Mapping[int, Future[Any]]) -> dict[int, int]:
+    asking.settle(answers.values())
+    return {partition: int(answer.result().offset) for partition, answer in answers.items()}
+
+
+def _state(topic: Any, config: Mapping[str, str | None]) -> TopicState:
+    """The topic from `describe_topics` and `describe_configs`."""
+    return TopicState(
+        name=topic.name,
+        topic_id=str(topic.topic_id),
+        partitions=tuple(sorted(partition.id for partition in topic.partitions)),
+        compacted="compact" in (config.get("cleanup.policy") or "").split(","),
+        retention_ms=_limit(config.get("retention.ms")),
+        retention_bytes=_limit(config.get("retention.bytes")),
+        log_append_time=config.get("message.timestamp.type") == "LogAppendTime",
+    )
+
+
+def _limit(text: str | None) -> int | None:
+    """A limit of Kafka's, where -1 and silence mean none."""
+    return None if text is None or int(text) < 0 else int(text)

@@ -1,0 +1,201 @@
+"""One admin connection to Kafka: asked with a deadline, patient with what passes, clear about what does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from concurrent.futures import Future, wait
+from typing import Any, TypeVar
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
+
+from frazil.clients import kafka_security
+from frazil.clients.refused import KafkaRefused, TopicMissing
+from frazil.clients.secrets import Secrets
+from frazil.declaration import environment
+from frazil.errors import KafkaUnavailable
+
+_T = TypeVar("_T")
+
+_SLICE_SECONDS = 0.1
+"""How often a wait looks at the connection: an admin request does not learn by itself that our login was refused."""
+
+_PAUSE_SECONDS = 0.1
+"""The pause before a partition without a leader is asked for again."""
+
+_GRACE_SECONDS = 1.0
+"""How much longer than its own timeout an admin request may take to come back."""
+
+_OURS = {
+    "client.id": "frazil",
+    "enable.metrics.push": "false",
+    # librdkafka writes its log to stderr by itself, unredacted. What it knows of failures comes through `error_cb`.
+    "log_level": "0",
+    "reconnect.backoff.max.ms": "1000",
+}
+
+_LOGIN = frozenset({KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED})
+
+_MISSING = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.UNKNOWN_TOPIC_ID, KafkaError._UNKNOWN_TOPIC})
+
+_FORBIDDEN = frozenset({KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED})
+
+_PASSING = frozenset(
+    {
+        # "No leaders found", "Local: Unknown partition": what librdkafka says while a topic is being made or moved.
+        KafkaError._NOENT,
+        KafkaError._UNKNOWN_PARTITION,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.OFFSET_NOT_AVAILABLE,
+        KafkaError.FENCED_LEADER_EPOCH,
+        KafkaError.UNKNOWN_LEADER_EPOCH,
+        KafkaError.KAFKA_STORAGE_ERROR,
+        KafkaError.REPLICA_NOT_AVAILABLE,
+    }
+)
+
+
+class _LoginRefusedError(Exception):
+    """The broker refused our login; the secrets may have been rotated since they were read."""
+
+
+class _Client:
+    """librdkafka's admin client and the last failure that its connections met. A new login needs a new one."""
+
+    def __init__(self, options: dict[str, str]) -> None:
+        self.failure: KafkaError | None = None
+        everything: dict[str, Any] = {**options, **_OURS, "error_cb": self._note}
+        self.admin: Any = AdminClient(everything)
+
+    def _note(self, failure: KafkaError) -> None:
+        # "All brokers are down" follows the failure that says why: keep that one.
+        if failure.code() != KafkaError._ALL_BROKERS_DOWN:
+            self.failure = failure
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the broker refused our login: by SASL, or by a TLS alert about the certificate that we show, or do
+        not.
+        """
+        return self.failure is not None and (self.failure.code() in _LOGIN or "ssl/tls alert" in self.failure.str())
+
+
+class Asking:
+    """One question to Kafka: its client, the seconds it has left, and the wait for its answers."""
+
+    def __init__(self, client: _Client, seconds: float) -> None:
+        self.admin, self.seconds = client.admin, seconds
+        self._client = client
+
+    def settle(self, answers: Collection[Future[Any]]) -> None:
+        """Wait for all answers; each then has its result or its error. Ends early when our login is refused."""
+        waited = 0.0
+        while wait(answers, timeout=_SLICE_SECONDS).not_done:
+            waited += _SLICE_SECONDS
+            self.admin.poll(0)
+            if self._client.is_refused:
+                raise _LoginRefusedError
+            if waited > self.seconds + _GRACE_SECONDS:
+                raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+        self._client.failure = None
+
+
+class Connection:
+    """A Kafka cluster to ask, shared by all threads. Connects when it is first asked, and by itself again after
+    failures.
+    """
+
+    def __init__(
+        self,
+        settings: environment.Kafka,
+        secrets: Secrets,
+        *,
+        timeout_seconds: float,
+        clock: Callable[[], float],
+        sleep: Callable[[float], None],
+    ) -> None:
+        self._settings, self._secrets = settings, secrets
+        self._timeout_seconds, self._clock, self._sleep = timeout_seconds, clock, sleep
+        self._client = self._connected()
+
+    def ask(self, where: str, question: Callable[[Asking], _T]) -> _T:
+        """The answer to `question`; what passes is asked again, a refused login once more with secrets read anew.
+
+        `where` is what a message says of the place: `topic orders`. Raises `KafkaUnavailable` or one of its kinds.
+        """
+        try:
+            return self._patiently(where, question)
+        except _LoginRefusedError:
+            self.renew()
+        try:
+            return self._patiently(where, question)
+        except _LoginRefusedError:
+            raise self._login_refused() from None
+
+    def renew(self) -> None:
+        """Connect anew, with secrets as they are now."""
+        kafka_security.forget(self._settings, self._secrets)
+        self._client = self._connected()
+
+    def _connected(self) -> _Client:
+        options = kafka_security.librdkafka_options(self._settings, self._secrets)
+        try:
+            return _Client(options)
+        except KafkaException as error:
+            raise KafkaUnavailable(
+                f"these settings make no connection: {self._redacted(error.args[0])}",
+                where=self._settings.bootstrap,
+                do="Check the environment's kafka, certificates and keys above all",
+            ) from None
+
+    def _patiently(self, where: str, question: Callable[[Asking], _T]) -> _T:
+        client, deadline = self._client, self._clock() + self._timeout_seconds
+        while True:
+            left = deadline - self._clock()
+            try:
+                return question(Asking(client, max(left, 0.001)))
+            except KafkaException as error:
+                problem: KafkaError = error.args[0]
+                client.admin.poll(0)
+                if problem.code() in _LOGIN or client.is_refused:
+                    raise _LoginRefusedError from None
+                if problem.code() not in _PASSING or self._clock() + _PAUSE_SECONDS >= deadline:
+                    raise self._told(problem, client.failure, where) from None
+            self._sleep(_PAUSE_SECONDS)
+
+    def _told(self, problem: KafkaError, failure: KafkaError | None, where: str) -> KafkaUnavailable:
+        """The error for people. `failure` is what the connection met, which says more than a request's timeout."""
+        code = problem.code()
+        if code in _MISSING:
+            return TopicMissing(
+                "the cluster has no such topic, or does not let us see it",
+                where=where,
+                do="Check its name; check that we may DESCRIBE it",
+            )
+        if code in _FORBIDDEN:
+            return KafkaUnavailable(
+                f"the broker does not allow it ({problem.name()})",
+                where=where,
+                do="Allow READ, DESCRIBE and DESCRIBE_CONFIGS on the topic to our user",
+            )
+        if failure is not None or code in (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._TIMED_OUT_QUEUE):
+            why = f"; last failure: {self._redacted(failure)}" if failure is not None else ""
+            return KafkaUnavailable(
+                f"{self._settings.bootstrap} did not answer within {self._timeout_seconds:g} s{why}",
+                where=where,
+                do="Check that the brokers run and can be reached from here, and kafka.security of the environment",
+            )
+        return KafkaUnavailable(f"the broker refused: {self._redacted(problem)}", where=where)
+
+    def _login_refused(self) -> KafkaRefused:
+        failure = self._client.failure
+        why = f" ({self._redacted(failure)})" if failure is not None else ""
+        return KafkaRefused(
+            f"the broker does not accept our login{why}",
+            where=self._settings.bootstrap,
+            do=f"Check {kafka_security.references(self._settings) or 'whether the cluster wants a login'}",
+        )
+
+    def _redacted(self, problem: KafkaError) -> str:
+        return self._secrets.redactor.redact(f"{problem.name()}, {problem.str()}")

@@ -1,0 +1,109 @@
+"""How a Kafka client proves who it is: the environment's typed settings as librdkafka's and as Java's options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from frazil.clients.secrets import Secrets, reference
+from frazil.declaration import environment
+from frazil.declaration.environment import Mechanism
+from frazil.declaration.secret import Secret
+from frazil.errors import KafkaUnavailable, SecretUnavailable
+
+_LOGIN_MODULES = {
+    Mechanism.PLAIN: "org.apache.kafka.common.security.plain.PlainLoginModule",
+    Mechanism.SCRAM_SHA_256: "org.apache.kafka.common.security.scram.ScramLoginModule",
+    Mechanism.SCRAM_SHA_512: "org.apache.kafka.common.security.scram.ScramLoginModule",
+}
+
+
+def librdkafka_options(settings: environment.Kafka, secrets: Secrets) -> dict[str, str]:
+    """The connection as librdkafka's options, secret values included: never log them.
+
+    Raises `SecretUnavailable`, or `KafkaUnavailable` if the authorities' file cannot be read.
+    """
+    options = {"bootstrap.servers": settings.bootstrap, "security.protocol": settings.security.value}
+    if settings.mechanism and settings.username and settings.password:
+        options["sasl.mechanism"] = settings.mechanism.value
+        options["sasl.username"] = secrets.username(settings.username)
+        options["sasl.password"] = secrets.read(settings.password)
+    if settings.ca is not None:
+        options["ssl.ca.pem"] = _authorities(settings.ca)
+    if settings.certificate and settings.key:
+        options["ssl.certificate.pem"] = secrets.read(settings.certificate)
+        options["ssl.key.pem"] = _private_key(settings.key, secrets)
+    if settings.key_password:
+        options["ssl.key.password"] = secrets.read(settings.key_password)
+    return options
+
+
+def java_options(settings: environment.Kafka, secrets: Secrets) -> dict[str, str]:
+    """The connection as options of Spark's Kafka source: Java's names, each with the prefix `kafka.`.
+
+    Certificates and keys are in the options themselves, as PEM text: executors need no files. Secret values are
+    included, so Spark's redaction must cover them: `spark.redaction.regex` and `spark.sql.redaction.options.regex` need
+    `jaas|keystore` beside their defaults. Raises like `librdkafka_options`.
+    """
+    options = {"bootstrap.servers": settings.bootstrap, "security.protocol": settings.security.value}
+    if settings.mechanism and settings.username and settings.password:
+        options["sasl.mechanism"] = settings.mechanism.value
+        options["sasl.jaas.config"] = jaas(
+            settings.mechanism, secrets.username(settings.username), secrets.read(settings.password)
+        )
+    if settings.ca is not None:
+        options["ssl.truststore.type"] = "PEM"
+        options["ssl.truststore.certificates"] = _authorities(settings.ca)
+    if settings.certificate and settings.key:
+        options["ssl.keystore.type"] = "PEM"
+        options["ssl.keystore.certificate.chain"] = secrets.read(settings.certificate)
+        options["ssl.keystore.key"] = _private_key(settings.key, secrets)
+    if settings.key_password:
+        options["ssl.key.password"] = secrets.read(settings.key_password)
+    return {f"kafka.{name}": value for name, value in options.items()}
+
+
+def jaas(mechanism: Mechanism, username: str, password: str) -> str:
+    """The one line of `sasl.jaas.config`. Any user name and password may stand in it: Kafka reads its quoted words with
+    Java's `StreamTokenizer`, where a backslash escapes a quote, itself and line ends.
+    """
+    return f'{_LOGIN_MODULES[mechanism]} required username="{_escaped(username)}" password="{_escaped(password)}";'
+
+
+def forget(settings: environment.Kafka, secrets: Secrets) -> None:
+    """Have all secrets of the connection read anew: the broker refused the ones we have."""
+    secrets.forget(settings.username, settings.password, settings.certificate, settings.key, settings.key_password)
+
+
+def references(settings: environment.Kafka) -> str:
+    """The references of the connection's secrets, for a message; empty if it has none."""
+    named = (settings.username, settings.password, settings.certificate, settings.key, settings.key_password)
+    return ", ".join(dict.fromkeys(reference(secret) for secret in named if secret is not None))
+
+
+def _escaped(text: str) -> str:
+    escapes = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"}
+    return "".join(escapes.get(character, character) for character in text)
+
+
+def _authorities(path: str) -> str:
+    try:
+        return Path(path).read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "not a PEM text"
+        raise KafkaUnavailable(
+            f"the file of trusted authorities cannot be read ({why})",
+            where=path,
+            do="Correct kafka.ca of the environment",
+        ) from None
+
+
+def _private_key(key: Secret, secrets: Secrets) -> str:
+    """The key's PEM. Java's clients read PKCS #8 only, and say of anything else no more than "invalid PEM"."""
+    text = secrets.read(key)
+    if "-----BEGIN PRIVATE KEY-----" in text or "-----BEGIN ENCRYPTED PRIVATE KEY-----" in text:
+        return text
+    raise SecretUnavailable(
+        "it is not a private key in PEM, PKCS #8",
+        where=f"secret {reference(key)}",
+        do="Convert it: openssl pkcs8 -topk8 -in KEY -out KEY.pkcs8",
+    )

@@ -1,0 +1,101 @@
+"""What a schema registry holds, as values: schemas, their references, and the versions of subjects."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from frazil.errors import UnreadableSchema
+
+
+class SchemaType(StrEnum):
+    """The languages of schemas. A registry that names none means Avro."""
+
+    AVRO = "avro"
+    JSON = "json"
+    PROTOBUF = "protobuf"
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A schema that another one uses. `name` is the text's word for it: an Avro name, a `$ref`, an import's path."""
+
+    name: str
+    subject: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegisteredSchema:
+    """A schema as it was registered: immutable under its id.
+
+    `text` is what the registry answers, byte for byte. `fingerprint` is the SHA-256, in hex, of type, text and
+    references.
+    """
+
+    id: int
+    type: SchemaType
+    text: str
+    references: tuple[Reference, ...] = ()
+    fingerprint: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fingerprint", _fingerprint(self.type, self.text, self.references))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubjectVersion:
+    """One version of a subject and the id of its schema. `guid` is the schema's GUID, if the registry has GUIDs."""
+
+    subject: str
+    version: int
+    id: int
+    guid: str | None = None
+
+
+def schema_from(answer: Mapping[str, Any], schema_id: int) -> RegisteredSchema:
+    """The schema in a registry's answer, or in a file of the cache.
+
+    Raises `ValueError` if that is no answer of a registry, `UnreadableSchema` if it is, with a type that we do not
+    know.
+    """
+    text, kind = answer.get("schema"), answer.get("schemaType") or "AVRO"
+    if not isinstance(text, str) or not isinstance(kind, str):
+        raise ValueError("there is no schema in it")
+    if kind.lower() not in {known.value for known in SchemaType}:
+        raise UnreadableSchema(
+            f"its type is {kind[:40]!r}", where=f"schema {schema_id}", do="Known types are AVRO, JSON and PROTOBUF"
+        )
+    references = answer.get("references") or []
+    if not isinstance(references, list):
+        raise ValueError("its references are no list")
+    return RegisteredSchema(
+        id=schema_id, type=SchemaType(kind.lower()), text=text, references=tuple(map(_reference, references))
+    )
+
+
+def to_answer(schema: RegisteredSchema) -> dict[str, Any]:
+    """The schema in a registry's words, which `schema_from` reads."""
+    return {
+        "schema": schema.text,
+        "schemaType": schema.type.value.upper(),
+        "references": [{"name": r.name, "subject": r.subject, "version": r.version} for r in schema.references],
+    }
+
+
+def _reference(member: Any) -> Reference:
+    match member:
+        case {"name": str(name), "subject": str(subject), "version": int(version)}:
+            return Reference(name, subject, version)
+        case _:
+            raise ValueError("a reference lacks name, subject or version")
+
+
+def _fingerprint(kind: SchemaType, text: str, references: tuple[Reference, ...]) -> str:
+    said = [kind.value, text, [[r.name, r.subject, r.version] for r in references]]
+    # Escaped, so that texts with lone surrogates have bytes too.
+    return hashlib.sha256(json.dumps(said, separators=(",", ":")).encode()).hexdigest()

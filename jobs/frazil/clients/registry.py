@@ -1,0 +1,239 @@
+"""The schema registry, by Confluent's API: what wrote the records. It only reads; `registry_admin` registers."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from random import random as system_random
+from typing import TypeVar
+from urllib.parse import quote
+
+from frazil.clients.registered import Reference, RegisteredSchema, SubjectVersion, schema_from
+from frazil.clients.registry_answer import SOFT_DELETED, UNKNOWN_SCHEMA, UNKNOWN_SUBJECT, UNKNOWN_VERSION, Answer
+from frazil.clients.registry_cache import SchemaFiles
+from frazil.clients.registry_http import Patience, RegistryHttp
+from frazil.clients.registry_login import login_of
+from frazil.clients.registry_references import resolved
+from frazil.clients.secrets import Secrets
+from frazil.declaration import environment
+from frazil.declaration.secret import Secret
+from frazil.errors import SchemaChanged, UnreadableSchema
+
+LARGEST_ID = 2**31 - 1
+"""The largest id that a registry can give: they are Java ints. Frames hold unsigned numbers, and garbage larger ones."""
+
+_PARALLEL = 4
+"""How many requests a method makes at a time."""
+
+_T = TypeVar("_T")
+
+
+class Registry:
+    """One schema registry; safe to share between threads.
+
+    Every method raises `RegistryUnavailable` (`RegistryRefused` of it for a login that is not accepted) when there is
+    no answer that can be trusted. That is an outage, never a verdict about a record. What the registry truly does not
+    have is None, or nothing in a tuple. `SchemaChanged` is raised when an id has another schema than it had before, in
+    memory, on disk or in `known` (id -> fingerprint, from the caller's own books).
+    """
+
+    def __init__(
+        self, http: RegistryHttp, *, files: SchemaFiles | None = None, known: Mapping[int, str] | None = None
+    ) -> None:
+        self._http, self._files = http, files
+        self._known: dict[int, str] = dict(known or {})
+        self._schemas: dict[int, RegisteredSchema] = {}
+        self._versions: dict[tuple[str, int], SubjectVersion] = {}
+        self._referenced: dict[tuple[str, int], RegisteredSchema] = {}
+        self._guids: dict[str, int] = {}
+
+    @classmethod
+    def of(
+        cls,
+        settings: environment.Registry,
+        secrets: Secrets,
+        *,
+        token: Secret | None = None,
+        cache: Path | None = None,
+        known: Mapping[int, str] | None = None,
+        patience: Patience | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+        random: Callable[[], float] = system_random,
+    ) -> Registry:
+        """The registry that an environment names. `cache` is the folder that keeps schemas between runs, if any."""
+        bases = [settings.url]
+        http = RegistryHttp(
+            bases,
+            login_of(settings, token, secrets),
+            secrets.redactor,
+            patience=patience or Patience(),
+            clock=clock,
+            sleep=sleep,
+            random=random,
+            ca=settings.ca,
+        )
+        return cls(http, files=SchemaFiles(cache, bases) if cache else None, known=known)
+
+    def __repr__(self) -> str:
+        return f"Registry({self._http.where!r})"
+
+    def schema(self, schema_id: int, *, ask_again: bool = False) -> RegisteredSchema | None:
+        """The schema of an id; None if the registry has no such id.
+
+        Schemas never change, so one that is in memory or on disk is not asked for; with `ask_again` it is, and
+        compared. That an id is unknown is not remembered. Raises `UnreadableSchema` for a type of schema that we do not
+        know.
+        """
+        kept = self._kept(schema_id)
+        if kept is not None and not ask_again:
+            return kept
+        if not 0 <= schema_id <= LARGEST_ID:
+            return None
+        answer = self._http.get(f"/schemas/ids/{schema_id}")
+        if answer.error_code == UNKNOWN_SCHEMA:
+            return kept
+        schema = self._schema(answer, schema_id)
+        self._check(schema, "the registry")
+        self._schemas[schema_id] = schema
+        if self._files is not None:
+            self._files.write(schema)
+        return schema
+
+    def prefetch(self, schema_ids: Iterable[int]) -> None:
+        """Ask for several ids, a few requests at a time, so that `schema` has them in memory.
+
+        An unknown id, or a type that we do not know, is left for `schema` to tell.
+        """
+
+        def fetch(schema_id: int) -> None:
+            with contextlib.suppress(UnreadableSchema):
+                self.schema(schema_id)
+
+        self._several(fetch, dict.fromkeys(schema_ids))
+
+    def subjects(self) -> tuple[str, ...]:
+        """All subjects that are not deleted, in order."""
+        return tuple(sorted(self._http.get("/subjects").list(str)))
+
+    def versions(self, subject: str, *, deleted: bool = False) -> tuple[SubjectVersion, ...]:
+        """The versions of a subject, oldest first; nothing if it does not exist (yet).
+
+        With `deleted`, those too that were deleted softly: topics still hold their records. When nothing changed this
+        costs two requests: the list, and the newest version that is known, as proof that the subject was not deleted
+        for good and made again with the same numbers.
+        """
+        listed = self._ask_deleted(f"/subjects/{_quoted(subject)}/versions", deleted=deleted)
+        if listed.error_code in (UNKNOWN_SUBJECT, SOFT_DELETED):
+            return ()
+        numbers = sorted(listed.list(int))
+        found = {number: self._versions[subject, number] for number in numbers if (subject, number) in self._versions}
+        if found and self._version(subject, max(found), deleted=deleted) != found[max(found)]:
+            found = {}
+        missing = [number for number in numbers if number not in found]
+        for version in self._several(lambda number: self._version(subject, number, deleted=deleted), missing):
+            if version is not None:
+                found[version.version] = self._versions[subject, version.version] = version
+                if version.guid is not None:
+                    self._guids[version.guid] = version.id
+        return tuple(found[number] for number in sorted(found))
+
+    def id_of_guid(self, guid: str) -> int | None:
+        """The id of the schema with that GUID, as headers have it; None if the registry knows neither it nor GUIDs."""
+        if guid in self._guids:
+            return self._guids[guid]
+        answer = self._http.get(f"/schemas/guids/{_quoted(guid)}/ids")
+        if answer.error_code == UNKNOWN_SCHEMA:
+            return None
+        if answer.status in (404, 405):
+            # A registry without GUIDs says this, and so does a wrong address. What answers this is a registry.
+            self.subjects()
+            return None
+        for entry in answer.list(dict):
+            if isinstance(entry.get("id"), int):
+                self._guids[guid] = entry["id"]
+                return self._guids[guid]
+        return None
+
+    def resolve_references(self, schema: RegisteredSchema) -> dict[str, str]:
+        """The texts of all schemas that `schema` uses, directly or not, by name; each after what it uses.
+
+        Raises `UnreadableSchema` if one is missing, if they go in a circle, or if they are too many or too large.
+        """
+        return resolved(schema, self._reference)
+
+    def _kept(self, schema_id: int) -> RegisteredSchema | None:
+        """The schema from memory or disk."""
+        if schema_id not in self._schemas and self._files is not None:
+            schema = self._files.read(schema_id)
+            if schema is not None:
+                self._check(schema, "the cache on disk")
+                self._schemas[schema_id] = schema
+        return self._schemas.get(schema_id)
+
+    def _check(self, schema: RegisteredSchema, source: str) -> None:
+        """Compare with what the id was before; remember it if it is new."""
+        before = self._known.setdefault(schema.id, schema.fingerprint)
+        if before != schema.fingerprint:
+            raise SchemaChanged(
+                f"{source} has another schema for it than before ({schema.fingerprint[:12]}, was {before[:12]})",
+                where=f"schema {schema.id} of {self._http.where}",
+                do="Ids never change in one registry: check that registry.url is still the registry of these topics, and "
+                "that the cache belongs to it",
+            )
+
+    def _version(self, subject: str, number: int, *, deleted: bool) -> SubjectVersion | None:
+        """One version; None if it was deleted since it was listed."""
+        answer = self._ask_deleted(f"/subjects/{_quoted(subject)}/versions/{number}", deleted=deleted)
+        if answer.error_code in (UNKNOWN_SUBJECT, UNKNOWN_VERSION, SOFT_DELETED):
+            return None
+        match answer.object():
+            case {"id": int(schema_id), "guid": str(guid)}:
+                return SubjectVersion(subject=subject, version=number, id=schema_id, guid=guid)
+            case {"id": int(schema_id)}:
+                return SubjectVersion(subject=subject, version=number, id=schema_id)
+            case _:
+                raise answer.strange("a version without an id")
+
+    def _reference(self, reference: Reference) -> RegisteredSchema | None:
+        """The schema that a reference names, deleted or not; None if there is none. Versions are kept in memory only."""
+        place = (reference.subject, reference.version)
+        if place not in self._referenced:
+            answer = self._ask_deleted(
+                f"/subjects/{_quoted(reference.subject)}/versions/{reference.version}", deleted=True
+            )
+            if answer.error_code in (UNKNOWN_SUBJECT, UNKNOWN_VERSION, SOFT_DELETED):
+                return None
+            schema_id = answer.object().get("id")
+            if not isinstance(schema_id, int):
+                raise answer.strange("a version without an id")
+            self._referenced[place] = self._schema(answer, schema_id)
+        return self._referenced[place]
+
+    def _several(self, ask: Callable[[int], _T], numbers: Iterable[int]) -> list[_T]:
+        """The answers for all numbers, in their order; a few are asked for at a time."""
+        asked = list(numbers)
+        if len(asked) <= 1:
+            return [ask(number) for number in asked]
+        with ThreadPoolExecutor(_PARALLEL, thread_name_prefix="registry") as pool:
+            return list(pool.map(ask, asked))
+
+    def _ask_deleted(self, path: str, *, deleted: bool) -> Answer:
+        """GET, deleted versions included if asked; without them from a registry that refuses the parameter."""
+        if not deleted:
+            return self._http.get(path)
+        answer = self._http.get(f"{path}?deleted=true")
+        return self._http.get(path) if answer.status in (400, 405, 422) else answer
+
+    def _schema(self, answer: Answer, schema_id: int) -> RegisteredSchema:
+        try:
+            return schema_from(answer.object(), schema_id)
+        except ValueError as error:
+            raise answer.strange(str(error)) from None
+
+
+def _quoted(name: str) -> str:
+    return quote(name, safe="")

@@ -1,0 +1,102 @@
+"""Who we say we are to a schema registry: nobody, a user with a password, or the bearer of a token."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from typing import Protocol
+
+from frazil.clients.secrets import Secrets, reference
+from frazil.declaration import environment
+from frazil.declaration.secret import Secret
+from frazil.errors import SecretUnavailable
+
+
+class Login(Protocol):
+    """What a connection needs of a login."""
+
+    @property
+    def references(self) -> str:
+        """The references of its secrets, for messages; empty if it has none."""
+        ...
+
+    def header(self) -> str | None:
+        """The value of the `Authorization` header, if any. Raises `SecretUnavailable`."""
+        ...
+
+    def forget(self) -> None:
+        """Have the secrets read anew: the registry refused what we had."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class NoLogin:
+    """No login at all."""
+
+    references: str = ""
+
+    def header(self) -> None:
+        """No header."""
+
+    def forget(self) -> None:
+        """Nothing to forget."""
+
+
+@dataclass(frozen=True, slots=True)
+class BasicLogin:
+    """A user name and a password; Confluent Cloud's API key and its secret."""
+
+    secrets: Secrets
+    username: Secret
+    password: Secret
+
+    @property
+    def references(self) -> str:
+        """Both references."""
+        return ", ".join(dict.fromkeys((reference(self.username), reference(self.password))))
+
+    def header(self) -> str:
+        """`Basic …`. A user name with a colon cannot be sent (RFC 7617)."""
+        username, password = self.secrets.username(self.username), self.secrets.read(self.password)
+        if ":" in username:
+            raise SecretUnavailable("a user name must not have a colon", where=f"secret {reference(self.username)}")
+        word = base64.b64encode(f"{username}:{password}".encode()).decode()
+        self.secrets.redactor.add(word)
+        return f"Basic {word}"
+
+    def forget(self) -> None:
+        """Read both anew."""
+        self.secrets.forget(self.username, self.password)
+
+
+@dataclass(frozen=True, slots=True)
+class BearerLogin:
+    """A token that somebody else renews where it is kept."""
+
+    secrets: Secrets
+    token: Secret
+
+    @property
+    def references(self) -> str:
+        """The token's reference."""
+        return reference(self.token)
+
+    def header(self) -> str:
+        """`Bearer …`."""
+        token = self.secrets.read(self.token)
+        if not (token.isascii() and token.isprintable()) or " " in token:
+            raise SecretUnavailable("a token has visible ASCII characters only", where=f"secret {self.references}")
+        return f"Bearer {token}"
+
+    def forget(self) -> None:
+        """Read the token anew."""
+        self.secrets.forget(self.token)
+
+
+def login_of(settings: environment.Registry, token: Secret | None, secrets: Secrets) -> Login:
+    """The login that an environment names; `token`, if there is one, goes before a password."""
+    if token is not None:
+        return BearerLogin(secrets, token)
+    if settings.username is not None and settings.password is not None:
+        return BasicLogin(secrets, settings.username, settings.password)
+    return NoLogin()

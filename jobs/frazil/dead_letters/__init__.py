@@ -1,0 +1,1 @@
+"""Rejected records: kept with their bytes, listed, shown."""

@@ -1,0 +1,61 @@
+"""A rejected record as a row: everything that a later replay needs, as Kafka held it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from frazil.schemas.metadata import HEADERS
+from frazil.schemas.reasons import MESSAGES
+from frazil.schemas.types import Field, Kind, Primitive, Struct
+
+_STRING, _LONG, _INT = Primitive(Kind.STRING), Primitive(Kind.LONG), Primitive(Kind.INT)
+_BINARY, _INSTANT = Primitive(Kind.BINARY), Primitive(Kind.TIMESTAMPTZ)
+
+COLUMNS = Struct(
+    (
+        Field("reason", _STRING, doc="reason code, see docs/dead-letters.md"),
+        Field("stage", _STRING, doc="where the record was rejected: decode or route"),
+        Field("message", _STRING, doc="the reason as a sentence; never holds a part of the record"),
+        Field("schema_id", _LONG, doc="writer schema id in the record's frame, if it has one"),
+        Field("pipeline", _STRING),
+        Field("run", _STRING, doc="id of the run that rejected it"),
+        Field("topic", _STRING),
+        Field("partition", _INT),
+        Field("offset", _LONG),
+        Field("timestamp", _INSTANT, doc="the record's timestamp"),
+        Field("timestamp_type", _INT, doc="0: set by the producer, 1: by the broker"),
+        Field("headers", HEADERS),
+        Field("key", _BINARY, doc="the key's bytes; null if it had none"),
+        Field("value", _BINARY, doc="the value's bytes, frame included; null for a tombstone"),
+        Field("rejected_at", _INSTANT, doc="when the batch was staged"),
+    )
+)
+
+
+def dead_letters(
+    rejected: DataFrame, *, reason: str, schema_id: str, pipeline: str, run: str, at: datetime, stage: str = "decode"
+) -> DataFrame:
+    """Rejected records as rows of the dead-letter table; `reason` and `schema_id` name columns of `rejected`."""
+    message = F.lit(None).cast("string")
+    for code, words in MESSAGES.items():
+        message = F.when(F.col(reason) == code.value, F.lit(words)).otherwise(message)
+    return rejected.select(
+        F.col(reason).alias("reason"),
+        F.lit(stage).alias("stage"),
+        message.alias("message"),
+        F.col(schema_id).alias("schema_id"),
+        F.lit(pipeline).alias("pipeline"),
+        F.lit(run).alias("run"),
+        "topic",
+        "partition",
+        "offset",
+        "timestamp",
+        F.col("timestampType").alias("timestamp_type"),
+        "headers",
+        "key",
+        "value",
+        F.lit(at).cast("timestamp").alias("rejected_at"),
+    )

@@ -1,0 +1,93 @@
+"""What people write: which topic becomes which table, and where that happens. The standard library only.
+
+    from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+
+    orders = Pipeline(
+        topic=Topic("orders", value_format=ValueFormat.AVRO),
+        table=Table("shop.orders", partition_by=("days(event_time)", "bucket(8, user_id)")),
+    )
+
+An instance that exists is valid; a constructor raises `InvalidDeclaration` with every problem that it found.
+"""
+
+from frazil.declaration.catalogs import Catalog, GlueCatalog, LocalCatalog, ObjectStore, RestAuth, RestCatalog
+from frazil.declaration.clashes import check
+from frazil.declaration.document import canonical, digest, environment_schema, json_schema, parse
+from frazil.declaration.environment import (
+    Environment,
+    Kafka,
+    Mechanism,
+    Registry,
+    Security,
+    environment_document,
+    parse_environment,
+)
+from frazil.declaration.formats import (
+    FLAT_COLUMNS,
+    STRUCT_COLUMNS,
+    STRUCT_FIELDS,
+    ErrorMode,
+    Isolation,
+    KeyFormat,
+    MetadataColumns,
+    SchemaEvolution,
+    SubjectStrategy,
+    Tombstones,
+    ValueFormat,
+)
+from frazil.declaration.limits import Limits
+from frazil.declaration.pipeline import Pipeline
+from frazil.declaration.problems import InvalidDeclaration, Problem
+from frazil.declaration.secret import Secret
+from frazil.declaration.start import At, Earliest, Latest, Offsets, Start
+from frazil.declaration.table import Table
+from frazil.declaration.topic import Topic
+from frazil.declaration.transforms import PartitionField, SortField, Transform
+
+__all__ = [
+    "FLAT_COLUMNS",
+    "STRUCT_COLUMNS",
+    "STRUCT_FIELDS",
+    "At",
+    "Catalog",
+    "Earliest",
+    "Environment",
+    "ErrorMode",
+    "GlueCatalog",
+    "InvalidDeclaration",
+    "Isolation",
+    "Kafka",
+    "KeyFormat",
+    "Latest",
+    "Limits",
+    "LocalCatalog",
+    "Mechanism",
+    "MetadataColumns",
+    "ObjectStore",
+    "Offsets",
+    "PartitionField",
+    "Pipeline",
+    "Problem",
+    "Registry",
+    "RestAuth",
+    "RestCatalog",
+    "SchemaEvolution",
+    "Secret",
+    "Security",
+    "SortField",
+    "Start",
+    "SubjectStrategy",
+    "Table",
+    "Tombstones",
+    "Topic",
+    "Transform",
+    "ValueFormat",
+    "canonical",
+    "check",
+    "digest",
+    "environment_document",
+    "environment_schema",
+    "json_schema",
+    "parse",
+    "parse_environment",
+]

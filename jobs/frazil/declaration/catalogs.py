@@ -1,0 +1,135 @@
+"""The catalogs a lake can have, and the object store under it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, ClassVar
+
+from frazil.declaration.problems import Problem, Refusal
+from frazil.declaration.rules import ABSOLUTE_PATH, NOT_EMPTY, WEB_ADDRESS, Rule, matching
+from frazil.declaration.secret import Secret
+from frazil.declaration.validity import validate
+
+_REGION = matching("[a-z]{2,}(?:-[a-z0-9]+)+", "an AWS region", "Write it like eu-central-1")
+_LOCATION = matching(
+    "/.*|file:/.*|s3://[^/]+.*", "an absolute path or a location", "Write it like /data/lake or s3://bucket/lake"
+)
+_ON_S3 = matching("s3://[^/]+.*", "a location on S3", "Write it like s3://bucket/lake")
+_ACCOUNT = matching("[0-9]{12}", "an AWS account", "Write its 12 digits, in quotes")
+
+
+def _catalog_name(name: str) -> Refusal | None:
+    # `spark_catalog` is Spark's own session catalog; `staged` is where files are written before they are published.
+    if name in {"spark_catalog", "staged"}:
+        return Refusal(f"{name!r} is taken by Spark and Frazil", "Choose another, like lake")
+    return _NAME.refusal(name)
+
+
+_NAME = matching("[a-z][a-z0-9_]{0,62}", "a catalog's name", "Write a lower-case letter, then a-z, 0-9 and _")
+_CATALOG_NAME = Rule(_catalog_name, _NAME.keywords)
+CatalogName = Annotated[str, "What the catalog is called in SQL.", _CATALOG_NAME]
+
+
+class RestAuth(StrEnum):
+    """How an Iceberg REST catalog knows us.
+
+    `none` sends nothing; `sigv4` signs each request as AWS does; `oauth2` trades a client's credential for tokens and
+    renews them; `token` sends one bearer token that somebody else renews.
+    """
+
+    NONE = "none"
+    SIGV4 = "sigv4"
+    OAUTH2 = "oauth2"
+    TOKEN = "token"  # noqa: S105 # the name of a way, not a token
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalCatalog:
+    """Iceberg's JDBC catalog in a SQLite file, which PyIceberg reads too. For one machine."""
+
+    kind: ClassVar[str] = "local"
+
+    path: Annotated[str, "The SQLite file.", ABSOLUTE_PATH]
+    warehouse: Annotated[str, "The folder or location under which tables keep their files.", _LOCATION]
+    name: CatalogName = "lake"
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestCatalog:
+    """A catalog that speaks Iceberg's REST protocol.
+
+    `sigv4` signs with the object store's keys if the environment names them, else with AWS's default chain.
+    """
+
+    kind: ClassVar[str] = "rest"
+
+    uri: Annotated[str, "The catalog's address, without /v1.", WEB_ADDRESS]
+    warehouse: Annotated[str, "The warehouse, by the name or location that the catalog knows.", NOT_EMPTY]
+    name: CatalogName = "lake"
+    auth: Annotated[RestAuth, "How the catalog knows us."] = RestAuth.NONE
+    signing_name: Annotated[str | None, "With sigv4: the service to sign for, like glue or s3tables.", NOT_EMPTY] = None
+    region: Annotated[str | None, "With sigv4: the AWS region to sign for.", _REGION] = None
+    credential: Annotated[Secret | None, "With oauth2: client id and client secret, joined by a colon."] = None
+    token_uri: Annotated[str | None, "With oauth2: where tokens are given, if not by the catalog.", WEB_ADDRESS] = None
+    scope: Annotated[str | None, "With oauth2: the scope to ask for.", NOT_EMPTY] = None
+    token: Annotated[Secret | None, "With token: the bearer token."] = None
+
+    def __post_init__(self) -> None:
+        validate(self, self._contradictions)
+
+    def _contradictions(self) -> Iterator[Problem]:
+        needed = {
+            RestAuth.SIGV4: ("signing_name", "region"),
+            RestAuth.OAUTH2: ("credential",),
+            RestAuth.TOKEN: ("token",),
+        }
+        allowed = {**needed, RestAuth.OAUTH2: ("credential", "token_uri", "scope")}
+        for name in needed.get(self.auth, ()):
+            if getattr(self, name) is None:
+                yield Problem(name, f"auth {self.auth} needs it", f"Give {name}, or choose another auth")
+        for name in ("signing_name", "region", "credential", "token_uri", "scope", "token"):
+            if getattr(self, name) is not None and name not in allowed.get(self.auth, ()):
+                yield Problem(name, f"auth {self.auth} does not use it", "Remove it, or choose the auth that does")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GlueCatalog:
+    """AWS Glue's own catalog; its credentials are AWS's default chain, or the object store's keys."""
+
+    kind: ClassVar[str] = "glue"
+
+    warehouse: Annotated[str, "The location under which tables keep their files.", _ON_S3]
+    region: Annotated[str, "The AWS region.", _REGION]
+    account_id: Annotated[str | None, "The account whose catalog it is, if not ours.", _ACCOUNT] = None
+    endpoint: Annotated[str | None, "Another address of the service, for tests.", WEB_ADDRESS] = None
+    name: CatalogName = "lake"
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+
+Catalog = LocalCatalog | RestCatalog | GlueCatalog
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectStore:
+    """Where files are kept, if that is not AWS's S3 with AWS's default chain of credentials."""
+
+    endpoint: Annotated[str | None, "Another address of the service.", WEB_ADDRESS] = None
+    path_style: Annotated[bool, "Whether the bucket stands in the path instead of in the host's name."] = False
+    region: Annotated[str | None, "The region, if not the default chain's.", _REGION] = None
+    access_key_id: Annotated[Secret | None, "The access key, if not the default chain's."] = None
+    secret_access_key: Annotated[Secret | None, "The secret key that belongs to it."] = None
+
+    def __post_init__(self) -> None:
+        validate(self, self._contradictions)
+
+    def _contradictions(self) -> Iterator[Problem]:
+        if (self.access_key_id is None) != (self.secret_access_key is None):
+            missing = "access_key_id" if self.access_key_id is None else "secret_access_key"
+            yield Problem(missing, "of the two keys only one is given", "Give both or none")

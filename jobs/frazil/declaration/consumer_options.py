@@ -1,0 +1,93 @@
+"""The options of Kafka's consumer that a topic may set. Everything else is Frazil's, or the environment's.
+
+Names and bounds are those of https://kafka.apache.org/39/documentation.html#consumerconfigs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+
+from frazil.declaration.problems import Problem, Refusal
+from frazil.declaration.rules import INT_MAX, shown
+
+_NUMBERS = {
+    # option -> the smallest value that Kafka takes
+    "connections.max.idle.ms": -1,
+    "default.api.timeout.ms": 0,
+    "fetch.max.bytes": 0,
+    "fetch.max.wait.ms": 0,
+    "fetch.min.bytes": 0,
+    "max.partition.fetch.bytes": 0,
+    "max.poll.records": 1,
+    "metadata.max.age.ms": 0,
+    "receive.buffer.bytes": -1,
+    "reconnect.backoff.max.ms": 0,
+    "reconnect.backoff.ms": 0,
+    "request.timeout.ms": 0,
+    "retry.backoff.max.ms": 0,
+    "retry.backoff.ms": 0,
+    "send.buffer.bytes": -1,
+    "socket.connection.setup.timeout.max.ms": 0,
+    "socket.connection.setup.timeout.ms": 0,
+}
+_WORDS = {
+    "check.crcs": ("true", "false"),
+    "client.dns.lookup": ("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"),
+}
+CONSUMER_OPTIONS = frozenset({*_NUMBERS, *_WORDS, "client.rack"})
+"""The options that `Topic.kafka_options` takes."""
+
+_NOT_OURS_TO_SET = (
+    (r"(security|sasl|ssl)\..*", "security settings live in the environment", "Set kafka.security in its document"),
+    (r"bootstrap\..*", "endpoints live in the environment", "Set kafka.bootstrap in its document"),
+    (r"isolation\.level", "the declaration has a field for it", "Use Topic.isolation"),
+    (r"auto\.offset\.reset", "the table says what is read next", "Use Topic.start for the first time"),
+    (
+        r"group\..*|client\.id|enable\.auto\.commit|auto\..*|partition\.assignment\.strategy|(session|heartbeat)\..*"
+        r"|max\.poll\.interval\.ms",
+        "Frazil reads exact offsets, in no consumer group of yours",
+        "Remove it",
+    ),
+    (r".*\.(de)?serializer(\..*)?|interceptor\..*", "Frazil reads records as bytes", "Use value_format and key_format"),
+    (
+        r"starting.*|ending.*|.*OffsetsPerTrigger|failOnDataLoss|subscribe.*|assign",
+        "it is Spark's, and Frazil's to set",
+        "Remove it",
+    ),
+)
+
+
+def option_problems(options: Mapping[str, str]) -> Iterator[Problem]:
+    """What is wrong with a topic's consumer options. A value is shown only if its option is allowed."""
+    for name, value in options.items():
+        refusal = _bad_value(name, value) if name in CONSUMER_OPTIONS else _why_not(name)
+        if refusal:
+            yield Problem(f"kafka_options[{shown(name)}]", *refusal)
+
+
+def _bad_value(name: str, value: str) -> Refusal | None:
+    if name in _WORDS:
+        choices = _WORDS[name]
+        return (
+            None if value in choices else Refusal(f"{shown(value)} is no value of it", f"Write {' or '.join(choices)}")
+        )
+    if name in _NUMBERS:
+        lowest = _NUMBERS[name]
+        if re.fullmatch(r"-?[0-9]{1,10}", value, re.ASCII) and lowest <= int(value) <= INT_MAX:
+            return None
+        return Refusal(f"{shown(value)} is no value of it", f"Write a whole number from {lowest} to {INT_MAX}, as text")
+    return None if value.strip() else Refusal("the value is empty", "Remove the option, or give it a value")
+
+
+def _why_not(name: str) -> Refusal:
+    plain = name.removeprefix("kafka.")
+    if plain != name and plain in CONSUMER_OPTIONS:
+        return Refusal("the prefix is Spark's", f"Write {plain}")
+    for pattern, what, do in _NOT_OURS_TO_SET:
+        if re.fullmatch(pattern, plain, re.IGNORECASE):
+            return Refusal(what, do)
+    near = get_close_matches(plain, CONSUMER_OPTIONS, n=1)
+    do = f"Did you mean {near[0]}?" if near else f"The options are {', '.join(sorted(CONSUMER_OPTIONS))}"
+    return Refusal("it is not an option that a topic may set", do)

@@ -1,0 +1,144 @@
+"""Where pipelines run: the endpoints, the catalog, the names of secrets. Declarations hold none of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from frazil.declaration.catalogs import Catalog, ObjectStore
+from frazil.declaration.problems import Problem
+from frazil.declaration.reading import VERSION, from_json, members
+from frazil.declaration.rules import ABSOLUTE_PATH, PRIVATE, WEB_ADDRESS, matching
+from frazil.declaration.secret import Secret
+from frazil.declaration.validity import validate
+from frazil.declaration.writing import to_json
+
+_HOST = r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}"
+_BOOTSTRAP = matching(
+    f"{_HOST}(?:,{_HOST})*", "a list of brokers", "Write it like host:9092,other:9092", is_shown=False
+)
+_NAME = matching("[a-z][a-z0-9-]{0,62}", "an environment's name", "Write a lower-case letter, then a-z, 0-9 and -")
+_BUCKET = matching("[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", "a bucket's name", "Write the name alone, without s3://")
+_APPLICATION = matching("[0-9a-z]{1,64}", "an EMR Serverless application's id", "Write the id, like 00f1abc2def3gh45")
+_METRICS = matching(
+    "(?!AWS/)[0-9A-Za-z._/#: -]{1,255}",
+    "a CloudWatch namespace",
+    "Write letters, digits and . _ / # : -; AWS/ is AWS's",
+)
+
+
+class Security(StrEnum):
+    """How a Kafka client talks to its broker, by Kafka's own names.
+
+    `PLAINTEXT` neither hides nor proves anything: local brokers only. `SSL` is TLS, with a client certificate if the
+    broker asks for one (mTLS). `SASL_SSL` is TLS with a user name and a password, as Confluent Cloud wants it (an API
+    key and its secret). A password without TLS is not offered.
+    """
+
+    PLAINTEXT = "PLAINTEXT"
+    SSL = "SSL"
+    SASL_SSL = "SASL_SSL"
+
+
+class Mechanism(StrEnum):
+    """How the password is shown to the broker: `PLAIN` sends it (Confluent Cloud), `SCRAM-…` proves it."""
+
+    PLAIN = "PLAIN"
+    SCRAM_SHA_256 = "SCRAM-SHA-256"
+    SCRAM_SHA_512 = "SCRAM-SHA-512"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kafka:
+    """The Kafka cluster, and how it knows us."""
+
+    bootstrap: Annotated[str, "Brokers to ask first: host:port, joined by commas.", _BOOTSTRAP, PRIVATE]
+    security: Annotated[Security, "How to talk to the broker."] = Security.PLAINTEXT
+    mechanism: Annotated[Mechanism | None, "With SASL_SSL: how the password is shown."] = None
+    username: Annotated[Secret | None, "With SASL_SSL: the user name, or API key."] = None
+    password: Annotated[Secret | None, "With SASL_SSL: the password, or the API key's secret."] = None
+    ca: Annotated[str | None, "PEM file of the authorities to trust, if not the system's.", ABSOLUTE_PATH] = None
+    certificate: Annotated[Secret | None, "With mTLS: our certificate chain, PEM."] = None
+    key: Annotated[Secret | None, "With mTLS: the certificate's private key, PEM (PKCS #8)."] = None
+    key_password: Annotated[Secret | None, "With mTLS: the private key's password, if it has one."] = None
+
+    def __post_init__(self) -> None:
+        validate(self, self._contradictions)
+
+    def _contradictions(self) -> Iterator[Problem]:
+        if not _BOOTSTRAP.refusal(self.bootstrap):
+            ports = [int(broker.rpartition(":")[2]) for broker in self.bootstrap.split(",")]
+            if not all(1 <= port <= 65535 for port in ports):
+                yield Problem("bootstrap", "a port is out of bounds", "Write a port from 1 to 65535")
+        sasl, tls = ("mechanism", "username", "password"), ("ca", "certificate", "key", "key_password")
+        for name in sasl:
+            is_given = getattr(self, name) is not None
+            if self.security is Security.SASL_SSL and not is_given:
+                yield Problem(name, "security SASL_SSL needs it", f"Give {name}, or choose another security")
+            if self.security is not Security.SASL_SSL and is_given:
+                yield Problem(name, f"security {self.security} does not use it", "Remove it, or choose SASL_SSL")
+        for name in tls:
+            if self.security is Security.PLAINTEXT and getattr(self, name) is not None:
+                yield Problem(name, "security PLAINTEXT does not use it", "Remove it, or choose SSL or SASL_SSL")
+        if (self.certificate is None) != (self.key is None):
+            missing = "certificate" if self.certificate is None else "key"
+            yield Problem(missing, "of certificate and key only one is given", "Give both or none")
+        if self.key_password is not None and self.key is None:
+            yield Problem(
+                "key_password", "there is no key that it belongs to", "Remove it, or give certificate and key"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registry:
+    """The schema registry, by Confluent's API."""
+
+    url: Annotated[str, "Its address; API paths like /subjects are appended to it.", WEB_ADDRESS, PRIVATE]
+    username: Annotated[Secret | None, "User name, or API key, of basic authentication."] = None
+    password: Annotated[Secret | None, "The password, or the API key's secret."] = None
+    ca: Annotated[str | None, "PEM file of the authorities to trust, if not the system's.", ABSOLUTE_PATH] = None
+
+    def __post_init__(self) -> None:
+        validate(self, self._contradictions)
+
+    def _contradictions(self) -> Iterator[Problem]:
+        if (self.username is None) != (self.password is None):
+            missing = "username" if self.username is None else "password"
+            yield Problem(missing, "of username and password only one is given", "Give both or none")
+        if WEB_ADDRESS.refusal(self.url):
+            return
+        address = urlsplit(self.url)
+        if address.scheme == "http" and self.password and address.hostname not in {"127.0.0.1", "::1", "localhost"}:
+            yield Problem("url", "the password would travel in the clear", "Use https://")
+        if address.scheme == "http" and self.ca is not None:
+            yield Problem("ca", "an http:// address uses no certificates", "Remove it, or use https://")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """One place where pipelines run: dev, staging, prod, or `local`."""
+
+    name: Annotated[str, "What people call it; `--env` takes it.", _NAME]
+    kafka: Annotated[Kafka, "The Kafka cluster."]
+    registry: Annotated[Registry | None, "The schema registry; without one only schemaless formats can be read."] = None
+    catalog: Annotated[Catalog, "The catalog of the tables."]
+    object_store: Annotated[ObjectStore | None, "The object store, if not S3 with AWS's default chain."] = None
+    artifact_bucket: Annotated[str | None, "The bucket that keeps releases and documents.", _BUCKET] = None
+    emr_application: Annotated[str | None, "The EMR Serverless application that runs the jobs.", _APPLICATION] = None
+    metrics_namespace: Annotated[str, "The CloudWatch namespace of the metrics.", _METRICS] = "Frazil"
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+
+def environment_document(environment: Environment) -> dict[str, Any]:
+    """The environment as a versioned JSON object; `canonical` makes its bytes."""
+    return {"version": VERSION, **to_json(environment)}
+
+
+def parse_environment(source: bytes | Mapping[str, Any]) -> Environment:
+    """The environment that a document describes. Raises `InvalidDeclaration` with every problem."""
+    return from_json(Environment, members(source, "environment"), "")

@@ -1,0 +1,127 @@
+"""The closed sets of a declaration: how bytes are understood, and what happens to what cannot be landed."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class ValueFormat(StrEnum):
+    """What the bytes of a record's value are.
+
+    `avro`, `json_schema` and `protobuf` are framed as Confluent's serialisers do it and described by a schema in the
+    registry: each field becomes a column. The others have one column, `value`: `json` is validated JSON without a
+    schema, kept as its text (string); `text` is UTF-8 (string); `bytes` is anything (binary).
+    """
+
+    AVRO = "avro"
+    JSON_SCHEMA = "json_schema"
+    PROTOBUF = "protobuf"
+    JSON = "json"
+    TEXT = "text"
+    BYTES = "bytes"
+
+    @property
+    def has_schema(self) -> bool:
+        """Whether the registry describes it."""
+        return self in {ValueFormat.AVRO, ValueFormat.JSON_SCHEMA, ValueFormat.PROTOBUF}
+
+
+class KeyFormat(StrEnum):
+    """What the bytes of a record's key are: `bytes` (binary), `text` (UTF-8, string), or described by a schema."""
+
+    BYTES = "bytes"
+    TEXT = "text"
+    AVRO = "avro"
+    JSON_SCHEMA = "json_schema"
+    PROTOBUF = "protobuf"
+
+    @property
+    def has_schema(self) -> bool:
+        """Whether the registry describes it."""
+        return self not in {KeyFormat.BYTES, KeyFormat.TEXT}
+
+
+class SubjectStrategy(StrEnum):
+    """Under which subject the producers register their schemas, by Confluent's naming strategies.
+
+    `topic`: `<topic>-value`, one type of record a topic. `record`: the record's full name, shared by all topics that
+    have it. `topic_record`: `<topic>-<record's full name>`, several types in one topic, each with its own versions.
+    """
+
+    TOPIC = "topic"
+    RECORD = "record"
+    TOPIC_RECORD = "topic_record"
+
+
+class Isolation(StrEnum):
+    """Which records of transactions are read.
+
+    `read_committed`: those of committed transactions, up to the last stable offset. `read_uncommitted`: all, up to the
+    high watermark, those of aborted transactions too.
+    """
+
+    READ_COMMITTED = "read_committed"
+    READ_UNCOMMITTED = "read_uncommitted"
+
+
+class ErrorMode(StrEnum):
+    """What happens to a record that cannot be landed.
+
+    `log`: it goes to the dead-letter table and is counted by reason; the rest flows. `suspend`: nothing of its batch is
+    published and the pipeline waits for a person. `skip`: it is counted by reason and not kept.
+    """
+
+    SUSPEND = "suspend"
+    SKIP = "skip"
+    LOG = "log"
+
+
+class Tombstones(StrEnum):
+    """What a record without a value becomes in a table that only grows.
+
+    `dead_letter`: a rejected record, treated as the error mode says. `null_row`: a row whose own columns are all null,
+    with key and coordinates. `skip`: nothing; it is counted.
+    """
+
+    DEAD_LETTER = "dead_letter"
+    NULL_ROW = "null_row"
+    SKIP = "skip"
+
+
+class SchemaEvolution(StrEnum):
+    """How far a new schema version may change the table by itself.
+
+    `freeze`: not at all. `add_columns`: new columns appear, types stay. `widen`: new columns appear and types widen as
+    Iceberg allows (int to long, float to double, more digits in a decimal). Records of a version that needs more are
+    rejected. No mode narrows or removes a column.
+    """
+
+    FREEZE = "freeze"
+    ADD_COLUMNS = "add_columns"
+    WIDEN = "widen"
+
+
+class MetadataColumns(StrEnum):
+    """Where a row tells which record it was.
+
+    `flat`: one column for each fact (`FLAT_COLUMNS`), which any catalog can partition and prune by. `struct`: one
+    struct column `_kafka` with the facts as its fields (`STRUCT_FIELDS`), and `_ingested_at` beside it; a nested field
+    is no partition source on Glue, and few engines prune by it.
+    """
+
+    FLAT = "flat"
+    STRUCT = "struct"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The top-level columns of the layout, in their order."""
+        return FLAT_COLUMNS if self is MetadataColumns.FLAT else STRUCT_COLUMNS
+
+
+STRUCT_COLUMN = "_kafka"
+INGESTED_AT = "_ingested_at"
+STRUCT_FIELDS = ("topic", "partition", "offset", "timestamp", "key", "headers", "schema_id")
+STRUCT_COLUMNS = (STRUCT_COLUMN, INGESTED_AT)
+FLAT_COLUMNS = (*(f"{STRUCT_COLUMN}_{field}" for field in STRUCT_FIELDS), INGESTED_AT)
+VALUE_COLUMN = "value"
+"""The one column of the formats without a schema."""

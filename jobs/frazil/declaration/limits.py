@@ -1,0 +1,30 @@
+"""The bounds of one batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated
+
+from frazil.declaration.problems import Problem
+from frazil.declaration.rules import at_least, between
+from frazil.declaration.validity import validate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much one batch may hold. Batches start small and grow, as far as they learn to keep to `target_seconds`."""
+
+    target_seconds: Annotated[int, "How long a batch should take, from read to published.", between(1, 3600)] = 10
+    first_rows: Annotated[int, "The most records of the first batch, when nothing is learnt yet.", at_least(1)] = 20_000
+    max_rows: Annotated[int, "The most records of any batch.", at_least(1)] = 1_000_000
+    max_bytes: Annotated[
+        int, "The most bytes of values and keys of any batch, as estimated before it.", at_least(1)
+    ] = 1024**3
+
+    def __post_init__(self) -> None:
+        validate(self, self._contradictions)
+
+    def _contradictions(self) -> Iterator[Problem]:
+        if self.first_rows > self.max_rows:
+            yield Problem("first_rows", f"it is more than max_rows, {self.max_rows}", "Lower it, or raise max_rows")

@@ -1,0 +1,50 @@
+"""What is wrong with a declaration: every problem with its place and its remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from frazil.errors import FrazilError
+
+
+class Refusal(NamedTuple):
+    """Why a value cannot stand (`what`), and what to write instead (`do`). A problem whose place is not known yet."""
+
+    what: str
+    do: str
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing to change: `path` is where (`pipelines[0].table.identifier`), `what` is wrong, `do` is the remedy."""
+
+    path: str
+    what: str
+    do: str
+
+    def __str__(self) -> str:
+        """`path: what. do`, on one line."""
+        return f"{self.path}: {self.what}. {self.do}"
+
+    def moved(self, old: str, new: str) -> Problem:
+        """The same problem, seen from `new` where it was seen from `old`."""
+        return replace(self, path=f"{new}{self.path.removeprefix(old)}")
+
+
+class InvalidDeclaration(FrazilError):
+    """A declaration, a document or an environment has problems; `problems` holds all of them, `str()` one a line."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        count = len(self.problems)
+        super().__init__(f"{count} problem{'' if count == 1 else 's'} in the declaration")
+
+    def __str__(self) -> str:
+        """All problems, one a line."""
+        return "\n".join(map(str, self.problems))
+
+    def __reduce__(self) -> tuple[type[InvalidDeclaration], tuple[tuple[Problem, ...]]]:
+        """Pickled by its problems: a worker process hands it on whole."""
+        return InvalidDeclaration, (self.problems,)

@@ -1,0 +1,113 @@
+"""What a field's value must be beyond its type, said once: to the constructor, the reader of documents and the editor.
+
+A rule stands in a field's type hint: `keep_snapshots: Annotated[int, "What it means.", at_least(1)] = 100`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from frazil.declaration.problems import InvalidDeclaration, Refusal
+
+INT_MAX = 2**31 - 1
+LONG_MAX = 2**63 - 1
+"""The bounds of Java's int and long: whole numbers end up in Kafka's, Spark's and Iceberg's hands."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rule:
+    """`refusal` tells why a value of the right type cannot stand, or None; `keywords` are for JSON Schema."""
+
+    refusal: Callable[[Any], Refusal | None]
+    keywords: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Private:
+    """Marks a field whose value no message may show: it may hold a password that was written where a name belongs."""
+
+
+PRIVATE = Private()
+
+
+def shown(value: object) -> str:
+    """The value as a message shows it: its repr, cut to a readable length."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:60]}… ({len(text)} characters)"
+
+
+def between(lowest: int, highest: int) -> Rule:
+    """A whole number from `lowest` to `highest`, both included."""
+
+    def refusal(value: int) -> Refusal | None:
+        if lowest <= value <= highest:
+            return None
+        return Refusal(f"{value} is out of bounds", f"Write a whole number from {lowest} to {highest}")
+
+    return Rule(refusal, {"minimum": lowest, "maximum": highest})
+
+
+def at_least(lowest: int) -> Rule:
+    """A whole number from `lowest` to the largest that Java's long holds."""
+    return between(lowest, LONG_MAX)
+
+
+def one_of(*allowed: int) -> Rule:
+    """One of a few whole numbers."""
+
+    def refusal(value: int) -> Refusal | None:
+        choices = " or ".join(map(str, allowed))
+        return None if value in allowed else Refusal(f"{value} is not supported", f"Write {choices}")
+
+    return Rule(refusal, {"enum": list(allowed)})
+
+
+def matching(pattern: str, what: str, do: str, *, is_shown: bool = True) -> Rule:
+    """Text that matches `pattern` as a whole; `what` completes "'…' is not …"."""
+    compiled = re.compile(pattern)
+
+    def refusal(value: str) -> Refusal | None:
+        if compiled.fullmatch(value):
+            return None
+        return Refusal(f"{shown(value) if is_shown else 'this'} is not {what}", do)
+
+    return Rule(refusal, {"pattern": f"^(?:{pattern})$"})
+
+
+def notation(parse: Callable[[str], object]) -> Rule:
+    """Text that `parse` understands; it raises `InvalidDeclaration` otherwise."""
+
+    def refusal(value: str) -> Refusal | None:
+        try:
+            parse(value)
+        except InvalidDeclaration as invalid:
+            return Refusal(invalid.problems[0].what, invalid.problems[0].do)
+        return None
+
+    return Rule(refusal)
+
+
+def _web_address(value: str) -> Refusal | None:
+    do = "Write it like https://host:port/path"
+    try:
+        parts = urlsplit(value)
+        port = parts.port
+    except ValueError:
+        return Refusal("this is not a web address", do)
+    if parts.username is not None or parts.password is not None:
+        return Refusal("the address carries credentials", "Name them as secrets in the fields made for them")
+    if parts.scheme not in {"http", "https"} or not parts.hostname or port == 0 or re.search(r"\s", value):
+        return Refusal("this is not a web address", do)
+    if parts.query or parts.fragment:
+        return Refusal("the address carries a query or a fragment", do)
+    return None
+
+
+WEB_ADDRESS = Rule(_web_address, {"pattern": "^https?://[^@?#\\s]+$"})
+ABSOLUTE_PATH = matching(
+    "/.*", "an absolute path", "Write the whole path, from /: a job's working directory is not yours"
+)
+NOT_EMPTY = matching(r"[\s\S]*\S[\s\S]*", "a value", "Write one, or leave the field out if it may be left out")

@@ -1,0 +1,77 @@
+"""Where a pipeline begins when its table is made. Afterwards the table itself says what comes next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated, ClassVar
+
+from frazil.declaration.problems import Problem
+from frazil.declaration.rules import INT_MAX, LONG_MAX, between
+from frazil.declaration.validity import validate
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Earliest:
+    """With the oldest record that the topic still has."""
+
+    kind: ClassVar[str] = "earliest"
+
+
+@dataclass(frozen=True, slots=True)
+class Latest:
+    """With the first record that is written after the table is made; decided once, when it is made."""
+
+    kind: ClassVar[str] = "latest"
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """With the first record, partition by partition, whose Kafka timestamp is not before `timestamp`; kept in UTC."""
+
+    kind: ClassVar[str] = "timestamp"
+
+    timestamp: Annotated[datetime, "An instant with a time zone, to the millisecond."]
+
+    def __post_init__(self) -> None:
+        validate(self, self._contradictions)
+        object.__setattr__(self, "timestamp", self.timestamp.astimezone(UTC))
+
+    def _contradictions(self) -> Iterator[Problem]:
+        if self.timestamp.utcoffset() is None:
+            yield Problem("timestamp", "it has no time zone", "Give one: datetime(…, tzinfo=UTC)")
+            return
+        if self.timestamp.microsecond % 1000:
+            yield Problem("timestamp", "Kafka's timestamps have milliseconds, this has more digits", "Round it")
+        try:
+            is_before = self.timestamp.astimezone(UTC) < _EPOCH
+        except OverflowError:
+            yield Problem("timestamp", "in UTC it is beyond the years 1 to 9999", "Choose an instant within them")
+            return
+        if is_before:
+            yield Problem("timestamp", "Kafka has no timestamps before 1970", "Write Earliest()")
+
+
+@dataclass(frozen=True, slots=True)
+class Offsets:
+    """With these offsets: partition -> the next offset to read. Partitions left out start at their earliest."""
+
+    kind: ClassVar[str] = "offsets"
+
+    offsets: Annotated[
+        Mapping[Annotated[int, between(0, INT_MAX)], Annotated[int, between(0, LONG_MAX)]],
+        "Partition -> the next offset to read.",
+    ]
+
+    def __post_init__(self) -> None:
+        validate(self, self._contradictions)
+
+    def _contradictions(self) -> Iterator[Problem]:
+        if not self.offsets:
+            yield Problem("offsets", "no partition is named", "Write {partition: offset}, or Earliest()")
+
+
+Start = Earliest | Latest | At | Offsets

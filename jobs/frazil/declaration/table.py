@@ -1,0 +1,125 @@
+"""An Iceberg table, as a pipeline keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, TypeVar
+
+from frazil.declaration.columns import source_refusal
+from frazil.declaration.formats import MetadataColumns, SchemaEvolution
+from frazil.declaration.frozen_map import FrozenMap
+from frazil.declaration.problems import InvalidDeclaration, Problem, Refusal
+from frazil.declaration.rules import between, matching, notation, one_of
+from frazil.declaration.table_properties import property_problems
+from frazil.declaration.transforms import PartitionField, SortField, Transform, partition_field, sort_field
+from frazil.declaration.validity import validate
+
+F = TypeVar("F", PartitionField, SortField)
+
+DEAD_LETTERS_SUFFIX = "__dead_letters"
+_MIB = 1024**2
+# Glue takes 255 characters for either part; the table's dead letters need room for their suffix.
+_IDENTIFIER = matching(
+    rf"[a-z0-9_]{{1,255}}\.[a-z0-9_]{{1,{255 - len(DEAD_LETTERS_SUFFIX)}}}",
+    "a table's identifier",
+    "Write namespace.table, of a-z, 0-9 and _ (the table's name up to 241 characters)",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table that only grows, and how its files are laid out."""
+
+    identifier: Annotated[str, "namespace.table, lower case.", _IDENTIFIER] = field(kw_only=False)
+    partition_by: Annotated[
+        tuple[Annotated[str, notation(partition_field)], ...],
+        "Partition fields in Iceberg's notation: days(x), bucket(8, x), truncate(4, x), x.",
+    ] = ()
+    sort_by: Annotated[
+        tuple[Annotated[str, notation(sort_field)], ...],
+        "The order of rows within a file: x, x desc, x asc nulls last.",
+    ] = ()
+    format_version: Annotated[int, "Iceberg's format version. Athena cannot read 3.", one_of(2, 3)] = 2
+    target_file_size_bytes: Annotated[int, "How large compaction makes files.", between(_MIB, 8 * 1024 * _MIB)] = (
+        256 * _MIB
+    )
+    metadata_columns: Annotated[MetadataColumns, "Where a row tells which record it was."] = MetadataColumns.FLAT
+    properties: Annotated[Mapping[str, str], "Iceberg's table properties, but for those that Frazil sets."] = (
+        FrozenMap()
+    )
+    schema_evolution: Annotated[SchemaEvolution, "How far a new schema version may change it."] = SchemaEvolution.WIDEN
+    keep_snapshots: Annotated[int, "How many of the newest snapshots expiry keeps.", between(1, 100_000)] = 100
+    keep_days: Annotated[int | None, "Expiry also keeps what is younger than this.", between(1, 36_500)] = None
+
+    def __post_init__(self) -> None:
+        validate(self, self._contradictions)
+        object.__setattr__(self, "partition_by", tuple(map(str, self.partition_fields)))
+        object.__setattr__(self, "sort_by", tuple(map(str, self.sort_fields)))
+
+    @property
+    def namespace(self) -> str:
+        """The part of the identifier before the dot."""
+        return self.identifier.partition(".")[0]
+
+    @property
+    def name(self) -> str:
+        """The part of the identifier after the dot."""
+        return self.identifier.partition(".")[2]
+
+    @property
+    def dead_letters(self) -> str:
+        """The identifier of the table that keeps rejected records."""
+        return f"{self.identifier}{DEAD_LETTERS_SUFFIX}"
+
+    @property
+    def partition_fields(self) -> tuple[PartitionField, ...]:
+        """`partition_by`, understood."""
+        return tuple(map(partition_field, self.partition_by))
+
+    @property
+    def sort_fields(self) -> tuple[SortField, ...]:
+        """`sort_by`, understood."""
+        return tuple(map(sort_field, self.sort_by))
+
+    def _contradictions(self) -> Iterator[Problem]:
+        partitions = _understood(partition_field, self.partition_by)
+        sorts = _understood(sort_field, self.sort_by)
+        for index, place in partitions.items():
+            refusal = source_refusal(place, self.metadata_columns) or _clash(index, partitions)
+            if refusal:
+                yield Problem(f"partition_by[{index}]", *refusal)
+        for index, order in sorts.items():
+            refusal = source_refusal(order, self.metadata_columns)
+            if not refusal and order.source in {sorts[i].source for i in sorts if i < index}:
+                refusal = Refusal(f"rows are already sorted by {order.source}", "Remove one of the two")
+            if refusal:
+                yield Problem(f"sort_by[{index}]", *refusal)
+        yield from property_problems(self.properties)
+
+
+def _understood(parse: Callable[[str], F], texts: Sequence[str]) -> dict[int, F]:
+    """The fields by their index, without those that their own rule refuses anyway."""
+    fields: dict[int, F] = {}
+    for index, text in enumerate(texts):
+        try:
+            fields[index] = parse(text)
+        except InvalidDeclaration:
+            continue
+    return fields
+
+
+def _clash(index: int, places: Mapping[int, PartitionField]) -> Refusal | None:
+    """Why Iceberg (`PartitionSpec.Builder`) refuses this field beside another: they mean the same, or have one name."""
+    field = places[index]
+    for earlier in (places[i] for i in places if i < index):
+        if field == earlier:
+            return Refusal(f"{field} is given twice", "Remove one of the two")
+        if field.source == earlier.source and field.transform.is_time and earlier.transform.is_time:
+            return Refusal(f"{earlier} already partitions by the time of {field.source}", "Keep the finer one")
+        if field.source == earlier.source and field.transform is earlier.transform:
+            return Refusal(f"{earlier} already takes the name {field.name}", "Keep one of the two")
+    for other in places.values():
+        if field.transform is not Transform.IDENTITY and field.name == other.source:
+            return Refusal(f"its name in the spec, {field.name}, is a column's", "Partition by something else")
+    return None

@@ -1,0 +1,66 @@
+"""A Kafka topic, as a pipeline reads it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from frazil.declaration.consumer_options import option_problems
+from frazil.declaration.formats import ErrorMode, Isolation, KeyFormat, SubjectStrategy, Tombstones, ValueFormat
+from frazil.declaration.frozen_map import FrozenMap
+from frazil.declaration.problems import Problem
+from frazil.declaration.rules import NOT_EMPTY, matching
+from frazil.declaration.start import Earliest, Start
+from frazil.declaration.validity import validate
+
+_TOPIC_NAME = matching(
+    r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}",
+    "a name that Kafka allows for a topic",
+    "Use 1 to 249 of a-z, A-Z, 0-9, . _ and -, and not . or .. alone",
+)
+_FULL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topic:
+    """A topic and how its records are to be understood."""
+
+    name: Annotated[str, "The topic's name in Kafka.", _TOPIC_NAME] = field(kw_only=False)
+    value_format: Annotated[ValueFormat, "What the bytes of a value are."]
+    key_format: Annotated[KeyFormat, "What the bytes of a key are."] = KeyFormat.BYTES
+    subject_strategy: Annotated[SubjectStrategy, "Under which subject schemas are registered."] = SubjectStrategy.TOPIC
+    record_name: Annotated[
+        str | None,
+        "With the strategies record and topic_record: the full name of the records to land; records of other names are "
+        "rejected. Left out, all are landed and their types merged, and no version is known before a record has it.",
+        NOT_EMPTY,
+    ] = None
+    start: Annotated[Start, "Where to begin when the table is made."] = Earliest()  # noqa: RUF009 # frozen
+    isolation: Annotated[Isolation, "Which records of transactions are read."] = Isolation.READ_COMMITTED
+    on_error: Annotated[ErrorMode, "What happens to a record that cannot be landed."] = ErrorMode.LOG
+    tombstones: Annotated[Tombstones, "What a record without a value becomes."] = Tombstones.DEAD_LETTER
+    headers: Annotated[bool, "Whether the records' headers are kept; if not, their column stays null."] = True
+    kafka_options: Annotated[Mapping[str, str], "Options of Kafka's consumer, by its names, from a short list."] = (
+        FrozenMap()
+    )
+
+    def __post_init__(self) -> None:
+        validate(self, self._contradictions)
+
+    def _contradictions(self) -> Iterator[Problem]:
+        if self.subject_strategy is not SubjectStrategy.TOPIC and not self.value_format.has_schema:
+            what = f"values of format {self.value_format} have no schema, hence no subject"
+            yield Problem("subject_strategy", what, "Remove it, or choose avro, json_schema or protobuf")
+        if self.record_name is not None:
+            yield from self._record_name_problems(self.record_name)
+        yield from option_problems(self.kafka_options)
+
+    def _record_name_problems(self, record_name: str) -> Iterator[Problem]:
+        if self.subject_strategy is SubjectStrategy.TOPIC:
+            what = "the subject strategy topic does not look at record names"
+            yield Problem("record_name", what, "Remove it, or choose record or topic_record")
+        # A JSON Schema is named by its title, which may be any text.
+        if self.value_format in {ValueFormat.AVRO, ValueFormat.PROTOBUF} and not _FULL_NAME.fullmatch(record_name):
+            yield Problem("record_name", "this is not a record's full name", "Write it like com.example.Order")

@@ -1,0 +1,137 @@
+"""Every error a person meets, in one tree.
+
+    FrazilError                    says what, where and what to do
+    ├── InvalidDeclaration         a declaration or a document has problems; all of them are listed
+    ├── IncompatibleSchema         a schema change that Iceberg forbids, or that the declaration does not allow
+    ├── UnreadableSchema           a writer schema that cannot be understood
+    ├── Fenced                     another driver writes this pipeline; it won, nothing of ours was counted
+    ├── TableReplaced              the table was dropped and made again, or a column was, under a staged batch
+    ├── Suspended                  the pipeline waits for a person
+    │   ├── RejectedRecords        error mode `suspend` met a record it cannot land
+    │   ├── CountsDisagree         read != written + rejected + skipped, twice
+    │   ├── LedgerLost             no snapshot says which offsets the table holds
+    │   ├── RolledBack             the table's head is not the snapshot that the ledger names, nor its descendant
+    │   ├── TopicRecreated         the topic has another id than the one the ledger holds
+    │   ├── LogTruncated           the topic ends before an offset that the table already holds
+    │   └── OffsetsLost            the topic no longer has records that the table does not hold yet
+    ├── FenceUnproven              the catalog let two drivers commit the same batch in the start probe
+    ├── KafkaUnavailable           the broker did not answer, or refused
+    ├── RegistryUnavailable        the registry did not answer, or not with a schema; nothing is rejected because of it
+    ├── SchemaChanged              the registry answers another schema for an id than before
+    ├── SecretUnavailable          a secret that an environment names cannot be read
+    ├── CatalogUnavailable         the catalog or the object store refused or did not answer
+    ├── LocalPartFailed            a local process (broker, registry, object store) did not start or stop
+    ├── JavaUnsuitable             no Java is found, or it is too old
+    ├── JarsUnavailable            a locked jar is not in the cache and could not be fetched
+    └── JarMismatch                a fetched jar is not the one that the lock names
+"""
+
+from __future__ import annotations
+
+
+class FrazilError(Exception):
+    """An error for people: what happened, where, and what to do about it.
+
+    The facts are kept as attributes for programs; `str()` is the sentence for people.
+    """
+
+    def __init__(self, what: str, *, where: str = "", do: str = "") -> None:
+        self.what, self.where, self.do = what, where, do
+        super().__init__(what)
+
+    def __str__(self) -> str:
+        """`where: what. do`, on one line."""
+        place = f"{self.where}: " if self.where else ""
+        remedy = f". {self.do}" if self.do else ""
+        return f"{place}{self.what}{remedy}"
+
+
+class IncompatibleSchema(FrazilError):
+    """A schema change that cannot be made: Iceberg forbids it, or the declaration does."""
+
+
+class UnreadableSchema(FrazilError):
+    """A writer schema that cannot be understood, or has a construct that has no row type."""
+
+
+class Fenced(FrazilError):
+    """Another driver committed to this pipeline first; the run ends, and that is a success."""
+
+
+class TableReplaced(FrazilError):
+    """The table, or a column that was written, is not the one the batch was staged for."""
+
+
+class Suspended(FrazilError):
+    """The pipeline stops until a person decides; the message names the command."""
+
+
+class RejectedRecords(Suspended):
+    """Error mode `suspend` met records that cannot be landed."""
+
+
+class CountsDisagree(Suspended):
+    """Twice in a row, the rows staged and rejected were not the records read."""
+
+
+class LedgerLost(Suspended):
+    """No snapshot of the table says which offsets it holds."""
+
+
+class RolledBack(Suspended):
+    """The head of main is not the snapshot that the ledger names, nor a descendant of it."""
+
+
+class TopicRecreated(Suspended):
+    """The topic was deleted and created again: its offsets mean other records now."""
+
+
+class LogTruncated(Suspended):
+    """The topic ends before an offset that the table already holds."""
+
+
+class OffsetsLost(Suspended):
+    """Retention removed records that the table does not hold yet."""
+
+
+class FenceUnproven(FrazilError):
+    """The catalog let two drivers commit the same batch on a scratch table."""
+
+
+class KafkaUnavailable(FrazilError):
+    """The Kafka cluster did not answer, or refused."""
+
+
+class RegistryUnavailable(FrazilError):
+    """The schema registry did not answer, or not with a schema."""
+
+
+class SchemaChanged(FrazilError):
+    """The registry answers another schema for a known id than it did before."""
+
+
+class SecretUnavailable(FrazilError):
+    """A secret that the environment names cannot be read."""
+
+
+class CatalogUnavailable(FrazilError):
+    """The catalog or the object store refused or did not answer."""
+
+
+class LocalPartFailed(FrazilError):
+    """A local process did not start, or did not stop."""
+
+
+# The local parts' own, see `frazil.local`.
+
+
+class JavaUnsuitable(FrazilError):
+    """No Java is found, or it is older than what Spark and Kafka need."""
+
+
+class JarsUnavailable(FrazilError):
+    """A locked jar is not in the cache and could not be fetched."""
+
+
+class JarMismatch(FrazilError):
+    """A fetched jar is not the one that the lock names; it was not kept."""

@@ -1,0 +1,31 @@
+"""Conform: what a decoder yields -> the table's row type, where they differ: JSON text, odd names, wider decimals."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from frazil.ingest.spark_types import spark_type
+from frazil.schemas.types import Field, ListOf, MapOf, Struct, Type
+
+
+def conform(value: Column, yielded: Type, target: Type) -> Column:
+    """`value`, of type `yielded`, as `target`; fields match by position."""
+    if yielded == target:
+        return value
+    match yielded, target:
+        case Struct(found), Struct(wanted):
+            fields = [_field(value[f.name], f, w) for f, w in zip(found, wanted, strict=True)]
+            return F.when(value.isNotNull(), F.struct(*fields))
+        case ListOf(found), ListOf(wanted):
+            return F.transform(value, lambda element: conform(element, found, wanted))
+        case MapOf(_, found), MapOf(_, wanted):
+            return F.transform_values(value, lambda _, inner: conform(inner, found, wanted))
+        case _:
+            return value.cast(spark_type(target))
+
+
+def _field(value: Column, found: Field, wanted: Field) -> Column:
+    if found.as_json or wanted.as_json:
+        return F.to_json(value).alias(wanted.name)
+    return conform(value, found.type, wanted.type).alias(wanted.name)

@@ -1,0 +1,217 @@
+"""JSON bodies to rows, by one `from_json` in the JVM: a body that does not fit is marked, never half landed.
+
+`from_json` is strict about most types, and lenient in five places that would change a value or hide a problem: it stops
+reading after the first document, takes numbers and dates for timestamps, rounds decimals, drops the quotes of a string that
+should stay JSON, and replaces bytes that are not UTF-8. So the body is read inside `{"v":[BODY],"e":true}`, where anything
+behind the document shows, and values of those types are read as text or as a variant and converted here.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from frazil.ingest.spark_types import spark_struct, spark_type
+from frazil.schemas.json_schema import ROOT
+from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
+
+LONGEST_STRING = 1 << 30
+"""Characters of one string value; Jackson's own limit, 20 million, is less than a topic may allow."""
+
+_OPTIONS = {
+    "mode": "PERMISSIVE",
+    "columnNameOfCorruptRecord": "corrupt",
+    "allowSingleQuotes": "false",
+    "maxStringLen": str(LONGEST_STRING),
+}
+_DAY = r"\d{4}-\d{2}-\d{2}"
+_TIME = r"[Tt ]\d{2}:\d{2}:\d{2}(\.\d+)?"
+# RFC 3339, which JSON Schema names, and the offset without a colon, which Java's older libraries write.
+_WRITTEN = {
+    Kind.DATE: f"^{_DAY}$",
+    Kind.TIMESTAMP: f"^{_DAY}{_TIME}$",
+    Kind.TIMESTAMPTZ: rf"^{_DAY}{_TIME}([Zz]|[+-]\d{{2}}:?\d{{2}})$",
+}
+
+
+def decode_json(body: Column, target: Struct) -> Column:
+    """A struct of the columns of `target`, and `_decoded`, which is false if the JSON in the bytes `body` is not such a row.
+
+    Properties are found by `Field.source`, case-sensitively; what `target` does not name is ignored, what the body does not
+    have is null. `_decoded` is false, and the other columns mean nothing, if the body is null, is not one JSON document in
+    UTF-8, is not an object (unless `target` is one column whose source is `ROOT`), or has a value of another type.
+
+    The expression reads the body once per row if it is evaluated for every row: do not put it into one branch of a `CASE`,
+    and keep filters on its result from being pushed below it.
+    """
+    whole = _whole(target)
+    of: Type = target if whole is None else whole.type
+    written = _written(of, as_json=whole is not None and whole.as_json)
+    text = F.concat(F.lit('{"v":['), F.try_validate_utf8(body.cast("string")), F.lit('],"e":true}'))
+    parsed = F.from_json(text, _envelope(written), _OPTIONS)
+    raw = F.get(parsed["v"], F.lit(0))
+    is_one = parsed["corrupt"].isNull() & parsed["e"] & (F.size(parsed["v"]) == 1)
+    if _is_ambiguous(of):
+        raw = raw.cast(_written(of, by_source=False))
+        by_source = False
+    else:
+        by_source = True
+    reading = _Reading(by_source=by_source)
+    if whole is not None:
+        columns = [reading.value(raw, whole.type, as_json=whole.as_json).alias(whole.name)]
+        checks = [is_one, *reading.checks(raw, whole.type, as_json=whole.as_json)]
+    else:
+        columns = [reading.field(raw, field) for field in target.fields]
+        checks = [is_one, raw.isNotNull(), *reading.checks(raw, target)]
+    decoded = F.coalesce(reduce(Column.__and__, checks), F.lit(False))
+    return F.struct(*columns, decoded.alias("_decoded"))
+
+
+class _Reading:
+    """From what `from_json` gives to columns; structs hold their fields by source, or by name if sources are ambiguous."""
+
+    def __init__(self, *, by_source: bool) -> None:
+        self.by_source = by_source
+
+    def field(self, struct: Column, field: Field) -> Column:
+        """The field as a column of its name."""
+        return self.value(self._raw(struct, field), field.type, as_json=field.as_json).alias(field.name)
+
+    def value(self, raw: Column, of: Type, *, as_json: bool = False) -> Column:
+        """The column's value; null, or anything, where `checks` fail."""
+        if as_json:
+            return F.when(~F.is_variant_null(raw), F.to_json(raw))
+        if _is_read_as_is(of):
+            return raw if not isinstance(of, Struct | ListOf | MapOf) else raw.cast(spark_type(of))
+        match of:
+            case Primitive(kind):
+                return F.when(raw.rlike(_WRITTEN[kind]), raw).try_cast(spark_type(of))
+            case Decimal():
+                return F.try_variant_get(raw, "$", f"decimal({of.precision},{of.scale})")
+            case ListOf(element):
+                return F.transform(raw, lambda item: self.value(item, element))
+            case MapOf(_, value):
+                return F.transform_values(raw, lambda _, item: self.value(item, value))
+            case Struct(fields):
+                return F.when(raw.isNotNull(), F.struct(*[self.field(raw, field) for field in fields]))
+
+    def checks(self, raw: Column, of: Type, *, as_json: bool = False) -> list[Column]:
+        """What must hold, none of it null, for the value to be what was written."""
+        if as_json:
+            return []
+        match of:
+            case Primitive(kind) if kind in _WRITTEN:
+                return [raw.isNull() | self.value(raw, of).isNotNull()]
+            case Decimal():
+                return [raw.isNull() | F.is_variant_null(raw) | F.coalesce(self._is_exact(raw, of), F.lit(False))]
+            case ListOf(element):
+                return self._every(raw, element)
+            case MapOf(_, value):
+                keys = F.map_keys(raw)
+                once = F.coalesce(F.size(F.array_distinct(keys)) == F.size(keys), F.lit(True))
+                return [once, *self._every(F.map_values(raw), value)]
+            case Struct(fields):
+                return [c for f in fields for c in self.checks(self._raw(raw, f), f.type, as_json=f.as_json)]
+            case _:
+                return []
+
+    def _raw(self, struct: Column, field: Field) -> Column:
+        return struct.getField(field.source if self.by_source else field.name)
+
+    def _every(self, items: Column, of: Type) -> list[Column]:
+        if _has_no_checks(of):
+            return []
+        every = F.forall(items, lambda item: reduce(Column.__and__, self.checks(item, of)))
+        return [F.coalesce(every, F.lit(True))]
+
+    def _is_exact(self, raw: Column, of: Decimal) -> Column:
+        """Whether the JSON number has no more digits than the decimal; a number with an exponent is a double in a variant."""
+        kind = F.schema_of_variant(raw)
+        value = self.value(raw, of)
+        scale = F.regexp_extract(kind, r"^DECIMAL\(\d+,(\d+)\)$", 1)
+        is_double = (kind == "DOUBLE") & (value.cast("double") == F.try_variant_get(raw, "$", "double"))
+        is_decimal = kind.startswith("DECIMAL") & (scale.try_cast("int") <= of.scale)
+        return value.isNotNull() & ((kind == "BIGINT") | is_decimal | is_double)
+
+
+def _whole(target: Struct) -> Field | None:
+    """The one field that holds the whole body, if the target is such."""
+    return target.fields[0] if len(target.fields) == 1 and target.fields[0].source == ROOT else None
+
+
+def _envelope(written: T.DataType) -> T.StructType:
+    return T.StructType(
+        [
+            T.StructField("v", T.ArrayType(written)),
+            T.StructField("e", T.BooleanType()),
+            T.StructField("corrupt", T.StringType()),
+        ]
+    )
+
+
+def _written(of: Type, *, as_json: bool = False, by_source: bool = True) -> T.DataType:
+    """The type to read as: a variant or a string where `from_json` would be lenient."""
+    if as_json:
+        return T.VariantType()
+    match of:
+        case Primitive(kind):
+            return T.StringType() if kind in _WRITTEN else spark_type(of)
+        case Decimal():
+            return T.VariantType()
+        case ListOf(element):
+            return T.ArrayType(_written(element, by_source=by_source))
+        case MapOf(key, value):
+            return T.MapType(_written(key), _written(value, by_source=by_source))
+        case Struct(fields):
+            return T.StructType(
+                [
+                    T.StructField(
+                        f.source if by_source else f.name, _written(f.type, as_json=f.as_json, by_source=by_source)
+                    )
+                    for f in fields
+                ]
+            )
+
+
+def _is_read_as_is(of: Type) -> bool:
+    """Whether what `from_json` reads is the value, but for the names of fields."""
+    match of:
+        case Primitive(kind):
+            return kind not in _WRITTEN
+        case Decimal():
+            return False
+        case ListOf(element):
+            return _is_read_as_is(element)
+        case MapOf(_, value):
+            return _is_read_as_is(value)
+        case Struct(fields):
+            return all(not f.as_json and _is_read_as_is(f.type) for f in fields)
+
+
+def _has_no_checks(of: Type) -> bool:
+    match of:
+        case Primitive(kind):
+            return kind not in _WRITTEN
+        case ListOf(element):
+            return _has_no_checks(element)
+        case Struct(fields):
+            return all(f.as_json or _has_no_checks(f.type) for f in fields)
+        case _:
+            return False
+
+
+def _is_ambiguous(of: Type) -> bool:
+    """Whether a struct has sources that differ in case only: Spark finds fields without regard to case."""
+    match of:
+        case ListOf(element):
+            return _is_ambiguous(element)
+        case MapOf(_, value):
+            return _is_ambiguous(value)
+        case Struct(fields):
+            folded = {f.source.upper().lower() for f in fields}
+            return len(folded) < len(fields) or any(_is_ambiguous(f.type) for f in fields)
+        case _:
+            return False

@@ -1,0 +1,150 @@
+"""Plan: the offsets a table holds, the offsets Kafka has, and limits -> what one batch reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from frazil.errors import LogTruncated, OffsetsLost, TopicRecreated
+from frazil.lake.ledger import Offsets
+
+
+class Span(Protocol):
+    """What a partition has: `earliest` is its first offset, `stable` the next offset after its last stable record."""
+
+    @property
+    def earliest(self) -> int: ...
+    @property
+    def stable(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetRange:
+    """The offsets from `start` up to and without `end` of one partition."""
+
+    partition: int
+    start: int
+    end: int
+
+    def __len__(self) -> int:
+        return self.end - self.start
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One batch: where it starts and ends in every partition of the topic.
+
+    `start` and `end` name all partitions, also those without anything new, so that `end` is the whole ledger; `held` is the
+    ledger it was planned on.
+    """
+
+    held: Offsets
+    start: Offsets
+    end: Offsets
+    lag: int
+
+    @property
+    def ranges(self) -> tuple[OffsetRange, ...]:
+        """The partitions that have something to read."""
+        return tuple(
+            OffsetRange(p, self.start.at[p], end) for p, end in self.end.at.items() if end > self.start.at[p]
+        )
+
+    @property
+    def rows(self) -> int:
+        """How many offsets the batch covers."""
+        return sum(len(r) for r in self.ranges)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to read."""
+        return not self.ranges
+
+
+def plan(
+    pipeline: str, held: Offsets, topic_id: str, spans: Mapping[int, Span], *, max_rows: int
+) -> Plan:
+    """Plan the next batch: at most `max_rows` offsets, shared among partitions by what each has waiting.
+
+    A partition that the ledger does not know yet starts at its earliest offset. Raises `TopicRecreated`, `LogTruncated`
+    or `OffsetsLost`: the offsets in the ledger and those in Kafka then do not fit together, and going on would lose records.
+    """
+    where = f"pipeline {pipeline}, topic {held.topic}"
+    if held.topic_id != topic_id:
+        raise TopicRecreated(
+            f"the topic was deleted and created again: its id is {topic_id}, the table holds records of {held.topic_id}",
+            where=where,
+            do=f"`frazil accept {pipeline} topic-recreated --reason …` lands the new topic from its beginning",
+        )
+    gone = sorted(held.at.keys() - spans.keys())
+    if gone:
+        raise LogTruncated(
+            f"the table holds offsets of partitions {gone}, which the topic does not have",
+            where=where,
+            do="Check that the environment names the right cluster",
+        )
+    start = {p: held.at.get(p, span.earliest) for p, span in sorted(spans.items())}
+    for p, span in spans.items():
+        if start[p] > span.stable:
+            raise LogTruncated(
+                f"the table holds partition {p} up to offset {start[p]}, the topic ends at {span.stable}",
+                where=where,
+                do=f"`frazil accept {pipeline} log-truncated --reason …` goes on from the topic's end",
+            )
+        if start[p] < span.earliest:
+            raise OffsetsLost(
+                f"records {start[p]} to {span.earliest - 1} of partition {p} were deleted before they were read",
+                where=where,
+                do=f"`frazil accept {pipeline} offsets-lost --reason …` records the gap and goes on from {span.earliest}",
+            )
+    waiting = {p: span.stable - start[p] for p, span in sorted(spans.items())}
+    taken = _share(waiting, max_rows)
+    end = {p: start[p] + taken[p] for p in start}
+    return Plan(
+        held, Offsets(held.topic, topic_id, start), Offsets(held.topic, topic_id, end), lag=sum(waiting.values())
+    )
+
+
+def _share(waiting: Mapping[int, int], limit: int) -> dict[int, int]:
+    total = sum(waiting.values())
+    if total <= limit:
+        return dict(waiting)
+    taken = {p: n * limit // total for p, n in waiting.items()}
+    spare = limit - sum(taken.values())
+    for p in sorted(waiting, key=lambda p: waiting[p] - taken[p], reverse=True):
+        more = min(spare, waiting[p] - taken[p], 1)
+        taken[p] += more
+        spare -= more
+    return taken
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How large the next batch may be, learnt from those before.
+
+    `rows` starts small, at most quadruples from one batch to the next, and aims at `target_seconds` a batch within
+    `max_rows` and `max_bytes`; `row_bytes` is the running mean of a record's value in bytes.
+    """
+
+    target_seconds: float
+    max_rows: int
+    max_bytes: int
+    rows: int
+    row_bytes: float = 0.0
+
+    def after(self, rows: int, bytes_read: int, seconds: float) -> Pace:
+        """The pace after a batch of `rows` records with `bytes_read` bytes of values that took `seconds`."""
+        if rows == 0:
+            return self
+        row_bytes = bytes_read / rows if not self.row_bytes else 0.7 * self.row_bytes + 0.3 * bytes_read / rows
+        wanted = int(rows * self.target_seconds / max(seconds, 0.01))
+        grown = self.rows
+        if rows >= self.rows // 2 or wanted < self.rows:  # a batch far below the limit says little about larger ones
+            grown = max(min(wanted, self.rows * 4), self.rows // 4, 1)
+        bounded = min(grown, self.max_rows, int(self.max_bytes / max(row_bytes, 1.0)))
+        return Pace(self.target_seconds, self.max_rows, self.max_bytes, max(bounded, 1), row_bytes)
+
+    def halved(self) -> Pace:
+        """The pace after a task died of memory."""
+        return Pace(self.target_seconds, self.max_rows, self.max_bytes, max(self.rows // 2, 1), self.row_bytes)

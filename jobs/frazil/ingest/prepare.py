@@ -1,0 +1,151 @@
+"""Prepare: before the first batch, the table stands, its ledger is known, and what an earlier driver decided is finished."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from frazil.declaration import Pipeline
+from frazil.declaration.formats import MetadataColumns
+from frazil.declaration.start import At, Earliest, Latest, Start
+from frazil.declaration.start import Offsets as StartOffsets
+from frazil.dead_letters.rows import COLUMNS as DEAD_LETTER_COLUMNS
+from frazil.declaration.transforms import PartitionField, Transform
+from frazil.errors import FrazilError, LedgerLost, RolledBack
+from frazil.ingest.plan import Span
+from frazil.lake import ledger, tables
+from frazil.lake.jvm import Iceberg, Java
+from frazil.lake.ledger import Entry, Offsets
+from frazil.lake.publish import Batch, entry, head_follows, publish
+from frazil.lake.stage import nothing
+from frazil.schemas.metadata import metadata_fields
+from frazil.schemas.types import Struct
+
+
+def make_tables(iceberg: Iceberg, pipeline: Pipeline, row: Struct) -> bool:
+    """Create the table and its dead-letter table where they are missing; whether the table was made."""
+    table = pipeline.table
+    is_struct = table.metadata_columns is MetadataColumns.STRUCT
+    prefix = "_kafka." if is_struct else "_kafka_"
+    made = tables.create(
+        iceberg,
+        table.identifier,
+        Struct((*row.fields, *metadata_fields(struct=is_struct))),
+        partition_by=table.partition_fields,
+        properties=tables.properties(
+            format_version=table.format_version,
+            target_file_size_bytes=table.target_file_size_bytes,
+            keep_snapshots=table.keep_snapshots,
+            offset_columns=(f"{prefix}partition", f"{prefix}offset"),
+            declared=table.properties,
+        ),
+    )
+    tables.create(
+        iceberg,
+        table.dead_letters,
+        DEAD_LETTER_COLUMNS,
+        partition_by=(PartitionField(Transform.DAYS, "rejected_at"),),
+        properties=tables.properties(
+            format_version=2,
+            target_file_size_bytes=table.target_file_size_bytes,
+            keep_snapshots=table.keep_snapshots,
+            offset_columns=("partition", "offset"),
+            declared={},
+        ),
+    )
+    return made
+
+
+def read_ledger(iceberg: Iceberg, pipeline: Pipeline) -> Entry | None:
+    """The newest entry of the table's ledger; None for a table without snapshots.
+
+    Through the tag; without a tag, the newest summary of this pipeline that has offsets. Raises `LedgerLost` for a table that
+    has rows and no such summary, `RolledBack` if its head was moved behind the tag.
+    """
+    table = iceberg.load(pipeline.table.identifier)
+    tagged = entry(table, pipeline.name)
+    if tagged is not None and tagged.end is not None:
+        if not head_follows(table, tagged):
+            raise RolledBack(
+                "the table's head is not the snapshot of the last commit, nor a descendant: it was rolled back by hand",
+                where=f"pipeline {pipeline.name}, table {pipeline.table.identifier}",
+                do=f"`frazil accept {pipeline.name} rolled-back-replay --reason …` lands the records again, "
+                f"`frazil accept {pipeline.name} rolled-back-hold --reason …` keeps the table as it is and goes on",
+            )
+        return tagged
+    if table.currentSnapshot() is None:
+        return None
+    found = _newest(table, pipeline.name)
+    if found is None:
+        raise LedgerLost(
+            "the table has snapshots, and none says which offsets it holds",
+            where=f"pipeline {pipeline.name}, table {pipeline.table.identifier}",
+            do=f"`frazil accept {pipeline.name} ledger-lost --reason …` takes the offsets from the rows themselves",
+        )
+    return found
+
+
+def _newest(table: Java, pipeline: str) -> Entry | None:
+    found: tuple[int, Entry] | None = None
+    for snapshot in table.snapshots():
+        candidate = Entry.of(int(snapshot.snapshotId()), dict(snapshot.summary()))
+        if candidate.end is None or candidate.summary.get(ledger.PIPELINE) != pipeline:
+            continue
+        if found is None or snapshot.sequenceNumber() > found[0]:
+            found = (int(snapshot.sequenceNumber()), candidate)
+    return found[1] if found else None
+
+
+def begin(
+    iceberg: Iceberg,
+    pipeline: Pipeline,
+    offsets: Offsets,
+    *,
+    run: str,
+    version: str,
+    clock: Callable[[], float],
+    wait: Callable[[float], None],
+    reach: Callable[[str], None],
+) -> None:
+    """Commit an empty snapshot that holds the resolved start, so that `start=latest` is decided once.
+
+    Raises `Fenced` if another driver began first.
+    """
+    publish(
+        iceberg,
+        nothing(iceberg, pipeline.table.identifier, at=clock()),
+        Batch(
+            pipeline=pipeline.name,
+            run=run,
+            version=version,
+            start=offsets,
+            end=offsets,
+            held=None,
+            topic_id=offsets.topic_id,
+        ),
+        clock=clock,
+        wait=wait,
+        reach=reach,
+    )
+
+
+def resolve_start(
+    start: Start, spans: Mapping[int, Span], offsets_at: Callable[[int], Mapping[int, int]], *, topic: str
+) -> dict[int, int]:
+    """The declared start as an offset for each partition; one that explicit offsets leave out starts at its earliest."""
+    match start:
+        case Earliest():
+            return {p: span.earliest for p, span in sorted(spans.items())}
+        case Latest():
+            return {p: span.stable for p, span in sorted(spans.items())}
+        case At(timestamp=timestamp):
+            return dict(sorted(offsets_at(int(timestamp.timestamp() * 1000)).items()))
+        case StartOffsets(offsets=given):
+            wrong = {p: o for p, o in given.items() if p not in spans or not spans[p].earliest <= o <= spans[p].stable}
+            if wrong:
+                there = {p: (span.earliest, span.stable) for p, span in spans.items()}
+                raise FrazilError(
+                    f"the declared start {wrong} is not within what the topic has: {there}",
+                    where=f"topic {topic}, start",
+                    do="Declare offsets between the first and the next one of each partition",
+                )
+            return {p: given.get(p, span.earliest) for p, span in sorted(spans.items())}

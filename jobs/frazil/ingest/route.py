@@ -1,0 +1,26 @@
+"""Route: decoded records -> the rows of the table, and the rows of its dead-letter table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from frazil.schemas.metadata import COORDINATES, INGESTED_AT
+
+
+def metadata(*, schema_id: str, struct: bool, ingested_at: datetime) -> list[Column]:
+    """The metadata columns of a row, in the declared layout; `schema_id` names a column of the decoded records."""
+    found = {"schema_id": F.col(schema_id)}
+    coordinates = {f.name: found.get(f.name, F.col(f.name)) for f in COORDINATES}
+    at = F.lit(ingested_at).cast("timestamp").alias(INGESTED_AT.name)
+    if struct:
+        return [F.struct(*(c.alias(name) for name, c in coordinates.items())).alias("_kafka"), at]
+    return [*(c.alias(f"_kafka_{name}") for name, c in coordinates.items()), at]
+
+
+def route(decoded: DataFrame, values: Sequence[Column], metadata: Sequence[Column]) -> DataFrame:
+    """The rows of the table: the value's columns, then where the record stood in Kafka."""
+    return decoded.select(*values, *metadata)

@@ -1,0 +1,1 @@
+"""The Iceberg side: session, ledger, stage, publish, evolve; reader."""

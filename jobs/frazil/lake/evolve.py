@@ -1,0 +1,71 @@
+"""Evolve: schema changes, as values, applied to a table in one commit. They add and widen; applied twice they do nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from py4j.protocol import Py4JJavaError
+
+from frazil.errors import CatalogUnavailable
+from frazil.lake.jvm import Iceberg, Java, message, thrown
+from frazil.schemas.changes import AddColumn, Change, CommentColumn, RelaxColumn, RenameColumn, WidenColumn
+from frazil.schemas.iceberg import row_type, schema_json
+from frazil.schemas.types import Field, Struct, Type
+
+ATTEMPTS = 10
+
+
+def evolve(
+    iceberg: Iceberg,
+    table: str,
+    changes: Callable[[Struct], Sequence[Change]],
+    *,
+    wait: Callable[[float], None] = time.sleep,
+    reach: Callable[[str], None] = lambda step: None,
+) -> tuple[Change, ...]:
+    """Apply what `changes` asks of the table's current row type, in one schema commit; return what was applied.
+
+    `changes` is asked again when another writer's commit came first, so two drivers that evolve at once agree.
+    """
+    failure = ""
+    for attempt in range(ATTEMPTS):
+        if attempt:
+            wait(min(2.0, 0.05 * 2**attempt))
+        loaded = iceberg.load(table)
+        wanted = tuple(changes(row_type(iceberg.schema_json(loaded))))
+        if not wanted:
+            return ()
+        update = loaded.updateSchema()
+        for change in wanted:
+            _add_to(update, iceberg, change)
+        reach("evolve.filled")
+        try:
+            update.commit()
+        except Py4JJavaError as error:
+            failure = f"{thrown(error)}: {message(error)}"
+            continue
+        reach("evolve.committed")
+        return wanted
+    raise CatalogUnavailable(f"the schema commit did not succeed: {failure}", where=f"table {table}", do="Run again")
+
+
+def java_type(iceberg: Iceberg, of: Type) -> Java:
+    """A row type as Iceberg's Java type."""
+    return iceberg.schema(schema_json(Struct((Field("type", of),)))).columns().get(0).type()
+
+
+def _add_to(update: Java, iceberg: Iceberg, change: Change) -> None:
+    name = ".".join(change.path)
+    match change:
+        case AddColumn(path=path, type=of, doc=doc):
+            parent = ".".join(path[:-1]) or None
+            update.addColumn(parent, path[-1], java_type(iceberg, of), doc or None)
+        case WidenColumn(new=new):
+            update.updateColumn(name, java_type(iceberg, new).asPrimitiveType())
+        case RelaxColumn():
+            update.makeColumnOptional(name)
+        case CommentColumn(doc=doc):
+            update.updateColumnDoc(name, doc)
+        case RenameColumn(name=new_name):
+            update.renameColumn(name, new_name)

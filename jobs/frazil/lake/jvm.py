@@ -1,0 +1,194 @@
+"""Iceberg's Java API from Python: the one module that reaches into the JVM by name.
+
+`jvm.org.apache.iceberg…` does not see classes that came with `spark.jars`, so classes are loaded by the class loader of the
+catalog object itself. Everything here is a thin call; decisions are made elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+Java = Any  # an object that lives in the JVM
+
+_ICEBERG = "org.apache.iceberg."
+_JSON = _ICEBERG + "shaded.com.fasterxml.jackson.databind."
+
+
+def thrown(error: Py4JJavaError) -> str:
+    """The simple class name of the Java exception behind a py4j error: `CommitFailedException`."""
+    return str(error.java_exception.getClass().getSimpleName())
+
+
+def message(error: Py4JJavaError) -> str:
+    """The first line of the Java exception's message."""
+    return (str(error.java_exception.getMessage()) or thrown(error)).splitlines()[0]
+
+
+class Iceberg:
+    """One catalog of a Spark session, through Iceberg's own API. Safe to share between threads."""
+
+    def __init__(self, spark: SparkSession, catalog: str = "lake") -> None:
+        self._jvm = spark._jvm
+        self._gateway = spark.sparkContext._gateway
+        self.name = catalog
+        plugin = spark._jsparkSession.sessionState().catalogManager().catalog(catalog)  # type: ignore[attr-defined]
+        self.catalog: Java = plugin.icebergCatalog()
+        self._loader = self.catalog.getClass().getClassLoader()
+        self._string = self._class("java.lang.String")
+
+    # ── Tables ──────────────────────────────────────────────────────────────────────────────────
+    def identifier(self, table: str) -> Java:
+        """`namespace.table` as Iceberg's identifier."""
+        return self.static("catalog.TableIdentifier", "parse", (self._string, table))
+
+    def exists(self, table: str) -> bool:
+        """Whether the catalog has the table."""
+        return bool(self.catalog.tableExists(self.identifier(table)))
+
+    def load(self, table: str) -> Java:
+        """The table as it stands now; nothing is cached."""
+        return self.catalog.loadTable(self.identifier(table))
+
+    def drop(self, table: str, *, purge: bool) -> None:
+        """Drop a table; with `purge` its files go too."""
+        self.catalog.dropTable(self.identifier(table), purge)
+
+    def create_namespace(self, namespace: str) -> None:
+        """Make the namespace if it is missing."""
+        named = self.static(
+            "catalog.Namespace", "of", (self._class("[Ljava.lang.String;"), self._strings(namespace.split(".")))
+        )
+        if not self.catalog.namespaceExists(named):
+            try:
+                self.catalog.createNamespace(named)
+            except Py4JJavaError as error:
+                if thrown(error) != "AlreadyExistsException":
+                    raise
+
+    def create(
+        self, table: str, schema: Mapping[str, Any], spec: Mapping[str, Any] | None, properties: Mapping[str, str]
+    ) -> Java:
+        """Create a table from schema and partition spec, both as Iceberg's JSON."""
+        made = self.schema(schema)
+        builder = self.catalog.buildTable(self.identifier(table), made)
+        if spec is not None:
+            builder.withPartitionSpec(
+                self.static(
+                    "PartitionSpecParser",
+                    "fromJson",
+                    (self._class(_ICEBERG + "Schema"), made),
+                    (self._string, json.dumps(spec)),
+                )
+            )
+        builder.withProperties(dict(properties))
+        return builder.create()
+
+    def schema(self, schema: Mapping[str, Any]) -> Java:
+        """A Java `Schema` from its JSON."""
+        return self.static("SchemaParser", "fromJson", (self._string, json.dumps(schema)))
+
+    def schema_json(self, table: Java) -> dict[str, Any]:
+        """The current schema of a table as Iceberg's JSON."""
+        text = self.static("SchemaParser", "toJson", (self._class(_ICEBERG + "Schema"), table.schema()))
+        parsed: dict[str, Any] = json.loads(text)
+        return parsed
+
+    def term(self, transform: str, source: str, argument: int | None) -> Java:
+        """A partition transform as an unbound term, for `updateSpec()`."""
+        method = {"identity": "ref", "years": "year", "months": "month", "days": "day", "hours": "hour"}
+        name = method.get(transform, transform)
+        if argument is None:
+            return self.static("expressions.Expressions", name, (self._string, source))
+        integer = self._jvm.java.lang.Integer.TYPE
+        return self.static("expressions.Expressions", name, (self._string, source), (integer, argument))
+
+    # ── Staging: internal API of Iceberg's Spark module, used in lake/stage.py only ─────────────
+    def table_cache(self) -> Java:
+        """The tables that `staged.<id>` may write to."""
+        return self.static("spark.SparkTableCache", "get")
+
+    def coordinator(self) -> Java:
+        """Where a staged write leaves the files it wrote."""
+        return self.static("spark.FileRewriteCoordinator", "get")
+
+    # ── Files as JSON ───────────────────────────────────────────────────────────────────────────
+    def file_json(self, table: Java, file: Java) -> dict[str, Any]:
+        """A data file as JSON, with its metrics."""
+        spec = table.specs().get(file.specId())
+        text = self.static(
+            "ContentFileParser",
+            "toJson",
+            (self._class(_ICEBERG + "ContentFile"), file),
+            (self._class(_ICEBERG + "PartitionSpec"), spec),
+        )
+        parsed: dict[str, Any] = json.loads(text)
+        return parsed
+
+    def file(self, table: Java, document: Mapping[str, Any]) -> Java:
+        """The data file that `file_json` wrote."""
+        mapper = self._loader.loadClass(_JSON + "ObjectMapper").getDeclaredConstructor(self._classes([]))
+        node = mapper.newInstance(self._objects([])).readTree(json.dumps(document))
+        return self.static(
+            "ContentFileParser",
+            "fromJson",
+            (self._class(_JSON + "JsonNode"), node),
+            (self._class("java.util.Map"), table.specs()),
+        )
+
+    def write_text(self, table: Java, location: str, text: str) -> None:
+        """Write a small file with the table's own `FileIO`; it must not exist."""
+        stream = table.io().newOutputFile(location).create()
+        try:
+            stream.write(text.encode())
+        finally:
+            stream.close()
+
+    def read_text(self, table: Java, location: str) -> str:
+        """Read a small file with the table's own `FileIO`."""
+        stream = table.io().newInputFile(location).newStream()
+        try:
+            return bytes(stream.readAllBytes()).decode()
+        finally:
+            stream.close()
+
+    # ── Reflection ──────────────────────────────────────────────────────────────────────────────
+    def static(self, name: str, method: str, *arguments: tuple[Java, Any]) -> Java:
+        """Call a static method of `org.apache.iceberg.<name>`; each argument comes with its declared class."""
+        types = self._classes([kind for kind, _ in arguments])
+        values = self._objects([value for _, value in arguments])
+        found = self._class(_ICEBERG + name).getDeclaredMethod(method, types)
+        found.setAccessible(True)
+        return found.invoke(None, values)
+
+    def _class(self, name: str) -> Java:
+        return self._jvm.java.lang.Class.forName(name, True, self._loader)
+
+    def _classes(self, items: Iterable[Java]) -> Java:
+        return self._array(self._jvm.java.lang.Class, items)
+
+    def _objects(self, items: Iterable[Any]) -> Java:
+        return self._array(self._jvm.java.lang.Object, items)
+
+    def _strings(self, items: Iterable[str]) -> Java:
+        return self._array(self._jvm.java.lang.String, items)
+
+    def _array(self, kind: Java, items: Iterable[Any]) -> Java:
+        values = list(items)
+        array = self._gateway.new_array(kind, len(values))
+        for i, value in enumerate(values):
+            array[i] = value
+        return array
+
+
+def ancestors(table: Java, snapshot_id: int) -> Iterator[Java]:
+    """A snapshot and its ancestors, newest first, as far as the table still has them."""
+    snapshot = table.snapshot(snapshot_id)
+    while snapshot is not None:
+        yield snapshot
+        parent = snapshot.parentId()
+        snapshot = table.snapshot(parent) if parent is not None else None

@@ -1,0 +1,153 @@
+"""The ledger: the offsets that a table holds, as the summaries of its own snapshots tell them.
+
+An offset is always the next offset to read. The summary keys below are public: readers of a table may rely on them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID, uuid5
+
+FORMAT = "frazil.format"  # version of these keys
+PIPELINE = "frazil.pipeline"
+COMMIT_ID = "frazil.commit-id"  # uuid5 of pipeline, table uuid, start, end
+START = "frazil.start"  # canonical JSON of `Offsets`: where this snapshot's records begin
+END = "frazil.end"  # ... and where they end: what the table holds after it
+COUNTS = "frazil.counts"  # canonical JSON of `Counts`
+SCHEMA_IDS = "frazil.schema-ids"  # JSON list of the writer schema ids that the batch was decoded with
+VALID_THROUGH = "frazil.valid-through"  # newest record timestamp, milliseconds since 1970: rows are complete up to here
+SIDE = "frazil.side"  # location of the file that names the side tables' data files of this decision
+RUN = "frazil.run"  # id of the driver's run that committed
+VERSION = "frazil.version"  # of this software
+EVENTS = "frazil.accepted"  # JSON: an operator's decision that this snapshot records
+
+FORMAT_VERSION = "1"
+_NAMESPACE = UUID("b5f3e7a2-51f6-4c1c-9d57-0d3f8f1f7a10")
+
+
+def canonical(value: Any) -> str:
+    """Canonical JSON: sorted keys, no spaces, so that equal values are equal texts."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def tag(pipeline: str) -> str:
+    """The name of the tag that marks a pipeline's newest commit in its tables."""
+    return f"frazil_{pipeline}"
+
+
+@dataclass(frozen=True, slots=True)
+class Offsets:
+    """The next offset to read of each partition, and the topic they are offsets of."""
+
+    topic: str
+    topic_id: str
+    at: Mapping[int, int]
+
+    def __str__(self) -> str:
+        """Canonical JSON, as it stands in a summary."""
+        return canonical(
+            {"topic": self.topic, "topic_id": self.topic_id, "offsets": {str(p): o for p, o in self.at.items()}}
+        )
+
+    @classmethod
+    def parse(cls, text: str) -> Offsets:
+        """The offsets that `str()` wrote."""
+        document = json.loads(text)
+        at = {int(p): int(o) for p, o in document["offsets"].items()}
+        return cls(document["topic"], document["topic_id"], dict(sorted(at.items())))
+
+    def same_as(self, other: Offsets | None) -> bool:
+        """Whether both tell the same offsets of the same topic; an absent partition equals only an absent one."""
+        return other is not None and (self.topic_id, dict(self.at)) == (other.topic_id, dict(other.at))
+
+    def reaches(self, other: Offsets) -> bool:
+        """Whether every partition of `other` stands here, at the same offset or past it."""
+        return self.topic_id == other.topic_id and all(self.at.get(p, -1) >= o for p, o in other.at.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What became of the records of one batch: read = written + the sum of rejected + the sum of skipped.
+
+    `rejected` counts records in the dead-letter table by reason; `skipped` those that the declaration lets go, by reason, and
+    `skipped_at` by partition. `gaps` are offsets without a record, by partition, as counted when the batch was read: a compacted
+    topic and the markers of transactions leave them; on a plain topic there are none.
+    """
+
+    read: int = 0
+    written: int = 0
+    rejected: Mapping[str, int] = field(default_factory=dict)
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    skipped_at: Mapping[int, int] = field(default_factory=dict)
+    gaps: Mapping[int, int] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """Canonical JSON, as it stands in a summary."""
+        return canonical(
+            {
+                "read": self.read,
+                "written": self.written,
+                "rejected": dict(self.rejected),
+                "skipped": dict(self.skipped),
+                "skipped_at": {str(p): n for p, n in self.skipped_at.items()},
+                "gaps": {str(p): n for p, n in self.gaps.items()},
+            }
+        )
+
+    @classmethod
+    def parse(cls, text: str) -> Counts:
+        """The counts that `str()` wrote."""
+        document = json.loads(text)
+        return cls(
+            document["read"],
+            document["written"],
+            document["rejected"],
+            document["skipped"],
+            {int(p): n for p, n in document["skipped_at"].items()},
+            {int(p): n for p, n in document["gaps"].items()},
+        )
+
+    @property
+    def adds_up(self) -> bool:
+        """The one equation of a batch."""
+        return self.read == self.written + sum(self.rejected.values()) + sum(self.skipped.values())
+
+
+def commit_id(pipeline: str, table_uuid: str, start: Offsets, end: Offsets) -> str:
+    """The id of the commit of exactly these records to exactly this table; the same on every try."""
+    return str(uuid5(_NAMESPACE, canonical([pipeline, table_uuid, str(start), str(end)])))
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One snapshot's summary, as far as it is the ledger's: every value as committed, `None` where absent."""
+
+    snapshot_id: int
+    commit_id: str | None
+    start: Offsets | None
+    end: Offsets | None
+    counts: Counts | None
+    side: str | None
+    run: str | None
+    summary: Mapping[str, str]
+
+    @classmethod
+    def of(cls, snapshot_id: int, summary: Mapping[str, str]) -> Entry:
+        """Read a snapshot's summary; keys of other writers are kept in `summary` only."""
+
+        def parsed(key: str, parse: Any) -> Any:
+            return parse(summary[key]) if key in summary else None
+
+        return cls(
+            snapshot_id,
+            summary.get(COMMIT_ID),
+            parsed(START, Offsets.parse),
+            parsed(END, Offsets.parse),
+            parsed(COUNTS, Counts.parse),
+            summary.get(SIDE),
+            summary.get(RUN),
+            summary,
+        )

@@ -1,0 +1,76 @@
+"""Stage: rows -> data files that no snapshot refers to.
+
+The files are written by Iceberg's own Spark writer through the catalog that its rewrite procedures use
+(`SparkRewriteTableCatalog`), which hands the files over instead of committing them. If nobody publishes them they are
+orphans, and orphan removal takes them after days.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from frazil.lake.jvm import Iceberg, Java
+from frazil.schemas.iceberg import field_ids
+
+CATALOG = "staged"
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """Data files in no snapshot, and the table they fit: publishing checks that it still is that table.
+
+    `at` is when staging began, in seconds since 1970, by the driver's clock.
+    """
+
+    table: str
+    table_uuid: str
+    field_ids: dict[str, int]
+    files: tuple[Java, ...]
+    rows: int
+    bytes: int
+    at: float
+    documents: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to append."""
+        return not self.files and not self.documents
+
+
+def stage(iceberg: Iceberg, table: str, rows: DataFrame, *, ticket: str, at: float, sort: Sequence[str] = ()) -> Staged:
+    """Write `rows`, whose columns are the table's, to data files of `table`.
+
+    `sort` orders rows within a task's files only: a global order would run the plan twice to sample it. `ticket` is an
+    id that no other staging of this driver has.
+    """
+    target = iceberg.load(table)
+    cache, coordinator = iceberg.table_cache(), iceberg.coordinator()
+    cache.add(ticket, target)
+    try:
+        ordered = rows.sortWithinPartitions(*sort) if sort else rows
+        ordered.writeTo(f"{CATALOG}.`{ticket}`").option("fanout-enabled", "true").option(
+            "check-nullability", "false"
+        ).append()
+        files = tuple(coordinator.fetchNewFiles(target, ticket))
+    finally:
+        cache.remove(ticket)
+        coordinator.clearRewrite(target, ticket)
+    return Staged(
+        table=table,
+        table_uuid=str(target.uuid()),
+        field_ids=field_ids(iceberg.schema_json(target)),
+        files=files,
+        rows=sum(f.recordCount() for f in files),
+        bytes=sum(f.fileSizeInBytes() for f in files),
+        at=at,
+    )
+
+
+def nothing(iceberg: Iceberg, table: str, *, at: float) -> Staged:
+    """A staged batch without rows: its commit still moves the offsets."""
+    target = iceberg.load(table)
+    return Staged(table, str(target.uuid()), field_ids(iceberg.schema_json(target)), (), 0, 0, at)

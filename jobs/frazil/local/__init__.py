@@ -1,0 +1,1 @@
+"""Kafka, the schema registry and the lake as local processes, for the demo and the tests."""

@@ -1,0 +1,128 @@
+"""A Kafka broker of one node, KRaft, on this machine only, with its data in a folder.
+
+It is set up for work on declarations and for tests: topics are made on purpose only, internal topics are small,
+transactions work, a group does not wait for members, records may be 20 MB, and nothing is ever deleted for its age,
+because example data is older than any retention.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import uuid
+from base64 import urlsafe_b64encode
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from frazil.errors import LocalPartFailed
+from frazil.local.jars import jars
+from frazil.local.java import java
+from frazil.local.ports import HOST, free_ports
+from frazil.local.process import await_ready, log_file, start, tail
+
+READY_SECONDS = 60.0
+LARGEST_MESSAGE_BYTES = 32 * 1024 * 1024
+
+_JAVA_OPTIONS = ("-Xms64m", "-Xmx512m", "-XX:+UseSerialGC", "-Djava.awt.headless=true", "-Dlog4j2.level=INFO")
+_SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+_SMALL_TOPIC_PARTITIONS = 5
+
+
+def start_kafka(home: Path) -> str:
+    """Start the broker on the data in a `.frazil` folder and return its bootstrap address once it is ready.
+
+    New data is formatted first. Raises `LocalPartFailed` with the end of the log when it doesn't come up.
+    """
+    classpath = jars("kafka")
+    folder = home / "kafka"
+    with free_ports(2) as (port, controller_port):
+        settings = _settings(folder, port=port, controller_port=controller_port)
+        if not (folder / "log" / "meta.properties").exists():
+            _format(folder, settings, classpath, log_file(home, "kafka"))
+        broker = start("kafka", _java(classpath, _JAVA_OPTIONS, "kafka.Kafka", str(settings)), home=home)
+        bootstrap = f"{HOST}:{port}"
+        await_ready(broker, _Asked(bootstrap).is_ready, seconds=READY_SECONDS)
+    return bootstrap
+
+
+class _Asked:
+    """Asks a broker for its metadata, by one client that keeps trying to connect."""
+
+    def __init__(self, bootstrap: str) -> None:
+        settings: dict[str, Any] = {
+            "bootstrap.servers": bootstrap,
+            "reconnect.backoff.ms": 20,
+            "reconnect.backoff.max.ms": 50,
+            "socket.connection.setup.timeout.ms": 1000,
+            "log_level": 0,
+            "error_cb": lambda _: None,  # that it doesn't answer yet is no news
+        }
+        self._admin = AdminClient(settings)
+
+    def is_ready(self) -> bool:
+        """Whether it tells of itself as a broker that takes requests."""
+        try:
+            return bool(self._admin.list_topics(timeout=0.2).brokers)
+        except KafkaException:
+            return False
+
+
+def _settings(folder: Path, *, port: int, controller_port: int) -> Path:
+    """Write the broker's settings (https://kafka.apache.org/43/configuration/broker-configs) and return the file."""
+    settings = {
+        "process.roles": "broker,controller",
+        "node.id": 1,
+        "controller.quorum.bootstrap.servers": f"{HOST}:{controller_port}",
+        "listeners": f"BROKER://{HOST}:{port},CONTROLLER://{HOST}:{controller_port}",
+        "advertised.listeners": f"BROKER://{HOST}:{port},CONTROLLER://{HOST}:{controller_port}",
+        "listener.security.protocol.map": "BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "inter.broker.listener.name": "BROKER",
+        "controller.listener.names": "CONTROLLER",
+        "log.dirs": folder / "log",
+        "auto.create.topics.enable": "false",
+        "message.max.bytes": LARGEST_MESSAGE_BYTES,
+        "log.retention.ms": -1,
+        "log.cleaner.dedupe.buffer.size": 8 * 1024 * 1024,  # the default is a quarter of our heap
+        "offsets.topic.num.partitions": _SMALL_TOPIC_PARTITIONS,
+        "offsets.topic.replication.factor": 1,
+        "transaction.state.log.num.partitions": _SMALL_TOPIC_PARTITIONS,
+        "transaction.state.log.replication.factor": 1,
+        "transaction.state.log.min.isr": 1,
+        "share.coordinator.state.topic.num.partitions": _SMALL_TOPIC_PARTITIONS,
+        "share.coordinator.state.topic.replication.factor": 1,
+        "share.coordinator.state.topic.min.isr": 1,
+        "group.initial.rebalance.delay.ms": 0,
+        "num.network.threads": 2,
+        "num.io.threads": 4,
+        "background.threads": 2,
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "server.properties"
+    file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+    return file
+
+
+def _format(folder: Path, settings: Path, classpath: Sequence[Path], log: Path) -> None:
+    """Make the folder the data of a new cluster, or leave nothing of it."""
+    cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    arguments = ("kafka.tools.StorageTool", "format", "--standalone", "-t", cluster, "-c", str(settings))
+    with log.open("wb") as output:
+        run = subprocess.run(
+            _java(classpath, _SHORT_LIVED, *arguments),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            timeout=READY_SECONDS,
+            check=False,
+        )
+    if run.returncode:
+        shutil.rmtree(folder / "log", ignore_errors=True)
+        raise LocalPartFailed(f"the broker's storage could not be formatted:\n{tail(log)}", where=str(folder))
+
+
+def _java(classpath: Sequence[Path], options: Sequence[str], *arguments: str) -> list[str]:
+    return [str(java()), *options, "-cp", ":".join(map(str, classpath)), *arguments]

@@ -1,0 +1,87 @@
+"""A schema registry on this machine only: Apicurio, asked through the Confluent API it also speaks.
+
+Schemas and their ids are kept in a file beside the broker's data: records written yesterday name ids that must mean
+the same schemas today. Compatibility is not checked unless asked for; Apicurio's default is NONE.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import shutil
+import tarfile
+import tempfile
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from frazil.local.jars import cache_folder, jars
+from frazil.local.java import java
+from frazil.local.ports import HOST, free_ports
+from frazil.local.process import await_ready, start
+
+READY_SECONDS = 60.0
+CONFLUENT_API = "/apis/ccompat/v7"
+
+_JAVA_OPTIONS = ("-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+
+
+def start_registry(home: Path, *, compatibility: str | None = None) -> str:
+    """Start the registry on the schemas in a `.frazil` folder and return its Confluent API's address once it answers.
+
+    `compatibility` sets the level for all subjects, `BACKWARD` for example. Raises `LocalPartFailed` with the end of
+    the log when it doesn't come up.
+    """
+    program = _unpacked()
+    with free_ports(1) as (port,):
+        environment = {
+            "QUARKUS_HTTP_HOST": HOST,
+            "QUARKUS_HTTP_PORT": str(port),
+            "REGISTRY_DATASOURCE_URL": "jdbc:h2:file:./schemas;WRITE_DELAY=0",
+            "QUARKUS_DATASOURCE_JDBC_INITIAL_SIZE": "2",
+            "QUARKUS_DATASOURCE_JDBC_MIN_SIZE": "2",
+            "QUARKUS_DATASOURCE_JDBC_MAX_SIZE": "10",
+        }
+        registry = start("registry", [java(), *_JAVA_OPTIONS, "-jar", program], home=home, environment=environment)
+        url = f"http://{HOST}:{port}{CONFLUENT_API}"
+        await_ready(registry, lambda: _answers(url), seconds=READY_SECONDS)
+    if compatibility is not None:
+        _set_compatibility(url, compatibility)
+    return url
+
+
+def _unpacked() -> Path:
+    """Unpack the locked archive once, into the cache, and return the program."""
+    (archive,) = jars("registry")
+    folder = cache_folder() / "registry" / archive.name.removesuffix("-all.tar.gz")
+    program = folder / f"{folder.name}-runner.jar"
+    if program.is_file():
+        return program
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with (folder.parent / ".lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        if not program.is_file():
+            with tempfile.TemporaryDirectory(prefix=".unpack-", dir=folder.parent) as temporary:
+                unpacked = Path(temporary, "registry")
+                with tarfile.open(archive) as content:
+                    content.extractall(unpacked, filter="data")
+                shutil.rmtree(folder, ignore_errors=True)
+                unpacked.rename(folder)
+    return program
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{url}/subjects", timeout=2) as answer:  # noqa: S310 - the address is ours
+            return bool(answer.status == 200)
+    except (OSError, ValueError):
+        return False
+
+
+def _set_compatibility(url: str, level: str) -> None:
+    body = json.dumps({"compatibility": level}).encode()
+    request = urllib.request.Request(  # noqa: S310 - the address is ours
+        f"{url}/config", data=body, method="PUT", headers={"Content-Type": "application/vnd.schemaregistry.v1+json"}
+    )
+    with urllib.request.urlopen(request, timeout=10):  # noqa: S310 - the address is ours
+        pass

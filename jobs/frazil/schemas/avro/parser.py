@@ -1,0 +1,252 @@
+"""Avro schema text to an `AvroSchema`, by the rules of https://avro.apache.org/docs/1.12.0/specification/#schema-declaration.
+
+Lenient where Java Avro would refuse a name only (the reader schema brings names of its own), strict where the encoding
+would be in doubt.
+"""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from frazil.errors import UnreadableSchema
+from frazil.schemas.avro.schema import (
+    PRIMITIVES,
+    Array,
+    AvroSchema,
+    Enum,
+    Fixed,
+    Map,
+    Named,
+    NamedType,
+    Node,
+    Record,
+    RecordField,
+    Simple,
+    Union,
+    max_precision,
+)
+from frazil.schemas.types import Decimal
+
+TEXT_LIMIT = 4 * 1024 * 1024
+"""Characters of a schema and its references together; registries allow 1 MB by default."""
+
+NESTING_LIMIT = 100
+"""Levels of types within types, as written."""
+
+_LOGICAL = {
+    "int": {"date", "time-millis"},
+    "long": {"time-micros"} | {f"{p}timestamp-{u}" for p in ("", "local-") for u in ("millis", "micros", "nanos")},
+    "bytes": {"big-decimal"},
+    "string": {"uuid"},
+}
+
+
+def parse(schema_text: str, references: Mapping[str, str] | None = None) -> AvroSchema:
+    """Read a writer schema; `references` are the registry's: name -> schema text, transitively complete, in any order.
+
+    Raises `UnreadableSchema`, its `where` being the path of the type in question, such as `Order.lines[].price`.
+    """
+    references = references or {}
+    if len(schema_text) + sum(map(len, references.values())) > TEXT_LIMIT:
+        raise UnreadableSchema(f"the schema is longer than {TEXT_LIMIT} characters")
+    parser = _Parser(references)
+    root = parser.document(schema_text)
+    types = parser.types
+    if isinstance(root, Named) and isinstance(record := types[root.name], Record):
+        return AvroSchema(record, types)
+    wrapper = "value"
+    while wrapper in types:
+        wrapper += "_"
+    types[wrapper] = record = Record(wrapper, (RecordField("value", root),))
+    return AvroSchema(record, types)
+
+
+class _Parser:
+    def __init__(self, references: Mapping[str, str]) -> None:
+        self.types: dict[str, NamedType] = {}
+        self._opened: set[str] = set()  # records whose fields are being read: already nameable
+        self._unread = dict(references)
+        self._path: list[str] = []
+
+    def document(self, text: str) -> Node:
+        try:
+            tree = json.loads(text)
+        except RecursionError:
+            raise self._unreadable("the schema is nested too deeply") from None
+        except ValueError as problem:
+            # Registries keep a schema that is only a primitive's name also without quotes.
+            if text.strip() in PRIMITIVES:
+                return Simple(text.strip())
+            raise self._unreadable(f"the schema is not JSON: {problem}") from None
+        return self._node(tree, "", 0)
+
+    def _unreadable(self, what: str) -> UnreadableSchema:
+        return UnreadableSchema(what, where="".join(self._path).lstrip("."))
+
+    @contextmanager
+    def _at(self, step: str) -> Iterator[None]:
+        self._path.append(step)
+        yield
+        self._path.pop()
+
+    def _node(self, tree: Any, namespace: str, depth: int) -> Node:
+        if depth > NESTING_LIMIT:
+            raise self._unreadable(f"types are nested more than {NESTING_LIMIT} levels deep")
+        if isinstance(tree, str):
+            return self._reference(tree, namespace)
+        if isinstance(tree, list):
+            return self._union(tree, namespace, depth)
+        if not isinstance(tree, dict):
+            raise self._unreadable(f"{json.dumps(tree)[:40]} is not a type")
+        kind = tree.get("type")
+        match kind:
+            case "record" | "error":
+                return self._record(tree, namespace, depth)
+            case "enum":
+                return self._enum(tree, namespace)
+            case "fixed":
+                return self._fixed(tree, namespace)
+            case "array":
+                with self._at("[]"):
+                    return Array(self._node(self._member(tree, "items"), namespace, depth + 1))
+            case "map":
+                with self._at("{}"):
+                    return Map(self._node(self._member(tree, "values"), namespace, depth + 1))
+            case str() if kind in PRIMITIVES:
+                return _simple(kind, tree)
+            case str() | list() | dict():
+                return self._node(kind, namespace, depth + 1)
+            case _:
+                raise self._unreadable("a type without `type`")
+
+    def _member(self, tree: dict[str, Any], name: str) -> Any:
+        if name not in tree:
+            raise self._unreadable(f"{tree['type']} without `{name}`")
+        return tree[name]
+
+    def _reference(self, name: str, namespace: str) -> Node:
+        if name in PRIMITIVES:
+            return Simple(name)
+        candidates = [name] if "." in name or not namespace else [f"{namespace}.{name}", name]
+        while True:
+            for candidate in candidates:
+                candidate = candidate.lstrip(".")
+                if candidate in self.types or candidate in self._opened:
+                    return Named(candidate)
+            # The registry's name of a reference most often is the type's; if not, the type is in one of them.
+            wanted = next((c for c in candidates if c in self._unread), next(iter(self._unread), None))
+            if wanted is None:
+                raise self._unreadable(f"there is no type {name!r}")
+            text, path, self._path = self._unread.pop(wanted), self._path, [f"(reference {wanted}) "]
+            self.document(text)
+            self._path = path
+
+    def _union(self, trees: list[Any], namespace: str, depth: int) -> Node:
+        if not trees:
+            raise self._unreadable("a union without branches")
+        branches: list[Node] = []
+        for tree in trees:
+            branch = self._node(tree, namespace, depth + 1)
+            if isinstance(branch, Union):
+                raise self._unreadable("a union directly in a union")
+            branches.append(branch)
+        kinds = [b.name if isinstance(b, Named | Simple) else type(b).__name__ for b in branches]
+        if len(set(kinds)) < len(kinds):
+            raise self._unreadable("a union that has one type twice")
+        return Union(tuple(branches))
+
+    def _name(self, tree: dict[str, Any], namespace: str) -> tuple[str, str]:
+        name = tree.get("name")
+        if not isinstance(name, str) or not name:
+            raise self._unreadable(f"{tree['type']} without `name`")
+        if "." in name:
+            namespace, _, name = name.rpartition(".")
+        elif isinstance(tree.get("namespace"), str):
+            namespace = tree["namespace"]
+        full = f"{namespace}.{name}" if namespace else name
+        if full in PRIMITIVES:
+            raise self._unreadable(f"{full!r} is a primitive type's name")
+        if full in self.types or full in self._opened:
+            raise self._unreadable(f"{full!r} is defined twice")
+        return full, namespace
+
+    def _record(self, tree: dict[str, Any], namespace: str, depth: int) -> Node:
+        full, namespace = self._name(tree, namespace)
+        members = self._member(tree, "fields")
+        if not isinstance(members, list) or not all(isinstance(m, dict) for m in members):
+            raise self._unreadable("`fields` is not a list of fields")
+        self._opened.add(full)
+        fields: list[RecordField] = []
+        with self._at(full if not self._path else ""):
+            for member in members:
+                name = member.get("name")
+                if not isinstance(name, str) or not name:
+                    raise self._unreadable("a field without `name`")
+                with self._at(f".{name}"):
+                    if any(f.name == name for f in fields):
+                        raise self._unreadable("the record has this field twice")
+                    kind = self._node(member.get("type"), namespace, depth + 1)
+                    fields.append(RecordField(name, kind, _text(member, "doc"), _names(member.get("aliases"))))
+        self._opened.discard(full)
+        self.types[full] = Record(full, tuple(fields), _text(tree, "doc"))
+        return Named(full)
+
+    def _enum(self, tree: dict[str, Any], namespace: str) -> Node:
+        full, _ = self._name(tree, namespace)
+        symbols = self._member(tree, "symbols")
+        if not isinstance(symbols, list) or not all(isinstance(s, str) for s in symbols):
+            raise self._unreadable("`symbols` is not a list of names")
+        if len(set(symbols)) < len(symbols):
+            raise self._unreadable("a symbol stands twice")
+        for symbol in symbols:
+            if not _is_name(symbol):
+                raise self._unreadable(f"{symbol!r} is no symbol that Avro's Java library accepts")
+        self.types[full] = Enum(full, tuple(symbols))
+        return Named(full)
+
+    def _fixed(self, tree: dict[str, Any], namespace: str) -> Node:
+        full, _ = self._name(tree, namespace)
+        size = self._member(tree, "size")
+        if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size < 1 << 31:
+            raise self._unreadable("`size` is not a number of bytes")
+        logical = tree.get("logicalType")
+        decimal = _decimal(tree)
+        if logical == "decimal" and decimal and decimal.precision <= max_precision(size):
+            self.types[full] = Fixed(full, size, "decimal", decimal)
+        elif (logical, size) in {("duration", 12), ("uuid", 16)}:
+            self.types[full] = Fixed(full, size, str(logical))
+        else:
+            self.types[full] = Fixed(full, size)
+        return Named(full)
+
+
+def _simple(name: str, tree: dict[str, Any]) -> Simple:
+    logical = tree.get("logicalType")
+    if name == "bytes" and logical == "decimal" and (decimal := _decimal(tree)):
+        return Simple(name, "decimal", decimal)
+    return Simple(name, logical) if isinstance(logical, str) and logical in _LOGICAL.get(name, ()) else Simple(name)
+
+
+def _decimal(tree: dict[str, Any]) -> Decimal | None:
+    precision, scale = tree.get("precision"), tree.get("scale", 0)
+    whole = all(isinstance(n, int) and not isinstance(n, bool) for n in (precision, scale))
+    return Decimal(precision, scale) if whole and 0 <= scale <= precision and precision > 0 else None  # type: ignore[arg-type,operator]
+
+
+def _is_name(text: str) -> bool:
+    """Whether Java Avro's `UTF_VALIDATOR` takes the name."""
+    kinds = ["L" if c == "_" else unicodedata.category(c) for c in text]
+    return bool(text) and kinds[0][0] == "L" and all(kind[0] == "L" or kind == "Nd" for kind in kinds)
+
+
+def _text(tree: dict[str, Any], name: str) -> str:
+    value = tree.get(name)
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    return tuple(v for v in value if isinstance(v, str) and v) if isinstance(value, list) else ()

@@ -1,0 +1,180 @@
+"""An Avro schema to the row type it lands as: what `from_avro` makes of it, and JSON text where that makes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from frazil.errors import UnreadableSchema
+from frazil.schemas.avro.schema import (
+    Array,
+    AvroSchema,
+    Enum,
+    Fixed,
+    Map,
+    Named,
+    Node,
+    Record,
+    Simple,
+    Union,
+    is_null,
+    short,
+)
+from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
+
+RECURSION_DEPTH = 3
+"""How many levels of a recursive record are columns; the field that leads to the next one lands as JSON text."""
+
+FIELD_LIMIT = 10_000
+"""Columns of a row type, nested ones included."""
+
+MEMBER = "member_"
+"""What Spark puts before a union branch's type name (https://spark.apache.org/docs/4.1.1/sql-data-sources-avro.html)."""
+
+LARGEST = 38
+"""Digits of the largest decimal in Spark and Iceberg."""
+
+_PLAIN: Mapping[str, Kind] = {
+    "boolean": Kind.BOOLEAN,
+    "int": Kind.INT,
+    "long": Kind.LONG,
+    "float": Kind.FLOAT,
+    "double": Kind.DOUBLE,
+    "bytes": Kind.BINARY,
+    "string": Kind.STRING,
+}
+_LOGICAL: Mapping[str, Kind] = {
+    "date": Kind.DATE,
+    "timestamp-millis": Kind.TIMESTAMPTZ,
+    "timestamp-micros": Kind.TIMESTAMPTZ,
+    "local-timestamp-millis": Kind.TIMESTAMP,
+    "local-timestamp-micros": Kind.TIMESTAMP,
+}
+
+
+def row_type(schema: AvroSchema) -> Struct:
+    """The row type of a writer schema; names are the source's, and folded later.
+
+    Raises `UnreadableSchema` if the columns would be more than `FIELD_LIMIT`.
+    """
+    return _Rows(schema).struct(schema.root, 1 if schema.root.name in schema.recursive else 0)
+
+
+def scalar(of: Simple | Fixed) -> Primitive | Decimal:
+    """The type a primitive or a fixed lands as; null has none.
+
+    A decimal of more than 38 digits lands as one of 38 (a larger value is rejected when it is decoded), or as binary
+    if its scale is larger still.
+    """
+    if of.decimal:
+        if of.decimal.scale <= LARGEST:
+            return Decimal(min(of.decimal.precision, LARGEST), of.decimal.scale)
+        return Primitive(Kind.BINARY)
+    if isinstance(of, Fixed):
+        return Primitive(Kind.BINARY)
+    return Primitive(_LOGICAL.get(of.logical) or _PLAIN[of.name])
+
+
+def collapsed(union: Union) -> Simple | None:
+    """The one type of a union of int and long, or float and double, as Spark has it."""
+    names = {branch.name for branch in union.values if isinstance(branch, Simple)}
+    if len(union.values) == 2 and len(names) == 2:
+        if names == {"int", "long"}:
+            return Simple("long")
+        if names == {"float", "double"}:
+            return Simple("double")
+    return None
+
+
+def members(union: Union) -> tuple[tuple[str, Node], ...]:
+    """The fields of the struct that a union of several types becomes: the name of each, and its branch.
+
+    A second type of the same short name is told by its full one.
+    """
+    named: dict[str, Node] = {}
+    for branch in union.values:
+        match branch:
+            case Named(name):
+                own = MEMBER + short(name)
+                named[MEMBER + name if own in named else own] = branch
+            case Simple(name):
+                named[MEMBER + name] = branch
+            case _:
+                named[MEMBER + ("array" if isinstance(branch, Array) else "map")] = branch
+    return tuple(named.items())
+
+
+class _Text(Exception):  # noqa: N818 - a signal between two methods, never an error
+    """This node has no column type: the field it is in lands as JSON text."""
+
+
+class _Rows:
+    def __init__(self, schema: AvroSchema) -> None:
+        self._schema = schema
+        self._fields = 0
+
+    def struct(self, record: Record, level: int) -> Struct:
+        sources = ((f.name, f.type, f.doc, f.aliases) for f in record.fields)
+        return Struct(tuple(self._columns(sources, level)))
+
+    def _columns(self, sources: Iterator[tuple[str, Node, str, tuple[str, ...]]], level: int) -> Iterator[Field]:
+        for name, node, doc, aliases in sources:
+            if only_null(node):
+                continue
+            self._fields += 1
+            if self._fields > FIELD_LIMIT:
+                raise UnreadableSchema(f"the schema has more than {FIELD_LIMIT} columns", where=name)
+            required = not (isinstance(node, Union) and node.nullable)
+            try:
+                yield Field(name, self._type(node, level), required, doc, name, aliases)
+            except _Text:
+                yield Field(name, Primitive(Kind.STRING), required, doc, name, aliases, as_json=True)
+
+    def _type(self, node: Node, level: int) -> Type:
+        match node:
+            case Simple("null"):
+                raise _Text
+            case Simple():
+                return scalar(node)
+            case Array(items):
+                return ListOf(self._type(items, level), element_required=_required(items))
+            case Map(values):
+                return MapOf(Primitive(Kind.STRING), self._type(values, level), value_required=_required(values))
+            case Named(name):
+                return self._named(name, level)
+            case Union():
+                return self._union(node, level)
+
+    def _named(self, name: str, level: int) -> Type:
+        match self._schema.types[name]:
+            case Enum():
+                return Primitive(Kind.STRING)
+            case Fixed() as fixed:
+                return scalar(fixed)
+            case Record() as record:
+                if name in self._schema.recursive:
+                    level += 1
+                    if level > RECURSION_DEPTH:
+                        raise _Text
+                struct = self.struct(record, level)
+                if not struct.fields:
+                    raise _Text
+                return struct
+
+    def _union(self, union: Union, level: int) -> Type:
+        if not union.values:
+            raise _Text
+        if len(union.values) == 1:
+            return self._type(union.values[0], level)
+        if one := collapsed(union):
+            return scalar(one)
+        fields = self._columns(((name, branch, "", ()) for name, branch in members(union)), level)
+        return Struct(tuple(Field(f.name, f.type, as_json=f.as_json) for f in fields))
+
+
+def _required(node: Node) -> bool:
+    return not (isinstance(node, Union) and node.nullable)
+
+
+def only_null(node: Node) -> bool:
+    """Whether no value but null can stand here: such a field has no column until a version gives it a type."""
+    return is_null(node) or (isinstance(node, Union) and not node.values)

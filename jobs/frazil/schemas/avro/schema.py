@@ -1,0 +1,208 @@
+"""An Avro schema as values: every name resolved, no text left to interpret.
+
+A named type stands in the tree as a `Named`; `AvroSchema.types` says what it is. So a recursive schema is finite.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from frazil.schemas.types import Decimal
+
+PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
+
+
+@dataclass(frozen=True, slots=True)
+class Simple:
+    """A primitive type; `logical` is set only where Avro knows it on this type (it ignores a wrong one)."""
+
+    name: str
+    logical: str = ""
+    decimal: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """An array."""
+
+    items: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """A map; its keys are strings."""
+
+    values: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """A union, in the order of its branches: the encoding names a branch by its index."""
+
+    branches: tuple[Node, ...]
+
+    @property
+    def values(self) -> tuple[Node, ...]:
+        """The branches that are not null."""
+        return tuple(branch for branch in self.branches if not is_null(branch))
+
+    @property
+    def nullable(self) -> bool:
+        """Whether null is a branch."""
+        return len(self.values) < len(self.branches)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A use of the record, enum or fixed of this full name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecordField:
+    """A field of a record; `aliases` are its earlier names."""
+
+    name: str
+    type: Node
+    doc: str = ""
+    aliases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record."""
+
+    name: str
+    fields: tuple[RecordField, ...]
+    doc: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Enum:
+    """An enum; the encoding names a symbol by its index."""
+
+    name: str
+    symbols: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """`size` bytes; a decimal if the size can hold its precision."""
+
+    name: str
+    size: int
+    logical: str = ""
+    decimal: Decimal | None = None
+
+
+NamedType = Record | Enum | Fixed
+Node = Simple | Array | Map | Union | Named
+
+
+@dataclass(frozen=True, slots=True)
+class AvroSchema:
+    """A writer schema. Its root is a record: another value becomes its field `value`, the encoding is the same."""
+
+    root: Record
+    types: Mapping[str, NamedType]
+    recursive: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "recursive", _recursive(self.types))
+
+    @property
+    def text(self) -> str:
+        """The schema as one self-contained JSON text, references included."""
+        return json.dumps(_rendered(Named(self.root.name), self.types, set()), separators=(",", ":"))
+
+
+def is_null(node: Node) -> bool:
+    """Whether the node is the type null."""
+    return isinstance(node, Simple) and node.name == "null"
+
+
+def max_precision(size: int) -> int:
+    """The most digits that a decimal of `size` bytes can always hold, as Java Avro has it."""
+    return math.floor(math.log10(2) * (8 * size - 1)) if size > 0 else 0
+
+
+def short(name: str) -> str:
+    """The name without its namespace."""
+    return name.rpartition(".")[2]
+
+
+def uses(node: Node) -> Iterator[str]:
+    """The named types that stand in a node itself, not in what those names mean."""
+    match node:
+        case Named(name):
+            yield name
+        case Array(inner) | Map(inner):
+            yield from uses(inner)
+        case Union(branches):
+            for branch in branches:
+                yield from uses(branch)
+        case Simple():
+            pass
+
+
+def _recursive(types: Mapping[str, NamedType]) -> frozenset[str]:
+    """The records that can contain themselves."""
+    inside = {
+        name: frozenset(used for f in kind.fields for used in uses(f.type)) if isinstance(kind, Record) else frozenset()
+        for name, kind in types.items()
+    }
+
+    def reaches_itself(start: str) -> bool:
+        seen: set[str] = set()
+        todo = list(inside[start])
+        while todo:
+            name = todo.pop()
+            if name == start:
+                return True
+            if name not in seen:
+                seen.add(name)
+                todo.extend(inside[name])
+        return False
+
+    return frozenset(name for name in types if reaches_itself(name))
+
+
+def _rendered(node: Node, types: Mapping[str, NamedType], defined: set[str]) -> Any:
+    match node:
+        case Simple(name, logical, decimal):
+            return {"type": name, **_annotation(logical, decimal)} if logical else name
+        case Array(items):
+            return {"type": "array", "items": _rendered(items, types, defined)}
+        case Map(values):
+            return {"type": "map", "values": _rendered(values, types, defined)}
+        case Union(branches):
+            return [_rendered(branch, types, defined) for branch in branches]
+        case Named(name):
+            if name in defined:
+                return name
+            defined.add(name)
+            namespace, _, own = name.rpartition(".")
+            head = {"name": own, "namespace": namespace}
+            match types[name]:
+                case Record(_, fields, doc):
+                    members = [
+                        {"name": f.name, "type": _rendered(f.type, types, defined)}
+                        | ({"doc": f.doc} if f.doc else {})
+                        | ({"aliases": list(f.aliases)} if f.aliases else {})
+                        for f in fields
+                    ]
+                    return {"type": "record", **head, **({"doc": doc} if doc else {}), "fields": members}
+                case Enum(_, symbols):
+                    return {"type": "enum", **head, "symbols": list(symbols)}
+                case Fixed(_, size, logical, decimal):
+                    return {"type": "fixed", **head, "size": size, **(_annotation(logical, decimal) if logical else {})}
+
+
+def _annotation(logical: str, decimal: Decimal | None) -> dict[str, Any]:
+    digits = {"precision": decimal.precision, "scale": decimal.scale} if decimal else {}
+    return {"logicalType": logical, **digits}

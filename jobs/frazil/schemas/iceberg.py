@@ -1,0 +1,115 @@
+"""Row types as Iceberg's schema JSON, and back (https://iceberg.apache.org/spec/#appendix-c-json-serialization)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import count
+from typing import Any
+
+from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
+
+_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
+_READ_AS = {
+    "uuid": Kind.STRING,
+    "time": Kind.LONG,
+    "timestamp_ns": Kind.TIMESTAMP,
+    "timestamptz_ns": Kind.TIMESTAMPTZ,
+    "unknown": Kind.STRING,
+}
+
+
+def schema_json(row: Struct) -> dict[str, Any]:
+    """The schema of a new table: every column optional, field ids given from 1 in the order of the columns.
+
+    Columns are optional even if no version leaves them out: a later version may.
+    """
+    ids = count(1)
+    return {"schema-id": 0, **_struct_json(row, ids)}
+
+
+def row_type(schema: dict[str, Any]) -> Struct:
+    """The row type of a table's schema JSON; field ids are left behind."""
+    return Struct(
+        tuple(
+            Field(f["name"], _type(f["type"]), required=bool(f.get("required", False)), doc=f.get("doc", ""))
+            for f in schema["fields"]
+        )
+    )
+
+
+def field_ids(schema: dict[str, Any]) -> dict[str, int]:
+    """Full column name -> field id of every field at any depth, by Iceberg's dotted names."""
+    return dict(_ids(schema, ""))
+
+
+def _struct_json(row: Struct, ids: Iterator[int]) -> dict[str, Any]:
+    numbered = [(next(ids), f) for f in row.fields]  # Iceberg numbers the fields of one level before the next
+    return {
+        "type": "struct",
+        "fields": [
+            {"id": number, "name": f.name, "required": False, "type": _type_json(f.type, ids)}
+            | ({"doc": f.doc} if f.doc else {})
+            for number, f in numbered
+        ],
+    }
+
+
+def _type_json(of: Type, ids: Iterator[int]) -> Any:
+    match of:
+        case Struct():
+            return _struct_json(of, ids)
+        case ListOf(element=element):
+            number = next(ids)
+            return {
+                "type": "list",
+                "element-id": number,
+                "element": _type_json(element, ids),
+                "element-required": False,
+            }
+        case MapOf(key=key, value=value):
+            key_id, value_id = next(ids), next(ids)
+            return {
+                "type": "map",
+                "key-id": key_id,
+                "key": _type_json(key, ids),
+                "value-id": value_id,
+                "value": _type_json(value, ids),
+                "value-required": False,
+            }
+        case _:
+            return str(of)
+
+
+def _type(of: Any) -> Type:
+    if isinstance(of, str):
+        if decimal := _DECIMAL.fullmatch(of):
+            return Decimal(int(decimal[1]), int(decimal[2]))
+        if of.startswith("fixed"):
+            return Primitive(Kind.BINARY)
+        return Primitive(_READ_AS.get(of) or Kind(of))
+    match of["type"]:
+        case "list":
+            return ListOf(_type(of["element"]), bool(of.get("element-required", False)))
+        case "map":
+            return MapOf(_type(of["key"]), _type(of["value"]), bool(of.get("value-required", False)))
+        case _:
+            return row_type(of)
+
+
+def _ids(of: Any, prefix: str) -> Iterator[tuple[str, int]]:
+    if isinstance(of, str):
+        return
+    match of["type"]:
+        case "list":
+            yield prefix + "element", of["element-id"]
+            yield from _ids(of["element"], prefix + "element.")
+        case "map":
+            yield prefix + "key", of["key-id"]
+            yield from _ids(of["key"], prefix + "key.")
+            yield prefix + "value", of["value-id"]
+            yield from _ids(of["value"], prefix + "value.")
+        case _:
+            for f in of["fields"]:
+                yield prefix + f["name"], f["id"]
+                yield from _ids(f["type"], prefix + f["name"] + ".")

@@ -1,0 +1,216 @@
+"""JSON Schema to a row type; the mapping is the table of `docs/schemas.md`, and each of its rows is a test.
+
+Whatever has no column type of its own lands as its JSON text (`as_json`), so that every record of a readable schema can
+land. A list or a map whose elements have no type of their own lands as JSON text as a whole.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from frazil.schemas.json_documents import JsonSchema, parse
+from frazil.schemas.json_keywords import NO_VALUE, Keywords, keywords
+from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
+
+__all__ = ["MOST_TYPES", "NESTING", "RECURSIONS", "ROOT", "JsonSchema", "parse", "row_type"]
+
+RECURSIONS = 1
+"""How often a definition may stand inside itself as columns; the next one is JSON text."""
+
+NESTING = 50
+"""Structs, lists and maps within each other that become columns; what is deeper is JSON text."""
+
+MOST_TYPES = 20_000
+"""A schema that makes more fields, elements and alternatives than this, all levels together, is refused."""
+
+ROOT = "$"
+"""The `source` of the column `value`, which holds the whole of a record that is not an object with known properties."""
+
+_TEXT, _LONG, _DOUBLE = Primitive(Kind.STRING), Primitive(Kind.LONG), Primitive(Kind.DOUBLE)
+_WRITTEN_AS_STRING = {Kind.STRING, Kind.DATE, Kind.TIMESTAMPTZ, Kind.BINARY}
+_FORMATS = {"date": Kind.DATE, "date-time": Kind.TIMESTAMPTZ}
+_INTEGERS = {"int8": Kind.INT, "int16": Kind.INT, "int32": Kind.INT}
+_CONNECT_DECIMAL = "org.apache.kafka.connect.data.Decimal"
+
+
+def row_type(schema: JsonSchema) -> Struct:
+    """The columns of records that were written with `schema`.
+
+    A schema of anything but an object with properties makes one column `value`, whose source is `ROOT`.
+    Raises `UnreadableSchema`, with the JSON pointer of the place, if a keyword is malformed or a reference leads
+    nowhere.
+    """
+    try:
+        shape = _Reading(schema).shape(keywords(schema, [schema.root]), Counter([schema.root.where]))
+    except RecursionError:
+        raise schema.root.unreadable("the schema is nested too deeply") from None
+    if shape is None or shape.type is None:
+        raise schema.root.unreadable("no record can be valid under this schema")
+    if isinstance(shape.type, Struct):
+        return shape.type
+    field = Field("value", shape.type, required=not shape.nullable, doc=shape.doc, source=ROOT, as_json=shape.as_json)
+    return Struct((field,))
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What values look like: `type` is None if the only value is null."""
+
+    type: Type | None
+    nullable: bool = False
+    as_json: bool = False
+    doc: str = ""
+
+
+_JSON = _Shape(_TEXT, nullable=True, as_json=True)
+
+
+class _Reading:
+    """One walk over a schema, which counts the types it makes."""
+
+    def __init__(self, schema: JsonSchema) -> None:
+        self.schema = schema
+        self.types = 0
+
+    def shape(self, k: Keywords, outside: Counter[str]) -> _Shape | None:
+        """The shape of what the keywords describe; None if no value can be valid.
+
+        `outside` counts the definitions that the place is in, and under "" the structs, lists and maps.
+        """
+        self.types += 1
+        if self.types > MOST_TYPES:
+            raise self.schema.root.unreadable(f"the schema makes more than {MOST_TYPES} types")
+        if NO_VALUE in k.types:
+            return None
+        inside = outside + Counter(k.definitions)
+        if any(inside[name] > RECURSIONS + 1 for name in k.definitions):
+            return _with(_JSON, k)
+        if k.alternatives:
+            shapes = [self.shape(branch, outside) for branch in k.branches(self.schema)]
+            possible = [shape for shape in shapes if shape is not None]
+            return _with(_union(possible), k) if possible else None
+        options = [self._of(kind, k, inside) for kind in sorted(k.types - {"null"})]
+        if "null" in k.types:
+            options.append(_Shape(None, nullable=True))
+        return _with(_union(options) if options else _JSON, k)
+
+    def _of(self, kind: str, k: Keywords, inside: Counter[str]) -> _Shape:
+        if kind not in ("object", "array"):
+            return _Shape(_scalar(kind, k))
+        if inside[""] == NESTING:
+            return _JSON
+        inside = inside + Counter([""])
+        return self._object(k, inside) if kind == "object" else self._array(k, inside)
+
+    def _object(self, k: Keywords, inside: Counter[str]) -> _Shape:
+        fields = []
+        for name, nodes in k.properties.items():
+            shape = self.shape(keywords(self.schema, nodes), inside)
+            if shape is not None and shape.type is not None:
+                required = name in k.required and not shape.nullable
+                fields.append(Field(name, shape.type, required=required, doc=shape.doc, as_json=shape.as_json))
+        if fields:
+            return _Shape(Struct(tuple(fields)))
+        values = [*k.patterns, *([k.additional] if k.additional else [])] if k.is_map else []
+        value = self._element([keywords(self.schema, [node]) for node in values], inside)
+        return _JSON if value is None else _Shape(MapOf(_TEXT, value[0], value_required=value[1]))
+
+    def _array(self, k: Keywords, inside: Counter[str]) -> _Shape:
+        candidates = [keywords(self.schema, k.items)] if k.items and not k.is_tuple else []
+        element = self._element(candidates, inside)
+        return _JSON if element is None else _Shape(ListOf(element[0], element_required=element[1]))
+
+    def _element(self, candidates: Sequence[Keywords], inside: Counter[str]) -> tuple[Type, bool] | None:
+        """The type of elements or values, and whether they are never null; None if only JSON text fits."""
+        shapes = [shape for k in candidates if (shape := self.shape(k, inside)) is not None]
+        joined = _union(shapes) if shapes else _JSON
+        return None if joined.type is None or joined.as_json else (joined.type, not joined.nullable)
+
+
+def _scalar(kind: str, k: Keywords) -> Type:
+    hint = k.hints.get("connect.type")
+    match kind:
+        case "boolean":
+            return Primitive(Kind.BOOLEAN)
+        case "integer":
+            return Primitive(_INTEGERS.get(str(hint), Kind.LONG))
+        case "number" if k.hints.get("title") == _CONNECT_DECIMAL:
+            return _connect_decimal(k)
+        case "number":
+            return Primitive(Kind.FLOAT if hint == "float32" else Kind.DOUBLE)
+        case "string" if str(k.hints.get("contentEncoding")).lower() == "base64" or hint == "bytes":
+            return Primitive(Kind.BINARY)
+        case _:
+            return Primitive(_FORMATS.get(str(k.hints.get("format")), Kind.STRING))
+
+
+def _connect_decimal(k: Keywords) -> Type:
+    parameters = k.hints.get("connect.parameters")
+    given = parameters if isinstance(parameters, dict) else {}
+    scale, precision = str(given.get("scale", "0")), str(given.get("connect.decimal.precision", "38"))
+    if scale.isdecimal() and precision.isdecimal() and int(scale) <= int(precision) <= 38 and int(precision) > 0:
+        return Decimal(int(precision), int(scale))
+    return _DOUBLE
+
+
+def _with(shape: _Shape, k: Keywords) -> _Shape:
+    """The shape with the description of the place that uses it, which goes before that of the definition."""
+    doc = k.hints.get("description")
+    return _Shape(shape.type, shape.nullable, shape.as_json, doc.strip() if isinstance(doc, str) else shape.doc)
+
+
+def _union(shapes: Iterable[_Shape]) -> _Shape:
+    """The one shape that takes the values of all."""
+    first, *others = shapes
+    for other in others:
+        first = _either(first, other)
+    return first
+
+
+def _either(a: _Shape, b: _Shape) -> _Shape:
+    nullable, doc = a.nullable or b.nullable, a.doc or b.doc
+    if a.type is None or b.type is None:
+        some = b if a.type is None else a
+        return _Shape(some.type, True, some.as_json, doc)
+    joined = None if a.as_json or b.as_json else _join(a.type, b.type)
+    return _Shape(_TEXT, nullable, True, doc) if joined is None else _Shape(joined, nullable, False, doc)
+
+
+def _join(a: Type, b: Type) -> Type | None:
+    """The type that takes values of both without loss of meaning, or None."""
+    match a, b:
+        case _ if a == b:
+            return a
+        case Primitive(left), Primitive(right) if {left, right} <= {Kind.INT, Kind.LONG}:
+            return _LONG
+        case Primitive(left), Primitive(right) if {left, right} <= {Kind.INT, Kind.LONG, Kind.FLOAT, Kind.DOUBLE}:
+            return _DOUBLE
+        case Primitive(left), Primitive(right) if {left, right} <= _WRITTEN_AS_STRING:
+            return _TEXT
+        case Struct(), Struct():
+            return _join_structs(a, b)
+        case ListOf(), ListOf():
+            element = _join(a.element, b.element)
+            return None if element is None else ListOf(element, a.element_required and b.element_required)
+        case MapOf(), MapOf():
+            value = _join(a.value, b.value)
+            return None if value is None else MapOf(_TEXT, value, a.value_required and b.value_required)
+        case _:
+            return None
+
+
+def _join_structs(a: Struct, b: Struct) -> Struct:
+    """All fields of both; one that is not in both may be absent, one whose types differ is JSON text."""
+    theirs = {f.name: f for f in b.fields}
+    fields = [_join_fields(f, theirs.pop(f.name, None)) for f in a.fields]
+    return Struct((*fields, *(_join_fields(f, None) for f in theirs.values())))
+
+
+def _join_fields(a: Field, b: Field | None) -> Field:
+    if b is None:
+        return Field(a.name, a.type, doc=a.doc, as_json=a.as_json)
+    joined = None if a.as_json or b.as_json else _join(a.type, b.type)
+    required, doc = a.required and b.required, a.doc or b.doc
+    return Field(a.name, _TEXT if joined is None else joined, required=required, doc=doc, as_json=joined is None)

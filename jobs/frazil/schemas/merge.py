@@ -1,0 +1,162 @@
+"""All versions of a subject's schema to one row type, in the order in which they were registered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from frazil.errors import IncompatibleSchema
+from frazil.schemas.names import claimed, folded
+from frazil.schemas.types import Decimal, Field, ListOf, MapOf, Primitive, Struct, Type
+from frazil.schemas.widening import becomes, holds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merged:
+    """The row type of the versions that fit together (its names folded), and why the others do not, by schema id."""
+
+    type: Struct
+    incompatible: Mapping[int, IncompatibleSchema]
+
+
+def merge(versions: Sequence[tuple[int, Struct]]) -> Merged:
+    """Merge row types, oldest version first; each with its schema id.
+
+    A version that cannot be merged with what stands before it is left out whole and told in `incompatible`. New fields
+    go after those that stand; a field that a version leaves out is not required; the newest comment that is not empty
+    wins; a field whose aliases name an earlier field renames it and keeps its place. A further version never changes
+    the name that an earlier one gave, unless by such an alias.
+    """
+    merged: Struct | None = None
+    incompatible: dict[int, IncompatibleSchema] = {}
+    for schema_id, version in versions:
+        try:
+            merged = adopted(version, top=True) if merged is None else _structs(merged, version, (), top=True)
+        except IncompatibleSchema as problem:
+            incompatible[schema_id] = problem
+    return Merged(type=merged or Struct(()), incompatible=incompatible)
+
+
+def adopted(row: Struct, *, top: bool) -> Struct:
+    """The row type with its names folded, at all levels."""
+    return _structs(Struct(()), row, (), top=top, first=True)
+
+
+def same_field(field: Field, among: Sequence[Field]) -> Field | None:
+    """Which of these a version's field is: the one of its name, else one that had it, else one it was renamed from."""
+    names = (field.source, *field.aliases)
+    return (
+        next((known for known in among if known.source == field.source), None)
+        or next((known for known in among if field.source in known.aliases), None)
+        or next((known for name in names for known in among if name in (known.source, *known.aliases)), None)
+    )
+
+
+def _structs(old: Struct, new: Struct, path: tuple[str, ...], *, top: bool, first: bool = False) -> Struct:
+    """Both structs in one. Of all sources and aliases in a struct, each belongs to one field only: this keeps it so."""
+    fields = list(old.fields)
+    sources = {field.source for field in new.fields}
+    known_now = {known.name for known in old.fields if known.source in sources}
+    met: set[str] = set()
+    for field in new.fields:
+        known = same_field(field, old.fields)
+        if known and known.source != field.source and known.name in known_now and field.source not in known.aliases:
+            known = None  # it claims an earlier name of a field that this version still has: a field of its own
+        others = [f for f in fields if known is None or f.name != known.name]
+        owned = {name for f in others for name in (f.source, *f.aliases)} | (sources - {field.source})
+        field = replace(field, aliases=tuple(a for a in field.aliases if a not in owned))
+        if known is None:
+            fields.append(_new(field, fields, required=field.required and first, top=top))
+            continue
+        if known.name in met or (known.name in known_now and known.source != field.source):
+            raise incompatible((*path, field.source), f"two fields of one version are the column {known.name!r}")
+        met.add(known.name)
+        fields[fields.index(known)] = _merged(known, field, others, path, top=top)
+    absent = {f.name for f in old.fields} - met
+    return Struct(tuple(replace(f, required=False) if f.name in absent else f for f in fields))
+
+
+def _new(field: Field, others: Sequence[Field], *, required: bool, top: bool) -> Field:
+    name = claimed(field.source, _taken(others), top=top)
+    return replace(field, name=name, type=_folded(field.type), required=required)
+
+
+def _taken(fields: Sequence[Field]) -> set[str]:
+    """Names in use; an earlier name of a renamed column stays its own, for older rows have it."""
+    return {f.name for f in fields} | {folded(alias) for f in fields for alias in f.aliases}
+
+
+def _merged(known: Field, field: Field, others: Sequence[Field], path: tuple[str, ...], *, top: bool) -> Field:
+    merged_type, as_json = _types(known, field, (*path, field.source))
+    renamed = field.source != known.source and not {known.source, *known.aliases}.isdisjoint(field.aliases)
+    source = field.source if renamed else known.source
+    names = dict.fromkeys((*known.aliases, *field.aliases, known.source, field.source))
+    return Field(
+        name=claimed(source, _taken(others), top=top) if renamed else known.name,
+        type=merged_type,
+        required=known.required and field.required,
+        doc=field.doc or known.doc,
+        source=source,
+        aliases=tuple(name for name in names if name != source),
+        as_json=as_json,
+    )
+
+
+def _types(known: Field, field: Field, path: tuple[str, ...]) -> tuple[Type, bool]:
+    """The type of a column that holds both, and whether it is JSON text: that holds every structure."""
+    if known.as_json and (field.as_json or not isinstance(field.type, Primitive | Decimal)):
+        return known.type, True
+    if known.as_json or field.as_json:
+        raise incompatible(path, f"{column_kind(known)} cannot become {column_kind(field)}")
+    return _type(known.type, field.type, path), False
+
+
+def _type(old: Type, new: Type, path: tuple[str, ...]) -> Type:
+    match old, new:
+        case Struct(), Struct():
+            return _structs(old, new, path, top=False)
+        case ListOf(a, required), ListOf(b, also):
+            return ListOf(_type(a, b, (*path, "element")), required and also)
+        case MapOf(key, a, required), MapOf(other, b, also):
+            return MapOf(_type(key, other, (*path, "key")), _type(a, b, (*path, "value")), required and also)
+        case ((Primitive() | Decimal()), (Primitive() | Decimal())):
+            if holds(old, new):
+                return old
+            if becomes(old, new):
+                return new
+    raise incompatible(path, f"{brief(old)} cannot become {brief(new)}")
+
+
+def incompatible(path: Sequence[str], what: str) -> IncompatibleSchema:
+    """The error of a change at this path, which it shows dotted."""
+    return IncompatibleSchema(what, where=".".join(path), do="See https://iceberg.apache.org/spec/#schema-evolution")
+
+
+def brief(of: Type) -> str:
+    """The type in a word or two, for messages."""
+    match of:
+        case Struct():
+            return "a struct"
+        case ListOf():
+            return "a list"
+        case MapOf():
+            return "a map"
+        case _:
+            return str(of)
+
+
+def column_kind(field: Field) -> str:
+    """What the column holds in a word or two, for messages."""
+    return "JSON text" if field.as_json else brief(field.type)
+
+
+def _folded(of: Type) -> Type:
+    match of:
+        case Struct():
+            return adopted(of, top=False)
+        case ListOf(element, required):
+            return ListOf(_folded(element), required)
+        case MapOf(key, value, required):
+            return MapOf(key, _folded(value), required)
+        case _:
+            return of

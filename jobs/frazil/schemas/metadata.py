@@ -1,0 +1,27 @@
+"""Where a row came from: the columns that Frazil adds beside the value's own."""
+
+from __future__ import annotations
+
+from frazil.schemas.types import Field, Kind, ListOf, Primitive, Struct
+
+_STRING, _LONG, _INT = Primitive(Kind.STRING), Primitive(Kind.LONG), Primitive(Kind.INT)
+_BINARY, _INSTANT = Primitive(Kind.BINARY), Primitive(Kind.TIMESTAMPTZ)
+HEADERS = ListOf(Struct((Field("key", _STRING), Field("value", _BINARY))))
+
+COORDINATES = (
+    Field("topic", _STRING, doc="Kafka topic"),
+    Field("partition", _INT, doc="Kafka partition"),
+    Field("offset", _LONG, doc="offset in the partition; unique with it"),
+    Field("timestamp", _INSTANT, doc="the record's timestamp, by producer or broker"),
+    Field("key", _BINARY, doc="the record's key, as Kafka holds it"),
+    Field("headers", HEADERS, doc="the record's headers, as Kafka holds them"),
+    Field("schema_id", _LONG, doc="writer schema id; null for formats without a registry"),
+)
+INGESTED_AT = Field("_ingested_at", _INSTANT, doc="when the batch that holds the row was staged")
+
+
+def metadata_fields(*, struct: bool) -> tuple[Field, ...]:
+    """The metadata columns: `_kafka_<name>` each, or one struct `_kafka`."""
+    if struct:
+        return (Field("_kafka", Struct(COORDINATES), doc="where the record stood in Kafka"), INGESTED_AT)
+    return (*(Field(f"_kafka_{f.name}", f.type, doc=f.doc) for f in COORDINATES), INGESTED_AT)

@@ -1,0 +1,109 @@
+"""The row type: what a decoded record looks like, in Iceberg's terms and no engine's.
+
+Writer schemas become a `Struct`; versions of one subject are merged to one `Struct`; a table's schema is a `Struct` too, so
+that a schema change is the difference of two of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """The primitive types, by Iceberg's names (https://iceberg.apache.org/spec/#primitive-types).
+
+    `TIMESTAMP` has no time zone, `TIMESTAMPTZ` is an instant; both in microseconds. A decimal is its own class, as it has
+    parameters. `uuid`, `time` and `fixed` do not appear: Spark has no such types, so they land as string, long or int, and binary.
+    """
+
+    BOOLEAN = "boolean"
+    INT = "int"
+    LONG = "long"
+    FLOAT = "float"
+    DOUBLE = "double"
+    STRING = "string"
+    BINARY = "binary"
+    DATE = "date"
+    TIMESTAMP = "timestamp"
+    TIMESTAMPTZ = "timestamptz"
+
+
+@dataclass(frozen=True, slots=True)
+class Primitive:
+    """A primitive type without parameters."""
+
+    kind: Kind
+
+    def __str__(self) -> str:
+        return self.kind.value
+
+
+@dataclass(frozen=True, slots=True)
+class Decimal:
+    """A decimal of `precision` digits (1 to 38), `scale` of them after the point."""
+
+    precision: int
+    scale: int
+
+    def __str__(self) -> str:
+        return f"decimal({self.precision}, {self.scale})"
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    """A list; its elements may be null unless `element_required`."""
+
+    element: Type
+    element_required: bool = False
+
+    def __str__(self) -> str:
+        return f"list<{self.element}>"
+
+
+@dataclass(frozen=True, slots=True)
+class MapOf:
+    """A map; keys are never null, values may be unless `value_required`."""
+
+    key: Type
+    value: Type
+    value_required: bool = False
+
+    def __str__(self) -> str:
+        return f"map<{self.key}, {self.value}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a struct.
+
+    `name` is the column's name; `source` the field's name in the writer's schema, which differs when the name had to be folded
+    (lower case, no dots). `aliases` are earlier source names: a writer schema that has one of them means this field.
+    `required` says that no version leaves it out or writes null; columns are created optional all the same.
+    `as_json` says that the source value is structured and lands as its JSON text (recursion, free-form objects).
+    """
+
+    name: str
+    type: Type
+    required: bool = False
+    doc: str = ""
+    source: str = ""
+    aliases: tuple[str, ...] = ()
+    as_json: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.source:
+            object.__setattr__(self, "source", self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """A struct, in the order of its fields. A row type is a struct."""
+
+    fields: tuple[Field, ...]
+
+    def __str__(self) -> str:
+        return "struct<" + ", ".join(f"{f.name}: {f.type}" for f in self.fields) + ">"
+
+
+Type = Primitive | Decimal | ListOf | MapOf | Struct

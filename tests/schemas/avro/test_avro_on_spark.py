@@ -1,0 +1,537 @@
+"""What the mapping table of docs/schemas.md says, on real Spark: bytes of another writer, read by our reader schemas."""
+
+from __future__ import annotations
+
+import decimal
+import io
+import json
+import os
+import struct
+from collections.abc import Iterator, Sequence
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pytest
+from fastavro.schema import parse_schema
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.avro.functions import from_avro
+
+from frazil.ingest.spark_types import spark_struct, spark_type
+from frazil.schemas import avro
+from frazil.schemas.avro.reader import DECODED, OPTIONS
+from frazil.schemas.landing import landing
+from frazil.schemas.types import Field, ListOf, MapOf, Struct, Type
+
+pytestmark = pytest.mark.spark
+
+JARS = Path(os.environ.get("FRAZIL_TEST_JARS", "/tmp/ivy/jars"))
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    session = (
+        SparkSession.builder.master("local[1]")
+        .config("spark.jars", str(next(JARS.glob("spark-avro_2.13-*.jar"))))
+        .config("spark.driver.memory", "2g")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.session.timeZone", "UTC")
+        .getOrCreate()
+    )
+    yield session
+    session.stop()
+
+
+def conformed(value: Column, yields: Type, target: Type, *, as_json: bool = False) -> Column:
+    """What from_avro yielded, as the target's type."""
+    if as_json:
+        return F.to_json(value)
+    if not _has_text(yields):
+        return value.cast(spark_type(target))
+    match yields, target:
+        case Struct(read), Struct(columns):
+            fields = [
+                conformed(value.getField(y.name), y.type, t.type, as_json=y.as_json).alias(t.name)
+                for y, t in zip(read, columns, strict=True)
+            ]
+            return F.when(value.isNotNull(), F.struct(*fields))
+        case ListOf(element), ListOf(column):
+            return F.transform(value, lambda item: conformed(item, element, column))
+        case MapOf(_, inner), MapOf(_, column):
+            return F.transform_values(value, lambda _, item: conformed(item, inner, column))
+    raise AssertionError(yields)
+
+
+def _has_text(of: Type) -> bool:
+    match of:
+        case Struct(fields):
+            return any(f.as_json or _has_text(f.type) for f in fields)
+        case ListOf(inner) | MapOf(_, inner):
+            return _has_text(inner)
+    return False
+
+
+def decoded(spark: SparkSession, writer: avro.AvroSchema, target: Struct, bodies: Sequence[bytes]) -> DataFrame:
+    reader = avro.reader(writer, target)
+    records = spark.createDataFrame([(bytearray(body),) for body in bodies], "body binary")
+    rows = records.select(from_avro("body", reader.writer, {**OPTIONS, "avroSchema": reader.reader}).alias("row"))
+    yielded = Struct((*reader.yields.fields, Field(DECODED, writer_boolean)))
+    if not _has_text(yielded):
+        assert rows.schema["row"].dataType.simpleString() == spark_struct(yielded).simpleString()
+    if reader.conforms:
+        return rows.select("row.*")
+    columns = Struct((*target.fields, Field(DECODED, writer_boolean)))
+    return rows.select(conformed(F.col("row"), yielded, columns).alias("row")).select("row.*")
+
+
+writer_boolean = avro.row_type(avro.parse('"boolean"')).fields[0].type
+
+
+def written(schema: Any, value: Any) -> bytes:
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, parse_schema(schema), value)
+    return out.getvalue()
+
+
+def record(*fields: dict[str, Any], name: str = "Order") -> dict[str, Any]:
+    return {"type": "record", "name": name, "namespace": "shop", "fields": list(fields)}
+
+
+def field(name: str, kind: Any, **more: Any) -> dict[str, Any]:
+    return {"name": name, "type": kind, **more}
+
+
+def target_of(*schemas: Any, table: Struct | None = None) -> Struct:
+    """Where records of these versions land, in a new table or in one that stands."""
+    versions = [(number, avro.row_type(avro.parse(json.dumps(s)))) for number, s in enumerate(schemas)]
+    plan = landing(table or Struct(()), versions)
+    assert not plan.incompatible
+    return plan.target
+
+
+def rows(spark: SparkSession, schema: Any, target: Struct, *values: Any) -> list[dict[str, Any] | None]:
+    return rows_of(spark, schema, target, *(written(schema, value) for value in values))
+
+
+def rows_of(spark: SparkSession, schema: Any, target: Struct, *bodies: bytes) -> list[dict[str, Any] | None]:
+    """Each record's row without `_decoded`; None if it was not decoded."""
+    frame = decoded(spark, avro.parse(json.dumps(schema)), target, bodies)
+    wanted = spark_struct(Struct((*target.fields, Field(DECODED, writer_boolean))))
+    assert frame.schema.simpleString() == wanted.simpleString()
+    found = [row.asDict(recursive=True) for row in frame.collect()]
+    return [row if row.pop(DECODED) else None for row in found]
+
+
+def logical(base: str, logical_type: str, /, **more: Any) -> dict[str, Any]:
+    return {"type": base, "logicalType": logical_type, **more}
+
+
+POINT = {"type": "record", "name": "Point", "fields": [field("x", "int"), field("y", "int")]}
+COLOUR = {"type": "enum", "name": "Colour", "symbols": ["RED", "GREEN"]}
+HASH = {"type": "fixed", "name": "Hash", "size": 2}
+EMPTY = {"type": "record", "name": "Empty", "fields": []}
+D = decimal.Decimal
+NOON = datetime(2024, 2, 29, 12, 0, 0, 123000)  # noqa: DTZ001 - what Spark hands out has no zone
+
+MAPPING: list[tuple[str, Any, Any, str, Any]] = [
+    # what, Avro type, value written, Spark type, value read
+    ("boolean", "boolean", True, "boolean", True),
+    ("int", "int", -(2**31), "int", -(2**31)),
+    ("long", "long", 2**63 - 1, "bigint", 2**63 - 1),
+    ("float", "float", 1.5, "float", 1.5),
+    ("double", "double", 0.1, "double", 0.1),
+    ("string", "string", "é😀", "string", "é😀"),
+    ("bytes", "bytes", b"\x00\xff", "binary", b"\x00\xff"),
+    ("fixed", HASH, b"ab", "binary", b"ab"),
+    ("enum", COLOUR, "GREEN", "string", "GREEN"),
+    ("array", {"type": "array", "items": "int"}, [1, 2], "array<int>", [1, 2]),
+    ("array of nullable", {"type": "array", "items": ["null", "int"]}, [1, None], "array<int>", [1, None]),
+    ("map", {"type": "map", "values": "long"}, {"a": 1}, "map<string,bigint>", {"a": 1}),
+    ("record", POINT, {"x": 1, "y": 2}, "struct<x:int,y:int>", {"x": 1, "y": 2}),
+    ("array of records", {"type": "array", "items": POINT}, [{"x": 1, "y": 2}], "array<struct<x:int,y:int>>", [{"x": 1, "y": 2}]),
+    ("map of records", {"type": "map", "values": POINT}, {"k": {"x": 1, "y": 2}}, "map<string,struct<x:int,y:int>>", {"k": {"x": 1, "y": 2}}),
+    ("nullable", ["null", "int"], None, "int", None),
+    ("nullable, null last", ["int", "null"], 7, "int", 7),
+    ("union of one", ["string"], "x", "string", "x"),
+    ("union of int and long", ["int", "long"], 2**40, "bigint", 2**40),
+    ("union of null, long and int", ["null", "long", "int"], 5, "bigint", 5),
+    ("union of float and double", ["float", "double"], 0.5, "double", 0.5),
+    ("union of several", ["null", "int", "string"], "x", "struct<member_int:int,member_string:string>", {"member_int": None, "member_string": "x"}),
+    ("union of several, null", ["null", "int", "string"], None, "struct<member_int:int,member_string:string>", None),
+    ("union of named types", [POINT, COLOUR, HASH], ("Point", {"x": 1, "y": 2}), "struct<member_point:struct<x:int,y:int>,member_colour:string,member_hash:binary>", {"member_point": {"x": 1, "y": 2}, "member_colour": None, "member_hash": None}),
+    ("union of two records of one short name", [POINT, {**POINT, "namespace": "other"}], ("other.Point", {"x": 1, "y": 2}), "struct<member_point:struct<x:int,y:int>,member_other_point:struct<x:int,y:int>>", {"member_point": None, "member_other_point": {"x": 1, "y": 2}}),
+    ("union of containers", ["string", {"type": "array", "items": "int"}, {"type": "map", "values": "int"}], [1], "struct<member_string:string,member_array:array<int>,member_map:map<string,int>>", {"member_string": None, "member_array": [1], "member_map": None}),
+    ("decimal in bytes", logical("bytes", "decimal", precision=9, scale=2), D("-12.34"), "decimal(9,2)", D("-12.34")),
+    ("decimal without scale", logical("bytes", "decimal", precision=30), D(10**29), "decimal(30,0)", D(10**29)),
+    ("decimal in fixed", logical("fixed", "decimal", name="Money", size=4, precision=9, scale=2), D("12.34"), "decimal(9,2)", D("12.34")),
+    ("decimal of more than 38 digits", logical("bytes", "decimal", precision=64, scale=2), D("12.34"), "decimal(38,2)", D("12.34")),
+    ("date", logical("int", "date"), date(9999, 12, 31), "date", date(9999, 12, 31)),
+    ("date before the Gregorian calendar", logical("int", "date"), date(1500, 1, 1), "date", date(1500, 1, 1)),
+    ("timestamp-millis", logical("long", "timestamp-millis"), NOON.replace(tzinfo=UTC), "timestamp", NOON),
+    ("timestamp-micros", logical("long", "timestamp-micros"), NOON.replace(tzinfo=UTC, microsecond=123456), "timestamp", NOON.replace(microsecond=123456)),
+    ("local-timestamp-millis", logical("long", "local-timestamp-millis"), NOON, "timestamp_ntz", NOON),
+    ("local-timestamp-micros", logical("long", "local-timestamp-micros"), NOON, "timestamp_ntz", NOON),
+    ("timestamp-nanos", logical("long", "timestamp-nanos"), 10**18 + 1, "bigint", 10**18 + 1),
+    ("local-timestamp-nanos", logical("long", "local-timestamp-nanos"), 10**18 + 1, "bigint", 10**18 + 1),
+    ("time-millis", logical("int", "time-millis"), 1000, "int", 1000),
+    ("time-micros", logical("long", "time-micros"), 1000, "bigint", 1000),
+    ("uuid in string", logical("string", "uuid"), "7d444840-9dc0-11d1-b245-5ffdce74fad2", "string", "7d444840-9dc0-11d1-b245-5ffdce74fad2"),
+    ("uuid in fixed", logical("fixed", "uuid", name="Id", size=16), b"0123456789abcdef", "binary", b"0123456789abcdef"),
+    ("duration", logical("fixed", "duration", name="Span", size=12), b"0123456789ab", "binary", b"0123456789ab"),
+    ("unknown logical type", logical("string", "colour"), "red", "string", "red"),
+    ("logical type on a wrong type", logical("string", "date"), "x", "string", "x"),
+    ("decimal larger than its fixed", logical("fixed", "decimal", name="Small", size=2, precision=9), b"ab", "binary", b"ab"),
+    ("decimal of a scale over 38", logical("bytes", "decimal", precision=50, scale=40), b"\x01", "binary", b"\x01"),
+    ("big-decimal", logical("bytes", "big-decimal"), b"\x01", "binary", b"\x01"),
+    ("empty record", EMPTY, {}, "string", "{}"),
+    ("nullable empty record", ["null", EMPTY], None, "string", None),
+    ("array of empty records", {"type": "array", "items": EMPTY}, [{}, {}], "string", "[{},{}]"),
+    ("map of nulls", {"type": "map", "values": "null"}, {"a": None}, "string", '{"a":null}'),
+    ("union with an empty record", ["int", EMPTY], {}, "struct<member_int:int,member_empty:string>", {"member_int": None, "member_empty": "{}"}),
+]  # fmt: skip
+
+
+def unwritten(kind: Any) -> Any:
+    """The type as fastavro is to write it: raw values where it would convert or does not know the logical type."""
+    raw = {
+        "timestamp-nanos",
+        "local-timestamp-nanos",
+        "time-millis",
+        "time-micros",
+        "uuid",
+        "duration",
+        "colour",
+        "big-decimal",
+    }
+    if isinstance(kind, dict) and "logicalType" in kind:
+        name, base = kind["logicalType"], kind["type"]
+        fits = name == "decimal" and kind["precision"] in (9, 30, 64) and kind.get("name") != "Small"
+        if name in raw or (name == "date" and base != "int") or (name == "decimal" and not fits):
+            return {k: v for k, v in kind.items() if k in ("type", "name", "size")}
+    return kind
+
+
+@pytest.mark.parametrize(("kind", "value", "spark_type", "read"), [m[1:] for m in MAPPING], ids=[m[0] for m in MAPPING])
+def test_a_type_lands_as_the_mapping_says(
+    spark: SparkSession, kind: Any, value: Any, spark_type: str, read: Any
+) -> None:
+    schema = record(field("x", kind))
+    target = target_of(schema)
+    assert spark_struct(target)["x"].dataType.simpleString() == spark_type
+
+    body = written(record(field("x", unwritten(kind))), {"x": value})
+    assert rows_of(spark, schema, target, body) == [{"x": read}]
+
+
+def test_a_field_of_null_only_has_no_column(spark: SparkSession) -> None:
+    schema = record(field("nothing", "null"), field("x", "int"), field("none", ["null"]))
+    assert rows(spark, schema, target_of(schema), {"nothing": None, "x": 1, "none": None}) == [{"x": 1}]
+
+
+def test_a_value_that_is_no_record_lands_in_the_column_value(spark: SparkSession) -> None:
+    assert rows(spark, "long", target_of("long"), 5) == [{"value": 5}]
+    assert rows(spark, ["null", "long"], target_of(["null", "long"]), None) == [{"value": None}]
+    both = [record(field("x", "int"), name="A"), record(field("y", "int"), name="B")]
+    assert rows(spark, both, target_of(both), ("shop.B", {"y": 1})) == [
+        {"value": {"member_a": None, "member_b": {"y": 1}}}
+    ]
+
+
+def test_names_are_folded_at_every_level_without_a_field_lost(spark: SparkSession) -> None:
+    inner = {"type": "record", "name": "In", "fields": [field("Größe", "int"), field("größe", "int")]}
+    schema = record(
+        field("Id", "int"),
+        field("id", "int"),
+        field("_kafka_offset", "int"),
+        field("items", {"type": "array", "items": inner}),
+    )
+    (row,) = rows(
+        spark, schema, target_of(schema), {"Id": 1, "id": 2, "_kafka_offset": 3, "items": [{"Größe": 4, "größe": 5}]}
+    )
+    assert row is not None
+    first, second, third, fourth = row
+    assert (first, row[first], row[second], row[third]) == ("id", 1, 2, 3)
+    assert second.startswith("id_")
+    assert third.startswith("_kafka_offset_")
+    assert list(row[fourth][0].values()) == [4, 5]
+
+
+def test_a_type_that_stands_twice_lands_twice(spark: SparkSession) -> None:
+    schema = record(field("a", POINT), field("b", {"type": "array", "items": "Point"}), field("c", ["null", "Point"]))
+    value = {"a": {"x": 1, "y": 2}, "b": [{"x": 3, "y": 4}], "c": {"x": 5, "y": 6}}
+    assert rows(spark, schema, target_of(schema), value) == [value]
+
+
+# Evolution
+
+
+def test_all_versions_land_in_the_widest_type(spark: SparkSession) -> None:
+    old = record(
+        field("n", "int"),
+        field("f", "float"),
+        field("d", logical("bytes", "decimal", precision=9, scale=2)),
+        field("l", {"type": "array", "items": "int"}),
+        field("m", {"type": "map", "values": ["null", "int"]}),
+    )
+    new = record(
+        field("n", "long"),
+        field("f", "double"),
+        field("d", logical("bytes", "decimal", precision=30, scale=2)),
+        field("l", {"type": "array", "items": "long"}),
+        field("m", {"type": "map", "values": ["null", "long"]}),
+    )
+    target = target_of(old, new)
+    value = {"n": 1, "f": 0.5, "d": D("1.25"), "l": [1], "m": {"a": None, "b": 2}}
+    assert rows(spark, old, target, value) == [value]
+    assert rows(spark, new, target, {**value, "n": 2**40}) == [{**value, "n": 2**40}]
+
+
+def test_a_decimal_in_a_fixed_lands_in_a_wider_column(spark: SparkSession) -> None:
+    old = record(field("d", ["null", logical("fixed", "decimal", name="Money", size=4, precision=9, scale=2)]))
+    new = record(field("d", ["null", logical("fixed", "decimal", name="Money", size=16, precision=30, scale=2)]))
+    target = target_of(old, new)
+    assert rows(spark, old, target, {"d": D("1.25")}, {"d": None}) == [{"d": D("1.25")}, {"d": None}]
+    assert rows(spark, new, target, {"d": D("123456789012.25")}) == [{"d": D("123456789012.25")}]
+
+
+def test_an_int_lands_in_a_table_of_doubles(spark: SparkSession) -> None:
+    schema = record(field("x", "int"))
+    table = Struct((Field("x", avro.row_type(avro.parse('"double"')).fields[0].type),))
+    assert rows(spark, schema, target_of(schema, table=table), {"x": 3}) == [{"x": 3.0}]
+
+
+def test_a_field_that_a_version_lacks_is_null(spark: SparkSession) -> None:
+    old = record(field("x", "int"))
+    new = record(
+        field("a", ["null", POINT], default=None), field("x", "int"), field("l", {"type": "array", "items": POINT}, default=[]),
+        field("u", ["null", "int", "string"]), field("e", EMPTY), field("m", {"type": "map", "values": "int"}),
+        field("d", logical("bytes", "decimal", precision=9, scale=2)), field("t", logical("long", "timestamp-millis")),
+    )  # fmt: skip
+    target = target_of(old, new)
+    assert rows(spark, old, target, {"x": 1}) == [
+        {"x": 1, "a": None, "l": None, "u": None, "e": None, "m": None, "d": None, "t": None}
+    ]
+    full = {
+        "a": {"x": 1, "y": 2},
+        "x": 1,
+        "l": [],
+        "u": 3,
+        "e": {},
+        "m": {},
+        "d": D("1.00"),
+        "t": NOON.replace(tzinfo=UTC),
+    }
+    assert rows(spark, new, target, full) == [
+        {
+            "x": 1,
+            "a": {"x": 1, "y": 2},
+            "l": [],
+            "u": {"member_int": 3, "member_string": None},
+            "e": "{}",
+            "m": {},
+            "d": D("1.00"),
+            "t": NOON,
+        }
+    ]
+
+
+def test_a_nested_field_that_a_version_lacks_is_null(spark: SparkSession) -> None:
+    def order(*inner: dict[str, Any]) -> dict[str, Any]:
+        line = {"type": "record", "name": "Line", "fields": list(inner)}
+        return record(field("lines", {"type": "array", "items": line}), field("by", {"type": "map", "values": "Line"}))
+
+    old, new = order(field("sku", "string")), order(field("qty", "int"), field("sku", "string"))
+    target = target_of(old, new)
+    assert rows(spark, old, target, {"lines": [{"sku": "a"}], "by": {}}) == [
+        {"lines": [{"sku": "a", "qty": None}], "by": {}}
+    ]
+    line = {"sku": "a", "qty": 2}
+    assert rows(spark, new, target, {"lines": [line], "by": {"k": line}}) == [{"lines": [line], "by": {"k": line}}]
+
+
+def test_an_alias_carries_old_records_to_the_new_name(spark: SparkSession) -> None:
+    old = record(field("Amount", "int"), field("at", {"type": "record", "name": "At", "fields": [field("Lat", "int")]}))
+    new = record(
+        field("Total", "long", aliases=["Amount"]),
+        field("at", {"type": "record", "name": "At", "fields": [field("north", "int", aliases=["Lat"])]}),
+    )
+    target = target_of(old, new)
+    assert rows(spark, old, target, {"Amount": 1, "at": {"Lat": 2}}) == [{"total": 1, "at": {"north": 2}}]
+    assert rows(spark, new, target, {"Total": 1, "at": {"north": 2}}) == [{"total": 1, "at": {"north": 2}}]
+
+
+def test_an_enum_that_becomes_a_string_lands_in_one_column(spark: SparkSession) -> None:
+    old, wider, new = (
+        record(field("c", COLOUR)),
+        record(field("c", {**COLOUR, "symbols": ["BLUE", "RED"]})),
+        record(field("c", ["null", "string"])),
+    )
+    target = target_of(old, wider, new)
+    assert rows(spark, old, target, {"c": "RED"}, {"c": "GREEN"}) == [{"c": "RED"}, {"c": "GREEN"}]
+    assert rows(spark, wider, target, {"c": "BLUE"}) == [{"c": "BLUE"}]
+    assert rows(spark, new, target, {"c": "any"}, {"c": None}) == [{"c": "any"}, {"c": None}]
+
+
+def test_versions_that_count_time_in_other_units_land_as_the_same_instant(spark: SparkSession) -> None:
+    old, new = (record(field("t", ["null", logical("long", f"timestamp-{unit}")])) for unit in ("millis", "micros"))
+    target = target_of(old, new)
+    assert rows(spark, old, target, {"t": NOON.replace(tzinfo=UTC)}) == rows(
+        spark, new, target, {"t": NOON.replace(tzinfo=UTC)}
+    )
+
+
+def test_a_union_that_gains_types_keeps_those_it_had(spark: SparkSession) -> None:
+    old = record(field("u", ["null", POINT, "string"]))
+    new = record(
+        field(
+            "u",
+            [
+                "int",
+                COLOUR,
+                "string",
+                HASH,
+                logical("fixed", "decimal", name="Money", size=4, precision=9, scale=2),
+                "null",
+                {**POINT, "fields": [field("x", "int"), field("z", "int")]},
+                {"type": "array", "items": "int"},
+            ],
+        )
+    )
+    target = target_of(old, new)
+    nothing = {
+        "member_int": None,
+        "member_point": None,
+        "member_string": None,
+        "member_colour": None,
+        "member_hash": None,
+        "member_money": None,
+        "member_array": None,
+    }
+    assert rows(spark, old, target, {"u": "x"}, {"u": None}, {"u": {"x": 1, "y": 2}}) == [
+        {"u": {**nothing, "member_string": "x"}}, {"u": None}, {"u": {**nothing, "member_point": {"x": 1, "y": 2, "z": None}}},
+    ]  # fmt: skip
+    assert rows(spark, new, target, {"u": 1}, {"u": ("Colour", "RED")}, {"u": ("Money", D("1.25"))}, {"u": ("Point", {"x": 1, "z": 3})}, {"u": [7]}) == [
+        {"u": {**nothing, "member_int": 1}}, {"u": {**nothing, "member_colour": "RED"}}, {"u": {**nothing, "member_money": D("1.25")}},
+        {"u": {**nothing, "member_point": {"x": 1, "y": None, "z": 3}}}, {"u": {**nothing, "member_array": [7]}},
+    ]  # fmt: skip
+
+
+def test_columns_of_a_table_that_avro_cannot_name_are_read_all_the_same(spark: SparkSession) -> None:
+    inner = {"type": "record", "name": "In", "fields": [field("a", "int")]}
+    schema = record(field("x", "int"), field("in", ["null", inner]))
+    target = target_of(schema)
+    renamed = Struct(
+        tuple(Field({"x": "the x.y", "in": "in-side"}[f.name], f.type, source=f.source) for f in target.fields)
+    )
+    assert rows(spark, schema, renamed, {"x": 1, "in": {"a": 2}}) == [{"the x.y": 1, "in-side": {"a": 2}}]
+
+
+def test_a_column_that_no_version_has_is_null(spark: SparkSession) -> None:
+    schema = record(field("x", "int"))
+    table = target_of(record(field("note", "string"), field("x", "int"), field("p", POINT)))
+    assert rows(spark, schema, target_of(schema, table=table), {"x": 1}) == [{"note": None, "x": 1, "p": None}]
+
+
+# Recursion
+
+NODE = {"type": "record", "name": "Node", "fields": [field("v", "int"), field("next", ["null", "Node"])]}
+TREE = {
+    "type": "record",
+    "name": "Tree",
+    "fields": [field("v", "int"), field("kids", {"type": "array", "items": "Tree"})],
+}
+
+
+def chain(length: int) -> dict[str, Any] | None:
+    node = None
+    for v in range(length, 0, -1):
+        node = {"v": v, "next": node}
+    return node
+
+
+def test_a_recursive_record_is_columns_three_levels_deep_and_json_text_below(spark: SparkSession) -> None:
+    target = target_of(NODE)
+    assert str(target) == "struct<v: int, next: struct<v: int, next: struct<v: int, next: string>>>"
+    three, four, eleven = rows(spark, NODE, target, chain(3), chain(4), chain(11))
+    assert three == {"v": 1, "next": {"v": 2, "next": {"v": 3, "next": None}}}
+    assert four == {"v": 1, "next": {"v": 2, "next": {"v": 3, "next": '{"v":4}'}}}
+    assert eleven is not None
+    below = json.loads(eleven["next"]["next"]["next"])
+    for v in range(4, 12):
+        assert below["v"] == v
+        below = below.get("next")
+    assert below is None
+
+
+def test_a_record_that_recurses_deeper_than_the_text_does_is_not_decoded_rather_than_cut(spark: SparkSession) -> None:
+    assert [
+        row is not None for row in rows(spark, NODE, target_of(NODE), chain(11), chain(12), chain(1), chain(500))
+    ] == [True, False, True, False]
+
+
+def test_recursion_through_lists_maps_and_unions_lands(spark: SparkSession) -> None:
+    schema = record(
+        field("tree", TREE),
+        field("any", {"type": "record", "name": "Any", "fields": [field("is", ["int", {"type": "map", "values": "Any"}, {"type": "array", "items": "Any"}])]}),
+    )  # fmt: skip
+    leaf = {"v": 4, "kids": []}
+    tree = {"v": 1, "kids": [{"v": 2, "kids": [{"v": 3, "kids": [leaf, leaf]}]}]}
+    deep = {"is": {"a": {"is": [{"is": {"b": {"is": 7}}}]}}}
+    (row,) = rows(spark, schema, target_of(schema), {"tree": tree, "any": deep})
+    assert row is not None
+    assert row["tree"]["kids"][0]["kids"][0]["kids"] == '[{"v":4,"kids":[]},{"v":4,"kids":[]}]'
+    third = row["any"]["is"]["member_map"]["a"]["is"]["member_array"][0]["is"]
+    assert third["member_int"] is None
+    assert json.loads(third["member_map"]) == {"b": {"is": {"member_int": 7}}}
+
+
+def test_records_in_each_other_recurse_together(spark: SparkSession) -> None:
+    b = {"type": "record", "name": "B", "fields": [field("a", ["null", "A"]), field("n", "int")]}
+    a = {"type": "record", "name": "A", "fields": [field("b", ["null", b])]}
+    value = {"b": {"n": 1, "a": {"b": {"n": 2, "a": {"b": None}}}}}
+    assert rows(spark, a, target_of(a), value) == [{"b": {"a": {"b": '{"a":{},"n":2}'}, "n": 1}}]
+
+
+# Bodies that are none
+
+
+def test_a_truncated_body_is_not_decoded(spark: SparkSession) -> None:
+    schema = record(field("a", "string"), field("b", ["null", "long"]), field("p", POINT))
+    body = written(schema, {"a": "hello", "b": 2**40, "p": {"x": 1000, "y": 1000}})
+    found = rows_of(spark, schema, target_of(schema), *(body[:n] for n in range(len(body) + 1)))
+    assert [row is not None for row in found] == [False] * len(body) + [True]
+
+
+def test_a_record_whose_every_column_is_null_is_decoded(spark: SparkSession) -> None:
+    schema = record(field("a", ["null", "string"]), field("b", ["null", "long"]))
+    assert rows(spark, schema, target_of(schema), {"a": None, "b": None}) == [{"a": None, "b": None}]
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        pytest.param(["null", "int"], b"\x04", id="union branch out of range"),
+        pytest.param(COLOUR, b"\x04", id="enum symbol out of range"),
+        pytest.param("string", b"\x01", id="negative length"),
+        pytest.param("long", b"\xff" * 10, id="number too long"),
+        pytest.param(logical("long", "timestamp-millis"), written("long", 2**62), id="instant too far away"),
+        pytest.param(
+            logical("bytes", "decimal", precision=4, scale=2),
+            written("bytes", struct.pack(">i", 10**6)),
+            id="decimal overflow",
+        ),
+        pytest.param(
+            logical("bytes", "decimal", precision=64, scale=0),
+            written("bytes", (10**38).to_bytes(17, "big")),
+            id="decimal over 38 digits",
+        ),
+    ],
+)
+def test_a_body_that_is_no_value_of_its_schema_is_not_decoded(spark: SparkSession, kind: Any, body: bytes) -> None:
+    schema = record(field("x", kind))
+    assert rows_of(spark, schema, target_of(schema), body) == [None]
