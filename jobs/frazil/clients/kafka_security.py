@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from pathlib import Path
 
 from frazil.clients.secrets import Secrets, reference
@@ -15,6 +16,9 @@ _LOGIN_MODULES = {
     Mechanism.SCRAM_SHA_256: "org.apache.kafka.common.security.scram.ScramLoginModule",
     Mechanism.SCRAM_SHA_512: "org.apache.kafka.common.security.scram.ScramLoginModule",
 }
+
+_PBES2 = bytes.fromhex("06092a864886f70d01050d")
+"""The object identifier, in DER, of the encryption that OpenSSL uses unless told otherwise."""
 
 
 def librdkafka_options(settings: environment.Kafka, secrets: Secrets) -> dict[str, str]:
@@ -56,7 +60,7 @@ def java_options(settings: environment.Kafka, secrets: Secrets) -> dict[str, str
     if settings.certificate and settings.key:
         options["ssl.keystore.type"] = "PEM"
         options["ssl.keystore.certificate.chain"] = secrets.read(settings.certificate)
-        options["ssl.keystore.key"] = _private_key(settings.key, secrets)
+        options["ssl.keystore.key"] = _java_key(settings.key, secrets)
     if settings.key_password:
         options["ssl.key.password"] = secrets.read(settings.key_password)
     return {f"kafka.{name}": value for name, value in options.items()}
@@ -105,5 +109,19 @@ def _private_key(key: Secret, secrets: Secrets) -> str:
     raise SecretUnavailable(
         "it is not a private key in PEM, PKCS #8",
         where=f"secret {reference(key)}",
-        do="Convert it: openssl pkcs8 -topk8 -in KEY -out KEY.pkcs8",
+        do="Convert it: openssl pkcs8 -topk8 -nocrypt -in KEY -out KEY.pkcs8",
     )
+
+
+def _java_key(key: Secret, secrets: Secrets) -> str:
+    """The key's PEM, if Java can read it: Kafka's client asks for an algorithm "PBES2", which Java 17 lacks."""
+    text = _private_key(key, secrets)
+    _, is_encrypted, rest = text.partition("-----BEGIN ENCRYPTED PRIVATE KEY-----")
+    body = "".join(rest.partition("-----END")[0].split())
+    if is_encrypted and _PBES2 in b64decode(body + "=" * (-len(body) % 4)):
+        raise SecretUnavailable(
+            "it is encrypted in a way (PBES2) that Kafka's Java client cannot read on Java 17",
+            where=f"secret {reference(key)}",
+            do="Keep it there without a password, or: openssl pkcs8 -topk8 -v1 PBE-SHA1-3DES -in KEY -out KEY.pkcs8",
+        )
+    return text

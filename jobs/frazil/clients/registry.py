@@ -23,7 +23,7 @@ from frazil.declaration.secret import Secret
 from frazil.errors import SchemaChanged, UnreadableSchema
 
 LARGEST_ID = 2**31 - 1
-"""The largest id that a registry can give: they are Java ints. Frames hold unsigned numbers, and garbage larger ones."""
+"""The largest id that a registry can give: they are Java ints. Frames are unsigned: garbage has larger ones."""
 
 _PARALLEL = 4
 """How many requests a method makes at a time."""
@@ -142,7 +142,7 @@ class Registry:
         return tuple(found[number] for number in sorted(found))
 
     def id_of_guid(self, guid: str) -> int | None:
-        """The id of the schema with that GUID, as headers have it; None if the registry knows neither it nor GUIDs."""
+        """The id of the schema with that GUID, which headers hold; None if there is none."""
         if guid in self._guids:
             return self._guids[guid]
         answer = self._http.get(f"/schemas/guids/{_quoted(guid)}/ids")
@@ -181,8 +181,7 @@ class Registry:
             raise SchemaChanged(
                 f"{source} has another schema for it than before ({schema.fingerprint[:12]}, was {before[:12]})",
                 where=f"schema {schema.id} of {self._http.where}",
-                do="Ids never change in one registry: check that registry.url is still the registry of these topics, and "
-                "that the cache belongs to it",
+                do="An id never changes in one registry: check that registry.url is still the one of these topics",
             )
 
     def _version(self, subject: str, number: int, *, deleted: bool) -> SubjectVersion | None:
@@ -199,7 +198,7 @@ class Registry:
                 raise answer.strange("a version without an id")
 
     def _reference(self, reference: Reference) -> RegisteredSchema | None:
-        """The schema that a reference names, deleted or not; None if there is none. Versions are kept in memory only."""
+        """The schema that a reference names, deleted or not; None if there is none. Kept in memory only."""
         place = (reference.subject, reference.version)
         if place not in self._referenced:
             answer = self._ask_deleted(

@@ -46,7 +46,7 @@ class RegistryAdmin:
         self._do("DELETE", f"/subjects/{quote(subject, safe='')}/versions/{version}")
 
     def delete_subject(self, subject: str, *, permanent: bool = False) -> None:
-        """Delete a subject softly; with `permanent`, for good, which the registry wants to come after a soft deletion."""
+        """Delete a subject softly; with `permanent`, for good, which a registry allows after a soft deletion only."""
         query = "?permanent=true" if permanent else ""
         self._do("DELETE", f"/subjects/{quote(subject, safe='')}{query}")
 

@@ -44,7 +44,7 @@ class Answer(NamedTuple):
         return self.body
 
     def list(self, kind: type) -> list[Any]:
-        """The JSON list of a success, its entries all of one type. Raises `RegistryUnavailable` if it is anything else."""
+        """The JSON list of a success, its entries of one type. Raises `RegistryUnavailable` if it is anything else."""
         body = self.body
         if self.status >= 300 or not isinstance(body, list) or not all(isinstance(entry, kind) for entry in body):
             raise self.strange("not the list that was asked for")

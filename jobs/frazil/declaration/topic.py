@@ -39,6 +39,9 @@ class Topic:
     ] = None
     start: Annotated[Start, "Where to begin when the table is made."] = Earliest()  # noqa: RUF009 # frozen
     isolation: Annotated[Isolation, "Which records of transactions are read."] = Isolation.READ_COMMITTED
+    transactional: Annotated[
+        bool, "Whether producers use transactions: their markers, and aborted records, leave gaps between the offsets."
+    ] = False
     on_error: Annotated[ErrorMode, "What happens to a record that cannot be landed."] = ErrorMode.LOG
     tombstones: Annotated[Tombstones, "What a record without a value becomes."] = Tombstones.DEAD_LETTER
     headers: Annotated[bool, "Whether the records' headers are kept; if not, their column stays null."] = True

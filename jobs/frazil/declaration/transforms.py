@@ -103,31 +103,31 @@ def partition_field(text: str) -> PartitionField:
         return PartitionField(Transform.IDENTITY, _column(text))
     name, arguments = call["name"].lower(), call["arguments"]
     if name in _SINGULAR:
-        _refuse(text, f"{name} is not how Iceberg writes it", f"Write {_SINGULAR[name]}({arguments})")
+        _refuse(f"{name} is not how Iceberg writes it", f"Write {_SINGULAR[name]}({arguments})")
     if name == "identity":
-        _refuse(text, "identity is written as the column alone", f"Write {arguments}")
+        _refuse("identity is written as the column alone", f"Write {arguments}")
     if name == "void":
-        _refuse(text, "void keeps the place of a field that was dropped; a new table has none", "Remove it")
+        _refuse("void keeps the place of a field that was dropped; a new table has none", "Remove it")
     if name not in list(Transform) or call["name"] != name:
         known = ", ".join(f"{t}(N, column)" if t.has_argument else f"{t}(column)" for t in list(Transform)[1:])
-        _refuse(text, f"{shown(call['name'])} is not a transform", f"Use {known} or the column alone")
+        _refuse(f"{shown(call['name'])} is not a transform", f"Use {known} or the column alone")
     transform = Transform(name)
     if not transform.has_argument:
         return PartitionField(transform, _column(arguments))
-    return _with_argument(text, transform, arguments)
+    return _with_argument(transform, arguments)
 
 
-def _with_argument(text: str, transform: Transform, arguments: str) -> PartitionField:
+def _with_argument(transform: Transform, arguments: str) -> PartitionField:
     number, comma, column = (part.strip() for part in arguments.partition(","))
     if not re.fullmatch(r"-?[0-9]+", number, re.ASCII):
         turned = re.fullmatch(r"(.*\S)\s*,\s*([0-9]+)", arguments, re.DOTALL | re.ASCII)
         remedy = f"{transform}({turned[2]}, {turned[1]})" if turned else f"{transform}(8, column)"
-        _refuse(text, f"{transform} takes a number, then the column", f"Write {remedy}")
+        _refuse(f"{transform} takes a number, then the column", f"Write {remedy}")
     if not comma or not column:
-        _refuse(text, f"{transform} takes a number, then the column", f"Write {transform}({number}, column)")
+        _refuse(f"{transform} takes a number, then the column", f"Write {transform}({number}, column)")
     # Iceberg keeps the argument as a Java int; a longer number is not even worth converting.
     if len(number) > 10 or not 1 <= int(number) <= INT_MAX:
-        _refuse(text, f"{shown(number)} is no number of {transform}", f"Write a whole number from 1 to {INT_MAX}")
+        _refuse(f"{shown(number)} is no number of {transform}", f"Write a whole number from 1 to {INT_MAX}")
     return PartitionField(transform, _column(column), int(number))
 
 
@@ -144,8 +144,8 @@ def sort_field(text: str) -> SortField:
     words = re.fullmatch(r"(?:\s+(asc|desc))?(?:\s+nulls\s+(first|last))?", term["rest"], re.IGNORECASE)
     if words is None:
         if term["rest"].lstrip().startswith("("):
-            _refuse(text, "rows are sorted by columns, not by transforms", "Write the column")
-        _refuse(text, f"{shown(text)} is not a sort field", "Write it like: event_time desc nulls last")
+            _refuse("rows are sorted by columns, not by transforms", "Write the column")
+        _refuse(f"{shown(text)} is not a sort field", "Write it like: event_time desc nulls last")
     ascending = (words[1] or "asc").lower() == "asc"
     nulls_first = ascending if words[2] is None else words[2].lower() == "first"
     return SortField(_column(term["column"]), ascending, nulls_first)
@@ -154,15 +154,15 @@ def sort_field(text: str) -> SortField:
 def _column(text: str) -> str:
     if not re.fullmatch(_COLUMN, text, re.DOTALL):
         what = f"{shown(text)} is not a column" if text else "the column is missing"
-        _refuse(text, what, "Write a name like event_time, or an odd one in backticks: `event time`")
+        _refuse(what, "Write a name like event_time, or an odd one in backticks: `event time`")
     names = [match[2] or match[1].replace("``", "`") for match in _SEGMENT.finditer(text)]
     for name in names:
         if not name or "." in name or name != name.strip():
-            _refuse(text, f"{shown(name)} is no column's name", "Columns have a name without dots and outer spaces")
+            _refuse(f"{shown(name)} is no column's name", "Columns have a name without dots and outer spaces")
         if name != name.lower():
-            _refuse(text, f"{shown(name)} has upper case; columns are lower case", f"Write {quoted(name.lower())}")
+            _refuse(f"{shown(name)} has upper case; columns are lower case", f"Write {quoted(name.lower())}")
     return ".".join(names)
 
 
-def _refuse(text: str, what: str, do: str) -> NoReturn:
-    raise InvalidDeclaration([Problem(text, what, do)])
+def _refuse(what: str, do: str) -> NoReturn:
+    raise InvalidDeclaration([Problem("notation", what, do)])

@@ -69,7 +69,8 @@ def validate(instance: Any, contradictions: Callable[[], Iterable[Problem]] = tu
     """Raise every problem of a frozen dataclass that is being made; freeze the mappings it was given.
 
     `contradictions` yields the problems that more than one field has a part in, with paths below the instance. It is
-    asked even when single values are refused, but not when a field has the wrong type.
+    asked even when single values are refused, but not when a field has the wrong type; what is refused already is not
+    refused again.
     """
     cls: Any = type(instance)
     root = root_of(cls)
@@ -79,7 +80,9 @@ def validate(instance: Any, contradictions: Callable[[], Iterable[Problem]] = tu
         for name, value in values.items():
             if isinstance(value, Mapping):
                 object.__setattr__(instance, name, FrozenMap(value))
-        problems += [problem.moved("", f"{root}.") for problem in contradictions()]
+        told = {problem.path for problem in problems}
+        found = [problem.moved("", f"{root}.") for problem in contradictions()]
+        problems += [problem for problem in found if problem.path not in told]
     if problems:
         raise InvalidDeclaration(problems)
 

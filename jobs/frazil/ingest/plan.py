@@ -140,7 +140,7 @@ class Pace:
         row_bytes = bytes_read / rows if not self.row_bytes else 0.7 * self.row_bytes + 0.3 * bytes_read / rows
         wanted = int(rows * self.target_seconds / max(seconds, 0.01))
         grown = self.rows
-        if rows >= self.rows // 2 or wanted < self.rows:  # a batch far below the limit says little about larger ones
+        if rows >= self.rows // 2 or seconds > self.target_seconds:  # a small batch says little about large ones
             grown = max(min(wanted, self.rows * 4), self.rows // 4, 1)
         bounded = min(grown, self.max_rows, int(self.max_bytes / max(row_bytes, 1.0)))
         return Pace(self.target_seconds, self.max_rows, self.max_bytes, max(bounded, 1), row_bytes)

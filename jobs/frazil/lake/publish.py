@@ -162,7 +162,7 @@ def publish(
                 raise _refusal(verdict, base, staged, batch)
             _check_files(iceberg, table, staged, age=clock() - staged.at)
             reach("publish.decided")
-            snapshot_id = _fill(iceberg, transaction, table, staged, batch, extra or {})
+            snapshot_id = fill(iceberg, transaction, table, staged, batch, extra or {})
             reach("publish.filled")
             transaction.commitTransaction()
             reach("publish.committed")
@@ -179,9 +179,10 @@ def publish(
     )
 
 
-def _fill(
+def fill(
     iceberg: Iceberg, transaction: Java, table: Java, staged: Staged, batch: Batch, extra: Mapping[str, str]
 ) -> int:
+    """Put a batch into an open transaction: files, summary and tag move. Returns the snapshot it will be."""
     tag = ledger.tag(batch.pipeline)
     tagged = transaction.table().refs().containsKey(tag)
     append = transaction.newAppend()

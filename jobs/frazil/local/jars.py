@@ -5,7 +5,8 @@ is inside pyspark, without following dependencies, into a folder beside the cach
 is moved into place. What is in the cache is believed as long as its size and its time of change are those it had when
 its hash was checked, so that the usual call reads no jar, starts no process and needs no network.
 
-`python -m frazil.local.jars` fetches everything and checks every hash anew.
+`python -m frazil.local.jars` fetches everything and checks every hash anew. To change a version, change it in the lock
+and run this: it refuses the new file and tells its hash.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from frazil.errors import JarMismatch, JarsUnavailable
+from frazil.errors import FrazilError, JarMismatch, JarsUnavailable
 from frazil.local.ivy import Artifact, fetch
 
 LOCK_VERSION = 1
@@ -155,12 +156,19 @@ def _alone(folder: Path) -> Iterator[None]:
 
 def main() -> int:
     """Fetch everything that is locked, and hash all of it."""
-    lock = lock_file()
+    try:
+        _fetch_all(lock_file())
+    except FrazilError as problem:
+        sys.stderr.write(f"{problem}\n")
+        return 1
+    return 0
+
+
+def _fetch_all(lock: Path) -> None:
     for purpose in sorted({purpose for artifact in locked(lock) for purpose in artifact.purposes}):
         files = jars(purpose, lock=lock, anew=True)
         size = sum(file.stat().st_size for file in files) / 1e6
         sys.stdout.write(f"{purpose}: {len(files)} files, {size:.0f} MB\n")
-    return 0
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ system closes however the owner ends.
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,10 +15,13 @@ from pathlib import Path
 
 
 @contextmanager
-def kept_from_outliving(folder: Path) -> Iterator[None]:
-    """Have the world in this folder ended, should this process be killed inside the `with` block."""
+def kept_from_outliving(folder: Path, *, is_temporary: bool) -> Iterator[None]:
+    """Have the world in this folder ended, should this process be killed inside the `with` block.
+
+    A temporary folder is then removed too.
+    """
     keeper = subprocess.Popen(
-        [sys.executable, "-m", "frazil.local.keeper", str(folder)],
+        [sys.executable, "-m", "frazil.local.keeper", str(folder), *(["--remove"] if is_temporary else [])],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -35,7 +39,10 @@ def main() -> int:
     sys.stdin.read()
     from frazil.local.world import down
 
-    down(Path(sys.argv[1]))
+    folder = Path(sys.argv[1])
+    down(folder)
+    if "--remove" in sys.argv[2:]:
+        shutil.rmtree(folder, ignore_errors=True)
     return 0
 
 

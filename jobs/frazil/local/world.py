@@ -12,7 +12,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -101,8 +101,8 @@ def up(folder: Path, *, parts: Sequence[Part] = USUAL, compatibility: str | None
     """Start what is asked for and does not run yet, all at once, and write the environment documents.
 
     What runs already is kept, and stays part of the world. `compatibility` is the level the registry checks new schemas
-    by when it is started; without it, none. When a part fails, those that this call has started are stopped again, and
-    the part's `LocalPartFailed` is raised.
+    by from its start on; without it, the level stays as it was, at first NONE. When a part fails, those that this call
+    has started are stopped again, and the part's `LocalPartFailed` is raised.
     """
     home = folder.resolve() / ".frazil"
     with _alone(home):
@@ -144,13 +144,11 @@ def world(
 
     It ends with the block, and also when this process is killed inside it.
     """
-    with tempfile.TemporaryDirectory(prefix="frazil-") as temporary:
-        place = folder or Path(temporary)
-        with kept_from_outliving(place):
-            try:
-                yield up(place, parts=parts, compatibility=compatibility)
-            finally:
-                down(place)
+    with ExitStack() as left:
+        place = folder or Path(left.enter_context(tempfile.TemporaryDirectory(prefix="frazil-")))
+        left.enter_context(kept_from_outliving(place, is_temporary=folder is None))
+        left.callback(down, place)
+        yield up(place, parts=parts, compatibility=compatibility)
 
 
 def _start_together(home: Path, starts: Mapping[Part, Callable[[], Address]], *, kept: set[str]) -> dict[str, Address]:

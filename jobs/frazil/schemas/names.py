@@ -33,9 +33,14 @@ def folded(source: str) -> str:
 
 
 def suffixed(source: str, digits: int = 6) -> str:
-    """The column name of a source name whose plain one is taken, reserved or too long: it ends with a hash."""
+    """The column name of a source name whose plain one is taken, reserved or too long: it ends with a hash.
+
+    Leading underscores go, as reserved names begin with one.
+    """
     digest = hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()[:digits]
-    return f"{folded(source)[: LENGTH_LIMIT - digits - 1]}_{digest}"
+    stem = folded(source).lstrip("_")
+    stem = "_" + stem if stem[:1].isdigit() else stem
+    return f"{stem[: LENGTH_LIMIT - digits - 1]}_{digest}"
 
 
 def claimed(source: str, taken: Set[str], *, top: bool) -> str:

@@ -54,7 +54,10 @@ def parse(schema_text: str, references: Mapping[str, str] | None = None) -> Avro
     if len(schema_text) + sum(map(len, references.values())) > TEXT_LIMIT:
         raise UnreadableSchema(f"the schema is longer than {TEXT_LIMIT} characters")
     parser = _Parser(references)
-    root = parser.document(schema_text)
+    try:
+        root = parser.document(schema_text)
+    except RecursionError:
+        raise UnreadableSchema("the schema or its references are nested too deeply") from None
     types = parser.types
     if isinstance(root, Named) and isinstance(record := types[root.name], Record):
         return AvroSchema(record, types)
@@ -75,8 +78,6 @@ class _Parser:
     def document(self, text: str) -> Node:
         try:
             tree = json.loads(text)
-        except RecursionError:
-            raise self._unreadable("the schema is nested too deeply") from None
         except ValueError as problem:
             # Registries keep a schema that is only a primitive's name also without quotes.
             if text.strip() in PRIMITIVES:

@@ -30,6 +30,14 @@ OPTIONS: Mapping[str, str] = {
 }
 """The options of `from_avro`, beside `avroSchema`."""
 
+JVM_PROPERTIES: Mapping[str, str] = {
+    "org.apache.avro.limits.bytes.maxLength": "134217728",
+    "org.apache.avro.limits.string.maxLength": "134217728",
+    "org.apache.avro.limits.collectionItems.maxLength": "33554432",
+}
+"""Java system properties of every JVM that decodes: without them a length in a garbled record is allocated as it stands,
+and nine bytes end the executor with an `OutOfMemoryError`, which is no exception that `from_avro` turns into null."""
+
 DECODED = "_decoded"
 """The last field of what `from_avro` yields: true, and null exactly when the record could not be decoded."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from frazil.errors import UnreadableSchema
+from frazil.schemas.avro.parser import NESTING_LIMIT
 from frazil.schemas.avro.schema import (
     Array,
     AvroSchema,
@@ -54,7 +55,7 @@ _LOGICAL: Mapping[str, Kind] = {
 def row_type(schema: AvroSchema) -> Struct:
     """The row type of a writer schema; names are the source's, and folded later.
 
-    Raises `UnreadableSchema` if the columns would be more than `FIELD_LIMIT`.
+    Raises `UnreadableSchema` for more than `FIELD_LIMIT` columns, or records in records beyond `NESTING_LIMIT`.
     """
     return _Rows(schema).struct(schema.root, 1 if schema.root.name in schema.recursive else 0)
 
@@ -111,6 +112,7 @@ class _Rows:
     def __init__(self, schema: AvroSchema) -> None:
         self._schema = schema
         self._fields = 0
+        self._nesting = 0
 
     def struct(self, record: Record, level: int) -> Struct:
         sources = ((f.name, f.type, f.doc, f.aliases) for f in record.fields)
@@ -155,7 +157,11 @@ class _Rows:
                     level += 1
                     if level > RECURSION_DEPTH:
                         raise _Text
+                self._nesting += 1
+                if self._nesting > NESTING_LIMIT:
+                    raise UnreadableSchema(f"records are nested more than {NESTING_LIMIT} levels deep", where=name)
                 struct = self.struct(record, level)
+                self._nesting -= 1
                 if not struct.fields:
                     raise _Text
                 return struct

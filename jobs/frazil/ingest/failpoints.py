@@ -1,0 +1,77 @@
+"""Failpoints: steps of a batch at which a test makes the driver die or wait. Inert unless a test sets them.
+
+A setting is `step[@hit]=action`, several joined by `;`. `hit` counts from 1 and is 1 if left out. Actions:
+`kill` ends the driver at once, as `kill -9` does; `kill-jvm` ends Spark's JVM so; `fail` raises; `pause:PIPE` writes one byte
+to the named pipe `PIPE.reached`, then waits until something is written to the named pipe `PIPE`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections import Counter
+from collections.abc import Callable
+
+from frazil.errors import FrazilError
+
+STEPS = (
+    "begin.resolved",
+    "plan.done",
+    "evolve.filled",
+    "evolve.committed",
+    "stage.started",
+    "stage.written",
+    "stage.rejected",
+    "stage.done",
+    "decide.written",
+    "publish.decided",
+    "publish.filled",
+    "publish.committed",
+    "decide.decided",
+    "finish.started",
+    "finish.finished",
+)
+"""Every step that code marks, in the order of a batch; a test checks that each is reached."""
+
+
+class Failed(FrazilError):
+    """A failpoint's action `fail`."""
+
+
+class Failpoints:
+    """What to do at which step. `jvm_pid` tells the process id of Spark's JVM once there is one."""
+
+    def __init__(self, settings: str, jvm_pid: Callable[[], int]) -> None:
+        self._actions: dict[tuple[str, int], str] = {}
+        self._hits: Counter[str] = Counter()
+        self._lock = threading.Lock()
+        self._jvm_pid = jvm_pid
+        for setting in filter(None, settings.split(";")):
+            place, _, action = setting.partition("=")
+            step, _, hit = place.partition("@")
+            if step not in STEPS:
+                raise FrazilError(f"there is no step {step!r}", where="failpoints", do=f"Use one of {', '.join(STEPS)}")
+            self._actions[step, int(hit or 1)] = action
+
+    def __call__(self, step: str) -> None:
+        """The driver has reached `step`."""
+        assert step in STEPS, step
+        with self._lock:
+            self._hits[step] += 1
+            action = self._actions.get((step, self._hits[step]), "")
+        name, _, argument = action.partition(":")
+        match name:
+            case "":
+                return
+            case "kill":
+                os.kill(os.getpid(), signal.SIGKILL)
+            case "kill-jvm":
+                os.kill(self._jvm_pid(), signal.SIGKILL)
+            case "pause":
+                with open(f"{argument}.reached", "wb") as reached:
+                    reached.write(b".")
+                with open(argument, "rb") as pipe:
+                    pipe.read(1)
+            case _:
+                raise Failed(f"failpoint {step}")

@@ -1,0 +1,54 @@
+"""Probe: does this catalog fence? Proven on a scratch table before a driver writes to a real one.
+
+Exactly-once rests on Iceberg refusing to apply a tag move again on a changed base. A catalog, or a version of Iceberg, for which
+that is not so would double records without a word.
+"""
+
+from __future__ import annotations
+
+from py4j.protocol import Py4JJavaError
+
+from frazil.errors import FenceUnproven
+from frazil.lake.jvm import Iceberg
+from frazil.lake.ledger import Offsets
+from frazil.lake.publish import Batch, fill
+from frazil.lake.stage import nothing
+from frazil.schemas.types import Field, Kind, Primitive, Struct
+from frazil.schemas.iceberg import schema_json
+
+
+def prove_fence(iceberg: Iceberg, namespace: str, *, ticket: str) -> None:
+    """Let two transactions on one base commit the same batch; the second must fail. Takes about a second, leaves nothing behind.
+
+    Raises `FenceUnproven`.
+    """
+    table = f"{namespace}.frazil_probe_{ticket}"
+    iceberg.create_namespace(namespace)
+    iceberg.create(table, schema_json(Struct((Field("probe", Primitive(Kind.INT)),))), None, {})
+    try:
+        for held, end in ((None, 1), (1, 2)):  # the first move creates the tag, later ones replace it
+            start, after = _offsets(held or 0), _offsets(end)
+            batch = Batch(
+                pipeline="probe", run=ticket, version="", start=start, end=after, held=None, topic_id="probe"
+            )
+            staged = nothing(iceberg, table, at=0.0)
+            twins = [iceberg.load(table) for _ in range(2)]
+            transactions = [twin.newTransaction() for twin in twins]
+            for transaction, twin in zip(transactions, twins, strict=True):
+                fill(iceberg, transaction, twin, staged, batch, {})
+            transactions[0].commitTransaction()
+            try:
+                transactions[1].commitTransaction()
+            except Py4JJavaError:
+                continue
+            raise FenceUnproven(
+                "two transactions on one base both committed",
+                where=f"catalog {iceberg.name}, scratch table {table}",
+                do="Do not run against this catalog: records would be doubled. Report it with the catalog's name and version",
+            )
+    finally:
+        iceberg.drop(table, purge=True)
+
+
+def _offsets(at: int) -> Offsets:
+    return Offsets("probe", "probe", {0: at})

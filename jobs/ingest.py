@@ -1,0 +1,93 @@
+"""Entry point: land the topics of a document, once or until stopped. Logs are JSON lines on stderr.
+
+    ingest.py --document DOCUMENT --environment ENVIRONMENT (--once | --follow) [--pipeline NAME ...]
+
+Exit status: 0 when every pipeline ended well (being fenced by another driver is well), 1 when one waits for a person or failed,
+2 when the arguments, the document or the environment are wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from frazil.clients.registry import Registry
+from frazil.clients.secrets import Secrets
+from frazil.declaration.document import parse
+from frazil.declaration.environment import parse_environment
+from frazil.errors import FrazilError
+from frazil.ingest import drive
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run; see the module."""
+    chosen = _arguments(arguments)
+    stopping = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopping.set())
+    secrets = Secrets(os.environ)
+    try:
+        environment = parse_environment(chosen.environment.read_bytes())
+        pipelines = _chosen(parse(chosen.document.read_bytes()), chosen.pipeline)
+        registry = (
+            Registry.of(environment.registry, secrets, cache=chosen.schema_cache) if environment.registry else None
+        )
+        with drive.driver(
+            environment,
+            secrets,
+            jars=chosen.jar,
+            master=chosen.master,
+            settings=dict(setting.split("=", 1) for setting in chosen.setting),
+            failpoints=os.environ.get("FRAZIL_FAILPOINTS", ""),
+            stopping=stopping,
+        ) as shared:
+            outcomes = drive.drain(pipelines, shared, registry, _log(secrets))
+    except FrazilError as error:
+        print(secrets.redactor.redact(f"error: {error}"), file=sys.stderr)
+        return 2
+    return 1 if any(outcome.error for outcome in outcomes.values()) else 0
+
+
+def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="ingest.py", description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--document", type=Path, required=True, help="the pipelines, as `frazil check` writes them")
+    parser.add_argument("--environment", type=Path, required=True, help="where they run")
+    parser.add_argument("--once", action="store_true", required=True, help="drain to the stable offsets seen at start")
+    parser.add_argument("--pipeline", action="append", default=[], help="only this one; may be given again")
+    parser.add_argument("--jar", type=Path, action="append", default=[], help="a jar, where the job run brings none")
+    parser.add_argument("--master", help="Spark's master, where the job run brings none")
+    parser.add_argument("--setting", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark")
+    parser.add_argument("--schema-cache", type=Path, help="folder that keeps schemas between runs")
+    return parser.parse_args(arguments)
+
+
+def _chosen(pipelines: Sequence[Any], names: Sequence[str]) -> list[Any]:
+    unknown = sorted(set(names) - {p.name for p in pipelines})
+    if unknown:
+        raise FrazilError(
+            f"there is no pipeline {', '.join(unknown)}",
+            where="--pipeline",
+            do=f"The document has {', '.join(p.name for p in pipelines)}",
+        )
+    return [p for p in pipelines if not names or p.name in names]
+
+
+def _log(secrets: Secrets) -> Any:
+    lock = threading.Lock()
+
+    def line(event: Mapping[str, Any]) -> None:
+        with lock:
+            print(secrets.redactor.redact(json.dumps(event)), file=sys.stderr, flush=True)
+
+    return line
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

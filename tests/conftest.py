@@ -1,0 +1,78 @@
+"""What most tests stand on: one Spark session for all, and one broker and registry for all."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from frazil.clients.secrets import Secrets
+from frazil.declaration.catalogs import LocalCatalog
+from frazil.declaration.environment import Environment, Kafka
+from frazil.lake.jvm import Iceberg
+from frazil.lake.session import session
+from frazil.local.jars import spark_jars
+from frazil.local.world import World, world
+from pyspark.sql import SparkSession
+
+# One short JVM: the first compiler tier only, and a small heap.
+SETTINGS = {
+    "spark.driver.memory": "2g",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss4m",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.default.parallelism": "2",
+    "spark.sql.codegen.wholeStage": "true",
+}
+
+
+@pytest.fixture(scope="session")
+def local_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """A real broker and registry."""
+    with world(tmp_path_factory.mktemp("world")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def lake_environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    """A lake in a folder; its broker is not one."""
+    folder = tmp_path_factory.mktemp("lake")
+    return Environment(
+        name="test",
+        kafka=Kafka(bootstrap="127.0.0.1:9"),
+        catalog=LocalCatalog(path=str(folder / "catalog.db"), warehouse=f"file://{folder}/warehouse"),
+    )
+
+
+@pytest.fixture(scope="session")
+def spark(lake_environment: Environment) -> Iterator[SparkSession]:
+    """The Spark session of all tests that need one."""
+    started = session(
+        lake_environment,
+        Secrets(os.environ).read,
+        name="tests",
+        jars=[jar for jar in spark_jars() if "aws" not in jar.name],
+        master="local[2]",
+        settings=SETTINGS,
+    )
+    yield started
+    started.stop()
+
+
+@pytest.fixture(scope="session")
+def iceberg(spark: SparkSession) -> Iceberg:
+    """The lake's catalog, through Iceberg's own API."""
+    return Iceberg(spark)
+
+
+@pytest.fixture
+def name() -> str:
+    """A name that no other test has."""
+    return f"t{uuid.uuid4().hex[:10]}"
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The project's root."""
+    return Path(__file__).parent.parent

@@ -1,0 +1,58 @@
+import pytest
+
+from frazil.declaration.consumer_options import CONSUMER_OPTIONS, option_problems
+
+
+def told(name: str, value: str) -> str:
+    (problem,) = option_problems({name: value})
+    assert problem.path == f"kafka_options[{name!r}]"
+    return f"{problem.what}. {problem.do}"
+
+
+@pytest.mark.parametrize("name", sorted(CONSUMER_OPTIONS))
+def test_every_allowed_option_has_a_value_that_is_taken_and_one_that_is_not(name):
+    assert any(not list(option_problems({name: value})) for value in ("1", "true", "use_all_dns_ips"))
+    assert list(option_problems({name: " "}))
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("sasl.jaas.config", "security settings live in the environment"),
+        ("security.protocol", "security settings live in the environment"),
+        ("kafka.ssl.keystore.key", "security settings live in the environment"),
+        ("bootstrap.servers", "endpoints live in the environment"),
+        ("isolation.level", "Use Topic.isolation"),
+        ("auto.offset.reset", "Use Topic.start"),
+        ("group.id", "no consumer group of yours"),
+        ("kafka.group.id", "no consumer group of yours"),
+        ("enable.auto.commit", "no consumer group of yours"),
+        ("value.deserializer", "Use value_format and key_format"),
+        ("interceptor.classes", "Use value_format and key_format"),
+        ("startingOffsets", "it is Spark's"),
+        ("maxOffsetsPerTrigger", "it is Spark's"),
+        ("kafka.fetch.max.bytes", "Write fetch.max.bytes"),
+        ("fetch.max.byte", "Did you mean fetch.max.bytes?"),
+        ("zzz", "The options are check.crcs, client.dns.lookup"),
+        ("", "not an option that a topic may set"),
+    ],
+)
+def test_an_option_that_is_not_the_topics_is_refused_with_whose_it_is(name, why):
+    assert why in told(name, "hunter2")
+    assert "hunter2" not in told(name, "hunter2")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("fetch.max.bytes", "1 MB"),
+        ("fetch.max.bytes", "-1"),
+        ("fetch.max.bytes", "2147483648"),
+        ("fetch.max.bytes", "9" * 5_000),
+        ("max.poll.records", "0"),
+        ("check.crcs", "yes"),
+        ("client.dns.lookup", "default"),
+    ],
+)
+def test_a_value_that_kafka_would_refuse_is_refused_here(name, value):
+    assert "is no value of it" in told(name, value)

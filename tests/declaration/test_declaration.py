@@ -1,0 +1,33 @@
+"""The package: its public names, its purity, its shape."""
+
+import ast
+import sys
+from pathlib import Path
+
+import frazil.declaration as declaration
+
+ROOM = Path(declaration.__file__).parent
+
+
+def test_what_is_public_is_said_once_and_exists():
+    assert len(set(declaration.__all__)) == len(declaration.__all__)
+    assert [name for name in declaration.__all__ if not hasattr(declaration, name)] == []
+
+
+def test_only_the_standard_library_and_the_errors_are_imported():
+    imported = set()
+    for module in ROOM.glob("*.py"):
+        for node in ast.walk(ast.parse(module.read_text("utf-8"))):
+            if isinstance(node, ast.Import):
+                imported |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                imported.add(node.module)
+    foreign = {name for name in imported if name.split(".")[0] not in sys.stdlib_module_names}
+    assert {name for name in foreign if not name.startswith("frazil.declaration.")} == {"frazil.errors"}
+
+
+def test_every_module_has_its_test_at_the_same_place():
+    tests = {path.name for path in Path(__file__).parent.glob("test_*.py")}
+    assert [
+        path.name for path in ROOM.glob("*.py") if path.stem != "__init__" and f"test_{path.name}" not in tests
+    ] == []

@@ -1,0 +1,106 @@
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+
+from frazil.declaration import At, Pipeline, Table, Topic, ValueFormat, canonical, digest, parse
+from frazil.declaration.document import document
+from tests.declaration.problems_of import problems_of
+from tests.declaration.strategies import pipelines
+
+ORDERS = Pipeline(
+    topic=Topic("orders", value_format=ValueFormat.AVRO, start=At(datetime(2026, 1, 31, tzinfo=UTC))),
+    table=Table("shop.orders", partition_by=("days(event_time)", "bucket(8, user_id)")),
+)
+
+
+def test_the_document_of_a_pipeline_is_this():
+    """A change here changes the name of every document in the field: it needs a new version, or a very good reason."""
+    assert document([ORDERS]) == {
+        "version": 1,
+        "pipelines": [
+            {
+                "topic": {
+                    "name": "orders",
+                    "value_format": "avro",
+                    "key_format": "bytes",
+                    "subject_strategy": "topic",
+                    "start": {"type": "timestamp", "timestamp": "2026-01-31T00:00:00.000Z"},
+                    "isolation": "read_committed",
+                    "transactional": False,
+                    "on_error": "log",
+                    "tombstones": "dead_letter",
+                    "headers": True,
+                    "kafka_options": {},
+                },
+                "table": {
+                    "identifier": "shop.orders",
+                    "partition_by": ["days(event_time)", "bucket(8, user_id)"],
+                    "sort_by": [],
+                    "format_version": 2,
+                    "target_file_size_bytes": 268435456,
+                    "metadata_columns": "flat",
+                    "properties": {},
+                    "schema_evolution": "widen",
+                    "keep_snapshots": 100,
+                },
+                "name": "orders",
+                "limits": {"target_seconds": 10, "first_rows": 20000, "max_rows": 1000000, "max_bytes": 1073741824},
+            }
+        ],
+    }
+
+
+@given(pipelines)
+def test_a_pipeline_goes_there_and_back_without_a_change(pipeline):
+    written = canonical(document([pipeline]))
+    assert parse(written) == parse(document([pipeline])) == (pipeline,)
+    assert canonical(document(parse(written))) == written
+
+
+@given(pipelines)
+def test_equal_pipelines_have_one_name_whatever_the_order_of_members(pipeline):
+    def turned(value):
+        if isinstance(value, Mapping):
+            return {key: turned(value[key]) for key in reversed(value)}
+        return [turned(part) for part in value] if isinstance(value, list) else value
+
+    other = json.dumps(turned(document([pipeline])), indent=3).encode()
+    assert digest(canonical(document(parse(other)))) == digest(canonical(document([pipeline])))
+
+
+def test_the_order_of_pipelines_is_kept():
+    two = (ORDERS, Pipeline(topic=Topic("a", value_format=ValueFormat.TEXT), table=Table("x.a")))
+    assert parse(canonical(document(two))) == two
+
+
+def test_no_pipelines_are_a_document_too():
+    assert parse(document([])) == ()
+
+
+def test_pipelines_that_clash_make_no_document_and_come_from_none():
+    assert set(problems_of(lambda: document([ORDERS, ORDERS]))) == {
+        "pipelines[1].name",
+        "pipelines[1].table.identifier",
+    }
+    twice = document([ORDERS])
+    twice["pipelines"] *= 2
+    assert set(problems_of(lambda: parse(twice))) == {"pipelines[1].name", "pipelines[1].table.identifier"}
+
+
+@pytest.mark.parametrize(
+    ("source", "path"),
+    [
+        (b"not json", "document"),
+        ({"pipelines": []}, "version"),
+        ({"version": 1}, "pipelines"),
+        ({"version": 1, "pipelines": {}}, "pipelines"),
+        ({"version": 1, "pipelines": [1]}, "pipelines[0]"),
+        ({"version": 1, "pipelines": [], "pipeline": []}, "pipeline"),
+        ({"version": 1, "pipelines": [], 1: 2}, "1"),
+    ],
+)
+def test_a_document_that_is_none_is_refused_with_its_path(source, path):
+    assert list(problems_of(lambda: parse(source))) == [path]

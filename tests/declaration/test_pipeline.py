@@ -1,0 +1,63 @@
+import copy
+import pickle
+
+import pytest
+from hypothesis import given
+
+from frazil.declaration import KeyFormat, Pipeline, Table, Topic, ValueFormat
+from frazil.declaration.pipeline import folded
+from tests.declaration.problems_of import problems_of
+from tests.declaration.strategies import pipelines
+
+ORDERS = Topic("orders", value_format=ValueFormat.AVRO)
+
+
+@pytest.mark.parametrize(
+    ("topic", "name"),
+    [("orders", "orders"), ("Shop.Orders-v1", "shop_orders_v1"), ("a..b", "a__b"), ("x" * 100, "x" * 100)],
+)
+def test_a_name_is_folded_from_the_topics(topic, name):
+    pipeline = Pipeline(topic=Topic(topic, value_format=ValueFormat.AVRO), table=Table("a.b"))
+    assert (pipeline.name, pipeline.tag) == (name, f"frazil_{name}")
+
+
+@pytest.mark.parametrize("topic", ["9orders", "_orders", "-", "x" * 101])
+def test_a_topic_that_folds_to_no_name_wants_one(topic):
+    source = Topic(topic, value_format=ValueFormat.AVRO)
+    assert (
+        "Give the pipeline a name" in problems_of(lambda: Pipeline(topic=source, table=Table("a.b")))["pipeline.name"]
+    )
+    assert Pipeline(topic=source, table=Table("a.b"), name="orders").name == "orders"
+
+
+@pytest.mark.parametrize("name", ["Orders", "9", "a-b", "a.b", "x" * 101, " "])
+def test_a_name_that_is_no_tag_is_refused(name):
+    assert list(problems_of(lambda: Pipeline(topic=ORDERS, table=Table("a.b"), name=name))) == ["pipeline.name"]
+
+
+def test_parts_of_the_wrong_type_are_refused():
+    found = problems_of(lambda: Pipeline(topic="orders", table=None))  # type: ignore[arg-type]
+    assert found == {
+        "pipeline.topic": "this is of type str. Write Topic(…)",
+        "pipeline.table": "this is nothing (None). Write Table(…)",
+    }
+
+
+def test_a_source_that_the_topic_cannot_give_is_refused():
+    topic = Topic("logs", value_format=ValueFormat.TEXT, key_format=KeyFormat.AVRO)
+    table = Table("a.b", partition_by=("days(event_time)", "_kafka_key", "truncate(1, value)"), sort_by=("user_id",))
+    assert list(problems_of(lambda: Pipeline(topic=topic, table=table))) == [
+        "pipeline.table.partition_by[0]",
+        "pipeline.table.partition_by[1]",
+        "pipeline.table.sort_by[0]",
+    ]
+
+
+def test_folding_leaves_what_a_name_may_have():
+    assert folded("a.B-c_9") == "a_b_c_9"
+
+
+@given(pipelines)
+def test_a_pipeline_is_a_value_that_is_hashed_copied_and_pickled(pipeline):
+    assert hash(copy.deepcopy(pipeline)) == hash(pipeline)
+    assert pickle.loads(pickle.dumps(pipeline)) == pipeline

@@ -1,0 +1,93 @@
+from types import SimpleNamespace
+
+import pytest
+from frazil.errors import LogTruncated, OffsetsLost, TopicRecreated
+from frazil.ingest.plan import OffsetRange, Pace, Plan, plan
+from frazil.lake.ledger import Offsets
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+def planned(held: dict[int, int], spans: dict[int, tuple[int, int]], max_rows: int = 10**9, topic_id: str = "T") -> Plan:
+    there = {p: SimpleNamespace(earliest=e, stable=s) for p, (e, s) in spans.items()}
+    return plan("p", Offsets("orders", "T", held), topic_id, there, max_rows=max_rows)
+
+
+def test_a_batch_reads_from_the_ledger_to_the_stable_offsets() -> None:
+    assert planned({0: 3, 1: 9}, {0: (0, 7), 1: (2, 9)}).ranges == (OffsetRange(0, 3, 7),)
+
+
+def test_the_end_names_every_partition() -> None:
+    assert planned({0: 3, 1: 9}, {0: (0, 7), 1: (2, 9)}).end.at == {0: 7, 1: 9}
+
+
+def test_a_new_partition_starts_at_its_earliest_offset() -> None:
+    assert planned({0: 3}, {0: (0, 3), 1: (5, 8)}).ranges == (OffsetRange(1, 5, 8),)
+
+
+def test_nothing_new_is_an_empty_plan() -> None:
+    assert planned({0: 3}, {0: (0, 3)}).is_empty
+
+
+@given(
+    st.dictionaries(st.integers(0, 50), st.integers(0, 10**6), min_size=1),
+    st.integers(1, 10**6),
+)
+def test_a_limit_is_used_up_and_never_passed(waiting: dict[int, int], limit: int) -> None:
+    result = planned(dict.fromkeys(waiting, 0), {p: (0, n) for p, n in waiting.items()}, limit)
+    assert result.rows == min(limit, sum(waiting.values()))
+    assert all(len(r) <= waiting[r.partition] for r in result.ranges)
+    assert result.lag == sum(waiting.values())
+
+
+def test_a_topic_with_another_id_is_refused_with_the_command_that_decides() -> None:
+    with pytest.raises(TopicRecreated, match="frazil accept p topic-recreated"):
+        planned({0: 0}, {0: (0, 1)}, topic_id="other")
+
+
+def test_a_log_shorter_than_the_ledger_is_refused() -> None:
+    with pytest.raises(LogTruncated, match="frazil accept p log-truncated"):
+        planned({0: 5}, {0: (0, 4)})
+
+
+def test_a_partition_that_is_gone_is_refused() -> None:
+    with pytest.raises(LogTruncated, match=r"\[1\]"):
+        planned({0: 0, 1: 0}, {0: (0, 4)})
+
+
+def test_records_deleted_before_they_were_read_are_refused_by_name() -> None:
+    with pytest.raises(OffsetsLost, match="records 2 to 4 of partition 0"):
+        planned({0: 2}, {0: (5, 9)})
+
+
+PACE = Pace(target_seconds=10, max_rows=1_000_000, max_bytes=1 << 30, rows=20_000)
+
+
+def test_a_fast_full_batch_lets_the_next_grow_at_most_fourfold() -> None:
+    assert PACE.after(20_000, 2_000_000, 0.5).rows == 80_000
+
+
+def test_a_slow_batch_makes_the_next_smaller() -> None:
+    assert PACE.after(20_000, 2_000_000, 20).rows == 10_000
+
+
+def test_a_small_batch_says_nothing_about_large_ones() -> None:
+    assert PACE.after(10, 1_000, 0.5).rows == 20_000
+
+
+def test_large_records_bound_a_batch_by_bytes() -> None:
+    assert PACE.after(20_000, 20_000 * 1_000_000, 1).rows == (1 << 30) // 1_000_000
+
+
+def test_a_batch_never_passes_the_declared_rows() -> None:
+    pace = PACE
+    for _ in range(10):
+        pace = pace.after(pace.rows, pace.rows * 100, 0.1)
+    assert pace.rows == 1_000_000
+
+
+def test_a_death_of_memory_halves_the_batch_down_to_one() -> None:
+    pace = PACE
+    for _ in range(30):
+        pace = pace.halved()
+    assert pace.rows == 1

@@ -1,0 +1,74 @@
+"""Each row of the table in docs/exactly-once.md, on values."""
+
+from dataclasses import replace
+
+import pytest
+from frazil.lake.ledger import Entry, Offsets
+from frazil.lake.publish import Base, Batch, Verdict, decide
+from frazil.lake.stage import Staged
+
+HELD = Offsets("orders", "T1", {0: 10, 1: 5})
+END = Offsets("orders", "T1", {0: 20, 1: 5})
+STAGED = Staged("db.t", "uuid-1", {"a": 1}, (), 0, 0, 0.0)
+BATCH = Batch(pipeline="p", run="me", version="1", start=HELD, end=END, held=HELD, topic_id="T1")
+
+
+def entry(end: Offsets, run: str = "before") -> Entry:
+    return Entry(1, "c", None, end, None, None, run, {})
+
+
+BASE = Base("uuid-1", {"a": 1, "later": 2}, entry(HELD), head_follows_tag=True, ours=None)
+
+
+def test_offsets_as_planned_are_ours_to_write() -> None:
+    assert decide(BASE, STAGED, BATCH) is Verdict.APPEND
+
+
+def test_no_ledger_as_planned_is_ours_to_write() -> None:
+    assert decide(replace(BASE, tagged=None), STAGED, replace(BATCH, held=None)) is Verdict.APPEND
+
+
+def test_our_own_commit_found_again_is_done() -> None:
+    assert decide(replace(BASE, tagged=entry(END), ours=7), STAGED, BATCH) is Verdict.DONE
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        Offsets("orders", "T1", {0: 15, 1: 5}),
+        Offsets("orders", "T1", {0: 10}),
+        Offsets("orders", "T1", {0: 10, 1: 5, 2: 0}),
+        Offsets("orders", "T2", {0: 10, 1: 5}),
+        END,
+    ],
+    ids=["further", "fewer partitions", "more partitions", "other topic id", "same batch by another run"],
+)
+def test_any_other_offsets_fence(held: Offsets) -> None:
+    assert decide(replace(BASE, tagged=entry(held)), STAGED, BATCH) is Verdict.FENCED
+
+
+def test_a_ledger_where_none_was_planned_fences() -> None:
+    assert decide(BASE, STAGED, replace(BATCH, held=None)) is Verdict.FENCED
+
+
+def test_a_ledger_that_is_gone_fences() -> None:
+    assert decide(replace(BASE, tagged=None), STAGED, BATCH) is Verdict.FENCED
+
+
+def test_another_table_uuid_is_a_replaced_table_even_if_all_else_fits() -> None:
+    assert decide(replace(BASE, table_uuid="uuid-2", ours=7), STAGED, BATCH) is Verdict.REPLACED
+
+
+@pytest.mark.parametrize("ids", [{}, {"a": 9}], ids=["dropped", "added again"])
+def test_a_written_column_that_is_gone_stages_again(ids: dict[str, int]) -> None:
+    assert decide(replace(BASE, field_ids=ids), STAGED, BATCH) is Verdict.GONE
+
+
+def test_a_head_behind_the_tag_is_a_rollback_unless_the_operator_means_it() -> None:
+    rolled_back = replace(BASE, head_follows_tag=False)
+    assert decide(rolled_back, STAGED, BATCH) is Verdict.ROLLED_BACK
+    assert decide(rolled_back, STAGED, replace(BATCH, over_rollback=True)) is Verdict.APPEND
+
+
+def test_a_topic_with_another_id_after_staging_publishes_nothing() -> None:
+    assert decide(BASE, STAGED, replace(BATCH, topic_id="T2")) is Verdict.RECREATED

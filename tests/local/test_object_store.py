@@ -1,0 +1,99 @@
+import json
+import stat
+import urllib.request
+import uuid
+from typing import Any
+
+import boto3
+import botocore
+import pyarrow as pa
+import pytest
+from botocore.exceptions import ClientError
+from pyiceberg.catalog import Catalog, load_catalog
+
+from frazil.local.object_store import BUCKET, REGION, SIGNING_NAME, WAREHOUSE, key_files
+from frazil.local.world import Part, World
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture(scope="module")
+def endpoint(whole_world: World) -> str:
+    return whole_world.addresses[Part.OBJECT_STORE]["s3"]
+
+
+@pytest.fixture(scope="module")
+def s3(whole_world: World, endpoint: str) -> Any:
+    keys = key_files(whole_world.home).credentials()
+    return boto3.client(
+        "s3",
+        endpoint_url=endpoint,
+        region_name=REGION,
+        aws_access_key_id=keys.access_key,
+        aws_secret_access_key=keys.secret_key,
+    )
+
+
+@pytest.fixture(scope="module")
+def catalog(whole_world: World, endpoint: str) -> Catalog:
+    keys = key_files(whole_world.home).credentials()
+    return load_catalog(
+        "lake",
+        **{
+            "type": "rest",
+            "uri": whole_world.addresses[Part.OBJECT_STORE]["catalog"],
+            "warehouse": WAREHOUSE,
+            "rest.sigv4-enabled": "true",
+            "rest.signing-name": SIGNING_NAME,
+            "rest.signing-region": REGION,
+            "client.region": REGION,
+            "client.access-key-id": keys.access_key,
+            "client.secret-access-key": keys.secret_key,
+            "s3.endpoint": endpoint,
+            "s3.region": REGION,
+            "s3.access-key-id": keys.access_key,
+            "s3.secret-access-key": keys.secret_key,
+        },
+    )
+
+
+def test_what_is_put_is_got(s3: Any) -> None:
+    s3.put_object(Bucket=BUCKET, Key="a/b", Body=b"content")
+    assert s3.get_object(Bucket=BUCKET, Key="a/b")["Body"].read() == b"content"
+
+
+def test_a_request_without_the_keys_is_refused(endpoint: str) -> None:
+    stranger = boto3.client(
+        "s3",
+        endpoint_url=endpoint,
+        region_name=REGION,
+        config=botocore.config.Config(signature_version=botocore.UNSIGNED),
+    )
+    with pytest.raises(ClientError, match="AccessDenied"):
+        stranger.put_object(Bucket=BUCKET, Key="a/c", Body=b"content")
+
+
+def test_the_keys_are_for_their_user_only(whole_world: World) -> None:
+    keys = key_files(whole_world.home)
+    for file in (keys.access_key_id, keys.secret_access_key):
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_the_catalog_tells_its_configuration(whole_world: World) -> None:
+    address = whole_world.addresses[Part.OBJECT_STORE]["catalog"]
+    with urllib.request.urlopen(f"{address}/v1/config?warehouse={WAREHOUSE}", timeout=30) as answer:
+        assert {"defaults", "overrides"} <= set(json.load(answer))
+
+
+def test_a_table_is_made_written_and_read(catalog: Catalog) -> None:
+    catalog.create_namespace_if_not_exists("shop")
+    table = catalog.create_table(f"shop.t{uuid.uuid4().hex}", pa.schema([("a", pa.int64())]))
+    table.append(pa.table({"a": [1, 2, 3]}))
+    assert catalog.load_table(table.name()).scan().to_arrow()["a"].to_pylist() == [1, 2, 3]
+
+
+def test_the_store_does_no_upkeep_of_tables_by_itself(whole_world: World) -> None:
+    """Its worker has no way to its orders; without that it would compact what Frazil has committed."""
+    log = (whole_world.home / "logs" / "object-store.log").read_text()
+    assert "invalid port" in log
+    assert "registered with admin" not in log.lower()

@@ -1,0 +1,75 @@
+"""A schema registry inside the test, for stages that need one; it passes the client's own behaviour suite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from frazil.clients.registered import Reference, RegisteredSchema, SchemaType, SubjectVersion
+from frazil.clients.registry_references import resolved
+from frazil.errors import RegistryUnavailable, SchemaChanged
+from tests.support.schema_store import SchemaStore
+
+
+class FakeRegistry:
+    """Reads like `Registry`, is written like `RegistryAdmin`. `down = True` makes it an outage."""
+
+    def __init__(self, store: SchemaStore | None = None, *, known: Mapping[int, str] | None = None) -> None:
+        self.store = store or SchemaStore()
+        self.down = False
+        self._known = dict(known or {})
+
+    def schema(self, schema_id: int, *, ask_again: bool = False) -> RegisteredSchema | None:
+        self._answer()
+        schema = self.store.schemas.get(schema_id)
+        if schema and self._known.setdefault(schema_id, schema.fingerprint) != schema.fingerprint:
+            raise SchemaChanged("another schema than before", where=f"schema {schema_id}")
+        return schema
+
+    def prefetch(self, schema_ids: Iterable[int]) -> None:
+        for schema_id in schema_ids:
+            self.schema(schema_id)
+
+    def subjects(self) -> tuple[str, ...]:
+        self._answer()
+        return tuple(sorted(name for name in self.store.versions if self.store.listed(name, deleted=False)))
+
+    def versions(self, subject: str, *, deleted: bool = False) -> tuple[SubjectVersion, ...]:
+        self._answer()
+        return tuple(
+            SubjectVersion(
+                subject=subject,
+                version=version.number,
+                id=version.schema_id,
+                guid=self.store.guid(version.schema_id),
+            )
+            for version in self.store.listed(subject, deleted=deleted)
+        )
+
+    def id_of_guid(self, guid: str) -> int | None:
+        self._answer()
+        return next((schema_id for schema_id in self.store.schemas if self.store.guid(schema_id) == guid), None)
+
+    def resolve_references(self, schema: RegisteredSchema) -> dict[str, str]:
+        def fetch(reference: Reference) -> RegisteredSchema | None:
+            for version in self.versions(reference.subject, deleted=True):
+                if version.version == reference.version:
+                    return self.store.schemas[version.id]
+            return None
+
+        return resolved(schema, fetch)
+
+    def register(
+        self, subject: str, text: str, kind: SchemaType = SchemaType.AVRO, references: Sequence[Reference] = ()
+    ) -> int:
+        self._answer()
+        return self.store.register(subject, text, kind, references)
+
+    def delete_version(self, subject: str, version: int) -> None:
+        self.store.delete_version(subject, version)
+
+    def delete_subject(self, subject: str, *, permanent: bool = False) -> None:
+        self.store.delete_subject(subject, permanent=permanent)
+
+    def _answer(self) -> None:
+        if self.down:
+            raise RegistryUnavailable("it is down", where="fake registry")

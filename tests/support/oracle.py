@@ -1,0 +1,32 @@
+"""Reading a table without Spark: the oracle of what landed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+from frazil.declaration.environment import Environment
+from frazil.declaration.catalogs import LocalCatalog
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.table import Table
+
+
+def table(environment: Environment, identifier: str) -> Table:
+    """A table of a local lake, as PyIceberg sees it."""
+    catalog = environment.catalog
+    assert isinstance(catalog, LocalCatalog)
+    return SqlCatalog(catalog.name, uri=f"sqlite:///{catalog.path}", warehouse=catalog.warehouse).load_table(identifier)
+
+
+def rows(environment: Environment, identifier: str) -> list[dict[str, Any]]:
+    """All rows of a table."""
+    found: pa.Table = table(environment, identifier).scan().to_arrow()
+    return list(found.to_pylist())
+
+
+def places(environment: Environment, identifier: str) -> list[tuple[int, int]]:
+    """Partition and offset of each row, sorted; doubled rows stand twice."""
+    names = [field.name for field in table(environment, identifier).schema().fields]
+    prefix = "_kafka_" if "_kafka_offset" in names else ""
+    found = table(environment, identifier).scan(selected_fields=(f"{prefix}partition", f"{prefix}offset")).to_arrow()
+    return sorted(zip(*(found[f"{prefix}{name}"].to_pylist() for name in ("partition", "offset")), strict=True))
