@@ -1,4 +1,4 @@
-"""How a registry behaves towards its caller: the client over HTTP, the client on a real registry, and the fake alike."""
+"""How a registry behaves towards its caller: the client on a server and on a real registry, and the fake alike."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from frazil.clients.registered import Reference, RegisteredSchema, SchemaType
 from frazil.clients.registry import Registry
 from frazil.clients.registry_admin import RegistryAdmin
-from frazil.clients.registry_http import Patience
+from frazil.clients.registry_patience import Patience
 from frazil.clients.secrets import Secrets
 from frazil.declaration import environment
 from frazil.errors import RegistryUnavailable, SchemaChanged, UnreadableSchema
@@ -147,6 +147,20 @@ class TestBehaviour:
         schema_id = pair.writer.register(subject, record("A"))
         assert [one.id for one in pair.registry.versions(subject)] == [schema_id]
         assert subject in pair.registry.subjects()
+
+    def test_a_schema_tells_its_subjects_deleted_ones_too(self, pair: Pair) -> None:
+        one, other = pair.subject(), pair.subject()
+        unique = record(f"A{uuid.uuid4().hex}")
+        schema_id = pair.writer.register(one, unique)
+        assert pair.writer.register(other, unique) == schema_id
+        assert pair.registry.subjects_of(schema_id) == tuple(sorted((one, other)))
+        pair.writer.register(one, record("A", "x"))
+        pair.writer.delete_version(one, 1)
+        assert pair.registry.subjects_of(schema_id) == tuple(sorted((one, other)))
+
+    @pytest.mark.parametrize("schema_id", [987_654, 2**31])
+    def test_an_unknown_id_has_no_subjects(self, pair: Pair, schema_id: int) -> None:
+        assert pair.registry.subjects_of(schema_id) == ()
 
     def test_a_reference_to_a_deleted_version_is_resolved(self, pair: Pair) -> None:
         base = pair.subject()

@@ -155,5 +155,4 @@ def test_each_version_that_is_merged_fits_what_comes_of_it(versions: list[tuple[
 def test_merging_twice_gives_the_same(versions: list[tuple[int, Struct]]) -> None:
     once, twice = merge(versions), merge(versions)
     assert once.type == twice.type
-    again = merge([*versions, *((100 + n, v) for n, v in versions if n not in once.incompatible)])
-    assert [f.name for f in again.type.fields] == [f.name for f in once.type.fields] or any(f.aliases for _, v in versions for f in v.fields)
+    assert {i: str(p) for i, p in once.incompatible.items()} == {i: str(p) for i, p in twice.incompatible.items()}

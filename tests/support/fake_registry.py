@@ -45,6 +45,11 @@ class FakeRegistry:
             for version in self.store.listed(subject, deleted=deleted)
         )
 
+    def subjects_of(self, schema_id: int) -> tuple[str, ...]:
+        self._answer()
+        listed = self.store.versions.items()
+        return tuple(sorted(name for name, all_ in listed if any(one.schema_id == schema_id for one in all_)))
+
     def id_of_guid(self, guid: str) -> int | None:
         self._answer()
         return next((schema_id for schema_id in self.store.schemas if self.store.guid(schema_id) == guid), None)

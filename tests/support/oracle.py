@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
-from frazil.declaration.environment import Environment
-from frazil.declaration.catalogs import LocalCatalog
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
+
+from frazil.declaration.catalogs import LocalCatalog
+from frazil.declaration.environment import Environment
 
 
 def table(environment: Environment, identifier: str) -> Table:

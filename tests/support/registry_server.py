@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import socket
+import ssl
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -59,12 +60,19 @@ def drips(handler: _Handler) -> None:
             return
 
 
+class _QuietServer(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that hangs up is what the tests are about."""
+
+
 class RegistryServer:
     """Serves a store at `url` while its `with` block runs.
 
-    `misbehaviours` are used up one a request, `always` is for all of them. `authorization` is the header that is wanted;
-    without `has_guids` and `knows_deleted` it is a simpler registry. `requests` are the paths that were asked for,
-    `authorizations` the headers that came with them, `connections` how many clients have connected.
+    `misbehaviours` are used up one a request, `always` is for all of them. `authorization` is the header that is
+    wanted; without `has_guids` and `knows_deleted` it is a simpler registry. `requests` are the paths that were asked
+    for, `authorizations` the headers that came with them, `connections` how many clients have connected.
     """
 
     def __init__(self, *, authorization: str | None = None, has_guids: bool = True, knows_deleted: bool = True) -> None:
@@ -76,13 +84,20 @@ class RegistryServer:
         self.authorizations: list[str | None] = []
         self.connections = 0
         self.ended = threading.Event()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"registry": self}))
-        self._server.daemon_threads = True
+        self._scheme = "http"
+        self._server = _QuietServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"registry": self}))
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}/base"
+        return f"{self._scheme}://127.0.0.1:{self._server.server_address[1]}/base"
+
+    def secure(self, certificate: str, key: str) -> None:
+        """Speak TLS from now on."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, key)
+        self._server.socket = context.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
+        self._scheme = "https"
 
     def __enter__(self) -> RegistryServer:
         self._thread.start()
@@ -109,7 +124,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Say nothing."""
 
     def answer(self, status: int, data: bytes, headers: dict[str, str] | None = None) -> None:
-        self.send_response(status)
+        self.send_response_only(status)
         for name, value in {"Content-Type": "application/vnd.schemaregistry.v1+json", **(headers or {})}.items():
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(data)))
@@ -152,6 +167,12 @@ class _Handler(BaseHTTPRequestHandler):
         if found := re.fullmatch(r"/schemas/ids/(\d+)", path):
             schema = store.schemas.get(int(found[1]))
             return self.tell(_said(schema)) if schema else self.refuse(404, 40403, "Schema not found")
+        if found := re.fullmatch(r"/schemas/ids/(\d+)/versions", path):
+            if int(found[1]) not in store.schemas:
+                return self.refuse(404, 40403, "Schema not found")
+            pairs = [(name, version) for name in store.versions for version in store.listed(name, deleted=deleted)]
+            holding = [(name, one.number) for name, one in pairs if one.schema_id == int(found[1])]
+            return self.tell([{"subject": name, "version": number} for name, number in holding])
         if (found := re.fullmatch(r"/schemas/guids/([^/]+)/ids", path)) and self.registry.has_guids:
             ids = [{"context": ".", "id": number} for number in store.schemas if store.guid(number) == found[1]]
             return self.tell(ids) if ids else self.refuse(404, 40403, "Schema not found")
@@ -186,7 +207,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _said(schema: RegisteredSchema) -> dict[str, Any]:
-    """The schema as Confluent's registry tells it: without the type if it is Avro, without references if there are none."""
+    """The schema as Confluent's registry tells it: without the type if it is Avro, without references if there are
+    none.
+    """
     answer = to_answer(schema)
     if answer["schemaType"] == "AVRO":
         del answer["schemaType"]

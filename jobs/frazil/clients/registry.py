@@ -5,18 +5,17 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import random as system_random
-from typing import TypeVar
-from urllib.parse import quote
 
-from frazil.clients.registered import Reference, RegisteredSchema, SubjectVersion, schema_from
-from frazil.clients.registry_answer import SOFT_DELETED, UNKNOWN_SCHEMA, UNKNOWN_SUBJECT, UNKNOWN_VERSION, Answer
+from frazil.clients.registered import RegisteredSchema, SubjectVersion
+from frazil.clients.registry_answer import UNKNOWN_SCHEMA
 from frazil.clients.registry_cache import SchemaFiles
-from frazil.clients.registry_http import Patience, RegistryHttp
+from frazil.clients.registry_http import RegistryHttp
 from frazil.clients.registry_login import login_of
+from frazil.clients.registry_patience import Patience
 from frazil.clients.registry_references import resolved
+from frazil.clients.registry_subjects import Subjects, quoted, schema_of, several
 from frazil.clients.secrets import Secrets
 from frazil.declaration import environment
 from frazil.declaration.secret import Secret
@@ -24,11 +23,6 @@ from frazil.errors import SchemaChanged, UnreadableSchema
 
 LARGEST_ID = 2**31 - 1
 """The largest id that a registry can give: they are Java ints. Frames are unsigned: garbage has larger ones."""
-
-_PARALLEL = 4
-"""How many requests a method makes at a time."""
-
-_T = TypeVar("_T")
 
 
 class Registry:
@@ -43,11 +37,9 @@ class Registry:
     def __init__(
         self, http: RegistryHttp, *, files: SchemaFiles | None = None, known: Mapping[int, str] | None = None
     ) -> None:
-        self._http, self._files = http, files
+        self._http, self._files, self._subjects = http, files, Subjects(http)
         self._known: dict[int, str] = dict(known or {})
         self._schemas: dict[int, RegisteredSchema] = {}
-        self._versions: dict[tuple[str, int], SubjectVersion] = {}
-        self._referenced: dict[tuple[str, int], RegisteredSchema] = {}
         self._guids: dict[str, int] = {}
 
     @classmethod
@@ -96,7 +88,7 @@ class Registry:
         answer = self._http.get(f"/schemas/ids/{schema_id}")
         if answer.error_code == UNKNOWN_SCHEMA:
             return kept
-        schema = self._schema(answer, schema_id)
+        schema = schema_of(answer, schema_id)
         self._check(schema, "the registry")
         self._schemas[schema_id] = schema
         if self._files is not None:
@@ -113,11 +105,11 @@ class Registry:
             with contextlib.suppress(UnreadableSchema):
                 self.schema(schema_id)
 
-        self._several(fetch, dict.fromkeys(schema_ids))
+        several(fetch, dict.fromkeys(schema_ids))
 
     def subjects(self) -> tuple[str, ...]:
         """All subjects that are not deleted, in order."""
-        return tuple(sorted(self._http.get("/subjects").list(str)))
+        return self._subjects.names()
 
     def versions(self, subject: str, *, deleted: bool = False) -> tuple[SubjectVersion, ...]:
         """The versions of a subject, oldest first; nothing if it does not exist (yet).
@@ -126,26 +118,19 @@ class Registry:
         costs two requests: the list, and the newest version that is known, as proof that the subject was not deleted
         for good and made again with the same numbers.
         """
-        listed = self._ask_deleted(f"/subjects/{_quoted(subject)}/versions", deleted=deleted)
-        if listed.error_code in (UNKNOWN_SUBJECT, SOFT_DELETED):
-            return ()
-        numbers = sorted(listed.list(int))
-        found = {number: self._versions[subject, number] for number in numbers if (subject, number) in self._versions}
-        if found and self._version(subject, max(found), deleted=deleted) != found[max(found)]:
-            found = {}
-        missing = [number for number in numbers if number not in found]
-        for version in self._several(lambda number: self._version(subject, number, deleted=deleted), missing):
-            if version is not None:
-                found[version.version] = self._versions[subject, version.version] = version
-                if version.guid is not None:
-                    self._guids[version.guid] = version.id
-        return tuple(found[number] for number in sorted(found))
+        found = self._subjects.versions(subject, deleted=deleted)
+        self._guids.update({version.guid: version.id for version in found if version.guid is not None})
+        return found
+
+    def subjects_of(self, schema_id: int) -> tuple[str, ...]:
+        """The subjects that have this schema as a version, deleted ones too; nothing if there is no such id."""
+        return self._subjects.holding(schema_id) if 0 <= schema_id <= LARGEST_ID else ()
 
     def id_of_guid(self, guid: str) -> int | None:
         """The id of the schema with that GUID, which headers hold; None if there is none."""
         if guid in self._guids:
             return self._guids[guid]
-        answer = self._http.get(f"/schemas/guids/{_quoted(guid)}/ids")
+        answer = self._http.get(f"/schemas/guids/{quoted(guid)}/ids")
         if answer.error_code == UNKNOWN_SCHEMA:
             return None
         if answer.status in (404, 405):
@@ -163,7 +148,7 @@ class Registry:
 
         Raises `UnreadableSchema` if one is missing, if they go in a circle, or if they are too many or too large.
         """
-        return resolved(schema, self._reference)
+        return resolved(schema, self._subjects.referenced)
 
     def _kept(self, schema_id: int) -> RegisteredSchema | None:
         """The schema from memory or disk."""
@@ -183,56 +168,3 @@ class Registry:
                 where=f"schema {schema.id} of {self._http.where}",
                 do="An id never changes in one registry: check that registry.url is still the one of these topics",
             )
-
-    def _version(self, subject: str, number: int, *, deleted: bool) -> SubjectVersion | None:
-        """One version; None if it was deleted since it was listed."""
-        answer = self._ask_deleted(f"/subjects/{_quoted(subject)}/versions/{number}", deleted=deleted)
-        if answer.error_code in (UNKNOWN_SUBJECT, UNKNOWN_VERSION, SOFT_DELETED):
-            return None
-        match answer.object():
-            case {"id": int(schema_id), "guid": str(guid)}:
-                return SubjectVersion(subject=subject, version=number, id=schema_id, guid=guid)
-            case {"id": int(schema_id)}:
-                return SubjectVersion(subject=subject, version=number, id=schema_id)
-            case _:
-                raise answer.strange("a version without an id")
-
-    def _reference(self, reference: Reference) -> RegisteredSchema | None:
-        """The schema that a reference names, deleted or not; None if there is none. Kept in memory only."""
-        place = (reference.subject, reference.version)
-        if place not in self._referenced:
-            answer = self._ask_deleted(
-                f"/subjects/{_quoted(reference.subject)}/versions/{reference.version}", deleted=True
-            )
-            if answer.error_code in (UNKNOWN_SUBJECT, UNKNOWN_VERSION, SOFT_DELETED):
-                return None
-            schema_id = answer.object().get("id")
-            if not isinstance(schema_id, int):
-                raise answer.strange("a version without an id")
-            self._referenced[place] = self._schema(answer, schema_id)
-        return self._referenced[place]
-
-    def _several(self, ask: Callable[[int], _T], numbers: Iterable[int]) -> list[_T]:
-        """The answers for all numbers, in their order; a few are asked for at a time."""
-        asked = list(numbers)
-        if len(asked) <= 1:
-            return [ask(number) for number in asked]
-        with ThreadPoolExecutor(_PARALLEL, thread_name_prefix="registry") as pool:
-            return list(pool.map(ask, asked))
-
-    def _ask_deleted(self, path: str, *, deleted: bool) -> Answer:
-        """GET, deleted versions included if asked; without them from a registry that refuses the parameter."""
-        if not deleted:
-            return self._http.get(path)
-        answer = self._http.get(f"{path}?deleted=true")
-        return self._http.get(path) if answer.status in (400, 405, 422) else answer
-
-    def _schema(self, answer: Answer, schema_id: int) -> RegisteredSchema:
-        try:
-            return schema_from(answer.object(), schema_id)
-        except ValueError as error:
-            raise answer.strange(str(error)) from None
-
-
-def _quoted(name: str) -> str:
-    return quote(name, safe="")

@@ -10,8 +10,9 @@ from urllib.parse import quote
 
 from frazil.clients.redactor import Redactor
 from frazil.clients.registered import Reference, SchemaType
-from frazil.clients.registry_http import Patience, RegistryHttp
+from frazil.clients.registry_http import RegistryHttp
 from frazil.clients.registry_login import Login, NoLogin
+from frazil.clients.registry_patience import Patience
 from frazil.errors import RegistryUnavailable
 
 

@@ -8,8 +8,6 @@ import json
 import os
 import ssl
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -20,6 +18,7 @@ from frazil.clients.redactor import Redactor
 from frazil.clients.refused import RegistryRefused
 from frazil.clients.registry_answer import Answer
 from frazil.clients.registry_login import Login
+from frazil.clients.registry_patience import Patience, retry_after
 from frazil.errors import RegistryUnavailable
 
 _TYPE = "application/vnd.schemaregistry.v1+json"
@@ -27,23 +26,6 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MOST_REDIRECTS = 3
 _CHUNK_BYTES = 65_536
 _LAST_CHARACTERS = 300
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
-    """How long to bear with a registry: one request, all its attempts and pauses included, ends within `total_seconds`.
-
-    Pauses between attempts are random up to a bound that doubles from `first_pause_seconds` to `longest_pause_seconds`
-    ("full jitter"); `Retry-After` makes them longer. An answer of more than `body_bytes` is refused; Kafka's own limit
-    for a registry's records, 1 MB unless raised, keeps schemas far below it.
-    """
-
-    total_seconds: float = 30.0
-    attempt_seconds: float = 10.0
-    attempts: int = 8
-    first_pause_seconds: float = 0.2
-    longest_pause_seconds: float = 5.0
-    body_bytes: int = 8 * 1024 * 1024
 
 
 class _PassingError(Exception):
@@ -113,7 +95,12 @@ class RegistryHttp:
             except _PassingError as passing:
                 last = str(passing)
                 is_round_over = (attempt + 1) % len(self._bases) == 0
-                pause = max(self._pause(attempt // len(self._bases)) if is_round_over else 0.0, passing.pause_seconds)
+                pause = max(
+                    self._patience.longest_pause(attempt // len(self._bases)) * self._random()
+                    if is_round_over
+                    else 0.0,
+                    passing.pause_seconds,
+                )
                 if self._clock() + pause >= deadline:
                     break
                 if attempt + 1 < self._patience.attempts:
@@ -165,10 +152,14 @@ class RegistryHttp:
 
     def _redirected(self, address: str, location: str) -> str:
         """Where a redirect leads. Another origin would be handed our credentials and be trusted with our schemas."""
-        target = urljoin(address, location)
-        if _origin(target) != _origin(address):
+        try:
+            target = urljoin(address, location)
+            is_ours, shown = _origin(target) == _origin(address), _shown(target)
+        except ValueError:
+            is_ours, target, shown = False, "", "which is no address"
+        if not is_ours:
             raise self._unavailable(
-                f"it redirects to another origin, {_shown(target)}, which is not followed",
+                f"it redirects to another origin, {shown}; that is not followed",
                 "If that is the registry, write its address into registry.url",
             )
         return target
@@ -179,7 +170,7 @@ class RegistryHttp:
         """
         status, kind = response.status, response.headers.get("Content-Type") or "no type"
         if status in (408, 429) or status >= 500:
-            raise _PassingError(f"status {status}", _retry_after(response.headers))
+            raise _PassingError(f"status {status}", retry_after(response.headers))
         data = bytearray()
         while chunk := response.read1(_CHUNK_BYTES, decode_content=True):
             data += chunk
@@ -220,10 +211,6 @@ class RegistryHttp:
             return self._unavailable("its certificate is not trusted", "Check registry.url and registry.ca")
         return _PassingError(f"{type(error).__name__}, {text[-_LAST_CHARACTERS:]}")
 
-    def _pause(self, round_number: int) -> float:
-        longest = min(self._patience.longest_pause_seconds, self._patience.first_pause_seconds * 2.0**round_number)
-        return self._random() * longest
-
     def _unavailable(self, what: str, do: str) -> RegistryUnavailable:
         return RegistryUnavailable(what, where=f"registry {self.where}", do=do)
 
@@ -238,15 +225,3 @@ def _shown(address: str) -> str:
     scheme, host, _ = _origin(address)
     port = urlsplit(address).port
     return f"{scheme}://{host}" + (f":{port}" if port else "")
-
-
-def _retry_after(headers: Mapping[str, str]) -> float:
-    """The seconds that `Retry-After` asks for: a number, or a date, which is compared with the server's own clock."""
-    text = (headers.get("Retry-After") or "").strip()
-    if text.isascii() and text.isdigit():
-        return float(text)
-    try:
-        until, now = parsedate_to_datetime(text), parsedate_to_datetime(headers.get("Date") or "")
-        return max((until - now).total_seconds(), 0.0)
-    except (ValueError, TypeError):
-        return 0.0

@@ -99,3 +99,48 @@ def _rest_auth(rest: RestCatalog, environment: Environment, resolve: Resolve) ->
             return {"token": resolve(rest.token)} if rest.token else {}
         case RestAuth.NONE:
             return {}
+
+
+def pyiceberg_properties(environment: Environment, resolve: Resolve) -> dict[str, str]:
+    """The catalog as the properties of PyIceberg's catalog of the same name; `type` says which: sql, rest or glue."""
+    catalog, files = environment.catalog, _pyiceberg_files(environment, resolve)
+    match catalog:
+        case LocalCatalog(path=path, warehouse=warehouse):
+            return {
+                "type": "sql",
+                "uri": f"sqlite:///{path}?timeout={_BUSY_MS // 1000}",
+                "warehouse": warehouse,
+                **(files if warehouse.startswith("s3:") else {}),
+            }
+        case RestCatalog() as rest:
+            auth = _rest_auth(rest, environment, resolve)
+            renamed = {"rest.access-key-id": "client.access-key-id", "rest.secret-access-key": "client.secret-access-key"}
+            return {
+                "type": "rest",
+                "uri": rest.uri,
+                "warehouse": rest.warehouse,
+                **files,
+                **{renamed.get(key, key): value for key, value in auth.items()},
+            }
+        case GlueCatalog() as glue:
+            given = {"glue.id": glue.account_id, "glue.endpoint": glue.endpoint}
+            return {
+                "type": "glue",
+                "warehouse": glue.warehouse,
+                "glue.region": glue.region,
+                **{key: value for key, value in given.items() if value},
+                "s3.region": glue.region,
+                **files,
+                **{f"glue.{key[3:]}": files[key] for key in ("s3.access-key-id", "s3.secret-access-key") if key in files},
+            }
+
+
+def _pyiceberg_files(environment: Environment, resolve: Resolve) -> dict[str, str]:
+    options = {key: value for key, value in _s3(environment, resolve).items() if key.startswith("s3.")}
+    is_path_style = options.pop("s3.path-style-access", None) is not None
+    if environment.object_store and environment.object_store.region:
+        options["s3.region"] = environment.object_store.region
+    if "s3.endpoint" in options:
+        options["s3.force-virtual-addressing"] = str(not is_path_style).lower()
+        options.setdefault("s3.region", "us-east-1")  # without one, Arrow asks AWS where the bucket is
+    return options

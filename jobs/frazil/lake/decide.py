@@ -153,6 +153,7 @@ def _finish(
                     staged,
                     replace(batch, held=held),
                     extra={ledger.COMMIT_ID: decision["commit_id"], ledger.COUNTS: json.dumps(decision["counts"])},
+                    is_side=True,
                     wait=wait,
                     reach=reach,
                 )

@@ -17,6 +17,7 @@ COMMIT_ID = "frazil.commit-id"  # uuid5 of pipeline, table uuid, start, end
 START = "frazil.start"  # canonical JSON of `Offsets`: where this snapshot's records begin
 END = "frazil.end"  # ... and where they end: what the table holds after it
 COUNTS = "frazil.counts"  # canonical JSON of `Counts`
+TOTALS = "frazil.totals"  # canonical JSON of `Totals`: the account since the pipeline began; not in side tables
 SCHEMA_IDS = "frazil.schema-ids"  # JSON list of the writer schema ids that the batch was decoded with
 VALID_THROUGH = "frazil.valid-through"  # newest record timestamp, milliseconds since 1970: rows are complete up to here
 SIDE = "frazil.side"  # location of the file that names the side tables' data files of this decision
@@ -116,6 +117,73 @@ class Counts:
         return self.read == self.written + sum(self.rejected.values()) + sum(self.skipped.values())
 
 
+@dataclass(frozen=True, slots=True)
+class Total:
+    """One partition's account since `start`, the offset its reading began at: declared skips, and offsets without a record."""
+
+    start: int
+    skipped: int = 0
+    gaps: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """A partition's account that ended at `end`, as an operator's decision started over: its offsets may come again."""
+
+    partition: int
+    start: int
+    end: int
+    skipped: int = 0
+    gaps: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """All that has neither row nor dead letter, by partition, since the pipeline began.
+
+    Each commit carries its base's totals on, so that the account outlives the snapshots it was made of. `closed` is empty
+    unless a topic was re-created, or truncated below what the table held, and the operator went on.
+    """
+
+    at: Mapping[int, Total] = field(default_factory=dict)
+    closed: tuple[Closed, ...] = ()
+
+    def __str__(self) -> str:
+        """Canonical JSON: partition -> [start, skipped, gaps]; `closed` -> [partition, start, end, skipped, gaps] each."""
+        document: dict[str, Any] = {str(p): [t.start, t.skipped, t.gaps] for p, t in self.at.items()}
+        if self.closed:
+            document["closed"] = [[c.partition, c.start, c.end, c.skipped, c.gaps] for c in self.closed]
+        return canonical(document)
+
+    @classmethod
+    def parse(cls, text: str) -> Totals:
+        """The totals that `str()` wrote."""
+        document = json.loads(text)
+        closed = tuple(Closed(*account) for account in document.pop("closed", ()))
+        return cls({int(p): Total(*account) for p, account in document.items()}, closed)
+
+    def after(self, start: Offsets, end: Offsets, counts: Counts) -> Totals:
+        """The totals after one more commit.
+
+        A partition that is new begins at `start`. One that goes back, or whose topic has another id, is closed at `start` and
+        begins again at `end`: only an operator's decision commits that.
+        """
+        at, closed = dict(self.at), list(self.closed)
+        for p, here in start.at.items():
+            before = at.get(p, Total(here))
+            now = Total(
+                before.start, before.skipped + counts.skipped_at.get(p, 0), before.gaps + counts.gaps.get(p, 0)
+            )
+            if start.topic_id == end.topic_id and end.at.get(p, here) >= here:
+                at[p] = now
+            else:
+                closed.append(Closed(p, now.start, here, now.skipped, now.gaps))
+                at.pop(p, None)
+        for p, there in end.at.items():
+            at.setdefault(p, Total(there))
+        return Totals(dict(sorted(at.items())), tuple(closed))
+
+
 def commit_id(pipeline: str, table_uuid: str, start: Offsets, end: Offsets) -> str:
     """The id of the commit of exactly these records to exactly this table; the same on every try."""
     return str(uuid5(_NAMESPACE, canonical([pipeline, table_uuid, str(start), str(end)])))
@@ -151,3 +219,8 @@ class Entry:
             summary.get(RUN),
             summary,
         )
+
+    @property
+    def totals(self) -> Totals | None:
+        """The account since the pipeline began; None in a side table, and in tables older than these keys."""
+        return Totals.parse(self.summary[TOTALS]) if TOTALS in self.summary else None

@@ -87,6 +87,7 @@ class Base:
     tagged: Entry | None
     head_follows_tag: bool
     ours: int | None  # the snapshot that carries our commit id and run
+    last: Entry | None = None  # the newest entry that the head has: the tagged one, unless main was rolled back behind it
 
 
 class Verdict(StrEnum):
@@ -137,6 +138,7 @@ def publish(
     batch: Batch,
     *,
     extra: Mapping[str, str] | None = None,
+    is_side: bool = False,
     clock: Callable[[], float] = time.time,
     wait: Callable[[float], None] = time.sleep,
     reach: Callable[[str], None] = lambda step: None,
@@ -144,7 +146,8 @@ def publish(
     """Commit a staged batch, exactly once.
 
     Raises `Fenced`, `TableReplaced`, `RolledBack`, `TopicRecreated`, `StageAgain` or `CatalogUnavailable`; in each case
-    nothing of this batch is in the table. `extra` are further summary entries; `reach` marks steps for tests.
+    nothing of this batch is in the table. `extra` are further summary entries; a table that `is_side` finishes
+    a decision and keeps no totals of its own; `reach` marks steps for tests.
     """
     failure = ""
     for attempt in range(ATTEMPTS):
@@ -162,7 +165,8 @@ def publish(
                 raise _refusal(verdict, base, staged, batch)
             _check_files(iceberg, table, staged, age=clock() - staged.at)
             reach("publish.decided")
-            snapshot_id = fill(iceberg, transaction, table, staged, batch, extra or {})
+            totals = {} if is_side else _totals(base, batch)
+            snapshot_id = fill(iceberg, transaction, table, staged, batch, {**totals, **(extra or {})})
             reach("publish.filled")
             transaction.commitTransaction()
             reach("publish.committed")
@@ -200,6 +204,12 @@ def fill(
     return snapshot_id
 
 
+def _totals(base: Base, batch: Batch) -> dict[str, str]:
+    """The account since the pipeline began, of the transaction's own base and this batch; none for a ledger without one."""
+    before = ledger.Totals() if base.last is None else base.last.totals
+    return {} if before is None else {ledger.TOTALS: str(before.after(batch.start, batch.end, batch.counts))}
+
+
 def _read(iceberg: Iceberg, table: Java, staged: Staged, batch: Batch) -> Base:
     tagged = entry(table, batch.pipeline)
     ours, commit = None, batch.commit_id(str(table.uuid()))
@@ -210,13 +220,24 @@ def _read(iceberg: Iceberg, table: Java, staged: Staged, batch: Batch) -> Base:
                 ours = found.snapshot_id
             if ours is not None or (found.end is not None and found.end.same_as(batch.held)):
                 break
+    follows = head_follows(table, tagged)
     return Base(
         table_uuid=str(table.uuid()),
         field_ids=field_ids(iceberg.schema_json(table)),
         tagged=tagged,
-        head_follows_tag=head_follows(table, tagged),
+        head_follows_tag=follows,
         ours=ours,
+        last=tagged if follows else _newest(table, batch.pipeline),
     )
+
+
+def _newest(table: Java, pipeline: str) -> Entry | None:
+    head = table.currentSnapshot()
+    for snapshot in ancestors(table, head.snapshotId()) if head is not None else ():
+        found = Entry.of(int(snapshot.snapshotId()), dict(snapshot.summary()))
+        if found.end is not None and found.summary.get(ledger.PIPELINE) == pipeline:
+            return found
+    return None
 
 
 def entry(table: Java, pipeline: str) -> Entry | None:

@@ -174,7 +174,7 @@ def _start_time(pid: int) -> str:
     """When the process with this pid started, as the system counts it; empty when there is none that runs."""
     if sys.platform == "linux":
         fields = _stat(pid)
-        return fields[19] if fields and fields[0] not in ("Z", "X") else ""
+        return fields[19] if _runs(fields) else ""
     told = subprocess.run(["ps", "-o", "state=,lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
     state, _, started = told.stdout.strip().partition(" ")
     return "" if state.startswith("Z") else started.strip()
@@ -184,10 +184,15 @@ def _members(group: int) -> list[int]:
     """The processes of a group that still run."""
     if sys.platform == "linux":
         pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
-        return [pid for pid in pids if (f := _stat(pid)) and f[2] == str(group) and f[0] not in ("Z", "X")]
+        return [pid for pid in pids if _runs(fields := _stat(pid)) and fields[2] == str(group)]
     told = subprocess.run(["ps", "-A", "-o", "pid=,pgid=,state="], capture_output=True, text=True, check=False)
     rows = [row.split() for row in told.stdout.splitlines()]
     return [int(pid) for pid, pgid, state in rows if pgid == str(group) and not state.startswith("Z")]
+
+
+def _runs(fields: list[str]) -> bool:
+    """Whether a process runs, by its fields. One that is ending is a zombie before its last thread has ended."""
+    return bool(fields) and (fields[0] not in ("Z", "X") or int(fields[17]) > 1)
 
 
 def _stat(pid: int) -> list[str]:

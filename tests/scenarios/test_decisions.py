@@ -1,0 +1,107 @@
+"""The table and its dead letters are decided together; whoever comes next finishes, and judges nothing again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from frazil.errors import CatalogUnavailable, TableReplaced
+from frazil.ingest import run
+from frazil.ingest.decode import Decoding
+
+from tests.support.shop import Shop
+
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+
+
+class Crash(BaseException):
+    """Ends a run as `kill -9` would, but for the process."""
+
+
+def crash_at(wanted: str) -> Any:
+    def reach(step: str) -> None:
+        if step == wanted:
+            raise Crash
+
+    return reach
+
+
+def poisoned(shop: Shop) -> None:
+    shop.produce([*shop.orders(5, shop.register()), b"bad!!", b"worse"])
+
+
+@pytest.mark.parametrize("step", ["decide.decided", "finish.started"])
+def test_a_crash_between_decision_and_finish_is_finished_by_the_next_driver(shop: Shop, step: str) -> None:
+    poisoned(shop)
+    with pytest.raises(Crash):
+        shop.drain(reach=crash_at(step))
+    assert (len(shop.landed()), len(shop.dead())) == (5, 0)
+    assert shop.drain().read == 0
+    shop.assert_each_record_once()
+    assert [e["dead_letters"] for e in shop.seen("finished")] == [2]
+
+
+@pytest.mark.parametrize("step", ["stage.rejected", "decide.written", "publish.filled"])
+def test_a_crash_before_the_decision_leaves_nothing_visible(shop: Shop, step: str) -> None:
+    poisoned(shop)
+    with pytest.raises(Crash):
+        shop.drain(reach=crash_at(step))
+    assert (shop.landed(), shop.dead()) == ([], [])
+    shop.drain()
+    shop.assert_each_record_once()
+
+
+@pytest.mark.parametrize("milder", [True, False], ids=["new decoder takes it", "new decoder rejects more"])
+def test_a_new_release_between_decision_and_finish_changes_no_verdict(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, milder: bool
+) -> None:
+    poisoned(shop)
+    with pytest.raises(Crash):
+        shop.drain(reach=crash_at("decide.decided"))
+    judged: list[str] = []
+
+    def other_decode(records: Any, decoding: Decoding) -> Any:
+        judged.append("again")
+        raise AssertionError("a decided batch was decoded again")
+
+    monkeypatch.setattr(run, "decode", other_decode)
+    shop.drain()
+    assert judged == []
+    shop.assert_each_record_once()
+
+
+def test_finishing_twice_adds_nothing(shop: Shop) -> None:
+    poisoned(shop)
+    with pytest.raises(Crash):
+        shop.drain(reach=crash_at("decide.decided"))
+    finished: list[str] = []
+
+    def twin_finishes(step: str) -> None:
+        if step == "finish.started" and not finished:
+            finished.append(step)
+            shop.drain()
+
+    shop.drain(reach=twin_finishes)
+    assert finished
+    shop.assert_each_record_once()
+
+
+def test_a_dead_letter_table_that_was_replaced_is_not_written_blindly(shop: Shop) -> None:
+    poisoned(shop)
+    with pytest.raises(Crash):
+        shop.drain(reach=crash_at("decide.decided"))
+    iceberg = shop.driver().iceberg
+    iceberg.drop(shop.pipeline.table.dead_letters, purge=False)
+    with pytest.raises(TableReplaced, match="2 of its rows"):
+        shop.drain()
+
+
+def test_a_decision_whose_file_is_gone_is_never_taken_for_finished(shop: Shop) -> None:
+    poisoned(shop)
+    with pytest.raises(Crash):
+        shop.drain(reach=crash_at("decide.decided"))
+    iceberg = shop.driver().iceberg
+    table = iceberg.load(shop.pipeline.table.identifier)
+    table.io().deleteFile(table.currentSnapshot().summary().get("frazil.side"))
+    with pytest.raises(CatalogUnavailable, match="cannot be read"):
+        shop.drain()

@@ -1,0 +1,139 @@
+"""What Kafka does on its own: the run stops and says which command decides; it never rewinds and never leaves a gap unsaid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from frazil.declaration import At, Latest
+from frazil.declaration import Offsets as StartOffsets
+from frazil.errors import CountsDisagree, OffsetsLost, TopicRecreated
+
+from tests.support.shop import Shop, frame, avro, ORDER
+
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+ShopOf = Callable[..., Shop]
+
+
+def test_a_topic_created_again_stops_the_pipeline(shop: Shop) -> None:
+    schema_id = shop.register()
+    shop.produce(shop.orders(5, schema_id))
+    shop.drain()
+    shop.delete()
+    shop.create()
+    shop.produce(shop.orders(9, schema_id))
+    with pytest.raises(TopicRecreated):
+        shop.drain()
+    assert len(shop.landed()) == 5
+
+
+def test_a_topic_created_again_while_a_batch_is_staged_publishes_nothing(shop: Shop) -> None:
+    schema_id = shop.register()
+    shop.produce(shop.orders(5, schema_id))
+
+    def recreate(step: str) -> None:
+        if step == "stage.written":
+            shop.delete()
+            shop.create()
+
+    with pytest.raises(TopicRecreated):
+        shop.drain(reach=recreate)
+    assert shop.landed() == []
+
+
+def test_records_that_retention_took_unread_stop_the_pipeline(shop_of: ShopOf) -> None:
+    shop = shop_of(partitions=1)
+    schema_id = shop.register()
+    shop.produce(shop.orders(5, schema_id))
+    shop.drain()
+    shop.produce(shop.orders(5, schema_id, first=5))
+    admin = AdminClient({"bootstrap.servers": shop.world.bootstrap})
+    for deleted in admin.delete_records([TopicPartition(shop.topic, 0, 8)]).values():
+        deleted.result()
+    with pytest.raises(OffsetsLost, match="records 5 to 7 of partition 0"):
+        shop.drain()
+    assert len(shop.landed()) == 5
+
+
+def test_added_partitions_are_read_from_their_beginning(shop_of: ShopOf) -> None:
+    shop = shop_of(partitions=1)
+    schema_id = shop.register()
+    shop.produce(shop.orders(5, schema_id), partition=0)
+    shop.drain()
+    shop.add_partitions(3)
+    for partition in range(3):
+        shop.produce(shop.orders(4, schema_id), partition=partition)
+    shop.drain()
+    shop.assert_each_record_once()
+
+
+def transactional(shop: Shop, name: str) -> Producer:
+    producer = Producer({"bootstrap.servers": shop.world.bootstrap, "transactional.id": f"{shop.topic}-{name}"})
+    producer.init_transactions()
+    return producer
+
+
+def test_an_open_transaction_is_waited_for_and_an_aborted_one_never_lands(shop_of: ShopOf) -> None:
+    shop = shop_of(partitions=1, transactional=True)
+    schema_id = shop.register()
+    values = [frame(schema_id, avro(ORDER, {"order_id": i, "user": "u", "amount": None})) for i in range(9)]
+    aborted, left_open = transactional(shop, "a"), transactional(shop, "b")
+    for producer, part in ((aborted, values[:3]), (left_open, values[3:6])):
+        producer.begin_transaction()
+        for value in part:
+            producer.produce(shop.topic, value, partition=0)
+        producer.flush()
+    aborted.abort_transaction()
+    shop.produce(values[6:], partition=0)
+    shop.drain()
+    assert shop.landed() == []
+    left_open.commit_transaction()
+    shop.drain()
+    assert sorted(r["order_id"] for r in shop.landed()) == [3, 4, 5, 6, 7, 8]
+
+
+def test_gaps_on_a_topic_that_is_not_declared_to_have_any_are_never_explained_away(shop_of: ShopOf) -> None:
+    shop = shop_of(partitions=1)
+    schema_id = shop.register()
+    producer = transactional(shop, "c")
+    producer.begin_transaction()
+    producer.produce(shop.topic, shop.orders(1, schema_id)[0], partition=0)
+    producer.commit_transaction()
+    with pytest.raises(CountsDisagree, match="transactional=True"):
+        shop.drain()
+    assert shop.landed() == []
+
+
+def test_start_latest_is_decided_once(shop_of: ShopOf) -> None:
+    shop = shop_of(start=Latest())
+    schema_id = shop.register()
+    shop.produce(shop.orders(5, schema_id))
+    assert shop.drain().read == 0
+    shop.produce(shop.orders(3, schema_id, first=5))
+    assert shop.drain().read == 3
+
+
+def test_start_at_a_time_leaves_earlier_records_out(shop_of: ShopOf) -> None:
+    shop = shop_of(start=At(datetime(2026, 1, 1, tzinfo=UTC)), partitions=1)
+    schema_id = shop.register()
+    for year, count in ((2025, 3), (2026, 4)):
+        at = int(datetime(year, 6, 1, tzinfo=UTC).timestamp() * 1000)
+        shop.produce(shop.orders(count, schema_id), timestamp=at)
+    assert shop.drain().read == 4
+
+
+def test_start_at_explicit_offsets(shop_of: ShopOf) -> None:
+    shop = shop_of(start=StartOffsets({0: 3}), partitions=2)
+    schema_id = shop.register()
+    shop.produce(shop.orders(5, schema_id), partition=0)
+    shop.produce(shop.orders(5, schema_id), partition=1)
+    assert shop.drain().read == 2 + 5
+
+
+def test_a_topic_without_a_schema_yet_is_no_error(shop: Shop) -> None:
+    assert shop.drain().read == 0
+    shop.produce(shop.orders(1, shop.register()))
+    assert shop.drain().read == 1

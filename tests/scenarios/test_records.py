@@ -1,0 +1,158 @@
+"""Each record is a row, a dead letter, or skipped because the declaration says so: exactly one of the three."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from frazil.declaration import Limits, ValueFormat
+from frazil.declaration.formats import ErrorMode, MetadataColumns, Tombstones
+from frazil.errors import RejectedRecords
+
+from tests.support.shop import ORDER, Shop, frame
+
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+ShopOf = Callable[..., Shop]
+
+
+def test_records_become_rows_with_their_coordinates(shop: Shop) -> None:
+    schema_id = shop.register()
+    shop.produce(shop.orders(50, schema_id), headers=[("trace", b"\x01")])
+    total = shop.drain()
+    assert (total.read, total.written) == (50, 50)
+    shop.assert_each_record_once()
+    for row in shop.landed():
+        assert shop.journal[row["_kafka_partition"], row["_kafka_offset"]] is not None
+        assert row["_kafka_schema_id"] == schema_id
+        assert row["_kafka_headers"] == [{"key": "trace", "value": b"\x01"}]
+        assert row["user"] == f"u{row['order_id'] % 7}"
+    assert sorted(r["order_id"] for r in shop.landed()) == list(range(50))
+
+
+def test_a_second_run_adds_only_what_is_new(shop: Shop) -> None:
+    schema_id = shop.register()
+    shop.produce(shop.orders(10, schema_id))
+    shop.drain()
+    assert shop.drain().read == 0
+    shop.produce(shop.orders(5, schema_id, first=10))
+    assert shop.drain().read == 5
+    shop.assert_each_record_once()
+
+
+def test_many_small_batches_land_what_one_would(shop_of: ShopOf) -> None:
+    shop = shop_of(limits=Limits(first_rows=7, max_rows=7))
+    shop.produce(shop.orders(50, shop.register()))
+    assert shop.drain().batches == 8
+    shop.assert_each_record_once()
+
+
+def test_each_bad_record_is_kept_with_its_bytes_and_reason(shop: Shop) -> None:
+    schema_id = shop.register()
+    bad = {
+        "too_short": b"\x00\x00\x01",
+        "wrong_magic": b"{'json': 1}",
+        "unknown_schema": frame(2_000_000_000, b"\x02"),
+        "undecodable": frame(schema_id, b"\x02\xff"),
+        "tombstone": None,
+    }
+    shop.produce(shop.orders(20, schema_id))
+    shop.produce(list(bad.values()), headers=[("h", b"v")])
+    total = shop.drain()
+    assert total.rejected == dict.fromkeys(bad, 1)
+    shop.assert_each_record_once()
+    dead = {row["reason"]: row for row in shop.dead()}
+    assert {reason: row["value"] for reason, row in dead.items()} == bad
+    assert all(row["headers"] == [{"key": "h", "value": b"v"}] for row in dead.values())
+    assert dead["undecodable"]["schema_id"] == schema_id
+    assert dead["unknown_schema"]["schema_id"] == 2_000_000_000
+
+
+@pytest.mark.parametrize("length", range(6))
+def test_a_frame_cut_short_is_a_dead_letter(shop: Shop, length: int) -> None:
+    schema_id = shop.register()
+    whole = shop.orders(1, schema_id)[0]
+    shop.produce([whole, whole[:length]])
+    total = shop.drain()
+    assert total.written == 1
+    assert total.rejected == {"too_short" if length < 5 else "undecodable": 1}
+    shop.assert_each_record_once()
+
+
+def test_an_id_of_another_subject_is_not_taken_for_ours(shop: Shop) -> None:
+    schema_id = shop.register()
+    other = {**ORDER, "name": "Other"}
+    foreign = shop.registry_admin.register(f"{shop.topic}-elsewhere", json.dumps(other))
+    shop.produce([*shop.orders(2, schema_id), *shop.orders(1, foreign)])
+    assert shop.drain().rejected == {"foreign_schema": 1}
+    shop.assert_each_record_once()
+
+
+def test_mode_suspend_lands_nothing_of_a_batch_with_a_bad_record(shop_of: ShopOf) -> None:
+    shop = shop_of(on_error=ErrorMode.SUSPEND)
+    shop.produce([*shop.orders(3, shop.register()), b"bad!!"])
+    with pytest.raises(RejectedRecords, match="wrong_magic"):
+        shop.drain()
+    assert shop.landed() == []
+
+
+def test_mode_skip_counts_what_it_lets_go(shop_of: ShopOf) -> None:
+    shop = shop_of(on_error=ErrorMode.SKIP)
+    shop.produce([*shop.orders(3, shop.register()), b"bad!!", b""])
+    total = shop.drain()
+    assert (total.written, total.skipped, total.rejected) == (3, {"wrong_magic": 1, "too_short": 1}, {})
+    assert shop.dead() == []
+
+
+@pytest.mark.parametrize(
+    ("choice", "expected"),
+    [
+        (Tombstones.DEAD_LETTER, {"written": 2, "rejected": {"tombstone": 1}, "skipped": {}}),
+        (Tombstones.NULL_ROW, {"written": 3, "rejected": {}, "skipped": {}}),
+        (Tombstones.SKIP, {"written": 2, "rejected": {}, "skipped": {"tombstone": 1}}),
+    ],
+)
+def test_a_tombstone_becomes_what_is_declared(shop_of: ShopOf, choice: Tombstones, expected: dict[str, Any]) -> None:
+    shop = shop_of(tombstones=choice)
+    shop.produce([*shop.orders(2, shop.register()), None])
+    total = shop.drain()
+    assert {"written": total.written, "rejected": total.rejected, "skipped": total.skipped} == expected
+
+
+def test_a_record_without_key_lands(shop: Shop) -> None:
+    shop.produce(shop.orders(1, shop.register()), key=None)
+    shop.drain()
+    assert [row["_kafka_key"] for row in shop.landed()] == [None]
+
+
+def test_coordinates_can_be_one_struct(shop_of: ShopOf) -> None:
+    shop = shop_of(table={"metadata_columns": MetadataColumns.STRUCT})
+    shop.produce(shop.orders(3, shop.register()))
+    shop.drain()
+    assert sorted((r["_kafka"]["partition"], r["_kafka"]["offset"]) for r in shop.landed()) == sorted(shop.journal)
+
+
+@pytest.mark.parametrize(
+    ("value_format", "good", "bad", "value"),
+    [
+        (ValueFormat.TEXT, "grüße".encode(), b"\xff\xfe", "grüße"),
+        (ValueFormat.JSON, b'{"a": [1, 2]}', b'{"a": [1, 2}', '{"a": [1, 2]}'),
+        (ValueFormat.BYTES, b"\x00\xff", None, b"\x00\xff"),
+    ],
+)
+def test_formats_without_a_registry_land_as_one_column(
+    shop_of: ShopOf, value_format: ValueFormat, good: bytes, bad: bytes | None, value: object
+) -> None:
+    shop = shop_of(value_format=value_format)
+    shop.produce([good, bad])
+    shop.drain()
+    assert [row["value"] for row in shop.landed()] == [value]
+    assert [row["value"] for row in shop.dead()] == [bad]
+
+
+def test_a_partitioned_sorted_table_holds_the_same_rows(shop_of: ShopOf) -> None:
+    shop = shop_of(table={"partition_by": ("bucket(4, order_id)", "days(_kafka_timestamp)"), "sort_by": ("user",)})
+    shop.produce(shop.orders(40, shop.register()))
+    shop.drain()
+    shop.assert_each_record_once()

@@ -1,0 +1,180 @@
+"""A schema change is committed before the first row that needs it, and never narrows a column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from frazil.declaration import Limits
+from frazil.declaration.formats import SchemaEvolution
+
+from tests.support import oracle
+from tests.support.shop import ORDER, Shop
+
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+ShopOf = Callable[..., Shop]
+
+
+def version(**changed: Any) -> dict[str, Any]:
+    """ORDER with fields of other types, or new ones."""
+    fields = {f["name"]: dict(f) for f in ORDER["fields"]}  # type: ignore[index]
+    for name, kind in changed.items():
+        if kind is None:
+            del fields[name]
+        else:
+            fields[name] = {**fields.get(name, {}), "name": name, **kind}
+    return {**ORDER, "fields": list(fields.values())}
+
+
+ADDED = version(note={"type": ["null", "string"], "default": None})
+NARROW = version(order_id={"type": "int"})
+AS_TEXT = version(order_id={"type": "string"})
+
+
+def kinds(shop: Shop) -> dict[str, str]:
+    schema = oracle.table(shop.lake, shop.pipeline.table.identifier).schema()
+    return {f.name: str(f.field_type) for f in schema.fields if not f.name.startswith("_")}
+
+
+def test_a_new_field_is_a_new_column_in_the_same_run(shop: Shop) -> None:
+    shop.produce(shop.orders(5, shop.register()))
+    shop.drain()
+    second = shop.register(ADDED)
+    shop.produce(shop.orders(5, second, first=5, schema=ADDED))
+    shop.drain()
+    assert kinds(shop) == {"order_id": "long", "user": "string", "amount": "double", "note": "string"}
+    shop.assert_each_record_once()
+
+
+def test_versions_side_by_side_in_one_batch_land_together(shop: Shop) -> None:
+    first, second = shop.register(), shop.register(ADDED)
+    shop.produce([*shop.orders(5, first), *shop.orders(5, second, first=5, schema=ADDED)])
+    assert shop.drain().written == 10
+
+
+def test_a_version_registered_between_two_batches_is_known_before_the_second(shop_of: ShopOf) -> None:
+    shop = shop_of(limits=Limits(first_rows=5, max_rows=5), partitions=1)
+    shop.produce(shop.orders(5, shop.register()))
+    shop.drain()
+    shop.produce(shop.orders(5, shop.register(ADDED), first=5, schema=ADDED))
+    shop.drain()
+    assert not shop.seen("again")
+    assert shop.drain().read == 0
+    shop.assert_each_record_once()
+
+
+def test_a_version_met_before_it_was_known_makes_the_batch_again_and_rejects_nothing(shop: Shop) -> None:
+    first = shop.register()
+    shop.produce(shop.orders(5, first))
+    late: dict[str, int] = {}
+
+    def register_late(step: str) -> None:
+        if step == "stage.started" and not late:
+            late["id"] = shop.register(ADDED)
+            shop.produce(shop.orders(5, late["id"], first=5, schema=ADDED))
+
+    # The second version's records are in the range only if it is planned after they were produced: so plan twice.
+    ingestion = shop.ingestion(reach=register_late)
+    ingestion.drain()
+    total = ingestion.drain()
+    assert total.rejected == {}
+    shop.assert_each_record_once()
+
+
+def test_a_wider_type_widens_the_column_and_old_records_still_land(shop: Shop) -> None:
+    narrow = shop.register(NARROW)
+    shop.produce(shop.orders(3, narrow, schema=NARROW))
+    shop.drain()
+    assert kinds(shop)["order_id"] == "int"
+    wide = shop.register(ORDER)
+    shop.produce([*shop.orders(3, wide, first=3), *shop.orders(3, narrow, first=6, schema=NARROW)])
+    shop.drain()
+    assert kinds(shop)["order_id"] == "long"
+    assert sorted(r["order_id"] for r in shop.landed()) == list(range(9))
+
+
+def test_a_narrower_version_never_narrows_the_column(shop: Shop) -> None:
+    shop.produce(shop.orders(3, shop.register(ORDER)))
+    shop.drain()
+    shop.produce(shop.orders(3, shop.register(NARROW), first=3, schema=NARROW))
+    shop.drain()
+    assert kinds(shop)["order_id"] == "long"
+    assert len(shop.landed()) == 6
+
+
+def test_records_of_a_version_that_cannot_land_are_kept_and_later_ones_still_flow(shop: Shop) -> None:
+    good = shop.register()
+    bad = shop.register(AS_TEXT)
+    good_again = shop.register(ADDED)
+    import io
+
+    import fastavro
+
+    buffer = io.BytesIO()
+    fastavro.schemaless_writer(buffer, fastavro.parse_schema(AS_TEXT), {"order_id": "x", "user": "u", "amount": None})
+    from tests.support.shop import frame
+
+    shop.produce([*shop.orders(3, good), frame(bad, buffer.getvalue()), *shop.orders(3, good_again, first=3, schema=ADDED)])
+    total = shop.drain()
+    assert total.rejected == {"incompatible_schema": 1}
+    assert total.written == 6
+    (event, *_) = shop.seen("incompatible")
+    assert "order_id" in event["why"]
+    shop.assert_each_record_once()
+
+
+def test_a_renamed_field_keeps_its_column(shop: Shop) -> None:
+    shop.produce(shop.orders(3, shop.register()))
+    shop.drain()
+    before = oracle.table(shop.lake, shop.pipeline.table.identifier).schema().find_field("user").field_id
+    renamed = {
+        **ORDER,
+        "fields": [
+            {**f, "name": "customer", "aliases": ["user"]} if f["name"] == "user" else f for f in ORDER["fields"]  # type: ignore[index]
+        ],
+    }
+    from tests.support.shop import avro, frame
+
+    schema_id = shop.register(renamed)
+    shop.produce([frame(schema_id, avro(renamed, {"order_id": 9, "customer": "new", "amount": None}))])
+    shop.drain()
+    after = oracle.table(shop.lake, shop.pipeline.table.identifier).schema()
+    assert after.find_field("customer").field_id == before
+    assert sorted(r["customer"] for r in shop.landed()) == ["new", "u0", "u1", "u2"]
+
+
+@pytest.mark.parametrize(
+    ("evolution", "schema", "landed", "rejected"),
+    [
+        (SchemaEvolution.FREEZE, ADDED, 3, {"incompatible_schema": 2}),
+        (SchemaEvolution.ADD_COLUMNS, ADDED, 5, {}),
+    ],
+)
+def test_a_table_evolves_only_as_far_as_declared(
+    shop_of: ShopOf, evolution: SchemaEvolution, schema: dict[str, Any], landed: int, rejected: dict[str, int]
+) -> None:
+    shop = shop_of(table={"schema_evolution": evolution})
+    shop.produce(shop.orders(3, shop.register()))
+    shop.drain()
+    shop.produce(shop.orders(2, shop.register(schema), first=3, schema=schema))
+    assert shop.drain().rejected == rejected
+    assert len(shop.landed()) == landed
+    shop.assert_each_record_once()
+
+
+def test_two_drivers_that_evolve_at_once_agree(shop: Shop) -> None:
+    shop.produce(shop.orders(3, shop.register()))
+    shop.drain()
+    shop.produce(shop.orders(3, shop.register(ADDED), first=3, schema=ADDED))
+    met: list[str] = []
+
+    def twin(step: str) -> None:
+        if step == "evolve.filled" and not met:
+            met.append(step)
+            shop.drain()
+
+    total = shop.drain(reach=twin)
+    assert met
+    assert total.written == 0
+    shop.assert_each_record_once()

@@ -1,0 +1,199 @@
+"""A topic with a journal: what was produced, where, is what must be found. Producing is real, so are schemas and
+frames.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import fastavro
+from confluent_kafka import Message, Producer
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from pyspark.sql import SparkSession
+
+from frazil.clients.kafka import Kafka
+from frazil.clients.registry import Registry
+from frazil.clients.registry_admin import RegistryAdmin
+from frazil.clients.secrets import Secrets
+from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+from frazil.declaration.environment import Environment
+from frazil.declaration.environment import Kafka as KafkaSettings
+from frazil.declaration.environment import Registry as RegistrySettings
+from frazil.ingest.report import Reporter, Total
+from frazil.ingest.run import Driver, Ingestion
+from frazil.ingest.writers import Writers
+from frazil.lake.jvm import Iceberg
+from frazil.local.world import World
+from tests.support import oracle
+
+ORDER = {
+    "type": "record",
+    "name": "Order",
+    "fields": [
+        {"name": "order_id", "type": "long"},
+        {"name": "user", "type": "string"},
+        {"name": "amount", "type": ["null", "double"], "default": None},
+    ],
+}
+Place = tuple[int, int]
+
+
+def frame(schema_id: int, body: bytes) -> bytes:
+    """Magic byte, schema id, body."""
+    return b"\x00" + struct.pack(">I", schema_id) + body
+
+
+def avro(schema: Mapping[str, Any], value: Any) -> bytes:
+    """A value as Avro binary."""
+    buffer = io.BytesIO()
+    fastavro.schemaless_writer(buffer, fastavro.parse_schema(dict(schema)), value)
+    return buffer.getvalue()
+
+
+class Shop:
+    """One topic, one pipeline, and the journal of what was produced."""
+
+    def __init__(
+        self, world: World, spark: SparkSession, lake: Environment, name: str, *, partitions: int = 2, **topic: Any
+    ) -> None:
+        self.world, self.spark, self.lake, self.topic = world, spark, lake, name
+        self.journal: dict[Place, bytes | None] = {}
+        self.events: list[Mapping[str, Any]] = []
+        self._admin = AdminClient({"bootstrap.servers": world.bootstrap})
+        self._producer = Producer({"bootstrap.servers": world.bootstrap, "linger.ms": 5})
+        self.registry_admin = RegistryAdmin(world.registry_url)
+        config = topic.pop("config", {})
+        table = {"identifier": f"shop.{name}", **topic.pop("table", {})}
+        limits = topic.pop("limits", None)
+        self.create(partitions, config)
+        self.pipeline = Pipeline(
+            topic=Topic(name, **{"value_format": ValueFormat.AVRO, **topic}),
+            table=Table(table.pop("identifier"), **table),
+            **({"limits": limits} if limits else {}),
+        )
+
+    # ── Kafka's side ────────────────────────────────────────────────────────────────────────────
+    def create(self, partitions: int = 2, config: Mapping[str, str] | None = None) -> None:
+        """Create the topic, waiting until a topic of this name that is being deleted has gone."""
+        deadline = time.monotonic() + 20
+        while True:
+            try:
+                self._admin.create_topics([NewTopic(self.topic, partitions, 1, config=dict(config or {}))])[
+                    self.topic
+                ].result()
+                return
+            except Exception:
+                if time.monotonic() > deadline:
+                    raise
+
+    def delete(self) -> None:
+        """Delete the topic."""
+        self._admin.delete_topics([self.topic])[self.topic].result()
+
+    def add_partitions(self, total: int) -> None:
+        """Give the topic more partitions."""
+        self._admin.create_partitions([NewPartitions(self.topic, total)])[self.topic].result()
+
+    def register(self, schema: Mapping[str, Any] = ORDER) -> int:
+        """Register a version of the topic's value schema; its id."""
+        return self.registry_admin.register(f"{self.topic}-value", json.dumps(schema))
+
+    def produce(self, values: Sequence[bytes | None], *, partition: int | None = None, **record: Any) -> list[Place]:
+        """Produce values, journalled; returns where each stands."""
+        places: list[Place] = []
+
+        def written(value: bytes | None) -> Callable[[Any, Message], None]:
+            def note(error: Any, message: Message) -> None:
+                assert error is None, error
+                place = (message.partition(), message.offset())
+                self.journal[place] = value
+                places.append(place)
+
+            return note
+
+        for number, value in enumerate(values):
+            where = {} if partition is None else {"partition": partition}
+            key = record.get("key", str(number).encode())
+            self._producer.produce(self.topic, value, on_delivery=written(value), **{**record, "key": key, **where})
+            self._producer.poll(0)
+        self._producer.flush()
+        return places
+
+    def orders(self, count: int, schema_id: int, *, first: int = 0, schema: Mapping[str, Any] = ORDER) -> list[bytes]:
+        """Framed orders, numbered from `first`."""
+        return [
+            frame(
+                schema_id, avro(schema, {"order_id": first + i, "user": f"u{i % 7}", "amount": i / 4, **_more(schema)})
+            )
+            for i in range(count)
+        ]
+
+    # ── Frazil's side ───────────────────────────────────────────────────────────────────────────
+    @property
+    def environment(self) -> Environment:
+        """The lake of the session with the broker and registry of the world."""
+        return Environment(
+            name="test",
+            kafka=KafkaSettings(bootstrap=self.world.bootstrap),
+            registry=RegistrySettings(url=self.world.registry_url),
+            catalog=self.lake.catalog,
+        )
+
+    def driver(self, run: str = "", **overrides: Any) -> Driver:
+        """A driver on the shared session."""
+        secrets = Secrets({})
+        return Driver(
+            **{
+                "spark": self.spark,
+                "iceberg": Iceberg(self.spark),
+                "kafka": Kafka(self.environment.kafka, secrets),
+                "run": run or uuid.uuid4().hex,
+                "version": "test",
+                "clock": time.time,
+                "wait": lambda seconds: None,
+                "ticket": lambda: uuid.uuid4().hex,
+                **overrides,
+            }
+        )
+
+    def ingestion(self, pipeline: Pipeline | None = None, **overrides: Any) -> Ingestion:
+        """One run of the pipeline."""
+        driver, chosen = self.driver(**overrides), pipeline or self.pipeline
+        registry = self.environment.registry
+        assert registry is not None
+        report = Reporter(self.events.append, chosen.name, self.topic, driver.run, driver.clock)
+        return Ingestion(chosen, driver, Writers(chosen.topic, Registry.of(registry, Secrets({}))), report)
+
+    def drain(self, pipeline: Pipeline | None = None, **overrides: Any) -> Total:
+        """Land what there is now."""
+        return self.ingestion(pipeline, **overrides).drain()
+
+    # ── What must be so ─────────────────────────────────────────────────────────────────────────
+    def landed(self) -> list[dict[str, Any]]:
+        """The table's rows."""
+        return oracle.rows(self.lake, self.pipeline.table.identifier)
+
+    def dead(self) -> list[dict[str, Any]]:
+        """The dead letters."""
+        return oracle.rows(self.lake, self.pipeline.table.dead_letters)
+
+    def assert_each_record_once(self) -> None:
+        """Every journalled record is in exactly one of table and dead-letter table, once; nothing else is."""
+        landed = oracle.places(self.lake, self.pipeline.table.identifier)
+        dead = oracle.places(self.lake, self.pipeline.table.dead_letters)
+        assert sorted([*landed, *dead]) == sorted(self.journal)
+
+    def seen(self, event: str) -> list[Mapping[str, Any]]:
+        """The events of one name so far."""
+        return [e for e in self.events if e["event"] == event]
+
+
+def _more(schema: Mapping[str, Any]) -> dict[str, Any]:
+    known = {f["name"] for f in ORDER["fields"]}  # type: ignore[index]
+    return {f["name"]: 1 for f in schema["fields"] if f["name"] not in known and "default" not in f}
