@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from frazil.clients.secrets import Secrets
@@ -17,14 +18,7 @@ from frazil.local.jars import spark_jars
 from frazil.local.world import World, world
 from pyspark.sql import SparkSession
 
-# One short JVM: the first compiler tier only, and a small heap.
-SETTINGS = {
-    "spark.driver.memory": "2g",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss4m",
-    "spark.sql.shuffle.partitions": "2",
-    "spark.default.parallelism": "2",
-    "spark.sql.codegen.wholeStage": "true",
-}
+from tests.support.shop import SETTINGS, Shop
 
 
 @pytest.fixture(scope="session")
@@ -64,6 +58,24 @@ def spark(lake_environment: Environment) -> Iterator[SparkSession]:
 def iceberg(spark: SparkSession) -> Iceberg:
     """The lake's catalog, through Iceberg's own API."""
     return Iceberg(spark)
+
+
+@pytest.fixture
+def shop_of(
+    local_world: World, spark: SparkSession, lake_environment: Environment, name: str
+) -> Callable[..., Shop]:
+    """Makes the test's shop, with what it declares of topic and table."""
+
+    def make(**declared: Any) -> Shop:
+        return Shop(local_world, spark, lake_environment, name, **declared)
+
+    return make
+
+
+@pytest.fixture
+def shop(shop_of: Callable[..., Shop]) -> Shop:
+    """A shop with everything as it is by default."""
+    return shop_of()
 
 
 @pytest.fixture

@@ -295,6 +295,14 @@ class TestLogin:
             asked.get()
         assert len(server.requests) == 1
 
+    def test_a_message_is_cut_after_it_was_redacted(self, server: RegistryServer) -> None:
+        server.always = says(403, f'{{"message":"{"x" * 290}{PLANTED}"}}')
+        asked = Asked(server.url, login=login())
+        asked.redactor.add(PLANTED)
+        with pytest.raises(RegistryRefused) as caught:
+            asked.get()
+        assert PLANTED[:5] not in str(caught.value)
+
     def test_no_failure_tells_the_secret(self, server: RegistryServer) -> None:
         for misbehaviour in (says(500, PLANTED), says(200, PLANTED), says(302, Location=f"http://{PLANTED}@x/"), cuts):
             server.always = misbehaviour

@@ -55,7 +55,7 @@ def group(leader: int) -> list[int]:
 
 def test_a_server_that_ends_early_fails_at_once_and_shows_the_end_of_its_log(home: Path) -> None:
     process = shell("seq 1 100; echo the port is taken >&2; exit 3", home)
-    with pytest.raises(LocalPartFailed, match="server ended before it was ready") as failure:
+    with pytest.raises(LocalPartFailed, match=r"server ended before it was ready \(status 3\)") as failure:
         await_ready(process, lambda: False, seconds=60)
     assert str(failure.value).endswith("99\n100\nthe port is taken")
     assert "\n80\n" not in str(failure.value)

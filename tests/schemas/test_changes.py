@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 
 from frazil.errors import IncompatibleSchema
 from frazil.schemas.changes import (
@@ -139,6 +139,7 @@ def test_a_frozen_table_keeps_its_names_and_comments() -> None:
     assert changes(optional(a=INT), rows, may_add=False, may_widen=False) == ()
 
 
+@settings(deadline=None)
 @given(ROWS, VERSIONS)
 def test_changes_applied_leave_nothing_to_change(first: Struct, versions: list[tuple[int, Struct]]) -> None:
     table, rows = plain(merge([(0, first)]).type), merge(versions).type
@@ -151,6 +152,7 @@ def test_changes_applied_leave_nothing_to_change(first: Struct, versions: list[t
     assert changes(applied(table, wanted), rows) == ()
 
 
+@settings(deadline=None)
 @given(VERSIONS)
 def test_a_table_made_step_by_step_and_one_made_at_once_hold_the_same_columns(versions: list[tuple[int, Struct]]) -> None:
     table = Struct(())
@@ -161,6 +163,7 @@ def test_a_table_made_step_by_step_and_one_made_at_once_hold_the_same_columns(ve
     assert {f.name for f in table.fields} == {f.name for f in everything.fields}
 
 
+@settings(deadline=None)
 @given(ROWS, VERSIONS)
 def test_a_change_never_narrows_nor_drops_a_column(first: Struct, versions: list[tuple[int, Struct]]) -> None:
     table, rows = plain(merge([(0, first)]).type), merge(versions).type

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from frazil.schemas.changes import AddColumn, applied
 from frazil.schemas.landing import fits, landing, target
@@ -80,6 +81,7 @@ def test_json_text_takes_any_structure_and_no_scalar() -> None:
     assert str(fits(row, struct(x=STRING))).startswith("x: the column x holds JSON text")
 
 
+@settings(deadline=None)
 @given(VERSIONS)
 def test_every_version_that_is_not_refused_fits_the_target(versions: list[tuple[int, Struct]]) -> None:
     plan = landing(Struct(()), versions)
@@ -88,14 +90,14 @@ def test_every_version_that_is_not_refused_fits_the_target(versions: list[tuple[
             assert fits(plan.target, version) is None
 
 
-@given(VERSIONS, VERSIONS)
-def test_a_landing_that_was_made_needs_no_change_and_refuses_the_same(old: list[tuple[int, Struct]], new: list[tuple[int, Struct]]) -> None:
-    table = applied(Struct(()), landing(Struct(()), old).changes)
-    plan = landing(table, new)
-    again = landing(applied(table, plan.changes), new)
+@settings(deadline=None)
+@given(VERSIONS, st.integers(0, 4))
+def test_a_landing_that_was_made_needs_no_change_and_refuses_the_same(versions: list[tuple[int, Struct]], known: int) -> None:
+    first = landing(Struct(()), versions[:known])
+    table = applied(Struct(()), first.changes)
+    plan = landing(table, versions)
+    again = landing(applied(table, plan.changes), versions)
     assert again.changes == ()
     assert again.target == plan.target
     assert set(again.incompatible) == set(plan.incompatible)
-    for schema_id, version in new:
-        if schema_id not in plan.incompatible:
-            assert fits(plan.target, version) is None
+    assert set(first.incompatible) == {schema_id for schema_id in plan.incompatible if schema_id < known}

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 
 from frazil.schemas.landing import fits
 from frazil.schemas.merge import merge
@@ -125,6 +125,7 @@ def test_json_text_holds_every_structure_that_comes_later_and_nothing_else() -> 
     assert "a struct cannot become JSON text" in problem(struct(x=struct(a=INT)), text)
 
 
+@settings(deadline=None)
 @given(VERSIONS)
 def test_further_versions_keep_every_column_with_its_name_or_a_declared_new_one(versions: list[tuple[int, Struct]]) -> None:
     before, after = merge(versions[:-1]).type, merge(versions).type
@@ -133,6 +134,7 @@ def test_further_versions_keep_every_column_with_its_name_or_a_declared_new_one(
     assert len(after.fields) >= len(before.fields)
 
 
+@settings(deadline=None)
 @given(VERSIONS)
 def test_names_are_unique_and_each_source_name_means_one_field(versions: list[tuple[int, Struct]]) -> None:
     row = merge(versions).type
@@ -143,6 +145,7 @@ def test_names_are_unique_and_each_source_name_means_one_field(versions: list[tu
     assert not any(is_reserved(name) for name in names)
 
 
+@settings(deadline=None)
 @given(VERSIONS)
 def test_each_version_that_is_merged_fits_what_comes_of_it(versions: list[tuple[int, Struct]]) -> None:
     found = merge(versions)
@@ -151,6 +154,7 @@ def test_each_version_that_is_merged_fits_what_comes_of_it(versions: list[tuple[
             assert fits(found.type, version) is None
 
 
+@settings(deadline=None)
 @given(VERSIONS)
 def test_merging_twice_gives_the_same(versions: list[tuple[int, Struct]]) -> None:
     once, twice = merge(versions), merge(versions)

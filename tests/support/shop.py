@@ -6,10 +6,14 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import struct
+import subprocess
+import sys
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import fastavro
@@ -22,13 +26,15 @@ from frazil.clients.registry import Registry
 from frazil.clients.registry_admin import RegistryAdmin
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
-from frazil.declaration.environment import Environment
+from frazil.declaration.document import canonical, document
+from frazil.declaration.environment import Environment, environment_document
 from frazil.declaration.environment import Kafka as KafkaSettings
 from frazil.declaration.environment import Registry as RegistrySettings
 from frazil.ingest.report import Reporter, Total
 from frazil.ingest.run import Driver, Ingestion
 from frazil.ingest.writers import Writers
 from frazil.lake.jvm import Iceberg
+from frazil.local.jars import spark_jars
 from frazil.local.world import World
 from tests.support import oracle
 
@@ -42,6 +48,14 @@ ORDER = {
     ],
 }
 Place = tuple[int, int]
+INGEST = Path(__file__).parents[2] / "jobs" / "ingest.py"
+# One short JVM: the first compiler tier only, and a small heap.
+SETTINGS = {
+    "spark.driver.memory": "2g",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss4m",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.default.parallelism": "2",
+}
 
 
 def frame(schema_id: int, body: bytes) -> bytes:
@@ -97,8 +111,14 @@ class Shop:
         self._admin.delete_topics([self.topic])[self.topic].result()
 
     def add_partitions(self, total: int) -> None:
-        """Give the topic more partitions."""
+        """Give the topic more partitions; the producer is a new one, which knows them."""
         self._admin.create_partitions([NewPartitions(self.topic, total)])[self.topic].result()
+        deadline = time.monotonic() + 20
+        while True:
+            self._producer = Producer({"bootstrap.servers": self.world.bootstrap, "linger.ms": 5})
+            if len(self._producer.list_topics(self.topic, timeout=10).topics[self.topic].partitions) == total:
+                return
+            assert time.monotonic() < deadline, "the new partitions do not appear"
 
     def register(self, schema: Mapping[str, Any] = ORDER) -> int:
         """Register a version of the topic's value schema; its id."""
@@ -173,6 +193,26 @@ class Shop:
     def drain(self, pipeline: Pipeline | None = None, **overrides: Any) -> Total:
         """Land what there is now."""
         return self.ingestion(pipeline, **overrides).drain()
+
+    def process(self, folder: Path, *, failpoints: str = "", script: Path = INGEST) -> subprocess.Popen[str]:
+        """A driver of its own in a process of its own: the entry point, once."""
+        document_file, environment_file = folder / "document.json", folder / "environment.json"
+        document_file.write_bytes(canonical(document([self.pipeline])))
+        environment_file.write_bytes(canonical(environment_document(self.environment)))
+        arguments = ["--document", document_file, "--environment", environment_file, "--once", "--master", "local[2]"]
+        for jar in spark_jars():
+            if "aws" not in jar.name:
+                arguments += ["--jar", jar]
+        for key, value in SETTINGS.items():
+            arguments += ["--setting", f"{key}={value}"]
+        return subprocess.Popen(
+            [sys.executable, str(script), *map(str, arguments)],
+            env={**os.environ, "FRAZIL_FAILPOINTS": failpoints},
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
 
     # ── What must be so ─────────────────────────────────────────────────────────────────────────
     def landed(self) -> list[dict[str, Any]]:

@@ -38,9 +38,14 @@ _LOGIN = frozenset({KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_F
 
 _MISSING = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.UNKNOWN_TOPIC_ID, KafkaError._UNKNOWN_TOPIC})
 
+_MISSING_SECONDS = 1.0
+"""How long a topic may be missing until we believe it: a broker learns a moment late that one was made."""
+
 _FORBIDDEN = frozenset({KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED})
 
-_PASSING = frozenset(
+_SILENT = frozenset({KafkaError._TIMED_OUT, KafkaError._TIMED_OUT_QUEUE, KafkaError._TRANSPORT})
+
+_PASSING = _MISSING | frozenset(
     {
         # "No leaders found", "Local: Unknown partition": what librdkafka says while a topic is being made or moved.
         KafkaError._NOENT,
@@ -150,7 +155,8 @@ class Connection:
             ) from None
 
     def _patiently(self, where: str, question: Callable[[Asking], _T]) -> _T:
-        client, deadline = self._client, self._clock() + self._timeout_seconds
+        client, start = self._client, self._clock()
+        deadline = start + self._timeout_seconds
         while True:
             left = deadline - self._clock()
             try:
@@ -160,7 +166,9 @@ class Connection:
                 client.admin.poll(0)
                 if problem.code() in _LOGIN or client.is_refused:
                     raise _LoginRefusedError from None
-                if problem.code() not in _PASSING or self._clock() + _PAUSE_SECONDS >= deadline:
+                may_pass = problem.code() in _PASSING
+                until = min(deadline, start + _MISSING_SECONDS) if problem.code() in _MISSING else deadline
+                if not may_pass or self._clock() + _PAUSE_SECONDS >= until:
                     raise self._told(problem, client.failure, where) from None
             self._sleep(_PAUSE_SECONDS)
 
@@ -179,7 +187,7 @@ class Connection:
                 where=where,
                 do="Allow READ, DESCRIBE and DESCRIBE_CONFIGS on the topic to our user",
             )
-        if failure is not None or code in (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._TIMED_OUT_QUEUE):
+        if code in _SILENT:
             why = f"; last failure: {self._redacted(failure)}" if failure is not None else ""
             return KafkaUnavailable(
                 f"{self._settings.bootstrap} did not answer within {self._timeout_seconds:g} s{why}",

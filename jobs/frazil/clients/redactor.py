@@ -5,9 +5,12 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from threading import Lock
 from urllib.parse import quote
+
+_NESTING = 3
+"""A JAAS line, in the repr of an exception, in a log line of JSON."""
 
 MASK = "[redacted]"
 
@@ -24,7 +27,8 @@ class Redactor:
     """
 
     def __init__(self) -> None:
-        self._forms: set[str] = set()
+        self._forms: tuple[str, ...] = ()
+        self._values: set[str] = set()
         self._pattern: re.Pattern[str] | None = None
         self._lock = Lock()
 
@@ -33,28 +37,42 @@ class Redactor:
 
     def add(self, value: str) -> None:
         """Mask `value` from now on, as it is and as it looks inside URLs, JSON, Python reprs, JAAS lines and base64."""
-        if len(value) < SHORTEST or value in self._forms:
+        if len(value) < SHORTEST or value in self._values:
             return
         with self._lock:
-            self._forms.update(_forms(value))
-            # The longest first: a value may be part of another.
-            longest_first = sorted(self._forms, key=lambda form: (-len(form), form))
-            self._pattern = re.compile("|".join(map(re.escape, longest_first)))
+            self._values.add(value)
+            # Readers take no lock: they see the old set or the new one. The longest form first: one may be part of
+            # another.
+            forms = tuple(sorted({*self._forms, *_forms(value)}, key=lambda form: (-len(form), form)))
+            self._pattern, self._forms = re.compile("|".join(map(re.escape, forms))), forms
 
     def redact(self, text: str) -> str:
         """`text` with every known value replaced by `[redacted]`."""
-        pattern = self._pattern
-        return pattern.sub(MASK, text) if pattern else text
+        pattern, forms = self._pattern, self._forms
+        # Most texts hold no secret, and looking for words is much faster than matching them all.
+        return pattern.sub(MASK, text) if pattern and any(form in text for form in forms) else text
 
 
 def _forms(value: str) -> Iterator[str]:
-    yield value
-    yield json.dumps(value)[1:-1]
-    yield json.dumps(value, ensure_ascii=False)[1:-1]
-    yield repr(value)[1:-1]
-    yield value.replace("\\", "\\\\").replace('"', '\\"').replace("\r", "\\r").replace("\n", "\\n")  # as JAAS has it
-    yield quote(value, safe="")
-    yield base64.b64encode(value.encode()).decode()
+    """The value as texts may hold it: escaped for JAAS, JSON, Python's repr, URLs, one inside the other."""
+    wholes = {value}
+    for _ in range(_NESTING):
+        wholes |= {escape(whole) for whole in wholes for escape in _ESCAPES}
+    yield from wholes
+    yield base64.b64encode(value.encode("utf-8", "surrogatepass")).decode()
     for line in value.splitlines():
         if len(line) >= SHORTEST_LINE and not line.startswith("-----"):
             yield line
+
+
+def _in_jaas(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\r", "\\r").replace("\n", "\\n")
+
+
+_ESCAPES: tuple[Callable[[str], str], ...] = (
+    _in_jaas,
+    lambda text: json.dumps(text)[1:-1],
+    lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
+    lambda text: repr(text)[1:-1],
+    lambda text: quote(text, safe="", errors="replace"),
+)

@@ -60,6 +60,6 @@ class RegistryAdmin:
         answer = self._http.request(method, path, body)
         if answer.status >= 300:
             raise RegistryUnavailable(
-                f"it refused ({answer.status}): {answer.message}", where=f"registry {self._http.where}"
+                f"it refused ({answer.status}): {answer.message[:300]}", where=f"registry {self._http.where}"
             )
         return answer.body

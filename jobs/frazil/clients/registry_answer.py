@@ -15,8 +15,6 @@ SOFT_DELETED = 40404
 a 404 without one may come from a proxy or a wrong path.
 """
 
-_MESSAGE_CHARACTERS = 300
-
 
 class Answer(NamedTuple):
     """What the registry at `where` answered: the status, and the JSON; None if a refusal had none."""
@@ -33,9 +31,9 @@ class Answer(NamedTuple):
 
     @property
     def message(self) -> str:
-        """The registry's own sentence of a refusal, cut to 300 characters; not redacted."""
+        """The registry's own sentence of a refusal: of any length, and not redacted."""
         text = self.body.get("message") if isinstance(self.body, dict) else None
-        return text[:_MESSAGE_CHARACTERS] if isinstance(text, str) else ""
+        return text if isinstance(text, str) else ""
 
     def object(self) -> Mapping[str, Any]:
         """The JSON object of a success. Raises `RegistryUnavailable` if it is anything else."""

@@ -25,7 +25,7 @@ _TYPE = "application/vnd.schemaregistry.v1+json"
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MOST_REDIRECTS = 3
 _CHUNK_BYTES = 65_536
-_LAST_CHARACTERS = 300
+_MOST_CHARACTERS = 300
 
 
 class _PassingError(Exception):
@@ -196,7 +196,7 @@ class RegistryHttp:
         if answer.status not in (401, 403, 407):
             return answer
         what = "it does not accept our login" if answer.status != 403 else "it does not allow this to our login"
-        said = f": {self._redactor.redact(answer.message)}" if answer.message else ""
+        said = f": {self._redactor.redact(answer.message)[:_MOST_CHARACTERS]}" if answer.message else ""
         secrets = self._login.references
         raise RegistryRefused(
             f"{what} ({answer.status}){said}",
@@ -209,7 +209,7 @@ class RegistryHttp:
         text = self._redactor.redact(str(error))
         if isinstance(error, SSLError | ssl.SSLError) and "CERTIFICATE_VERIFY_FAILED" in text:
             return self._unavailable("its certificate is not trusted", "Check registry.url and registry.ca")
-        return _PassingError(f"{type(error).__name__}, {text[-_LAST_CHARACTERS:]}")
+        return _PassingError(f"{type(error).__name__}, {text[-_MOST_CHARACTERS:]}")
 
     def _unavailable(self, what: str, do: str) -> RegistryUnavailable:
         return RegistryUnavailable(what, where=f"registry {self.where}", do=do)

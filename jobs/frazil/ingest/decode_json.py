@@ -1,9 +1,9 @@
 """JSON bodies to rows, by one `from_json` in the JVM: a body that does not fit is marked, never half landed.
 
 `from_json` is strict about most types, and lenient in five places that would change a value or hide a problem: it stops
-reading after the first document, takes numbers and dates for timestamps, rounds decimals, drops the quotes of a string that
-should stay JSON, and replaces bytes that are not UTF-8. So the body is read inside `{"v":[BODY],"e":true}`, where anything
-behind the document shows, and values of those types are read as text or as a variant and converted here.
+reading after the first document, takes numbers and dates for timestamps, rounds decimals, drops the quotes of a string
+that should stay JSON, and replaces bytes that are not UTF-8. So the body is read inside `{"v":[BODY],"e":true}`, where
+anything behind the document shows, and values of those types are read as text or as a variant and converted here.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from frazil.ingest.spark_types import spark_struct, spark_type
-from frazil.schemas.json_schema import ROOT
+from frazil.ingest.spark_types import spark_type
+from frazil.schemas.json_schema import WHOLE
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 
 LONGEST_STRING = 1 << 30
@@ -37,43 +37,52 @@ _WRITTEN = {
 }
 
 
-def decode_json(body: Column, target: Struct) -> Column:
-    """A struct of the columns of `target`, and `_decoded`, which is false if the JSON in the bytes `body` is not such a row.
+def decode_json(body: Column, target: Struct, *, whole: bool = False) -> Column:
+    """The bytes `body` as a struct of the columns of `target`, and `_decoded`: true, or the JSON is not such a row.
 
-    Properties are found by `Field.source`, case-sensitively; what `target` does not name is ignored, what the body does not
-    have is null. `_decoded` is false, and the other columns mean nothing, if the body is null, is not one JSON document in
-    UTF-8, is not an object (unless `target` is one column whose source is `ROOT`), or has a value of another type.
+    Properties are found by `Field.source`, case-sensitively; what `target` does not name is ignored, what the body does
+    not have is null. With `whole` (see `json_schema.is_whole`) the document is the column of the source `value`, and
+    every other column is null. `_decoded` is false or null, and the other columns mean nothing, if the body is null, is
+    not one JSON document in UTF-8, is not an object (unless `whole`), or has a value of another type.
 
     The body is read once, wherever the expression stands: what is read is bound to a lambda's variable. Written without
     one, each column would hold a copy of `from_json`, which Spark folds into one only where it is not below a `CASE`
     (7 times the CPU there), and not at all for a thousand columns.
     """
-    whole = _whole(target)
-    of: Type = target if whole is None else whole.type
-    as_json = whole is not None and whole.as_json
-    reading = _Reading(by_source=not _is_ambiguous(of))
+    reading = _Reading(by_source=not _is_ambiguous(target))
+    document = next((f for f in target.fields if f.source == WHOLE), None) if whole else Field("", target)
     text = F.concat(F.lit('{"v":['), F.try_validate_utf8(body.cast("string")), F.lit('],"e":true}'))
-    parsed = F.from_json(text, _envelope(_written(of, as_json=as_json)), _OPTIONS)
+    written = T.VariantType() if document is None else _written(document.type, as_json=document.as_json)
+    parsed = F.from_json(text, _envelope(written), _OPTIONS)
 
     def rows(envelope: Column) -> Column:
         documents = envelope["v"]
-        if not reading.by_source:
-            documents = documents.cast(T.ArrayType(_written(of, by_source=False)))
+        if not reading.by_source and document is not None:
+            named = _written(document.type, as_json=document.as_json, by_source=False)
+            documents = documents.cast(T.ArrayType(named))
         is_one = envelope["corrupt"].isNull() & envelope["e"] & (F.size(documents) == 1)
 
         def row(raw: Column) -> Column:
-            if whole is None:
-                columns = [reading.field(raw, field) for field in target.fields]
-                checks = [is_one, raw.isNotNull(), *reading.checks(raw, target)]
+            checks = [is_one]
+            if document is not None:
+                checks += reading.checks(raw, document.type, as_json=document.as_json)
+            if whole:
+                columns = [reading.value(raw, f.type, as_json=f.as_json) if f is document else _null(f) for f in fields]
+                columns = [column.alias(f.name) for column, f in zip(columns, fields, strict=True)]
             else:
-                columns = [reading.value(raw, of, as_json=as_json).alias(whole.name)]
-                checks = [is_one, *reading.checks(raw, of, as_json=as_json)]
+                columns = [reading.field(raw, field) for field in fields]
+                checks.append(raw.isNotNull())
             decoded = F.coalesce(reduce(Column.__and__, checks), F.lit(False))
             return F.struct(*columns, decoded.alias("_decoded"))
 
         return _first(F.transform(documents, row))
 
+    fields = target.fields
     return _first(F.transform(F.array(parsed), rows))
+
+
+def _null(field: Field) -> Column:
+    return F.lit(None).cast(spark_type(field.type))
 
 
 def _first(items: Column) -> Column:
@@ -81,7 +90,7 @@ def _first(items: Column) -> Column:
 
 
 class _Reading:
-    """From what `from_json` gives to columns; structs hold their fields by source, or by name if sources are ambiguous."""
+    """From what `from_json` gives to columns; structs have their fields by source, or by name if that is ambiguous."""
 
     def __init__(self, *, by_source: bool) -> None:
         self.by_source = by_source
@@ -97,8 +106,8 @@ class _Reading:
         if _is_read_as_is(of):
             return raw if not isinstance(of, Struct | ListOf | MapOf) else raw.cast(spark_type(of))
         match of:
-            case Primitive(kind):
-                return F.when(raw.rlike(_WRITTEN[kind]), raw).try_cast(spark_type(of))
+            case Primitive():
+                return raw.try_cast(spark_type(of))
             case Decimal():
                 return F.try_variant_get(raw, "$", f"decimal({of.precision},{of.scale})")
             case ListOf(element):
@@ -114,7 +123,7 @@ class _Reading:
             return []
         match of:
             case Primitive(kind) if kind in _WRITTEN:
-                return [raw.isNull() | self.value(raw, of).isNotNull()]
+                return [raw.isNull() | (raw.rlike(_WRITTEN[kind]) & self.value(raw, of).isNotNull())]
             case Decimal():
                 return [raw.isNull() | F.is_variant_null(raw) | F.coalesce(self._is_exact(raw, of), F.lit(False))]
             case ListOf(element):
@@ -138,18 +147,13 @@ class _Reading:
         return [F.coalesce(every, F.lit(True))]
 
     def _is_exact(self, raw: Column, of: Decimal) -> Column:
-        """Whether the JSON number has no more digits than the decimal; a number with an exponent is a double in a variant."""
+        """Whether the JSON number has no more digits than the decimal; one with an exponent is a variant's double."""
         kind = F.schema_of_variant(raw)
         value = self.value(raw, of)
         scale = F.regexp_extract(kind, r"^DECIMAL\(\d+,(\d+)\)$", 1)
         is_double = (kind == "DOUBLE") & (value.cast("double") == F.try_variant_get(raw, "$", "double"))
         is_decimal = kind.startswith("DECIMAL") & (scale.try_cast("int") <= of.scale)
         return value.isNotNull() & ((kind == "BIGINT") | is_decimal | is_double)
-
-
-def _whole(target: Struct) -> Field | None:
-    """The one field that holds the whole body, if the target is such."""
-    return target.fields[0] if len(target.fields) == 1 and target.fields[0].source == ROOT else None
 
 
 def _envelope(written: T.DataType) -> T.StructType:

@@ -10,6 +10,7 @@ from frazil.declaration.secret import Secret
 
 Resolve = Callable[[Secret], str]
 _S3 = "org.apache.iceberg.aws.s3.S3FileIO"
+_S3_KEYS = ("s3.access-key-id", "s3.secret-access-key")
 _BUSY_MS = 10_000  # how long a SQLite writer waits for another
 
 
@@ -114,13 +115,13 @@ def pyiceberg_properties(environment: Environment, resolve: Resolve) -> dict[str
             }
         case RestCatalog() as rest:
             auth = _rest_auth(rest, environment, resolve)
-            renamed = {"rest.access-key-id": "client.access-key-id", "rest.secret-access-key": "client.secret-access-key"}
+            keys = {"rest.access-key-id", "rest.secret-access-key"}  # which PyIceberg calls `client.…`
             return {
                 "type": "rest",
                 "uri": rest.uri,
                 "warehouse": rest.warehouse,
                 **files,
-                **{renamed.get(key, key): value for key, value in auth.items()},
+                **{key.replace("rest.", "client.") if key in keys else key: value for key, value in auth.items()},
             }
         case GlueCatalog() as glue:
             given = {"glue.id": glue.account_id, "glue.endpoint": glue.endpoint}
@@ -131,7 +132,7 @@ def pyiceberg_properties(environment: Environment, resolve: Resolve) -> dict[str
                 **{key: value for key, value in given.items() if value},
                 "s3.region": glue.region,
                 **files,
-                **{f"glue.{key[3:]}": files[key] for key in ("s3.access-key-id", "s3.secret-access-key") if key in files},
+                **{key.replace("s3.", "glue."): value for key, value in files.items() if key.startswith(_S3_KEYS)},
             }
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import secrets
 import shutil
+import socket
 import sys
 import sysconfig
 import urllib.request
@@ -71,7 +72,7 @@ def start_object_store(home: Path) -> StoreAddress:
         store = start(
             "object-store", [_program(), "mini", *_arguments(home, options)], home=home, environment=environment
         )
-        await_ready(store, lambda: _is_ready(address, credentials), seconds=READY_SECONDS)
+        await_ready(store, lambda: _is_ready(address, options, credentials), seconds=READY_SECONDS)
     return address
 
 
@@ -121,11 +122,13 @@ def _arguments(home: Path, ports: dict[str, int]) -> list[str]:
     return [f"-{name}={value}" for name, value in options.items()]
 
 
-def _is_ready(address: StoreAddress, credentials: Credentials) -> bool:
-    """Whether the catalog answers and both buckets are there."""
+def _is_ready(address: StoreAddress, ports: dict[str, int], credentials: Credentials) -> bool:
+    """Whether every server has taken its port, the catalog answers, and both buckets are there."""
     request = AWSRequest("GET", f"{address.s3}/")
     S3SigV4Auth(credentials, "s3", REGION).add_auth(request)
     try:
+        for port in ports.values():
+            socket.create_connection((HOST, port), timeout=2).close()
         with urllib.request.urlopen(f"{address.catalog}/v1/config", timeout=2):  # noqa: S310 - the address is ours
             pass
         signed = urllib.request.Request(request.url, headers=dict(request.headers))  # noqa: S310 - the address is ours

@@ -115,7 +115,8 @@ def await_ready(process: Process, is_ready: Callable[[], bool], *, seconds: floa
         time.sleep(_WAIT_SECONDS)
     stop(process)
     raise LocalPartFailed(
-        f"{process.name} ended before it was ready. The end of its log:\n{tail(process.log)}", where=str(process.log)
+        f"{process.name} ended before it was ready{_status(process)}. The end of its log:\n{tail(process.log)}",
+        where=str(process.log),
     )
 
 
@@ -147,10 +148,11 @@ def _ended(process: Process, request: signal.Signals, seconds: float) -> bool:
 
 def is_alive(process: Process) -> bool:
     """Whether this very process runs, and not another one that has its pid by now."""
-    child = _children.get(process.pid)
-    if child is not None:
-        child.poll()
-    return bool(process.started) and _start_time(process.pid) == process.started
+    if process.started and _start_time(process.pid) == process.started:
+        return True
+    if process.pid in _children:
+        _children[process.pid].poll()
+    return False
 
 
 def tail(log: Path, lines: int = 20) -> str:
@@ -159,6 +161,12 @@ def tail(log: Path, lines: int = 20) -> str:
         return "\n".join(log.read_text(errors="replace").splitlines()[-lines:])
     except FileNotFoundError:
         return ""
+
+
+def _status(process: Process) -> str:
+    """What its parent was told when it ended: an exit status, or minus the signal that ended it."""
+    child = _children.get(process.pid)
+    return "" if child is None or child.returncode is None else f" (status {child.returncode})"
 
 
 def _is_group_ours(process: Process) -> bool:

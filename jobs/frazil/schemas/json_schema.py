@@ -14,7 +14,7 @@ from frazil.schemas.json_documents import JsonSchema, parse
 from frazil.schemas.json_keywords import NO_VALUE, Keywords, keywords
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 
-__all__ = ["MOST_TYPES", "NESTING", "RECURSIONS", "ROOT", "JsonSchema", "parse", "row_type"]
+__all__ = ["MOST_TYPES", "NESTING", "RECURSIONS", "WHOLE", "JsonSchema", "is_whole", "parse", "row_type"]
 
 RECURSIONS = 1
 """How often a definition may stand inside itself as columns; the next one is JSON text."""
@@ -25,8 +25,8 @@ NESTING = 50
 MOST_TYPES = 20_000
 """A schema that makes more fields, elements and alternatives than this, all levels together, is refused."""
 
-ROOT = "$"
-"""The `source` of the column `value`, which holds the whole of a record that is not an object with known properties."""
+WHOLE = "value"
+"""The column that holds the whole of a record which is no object with known properties."""
 
 _TEXT, _LONG, _DOUBLE = Primitive(Kind.STRING), Primitive(Kind.LONG), Primitive(Kind.DOUBLE)
 _WRITTEN_AS_STRING = {Kind.STRING, Kind.DATE, Kind.TIMESTAMPTZ, Kind.BINARY}
@@ -38,20 +38,20 @@ _CONNECT_DECIMAL = "org.apache.kafka.connect.data.Decimal"
 def row_type(schema: JsonSchema) -> Struct:
     """The columns of records that were written with `schema`.
 
-    A schema of anything but an object with properties makes one column `value`, whose source is `ROOT`.
+    A schema of anything but an object with properties makes the one column `value`; see `is_whole`.
     Raises `UnreadableSchema`, with the JSON pointer of the place, if a keyword is malformed or a reference leads
     nowhere.
     """
-    try:
-        shape = _Reading(schema).shape(keywords(schema, [schema.root]), Counter([schema.root.where]))
-    except RecursionError:
-        raise schema.root.unreadable("the schema is nested too deeply") from None
-    if shape is None or shape.type is None:
-        raise schema.root.unreadable("no record can be valid under this schema")
+    shape = _root(schema)
     if isinstance(shape.type, Struct):
         return shape.type
-    field = Field("value", shape.type, required=not shape.nullable, doc=shape.doc, source=ROOT, as_json=shape.as_json)
-    return Struct((field,))
+    required = not shape.nullable
+    return Struct((Field(WHOLE, shape.type or _TEXT, required=required, doc=shape.doc, as_json=shape.as_json),))
+
+
+def is_whole(schema: JsonSchema) -> bool:
+    """Whether a record is the one column `value` (a list, a map, a scalar, anything), and not an object with columns."""
+    return not isinstance(_root(schema).type, Struct)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,16 @@ class _Shape:
 
 
 _JSON = _Shape(_TEXT, nullable=True, as_json=True)
+
+
+def _root(schema: JsonSchema) -> _Shape:
+    try:
+        shape = _Reading(schema).shape(keywords(schema, [schema.root]), Counter([schema.root.where]))
+    except RecursionError:
+        raise schema.root.unreadable("the schema is nested too deeply") from None
+    if shape is None or shape.type is None:
+        raise schema.root.unreadable("no record can be valid under this schema")
+    return shape
 
 
 class _Reading:

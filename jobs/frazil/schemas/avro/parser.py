@@ -112,11 +112,13 @@ class _Parser:
             case "fixed":
                 return self._fixed(tree, namespace)
             case "array":
+                items = self._member(tree, "items")
                 with self._at("[]"):
-                    return Array(self._node(self._member(tree, "items"), namespace, depth + 1))
+                    return Array(self._node(items, namespace, depth + 1))
             case "map":
+                values = self._member(tree, "values")
                 with self._at("{}"):
-                    return Map(self._node(self._member(tree, "values"), namespace, depth + 1))
+                    return Map(self._node(values, namespace, depth + 1))
             case str() if kind in PRIMITIVES:
                 return _simple(kind, tree)
             case str() | list() | dict():

@@ -1,0 +1,113 @@
+"""The chain: a pipeline's commits, each starting where the one before it ended, and the account that they carry on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from frazil.audit.finding import Finding, Flaw
+from frazil.lake import ledger
+from frazil.lake.ledger import Counts, Entry, Totals
+from frazil.lake.reader import Snapshot, StoredTable
+
+
+def check(table: StoredTable, pipeline: str, commits: Sequence[Snapshot]) -> list[Finding]:
+    """What is wrong with the commits, newest first, as far as the table keeps them."""
+    where = f"table {table.identifier}"
+    findings = [*_of_the_tag(table, pipeline, commits, where)]
+    entries = [commit.entry for commit in commits]
+    for commit, entry in zip(commits, entries, strict=True):
+        findings += [_finding(Flaw.MISCOUNTED, where, commit.id, what) for what in _of_itself(commit, entry)]
+    for newer, older in pairwise(entries):
+        findings += _between(newer, older, where)
+    if entries and is_whole(table, commits) and not _carries_on(entries[-1], Totals()):
+        what = "it is the first, and its totals are not what it counts"
+        findings.append(_finding(Flaw.MISCOUNTED, where, entries[-1].snapshot_id, what))
+    return findings
+
+
+def totals(table: StoredTable, commits: Sequence[Snapshot]) -> Totals | None:
+    """The account since the pipeline began: as the newest commit carries it, else summed up, if the first is still
+    there.
+    """
+    if not commits:
+        return None
+    carried = commits[0].entry.totals
+    if carried is not None or not is_whole(table, commits):
+        return carried
+    total = Totals()
+    for commit in reversed(commits):
+        total = _next(total, commit.entry)
+    return total
+
+
+def is_whole(table: StoredTable, commits: Sequence[Snapshot]) -> bool:
+    """Whether the table still has all its snapshots since the first: nothing before the oldest commit is unknown."""
+    *_, first = (None, *table.ancestors(commits[-1] if commits else None))
+    return first is not None and first.parent_id is None
+
+
+def _next(before: Totals, entry: Entry) -> Totals:
+    if entry.start is None or entry.end is None:
+        return before
+    return before.after(entry.start, entry.end, entry.counts or Counts())
+
+
+def _carries_on(entry: Entry, before: Totals | None) -> bool:
+    return entry.totals is None or before is None or entry.totals == _next(before, entry)
+
+
+def _of_the_tag(table: StoredTable, pipeline: str, commits: Sequence[Snapshot], where: str) -> list[Finding]:
+    tagged = table.tagged(pipeline)
+    if not table.follows_tag(pipeline):
+        what = "the head is not the pipeline's last commit, nor comes after it: it was rolled back by hand"
+        return [Finding(flaw=Flaw.ROLLED_BACK, where=where, what=what)]
+    if commits and (tagged is None or commits[0].id != tagged.id):
+        marked = "is gone" if tagged is None else f"marks snapshot {tagged.id}"
+        what = f"snapshot {commits[0].id} is the pipeline's last commit, and the tag {ledger.tag(pipeline)} {marked}"
+        return [Finding(flaw=Flaw.UNTAGGED, where=where, what=what)]
+    return []
+
+
+def _of_itself(commit: Snapshot, entry: Entry) -> list[str]:
+    """What a commit says of itself that does not add up."""
+    counts, told = entry.counts, []
+    if counts is None or entry.start is None or entry.end is None:
+        return ["it lacks counts, or where it starts"]
+    added = int(commit.summary.get("added-records", 0))
+    if counts.written != added:
+        told.append(f"it counts {counts.written} rows written and added {added}")
+    if not counts.adds_up:
+        told.append("what it read is not what it wrote, rejected and skipped")
+    if sum(counts.skipped.values()) != sum(counts.skipped_at.values()):
+        told.append("it skipped another number by reason than by partition")
+    covered = sum(end - entry.start.at.get(p, end) for p, end in entry.end.at.items())
+    if ledger.EVENTS not in entry.summary and counts.read + sum(counts.gaps.values()) != covered:
+        told.append(
+            f"it covers {covered} offsets, and counts {counts.read} records and {sum(counts.gaps.values())} gaps"
+        )
+    return told
+
+
+def _between(newer: Entry, older: Entry, where: str) -> list[Finding]:
+    findings: list[Finding] = []
+    if newer.start is None or older.end is None:
+        return findings
+    apart = sorted(p for p, end in older.end.at.items() if newer.start.at.get(p) != end)
+    if newer.start.topic_id != older.end.topic_id:
+        what = f"it starts in topic {newer.start.topic_id}, the one before it ended in {older.end.topic_id}"
+        findings.append(_finding(Flaw.HOLE, where, newer.snapshot_id, what))
+    elif apart:
+        p = apart[0]
+        before = f"snapshot {older.snapshot_id} ended at {older.end.at[p]}"
+        what = f"it starts at offset {newer.start.at.get(p)} of partition {p}, {before}; so in {len(apart)} partitions"
+        findings.append(_finding(Flaw.HOLE, where, newer.snapshot_id, what))
+    elif not _carries_on(newer, older.totals):
+        findings.append(
+            _finding(Flaw.MISCOUNTED, where, newer.snapshot_id, "it does not carry on the totals before it")
+        )
+    return findings
+
+
+def _finding(flaw: Flaw, where: str, snapshot_id: int, what: str) -> Finding:
+    return Finding(flaw=flaw, where=f"{where}, snapshot {snapshot_id}", what=what)

@@ -1,0 +1,101 @@
+"""What a verification can find, as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from frazil.audit.runs import Range
+
+SHOWN = 20  # ranges that a finding tells; it counts all
+
+
+class Outcome(StrEnum):
+    """What a verification comes to.
+
+    `PROVEN`: each record that was read is where sentence 3 of the design says. `NOT_PROVEN`: something is found that
+    contradicts it. `UNCHECKED`: nothing contradicts it, and something that the proof needs could not be known.
+    """
+
+    PROVEN = "proven"
+    NOT_PROVEN = "not_proven"
+    UNCHECKED = "unchecked"
+
+    @property
+    def exit_code(self) -> int:
+        """0 proven, 1 not proven, 2 could not be checked."""
+        return list(Outcome).index(self)
+
+
+class Flaw(StrEnum):
+    """What can be wrong; public, as `--json` tells it.
+
+    Records: `MISSING` ones are in neither table, nor skipped, nor explained; `EXCESS` ones are, and were also counted
+    as skipped or explained; `DOUBLED` ones stand twice in one table, `IN_BOTH` ones in the table and in its dead
+    letters; `OUT_OF_RANGE` ones are of offsets that the ledger does not say were read; `UNPLACED` rows do not say which
+    record they were.
+
+    Files: `FILE_LOST`, a data or delete file of the current snapshot; `MANIFEST_LOST`, a manifest or manifest list of
+    any snapshot that is kept; `FILE_UNREADABLE` is there, and no longer what was written.
+
+    The ledger: `HOLE`, a commit does not start where the one before it ended; `MISCOUNTED`, what a commit says of
+    itself does not add up; `UNTAGGED`, a commit that the pipeline's tag does not follow; `ROLLED_BACK`, the head is
+    behind the tag. `UNFINISHED`, a decision's dead letters are not appended yet: no loss, the next run appends them;
+    `DECISION_LOST`, they can't be, as its file is gone.
+
+    Unchecked: `NO_TABLE`, `NO_LEDGER` or `NO_TOTALS` (a ledger that does not reach back to the beginning) leave nothing
+    to compare with; `EQUALITY_DELETES`, rows deleted by value, which only an engine can apply.
+    """
+
+    MISSING = "missing"
+    EXCESS = "excess"
+    DOUBLED = "doubled"
+    IN_BOTH = "in_both"
+    OUT_OF_RANGE = "out_of_range"
+    UNPLACED = "unplaced"
+    FILE_LOST = "file_lost"
+    MANIFEST_LOST = "manifest_lost"
+    FILE_UNREADABLE = "file_unreadable"
+    HOLE = "hole"
+    MISCOUNTED = "miscounted"
+    UNTAGGED = "untagged"
+    ROLLED_BACK = "rolled_back"
+    UNFINISHED = "unfinished"
+    DECISION_LOST = "decision_lost"
+    NO_TABLE = "no_table"
+    NO_LEDGER = "no_ledger"
+    NO_TOTALS = "no_totals"
+    EQUALITY_DELETES = "equality_deletes"
+
+    @property
+    def outcome(self) -> Outcome:
+        """What one such finding makes of the verification."""
+        unknown = (Flaw.NO_TABLE, Flaw.NO_LEDGER, Flaw.NO_TOTALS, Flaw.EQUALITY_DELETES)
+        return Outcome.UNCHECKED if self in unknown else Outcome.NOT_PROVEN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that is wrong: where it is, what it is as a sentence, and which records, as far as they are known.
+
+    `ranges` are the first offsets concerned, `count` is how many records are. For a flaw of files, `count` is theirs.
+    """
+
+    flaw: Flaw
+    where: str
+    what: str
+    partition: int | None = None
+    ranges: tuple[Range, ...] = ()
+    count: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}"
+
+
+def worst(findings: tuple[Finding, ...]) -> Outcome:
+    """What the findings come to: a contradiction outweighs what could not be known."""
+    outcomes = {finding.flaw.outcome for finding in findings}
+    for outcome in (Outcome.NOT_PROVEN, Outcome.UNCHECKED):
+        if outcome in outcomes:
+            return outcome
+    return Outcome.PROVEN

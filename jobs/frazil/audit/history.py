@@ -1,0 +1,46 @@
+"""The history: every snapshot that a table keeps can be read, as far as its manifests go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from frazil.audit.finding import SHOWN, Finding, Flaw
+from frazil.lake import ledger
+from frazil.lake.data_files import each, manifests, missing
+from frazil.lake.reader import Snapshot, StoredTable
+
+
+def lost_manifests(table: StoredTable) -> list[Finding]:
+    """Manifest lists and manifests of any snapshot that are not there; of older ones, data files are not asked for."""
+    snapshots = list(table.snapshots.values())
+    listed = list(each(lambda snapshot: manifests(table, snapshot), snapshots))
+    lost = [snapshot.manifest_list for snapshot, found in zip(snapshots, listed, strict=True) if found is None]
+    lost += missing(table, [manifest.manifest_path for found in listed for manifest in found or ()])
+    if not lost:
+        return []
+    what = f"{len(lost)} manifests do not exist, and with them what they list: {', '.join(lost[:SHOWN])}"
+    return [Finding(flaw=Flaw.MANIFEST_LOST, where=f"table {table.identifier}", what=what, count=len(lost))]
+
+
+def notes(table: StoredTable, pipeline: str, commits: Sequence[Snapshot]) -> list[str]:
+    """What a reader of the proof should know: decisions of operators, and snapshots by which others changed rows."""
+    told = []
+    for commit in commits:
+        accepted = commit.summary.get(ledger.EVENTS)
+        if accepted is not None:
+            told.append(
+                f"snapshot {commit.id}, {commit.committed_at:%Y-%m-%d %H:%M} UTC: an operator accepted {accepted}"
+            )
+    for snapshot in table.ancestors(table.head):
+        if snapshot.operation in ("append", "delete", "overwrite") and ledger.FORMAT not in snapshot.summary:
+            added, gone = (int(snapshot.summary.get(f"{kind}-records", 0)) for kind in ("added", "deleted"))
+            told.append(
+                f"snapshot {snapshot.id}, {snapshot.committed_at:%Y-%m-%d %H:%M} UTC, is not Frazil's: "
+                f"{snapshot.operation}, {added} rows added, {gone} deleted"
+            )
+    if commits and commits[0].belongs_to(pipeline):
+        oldest = commits[-1]
+        told.append(
+            f"table {table.identifier} keeps {len(commits)} commits, since {oldest.committed_at:%Y-%m-%d %H:%M} UTC"
+        )
+    return told

@@ -1,0 +1,79 @@
+"""`frazil check`: every problem of the declarations, without asking anybody."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from frazil.cli import environments, pipelines
+from frazil.cli.exits import Exit
+from frazil.cli.options import AsJson
+from frazil.cli.screen import out, show_json, table, tell_error
+from frazil.declaration import InvalidDeclaration, Pipeline, Problem, canonical, digest
+from frazil.declaration import check as clashes
+from frazil.declaration.document import document
+from frazil.errors import FrazilError
+
+
+def check(
+    file: Annotated[
+        Path, typer.Argument(metavar="[FILE]", envvar="FRAZIL_PIPELINES", help="A Python file, or a JSON document.")
+    ] = pipelines.USUAL,
+    env: Annotated[
+        str | None, typer.Option("--env", metavar="NAME|FILE", help="Check them for this environment, too.")
+    ] = None,
+    write: Annotated[
+        Path | None, typer.Option("--write", metavar="FILE", help="Write the JSON document that jobs read.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check declarations, and tell every problem with its place.
+
+    For example: frazil check stacks/pipelines.py
+
+    Nothing is asked and nothing is started. Exit codes: 0 no problem, 2 problems.
+    """
+    try:
+        found = pipelines.declared(file)
+        if env is not None:
+            problems = clashes(found, environments.environment(env))
+            if problems:
+                raise InvalidDeclaration([Problem(f"{file}: {p.path}", p.what, p.do) for p in problems])
+    except InvalidDeclaration as invalid:
+        if as_json:
+            show_json({"file": str(file), "problems": [asdict(problem) for problem in invalid.problems]})
+        tell_error(str(invalid))
+        raise typer.Exit(Exit.WRONG) from invalid
+    if write is not None:
+        _write(write, canonical(document(found)))
+    if as_json:
+        name = digest(canonical(document(found)))
+        show_json({"file": str(file), "digest": name, "pipelines": [_facts(p) for p in found], "problems": []})
+        return
+    shown = table("pipeline", "topic", "format", "table", "partitioned by")
+    for pipeline in found:
+        facts = _facts(pipeline)
+        shown.add_row(
+            *(str(facts[key]) for key in ("name", "topic", "format", "table")), ", ".join(facts["partitions"])
+        )
+    out().print(shown)
+
+
+def _facts(pipeline: Pipeline) -> dict[str, str | list[str]]:
+    return {
+        "name": pipeline.name,
+        "topic": pipeline.topic.name,
+        "format": pipeline.topic.value_format.value,
+        "table": pipeline.table.identifier,
+        "partitions": list(pipeline.table.partition_by),
+    }
+
+
+def _write(file: Path, content: bytes) -> None:
+    try:
+        file.write_bytes(content)
+    except OSError as error:
+        raise FrazilError(f"it cannot be written ({error.strerror})", where=str(file)) from error

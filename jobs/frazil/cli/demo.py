@@ -1,0 +1,5 @@
+"""`frazil demo`."""
+
+
+def demo() -> None:
+    """The whole story."""

@@ -1,0 +1,43 @@
+"""Environments, found by name in `.frazil/environments`, or by file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from frazil.declaration import Environment, InvalidDeclaration, parse_environment
+from frazil.errors import FrazilError
+
+FOLDER = Path(".frazil/environments")
+
+
+def environment(choice: str, folder: Path = FOLDER) -> Environment:
+    """The environment of a name, like `local`, or of a file: whatever has a slash in it or ends in `.json`.
+
+    Raises `FrazilError` when there is none, and `InvalidDeclaration` with the problems of its document.
+    """
+    is_file = "/" in choice or choice.endswith(".json")
+    file = Path(choice) if is_file else folder / f"{choice}.json"
+    try:
+        source = file.read_bytes()
+    except OSError as error:
+        what = "there is none" if isinstance(error, FileNotFoundError) else f"it cannot be read ({error.strerror})"
+        raise FrazilError(what, where=f"environment {choice}", do=_remedy(choice, file, folder)) from None
+    try:
+        return parse_environment(source)
+    except InvalidDeclaration as invalid:
+        problems = [replace(problem, path=f"{file}: {problem.path}") for problem in invalid.problems]
+        raise InvalidDeclaration(problems) from None
+
+
+def known(folder: Path = FOLDER) -> tuple[str, ...]:
+    """The names that can be given."""
+    return tuple(sorted(file.stem for file in folder.glob("*.json")))
+
+
+def _remedy(choice: str, file: Path, folder: Path) -> str:
+    if choice == "local":
+        return "`frazil local up` starts the local parts and writes it; --env names another"
+    others = [name for name in known(folder) if name != choice]
+    there = f"; there is {', '.join(others)}" if others else ""
+    return f"Write {file} (docs/environment.schema.json describes it), or give --env a name or a file{there}"

@@ -1,0 +1,117 @@
+"""`frazil run`: land topics, here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from frazil.cli import environments, pipelines
+from frazil.cli.exits import exit_of
+from frazil.cli.options import AsJson, EnvironmentChoice, PipelineNames, PipelinesFile
+from frazil.cli.progress import Progress
+from frazil.cli.screen import err, is_watched, log_lines, number, out, show_json, table, tell_error
+from frazil.cli.spark_here import spark_here
+from frazil.clients.secrets import Secrets
+from frazil.declaration import InvalidDeclaration, Pipeline
+from frazil.declaration import check as clashes
+from frazil.errors import FrazilError
+
+if TYPE_CHECKING:
+    from frazil.ingest.drive import Outcome
+
+Master = Annotated[str, typer.Option(metavar="MASTER", help="Where Spark runs: local[*] is all cores of this machine.")]
+Memory = Annotated[str, typer.Option(metavar="SIZE", help="The memory of Spark's JVM.")]
+
+
+def run(
+    context: typer.Context,
+    names: PipelineNames = None,
+    is_all: Annotated[bool, typer.Option("--all", help="Every declared pipeline.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Land what is there at the start, then end.")] = False,
+    file: PipelinesFile = pipelines.USUAL,
+    env: EnvironmentChoice = "local",
+    master: Master = "local[*]",
+    memory: Memory = "2g",
+    schema_cache: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Keep writer schemas here from one run to the next.")
+    ] = None,
+    log: Annotated[bool, typer.Option("--log", help="Log JSON lines on stderr, also on a terminal.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Land topics as tables, on this machine.
+
+    For example: frazil run flights --once
+
+    On a terminal it shows what happens; elsewhere, or with --log, events are JSON lines on stderr. Spark's own log is
+    .frazil/logs/spark.log. Ctrl-C lets the batch at hand end. Exit codes: 0 all landed, or another driver had it; 1 a
+    pipeline waits for a person; 2 wrong input; 3 a service is not there.
+    """
+    if not once:
+        raise FrazilError("it is not said how long to run", do="Give --once")
+    wanted = _wanted(pipelines.declared(file), names or [], is_all=is_all)
+    place = environments.environment(env)
+    misfits = clashes(wanted, place)
+    if misfits:
+        raise InvalidDeclaration(misfits)
+    secrets: Secrets = context.find_root().obj
+    progress = Progress(tuple(pipeline.name for pipeline in wanted)) if is_watched() and not log else None
+    if progress:
+        err().print("starting Spark", style="dim")
+    with spark_here(
+        place, secrets, master=master, memory=memory, failpoints=os.environ.get("FRAZIL_FAILPOINTS", "")
+    ) as shared:
+        from frazil.clients.registry import Registry
+        from frazil.ingest.drive import drain
+
+        registry = Registry.of(place.registry, secrets, cache=schema_cache) if place.registry else None
+        with progress.live(err()) if progress else nullcontext():
+            outcomes = drain(wanted, shared, registry, progress or log_lines(secrets.redactor))
+    _tell(outcomes, progress, as_json=as_json)
+    errors = [outcome.error for outcome in outcomes.values() if outcome.error]
+    for error in errors:
+        tell_error(secrets.redactor.redact(str(error)))
+    if errors:
+        raise typer.Exit(min(map(exit_of, errors)))  # that a person must decide weighs more than an outage
+
+
+def _wanted(declared: Sequence[Pipeline], names: Sequence[str], *, is_all: bool) -> tuple[Pipeline, ...]:
+    if is_all == bool(names):
+        what = "--all and names exclude each other" if is_all else "no pipeline is named"
+        raise FrazilError(what, do=f"Name some of {', '.join(p.name for p in declared)}, or give --all")
+    return tuple(declared) if is_all else pipelines.chosen(declared, names)
+
+
+def _tell(outcomes: Mapping[str, Outcome], progress: Progress | None, *, as_json: bool) -> None:
+    if as_json:
+        show_json({"pipelines": {name: _facts(outcome) for name, outcome in outcomes.items()}})
+        return
+    if progress:
+        for note in progress.notes:
+            out().print(note, markup=False)
+        return
+    numbers = ("read", "landed", "rejected", "skipped", "batches")
+    shown = table("pipeline", *numbers, "", right=numbers)
+    for name, outcome in outcomes.items():
+        facts = _facts(outcome)
+        cells = (facts["read"], facts["written"], sum(facts["rejected"].values()), sum(facts["skipped"].values()))
+        shown.add_row(name, *map(number, (*cells, facts["batches"])), str(facts["ended"]))
+    out().print(shown)
+
+
+def _facts(outcome: Outcome) -> dict[str, Any]:
+    total, error = outcome.total, outcome.error
+    ended = type(error).__name__ if error else "fenced" if total.fenced else "done"
+    return {
+        "ended": ended,
+        "read": total.read,
+        "written": total.written,
+        "rejected": dict(total.rejected),
+        "skipped": dict(total.skipped),
+        "batches": total.batches,
+        "error": str(error) if error else None,
+    }

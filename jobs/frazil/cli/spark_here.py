@@ -1,0 +1,89 @@
+"""A Spark driver on this machine: its jars, its memory, its log, and what a person's Ctrl-C means to it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from frazil.clients.secrets import Secrets
+from frazil.declaration import Environment, LocalCatalog
+
+if TYPE_CHECKING:
+    from frazil.ingest.run import Driver
+
+LOG = Path(".frazil/logs/spark.log")
+
+
+@contextmanager
+def spark_here(
+    environment: Environment, secrets: Secrets, *, master: str, memory: str, log: Path = LOG, failpoints: str = ""
+) -> Iterator[Driver]:
+    """A driver whose session ends with the block. Spark's own words go to `log`.
+
+    The first SIGINT or SIGTERM lets the batch at hand end, the second ends the process.
+    """
+    from frazil.ingest.drive import driver
+    from frazil.local.jars import spark_jars
+
+    stopping = threading.Event()
+    begun = driver(
+        environment,
+        secrets,
+        jars=[jar for jar in spark_jars() if needs_s3(environment) or "aws-bundle" not in jar.name],
+        master=master,
+        settings={"spark.driver.memory": memory},
+        failpoints=failpoints,
+        stopping=stopping,
+    )
+    with _stderr_to(log):
+        shared = begun.__enter__()
+    try:
+        with _ended_by_signals(stopping):  # after the session is made, which sets handlers of its own
+            yield shared
+    finally:
+        begun.__exit__(None, None, None)
+
+
+def needs_s3(environment: Environment) -> bool:
+    """Whether files are in an object store; if not, AWS's 60 MB of classes need not be loaded."""
+    return not isinstance(environment.catalog, LocalCatalog) or environment.catalog.warehouse.startswith("s3:")
+
+
+@contextmanager
+def _stderr_to(log: Path) -> Iterator[None]:
+    """Have processes that start in the block write to a file: a JVM keeps the stderr that it was born with."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    sys.stderr.flush()
+    kept = os.dup(2)
+    try:
+        with log.open("ab") as file:
+            os.dup2(file.fileno(), 2)
+        yield
+    finally:
+        sys.stderr.flush()
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+@contextmanager
+def _ended_by_signals(stopping: threading.Event) -> Iterator[None]:
+    def end(number: int, frame: Any) -> None:
+        if stopping.is_set():
+            raise KeyboardInterrupt
+        stopping.set()
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

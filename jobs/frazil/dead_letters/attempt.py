@@ -1,0 +1,68 @@
+"""Attempt: decode a rejected record's body once more, to tell at which byte and in which field it goes wrong.
+
+It explains; it never decides. What lands is told by Spark's decoder alone, and the two may differ in what they forgive.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+SHOWN_CHARACTERS = 2_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """What decoding comes to: a sentence, and where it failed.
+
+    `at` is the byte of the body (what follows the frame), `path` the field, as far as they are known. `decoded` is the
+    value as JSON text, cut if it is long, when it could be decoded.
+    """
+
+    what: str
+    succeeded: bool = False
+    at: int | None = None
+    path: str = ""
+    decoded: str | None = None
+
+
+class Undecodable(Exception):  # noqa: N818 - a signal inside an attempt, never shown
+    """Bytes that are not what is expected at a place."""
+
+    def __init__(self, what: str, at: int, path: str = "") -> None:
+        self.what, self.at, self.path = what, at, path
+        super().__init__(what)
+
+
+def attempt(body: bytes, decode: Callable[[bytes], Any]) -> Attempt:
+    """Decode with a function that raises `Undecodable`."""
+    try:
+        value = decode(body)
+    except Undecodable as problem:
+        return Attempt(what=problem.what, at=problem.at, path=problem.path)
+    except RecursionError:
+        return Attempt(what="it is nested too deeply")
+    told = json.dumps(value, default=str, ensure_ascii=False)
+    cut = told if len(told) <= SHOWN_CHARACTERS else f"{told[:SHOWN_CHARACTERS]}…"
+    return Attempt(what="it can be decoded", succeeded=True, decoded=cut)
+
+
+def text(body: bytes) -> str:
+    """UTF-8."""
+    try:
+        return body.decode()
+    except UnicodeDecodeError as problem:
+        byte = body[problem.start]
+        raise Undecodable(f"byte 0x{byte:02x} is no UTF-8: {problem.reason}", problem.start) from None
+
+
+def json_value(body: bytes) -> Any:
+    """One JSON value."""
+    told = text(body)
+    try:
+        return json.loads(told)
+    except json.JSONDecodeError as problem:
+        at = len(told[: problem.pos].encode())
+        raise Undecodable(f"it is no JSON: {problem.msg}, line {problem.lineno}", at) from None

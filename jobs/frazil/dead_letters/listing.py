@@ -1,0 +1,97 @@
+"""Listing: the dead letters of a pipeline, newest first, and how many there are by reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any
+
+from frazil.declaration import Pipeline
+from frazil.lake.data_files import Where, rows
+from frazil.lake.reader import Lake
+from frazil.schemas.reasons import Reason
+
+COLUMNS = ("reason", "stage", "message", "schema_id", "run", "partition", "offset", "timestamp", "rejected_at")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetter:
+    """A rejected record without its bytes: why, where it stood in Kafka, and who rejected it when."""
+
+    partition: int
+    offset: int
+    reason: str
+    stage: str
+    message: str | None
+    schema_id: int | None
+    timestamp: datetime | None
+    rejected_at: datetime | None
+    run: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """The newest dead letters that were asked for; `counts` are of all of them, by reason, the most frequent first."""
+
+    pipeline: str
+    table: str
+    letters: tuple[DeadLetter, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        """How many dead letters there are of what was asked for, listed or not."""
+        return sum(self.counts.values())
+
+    def document(self) -> dict[str, Any]:
+        """The listing as JSON."""
+        letters = [
+            {k: v.isoformat() if isinstance(v, datetime) else v for k, v in asdict(letter).items()}
+            for letter in self.letters
+        ]
+        return {**asdict(self), "letters": letters, "total": self.total}
+
+
+def listing(
+    pipeline: Pipeline,
+    lake: Lake,
+    *,
+    reason: Reason | None = None,
+    partition: int | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    limit: int = 50,
+) -> Listing:
+    """The newest `limit` dead letters of a pipeline; `since` and `until` (without it) are of `rejected_at`, with time
+    zone.
+
+    A pipeline that never ran has none. Only small columns are read, in batches, so any number of dead letters will do.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    name = pipeline.table.dead_letters
+    table = lake.table(name)
+    if table is None:
+        return Listing(pipeline=pipeline.name, table=name)
+    conditions = [
+        Where(column="reason", equal=reason.value if reason else None),
+        Where(column="partition", equal=partition),
+        Where(column="rejected_at", at_least=since, below=until),
+    ]
+    order = [("rejected_at", "descending"), ("partition", "ascending"), ("offset", "descending")]
+    newest: pa.Table | None = None
+    counts: dict[str, int] = {}
+    for batch in rows(table, COLUMNS, conditions):
+        for count in pc.value_counts(batch.column("reason")).to_pylist():
+            counts[count["values"]] = counts.get(count["values"], 0) + count["counts"]
+        more = pa.Table.from_batches([batch])
+        both = more if newest is None else pa.concat_tables([newest, more], promote_options="permissive")
+        newest = both.take(pc.sort_indices(both, sort_keys=order)[:limit])
+    return Listing(
+        pipeline=pipeline.name,
+        table=name,
+        letters=tuple(DeadLetter(**row) for row in (newest.to_pylist() if newest is not None else ())),
+        counts=dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))),
+    )

@@ -1,0 +1,185 @@
+"""Show: one dead letter whole: where it stood, its bytes, what its frame says, and where decoding it goes wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from frazil.dead_letters.attempt import Attempt, attempt, json_value, text
+from frazil.dead_letters.avro_body import avro_value
+from frazil.dead_letters.hexview import hexview
+from frazil.dead_letters.listing import COLUMNS, DeadLetter
+from frazil.dead_letters.protobuf_body import protobuf_fields
+from frazil.declaration import Pipeline
+from frazil.declaration.formats import ValueFormat
+from frazil.errors import RegistryUnavailable, SchemaChanged, UnreadableSchema
+from frazil.lake.data_files import Where, rows
+from frazil.lake.reader import Lake
+from frazil.schemas import avro
+from frazil.schemas.frames import Frame, FrameProblem, parse
+
+
+class RegisteredSchema(Protocol):
+    """A schema as the registry holds it."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def text(self) -> str: ...
+
+
+class Schemas(Protocol):
+    """What is asked of a schema registry."""
+
+    def schema(self, schema_id: int) -> RegisteredSchema | None: ...
+    def subjects_of(self, schema_id: int) -> Iterable[str]: ...
+    def id_of_guid(self, guid: str) -> int | None: ...
+    def resolve_references(self, schema: Any) -> Mapping[str, str]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writer:
+    """The schema that a frame names, as the registry has it; `problem` says why there is none, or why it is not used."""
+
+    id: int | None = None
+    subjects: tuple[str, ...] = ()
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """One dead letter. `frame` is None for formats without one; a `FrameProblem` says why the bytes are none.
+
+    `body_at` is where in the value the body begins, so that byte `attempt.at` of the body is byte `body_at +
+    attempt.at` of the value.
+    """
+
+    pipeline: str
+    table: str
+    topic: str
+    letter: DeadLetter
+    headers: tuple[tuple[str, bytes | None], ...]
+    key: bytes | None
+    value: bytes | None
+    frame: Frame | FrameProblem | None
+    writer: Writer | None
+    attempt: Attempt | None
+    body_at: int = 0
+
+    def key_view(self) -> tuple[str, ...]:
+        """The key's bytes for eyes."""
+        return hexview(self.key or b"")
+
+    def value_view(self) -> tuple[str, ...]:
+        """The value's bytes for eyes, from the beginning, or from shortly before the place where decoding fails."""
+        failed = self.body_at + (self.attempt.at or 0) if self.attempt else 0
+        return hexview(self.value or b"", start=max(0, failed - 256) if failed >= 512 else 0)
+
+    def document(self) -> dict[str, Any]:
+        """The dead letter as JSON: bytes as hex, a frame without its body."""
+        frame: Any = self.frame
+        if isinstance(frame, Frame):
+            frame = {"schema_id": frame.schema_id, "guid": frame.guid, "message_index": list(frame.message_index)}
+        letter = {k: v.isoformat() if isinstance(v, datetime) else v for k, v in asdict(self.letter).items()}
+        return {
+            "pipeline": self.pipeline,
+            "table": self.table,
+            "topic": self.topic,
+            **letter,
+            "headers": [{"key": key, "value": _hex(value)} for key, value in self.headers],
+            "key": _hex(self.key),
+            "value": _hex(self.value),
+            "frame": frame,
+            "writer": asdict(self.writer) if self.writer else None,
+            "attempt": asdict(self.attempt) if self.attempt else None,
+            "body_at": self.body_at,
+        }
+
+
+def show(
+    pipeline: Pipeline, lake: Lake, *, partition: int, offset: int, schemas: Schemas | None = None
+) -> Shown | None:
+    """The dead letter of a record; None if that record is none.
+
+    Without `schemas`, or when the registry does not answer, the rest is shown all the same.
+    """
+    table = lake.table(pipeline.table.dead_letters)
+    place = [Where(column="partition", equal=partition), Where(column="offset", equal=offset)]
+    columns = (*COLUMNS, "topic", "headers", "key", "value")
+    found = [row for batch in rows(table, columns, place) for row in batch.to_pylist()] if table is not None else []
+    if not found:
+        return None
+    row = found[0]
+    headers = tuple((header["key"], header["value"]) for header in row["headers"] or ())
+    value, value_format = row["value"], pipeline.topic.value_format
+    frame = _frame(value, headers, value_format)
+    writer, schema = _writer(frame, schemas)
+    body = frame.body if isinstance(frame, Frame) else value if frame is None else None
+    return Shown(
+        pipeline=pipeline.name,
+        table=pipeline.table.dead_letters,
+        topic=row["topic"],
+        letter=DeadLetter(**{name: row[name] for name in COLUMNS}),
+        headers=headers,
+        key=row["key"],
+        value=value,
+        frame=frame,
+        writer=writer,
+        attempt=_attempt(body, value_format, schema),
+        body_at=len(value) - len(body) if value is not None and body is not None else 0,
+    )
+
+
+def _frame(
+    value: bytes | None, headers: Sequence[tuple[str, bytes | None]], value_format: ValueFormat
+) -> Frame | FrameProblem | None:
+    if not value_format.has_schema:
+        return None
+    return parse(value, headers, protobuf=value_format is ValueFormat.PROTOBUF)
+
+
+def _writer(
+    frame: Frame | FrameProblem | None, schemas: Schemas | None
+) -> tuple[Writer | None, avro.AvroSchema | None]:
+    """What the registry says of the schema that a frame names, and that schema, if it is Avro's."""
+    if not isinstance(frame, Frame):
+        return None, None
+    schema_id = frame.schema_id
+    if schemas is None:
+        return Writer(id=schema_id, problem="no registry was asked"), None
+    subjects: tuple[str, ...] = ()
+    try:
+        if schema_id is None and frame.guid is not None:
+            schema_id = schemas.id_of_guid(frame.guid)
+        found = schemas.schema(schema_id) if schema_id is not None else None
+        if found is None or schema_id is None:
+            return Writer(id=schema_id, problem="the registry has no such schema"), None
+        subjects = tuple(schemas.subjects_of(schema_id))
+        if getattr(found, "type", "avro") != "avro":
+            return Writer(id=schema_id, subjects=subjects), None
+        parsed = avro.parse(found.text, schemas.resolve_references(found))
+    except (RegistryUnavailable, SchemaChanged, UnreadableSchema) as error:
+        return Writer(id=schema_id, subjects=subjects, problem=str(error)), None
+    return Writer(id=schema_id, subjects=subjects), parsed
+
+
+def _attempt(body: bytes | None, value_format: ValueFormat, schema: avro.AvroSchema | None) -> Attempt | None:
+    if body is None:
+        return None
+    match value_format:
+        case ValueFormat.AVRO:
+            return attempt(body, lambda data: avro_value(data, schema)) if schema is not None else None
+        case ValueFormat.JSON_SCHEMA | ValueFormat.JSON:
+            return attempt(body, json_value)
+        case ValueFormat.PROTOBUF:
+            return attempt(body, protobuf_fields)
+        case ValueFormat.TEXT:
+            return attempt(body, text)
+        case _:
+            return None
+
+
+def _hex(data: bytes | None) -> str | None:
+    return data.hex() if data is not None else None

@@ -1,0 +1,277 @@
+"""The files of a snapshot: which there are, what their metrics say, whether they exist, and columns of their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from frazil.errors import CatalogUnavailable
+from frazil.lake.reader import Snapshot, StoredTable, asking
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyiceberg.manifest import DataFile as IcebergFile
+
+PARALLEL = 16  # requests to the object store at a time
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a manifest says of one column in one file: the lowest and highest value, and how many are null.
+
+    A string's bounds may be cut. `None` is unknown.
+    """
+
+    low: Any
+    high: Any
+    nulls: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A data file that a snapshot refers to. `bounds` are those of the columns asked for, as far as there are metrics.
+
+    `deletes` are the delete files that apply to it, which only a merge-on-read delete leaves.
+    """
+
+    path: str
+    format: str
+    rows: int
+    bytes: int
+    spec_id: int
+    partition: Any
+    bounds: Mapping[str, Bounds] = field(default_factory=dict)
+    deletes: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """The files of one snapshot.
+
+    `lost` are manifests, or the manifest list itself, that are not there: what they list is not in `files`.
+    `has_equality_deletes` says that rows are deleted by value, which only an engine can tell.
+    """
+
+    files: tuple[DataFile, ...] = ()
+    manifests: tuple[str, ...] = ()
+    delete_files: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+    has_equality_deletes: bool = False
+
+
+def contents(table: StoredTable, snapshot: Snapshot | None, columns: Sequence[str]) -> Contents:
+    """The files of a snapshot, with the bounds of `columns`; of none, nothing."""
+    from pyiceberg.manifest import ManifestContent
+
+    if snapshot is None:
+        return Contents()
+    listed = manifests(table, snapshot)
+    if listed is None:
+        return Contents(lost=(snapshot.manifest_list,))
+    paths = tuple(manifest.manifest_path for manifest in listed)
+    if any(manifest.content == ManifestContent.DELETES and manifest.has_live_files for manifest in map(_Live, listed)):
+        return _with_deletes(table, snapshot, columns, paths)
+    ids = _field_ids(table, columns)
+
+    def read(manifest: Any) -> list[DataFile] | None:
+        try:
+            with asking(manifest.manifest_path):
+                entries = manifest.fetch_manifest_entry(table.iceberg.io, discard_deleted=True)
+        except FileNotFoundError:
+            return None
+        return [_data_file(entry.data_file, ids) for entry in entries]
+
+    read_all = list(each(read, listed))
+    return Contents(
+        files=tuple(file for files in read_all for file in files or ()),
+        manifests=paths,
+        lost=tuple(path for path, files in zip(paths, read_all, strict=True) if files is None),
+    )
+
+
+def manifests(table: StoredTable, snapshot: Snapshot) -> list[Any] | None:
+    """The manifests of a snapshot; None if the file that lists them is not there.
+
+    PyIceberg's own `Snapshot.manifests` remembers what it read before, which is no proof that it still is there.
+    """
+    from pyiceberg.manifest import read_manifest_list
+
+    try:
+        with asking(snapshot.manifest_list):
+            return list(read_manifest_list(table.iceberg.io.new_input(snapshot.manifest_list)))
+    except FileNotFoundError:
+        return None
+
+
+def missing(table: StoredTable, locations: Iterable[str]) -> tuple[str, ...]:
+    """Those of the files that are not there, by a HEAD request each."""
+
+    def is_there(location: str) -> bool:
+        with asking(location):
+            return bool(table.iceberg.io.new_input(location).exists())
+
+    asked = list(dict.fromkeys(locations))
+    return tuple(location for location, there in zip(asked, each(is_there, asked), strict=True) if not there)
+
+
+def named_file(path: str, format: str, *, rows: int, size: int, spec_id: int) -> DataFile:
+    """A data file that is in no snapshot, as a decision names it."""
+    from pyiceberg.typedef import Record
+
+    return DataFile(path=path, format=format.upper(), rows=rows, bytes=size, spec_id=spec_id, partition=Record())
+
+
+def batches(table: StoredTable, file: DataFile, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Columns of a file's rows, without deleted ones; a nested column is named with dots, and comes as a column of its
+    own.
+
+    Raises `FileNotFoundError`, and `pyarrow.ArrowInvalid` for a file that is no longer what it was.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyiceberg.expressions import AlwaysTrue
+    from pyiceberg.io.pyarrow import ArrowScan
+    from pyiceberg.manifest import DataFile as IcebergFile
+    from pyiceberg.manifest import DataFileContent, FileFormat
+    from pyiceberg.table import FileScanTask
+
+    found = IcebergFile.from_args(
+        content=DataFileContent.DATA,
+        file_path=file.path,
+        file_format=FileFormat(file.format),
+        partition=file.partition,
+        record_count=file.rows,
+        file_size_in_bytes=file.bytes,
+    )
+    found.spec_id = file.spec_id
+    iceberg = table.iceberg
+    scan = ArrowScan(iceberg.metadata, iceberg.io, iceberg.schema().select(*columns), AlwaysTrue())
+    with asking(file.path):
+        for batch in scan.to_record_batches([FileScanTask(found, delete_files=set(file.deletes))]):
+            arrays = []
+            for name in columns:
+                first, *rest = name.split(".")
+                array = batch.column(first)
+                for step in rest:
+                    array = pc.struct_field(array, step)
+                arrays.append(array)
+            yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
+
+
+def each(work: Callable[[A], B], items: Sequence[A], *, parallel: int = PARALLEL) -> Iterator[B]:
+    """The results of `work` on each item, in their order, a few at a time: what is not taken yet is not begun."""
+    if len(items) <= 1:
+        yield from map(work, items)
+        return
+    window = 4 * parallel
+    with ThreadPoolExecutor(parallel, thread_name_prefix="files") as threads:
+        for begin in range(0, len(items), window):
+            yield from threads.map(work, items[begin : begin + window])
+
+
+class _Live:
+    """A manifest, and whether any file in it still counts; unknown counts as yes."""
+
+    def __init__(self, manifest: Any) -> None:
+        self.content = manifest.content
+        counts = (manifest.added_files_count, manifest.existing_files_count)
+        self.has_live_files = any(count is None or count > 0 for count in counts)
+
+
+def _with_deletes(
+    table: StoredTable, snapshot: Snapshot, columns: Sequence[str], manifest_paths: tuple[str, ...]
+) -> Contents:
+    ids = _field_ids(table, columns)
+    lost = missing(table, manifest_paths)
+    if lost:
+        return Contents(manifests=manifest_paths, lost=lost)
+    try:
+        with asking(snapshot.manifest_list):
+            tasks = list(table.iceberg.scan(snapshot_id=snapshot.id).plan_files())
+    except ValueError as error:
+        if "equality deletes" not in str(error):
+            raise
+        return Contents(manifests=manifest_paths, has_equality_deletes=True)
+    deletes = {delete.file_path: None for task in tasks for delete in task.delete_files}
+    files = tuple(_data_file(task.file, ids, tuple(task.delete_files)) for task in tasks)
+    return Contents(files=files, manifests=manifest_paths, delete_files=tuple(deletes))
+
+
+def _field_ids(table: StoredTable, columns: Sequence[str]) -> dict[str, tuple[int, Any]]:
+    schema, ids = table.iceberg.schema(), {}
+    for name in columns:
+        try:
+            found = schema.find_field(name)
+        except ValueError:
+            raise CatalogUnavailable(
+                f"the table has no column {name}",
+                where=f"table {table.identifier}",
+                do="Check that the declaration names the table that Frazil made, with the layout it was made with",
+            ) from None
+        ids[name] = (found.field_id, found.field_type)
+    return ids
+
+
+def _data_file(file: IcebergFile, ids: Mapping[str, tuple[int, Any]], deletes: tuple[Any, ...] = ()) -> DataFile:
+    from pyiceberg.conversions import from_bytes
+
+    def bound(kind: Any, value: bytes | None) -> Any:
+        return None if value is None else from_bytes(kind, value)
+
+    low, high, nulls = file.lower_bounds or {}, file.upper_bounds or {}, file.null_value_counts or {}
+    return DataFile(
+        path=file.file_path,
+        format=str(file.file_format.value),
+        rows=file.record_count,
+        bytes=file.file_size_in_bytes,
+        spec_id=file.spec_id or 0,
+        partition=file.partition,
+        bounds={
+            name: Bounds(bound(kind, low.get(number)), bound(kind, high.get(number)), nulls.get(number))
+            for name, (number, kind) in ids.items()
+        },
+        deletes=deletes,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Where:
+    """A condition on one column: it is `equal` to a value, or `at_least` one and `below` another; all that are given
+    hold.
+    """
+
+    column: str
+    equal: Any = None
+    at_least: Any = None
+    below: Any = None
+
+
+def rows(table: StoredTable, columns: Sequence[str], conditions: Sequence[Where] = ()) -> Iterator[pa.RecordBatch]:
+    """Columns of the rows that meet all conditions, in no order; files that cannot have such rows are not read."""
+    from pyiceberg.expressions import AlwaysTrue, And, EqualTo, GreaterThanOrEqual, LessThan
+
+    wanted: Any = AlwaysTrue()
+    for condition in conditions:
+        for operator, value in (
+            (EqualTo, condition.equal),
+            (GreaterThanOrEqual, condition.at_least),
+            (LessThan, condition.below),
+        ):
+            if value is not None:
+                literal = value.isoformat() if isinstance(value, datetime) else value
+                wanted = And(wanted, operator(condition.column, literal))
+    with asking(f"table {table.identifier}"):
+        try:
+            yield from table.iceberg.scan(row_filter=wanted, selected_fields=tuple(columns)).to_arrow_batch_reader()
+        except FileNotFoundError as error:
+            raise CatalogUnavailable(
+                f"a file of the table does not exist: {error}",
+                where=f"table {table.identifier}",
+                do="`frazil verify` tells what is lost",
+            ) from None

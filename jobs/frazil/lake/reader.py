@@ -1,0 +1,233 @@
+"""Reader: the lake without a JVM, through PyIceberg. It tells what stands in a table and its snapshots, and never
+writes.
+
+PyIceberg and Arrow cost most of a second to import, so they are imported when a table is first asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from frazil.declaration.catalogs import LocalCatalog
+from frazil.declaration.environment import Environment
+from frazil.errors import CatalogUnavailable
+from frazil.lake import ledger
+from frazil.lake.catalogs import Resolve, pyiceberg_properties
+from frazil.lake.ledger import Entry
+from frazil.schemas.iceberg import row_type
+from frazil.schemas.types import Struct
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.table import Table as IcebergTable
+    from pyiceberg.table.snapshots import Snapshot as IcebergSnapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A snapshot of a table, as its metadata tell it. `manifest_list` is the location of the file that lists its
+    manifests.
+    """
+
+    id: int
+    parent_id: int | None
+    sequence_number: int
+    committed_at: datetime
+    operation: str
+    summary: Mapping[str, str]
+    manifest_list: str
+
+    @property
+    def entry(self) -> Entry:
+        """The snapshot's summary as an entry of the ledger; without offsets if another writer made it."""
+        return Entry.of(self.id, self.summary)
+
+    def belongs_to(self, pipeline: str) -> bool:
+        """Whether a pipeline's commit made it."""
+        return ledger.END in self.summary and self.summary.get(ledger.PIPELINE) == pipeline
+
+
+class StoredTable:
+    """A table as it stood when it was loaded: later commits do not show."""
+
+    def __init__(self, table: IcebergTable, identifier: str) -> None:
+        self.iceberg, self.identifier = table, identifier
+
+    @property
+    def uuid(self) -> str:
+        """The table's id, another one after it was dropped and created again."""
+        return str(self.iceberg.metadata.table_uuid)
+
+    @property
+    def location(self) -> str:
+        """The folder under which the table keeps its files."""
+        return self.iceberg.location()
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """The table's properties."""
+        return dict(self.iceberg.properties)
+
+    @cached_property
+    def columns(self) -> Struct:
+        """The table's columns as a row type."""
+        return row_type(json.loads(self.iceberg.schema().model_dump_json()))
+
+    @cached_property
+    def snapshots(self) -> Mapping[int, Snapshot]:
+        """All snapshots that the table still has, by id, oldest first."""
+        found = sorted(map(_snapshot, self.iceberg.metadata.snapshots), key=lambda s: s.sequence_number)
+        return {snapshot.id: snapshot for snapshot in found}
+
+    @property
+    def head(self) -> Snapshot | None:
+        """The current snapshot; None for a table that never had rows."""
+        return self.snapshots.get(self.iceberg.metadata.current_snapshot_id or -1)
+
+    def tagged(self, pipeline: str) -> Snapshot | None:
+        """The snapshot that a pipeline's tag marks: its newest commit. None without such a tag."""
+        ref = self.iceberg.metadata.refs.get(ledger.tag(pipeline))
+        return self.snapshots.get(ref.snapshot_id) if ref is not None else None
+
+    def ancestors(self, snapshot: Snapshot | None) -> Iterator[Snapshot]:
+        """A snapshot and its ancestors, newest first, as far as the table still has them."""
+        while snapshot is not None:
+            yield snapshot
+            snapshot = self.snapshots.get(snapshot.parent_id) if snapshot.parent_id is not None else None
+
+    def commits(self, pipeline: str) -> tuple[Snapshot, ...]:
+        """A pipeline's commits among the head and its ancestors, newest first, as far as the table still has them.
+
+        Expiry may have taken snapshots between the head and the tagged one, which it keeps; that one is told all the
+        same.
+        """
+        found = tuple(s for s in self.ancestors(self.head) if s.belongs_to(pipeline))
+        if found or not self.follows_tag(pipeline):
+            return found
+        return tuple(s for s in self.ancestors(self.tagged(pipeline)) if s.belongs_to(pipeline))
+
+    def follows_tag(self, pipeline: str) -> bool:
+        """Whether the head is the tagged snapshot or comes after it; False when main was rolled back behind the tag.
+
+        Where expiry took what was between them, the head counts as coming after unless the walk back meets a snapshot
+        that is older than the tagged one. True also without a tag.
+        """
+        tagged = self.tagged(pipeline)
+        if tagged is None:
+            return True
+        for snapshot in self.ancestors(self.head):
+            if snapshot.id == tagged.id:
+                return True
+            if snapshot.sequence_number <= tagged.sequence_number:
+                return False
+        return self.head is not None
+
+    def read_text(self, location: str) -> str:
+        """The text of a small file beside the table's own, such as a decision. Raises `FileNotFoundError`."""
+        with asking(location), self.iceberg.io.new_input(location).open() as stream:
+            return stream.read().decode()
+
+
+class Lake:
+    """The tables of an environment's catalog."""
+
+    def __init__(self, environment: Environment, resolve: Resolve) -> None:
+        self._environment, self._resolve = environment, resolve
+
+    def table(self, identifier: str) -> StoredTable | None:
+        """The table as it stands now; None if there is none. Raises `CatalogUnavailable`."""
+        if not self._exists:
+            return None
+        with asking(f"table {identifier}"):
+            from pyiceberg.exceptions import NoSuchTableError
+
+            try:
+                return StoredTable(self._catalog.load_table(identifier), identifier)
+            except NoSuchTableError:
+                return None
+            except FileNotFoundError as error:
+                raise CatalogUnavailable(
+                    f"the catalog names a metadata file that does not exist: {error}",
+                    where=f"table {identifier}",
+                    do="Restore it from the bucket's versions, or register an older metadata file of the table",
+                ) from None
+
+    @property
+    def _exists(self) -> bool:
+        """Whether there is a catalog to ask: connecting to a SQLite file that is not there would make one."""
+        catalog = self._environment.catalog
+        return not isinstance(catalog, LocalCatalog) or Path(catalog.path).exists()
+
+    @cached_property
+    def _catalog(self) -> Catalog:
+        # Not by `load_catalog`, which would mix in what the user's ~/.pyiceberg.yaml says of a catalog of this name.
+        properties = pyiceberg_properties(self._environment, self._resolve)
+        name = self._environment.catalog.name
+        match properties.pop("type"):
+            case "sql":
+                from pyiceberg.catalog.sql import SqlCatalog
+
+                return SqlCatalog(name, **properties, init_catalog_tables="false")
+            case "glue":
+                from pyiceberg.catalog.glue import GlueCatalog
+
+                return GlueCatalog(name, **properties)
+            case _:
+                from pyiceberg.catalog.rest import RestCatalog
+
+                return RestCatalog(name, **properties)
+
+
+@contextmanager
+def asking(where: str) -> Iterator[None]:
+    """Turn what catalogs and object stores throw into `CatalogUnavailable`; `FileNotFoundError` stays what it is."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except _refusals() as error:
+        raise _unavailable(error, where) from None
+
+
+def _refusals() -> tuple[type[Exception], ...]:
+    """What the SDKs throw when a service refuses or is away; of those that were never imported, nothing can come."""
+    names = (
+        (
+            "pyiceberg.exceptions",
+            ("RESTError", "OAuthError", "SignError", "NoSuchIdentifierError", "NoSuchNamespaceError"),
+        ),
+        ("botocore.exceptions", ("BotoCoreError", "ClientError")),
+        ("sqlalchemy.exc", ("SQLAlchemyError",)),
+    )
+    loaded = ((sys.modules[module], classes) for module, classes in names if module in sys.modules)
+    return (OSError, *(getattr(module, name) for module, classes in loaded for name in classes))
+
+
+def _unavailable(error: Exception, where: str) -> CatalogUnavailable:
+    told = str(error).strip().splitlines() or [""]
+    return CatalogUnavailable(
+        f"{type(error).__name__}: {told[0][:300]}",
+        where=where,
+        do="Check the catalog's and the object store's settings",
+    )
+
+
+def _snapshot(snapshot: IcebergSnapshot) -> Snapshot:
+    summary = snapshot.summary
+    return Snapshot(
+        id=snapshot.snapshot_id,
+        parent_id=snapshot.parent_snapshot_id,
+        sequence_number=snapshot.sequence_number or 0,
+        committed_at=datetime.fromtimestamp(snapshot.timestamp_ms / 1000, UTC),
+        operation=summary.operation.value if summary else "",
+        summary=dict(summary.additional_properties) if summary else {},
+        manifest_list=snapshot.manifest_list,
+    )

@@ -1,0 +1,116 @@
+"""The topics of the demo, as data: each with the versions of its schema, its rows and how a row is written."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from frazil.clients.registered import SchemaType
+from frazil.local import nycflights
+from frazil.local.nycflights import Row
+
+Encode = Callable[[Row], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One version of a topic's schema: its text for the registry, and how a row is written by it, frame excluded.
+
+    `what` tells people how it differs from the version before.
+    """
+
+    text: str
+    encode: Encode
+    what: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What fills one topic: `versions` take turns, each with an equal share of the rows, in their order."""
+
+    topic: str
+    type: SchemaType
+    versions: tuple[Version, ...]
+    count: int
+    rows: Callable[[], Iterator[Row]]
+    key: Callable[[Row], str]
+    index: bytes = b""
+    """What stands between the frame's schema id and the body: Protobuf's message index."""
+
+
+def _nullable(kind: str) -> list[str]:
+    return ["null", kind]
+
+
+_FLIGHT: dict[str, Any] = {
+    "time_hour": {"type": "long", "logicalType": "timestamp-millis"},
+    "carrier": "string",
+    "flight": "int",
+    "tailnum": _nullable("string"),
+    "origin": "string",
+    "dest": "string",
+    "year": "int",
+    "month": "int",
+    "day": "int",
+    "hour": "int",
+    "minute": "int",
+    "sched_dep_time": "int",
+    "sched_arr_time": "int",
+    "dep_time": _nullable("int"),
+    "arr_time": _nullable("int"),
+    "dep_delay": _nullable("int"),
+    "arr_delay": _nullable("int"),
+    "air_time": _nullable("int"),
+    "distance": "int",
+}
+_FLIGHT_2 = {**_FLIGHT, "distance": "long", "cancelled": "boolean"}
+_DOCS = {
+    "time_hour": "the planned hour of departure",
+    "distance": "miles",
+    "cancelled": "it never left",
+    "dep_delay": "minutes; negative is early",
+    "arr_delay": "minutes; negative is early",
+    "air_time": "minutes",
+}
+
+
+def _avro(name: str, columns: Mapping[str, Any], what: str = "") -> Version:
+    """An Avro version. What may be null or came later has a default, so that versions can read each other."""
+    import fastavro
+
+    fields: list[dict[str, Any]] = []
+    for column, kind in columns.items():
+        default = {"default": None} if isinstance(kind, list) else {"default": False} if kind == "boolean" else {}
+        doc = {"doc": _DOCS[column]} if column in _DOCS else {}
+        fields.append({"name": column, "type": kind, **default, **doc})
+    schema = {"type": "record", "name": name, "namespace": "nyc", "fields": fields}
+    parsed, write = fastavro.parse_schema(schema), fastavro.schemaless_writer
+
+    def encode(row: Row) -> bytes:
+        body = io.BytesIO()
+        write(body, parsed, row)
+        return body.getvalue()
+
+    return Version(json.dumps(schema), encode, what)
+
+
+def _flight_rows() -> Iterator[Row]:
+    for row in nycflights.flights():
+        row["cancelled"] = row["dep_time"] is None
+        yield row
+
+
+def flights() -> Source:
+    """336,776 flights, in Avro; half-way a column is added and one widened."""
+    second = "distance becomes a long, and a column cancelled is added"
+    return Source(
+        topic="flights",
+        type=SchemaType.AVRO,
+        versions=(_avro("Flight", _FLIGHT), _avro("Flight", _FLIGHT_2, second)),
+        count=nycflights.FLIGHTS,
+        rows=_flight_rows,
+        key=lambda row: f"{row['carrier']}{row['flight']}",
+    )

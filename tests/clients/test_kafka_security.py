@@ -1,0 +1,249 @@
+"""How the environment's typed settings become options, and that brokers and both clients understand them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import admin as kafka_admin
+from hypothesis import given
+from hypothesis import strategies as st
+
+from frazil.clients.kafka import Kafka
+from frazil.clients.kafka_security import forget, jaas, java_options, librdkafka_options, references
+from frazil.clients.refused import KafkaRefused
+from frazil.clients.secrets import Secrets
+from frazil.declaration.environment import Kafka as Settings
+from frazil.declaration.environment import Mechanism, Security
+from frazil.declaration.secret import Secret
+from frazil.errors import KafkaUnavailable, SecretUnavailable
+from tests.support.secure_kafka import KEY_PASSWORD, PASSWORD, USER, SecureKafka, secure_kafka
+
+_admin: Any = kafka_admin
+
+KEY = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"
+
+
+def sasl(**others: Any) -> Settings:
+    return Settings(
+        **{
+            "bootstrap": "b:9092",
+            "security": Security.SASL_SSL,
+            "mechanism": Mechanism.PLAIN,
+            "username": Secret(env="USER"),
+            "password": Secret(env="PASSWORD"),
+            **others,
+        }
+    )
+
+
+def mtls(**others: Any) -> Settings:
+    wanted = {"certificate": Secret(env="CERTIFICATE"), "key": Secret(env="KEY")}
+    return Settings(**{"bootstrap": "b:9092", "security": Security.SSL, **wanted, **others})
+
+
+def secrets(**values: str) -> Secrets:
+    return Secrets(
+        {"USER": "app", "PASSWORD": "planted", "CERTIFICATE": "chain", "KEY": KEY, "KEYPASS": "kp", **values}
+    )
+
+
+class TestOptions:
+    def test_plaintext_needs_nothing(self) -> None:
+        settings = Settings(bootstrap="a:1,b:2")
+        assert librdkafka_options(settings, secrets()) == {
+            "bootstrap.servers": "a:1,b:2",
+            "security.protocol": "PLAINTEXT",
+        }
+        assert java_options(settings, secrets()) == {
+            "kafka.bootstrap.servers": "a:1,b:2",
+            "kafka.security.protocol": "PLAINTEXT",
+        }
+
+    def test_a_login_is_two_options_here_and_one_line_in_java(self) -> None:
+        assert librdkafka_options(sasl(), secrets()) == {
+            "bootstrap.servers": "b:9092",
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "PLAIN",
+            "sasl.username": "app",
+            "sasl.password": "planted",
+        }
+        assert java_options(sasl(), secrets()) == {
+            "kafka.bootstrap.servers": "b:9092",
+            "kafka.security.protocol": "SASL_SSL",
+            "kafka.sasl.mechanism": "PLAIN",
+            "kafka.sasl.jaas.config": "org.apache.kafka.common.security.plain.PlainLoginModule required "
+            'username="app" password="planted";',
+        }
+
+    @pytest.mark.parametrize("mechanism", [Mechanism.SCRAM_SHA_256, Mechanism.SCRAM_SHA_512])
+    def test_scram_has_its_own_module(self, mechanism: Mechanism) -> None:
+        options = java_options(sasl(mechanism=mechanism), secrets())
+        assert options["kafka.sasl.mechanism"] == mechanism
+        assert "scram.ScramLoginModule" in options["kafka.sasl.jaas.config"]
+
+    def test_certificates_are_in_the_options_as_text(self, tmp_path: Path) -> None:
+        ca = tmp_path / "ca.pem"
+        ca.write_text("authority")
+        settings = mtls(ca=str(ca), key_password=Secret(env="KEYPASS"))
+        assert librdkafka_options(settings, secrets()) == {
+            "bootstrap.servers": "b:9092",
+            "security.protocol": "SSL",
+            "ssl.ca.pem": "authority",
+            "ssl.certificate.pem": "chain",
+            "ssl.key.pem": KEY,
+            "ssl.key.password": "kp",
+        }
+        assert java_options(settings, secrets()) == {
+            "kafka.bootstrap.servers": "b:9092",
+            "kafka.security.protocol": "SSL",
+            "kafka.ssl.truststore.type": "PEM",
+            "kafka.ssl.truststore.certificates": "authority",
+            "kafka.ssl.keystore.type": "PEM",
+            "kafka.ssl.keystore.certificate.chain": "chain",
+            "kafka.ssl.keystore.key": KEY,
+            "kafka.ssl.key.password": "kp",
+        }
+
+    def test_a_missing_file_of_authorities_is_told(self) -> None:
+        with pytest.raises(KafkaUnavailable, match=r"/nowhere/ca\.pem: .*No such file.*kafka\.ca"):
+            librdkafka_options(sasl(ca="/nowhere/ca.pem"), secrets())
+
+    @pytest.mark.parametrize(
+        "key", ["planted", "-----BEGIN RSA PRIVATE KEY-----\nplanted\n-----END RSA PRIVATE KEY-----"]
+    )
+    def test_a_key_that_java_could_not_read_is_told_with_the_conversion(self, key: str) -> None:
+        for options in (librdkafka_options, java_options):
+            with pytest.raises(SecretUnavailable, match=r"env KEY: .*openssl pkcs8 -topk8") as caught:
+                options(mtls(), secrets(KEY=key))
+            assert "planted" not in str(caught.value)
+
+    def test_every_secret_is_masked_afterwards(self) -> None:
+        known = secrets(PASSWORD='pl"an\\ted')
+        options = java_options(sasl(), known)
+        assert known.redactor.redact(str(options)).count("[redacted]") == 1
+        assert known.redactor.redact(options["kafka.sasl.jaas.config"]).endswith('password="[redacted]";')
+
+    def test_references_are_told_once(self) -> None:
+        assert references(sasl()) == "env USER, env PASSWORD"
+        assert references(mtls(key_password=Secret(env="KEY"))) == "env CERTIFICATE, env KEY"
+        assert references(Settings(bootstrap="b:1")) == ""
+
+    def test_forgotten_secrets_are_read_anew(self) -> None:
+        values = {"USER": "app", "PASSWORD": "old-password"}
+        known = Secrets(values)
+        librdkafka_options(sasl(), known)
+        values["PASSWORD"] = "new-password"
+        forget(sasl(), known)
+        assert librdkafka_options(sasl(), known)["sasl.password"] == "new-password"
+
+
+@given(st.text(), st.text())
+def test_no_password_breaks_out_of_its_quotes(username: str, password: str) -> None:
+    """Read back as Java's StreamTokenizer reads: a quoted word ends at a quote or a line end that is not escaped."""
+    line = jaas(Mechanism.PLAIN, username, password)
+    assert "\n" not in line
+    assert "\r" not in line
+    words, rest = [], line.split("required username=", 1)[1]
+    for _ in range(2):
+        assert rest[0] == '"'
+        word, position = "", 1
+        while rest[position] != '"':
+            if rest[position] == "\\":
+                position += 1
+                word += {"n": "\n", "r": "\r"}.get(rest[position], rest[position])
+            else:
+                word += rest[position]
+            position += 1
+        words.append(word)
+        rest = rest[position + 1 :].removeprefix(" password=")
+    assert (words, rest) == ([username, password], ";")
+
+
+@pytest.mark.e2e
+class TestOnABroker:
+    """librdkafka and Java's client, each with what we tell it, on a broker that wants a login."""
+
+    @pytest.fixture(scope="class")
+    def broker(self, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureKafka]:
+        with secure_kafka(tmp_path_factory.mktemp("secure")) as running:
+            admin = _admin.AdminClient({"bootstrap.servers": running.plain})
+            admin.create_topics([_admin.NewTopic("t", 1, 1)])["t"].result()
+            user = _admin.UserScramCredentialUpsertion(
+                USER, _admin.ScramCredentialInfo(_admin.ScramMechanism.SCRAM_SHA_512, 4096), PASSWORD.encode()
+            )
+            for done in admin.alter_user_scram_credentials([user]).values():
+                done.result()
+            yield running
+
+    def on(self, broker: SecureKafka, kind: str, **others: Any) -> Settings:
+        if kind == "mtls":
+            files = {
+                "certificate": Secret(file=broker.file("client.crt")),
+                "key": Secret(file=broker.file("client.key")),
+            }
+            return mtls(**{"bootstrap": broker.mtls, "ca": broker.file("ca.crt"), **files, **others})
+        mechanism = Mechanism.SCRAM_SHA_512 if kind == "scram" else Mechanism.PLAIN
+        return sasl(**{"bootstrap": broker.sasl, "ca": broker.file("ca.crt"), "mechanism": mechanism, **others})
+
+    def known(self, **values: str) -> Secrets:
+        return Secrets({"USER": USER, "PASSWORD": PASSWORD, "KEYPASS": KEY_PASSWORD, **values})
+
+    @pytest.mark.parametrize("kind", ["plain", "scram", "mtls"])
+    def test_both_clients_are_let_in(self, broker: SecureKafka, kind: str) -> None:
+        settings = self.on(broker, kind)
+        assert Kafka(settings, self.known()).topic("t").partitions == (0,)
+        seen = broker.java_sees(java_options(settings, self.known()), "t")
+        assert (seen.returncode, "configs for topic t" in seen.stdout) == (0, True), seen.stderr[-2000:]
+
+    def test_an_encrypted_key_that_java_can_read_is_fine(self, broker: SecureKafka) -> None:
+        key = {"key": Secret(file=broker.file("client.3des")), "key_password": Secret(env="KEYPASS")}
+        settings = self.on(broker, "mtls", **key)
+        assert Kafka(settings, self.known()).topic("t").partitions == (0,)
+        seen = broker.java_sees(java_options(settings, self.known()), "t")
+        assert seen.returncode == 0, seen.stderr[-2000:]
+
+    def test_an_encrypted_key_that_java_cannot_read_is_told(self, broker: SecureKafka) -> None:
+        key = {"key": Secret(file=broker.file("client.pbes2")), "key_password": Secret(env="KEYPASS")}
+        settings = self.on(broker, "mtls", **key)
+        assert Kafka(settings, self.known()).topic("t").partitions == (0,)
+        with pytest.raises(SecretUnavailable, match=r"PBES2.*PBE-SHA1-3DES"):
+            java_options(settings, self.known())
+
+    def test_a_key_of_the_old_form_is_told(self, broker: SecureKafka) -> None:
+        with pytest.raises(SecretUnavailable, match="PKCS #8"):
+            Kafka(self.on(broker, "mtls", key=Secret(file=broker.file("client.pkcs1"))), self.known())
+
+    @pytest.mark.parametrize("kind", ["plain", "scram"])
+    def test_a_wrong_password_is_a_refusal_within_seconds(self, broker: SecureKafka, kind: str) -> None:
+        kafka = Kafka(self.on(broker, kind), self.known(PASSWORD="planted-and-wrong"), timeout_seconds=60)
+        with pytest.raises(KafkaRefused, match="Check env USER, env PASSWORD") as caught:
+            kafka.topic("t")
+        assert "planted" not in str(caught.value)
+
+    def test_a_rotated_password_is_read_again(self, broker: SecureKafka) -> None:
+        values = {"USER": USER, "PASSWORD": "the old one"}
+        kafka = Kafka(self.on(broker, "plain"), Secrets(values), timeout_seconds=60)
+        values["PASSWORD"] = PASSWORD
+        assert kafka.topic("t").partitions == (0,)
+
+    def test_a_client_without_a_certificate_is_refused_within_seconds(self, broker: SecureKafka) -> None:
+        settings = self.on(broker, "mtls", certificate=None, key=None)
+        with pytest.raises(KafkaRefused, match="whether the cluster wants a login"):
+            Kafka(settings, self.known(), timeout_seconds=60).topic("t")
+
+    def test_a_strangers_certificate_is_refused_within_seconds(self, broker: SecureKafka) -> None:
+        stranger = {
+            "certificate": Secret(file=broker.file("stranger.crt")),
+            "key": Secret(file=broker.file("stranger.key")),
+        }
+        with pytest.raises(KafkaRefused, match=r"stranger\.crt"):
+            Kafka(self.on(broker, "mtls", **stranger), self.known(), timeout_seconds=60).topic("t")
+
+    def test_a_broker_that_we_do_not_trust_is_an_outage_that_says_so(self, broker: SecureKafka) -> None:
+        settings = self.on(broker, "plain", ca=broker.file("stranger.crt"))
+        with pytest.raises(KafkaUnavailable, match="certificate verify failed") as caught:
+            Kafka(settings, self.known(), timeout_seconds=4).topic("t")
+        assert PASSWORD not in str(caught.value)

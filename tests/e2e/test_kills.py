@@ -1,0 +1,60 @@
+"""`kill -9` at each step of a batch, of driver and JVM, then another driver goes on: nothing lost, nothing doubled."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+from frazil.ingest.failpoints import STEPS, Failpoints
+from frazil.errors import FrazilError
+
+from tests.support.shop import ORDER, Shop
+
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+MORE = {**ORDER, "fields": [*ORDER["fields"], {"name": "note", "type": ["null", "string"], "default": None}]}  # type: ignore[misc]
+OF_A_NEW_TABLE = ("begin.resolved",)
+
+
+def prepared(shop: Shop, step: str) -> None:
+    """A topic whose next batch passes every step: a new column, good records, bad ones."""
+    first = shop.register()
+    shop.produce(shop.orders(20, first))
+    if step not in OF_A_NEW_TABLE:
+        shop.drain()
+    second = shop.register(MORE)
+    shop.produce([*shop.orders(20, second, first=20, schema=MORE), b"bad!!", b"worse", None])
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_driver_killed_at_a_step_loses_and_doubles_nothing(shop: Shop, step: str, tmp_path: Path) -> None:
+    prepared(shop, step)
+    killed = shop.process(tmp_path, failpoints=f"{step}=kill")
+    _, log = killed.communicate(timeout=120)
+    assert killed.returncode == -signal.SIGKILL, log
+    shop.drain()
+    shop.assert_each_record_once()
+    assert sorted(r["order_id"] for r in shop.landed()) == list(range(40))
+
+
+@pytest.mark.parametrize("step", ["stage.started", "publish.filled", "decide.decided"])
+def test_a_jvm_killed_at_a_step_ends_the_driver_with_an_error_and_loses_nothing(
+    shop: Shop, step: str, tmp_path: Path
+) -> None:
+    prepared(shop, step)
+    ended = shop.process(tmp_path, failpoints=f"{step}=kill-jvm")
+    _, log = ended.communicate(timeout=120)
+    assert ended.returncode not in (0, -signal.SIGKILL), log
+    shop.drain()
+    shop.assert_each_record_once()
+
+
+def test_a_failpoint_of_no_step_is_refused() -> None:
+    with pytest.raises(FrazilError, match="no step"):
+        Failpoints("nowhere=kill", lambda: 0)
+
+
+def test_failpoints_are_inert_unless_set() -> None:
+    points = Failpoints("", lambda: 0)
+    for step in STEPS:
+        points(step)

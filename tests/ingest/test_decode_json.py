@@ -1,0 +1,374 @@
+from __future__ import annotations
+
+import datetime as dt
+import json
+from decimal import Decimal as Dec
+from typing import Any
+
+import pytest
+from pyspark.sql import Row, SparkSession
+from pyspark.sql import functions as F
+
+from frazil.ingest.decode_json import decode_json
+from frazil.ingest.spark_types import spark_struct
+from frazil.schemas import json_schema
+from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
+
+pytestmark = pytest.mark.spark
+
+BOOLEAN, INT, LONG, FLOAT, DOUBLE, STRING, BINARY, DATE, NAIVE, INSTANT = (Primitive(kind) for kind in Kind)
+JSON = "json"
+
+
+def column(of: Type | str, name: str = "x", source: str = "") -> Field:
+    return Field(name, STRING, source=source, as_json=True) if isinstance(of, str) else Field(name, of, source=source)
+
+
+def decode(spark: SparkSession, target: Struct, *bodies: bytes | str | None, whole: bool = False) -> list[Row | None]:
+    """Each body's row without `_decoded`; None if it was rejected."""
+    raw = [(body.encode() if isinstance(body, str) else body,) for body in bodies]
+    rows = spark.createDataFrame(raw, "body binary").select(decode_json(F.col("body"), target, whole=whole).alias("r"))
+    decoded = rows.select(F.when(F.col("r")["_decoded"], F.col("r")).alias("r")).collect()
+    return [None if row.r is None else Row(*row.r[:-1]) for row in decoded]
+
+
+def decode_one(spark: SparkSession, of: Type | str, value: str) -> Any:
+    """The value of a column of this type in the object `{"x": value}`, or `REJECTED`."""
+    (row,) = decode(spark, Struct((column(of),)), f'{{"x": {value}}}')
+    return REJECTED if row is None else row[0]
+
+
+REJECTED = "rejected"
+UTC = dt.UTC
+
+
+def instant(*at: int) -> dt.datetime:
+    """As pyspark gives it: naive, in the machine's time zone."""
+    return dt.datetime(*at, tzinfo=UTC).astimezone().replace(tzinfo=None)  # type: ignore[misc,arg-type]
+
+
+VALUES: list[tuple[Type | str, str, Any]] = [
+    (BOOLEAN, "true", True),
+    (BOOLEAN, '"true"', REJECTED),
+    (BOOLEAN, "1", REJECTED),
+    (LONG, "1", 1),
+    (LONG, "null", None),
+    (LONG, '"abc"', REJECTED),
+    (LONG, '"1"', REJECTED),
+    (LONG, '""', REJECTED),
+    (LONG, "1.5", REJECTED),
+    (LONG, "1.0", REJECTED),
+    (LONG, "1e3", REJECTED),
+    (LONG, "true", REJECTED),
+    (LONG, "{}", REJECTED),
+    (LONG, "01", REJECTED),
+    (LONG, "NaN", REJECTED),
+    (LONG, "9223372036854775807", 9223372036854775807),
+    (LONG, "9223372036854775808", REJECTED),
+    (INT, "2147483647", 2147483647),
+    (INT, "2147483648", REJECTED),
+    (DOUBLE, "1", 1.0),
+    (DOUBLE, "1.5e3", 1500.0),
+    (DOUBLE, '"1.5"', REJECTED),
+    (DOUBLE, "NaN", "NaN"),
+    (DOUBLE, '"NaN"', "NaN"),
+    (DOUBLE, '"Infinity"', float("inf")),
+    (DOUBLE, "-Infinity", float("-inf")),
+    (DOUBLE, "1e999", float("inf")),
+    (FLOAT, "0.5", 0.5),
+    (Decimal(5, 2), "1.5", Dec("1.50")),
+    (Decimal(5, 2), "1.500", Dec("1.50")),
+    (Decimal(5, 2), "-123", Dec("-123.00")),
+    (Decimal(5, 2), "1.5e2", Dec("150.00")),
+    (Decimal(5, 2), "0", Dec("0.00")),
+    (Decimal(5, 2), "null", None),
+    (Decimal(5, 2), "1.234", REJECTED),
+    (Decimal(5, 2), "1.5e-3", REJECTED),
+    (Decimal(5, 2), "1000", REJECTED),
+    (Decimal(5, 2), "1e400", REJECTED),
+    (Decimal(5, 2), '"1.50"', REJECTED),
+    (Decimal(5, 2), '"AIAA"', REJECTED),
+    (Decimal(5, 2), "true", REJECTED),
+    (Decimal(5, 2), "{}", REJECTED),
+    (Decimal(38, 2), "123456789012345678901234567890123456.78", Dec("123456789012345678901234567890123456.78")),
+    (Decimal(38, 2), "0.001", REJECTED),
+    (STRING, '"a"', "a"),
+    (STRING, '""', ""),
+    (STRING, "5", "5"),
+    (STRING, '{"k": [1, true]}', '{"k":[1,true]}'),
+    (STRING, r'"\ud83d\ude00 \u00e9"', "😀 é"),
+    (STRING, '"\U0001f600"', "😀"),
+    (STRING, r'"a\u0000b"', "a\0b"),
+    (STRING, '"a\nb"', REJECTED),
+    (BINARY, '"aGk="', b"hi"),
+    (BINARY, '""', REJECTED),
+    (BINARY, '"%%%"', REJECTED),
+    (BINARY, "5", REJECTED),
+    (DATE, '"2024-02-29"', dt.date(2024, 2, 29)),
+    (DATE, '"9999-12-31"', dt.date(9999, 12, 31)),
+    (DATE, '"2023-02-29"', REJECTED),
+    (DATE, '"2024-2-9"', REJECTED),
+    (DATE, '"2024-02-29T10:00:00Z"', REJECTED),
+    (DATE, '"10000-01-01"', REJECTED),
+    (DATE, '""', REJECTED),
+    (DATE, "2024", REJECTED),
+    (INSTANT, '"2024-02-29T10:11:12Z"', instant(2024, 2, 29, 10, 11, 12)),
+    (INSTANT, '"2024-02-29 10:11:12z"', instant(2024, 2, 29, 10, 11, 12)),
+    (INSTANT, '"2024-02-29T10:11:12.123456789+05:30"', instant(2024, 2, 29, 4, 41, 12, 123456)),
+    (INSTANT, '"2024-02-29T10:11:12.5-0130"', instant(2024, 2, 29, 11, 41, 12, 500000)),
+    (INSTANT, '"9999-12-31T12:00:00Z"', instant(9999, 12, 31, 12)),
+    (INSTANT, '"10000-01-01T12:00:00Z"', REJECTED),
+    (INSTANT, '"2024-02-29T10:11:12"', REJECTED),
+    (INSTANT, '"2024-02-29"', REJECTED),
+    (INSTANT, '"2024-02-30T10:11:12Z"', REJECTED),
+    (INSTANT, '"2024-02-29T24:11:12Z"', REJECTED),
+    (INSTANT, '"2024-02-29T10:11:12 Europe/Berlin"', REJECTED),
+    (INSTANT, '"2024-02-29T10:11:12Z "', REJECTED),
+    (INSTANT, '"now"', REJECTED),
+    (INSTANT, '""', REJECTED),
+    (INSTANT, "1709200000", REJECTED),
+    (NAIVE, '"2024-02-29T10:11:12.5"', dt.datetime(2024, 2, 29, 10, 11, 12, 500000)),
+    (NAIVE, '"2024-02-29T10:11:12Z"', REJECTED),
+    (JSON, '{"b": 1.50, "a": [null, "x", true]}', '{"a":[null,"x",true],"b":1.5}'),
+    (JSON, '"text"', '"text"'),
+    (JSON, "5", "5"),
+    (JSON, "null", None),
+    (JSON, "12345678901234567890123456789.125", "12345678901234567890123456789.125"),
+    (JSON, '{"a": 1, "a": 2}', REJECTED),
+    (JSON, "[" * 5000 + "]" * 5000, REJECTED),
+    (ListOf(LONG), "[1, null, 2]", [1, None, 2]),
+    (ListOf(LONG), "[]", []),
+    (ListOf(LONG), '[1, "x"]', REJECTED),
+    (ListOf(LONG), "5", REJECTED),
+    (ListOf(LONG), '{"a": 1}', REJECTED),
+    (ListOf(DATE), '["2024-02-29", null]', [dt.date(2024, 2, 29), None]),
+    (ListOf(DATE), '["2024-02-29", "x"]', REJECTED),
+    (ListOf(DATE), "null", None),
+    (ListOf(Decimal(3, 1)), "[1.5, 10, null]", [Dec("1.5"), Dec("10.0"), None]),
+    (ListOf(Decimal(3, 1)), "[1.55]", REJECTED),
+    (ListOf(ListOf(DATE)), '[["2024-02-29"], [], null]', [[dt.date(2024, 2, 29)], [], None]),
+    (ListOf(ListOf(DATE)), '[["2024-02-29"], ["x"]]', REJECTED),
+    (MapOf(STRING, LONG), '{"a": 1, "b": null}', {"a": 1, "b": None}),
+    (MapOf(STRING, LONG), '{"a": "x"}', REJECTED),
+    (MapOf(STRING, LONG), '{"a": 1, "a": 2}', REJECTED),
+    (MapOf(STRING, LONG), "5", REJECTED),
+    (MapOf(STRING, LONG), "null", None),
+    (MapOf(STRING, DATE), '{"a": "2024-02-29"}', {"a": dt.date(2024, 2, 29)}),
+    (MapOf(STRING, DATE), '{"a": "x"}', REJECTED),
+    (Struct((column(LONG, "a"), column(JSON, "b"))), '{"a": 1, "b": {"c": [ ]}}', Row(1, '{"c":[]}')),
+    (Struct((column(LONG, "a"), column(DATE, "b"))), "null", None),
+    (Struct((column(LONG, "a"), column(DATE, "b"))), "{}", Row(None, None)),
+    (Struct((column(LONG, "a"),)), '{"a": "x"}', REJECTED),
+    (Struct((column(LONG, "a"),)), "[]", REJECTED),
+    (Struct((column(LONG, "a"),)), '[{"a": 1}]', REJECTED),
+    (Struct((column(LONG, "a"),)), '""', REJECTED),
+    (ListOf(Struct((column(DATE, "d", "D"),))), '[{"D": "2024-02-29"}, null]', [Row(dt.date(2024, 2, 29)), None]),
+    (ListOf(Struct((column(DATE, "d", "D"),))), '[{"D": "x"}]', REJECTED),
+]
+
+
+def test_a_value_is_what_was_written_or_its_record_is_rejected(spark: SparkSession) -> None:
+    wrong = []
+    for of in dict.fromkeys(row[0] for row in VALUES):
+        rows = [row for row in VALUES if row[0] == of]
+        decoded = decode(spark, Struct((column(of),)), *[f'{{"x": {row[1]}}}' for row in rows])
+        for (_, text, expected), row in zip(rows, decoded, strict=True):
+            got = REJECTED if row is None else row[0]
+            got = "NaN" if isinstance(got, float) and got != got else bytes(got) if isinstance(got, bytearray) else got
+            if got != expected or type(got) is not type(expected):
+                wrong.append((str(of), text[:60], got, expected))
+    assert not wrong
+
+
+DOCUMENTS: list[tuple[bytes | str | None, Any]] = [
+    ('{"x": 1}', 1),
+    (' \n{"x": 1}\t ', 1),
+    ("{}", None),
+    ('{"y": 1}', None),
+    ('{"X": 1}', None),
+    ('{"x": "a", "x": 1}', REJECTED),
+    ('{"x": 1, "x": 2}', 2),
+    ('{"x": 1, "y": {"z": [1e99999]}}', 1),
+    ('{"x": 1, "_decoded": false, "corrupt": "y", "e": false}', 1),
+    ('{"x": 1} x', REJECTED),
+    ('{"x": 1}{"x": 2}', REJECTED),
+    ('{"x": 1}\n{"x": 2}', REJECTED),
+    ('{"x": 1},{"x": 2}', REJECTED),
+    ('{"x": 1},"z":2', REJECTED),
+    ('{"x": 1}}', REJECTED),
+    ('{"x": 1}]', REJECTED),
+    ('{"x": 1}]}', REJECTED),
+    ('{"x": 1}]} x', REJECTED),
+    ('{"x": 1', REJECTED),
+    ("{", REJECTED),
+    ('{"x": 1,}', REJECTED),
+    ("{'x': 1}", REJECTED),
+    ("{x: 1}", REJECTED),
+    ('/* x */ {"x": 1}', REJECTED),
+    ('[{"x": 1}]', REJECTED),
+    ('[{"x": 1}, {"x": 2}]', REJECTED),
+    ("[]", REJECTED),
+    ("", REJECTED),
+    ("  ", REJECTED),
+    ("null", REJECTED),
+    ("5", REJECTED),
+    ('"x"', REJECTED),
+    (None, REJECTED),
+    (b"\xff\xfe", REJECTED),
+    (b'{"x": 1, "y": "\xff"}', REJECTED),
+    (b'{"x": 1, "y": "\xed\xa0\x80"}', REJECTED),
+    (b'\xef\xbb\xbf{"x": 1}', REJECTED),
+    ('{"x": 1}'.encode("utf-16"), REJECTED),
+    ('{"x": 1, "y": ' + "[" * 5000 + "]" * 5000 + "}", REJECTED),
+    ('{"x": 1, "y": ' + "[" * 900 + "]" * 900 + "}", 1),
+    ("[" * 5000, REJECTED),
+    ('{"x":' * 5000, REJECTED),
+    (b"\x00\x00\x00\x00\x01" + b'{"x": 1}', REJECTED),
+]
+
+
+def test_a_body_is_one_whole_json_object_or_it_is_rejected(spark: SparkSession) -> None:
+    decoded = decode(spark, Struct((column(LONG),)), *[body for body, _ in DOCUMENTS])
+    got = [REJECTED if row is None else row[0] for row in decoded]
+    wrong = [(body, g) for (body, expected), g in zip(DOCUMENTS, got, strict=True) if g != expected]
+    assert not wrong
+
+
+def test_a_value_of_more_than_20_million_characters_lands(spark: SparkSession) -> None:
+    body = '{"x": "' + "é" * 21_000_000 + '"}'
+    decoded = spark.createDataFrame([(body.encode(),)], "body binary").select(
+        decode_json(F.col("body"), Struct((column(STRING),))).alias("r")
+    )
+    assert decoded.select(F.length("r.x"), "r._decoded").first() == Row(21_000_000, True)
+
+
+def test_properties_that_differ_in_case_are_two_columns(spark: SparkSession) -> None:
+    target = Struct((column(LONG, "id", "Id"), column(DATE, "id_1", "id"), column(JSON, "id_2", "ID")))
+    assert decode(spark, target, '{"id": "2024-02-29", "Id": 1, "ID": {}}', '{"id": "x", "Id": 1}', '{"ID": 5}') == [
+        Row(1, dt.date(2024, 2, 29), "{}"),
+        None,
+        Row(None, None, "5"),
+    ]
+
+
+def test_properties_that_differ_in_case_work_inside_lists_and_maps(spark: SparkSession) -> None:
+    inner = Struct((column(LONG, "a", "A"), column(Decimal(3, 1), "a_1", "a")))
+    target = Struct((column(ListOf(inner), "l"), column(MapOf(STRING, inner), "m")))
+    body = '{"l": [{"A": 1, "a": 1.5}], "m": {"k": {"a": 2}}}'
+    assert decode(spark, target, body) == [Row([Row(1, Dec("1.5"))], {"k": Row(None, Dec("2.0"))})]
+
+
+def test_odd_property_names_are_found(spark: SparkSession) -> None:
+    names = [
+        "a.b",
+        'q"uote',
+        "back`tick",
+        "select",
+        "😀",
+        "$ref",
+        "with space",
+        "v",
+        "e",
+        "corrupt",
+        "_Decoded",
+        "back\\",
+    ]
+    target = Struct(tuple(column(DATE if i % 2 else LONG, f"c{i}", name) for i, name in enumerate(names)))
+    values = [dt.date(2024, 2, 29) if i % 2 else i for i in range(len(names))]
+    body = json.dumps(dict(zip(names, values, strict=True)), default=str)
+    assert decode(spark, target, body) == [Row(*values)]
+
+
+def test_a_body_that_is_not_an_object_is_the_column_value(spark: SparkSession) -> None:
+    dates = Struct((column(LONG, "other"), column(ListOf(DATE), "value_1", "value")))
+    bodies = ['["2024-02-29"]', '["x"]', "[] x", "5", "", "null", "[],[]", '{"value": []}']
+    landed = [Row(None, [dt.date(2024, 2, 29)]), Row(None, None)]
+    assert decode(spark, dates, *bodies, whole=True) == [landed[0], None, None, None, None, landed[1], None, None]
+
+
+def test_schemaless_json_lands_as_its_text(spark: SparkSession) -> None:
+    target = json_schema.row_type(json_schema.parse("true"))
+    assert decode(spark, target, ' {"b" : [1, 2], "a": "x"} ', '"x"', "[", "", b'"\xff"', "1 2", whole=True) == [
+        Row('{"a":"x","b":[1,2]}'),
+        Row('"x"'),
+        None,
+        None,
+        None,
+        None,
+    ]
+
+
+def test_the_struct_has_exactly_the_columns_of_the_target_and_decoded(spark: SparkSession) -> None:
+    every: list[Type | str] = [*map(Primitive, Kind), Decimal(9, 2), ListOf(DATE), MapOf(STRING, INSTANT), JSON]
+    nested = Struct(tuple(column(of, f"n{i}", f"N{i}") for i, of in enumerate(every)))
+    target = Struct((*[column(of, f"c{i}") for i, of in enumerate(every)], column(nested, "n")))
+    rows = spark.createDataFrame([(b"{}",)], "body binary").select(decode_json(F.col("body"), target).alias("r"))
+    assert rows.selectExpr("r.*").drop("_decoded").schema.simpleString() == spark_struct(target).simpleString()
+    assert rows.selectExpr("r._decoded").schema.simpleString() == "struct<_decoded:boolean>"
+
+
+def test_a_thousand_columns_are_read(spark: SparkSession) -> None:
+    target = Struct(tuple(column(LONG, f"c{i}") for i in range(1000)))
+    (row,) = decode(spark, target, json.dumps({f"c{i}": i for i in range(1000)}))
+    assert row == Row(*range(1000))
+
+
+def test_the_body_is_read_once_wherever_the_expression_stands(spark: SparkSession) -> None:
+    target = Struct(tuple(column(DATE if i % 2 else LONG, f"c{i}") for i in range(20)))
+    bodies = spark.createDataFrame([(b"{}",)], "body binary")
+    row = F.when(F.length("body") > 0, decode_json(F.col("body"), target))
+    rows = (
+        bodies.withColumns({"r": row, "once": F.spark_partition_id()}).where("r._decoded and once >= 0").select("r.*")
+    )
+    plan = rows._jdf.queryExecution().optimizedPlan().toString()
+    assert plan.count("from_json") == 1
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata"])
+def test_the_session_time_zone_changes_nothing(spark: SparkSession, zone: str) -> None:
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        assert decode_one(spark, INSTANT, '"2024-01-01T00:00:00Z"') == instant(2024, 1, 1)
+        assert decode_one(spark, DATE, '"2024-01-01"') == dt.date(2024, 1, 1)
+        assert decode_one(spark, NAIVE, '"2024-01-01T00:00:00"') == dt.datetime(2024, 1, 1)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+
+
+def test_the_columns_of_a_schema_take_its_records(spark: SparkSession) -> None:
+    schema = {
+        "type": "object",
+        "required": ["order_id"],
+        "properties": {
+            "order_id": {"type": "integer"},
+            "placed": {"type": "string", "format": "date-time"},
+            "total": {
+                "type": "number",
+                "title": "org.apache.kafka.connect.data.Decimal",
+                "connect.parameters": {"scale": "2"},
+            },
+            "lines": {"type": "array", "items": {"$ref": "#/definitions/line"}},
+            "tags": {"type": "object", "additionalProperties": {"type": "string"}},
+            "extra": {"type": "object"},
+        },
+        "definitions": {
+            "line": {"properties": {"sku": {"type": "string"}, "due": {"type": ["string", "null"], "format": "date"}}}
+        },
+    }
+    target = json_schema.row_type(json_schema.parse(json.dumps(schema)))
+    good = (
+        '{"order_id": 7, "placed": "2024-05-01T12:00:00+02:00", "total": 19.90, "lines": [{"sku": "a",'
+        ' "due": "2024-05-02"}, {"sku": "b", "due": null}], "tags": {"k": "v"}, "extra": {"any": ["thing"]}, "unknown": 1}'
+    )
+    assert decode(spark, target, good, good.replace("2024-05-02", "soon")) == [
+        Row(
+            7,
+            instant(2024, 5, 1, 10),
+            Dec("19.90"),
+            [Row("a", dt.date(2024, 5, 2)), Row("b", None)],
+            {"k": "v"},
+            '{"any":["thing"]}',
+        ),
+        None,
+    ]
