@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
+
 from frazil.clients.secrets import Secrets
 from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.environment import Environment, Kafka
@@ -16,8 +18,6 @@ from frazil.lake.jvm import Iceberg
 from frazil.lake.session import session
 from frazil.local.jars import spark_jars
 from frazil.local.world import World, world
-from pyspark.sql import SparkSession
-
 from tests.support.shop import SETTINGS, Shop
 
 
@@ -61,9 +61,7 @@ def iceberg(spark: SparkSession) -> Iceberg:
 
 
 @pytest.fixture
-def shop_of(
-    local_world: World, spark: SparkSession, lake_environment: Environment, name: str
-) -> Callable[..., Shop]:
+def shop_of(local_world: World, spark: SparkSession, lake_environment: Environment, name: str) -> Callable[..., Shop]:
     """Makes the test's shop, with what it declares of topic and table."""
 
     def make(**declared: Any) -> Shop:

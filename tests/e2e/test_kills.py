@@ -6,9 +6,9 @@ import signal
 from pathlib import Path
 
 import pytest
-from frazil.ingest.failpoints import STEPS, Failpoints
-from frazil.errors import FrazilError
 
+from frazil.errors import FrazilError
+from frazil.ingest.failpoints import STEPS, Failpoints
 from tests.support.shop import ORDER, Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]

@@ -1,11 +1,12 @@
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from frazil.errors import LogTruncated, OffsetsLost, TopicRecreated
 from frazil.ingest.plan import OffsetRange, Pace, Plan, plan
 from frazil.lake.ledger import Offsets
-from hypothesis import given
-from hypothesis import strategies as st
 
 
 def planned(held: dict[int, int], spans: dict[int, tuple[int, int]], max_rows: int = 10**9, topic_id: str = "T") -> Plan:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+
 from frazil.lake.ledger import Entry, Offsets
 from frazil.lake.publish import Base, Batch, Verdict, decide
 from frazil.lake.stage import Staged

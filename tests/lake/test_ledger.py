@@ -1,6 +1,7 @@
-from frazil.lake.ledger import Counts, Offsets, commit_id
 from hypothesis import given
 from hypothesis import strategies as st
+
+from frazil.lake.ledger import Counts, Offsets, commit_id
 
 
 def offsets(at: dict[int, int], topic_id: str = "id") -> Offsets:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from pyspark.sql import SparkSession
+
 from frazil.declaration.environment import Environment
 from frazil.errors import Fenced, RolledBack, TableReplaced, TopicRecreated
 from frazil.lake import ledger, tables
@@ -15,8 +17,6 @@ from frazil.lake.probe import prove_fence
 from frazil.lake.publish import Batch, StageAgain, entry, publish
 from frazil.lake.stage import Staged, nothing, stage
 from frazil.schemas.types import Field, Kind, Primitive, Struct
-from pyspark.sql import SparkSession
-
 from tests.support import oracle
 
 pytestmark = pytest.mark.spark
@@ -47,10 +47,10 @@ class Table:
     def rows(self) -> int:
         return len(oracle.rows(self.environment, self.name))
 
-    def publish(self, staged: Staged, batch: Batch, clock: float = 1001.0, reach: Callable[[str], None] = lambda s: None) -> bool:
-        return publish(
-            self.iceberg, staged, batch, clock=lambda: clock, wait=lambda seconds: None, reach=reach
-        ).found
+    def publish(
+        self, staged: Staged, batch: Batch, clock: float = 1001.0, reach: Callable[[str], None] = lambda s: None
+    ) -> bool:
+        return publish(self.iceberg, staged, batch, clock=lambda: clock, wait=lambda seconds: None, reach=reach).found
 
 
 @pytest.fixture
@@ -166,7 +166,13 @@ def test_a_column_added_again_under_its_name_stages_again(table: Table) -> None:
     staged = table.staged()
     table.iceberg.load(table.name).updateSchema().deleteColumn("b").commit()
     table.iceberg.load(table.name).updateSchema().addColumn(
-        "b", table.iceberg.schema({"type": "struct", "fields": [{"id": 1, "name": "b", "required": False, "type": "string"}]}).columns().get(0).type()
+        "b",
+        table.iceberg.schema(
+            {"type": "struct", "fields": [{"id": 1, "name": "b", "required": False, "type": "string"}]}
+        )
+        .columns()
+        .get(0)
+        .type(),
     ).commit()
     with pytest.raises(StageAgain):
         table.publish(staged, batch(None, 10))
@@ -205,7 +211,9 @@ def test_rows_added_by_others_after_the_tag_are_no_rollback(table: Table) -> Non
     table.publish(table.staged("1"), batch(None, 10))
     for _ in range(3):
         table.spark.sql(f"INSERT INTO lake.{table.name} VALUES (1, 'by hand')")
-    table.spark.sql(f"CALL lake.system.expire_snapshots(table => '{table.name}', older_than => TIMESTAMP '2999-01-01 00:00:00', retain_last => 1)")
+    table.spark.sql(
+        f"CALL lake.system.expire_snapshots(table => '{table.name}', older_than => TIMESTAMP '2999-01-01 00:00:00', retain_last => 1)"
+    )
     table.publish(table.staged("2"), batch(10, 20))
     assert table.rows() == 23
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from frazil.errors import CatalogUnavailable, TableReplaced
 from frazil.ingest import run
 from frazil.ingest.decode import Decoding
-
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]

@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
+
 from frazil.declaration import At, Latest
 from frazil.declaration import Offsets as StartOffsets
 from frazil.errors import CountsDisagree, OffsetsLost, TopicRecreated
-
-from tests.support.shop import Shop, frame, avro, ORDER
+from tests.support.shop import ORDER, Shop, avro, frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 ShopOf = Callable[..., Shop]

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from frazil.declaration import Limits, ValueFormat
 from frazil.declaration.formats import ErrorMode, MetadataColumns, Tombstones
 from frazil.errors import RejectedRecords
-
 from tests.support.shop import ORDER, Shop, frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from frazil.declaration import Limits
 from frazil.declaration.formats import SchemaEvolution
-
 from tests.support import oracle
 from tests.support.shop import ORDER, Shop
 
@@ -115,7 +115,9 @@ def test_records_of_a_version_that_cannot_land_are_kept_and_later_ones_still_flo
     fastavro.schemaless_writer(buffer, fastavro.parse_schema(AS_TEXT), {"order_id": "x", "user": "u", "amount": None})
     from tests.support.shop import frame
 
-    shop.produce([*shop.orders(3, good), frame(bad, buffer.getvalue()), *shop.orders(3, good_again, first=3, schema=ADDED)])
+    shop.produce(
+        [*shop.orders(3, good), frame(bad, buffer.getvalue()), *shop.orders(3, good_again, first=3, schema=ADDED)]
+    )
     total = shop.drain()
     assert total.rejected == {"incompatible_schema": 1}
     assert total.written == 6
@@ -131,7 +133,8 @@ def test_a_renamed_field_keeps_its_column(shop: Shop) -> None:
     renamed = {
         **ORDER,
         "fields": [
-            {**f, "name": "customer", "aliases": ["user"]} if f["name"] == "user" else f for f in ORDER["fields"]  # type: ignore[index]
+            {**f, "name": "customer", "aliases": ["user"]} if f["name"] == "user" else f
+            for f in ORDER["fields"]  # type: ignore[index]
         ],
     }
     from tests.support.shop import avro, frame

@@ -5,7 +5,7 @@ A dense file (see `dense`) is counted from its manifest alone. All others are re
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from frazil.audit.dense import Columns, is_dense, is_of
 from frazil.audit.finding import SHOWN, Finding, Flaw
 from frazil.audit.runs import NONE, Range, Runs, of_ranges, of_rows, union
-from frazil.lake.data_files import Contents, DataFile, batches, contents, each, missing
+from frazil.lake.data_files import Contents, DataFile, batches, contents, each, lengths
 from frazil.lake.reader import Snapshot, StoredTable
 
 READERS = 4  # files read at a time
@@ -89,16 +89,16 @@ def count(
 ) -> Counted:
     """Count the topic's records in a snapshot of a table; with `deep` every file is read, dense or not."""
     found = contents(table, snapshot, columns.all)
-    lost = set(missing(table, [*found.delete_files, *(file.path for file in found.files)]))
-    there = [file for file in found.files if file.path not in lost]
+    sizes = lengths(table, [*found.delete_files, *(file.path for file in found.files)])
     return tally(
         table,
-        there,
+        [file for file in found.files if sizes[file.path] is not None],
         columns,
         topic=topic,
         deep=deep,
+        altered={file.path for file in found.files if sizes[file.path] not in (None, file.bytes)},
         snapshot_id=snapshot.id if snapshot else None,
-        findings=_of_files(table, found, lost),
+        findings=_of_files(table, found, sizes),
     )
 
 
@@ -109,13 +109,15 @@ def tally(
     *,
     topic: str,
     deep: bool = False,
+    altered: Collection[str] = (),
     snapshot_id: int | None = None,
     findings: Sequence[Finding] = (),
 ) -> Counted:
-    """Count the topic's records in files that are there."""
+    """Count the topic's records in files that are there; of the `altered` ones no manifest is believed."""
     tallies: dict[int, Tally] = {}
     problems, others, unplaced, rows_read = list(findings), 0, 0, 0
-    dense = [] if deep else [file for file in files if is_dense(file, columns, topic)]
+    believed = [] if deep else [file for file in files if file.path not in altered]
+    dense = [file for file in believed if is_dense(file, columns, topic)]
     known = {id(file) for file in dense}
     for file in dense:
         partition, offset = file.bounds[columns.partition].low, file.bounds[columns.offset]
@@ -181,10 +183,14 @@ def _scan(table: StoredTable, file: DataFile, columns: Columns, topic: str) -> _
             unplaced, others = unplaced + len(batch) - len(placed), others + len(placed) - len(ours)
             for partition, runs in of_rows(ours.column(0), ours.column(1)).items():
                 parts.setdefault(partition, []).append(runs)
-    except (FileNotFoundError, pa.ArrowInvalid) as error:
-        is_gone = isinstance(error, FileNotFoundError)
-        return _Rows(problem=_unread(table, file, str(error).splitlines()[0], is_gone=is_gone))
-    return _Rows(read, {partition: _joined(runs) for partition, runs in parts.items()}, others, unplaced)
+    except FileNotFoundError:
+        return _Rows(problem=_unlike(table, Flaw.FILE_LOST, file, "does not exist"))
+    except pa.ArrowInvalid as error:
+        why = f"cannot be read: {str(error).splitlines()[0]}"
+        return _Rows(problem=_unlike(table, Flaw.FILE_UNREADABLE, file, why))
+    told = f"holds {read} rows, its manifest says {file.rows}" if read != file.rows and not file.deletes else ""
+    problem = _unlike(table, Flaw.FILE_ALTERED, file, told) if told else None
+    return _Rows(read, {partition: _joined(runs) for partition, runs in parts.items()}, others, unplaced, problem)
 
 
 def _joined(many: Sequence[Runs]) -> Runs:
@@ -195,21 +201,24 @@ def _joined(many: Sequence[Runs]) -> Runs:
     return Runs(pa.concat_arrays([together.first, excess.first]), pa.concat_arrays([together.last, excess.last]))
 
 
-def _unread(table: StoredTable, file: DataFile, why: str, *, is_gone: bool) -> Finding:
-    flaw, what = (Flaw.FILE_LOST, "does not exist") if is_gone else (Flaw.FILE_UNREADABLE, f"cannot be read: {why}")
-    return Finding(
-        flaw=flaw, where=f"table {table.identifier}", what=f"{file.path} of {file.rows} rows {what}", count=1
-    )
+def _unlike(table: StoredTable, flaw: Flaw, file: DataFile, what: str) -> Finding:
+    return Finding(flaw=flaw, where=f"table {table.identifier}", what=f"{file.path} {what}", count=1)
 
 
-def _of_files(table: StoredTable, found: Contents, lost: set[str]) -> list[Finding]:
-    where, findings = f"table {table.identifier}", []
+def _of_files(table: StoredTable, found: Contents, sizes: Mapping[str, int | None]) -> list[Finding]:
+    where = f"table {table.identifier}"
+    findings = [
+        _unlike(table, Flaw.FILE_ALTERED, file, f"has {sizes[file.path]} bytes, {file.bytes} were written")
+        for file in found.files
+        if sizes[file.path] not in (None, file.bytes)
+    ]
     if found.has_equality_deletes:
         what = "rows are deleted by value (equality deletes), which only an engine applies: compact, then verify again"
         findings.append(Finding(flaw=Flaw.EQUALITY_DELETES, where=where, what=what))
+    lost = sorted(path for path, size in sizes.items() if size is None)
     if lost:
         rows = {file.path: file.rows for file in found.files}
-        shown = ", ".join(sorted(lost)[:SHOWN])
+        shown = ", ".join(lost[:SHOWN])
         what = f"{len(lost)} files of {sum(rows.get(path, 0) for path in lost)} rows do not exist: {shown}"
         findings.append(Finding(flaw=Flaw.FILE_LOST, where=where, what=what, count=len(lost)))
     return findings

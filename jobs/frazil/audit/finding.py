@@ -36,7 +36,8 @@ class Flaw(StrEnum):
     record they were.
 
     Files: `FILE_LOST`, a data or delete file of the current snapshot; `MANIFEST_LOST`, a manifest or manifest list of
-    any snapshot that is kept; `FILE_UNREADABLE` is there, and no longer what was written.
+    any snapshot that is kept; `FILE_ALTERED` is there, with another size or other rows than was written;
+    `FILE_UNREADABLE` is no data file any more.
 
     The ledger: `HOLE`, a commit does not start where the one before it ended; `MISCOUNTED`, what a commit says of
     itself does not add up; `UNTAGGED`, a commit that the pipeline's tag does not follow; `ROLLED_BACK`, the head is
@@ -55,6 +56,7 @@ class Flaw(StrEnum):
     UNPLACED = "unplaced"
     FILE_LOST = "file_lost"
     MANIFEST_LOST = "manifest_lost"
+    FILE_ALTERED = "file_altered"
     FILE_UNREADABLE = "file_unreadable"
     HOLE = "hole"
     MISCOUNTED = "miscounted"

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from frazil.cli import check, demo, local, run
+from frazil.cli import check, dead_letters, demo, local, run, show, verify
 from frazil.cli.exits import HELP, Exit, exit_of
 from frazil.cli.screen import tell_error
 from frazil.clients.secrets import Secrets
@@ -81,6 +81,9 @@ app.add_typer(local.app, name="local")
 app.command("demo")(demo.demo)
 app.command("check")(check.check)
 app.command("run")(run.run)
+app.command("show")(show.show)
+app.command("verify")(verify.verify)
+app.add_typer(dead_letters.app, name="dead-letters")
 
 
 def main() -> None:

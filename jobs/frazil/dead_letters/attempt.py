@@ -28,8 +28,8 @@ class Attempt:
     decoded: str | None = None
 
 
-class Undecodable(Exception):  # noqa: N818 - a signal inside an attempt, never shown
-    """Bytes that are not what is expected at a place."""
+class Undecodable(Exception):
+    """Bytes that are not what is expected at a place: a signal inside an attempt, never shown."""
 
     def __init__(self, what: str, at: int, path: str = "") -> None:
         self.what, self.at, self.path = what, at, path

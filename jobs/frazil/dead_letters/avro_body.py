@@ -7,6 +7,7 @@ Encoding: https://avro.apache.org/docs/1.12.0/specification/#binary-encoding.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from typing import Any
 
 from frazil.dead_letters.attempt import Undecodable
@@ -45,8 +46,7 @@ class _Reader:
             case Array(items):
                 return [self.value(items, f"{path}[{i}]") for i in self._blocks(path)]
             case Map(values):
-                pairs = ((self._text(path), self.at) for _ in self._blocks(path))
-                return {key: self.value(values, f"{path}{{{key}}}") for key, _ in pairs}
+                return {(key := self._text(path)): self.value(values, f"{path}{{{key}}}") for _ in self._blocks(path)}
             case Named(name):
                 return self._named(name, path)
 
@@ -99,7 +99,7 @@ class _Reader:
             raise Undecodable(f"a length of {length}", begin, path)
         return length
 
-    def _blocks(self, path: str) -> Any:
+    def _blocks(self, path: str) -> Iterator[int]:
         """A number for each item of an array or map, which come in blocks."""
         number = 0
         while True:

@@ -15,8 +15,8 @@ from frazil.dead_letters.protobuf_body import protobuf_fields
 from frazil.declaration import Pipeline
 from frazil.declaration.formats import ValueFormat
 from frazil.errors import RegistryUnavailable, SchemaChanged, UnreadableSchema
-from frazil.lake.data_files import Where, rows
 from frazil.lake.reader import Lake
+from frazil.lake.rows import Where, rows
 from frazil.schemas import avro
 from frazil.schemas.frames import Frame, FrameProblem, parse
 
@@ -25,23 +25,39 @@ class RegisteredSchema(Protocol):
     """A schema as the registry holds it."""
 
     @property
-    def id(self) -> int: ...
+    def id(self) -> int:
+        """Its id."""
+        ...
+
     @property
-    def text(self) -> str: ...
+    def text(self) -> str:
+        """Its text, as it was registered."""
+        ...
 
 
 class Schemas(Protocol):
     """What is asked of a schema registry."""
 
-    def schema(self, schema_id: int) -> RegisteredSchema | None: ...
-    def subjects_of(self, schema_id: int) -> Iterable[str]: ...
-    def id_of_guid(self, guid: str) -> int | None: ...
-    def resolve_references(self, schema: Any) -> Mapping[str, str]: ...
+    def schema(self, schema_id: int) -> RegisteredSchema | None:
+        """The schema of an id; None if the registry has no such id."""
+        ...
+
+    def subjects_of(self, schema_id: int) -> Iterable[str]:
+        """The subjects that have it as a version."""
+        ...
+
+    def id_of_guid(self, guid: str) -> int | None:
+        """The id of the schema with that GUID."""
+        ...
+
+    def resolve_references(self, schema: Any) -> Mapping[str, str]:
+        """The texts of all schemas that it uses, by name."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writer:
-    """The schema that a frame names, as the registry has it; `problem` says why there is none, or why it is not used."""
+    """The schema that a frame names, as the registry has it; `problem` says why there is none, or no use of it."""
 
     id: int | None = None
     subjects: tuple[str, ...] = ()

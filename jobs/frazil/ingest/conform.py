@@ -17,10 +17,10 @@ def conform(value: Column, yielded: Type, target: Type) -> Column:
         case Struct(found), Struct(wanted):
             fields = [_field(value[f.name], f, w) for f, w in zip(found, wanted, strict=True)]
             return F.when(value.isNotNull(), F.struct(*fields))
-        case ListOf(found), ListOf(wanted):
-            return F.transform(value, lambda element: conform(element, found, wanted))
-        case MapOf(_, found), MapOf(_, wanted):
-            return F.transform_values(value, lambda _, inner: conform(inner, found, wanted))
+        case ListOf(old), ListOf(new):
+            return F.transform(value, lambda element: conform(element, old, new))
+        case MapOf(_, old), MapOf(_, new):
+            return F.transform_values(value, lambda _, inner: conform(inner, old, new))
         case _:
             return value.cast(spark_type(target))
 

@@ -28,12 +28,12 @@ _OPTIONS = {
     "maxStringLen": str(LONGEST_STRING),
 }
 _DAY = r"\d{4}-\d{2}-\d{2}"
-_TIME = r"[Tt ]\d{2}:\d{2}:\d{2}(\.\d+)?"
+_TIME = r"[T ]\d{2}:\d{2}:\d{2}(\.\d+)?"
 # RFC 3339, which JSON Schema names, and the offset without a colon, which Java's older libraries write.
 _WRITTEN = {
     Kind.DATE: f"^{_DAY}$",
     Kind.TIMESTAMP: f"^{_DAY}{_TIME}$",
-    Kind.TIMESTAMPTZ: rf"^{_DAY}{_TIME}([Zz]|[+-]\d{{2}}:?\d{{2}})$",
+    Kind.TIMESTAMPTZ: rf"^{_DAY}{_TIME}(Z|[+-]\d{{2}}:?\d{{2}})$",
 }
 
 

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from frazil.clients.kafka import Kafka
 from frazil.clients.registry import Registry
@@ -51,6 +52,11 @@ def driver(
     """A driver: the Spark session and clients that its pipelines share. The session ends with it."""
     spark = session(environment, secrets.read, name="frazil", jars=jars, master=master, settings=settings)
     stop = stopping or threading.Event()
+    jvm: Any = spark._jvm
+
+    def wait(seconds: float) -> None:
+        stop.wait(seconds)
+
     try:
         yield Driver(
             spark=spark,
@@ -59,9 +65,9 @@ def driver(
             run=uuid.uuid4().hex,
             version=VERSION,
             clock=time.time,
-            wait=lambda seconds: stop.wait(seconds) and None,
+            wait=wait,
             ticket=lambda: uuid.uuid4().hex,
-            reach=Failpoints(failpoints, lambda: int(spark._jvm.java.lang.ProcessHandle.current().pid())),
+            reach=Failpoints(failpoints, lambda: int(jvm.java.lang.ProcessHandle.current().pid())),
             stopping=stop.is_set,
         )
     finally:

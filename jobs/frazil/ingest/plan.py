@@ -14,9 +14,12 @@ class Span(Protocol):
     """What a partition has: `earliest` is its first offset, `stable` the next offset after its last stable record."""
 
     @property
-    def earliest(self) -> int: ...
+    def earliest(self) -> int:
+        """The first offset that is still there."""
+
     @property
-    def stable(self) -> int: ...
+    def stable(self) -> int:
+        """Where reading ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +50,7 @@ class Plan:
     @property
     def ranges(self) -> tuple[OffsetRange, ...]:
         """The partitions that have something to read."""
-        return tuple(
-            OffsetRange(p, self.start.at[p], end) for p, end in self.end.at.items() if end > self.start.at[p]
-        )
+        return tuple(OffsetRange(p, self.start.at[p], end) for p, end in self.end.at.items() if end > self.start.at[p])
 
     @property
     def rows(self) -> int:
@@ -62,9 +63,7 @@ class Plan:
         return not self.ranges
 
 
-def plan(
-    pipeline: str, held: Offsets, topic_id: str, spans: Mapping[int, Span], *, max_rows: int
-) -> Plan:
+def plan(pipeline: str, held: Offsets, topic_id: str, spans: Mapping[int, Span], *, max_rows: int) -> Plan:
     """Plan the next batch: at most `max_rows` offsets, shared among partitions by what each has waiting.
 
     A partition that the ledger does not know yet starts at its earliest offset. Raises `TopicRecreated`, `LogTruncated`

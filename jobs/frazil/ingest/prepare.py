@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from frazil.dead_letters.rows import COLUMNS as DEAD_LETTER_COLUMNS
 from frazil.declaration import Pipeline
 from frazil.declaration.formats import MetadataColumns
 from frazil.declaration.start import At, Earliest, Latest, Start
 from frazil.declaration.start import Offsets as StartOffsets
-from frazil.dead_letters.rows import COLUMNS as DEAD_LETTER_COLUMNS
 from frazil.declaration.transforms import PartitionField, Transform
 from frazil.errors import FrazilError, LedgerLost, RolledBack
 from frazil.ingest.plan import Span
 from frazil.lake import ledger, tables
-from frazil.lake.jvm import Iceberg, Java
+from frazil.lake.jvm import Iceberg, Java, ancestors
 from frazil.lake.ledger import Entry, Offsets
 from frazil.lake.publish import Batch, entry, head_follows, publish
 from frazil.lake.stage import nothing
@@ -85,14 +88,37 @@ def read_ledger(iceberg: Iceberg, pipeline: Pipeline) -> Entry | None:
 
 
 def _newest(table: Java, pipeline: str) -> Entry | None:
-    found: tuple[int, Entry] | None = None
-    for snapshot in table.snapshots():
-        candidate = Entry.of(int(snapshot.snapshotId()), dict(snapshot.summary()))
-        if candidate.end is None or candidate.summary.get(ledger.PIPELINE) != pipeline:
+    """The newest summary of this pipeline, wherever in the table's history it is."""
+    found = [(s.sequenceNumber(), e) for s in table.snapshots() if (e := _of(s, pipeline))]
+    return max(found, key=lambda pair: int(pair[0]))[1] if found else None
+
+
+def newest_before_head(table: Java, pipeline: str) -> Entry | None:
+    """The newest summary of this pipeline among the head and its ancestors."""
+    head = table.currentSnapshot()
+    if head is None:
+        return None
+    return next((e for s in ancestors(table, head.snapshotId()) if (e := _of(s, pipeline))), None)
+
+
+def _of(snapshot: Java, pipeline: str) -> Entry | None:
+    found = Entry.of(int(snapshot.snapshotId()), dict(snapshot.summary()))
+    return found if found.end is not None and found.summary.get(ledger.PIPELINE) == pipeline else None
+
+
+def offsets_after_rows(spark: SparkSession, iceberg: Iceberg, pipeline: Pipeline) -> dict[int, int]:
+    """The offset after the last row or dead letter of each partition of the topic, from the rows themselves."""
+    is_struct = pipeline.table.metadata_columns is MetadataColumns.STRUCT
+    prefix = "_kafka." if is_struct else "_kafka_"
+    found: dict[int, int] = {}
+    for identifier, start in ((pipeline.table.identifier, prefix), (pipeline.table.dead_letters, "")):
+        if not iceberg.exists(identifier):
             continue
-        if found is None or snapshot.sequenceNumber() > found[0]:
-            found = (int(snapshot.sequenceNumber()), candidate)
-    return found[1] if found else None
+        rows = spark.table(f"{iceberg.name}.{identifier}").where(F.col(f"{start}topic") == pipeline.topic.name)
+        last = rows.groupBy(F.col(f"{start}partition").alias("p")).agg(F.max(f"{start}offset").alias("o"))
+        for row in last.collect():
+            found[row["p"]] = max(found.get(row["p"], 0), row["o"] + 1)
+    return dict(sorted(found.items()))
 
 
 def begin(

@@ -10,15 +10,15 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Protocol
 
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
+from frazil.clients.kafka import Kafka
 from frazil.dead_letters.rows import dead_letters
 from frazil.declaration import Pipeline
-from frazil.declaration.formats import ErrorMode, Isolation, MetadataColumns, SchemaEvolution
-from frazil.errors import CountsDisagree, Fenced, FrazilError, RejectedRecords
+from frazil.declaration.formats import ErrorMode, MetadataColumns, SchemaEvolution
+from frazil.errors import CountsDisagree, Fenced, RejectedRecords
 from frazil.ingest import account, prepare
 from frazil.ingest.decode import REASON, SCHEMA_ID, Decoding, columns_of, decode, rejected, rows
 from frazil.ingest.plan import Pace, Plan, Span, plan
@@ -38,24 +38,6 @@ from frazil.schemas.merge import merge
 from frazil.schemas.types import Struct
 
 ATTEMPTS = 3  # how often one batch is staged anew before the run gives up
-
-
-class Topic(Protocol):
-    """What is asked of a topic."""
-
-    @property
-    def topic_id(self) -> str: ...
-    @property
-    def compacted(self) -> bool: ...
-
-
-class Kafka(Protocol):
-    """What is asked of the cluster; records themselves are Spark's to read."""
-
-    def topic(self, name: str) -> Topic: ...
-    def offsets(self, topic: str, isolation: Isolation) -> Mapping[int, Span]: ...
-    def offsets_at(self, topic: str, milliseconds: int, isolation: Isolation) -> Mapping[int, int]: ...
-    def java_options(self) -> Mapping[str, str]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +69,7 @@ class StagedBatch:
     seconds: float
 
 
-class UnknownSchemas(Exception):  # noqa: N818 - a signal between staging and its caller, never shown
+class UnknownSchemas(Exception):
     """A batch met schema ids that are not known yet."""
 
     def __init__(self, ids: tuple[int, ...]) -> None:

@@ -2,46 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
+from frazil.clients.registry import Registry
 from frazil.declaration.formats import SubjectStrategy, Tombstones, ValueFormat
 from frazil.declaration.topic import Topic
 from frazil.errors import UnreadableSchema
 from frazil.ingest import decode
 from frazil.ingest.decode import Body, Decoding
+from frazil.ingest.decode_json import decode_json
 from frazil.ingest.spark_types import spark_struct
-from frazil.schemas import avro
+from frazil.schemas import avro, json_schema
 from frazil.schemas.reasons import Reason
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 
 UNFRAMED = {ValueFormat.JSON: Kind.STRING, ValueFormat.TEXT: Kind.STRING, ValueFormat.BYTES: Kind.BINARY}
-
-
-class RegisteredSchema(Protocol):
-    """A schema as the registry holds it."""
-
-    @property
-    def id(self) -> int: ...
-    @property
-    def text(self) -> str: ...
-
-
-class SubjectVersion(Protocol):
-    """A version of a subject and the id of its schema."""
-
-    @property
-    def id(self) -> int: ...
-
-
-class Registry(Protocol):
-    """What is asked of a schema registry; `None` is its verdict that there is no such schema, an outage is an error."""
-
-    def versions(self, subject: str) -> Iterable[SubjectVersion]: ...
-    def schema(self, schema_id: int) -> RegisteredSchema | None: ...
-    def resolve_references(self, schema: RegisteredSchema) -> Mapping[str, str]: ...
-    def subjects_of(self, schema_id: int) -> Iterable[str]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +55,7 @@ class Writers:
         """Ask the registry for the subject's versions; returns whether there are new ones."""
         if self._registry is None or not self.is_framed or self._topic.subject_strategy is not SubjectStrategy.TOPIC:
             return False
-        new = [v.id for v in self._registry.versions(self.subject) if not self._knows(v.id)]
+        new = [v.id for v in self._registry.versions(self.subject, deleted=True) if not self._knows(v.id)]
         for schema_id in new:
             self._add(schema_id)
         return bool(new)
@@ -99,7 +75,7 @@ class Writers:
                 found = self._registry.schema(schema_id)
                 self.refused[schema_id] = Reason.UNKNOWN_SCHEMA if found is None else Reason.FOREIGN_SCHEMA
             return
-        subjects = set(self._registry.subjects_of(schema_id))
+        subjects = {version.subject for version in self._registry.uses(schema_id)}
         if not subjects:
             self.refused[schema_id] = Reason.UNKNOWN_SCHEMA
         elif self._is_ours(subjects):
@@ -118,7 +94,7 @@ class Writers:
             case ValueFormat.BYTES:
                 return Decoding(ddl, unframed=decode.raw(), tombstones=tombstones)
         bodies = {w.id: w.body(target) for w in self._writers.values() if w.id not in unfit}
-        refused = {**self.refused, **{schema_id: Reason.INCOMPATIBLE_SCHEMA for schema_id in unfit}}
+        refused = {**self.refused, **dict.fromkeys(unfit, Reason.INCOMPATIBLE_SCHEMA)}
         return Decoding(ddl, writers=bodies, refused=refused, tombstones=tombstones)
 
     def _knows(self, schema_id: int) -> bool:
@@ -146,6 +122,16 @@ class Writers:
         match self._topic.value_format:
             case ValueFormat.AVRO:
                 parsed = avro.parse(text, references)
-                return Writer(schema_id, avro.row_type(parsed), lambda target: decode.avro(avro.reader(parsed, target), target))
+                return Writer(
+                    schema_id, avro.row_type(parsed), lambda target: decode.avro(avro.reader(parsed, target), target)
+                )
+            case ValueFormat.JSON_SCHEMA:
+                document = json_schema.parse(text, references)
+                whole = json_schema.is_whole(document)
+                return Writer(
+                    schema_id,
+                    json_schema.row_type(document),
+                    lambda target: lambda body: decode_json(body, target, whole=whole),
+                )
             case other:
                 raise UnreadableSchema(f"values of format {other} cannot be read yet", where=f"schema {schema_id}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from frazil.errors import CatalogUnavailable
@@ -109,15 +108,23 @@ def manifests(table: StoredTable, snapshot: Snapshot) -> list[Any] | None:
         return None
 
 
-def missing(table: StoredTable, locations: Iterable[str]) -> tuple[str, ...]:
-    """Those of the files that are not there, by a HEAD request each."""
+def lengths(table: StoredTable, locations: Iterable[str]) -> dict[str, int | None]:
+    """The size of each file in bytes, by a HEAD request each; None for one that is not there."""
 
-    def is_there(location: str) -> bool:
-        with asking(location):
-            return bool(table.iceberg.io.new_input(location).exists())
+    def length(location: str) -> int | None:
+        try:
+            with asking(location):
+                return len(table.iceberg.io.new_input(location))
+        except FileNotFoundError:
+            return None
 
     asked = list(dict.fromkeys(locations))
-    return tuple(location for location, there in zip(asked, each(is_there, asked), strict=True) if not there)
+    return dict(zip(asked, each(length, asked), strict=True))
+
+
+def missing(table: StoredTable, locations: Iterable[str]) -> tuple[str, ...]:
+    """Those of the files that are not there."""
+    return tuple(location for location, size in lengths(table, locations).items() if size is None)
 
 
 def named_file(path: str, format: str, *, rows: int, size: int, spec_id: int) -> DataFile:
@@ -238,40 +245,3 @@ def _data_file(file: IcebergFile, ids: Mapping[str, tuple[int, Any]], deletes: t
         },
         deletes=deletes,
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Where:
-    """A condition on one column: it is `equal` to a value, or `at_least` one and `below` another; all that are given
-    hold.
-    """
-
-    column: str
-    equal: Any = None
-    at_least: Any = None
-    below: Any = None
-
-
-def rows(table: StoredTable, columns: Sequence[str], conditions: Sequence[Where] = ()) -> Iterator[pa.RecordBatch]:
-    """Columns of the rows that meet all conditions, in no order; files that cannot have such rows are not read."""
-    from pyiceberg.expressions import AlwaysTrue, And, EqualTo, GreaterThanOrEqual, LessThan
-
-    wanted: Any = AlwaysTrue()
-    for condition in conditions:
-        for operator, value in (
-            (EqualTo, condition.equal),
-            (GreaterThanOrEqual, condition.at_least),
-            (LessThan, condition.below),
-        ):
-            if value is not None:
-                literal = value.isoformat() if isinstance(value, datetime) else value
-                wanted = And(wanted, operator(condition.column, literal))
-    with asking(f"table {table.identifier}"):
-        try:
-            yield from table.iceberg.scan(row_filter=wanted, selected_fields=tuple(columns)).to_arrow_batch_reader()
-        except FileNotFoundError as error:
-            raise CatalogUnavailable(
-                f"a file of the table does not exist: {error}",
-                where=f"table {table.identifier}",
-                do="`frazil verify` tells what is lost",
-            ) from None

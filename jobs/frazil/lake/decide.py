@@ -43,9 +43,7 @@ def decide_and_finish(
     decision = _document(iceberg, staged, sides, batch)
     _write_once(iceberg, table, location, json.dumps(decision))
     reach("decide.written")
-    published = publish(
-        iceberg, staged, batch, extra={ledger.SIDE: location}, clock=clock, wait=wait, reach=reach
-    )
+    published = publish(iceberg, staged, batch, extra={ledger.SIDE: location}, clock=clock, wait=wait, reach=reach)
     reach("decide.decided")
     _finish(iceberg, decision, batch, reach=reach, wait=wait)
     table.io().deleteFile(location)
@@ -72,7 +70,13 @@ def finish_open(
     if last is None or last.side is None or last.start is None or last.end is None:
         return 0
     batch = Batch(
-        pipeline=pipeline, run=run, version=version, start=last.start, end=last.end, held=None, topic_id=last.end.topic_id
+        pipeline=pipeline,
+        run=run,
+        version=version,
+        start=last.start,
+        end=last.end,
+        held=None,
+        topic_id=last.end.topic_id,
     )
     if last.commit_id and _is_finished(iceberg.load(side_table), last.commit_id, batch):
         return 0

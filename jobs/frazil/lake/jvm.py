@@ -33,10 +33,10 @@ class Iceberg:
     """One catalog of a Spark session, through Iceberg's own API. Safe to share between threads."""
 
     def __init__(self, spark: SparkSession, catalog: str = "lake") -> None:
-        self._jvm = spark._jvm
-        self._gateway = spark.sparkContext._gateway
+        self._jvm: Java = spark._jvm
+        self._gateway: Java = spark.sparkContext._gateway
         self.name = catalog
-        plugin = spark._jsparkSession.sessionState().catalogManager().catalog(catalog)  # type: ignore[attr-defined]
+        plugin = spark._jsparkSession.sessionState().catalogManager().catalog(catalog)
         self.catalog: Java = plugin.icebergCatalog()
         self._loader = self.catalog.getClass().getClassLoader()
         self._string = self._class("java.lang.String")

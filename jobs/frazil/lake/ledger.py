@@ -171,9 +171,7 @@ class Totals:
         at, closed = dict(self.at), list(self.closed)
         for p, here in start.at.items():
             before = at.get(p, Total(here))
-            now = Total(
-                before.start, before.skipped + counts.skipped_at.get(p, 0), before.gaps + counts.gaps.get(p, 0)
-            )
+            now = Total(before.start, before.skipped + counts.skipped_at.get(p, 0), before.gaps + counts.gaps.get(p, 0))
             if start.topic_id == end.topic_id and end.at.get(p, here) >= here:
                 at[p] = now
             else:

@@ -13,8 +13,8 @@ from frazil.lake.jvm import Iceberg
 from frazil.lake.ledger import Offsets
 from frazil.lake.publish import Batch, fill
 from frazil.lake.stage import nothing
-from frazil.schemas.types import Field, Kind, Primitive, Struct
 from frazil.schemas.iceberg import schema_json
+from frazil.schemas.types import Field, Kind, Primitive, Struct
 
 
 def prove_fence(iceberg: Iceberg, namespace: str, *, ticket: str) -> None:
@@ -28,9 +28,7 @@ def prove_fence(iceberg: Iceberg, namespace: str, *, ticket: str) -> None:
     try:
         for held, end in ((None, 1), (1, 2)):  # the first move creates the tag, later ones replace it
             start, after = _offsets(held or 0), _offsets(end)
-            batch = Batch(
-                pipeline="probe", run=ticket, version="", start=start, end=after, held=None, topic_id="probe"
-            )
+            batch = Batch(pipeline="probe", run=ticket, version="", start=start, end=after, held=None, topic_id="probe")
             staged = nothing(iceberg, table, at=0.0)
             twins = [iceberg.load(table) for _ in range(2)]
             transactions = [twin.newTransaction() for twin in twins]

@@ -87,7 +87,9 @@ class Base:
     tagged: Entry | None
     head_follows_tag: bool
     ours: int | None  # the snapshot that carries our commit id and run
-    last: Entry | None = None  # the newest entry that the head has: the tagged one, unless main was rolled back behind it
+    last: Entry | None = (
+        None  # the newest entry that the head has: the tagged one, unless main was rolled back behind it
+    )
 
 
 class Verdict(StrEnum):

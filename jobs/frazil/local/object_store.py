@@ -70,7 +70,10 @@ def start_object_store(home: Path) -> StoreAddress:
         options["s3.port.iceberg"] = iceberg
         address = StoreAddress(s3=f"http://{HOST}:{s3}", catalog=f"http://{HOST}:{iceberg}")
         store = start(
-            "object-store", [_program(), "mini", *_arguments(home, options)], home=home, environment=environment
+            "object-store",
+            [_program(), "-logtostderr=true", "mini", *_arguments(home, options)],
+            home=home,
+            environment=environment,
         )
         await_ready(store, lambda: _is_ready(address, options, credentials), seconds=READY_SECONDS)
     return address

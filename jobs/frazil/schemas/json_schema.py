@@ -50,7 +50,7 @@ def row_type(schema: JsonSchema) -> Struct:
 
 
 def is_whole(schema: JsonSchema) -> bool:
-    """Whether a record is the one column `value` (a list, a map, a scalar, anything), and not an object with columns."""
+    """Whether a record is the one column `value` (a list, a map, a scalar, anything), not an object with columns."""
     return not isinstance(_root(schema).type, Struct)
 
 

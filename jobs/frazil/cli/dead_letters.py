@@ -1,0 +1,161 @@
+"""`frazil dead-letters`: the records that could not be landed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from frazil.cli import environments, pipelines
+from frazil.cli.options import AsJson, EnvironmentChoice, PipelineName, PipelinesFile
+from frazil.cli.screen import number, out, show_json, table
+from frazil.clients.secrets import Secrets
+from frazil.errors import FrazilError
+from frazil.schemas.reasons import Reason
+
+if TYPE_CHECKING:
+    from frazil.dead_letters.listing import Listing
+    from frazil.dead_letters.show import Shown
+
+app = typer.Typer(help="Rejected records: what they are, and why they were rejected.", no_args_is_help=True)
+
+Since = Annotated[
+    datetime | None, typer.Option(metavar="TIME", help="Rejected at this time (UTC) or later, like 2026-01-31.")
+]
+Until = Annotated[datetime | None, typer.Option(metavar="TIME", help="Rejected before this time (UTC).")]
+
+
+@app.command("list")
+def list_(
+    context: typer.Context,
+    name: PipelineName,
+    reason: Annotated[Reason | None, typer.Option(metavar="CODE", help="Only those of this reason.")] = None,
+    partition: Annotated[int | None, typer.Option(min=0, metavar="N", help="Only those of this partition.")] = None,
+    since: Since = None,
+    until: Until = None,
+    limit: Annotated[int, typer.Option(min=0, metavar="N", help="How many to list; all are counted.")] = 20,
+    file: PipelinesFile = pipelines.USUAL,
+    env: EnvironmentChoice = "local",
+    as_json: AsJson = False,
+) -> None:
+    """List dead letters, newest first, and count them by reason.
+
+    For example: frazil dead-letters list flights --reason undecodable
+
+    Exit codes: 0 listed, also if there are none; 2 wrong input; 3 the catalog is not there.
+    """
+    from frazil.dead_letters.listing import listing
+    from frazil.lake.reader import Lake
+
+    (pipeline,) = pipelines.chosen(pipelines.declared(file), [name])
+    secrets: Secrets = context.find_root().obj
+    found = listing(
+        pipeline,
+        Lake(environments.environment(env), secrets.read),
+        reason=reason,
+        partition=partition,
+        since=since.replace(tzinfo=UTC) if since else None,
+        until=until.replace(tzinfo=UTC) if until else None,
+        limit=limit,
+    )
+    if as_json:
+        show_json(found.document())
+    else:
+        _tell_list(found, out())
+
+
+@app.command()
+def show(
+    context: typer.Context,
+    name: PipelineName,
+    place: Annotated[str, typer.Argument(metavar="PARTITION:OFFSET", help="The record's place, as the list tells it.")],
+    file: PipelinesFile = pipelines.USUAL,
+    env: EnvironmentChoice = "local",
+    as_json: AsJson = False,
+) -> None:
+    """Show one dead letter: its bytes, its frame, and where decoding it goes wrong.
+
+    For example: frazil dead-letters show flights 0:4711
+
+    Exit codes: 0 shown, 2 there is no such dead letter or wrong input, 3 the catalog is not there.
+    """
+    from frazil.clients.registry import Registry
+    from frazil.dead_letters.show import show as shown
+    from frazil.lake.reader import Lake
+
+    partition, offset = _place(place)
+    (pipeline,) = pipelines.chosen(pipelines.declared(file), [name])
+    where = environments.environment(env)
+    secrets: Secrets = context.find_root().obj
+    registry = Registry.of(where.registry, secrets) if where.registry else None
+    found = shown(pipeline, Lake(where, secrets.read), partition=partition, offset=offset, schemas=registry)
+    if found is None:
+        raise FrazilError(
+            f"there is no dead letter of partition {partition}, offset {offset}",
+            where=f"table {pipeline.table.dead_letters}",
+            do=f"`frazil dead-letters list {name}` tells which there are",
+        )
+    if as_json:
+        show_json(found.document())
+    else:
+        for line in _lines(found):
+            out().print(line, markup=False)
+
+
+def by_reason(found: Listing) -> object:
+    """How many there are, by reason."""
+    shown = table("reason", "records", right=("records",))
+    for reason, count in found.counts.items():
+        shown.add_row(reason, number(count))
+    return shown
+
+
+def _tell_list(found: Listing, console: Console) -> None:
+    if not found.total:
+        console.print(f"{found.table}: no dead letters", markup=False)
+        return
+    console.print(by_reason(found))
+    if not found.letters:
+        return
+    shown = table("place", "rejected (UTC)", "reason", "schema", right=("schema",))
+    for letter in found.letters:
+        at = f"{letter.rejected_at.astimezone(UTC):%Y-%m-%d %H:%M:%S}" if letter.rejected_at else "–"
+        schema = "–" if letter.schema_id is None else str(letter.schema_id)
+        shown.add_row(f"{letter.partition}:{letter.offset}", at, letter.reason, schema)
+    console.print()
+    console.print(shown)
+    if found.total > len(found.letters):
+        console.print(f"… and {number(found.total - len(found.letters))} more", style="dim", markup=False)
+
+
+def _lines(found: Shown) -> Iterator[str]:
+    letter = found.letter
+    yield f"{found.topic}, partition {letter.partition}, offset {letter.offset}"
+    yield f"{letter.reason}: {letter.message or ''}"
+    yield f"rejected {letter.rejected_at}, by run {letter.run}; the record's time is {letter.timestamp}"
+    if found.writer:
+        subjects = f" of {', '.join(found.writer.subjects)}" if found.writer.subjects else ""
+        problem = f": {found.writer.problem}" if found.writer.problem else ""
+        yield f"schema {found.writer.id if found.writer.id is not None else '–'}{subjects}{problem}"
+    if found.attempt:
+        at = f" at byte {found.body_at + found.attempt.at}" if found.attempt.at is not None else ""
+        path = f", field {found.attempt.path}" if found.attempt.path else ""
+        yield f"decoded once more: {found.attempt.what}{at}{path}"
+        if found.attempt.decoded:
+            yield found.attempt.decoded
+    for name, value in found.headers:
+        yield f"header {name}: {value!r}"
+    yield "key" if found.key is not None else "no key"
+    yield from found.key_view()
+    yield f"value, {len(found.value)} bytes" if found.value is not None else "no value"
+    yield from found.value_view()
+
+
+def _place(text: str) -> tuple[int, int]:
+    partition, _, offset = text.partition(":")
+    if not (partition.isdecimal() and offset.isdecimal()):
+        raise FrazilError(f"{text!r} is no place of a record", do="Write PARTITION:OFFSET, like 0:4711")
+    return int(partition), int(offset)

@@ -1,0 +1,95 @@
+"""`frazil show`: how a pipeline stands."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from frazil.cli import environments, pipelines
+from frazil.cli.options import AsJson, EnvironmentChoice, PipelineName, PipelinesFile
+from frazil.cli.screen import duration, number, out, show_json, table
+from frazil.cli.standing import Commit, Standing, standing
+from frazil.clients.secrets import Secrets
+
+SECONDS = 5.0
+"""How long Kafka may take: without it, all but the lag can be told."""
+
+
+def show(
+    context: typer.Context,
+    name: PipelineName,
+    file: PipelinesFile = pipelines.USUAL,
+    env: EnvironmentChoice = "local",
+    snapshots: Annotated[int, typer.Option(min=0, metavar="N", help="How many of the last snapshots to show.")] = 5,
+    as_json: AsJson = False,
+) -> None:
+    """Show what a pipeline's table holds: offsets, lag, freshness, schema, last snapshots.
+
+    For example: frazil show flights
+
+    It reads the table's metadata and asks Kafka; no JVM is started. Exit codes: 0 shown, also before the first run;
+    2 wrong input; 3 the catalog is not there (without Kafka, only the lag is missing).
+    """
+    from frazil.clients.kafka import Kafka
+    from frazil.lake.reader import Lake
+
+    (pipeline,) = pipelines.chosen(pipelines.declared(file), [name])
+    place = environments.environment(env)
+    secrets: Secrets = context.find_root().obj
+    kafka = Kafka(place.kafka, secrets, timeout_seconds=SECONDS)
+    found = standing(pipeline, Lake(place, secrets.read), kafka, commits=snapshots)
+    now = time.time()
+    if as_json:
+        show_json(found.document(now=now))
+    else:
+        _tell(found, out(), now=now)
+
+
+def _tell(found: Standing, console: Console, *, now: float) -> None:
+    head = table("", "")
+    head.show_header = False
+    head.add_row("topic", found.topic)
+    head.add_row("table", f"{found.table}" + (f", {number(found.rows)} rows" if found.rows is not None else ""))
+    head.add_row("location", found.location or "not there yet: the first run makes it")
+    head.add_row("lag", f"{number(found.lag)} records" if found.lag is not None else "–")
+    if found.newest_record_at is not None:
+        head.add_row("freshness", f"{duration(now - found.newest_record_at)} since the newest record that is landed")
+    console.print(head)
+    if found.why:
+        console.print(f"Kafka could not be asked. {found.why}", style="yellow", markup=False)
+    _tell_partitions(found, console)
+    if found.columns:
+        shown = table("column", "type")
+        for column, kind in found.columns:
+            shown.add_row(column, kind)
+        console.print()
+        console.print(shown)
+    if found.commits:
+        console.print()
+        console.print(snapshot_table(found.commits))
+
+
+def _tell_partitions(found: Standing, console: Console) -> None:
+    numbers = ("partition", "held up to", "topic ends at", "lag")
+    shown = table(*numbers, right=numbers)
+    for one in found.partitions:
+        shown.add_row(*map(number, (one.partition, one.held, one.stable, one.lag)))
+    if found.partitions:
+        console.print()
+        console.print(shown)
+
+
+def snapshot_table(commits: tuple[Commit, ...]) -> object:
+    """Snapshots, newest first, with the offsets that each landed."""
+    numbers = ("read", "landed", "rejected")
+    shown = table("snapshot", "committed (UTC)", *numbers, "offsets by partition", right=numbers)
+    for commit in commits:
+        counts = commit.counts
+        cells = (counts.read, counts.written, sum(counts.rejected.values())) if counts else (None, None, None)
+        ranges = "  ".join(f"{p}: {start}–{end}" for p, (start, end) in commit.offsets.items())
+        what = ranges or ("offsets as before" if commit.is_ours else f"{commit.operation}, not by Frazil")
+        shown.add_row(str(commit.snapshot_id), f"{commit.at:%Y-%m-%d %H:%M:%S}", *map(number, cells), what)
+    return shown

@@ -1,0 +1,159 @@
+"""How a pipeline stands: what its table holds, how far that is behind its topic, and its last snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from frazil.declaration import Pipeline
+from frazil.declaration.formats import Isolation
+from frazil.errors import KafkaUnavailable
+from frazil.lake import ledger
+from frazil.lake.ledger import Counts, Entry
+from frazil.lake.reader import Lake, Snapshot, StoredTable
+
+
+class Span(Protocol):
+    """What a partition has, see `clients.kafka.Span`."""
+
+    @property
+    def earliest(self) -> int: ...
+    @property
+    def stable(self) -> int: ...
+
+
+class Kafka(Protocol):
+    """What is asked of the cluster."""
+
+    def offsets(self, topic: str, isolation: Isolation) -> Mapping[int, Span]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionStanding:
+    """One partition: `held` is the next offset to read, `stable` the topic's end; None where it is not known."""
+
+    partition: int
+    held: int | None
+    stable: int | None
+
+    @property
+    def lag(self) -> int | None:
+        """Offsets that are not read yet."""
+        return None if self.held is None or self.stable is None else max(self.stable - self.held, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """One snapshot of a pipeline's table: the offsets it landed by partition, from and up to, and what became of them."""
+
+    snapshot_id: int
+    at: datetime
+    operation: str
+    offsets: Mapping[int, tuple[int, int]]
+    counts: Counts | None
+    is_ours: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What is known of one pipeline. Without a table nothing but names is; `why` says what could not be asked."""
+
+    pipeline: str
+    topic: str
+    table: str
+    location: str | None = None
+    rows: int | None = None
+    columns: tuple[tuple[str, str], ...] = ()
+    partitions: tuple[PartitionStanding, ...] = ()
+    newest_record_at: float | None = None
+    """Seconds since 1970: rows are complete up to here."""
+    commits: tuple[Commit, ...] = ()
+    why: str = ""
+
+    @property
+    def lag(self) -> int | None:
+        """Offsets that are not read yet, over all partitions."""
+        known = [partition.lag for partition in self.partitions]
+        return None if not known or None in known else sum(lag for lag in known if lag is not None)
+
+    def document(self, *, now: float) -> dict[str, Any]:
+        """The standing as JSON."""
+        freshness = None if self.newest_record_at is None else round(now - self.newest_record_at, 3)
+        partitions = [{**asdict(p), "lag": p.lag} for p in self.partitions]
+        commits = [{**asdict(c), "at": c.at.isoformat()} for c in self.commits]
+        return {
+            **asdict(self),
+            "lag": self.lag,
+            "freshness_seconds": freshness,
+            "partitions": partitions,
+            "commits": commits,
+        }
+
+
+def standing(pipeline: Pipeline, lake: Lake, kafka: Kafka, *, commits: int) -> Standing:
+    """How a pipeline stands now, with its newest `commits` snapshots. Kafka's silence is told, not raised."""
+    spans, why = _spans(pipeline, kafka)
+    stable = {partition: span.stable for partition, span in spans.items()}
+    names = {"pipeline": pipeline.name, "topic": pipeline.topic.name, "table": pipeline.table.identifier}
+    table = lake.table(pipeline.table.identifier)
+    if table is None:
+        found = (PartitionStanding(partition=p, held=None, stable=end) for p, end in stable.items())
+        return Standing(**names, partitions=tuple(found), why=why)
+    newest = next(iter(table.commits(pipeline.name)), None)
+    entry = newest.entry if newest else None
+    held = dict(entry.end.at) if entry and entry.end else {}
+    return Standing(
+        **names,
+        location=table.location,
+        rows=int(table.head.summary.get("total-records", 0)) if table.head else 0,
+        columns=tuple((field.name, str(field.type)) for field in table.columns.fields),
+        partitions=tuple(
+            # A partition that the ledger does not know begins at its earliest offset.
+            PartitionStanding(partition=p, held=held.get(p, _earliest(spans.get(p))), stable=stable.get(p))
+            for p in sorted({*held, *stable})
+        ),
+        newest_record_at=_newest_record(table, pipeline.name),
+        commits=tuple(_commit(s) for s, _ in zip(table.ancestors(table.head), range(commits), strict=False)),
+        why=why,
+    )
+
+
+def _spans(pipeline: Pipeline, kafka: Kafka) -> tuple[Mapping[int, Span], str]:
+    try:
+        return kafka.offsets(pipeline.topic.name, pipeline.topic.isolation), ""
+    except KafkaUnavailable as error:
+        return {}, str(error)
+
+
+def _earliest(span: Span | None) -> int | None:
+    return span.earliest if span is not None else None
+
+
+def _newest_record(table: StoredTable, pipeline: str) -> float | None:
+    """The newest record's time, by the newest commit that had a record."""
+    for snapshot in table.commits(pipeline):
+        if ledger.VALID_THROUGH in snapshot.summary:
+            return int(snapshot.summary[ledger.VALID_THROUGH]) / 1000
+    return None
+
+
+def _commit(snapshot: Snapshot) -> Commit:
+    entry = snapshot.entry
+    return Commit(
+        snapshot_id=snapshot.id,
+        at=snapshot.committed_at,
+        operation=snapshot.operation,
+        offsets=_landed(entry),
+        counts=entry.counts,
+        is_ours=ledger.FORMAT in snapshot.summary,
+    )
+
+
+def _landed(entry: Entry) -> dict[int, tuple[int, int]]:
+    """The partitions whose offset a commit moved."""
+    if entry.start is None or entry.end is None:
+        return {}
+    start = entry.start.at
+    return {p: (start.get(p, 0), end) for p, end in entry.end.at.items() if end != start.get(p, 0)}
