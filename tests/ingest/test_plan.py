@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frazil.errors import LogTruncated, OffsetsLost, TopicRecreated
-from frazil.ingest.plan import OffsetRange, Pace, Plan, plan
+from frazil.ingest.plan import Pace, Plan, plan
+from frazil.ingest.ranges import OffsetRange
 from frazil.lake.ledger import Offsets
 
 

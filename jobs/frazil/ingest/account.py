@@ -1,4 +1,4 @@
-"""Account: what became of each record of a batch, counted at both ends. Read = written + rejected + skipped, or it is not published."""
+"""Account: what became of each record of a batch, counted at both ends."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from frazil.declaration.formats import ErrorMode, Tombstones
 from frazil.ingest.decode import REASON, unknown_ids
-from frazil.ingest.plan import OffsetRange
+from frazil.ingest.ranges import OffsetRange
 from frazil.schemas.reasons import Reason
 
 # Reasons whose records are kept even where the declaration skips what is rejected: a change of the table would admit them.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from frazil.errors import LogTruncated, OffsetsLost, TopicRecreated
+from frazil.ingest.ranges import OffsetRange
 from frazil.lake.ledger import Offsets
 
 
@@ -20,18 +21,6 @@ class Span(Protocol):
     @property
     def stable(self) -> int:
         """Where reading ends."""
-
-
-@dataclass(frozen=True, slots=True)
-class OffsetRange:
-    """The offsets from `start` up to and without `end` of one partition."""
-
-    partition: int
-    start: int
-    end: int
-
-    def __len__(self) -> int:
-        return self.end - self.start
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from frazil.ingest.plan import OffsetRange
+from frazil.ingest.ranges import OffsetRange
 
 # Measured for 100-byte records: larger fetches than Kafka's defaults; a task reads one partition as a stream.
 HEADERS = "array<struct<key:string,value:binary>>"

@@ -75,7 +75,7 @@ class Writers:
                 found = self._registry.schema(schema_id)
                 self.refused[schema_id] = Reason.UNKNOWN_SCHEMA if found is None else Reason.FOREIGN_SCHEMA
             return
-        subjects = {version.subject for version in self._registry.uses(schema_id)}
+        subjects = set(self._registry.subjects_of(schema_id))
         if not subjects:
             self.refused[schema_id] = Reason.UNKNOWN_SCHEMA
         elif self._is_ours(subjects):

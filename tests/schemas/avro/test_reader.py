@@ -91,6 +91,14 @@ def test_a_writer_that_does_not_fit_its_column_is_refused(tree: Any, column: Any
         avro.reader(parsed(record(("x", tree))), Struct((Field("x", column),)))
 
 
+def test_a_type_that_is_called_like_a_primitive_is_told_from_it() -> None:
+    found = reader(record(("u", [record(("a", "int"), name="String"), "string", record(("a", "int"), name="branch0")])))
+    members = found.yields.fields[0].type
+    assert isinstance(members, Struct)
+    assert len({f.name for f in members.fields}) == 3
+    assert members.fields[1].name == "member_string"
+
+
 def test_a_thousand_columns_are_rendered() -> None:
     assert len(types(reader(record(*((f"f{i}", ["null", "string"]) for i in range(1000)))).reader)) == 1001
 

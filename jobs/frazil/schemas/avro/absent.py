@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
-from frazil.schemas.avro.leaf import LEGAL_KINDS, Sides, decimal
+from frazil.schemas.avro.leaf import LEGAL_KINDS, LEGAL_NAME, Sides, decimal
 from frazil.schemas.avro.rows import MEMBER
 from frazil.schemas.merge import incompatible
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
-
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def legal_names(of: Struct) -> dict[str, str]:
     """Column name -> the name in the reader schema, which is the same if Avro allows it."""
     taken = {field.name.lower() for field in of.fields}
     spare = (name for number in count() if (name := f"column{number}") not in taken)
-    return {f.name: f.name if _NAME.fullmatch(f.name) else next(spare) for f in of.fields}
+    return {f.name: f.name if LEGAL_NAME.fullmatch(f.name) else next(spare) for f in of.fields}
 
 
 def type_name(avro: Any) -> str:
@@ -36,15 +33,12 @@ class Absent:
     def __init__(self, numbers: Iterator[int]) -> None:
         self._numbers = numbers
 
-    def branch_name(self, field: Field) -> str:
-        """The full name of a record, enum or fixed in a union: Spark makes the struct's field of its last part."""
-        own = field.name.removeprefix(MEMBER)
-        number = next(self._numbers)
-        return f"row{number}.{own}" if _NAME.fullmatch(own) else f"row.t{number}"
+    def branch(self, field: Field, full: str, path: tuple[str, ...]) -> Sides:
+        """A union branch that this writer has not, so that Spark yields the struct's field all the same.
 
-    def branch(self, field: Field, path: tuple[str, ...]) -> Sides:
-        """A union branch that this writer has not, so that Spark yields the struct's field all the same."""
-        own, full = field.name.removeprefix(MEMBER), self.branch_name(field)
+        `full` is its name if it is a record, an enum or a fixed.
+        """
+        own = field.source.removeprefix(MEMBER)
         match field.type:
             case Struct():
                 avro, kind = self.type_of(field.type, path, full)

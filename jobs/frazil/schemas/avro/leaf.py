@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from frazil.schemas.avro.rows import scalar
-from frazil.schemas.avro.schema import Enum, Fixed, Simple, max_precision
+from frazil.schemas.avro.schema import PRIMITIVES, Enum, Fixed, Simple, max_precision
 from frazil.schemas.types import Decimal, Kind, Primitive, Type
 
 LEGAL_KINDS: Mapping[Kind, Any] = {
@@ -23,6 +25,13 @@ LEGAL_KINDS: Mapping[Kind, Any] = {
     Kind.TIMESTAMPTZ: {"type": "long", "logicalType": "timestamp-micros"},
 }
 """The Avro type that Spark reads as this kind."""
+
+
+UNNAMED = PRIMITIVES | {"array", "map"}
+"""What Spark calls the branches of a union that have no name."""
+
+LEGAL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+"""A name as Avro's specification allows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +66,17 @@ def settled(tree: Any, defined: set[str]) -> Any:
             return [settled(value, defined) for value in tree]
         case _:
             return tree
+
+
+def branch_name(own: str, taken: set[str], number: int) -> str:
+    """The full name of a record, enum or fixed in a union, of which Spark makes the name of a struct's field.
+
+    It ends with `own` if Avro allows that and it is not in `taken` (lower case), to which it is added.
+    """
+    if not LEGAL_NAME.fullmatch(own) or own.lower() in taken:
+        own = next(name for other in count() if (name := f"branch{other}") not in taken)
+    taken.add(own.lower())
+    return f"row{number}.{own}"
 
 
 def leaf_type(of: Simple | Fixed | Enum) -> Primitive | Decimal:

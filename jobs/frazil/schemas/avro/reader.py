@@ -14,7 +14,7 @@ from itertools import count
 from typing import Any
 
 from frazil.schemas.avro.absent import Absent, legal_names, type_name
-from frazil.schemas.avro.leaf import Sides, leaf, leaf_type, settled
+from frazil.schemas.avro.leaf import UNNAMED, Sides, branch_name, leaf, leaf_type, settled
 from frazil.schemas.avro.rows import MEMBER, collapsed, members, only_null
 from frazil.schemas.avro.schema import Array, AvroSchema, Map, Named, Node, Record, Simple, Union, is_null
 from frazil.schemas.avro.text import Texts
@@ -110,7 +110,7 @@ class _Rendering:
 
     def _column(self, node: Node, column: Field, path: tuple[str, ...], full: str = "") -> Sides:
         if column.as_json and self._is_structure(node):
-            return self._texts.structure(node)
+            return self._texts.structure(node, full)
         return self._type(node, column.type, path, full)
 
     def _type(self, node: Node, column: Type, path: tuple[str, ...], full: str = "") -> Sides:
@@ -156,6 +156,11 @@ class _Rendering:
             raise incompatible(path, f"a union of several types does not land in a column of {brief(column)}")
         found: dict[str, Sides] = {}
         written: list[Any] = []
+        taken = set(UNNAMED)
+        own = [field.name.removeprefix(MEMBER) for field in column.fields]
+        names = {
+            f.name: branch_name(name, taken, next(self._numbers)) for f, name in zip(column.fields, own, strict=True)
+        }
         branches = iter(members(union))
         for branch in union.branches:
             if is_null(branch):
@@ -165,12 +170,12 @@ class _Rendering:
             field = same_field(Field(name, _STRING), column.fields)
             if field is None or field.name in found:
                 raise incompatible((*path, name), "the table has no column for this type of the union")
-            found[field.name] = self._column(branch, field, (*path, name), self._absent.branch_name(field))
+            found[field.name] = self._column(branch, field, (*path, name), names[field.name])
             written.append(found[field.name].writer)
         read: list[Any] = ["null"] if union.nullable else []
         yields: list[Field] = []
         for field in column.fields:
-            sides = found.get(field.name) or self._absent.branch(field, (*path, field.name))
+            sides = found.get(field.name) or self._absent.branch(field, names[field.name], (*path, field.name))
             read.append(sides.reader)
             yields.append(Field(MEMBER + type_name(sides.reader), sides.yields, as_json=sides.as_json))
         if len({field.name.lower() for field in yields}) < len(yields):

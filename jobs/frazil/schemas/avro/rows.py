@@ -104,7 +104,7 @@ def members(union: Union) -> tuple[tuple[str, Node], ...]:
     return tuple(named.items())
 
 
-class _Text(Exception):  # noqa: N818 - a signal between two methods, never an error
+class _Text(Exception):
     """This node has no column type: the field it is in lands as JSON text."""
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from frazil.schemas.avro.leaf import Once, Sides, leaf, leaf_type
+from frazil.schemas.avro.leaf import LEGAL_NAME, UNNAMED, Once, Sides, branch_name, leaf, leaf_type
 from frazil.schemas.avro.schema import Array, AvroSchema, Enum, Fixed, Map, Named, Node, Record, Simple, Union, short
 from frazil.schemas.names import claimed
 from frazil.schemas.types import Kind, Primitive
@@ -20,8 +19,6 @@ TEXT_FIELDS = 4_000
 
 TEXT = Primitive(Kind.STRING)
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
 
 class Texts:
     """The text columns of one writer, `columns` in number; `numbers` makes names unique in the whole schema."""
@@ -32,10 +29,13 @@ class Texts:
         self._budget = TEXT_FIELDS // max(columns, 1)
         self._sizes: dict[tuple[str, int], int] = {}
 
-    def structure(self, node: Node) -> Sides:
-        """A structure that Spark is to write as JSON, with its own names; what is too deep does not decode."""
+    def structure(self, node: Node, full: str = "") -> Sides:
+        """A structure that Spark is to write as JSON, with its own names; what is too deep does not decode.
+
+        `full` is the full name of a record here.
+        """
         depth = next((d for d in range(TEXT_DEPTH, 1, -1) if self._size(node, d) <= self._budget), 1)
-        writer, reader = self._sides(node, depth)
+        writer, reader = self._sides(node, depth, full)
         return Sides(writer, reader, TEXT, as_json=True)
 
     def verbatim(self, node: Node) -> Any:
@@ -50,8 +50,11 @@ class Texts:
             case Union(branches):
                 return [self.verbatim(branch) for branch in branches]
             case Named(name):
-                full = f"whole.t{list(self._schema.types).index(name)}"
+                full = self._whole(name)
                 return Once(full, partial(self._definition, name, full))
+
+    def _whole(self, name: str) -> str:
+        return f"whole.whole{list(self._schema.types).index(name)}"
 
     def _definition(self, name: str, full: str) -> Any:
         match self._schema.types[name]:
@@ -61,7 +64,7 @@ class Texts:
             case Enum() | Fixed() as kind:
                 return leaf(kind, leaf_type(kind), full).writer
 
-    def _sides(self, node: Node, depth: int, own: str = "") -> tuple[Any, Any]:
+    def _sides(self, node: Node, depth: int, full: str = "") -> tuple[Any, Any]:
         match node:
             case Simple("null"):
                 return "null", "null"
@@ -77,23 +80,20 @@ class Texts:
             case Union(branches):
                 return self._union(branches, depth)
             case Named(name):
-                return self._named(name, depth, own)
+                return self._named(name, depth, full or f"text.t{next(self._numbers)}")
 
     def _union(self, branches: tuple[Node, ...], depth: int) -> tuple[Any, Any]:
-        taken: set[str] = set()
+        named = {branch.name for branch in branches if isinstance(branch, Named)}
+        taken = {*UNNAMED, *(short(self._whole(name)) for name in named)}
         sides = []
         for branch in branches:
             own = short(branch.name) if isinstance(branch, Named) else ""
-            if not _NAME.fullmatch(own) or own.lower() in taken:
-                own = ""
-            taken.add(own.lower() or (branch.name if isinstance(branch, Simple) else ""))
-            sides.append(self._sides(branch, depth, own))
+            full = branch_name(own, taken, next(self._numbers)) if own else ""
+            sides.append(self._sides(branch, depth, full))
         readers = [reader for _, reader in sides]
         return [writer for writer, _ in sides], "null" if readers == ["null"] else readers
 
-    def _named(self, name: str, depth: int, own: str) -> tuple[Any, Any]:
-        number = next(self._numbers)
-        full = f"text{number}.{own}" if own else f"text.t{number}"
+    def _named(self, name: str, depth: int, full: str) -> tuple[Any, Any]:
         kind = self._schema.types[name]
         if not isinstance(kind, Record):
             scalar = leaf(kind, leaf_type(kind), full)
@@ -105,7 +105,7 @@ class Texts:
         names: list[str] = []
         for f in kind.fields:
             taken = {known.lower() for known in names}
-            plain = _NAME.fullmatch(f.name) and f.name.lower() not in taken
+            plain = LEGAL_NAME.fullmatch(f.name) and f.name.lower() not in taken
             names.append(f.name if plain else claimed(f.name, taken, top=False))
         sides = [self._sides(f.type, depth) for f in kind.fields]
         head = {"type": "record", "name": full}
