@@ -1,29 +1,29 @@
 """Every error a person meets, in one tree.
 
-    FrazilError                    says what, where and what to do
-    ├── InvalidDeclaration         a declaration or a document has problems; all of them are listed
-    ├── IncompatibleSchema         a schema change that Iceberg forbids, or that the declaration does not allow
-    ├── UnreadableSchema           a writer schema that cannot be understood
-    ├── Fenced                     another driver writes this pipeline; it won, nothing of ours was counted
-    ├── TableReplaced              the table was dropped and made again, or a column was, under a staged batch
-    ├── Suspended                  the pipeline waits for a person
-    │   ├── RejectedRecords        error mode `suspend` met a record it cannot land
-    │   ├── CountsDisagree         read != written + rejected + skipped, twice
-    │   ├── LedgerLost             no snapshot says which offsets the table holds
-    │   ├── RolledBack             the table's head is not the snapshot that the ledger names, nor its descendant
-    │   ├── TopicRecreated         the topic has another id than the one the ledger holds
-    │   ├── LogTruncated           the topic ends before an offset that the table already holds
-    │   └── OffsetsLost            the topic no longer has records that the table does not hold yet
-    ├── FenceUnproven              the catalog let two drivers commit the same batch in the start probe
-    ├── KafkaUnavailable           the broker did not answer, or refused
-    ├── RegistryUnavailable        the registry did not answer, or not with a schema; nothing is rejected because of it
-    ├── SchemaChanged              the registry answers another schema for an id than before
-    ├── SecretUnavailable          a secret that an environment names cannot be read
-    ├── CatalogUnavailable         the catalog or the object store refused or did not answer
-    ├── LocalPartFailed            a local process (broker, registry, object store) did not start or stop
-    ├── JavaUnsuitable             no Java is found, or it is too old
-    ├── JarsUnavailable            a locked jar is not in the cache and could not be fetched
-    └── JarMismatch                a fetched jar is not the one that the lock names
+FrazilError                    says what, where and what to do
+├── InvalidDeclaration         a declaration or a document has problems; all of them are listed
+├── IncompatibleSchema         a schema change that Iceberg forbids, or that the declaration does not allow
+├── UnreadableSchema           a writer schema that cannot be understood
+├── Fenced                     another driver writes this pipeline; it won, nothing of ours was counted
+├── TableReplaced              the table was dropped and made again, or a column was, under a staged batch
+├── Suspended                  the pipeline waits for a person
+│   ├── RejectedRecords        error mode `suspend` met a record it cannot land
+│   ├── CountsDisagree         read != written + rejected + skipped, twice
+│   ├── LedgerLost             no snapshot says which offsets the table holds
+│   ├── RolledBack             the table's head is not the snapshot that the ledger names, nor its descendant
+│   ├── TopicRecreated         the topic has another id than the one the ledger holds
+│   ├── LogTruncated           the topic ends before an offset that the table already holds
+│   └── OffsetsLost            the topic no longer has records that the table does not hold yet
+├── FenceUnproven              the catalog let two drivers commit the same batch in the start probe
+├── KafkaUnavailable           the broker did not answer, or refused
+├── RegistryUnavailable        the registry did not answer, or not with a schema; nothing is rejected because of it
+├── SchemaChanged              the registry answers another schema for an id than before
+├── SecretUnavailable          a secret that an environment names cannot be read
+├── CatalogUnavailable         the catalog or the object store refused or did not answer
+├── LocalPartFailed            a local process (broker, registry, object store) did not start or stop
+├── JavaUnsuitable             no Java is found, or it is too old
+├── JarsUnavailable            a locked jar is not in the cache and could not be fetched
+└── JarMismatch                a fetched jar is not the one that the lock names
 """
 
 from __future__ import annotations

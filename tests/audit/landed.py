@@ -10,6 +10,12 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.io.pyarrow import _dataframe_to_data_files, schema_to_pyarrow
+from pyiceberg.manifest import DataFile
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table as IcebergTable
+
 from frazil.audit.verify import Verification, verify
 from frazil.dead_letters.rows import COLUMNS as DEAD_LETTER_COLUMNS
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
@@ -23,11 +29,6 @@ from frazil.lake.reader import Lake
 from frazil.schemas.iceberg import schema_json
 from frazil.schemas.metadata import metadata_fields
 from frazil.schemas.types import Field, Kind, Primitive, Struct
-from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.io.pyarrow import _dataframe_to_data_files, schema_to_pyarrow
-from pyiceberg.manifest import DataFile
-from pyiceberg.schema import Schema
-from pyiceberg.table import Table as IcebergTable
 
 Place = tuple[int, int]
 AT = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -116,7 +117,9 @@ class Landed:
         self.topic_id = topic_id or self.topic_id
         self.held = {**({} if topic_id else self.held), **end}
         after = Offsets("orders", self.topic_id, dict(sorted(self.held.items())))
-        start = Offsets("orders", start.topic_id, {p: start.at.get(p, 0) for p in ({*start.at} if topic_id else self.held)})
+        start = Offsets(
+            "orders", start.topic_id, {p: start.at.get(p, 0) for p in ({*start.at} if topic_id else self.held)}
+        )
         batch = Batch(
             pipeline="orders",
             run="run",
@@ -143,10 +146,15 @@ class Landed:
             side = {key: value for key, value in summary.items() if key not in drop}
             self.append(self.pipeline.table.dead_letters, dead, side)
 
-    def append(self, identifier: str, files: Iterable[DataFile], summary: Mapping[str, str], *, tag: bool = True) -> None:
+    def append(
+        self, identifier: str, files: Iterable[DataFile], summary: Mapping[str, str], *, tag: bool = True
+    ) -> None:
         """One snapshot with these files; it takes the tag, as the pipeline's own do."""
         table = self.catalog.load_table(identifier)
-        with table.update_snapshot(snapshot_properties=dict(summary)).fast_append() as update:
+        with (
+            table.transaction() as transaction,
+            transaction.update_snapshot(snapshot_properties=dict(summary)).fast_append() as update,
+        ):
             for file in files:
                 update.append_data_file(file)
         if tag:

@@ -10,7 +10,9 @@ from frazil.ingest.ranges import OffsetRange
 from frazil.lake.ledger import Offsets
 
 
-def planned(held: dict[int, int], spans: dict[int, tuple[int, int]], max_rows: int = 10**9, topic_id: str = "T") -> Plan:
+def planned(
+    held: dict[int, int], spans: dict[int, tuple[int, int]], max_rows: int = 10**9, topic_id: str = "T"
+) -> Plan:
     there = {p: SimpleNamespace(earliest=e, stable=s) for p, (e, s) in spans.items()}
     return plan("p", Offsets("orders", "T", held), topic_id, there, max_rows=max_rows)
 

@@ -37,7 +37,9 @@ def test_a_missing_column_is_added_with_its_comment() -> None:
 
 
 def test_columns_are_added_and_widened_inside_lists_maps_and_structs() -> None:
-    table = optional(s=optional(a=INT), l=ListOf(optional(a=INT)), m=MapOf(STRING, ListOf(optional(a=INT))), w=ListOf(INT))
+    table = optional(
+        s=optional(a=INT), l=ListOf(optional(a=INT)), m=MapOf(STRING, ListOf(optional(a=INT))), w=ListOf(INT)
+    )
     inner = struct(a=LONG, b=INT)
     rows = struct(s=inner, l=ListOf(inner), m=MapOf(STRING, ListOf(inner)), w=ListOf(LONG))
     wanted = changes(table, rows)
@@ -51,7 +53,10 @@ def test_columns_are_added_and_widened_inside_lists_maps_and_structs() -> None:
         WidenColumn(("w", "element"), INT, LONG),
     )
     both = "struct<a: long, b: int>"
-    assert str(applied(table, wanted)) == f"struct<s: {both}, l: list<{both}>, m: map<string, list<{both}>>, w: list<long>>"
+    assert (
+        str(applied(table, wanted))
+        == f"struct<s: {both}, l: list<{both}>, m: map<string, list<{both}>>, w: list<long>>"
+    )
 
 
 def test_a_column_is_never_narrowed() -> None:
@@ -60,7 +65,9 @@ def test_a_column_is_never_narrowed() -> None:
 
 def test_a_required_column_that_rows_may_lack_becomes_optional() -> None:
     table = struct(a=INT, gone=INT, l=ListOf(INT, element_required=True), m=MapOf(STRING, INT, value_required=True))
-    rows = Struct((Field("a", INT), Field("l", ListOf(INT), required=True), Field("m", MapOf(STRING, INT), required=True)))
+    rows = Struct(
+        (Field("a", INT), Field("l", ListOf(INT), required=True), Field("m", MapOf(STRING, INT), required=True))
+    )
     wanted = changes(table, rows)
     assert wanted == tuple(RelaxColumn(path) for path in (("a",), ("l", "element"), ("m", "value"), ("gone",)))
     assert changes(applied(table, wanted), rows) == ()
@@ -113,7 +120,11 @@ def test_a_name_that_another_field_has_now_is_not_renamed_away() -> None:
         (optional(x=INT), struct(x=STRING), "x: int cannot become string"),
         (optional(x=Decimal(9, 2)), struct(x=Decimal(9, 3)), r"x: decimal\(9, 2\) cannot become decimal\(9, 3\)"),
         (optional(x=optional(a=INT)), struct(x=INT), "x: a struct cannot become int"),
-        (optional(x=ListOf(optional(a=INT))), struct(x=ListOf(struct(a=STRING))), "x.element.a: int cannot become string"),
+        (
+            optional(x=ListOf(optional(a=INT))),
+            struct(x=ListOf(struct(a=STRING))),
+            "x.element.a: int cannot become string",
+        ),
         (optional(x=MapOf(STRING, INT)), struct(x=MapOf(INT, INT)), "x.key: a map's key cannot change"),
         (optional(x=ListOf(INT)), struct(x=MapOf(STRING, INT)), "x: a list cannot become a map"),
     ],
@@ -154,7 +165,9 @@ def test_changes_applied_leave_nothing_to_change(first: Struct, versions: list[t
 
 @settings(deadline=None)
 @given(VERSIONS)
-def test_a_table_made_step_by_step_and_one_made_at_once_hold_the_same_columns(versions: list[tuple[int, Struct]]) -> None:
+def test_a_table_made_step_by_step_and_one_made_at_once_hold_the_same_columns(
+    versions: list[tuple[int, Struct]],
+) -> None:
     table = Struct(())
     for upto in range(len(versions)):
         table = applied(table, changes(table, merge(versions[: upto + 1]).type))

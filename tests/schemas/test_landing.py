@@ -12,8 +12,20 @@ from tests.schemas.row_types import INT, LONG, STRING, VERSIONS, struct
 
 
 def test_the_target_is_the_tables_row_type_with_the_sources_of_its_fields() -> None:
-    rows = merge([(1, struct(Amount=INT)), (2, struct(Field("Total", INT, aliases=("Amount",)), Lines=ListOf(struct(Sku=STRING))))]).type
-    table = Struct((*metadata_fields(struct=False), Field("note", STRING), Field("total", LONG), Field("lines", ListOf(Struct((Field("sku", STRING),))))))
+    rows = merge(
+        [
+            (1, struct(Amount=INT)),
+            (2, struct(Field("Total", INT, aliases=("Amount",)), Lines=ListOf(struct(Sku=STRING)))),
+        ]
+    ).type
+    table = Struct(
+        (
+            *metadata_fields(struct=False),
+            Field("note", STRING),
+            Field("total", LONG),
+            Field("lines", ListOf(Struct((Field("sku", STRING),)))),
+        )
+    )
     note, total, lines = target(table, rows).fields
     assert (note.name, note.source) == ("note", "note")
     assert (total.name, total.source, total.aliases, total.type) == ("total", "Total", ("Amount",), LONG)
@@ -44,7 +56,11 @@ def test_a_version_that_the_table_refuses_is_left_out_and_the_others_land() -> N
 
 def test_a_frozen_table_takes_the_versions_that_fit_as_it_is() -> None:
     table = Struct((Field("a", LONG), Field("old", INT)))
-    versions = [(1, struct(a=INT)), (2, struct(a=LONG, b=INT)), (3, struct(Field("new", INT, aliases=("old",)), a=LONG))]
+    versions = [
+        (1, struct(a=INT)),
+        (2, struct(a=LONG, b=INT)),
+        (3, struct(Field("new", INT, aliases=("old",)), a=LONG)),
+    ]
     plan = landing(table, versions, may_add=False, may_widen=False)
     assert plan.changes == ()
     assert list(plan.incompatible) == [2]
@@ -52,7 +68,12 @@ def test_a_frozen_table_takes_the_versions_that_fit_as_it_is() -> None:
 
 
 def test_a_version_that_lacks_what_a_frozen_table_requires_is_left_out() -> None:
-    plan = landing(struct(a=INT), [(1, struct(a=INT)), (2, Struct(())), (3, Struct((Field("a", INT),)))], may_add=False, may_widen=False)
+    plan = landing(
+        struct(a=INT),
+        [(1, struct(a=INT)), (2, Struct(())), (3, Struct((Field("a", INT),)))],
+        may_add=False,
+        may_widen=False,
+    )
     assert list(plan.incompatible) == [2, 3]
 
 
@@ -92,7 +113,9 @@ def test_every_version_that_is_not_refused_fits_the_target(versions: list[tuple[
 
 @settings(deadline=None)
 @given(VERSIONS, st.integers(0, 4))
-def test_a_landing_that_was_made_needs_no_change_and_refuses_the_same(versions: list[tuple[int, Struct]], known: int) -> None:
+def test_a_landing_that_was_made_needs_no_change_and_refuses_the_same(
+    versions: list[tuple[int, Struct]], known: int
+) -> None:
     first = landing(Struct(()), versions[:known])
     table = applied(Struct(()), first.changes)
     plan = landing(table, versions)

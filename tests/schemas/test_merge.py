@@ -36,7 +36,11 @@ def test_no_version_is_no_column() -> None:
 
 
 def test_types_widen_as_iceberg_allows() -> None:
-    row = merged(struct(a=INT, b=FLOAT, c=Decimal(9, 2)), struct(a=LONG, b=DOUBLE, c=Decimal(18, 2)), struct(a=INT, b=FLOAT, c=Decimal(9, 2)))
+    row = merged(
+        struct(a=INT, b=FLOAT, c=Decimal(9, 2)),
+        struct(a=LONG, b=DOUBLE, c=Decimal(18, 2)),
+        struct(a=INT, b=FLOAT, c=Decimal(9, 2)),
+    )
     assert [f.type for f in row.fields] == [LONG, DOUBLE, Decimal(18, 2)]
 
 
@@ -46,7 +50,11 @@ def test_what_iceberg_forbids_leaves_the_version_out_and_says_where() -> None:
         (Decimal(9, 2), Decimal(9, 3), "x: decimal(9, 2) cannot become decimal(9, 3)"),
         (struct(a=INT), INT, "x: a struct cannot become int"),
         (ListOf(INT), MapOf(STRING, INT), "x: a list cannot become a map"),
-        (ListOf(struct(a=struct(b=INT))), ListOf(struct(a=struct(b=STRING))), "x.element.a.b: int cannot become string"),
+        (
+            ListOf(struct(a=struct(b=INT))),
+            ListOf(struct(a=struct(b=STRING))),
+            "x.element.a.b: int cannot become string",
+        ),
         (MapOf(STRING, INT), MapOf(STRING, STRING), "x.value: int cannot become string"),
         (Primitive(Kind.DATE), Primitive(Kind.TIMESTAMP), "x: date cannot become timestamp"),
     ]
@@ -108,11 +116,15 @@ def test_an_alias_of_a_field_that_is_still_there_belongs_to_that_field() -> None
 
 def test_a_name_that_comes_back_beside_its_new_one_is_ambiguous_and_refused() -> None:
     again = struct(Field("b", INT, aliases=("a",)), a=INT)
-    assert "a: two fields of one version are the column 'b'" in problem(struct(a=INT), struct(Field("b", INT, aliases=("a",))), again)
+    assert "a: two fields of one version are the column 'b'" in problem(
+        struct(a=INT), struct(Field("b", INT, aliases=("a",))), again
+    )
 
 
 def test_a_renamed_columns_old_name_is_not_given_to_another() -> None:
-    row = merged(struct(id=INT), struct(Field("key", INT, aliases=("id",))), struct(Field("key", INT, aliases=("id",)), Id=INT))
+    row = merged(
+        struct(id=INT), struct(Field("key", INT, aliases=("id",))), struct(Field("key", INT, aliases=("id",)), Id=INT)
+    )
     assert row.fields[0].name == "key"
     assert row.fields[1].name.startswith("id_")
 
@@ -127,7 +139,9 @@ def test_json_text_holds_every_structure_that_comes_later_and_nothing_else() -> 
 
 @settings(deadline=None)
 @given(VERSIONS)
-def test_further_versions_keep_every_column_with_its_name_or_a_declared_new_one(versions: list[tuple[int, Struct]]) -> None:
+def test_further_versions_keep_every_column_with_its_name_or_a_declared_new_one(
+    versions: list[tuple[int, Struct]],
+) -> None:
     before, after = merge(versions[:-1]).type, merge(versions).type
     for old, new in zip(before.fields, after.fields, strict=False):
         assert old.name == new.name or old.source in new.aliases

@@ -15,7 +15,7 @@ from frazil.schemas.names import LENGTH_LIMIT, claimed, folded, is_reserved, suf
         ("orderId", "orderid"),
         ("order.id", "order_id"),
         ("order id", "order_id"),
-        ('a"b`c\'d', "a_b_c_d"),
+        ("a\"b`c'd", "a_b_c_d"),
         ("tab\there", "tab_here"),
         ("Größe", "gro_e"),
         ("café", "cafe"),
@@ -48,7 +48,9 @@ def test_a_suffix_that_is_taken_grows() -> None:
     assert claimed("Id", {"id", suffixed("Id")}, top=True) == suffixed("Id", 7)
 
 
-@pytest.mark.parametrize("source", ["_kafka_offset", "_KAFKA_anything", "_kafka", "_ingested_at", "_decoded", "_file", "_row_id"])
+@pytest.mark.parametrize(
+    "source", ["_kafka_offset", "_KAFKA_anything", "_kafka", "_ingested_at", "_decoded", "_file", "_row_id"]
+)
 def test_a_reserved_name_is_taken_at_the_top_only(source: str) -> None:
     assert not is_reserved(claimed(source, set(), top=True))
     assert claimed(source, set(), top=False) == source.lower()

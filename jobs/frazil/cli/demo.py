@@ -80,7 +80,7 @@ def demo(context: typer.Context) -> None:
         console.rule("2. the proof")
         found = verify(FLIGHTS, Lake(environment, secrets.read), deep=True)
         tell_verification(found, console)
-        console.rule("3. the table, read by DuckDB")
+        console.rule("3. a question, asked in DuckDB")
         rows = _query(environment, console)
         spoilt = sum(filling.poison.made.values())
         console.rule("4. what became of each record")
@@ -105,7 +105,7 @@ def _query(environment: Environment, console: Console) -> int:
     lake = Lake(environment, lambda secret: "")
     found = lake.table(FLIGHTS.table.identifier)
     assert found is not None
-    rows = found.table.scan(selected_fields=("carrier", "arr_delay")).to_arrow()
+    rows = found.iceberg.scan(selected_fields=("carrier", "arr_delay")).to_arrow()
     answer = duckdb.connect().execute(QUERY)
     shown = table(*(column[0] for column in answer.description or ()))
     for line in answer.fetchall():

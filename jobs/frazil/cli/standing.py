@@ -5,29 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
+from frazil.clients.kafka import Kafka, Span
 from frazil.declaration import Pipeline
-from frazil.declaration.formats import Isolation
 from frazil.errors import KafkaUnavailable
 from frazil.lake import ledger
 from frazil.lake.ledger import Counts, Entry
 from frazil.lake.reader import Lake, Snapshot, StoredTable
-
-
-class Span(Protocol):
-    """What a partition has, see `clients.kafka.Span`."""
-
-    @property
-    def earliest(self) -> int: ...
-    @property
-    def stable(self) -> int: ...
-
-
-class Kafka(Protocol):
-    """What is asked of the cluster."""
-
-    def offsets(self, topic: str, isolation: Isolation) -> Mapping[int, Span]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +81,11 @@ def standing(pipeline: Pipeline, lake: Lake, kafka: Kafka, *, commits: int) -> S
     """How a pipeline stands now, with its newest `commits` snapshots. Kafka's silence is told, not raised."""
     spans, why = _spans(pipeline, kafka)
     stable = {partition: span.stable for partition, span in spans.items()}
-    names = {"pipeline": pipeline.name, "topic": pipeline.topic.name, "table": pipeline.table.identifier}
+    names: dict[str, Any] = {
+        "pipeline": pipeline.name,
+        "topic": pipeline.topic.name,
+        "table": pipeline.table.identifier,
+    }
     table = lake.table(pipeline.table.identifier)
     if table is None:
         found = (PartitionStanding(partition=p, held=None, stable=end) for p, end in stable.items())

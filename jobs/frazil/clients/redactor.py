@@ -29,7 +29,6 @@ class Redactor:
     def __init__(self) -> None:
         self._forms: tuple[str, ...] = ()
         self._values: set[str] = set()
-        self._pattern: re.Pattern[str] | None = None
         self._lock = Lock()
 
     def __repr__(self) -> str:
@@ -41,16 +40,14 @@ class Redactor:
             return
         with self._lock:
             self._values.add(value)
-            # Readers take no lock: they see the old set or the new one. The longest form first: one may be part of
-            # another.
-            forms = tuple(sorted({*self._forms, *_forms(value)}, key=lambda form: (-len(form), form)))
-            self._pattern, self._forms = re.compile("|".join(map(re.escape, forms))), forms
+            # Readers take no lock: they see the old forms or the new ones.
+            self._forms = tuple(sorted({*self._forms, *_forms(value)}, key=lambda form: (-len(form), form)))
 
     def redact(self, text: str) -> str:
         """`text` with every known value replaced by `[redacted]`."""
-        pattern, forms = self._pattern, self._forms
-        # Most texts hold no secret, and looking for words is much faster than matching them all.
-        return pattern.sub(MASK, text) if pattern and any(form in text for form in forms) else text
+        found = [form for form in self._forms if form in text]
+        # One pass, the longest form first: one may be part of another, or of the mask.
+        return re.sub("|".join(map(re.escape, found)), MASK, text) if found else text
 
 
 def _forms(value: str) -> Iterator[str]:

@@ -6,6 +6,7 @@ ends the run with n's own error.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -314,7 +315,7 @@ class Ingestion:
         )
         offsets = Offsets(topic.name, driver.kafka.topic(topic.name).topic_id, start)
         driver.reach("begin.resolved")
-        try:
+        with contextlib.suppress(Fenced):  # another driver began; its start counts
             prepare.begin(
                 driver.iceberg,
                 self.pipeline,
@@ -325,8 +326,6 @@ class Ingestion:
                 wait=driver.wait,
                 reach=driver.reach,
             )
-        except Fenced:
-            pass  # another driver began; its start counts
 
     def _evolve(self) -> None:
         """Bring the table's schema to what the known versions need, and the decoding to the table's schema."""

@@ -45,8 +45,10 @@ def _union(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         min_size=1, max_size=4,
     )  # fmt: skip
     return branches.filter(
-        lambda bs: len({_kind(b) if _kind(b) not in named else id(b) for b in bs}) == len(bs)
-        and sum(_kind(b) in named for b in bs) == len({id(b) for b in bs if _kind(b) in named})
+        lambda bs: (
+            len({_kind(b) if _kind(b) not in named else id(b) for b in bs}) == len(bs)
+            and sum(_kind(b) in named for b in bs) == len({id(b) for b in bs if _kind(b) in named})
+        )
     )
 
 

@@ -23,11 +23,15 @@ def record(*fields: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def types_of(*kinds: Any, **more: Any) -> list[Any]:
-    return [f.type for f in parsed(record(*({"name": f"f{i}", "type": k} for i, k in enumerate(kinds)), **more)).root.fields]
+    return [
+        f.type for f in parsed(record(*({"name": f"f{i}", "type": k} for i, k in enumerate(kinds)), **more)).root.fields
+    ]
 
 
 def test_a_record_is_read_with_docs_and_aliases() -> None:
-    schema = parsed(record({"name": "a", "type": "int", "doc": " what a is ", "aliases": ["b"], "default": 3}, doc="what R is"))
+    schema = parsed(
+        record({"name": "a", "type": "int", "doc": " what a is ", "aliases": ["b"], "default": 3}, doc="what R is")
+    )
     assert schema.root.doc == "what R is"
     (field,) = schema.root.fields
     assert (field.name, field.type, field.doc, field.aliases) == ("a", Simple("int"), "what a is", ("b",))
@@ -35,13 +39,19 @@ def test_a_record_is_read_with_docs_and_aliases() -> None:
 
 def test_names_are_resolved_in_their_namespaces() -> None:
     inner = {"type": "enum", "name": "E", "symbols": ["A"]}
-    schema = parsed(record({"name": "a", "type": inner}, {"name": "b", "type": "E"}, {"name": "c", "type": "n.E"}, namespace="n"))
+    schema = parsed(
+        record({"name": "a", "type": inner}, {"name": "b", "type": "E"}, {"name": "c", "type": "n.E"}, namespace="n")
+    )
     assert set(schema.types) == {"n.R", "n.E"}
     assert {f.type for f in schema.root.fields} == {Named("n.E")}
 
 
 def test_a_full_name_sets_the_namespace_of_what_is_inside() -> None:
-    inner = {"type": "record", "name": "x.y.In", "fields": [{"name": "f", "type": {"type": "fixed", "name": "F", "size": 1}}]}
+    inner = {
+        "type": "record",
+        "name": "x.y.In",
+        "fields": [{"name": "f", "type": {"type": "fixed", "name": "F", "size": 1}}],
+    }
     assert set(parsed(record({"name": "a", "type": inner})).types) == {"R", "x.y.In", "x.y.F"}
 
 
@@ -72,20 +82,47 @@ def test_a_fixed_is_a_decimal_if_it_can_hold_its_precision() -> None:
     def fixed(name: str, size: int, precision: int) -> dict[str, Any]:
         return {"type": "fixed", "name": name, "size": size, "logicalType": "decimal", "precision": precision}
 
-    schema = parsed(record({"name": "a", "type": fixed("A", 4, 9)}, {"name": "b", "type": fixed("B", 4, 10)}, {"name": "c", "type": fixed("C", 2**31 - 1, 10)}))
+    schema = parsed(
+        record(
+            {"name": "a", "type": fixed("A", 4, 9)},
+            {"name": "b", "type": fixed("B", 4, 10)},
+            {"name": "c", "type": fixed("C", 2**31 - 1, 10)},
+        )
+    )
     assert schema.types["A"] == Fixed("A", 4, "decimal", Decimal(9, 0))
     assert schema.types["B"] == Fixed("B", 4)
     assert schema.types["C"] == Fixed("C", 2**31 - 1, "decimal", Decimal(10, 0))
 
 
-@pytest.mark.parametrize("text", ['"long"', "long", '["null","string"]', '{"type":"array","items":"int"}', '{"type":"enum","name":"E","symbols":["A"]}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"long"',
+        "long",
+        '["null","string"]',
+        '{"type":"array","items":"int"}',
+        '{"type":"enum","name":"E","symbols":["A"]}',
+    ],
+)
 def test_a_value_that_is_no_record_becomes_the_field_value_of_one(text: str) -> None:
     assert [f.name for f in avro.parse(text).root.fields] == ["value"]
 
 
 def test_recursive_records_are_known() -> None:
     node = {"type": "record", "name": "Node", "fields": [{"name": "next", "type": ["null", "Node"]}]}
-    a = {"type": "record", "name": "A", "fields": [{"name": "b", "type": {"type": "array", "items": {"type": "record", "name": "B", "fields": [{"name": "a", "type": "A"}]}}}]}
+    a = {
+        "type": "record",
+        "name": "A",
+        "fields": [
+            {
+                "name": "b",
+                "type": {
+                    "type": "array",
+                    "items": {"type": "record", "name": "B", "fields": [{"name": "a", "type": "A"}]},
+                },
+            }
+        ],
+    }
     schema = parsed(record({"name": "n", "type": node}, {"name": "a", "type": a}))
     assert schema.recursive == {"Node", "A", "B"}
 
@@ -110,7 +147,10 @@ def test_a_reference_may_use_the_type_that_refers_to_it() -> None:
 
 def test_the_text_of_a_schema_stands_alone() -> None:
     money = {"type": "fixed", "name": "shop.Money", "size": 8, "logicalType": "decimal", "precision": 9, "scale": 2}
-    schema = parsed(record({"name": "m", "type": "shop.Money", "aliases": ["n"]}, {"name": "o", "type": ["null", "shop.Money"]}), **{"shop.Money": money})
+    schema = parsed(
+        record({"name": "m", "type": "shop.Money", "aliases": ["n"]}, {"name": "o", "type": ["null", "shop.Money"]}),
+        **{"shop.Money": money},
+    )
     again = avro.parse(schema.text)
     assert again.root == schema.root
     assert again.types == schema.types
@@ -159,7 +199,9 @@ def test_a_broken_reference_is_told_with_its_name() -> None:
         parsed(record({"name": "m", "type": "Money"}), Money={"type": "fixed", "name": "Money"})
 
 
-@pytest.mark.parametrize("text", ["", "{", "nonsense", "null", "5", '{"type":"record"', "[" * 100_000, '{"type":' * 50_000])
+@pytest.mark.parametrize(
+    "text", ["", "{", "nonsense", "null", "5", '{"type":"record"', "[" * 100_000, '{"type":' * 50_000]
+)
 def test_what_is_no_schema_is_unreadable_whatever_it_is(text: str) -> None:
     with pytest.raises(UnreadableSchema):
         avro.parse(text)
@@ -176,13 +218,18 @@ def test_a_schema_that_is_too_long_or_too_deep_is_refused() -> None:
 
 
 def test_references_that_lead_on_for_ever_are_refused() -> None:
-    chain = {f"T{i}": {"type": "record", "name": f"T{i}", "fields": [{"name": "f", "type": f"T{i + 1}"}]} for i in range(2000)}
+    chain = {
+        f"T{i}": {"type": "record", "name": f"T{i}", "fields": [{"name": "f", "type": f"T{i + 1}"}]}
+        for i in range(2000)
+    }
     with pytest.raises(UnreadableSchema, match="nested too deeply"):
         parsed(record({"name": "a", "type": "T0"}), **chain)
 
 
 def test_a_field_name_that_java_refuses_is_no_matter() -> None:
-    assert [f.name for f in parsed(record({"name": "a-b", "type": "int"}, {"name": "c d", "type": "int"})).root.fields] == ["a-b", "c d"]
+    assert [
+        f.name for f in parsed(record({"name": "a-b", "type": "int"}, {"name": "c d", "type": "int"})).root.fields
+    ] == ["a-b", "c d"]
 
 
 def test_nodes_are_values() -> None:

@@ -113,7 +113,9 @@ def test_the_writer_anew_reads_the_bytes_as_they_were_written(tree: Any, random:
 
 @settings(deadline=None)
 @given(SCHEMAS, SCHEMAS, st.randoms(use_true_random=False))
-def test_a_record_is_read_into_every_target_that_its_version_is_part_of(first: Any, second: Any, random: Random) -> None:
+def test_a_record_is_read_into_every_target_that_its_version_is_part_of(
+    first: Any, second: Any, random: Random
+) -> None:
     versions = [(i, avro.row_type(parsed(tree))) for i, tree in enumerate((first, second))]
     plan = landing(Struct(()), versions)
     for schema_id, tree in enumerate((first, second)):

@@ -22,12 +22,23 @@ def record(*fields: tuple[str, Any], name: str = "R") -> dict[str, Any]:
 
 
 def test_names_docs_and_aliases_are_the_sources() -> None:
-    tree = {"type": "record", "name": "R", "fields": [{"name": "Amount", "type": ["null", "int"], "doc": "in cents", "aliases": ["Total"]}]}
-    assert row(tree) == Struct((Field("Amount", Primitive(Kind.INT), doc="in cents", source="Amount", aliases=("Total",)),))
+    tree = {
+        "type": "record",
+        "name": "R",
+        "fields": [{"name": "Amount", "type": ["null", "int"], "doc": "in cents", "aliases": ["Total"]}],
+    }
+    assert row(tree) == Struct(
+        (Field("Amount", Primitive(Kind.INT), doc="in cents", source="Amount", aliases=("Total",)),)
+    )
 
 
 def test_what_may_be_null_is_not_required() -> None:
-    tree = record(("a", "int"), ("b", ["int", "null"]), ("c", {"type": "array", "items": ["null", "int"]}), ("d", {"type": "map", "values": "int"}))
+    tree = record(
+        ("a", "int"),
+        ("b", ["int", "null"]),
+        ("c", {"type": "array", "items": ["null", "int"]}),
+        ("d", {"type": "map", "values": "int"}),
+    )
     a, b, c, d = row(tree).fields
     assert (a.required, b.required, c.required, d.required) == (True, False, True, True)
     assert not c.type.element_required  # type: ignore[union-attr]
