@@ -42,9 +42,13 @@ def totals(table: StoredTable, commits: Sequence[Snapshot]) -> Totals | None:
 
 
 def is_whole(table: StoredTable, commits: Sequence[Snapshot]) -> bool:
-    """Whether the table still has all its snapshots since the first: nothing before the oldest commit is unknown."""
+    """Whether the table still has all its snapshots since the first: nothing before the oldest commit is unknown.
+
+    The first is known by its sequence number. A missing parent says nothing: PyIceberg takes it away when it expires the
+    parent.
+    """
     *_, first = (None, *table.ancestors(commits[-1] if commits else None))
-    return first is not None and first.parent_id is None
+    return first is not None and first.sequence_number <= 1
 
 
 def _next(before: Totals, entry: Entry) -> Totals:

@@ -14,10 +14,13 @@ from rich.text import Text
 
 from frazil.clients.redactor import Redactor
 
+WIDE = 160
+"""Columns where nobody looks: lines in a file or a pipe are not broken."""
+
 
 def out() -> Console:
     """The console of results. Made anew each time: stdout may have been replaced, by a test or a pager."""
-    return Console(file=sys.stdout, highlight=False)
+    return Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else WIDE)
 
 
 def err() -> Console:

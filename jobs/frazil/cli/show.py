@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import islice
 from typing import Annotated
 
 import typer
@@ -16,6 +17,10 @@ from frazil.clients.secrets import Secrets
 
 SECONDS = 5.0
 """How long Kafka may take: without it, all but the lag can be told."""
+
+
+PARTITIONS = 8
+"""How many partitions' offsets a snapshot tells people; `--json` has all."""
 
 
 def show(
@@ -86,10 +91,14 @@ def snapshot_table(commits: tuple[Commit, ...]) -> object:
     """Snapshots, newest first, with the offsets that each landed."""
     numbers = ("read", "landed", "rejected")
     shown = table("snapshot", "committed (UTC)", *numbers, "offsets by partition", right=numbers)
+    for column in shown.columns[:2]:
+        column.no_wrap = True
     for commit in commits:
         counts = commit.counts
         cells = (counts.read, counts.written, sum(counts.rejected.values())) if counts else (None, None, None)
-        ranges = "  ".join(f"{p}: {start}–{end}" for p, (start, end) in commit.offsets.items())
+        ranges = "\n".join(f"{p}: {start}–{end}" for p, (start, end) in islice(commit.offsets.items(), PARTITIONS))
+        if len(commit.offsets) > PARTITIONS:
+            ranges += f"\n… {len(commit.offsets) - PARTITIONS} more"
         what = ranges or ("offsets as before" if commit.is_ours else f"{commit.operation}, not by Frazil")
         shown.add_row(str(commit.snapshot_id), f"{commit.at:%Y-%m-%d %H:%M:%S}", *map(number, cells), what)
     return shown

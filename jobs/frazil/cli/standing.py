@@ -81,20 +81,22 @@ def standing(pipeline: Pipeline, lake: Lake, kafka: Kafka, *, commits: int) -> S
     """How a pipeline stands now, with its newest `commits` snapshots. Kafka's silence is told, not raised."""
     spans, why = _spans(pipeline, kafka)
     stable = {partition: span.stable for partition, span in spans.items()}
-    names: dict[str, Any] = {
-        "pipeline": pipeline.name,
-        "topic": pipeline.topic.name,
-        "table": pipeline.table.identifier,
-    }
     table = lake.table(pipeline.table.identifier)
     if table is None:
-        found = (PartitionStanding(partition=p, held=None, stable=end) for p, end in stable.items())
-        return Standing(**names, partitions=tuple(found), why=why)
+        return Standing(
+            pipeline=pipeline.name,
+            topic=pipeline.topic.name,
+            table=pipeline.table.identifier,
+            partitions=tuple(PartitionStanding(partition=p, held=None, stable=end) for p, end in stable.items()),
+            why=why,
+        )
     newest = next(iter(table.commits(pipeline.name)), None)
     entry = newest.entry if newest else None
     held = dict(entry.end.at) if entry and entry.end else {}
     return Standing(
-        **names,
+        pipeline=pipeline.name,
+        topic=pipeline.topic.name,
+        table=pipeline.table.identifier,
         location=table.location,
         rows=int(table.head.summary.get("total-records", 0)) if table.head else 0,
         columns=tuple((field.name, str(field.type)) for field in table.columns.fields),

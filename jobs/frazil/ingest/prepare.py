@@ -164,7 +164,7 @@ def resolve_start(
         case Latest():
             return {p: span.stable for p, span in sorted(spans.items())}
         case At(timestamp=timestamp):
-            return dict(sorted(offsets_at(int(timestamp.timestamp() * 1000)).items()))
+            return dict(sorted(offsets_at(round(timestamp.timestamp() * 1000)).items()))
         case StartOffsets(offsets=given):
             wrong = {p: o for p, o in given.items() if p not in spans or not spans[p].earliest <= o <= spans[p].stable}
             if wrong:

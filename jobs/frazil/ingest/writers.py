@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from frazil.clients.registry import Registry
-from frazil.declaration.formats import SubjectStrategy, Tombstones, ValueFormat
+from frazil.declaration.formats import KeyFormat, SubjectStrategy, Tombstones, ValueFormat
 from frazil.declaration.topic import Topic
-from frazil.errors import UnreadableSchema
+from frazil.errors import FrazilError, UnreadableSchema
 from frazil.ingest import decode
 from frazil.ingest.decode import Body, Decoding
 from frazil.ingest.decode_json import decode_json
@@ -33,6 +33,14 @@ class Writers:
     """All writer schemas of a topic that are known so far, oldest first."""
 
     def __init__(self, topic: Topic, registry: Registry | None) -> None:
+        if topic.value_format is ValueFormat.PROTOBUF or topic.key_format is not KeyFormat.BYTES:
+            is_value = topic.value_format is ValueFormat.PROTOBUF
+            raise FrazilError(
+                f"{'values' if is_value else 'keys'} of format {topic.value_format if is_value else topic.key_format} "
+                "cannot be landed yet",
+                where=f"topic {topic.name}",
+                do="Declare value_format=bytes" if is_value else "Declare key_format=bytes",
+            )
         self._topic = topic
         self._registry = registry
         self._writers: dict[int, Writer] = {}

@@ -145,7 +145,7 @@ def world(
     It ends with the block, and also when this process is killed inside it.
     """
     with ExitStack() as left:
-        place = folder or Path(left.enter_context(tempfile.TemporaryDirectory(prefix="frazil-")))
+        place = (folder or Path(left.enter_context(tempfile.TemporaryDirectory(prefix="frazil-")))).resolve()
         left.enter_context(kept_from_outliving(place, is_temporary=folder is None))
         left.callback(down, place)
         yield up(place, parts=parts, compatibility=compatibility)

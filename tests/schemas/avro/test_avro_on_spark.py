@@ -5,91 +5,26 @@ from __future__ import annotations
 import decimal
 import io
 import json
-import os
 import struct
-from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime
-from pathlib import Path
 from typing import Any
 
 import fastavro
 import pytest
 from fastavro.schema import parse_schema
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.avro.functions import from_avro
 
-from frazil.ingest.spark_types import spark_struct, spark_type
+from frazil.ingest import decode
+from frazil.ingest.spark_types import spark_struct
 from frazil.schemas import avro
-from frazil.schemas.avro.reader import DECODED, OPTIONS
+from frazil.schemas.avro.reader import DECODED
 from frazil.schemas.landing import landing
-from frazil.schemas.types import Field, ListOf, MapOf, Struct, Type
+from frazil.schemas.types import Field, Kind, Primitive, Struct
 
 pytestmark = pytest.mark.spark
 
-JARS = Path(os.environ.get("FRAZIL_TEST_JARS", "/tmp/ivy/jars"))
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    session = (
-        SparkSession.builder.master("local[1]")
-        .config("spark.jars", str(next(JARS.glob("spark-avro_2.13-*.jar"))))
-        .config("spark.driver.memory", "2g")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.session.timeZone", "UTC")
-        .getOrCreate()
-    )
-    yield session
-    session.stop()
-
-
-def conformed(value: Column, yields: Type, target: Type, *, as_json: bool = False) -> Column:
-    """What from_avro yielded, as the target's type."""
-    if as_json:
-        return F.to_json(value)
-    if not _has_text(yields):
-        return value.cast(spark_type(target))
-    match yields, target:
-        case Struct(read), Struct(columns):
-            fields = [
-                conformed(value.getField(y.name), y.type, t.type, as_json=y.as_json).alias(t.name)
-                for y, t in zip(read, columns, strict=True)
-            ]
-            return F.when(value.isNotNull(), F.struct(*fields))
-        case ListOf(element), ListOf(column):
-            return F.transform(value, lambda item: conformed(item, element, column))
-        case MapOf(_, inner), MapOf(_, column):
-            return F.transform_values(value, lambda _, item: conformed(item, inner, column))
-    raise AssertionError(yields)
-
-
-def _has_text(of: Type) -> bool:
-    match of:
-        case Struct(fields):
-            return any(f.as_json or _has_text(f.type) for f in fields)
-        case ListOf(inner) | MapOf(_, inner):
-            return _has_text(inner)
-    return False
-
-
-def decoded(spark: SparkSession, writer: avro.AvroSchema, target: Struct, bodies: Sequence[bytes]) -> DataFrame:
-    reader = avro.reader(writer, target)
-    records = spark.createDataFrame([(bytearray(body),) for body in bodies], "body binary")
-    rows = records.select(from_avro("body", reader.writer, {**OPTIONS, "avroSchema": reader.reader}).alias("row"))
-    yielded = Struct((*reader.yields.fields, Field(DECODED, writer_boolean)))
-    if not _has_text(yielded):
-        assert rows.schema["row"].dataType.simpleString() == spark_struct(yielded).simpleString()
-    if reader.conforms:
-        return rows.select("row.*")
-    columns = Struct((*target.fields, Field(DECODED, writer_boolean)))
-    return rows.select(conformed(F.col("row"), yielded, columns).alias("row")).select("row.*")
-
-
-writer_boolean = avro.row_type(avro.parse('"boolean"')).fields[0].type
+MARK = Field(DECODED, Primitive(Kind.BOOLEAN))
 
 
 def written(schema: Any, value: Any) -> bytes:
@@ -120,10 +55,11 @@ def rows(spark: SparkSession, schema: Any, target: Struct, *values: Any) -> list
 
 def rows_of(spark: SparkSession, schema: Any, target: Struct, *bodies: bytes) -> list[dict[str, Any] | None]:
     """Each record's row without `_decoded`; None if it was not decoded."""
-    frame = decoded(spark, avro.parse(json.dumps(schema)), target, bodies)
-    wanted = spark_struct(Struct((*target.fields, Field(DECODED, writer_boolean))))
-    assert frame.schema.simpleString() == wanted.simpleString()
-    found = [row.asDict(recursive=True) for row in frame.collect()]
+    reader = avro.reader(avro.parse(json.dumps(schema)), target)
+    records = spark.createDataFrame([(bytearray(body),) for body in bodies], "body binary")
+    decoded = records.select(decode.avro(reader, target)(F.col("body")).alias("row")).select("row.*")
+    assert decoded.schema.simpleString() == spark_struct(Struct((*target.fields, MARK))).simpleString()
+    found = [row.asDict(recursive=True) for row in decoded.collect()]
     return [row if row.pop(DECODED) else None for row in found]
 
 
@@ -535,3 +471,21 @@ def test_a_record_whose_every_column_is_null_is_decoded(spark: SparkSession) -> 
 def test_a_body_that_is_no_value_of_its_schema_is_not_decoded(spark: SparkSession, kind: Any, body: bytes) -> None:
     schema = record(field("x", kind))
     assert rows_of(spark, schema, target_of(schema), body) == [None]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "string",
+        "bytes",
+        {"type": "array", "items": "int"},
+        {"type": "array", "items": EMPTY},
+        {"type": "map", "values": "int"},
+    ],
+)
+@pytest.mark.parametrize("length", [10**9, 2**31 - 20, 2**31 - 1, 2**40])
+def test_a_length_that_no_record_has_is_not_allocated(spark: SparkSession, kind: Any, length: int) -> None:
+    for name, value in avro.JVM_PROPERTIES.items():  # without them the next lines end the JVM
+        assert spark._jvm.java.lang.System.getProperty(name) == value
+    schema = record(field("x", kind))
+    assert rows_of(spark, schema, target_of(schema), written("long", length) + b"abc") == [None]

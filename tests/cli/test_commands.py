@@ -1,0 +1,75 @@
+"""The command line: what it answers, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+GOOD = """
+from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+
+pipelines = [Pipeline(topic=Topic("orders", value_format=ValueFormat.AVRO), table=Table("shop.orders"))]
+"""
+
+
+def frazil(*arguments: object, cwd: Path, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
+    command = [str(Path(sys.executable).parent / "frazil"), *map(str, arguments)]
+    return subprocess.run(
+        command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=timeout, check=False
+    )
+
+
+def test_a_good_file_is_found_good(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(GOOD)
+    ended = frazil("check", "mine.py", cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    assert "orders" in ended.stdout
+
+
+def test_check_answers_in_json(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(GOOD)
+    ended = frazil("check", "mine.py", "--json", cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    json.loads(ended.stdout)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("pipelines = [", "mine.py"),
+        ("", "pipeline"),
+        (GOOD.replace("shop.orders", "Shop Orders"), "identifier"),
+        (GOOD.replace('"orders"', '"a b"'), "name"),
+    ],
+    ids=["syntax", "nothing declared", "table name", "topic name"],
+)
+def test_a_bad_file_ends_with_one_clear_error_and_no_traceback(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "mine.py").write_text(text)
+    ended = frazil("check", "mine.py", cwd=tmp_path)
+    assert ended.returncode == 2
+    assert said in ended.stdout + ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_an_environment_that_is_not_there_is_named(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(GOOD)
+    ended = frazil("run", "orders", "--once", "--pipelines", "mine.py", "--env", "nowhere", cwd=tmp_path)
+    assert ended.returncode == 2
+    assert "nowhere" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.long
+@pytest.mark.e2e
+@pytest.mark.timeout(600)
+def test_the_demo_proves_what_it_lands(tmp_path: Path) -> None:
+    ended = frazil("demo", cwd=tmp_path, timeout=500)
+    assert ended.returncode == 0, ended.stderr
+    assert "336,776" in ended.stdout
+    assert ended.stdout.rstrip().endswith("verified")
