@@ -1,4 +1,5 @@
 import pytest
+
 from frazil.declaration import KeyFormat, Topic, ValueFormat
 from frazil.errors import FrazilError
 from frazil.ingest.writers import Writers

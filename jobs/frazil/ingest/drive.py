@@ -103,7 +103,11 @@ def _guarded(
     work: Callable[[Ingestion], object],
 ) -> Outcome:
     report = Reporter(sink, pipeline.name, pipeline.topic.name, shared.run, shared.clock)
-    ingestion = Ingestion(pipeline, shared, Writers(pipeline.topic, registry), report)
+    try:
+        ingestion = Ingestion(pipeline, shared, Writers(pipeline.topic, registry), report)
+    except FrazilError as error:
+        report(Event.REFUSED, error=type(error).__name__, why=str(error))
+        return Outcome(Total(), error)
     shared.spark.sparkContext.setLocalProperty("spark.scheduler.pool", pipeline.name)
     try:
         work(ingestion)
