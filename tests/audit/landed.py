@@ -198,8 +198,7 @@ class Landed:
     def paths(self, table: IcebergTable | None = None) -> list[Path]:
         """The data files of the table, in the order of their names' making: oldest snapshot first."""
         tasks = (table or self.table).scan().plan_files()
-        files = sorted((path(t.file.file_path) for t in tasks), key=lambda p: p.stat().st_mtime_ns)
-        return files
+        return sorted((path(t.file.file_path) for t in tasks), key=lambda p: p.stat().st_mtime_ns)
 
     # ── Files ───────────────────────────────────────────────────────────────────────────────────
     def files(self, places: Iterable[Place], topic: str | None = None) -> list[DataFile]:

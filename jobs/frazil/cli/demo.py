@@ -2,113 +2,124 @@
 
 from __future__ import annotations
 
-import shutil
+import json
+import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
 
-from frazil.cli.screen import number, out, table
-from frazil.cli.spark_here import spark_here
-from frazil.cli.verify import tell as tell_verification
+from frazil.cli import demo_told as told
+from frazil.cli.demo_land import Landed, fill_and_land
+from frazil.cli.exits import Exit
+from frazil.cli.options import AsJson
+from frazil.cli.run import Memory
+from frazil.cli.screen import err, out, show_json
+from frazil.cli.standing import Standing, standing
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Environment, Limits, Pipeline, Table, Topic, ValueFormat
+from frazil.declaration import Environment, Pipeline, Table, Topic, ValueFormat
 
 if TYPE_CHECKING:
-    from frazil.ingest.report import Total
+    from frazil.lake.reader import Lake
 
 FOLDER = Path(".frazil/demo")
-POISON_SHARE = 0.001
-SEED = 20130101
+ENVIRONMENT = "demo"
 
 FLIGHTS = Pipeline(
     topic=Topic("flights", value_format=ValueFormat.AVRO),
     table=Table("nyc.flights", partition_by=("months(time_hour)",), sort_by=("time_hour",)),
-    limits=Limits(first_rows=50_000, max_rows=200_000),
 )
-QUERY = (
-    "select carrier, count(*) as flights, round(avg(arr_delay), 1) as late_minutes "
-    "from rows group by carrier order by flights desc limit 5"
-)
+PIPELINES = (FLIGHTS,)
+"""What the demo lands; `stacks/pipelines.py` declares the same."""
+
+QUESTION = """
+select carrier,
+       count(*) as flights,
+       round(avg(arr_delay), 1) as late_minutes,
+       count_if(cancelled) as cancelled_since_v2
+from lake_table group by carrier order by flights desc limit 5
+"""
 
 
-def demo(context: typer.Context) -> None:
-    """Land a year of New York's flights: produce, break, evolve, land, prove, query.
+def demo(context: typer.Context, memory: Memory = "2g", as_json: AsJson = False) -> None:
+    """Land a year of New York's flights: produce, spoil, evolve, land, prove, ask.
 
     For example: frazil demo
 
-    It starts a broker and a registry of its own under .frazil/demo, and ends them. A second run starts clean. Exit codes: 0 the
-    tables are proven and hold what was produced; 1 they do not.
+    It starts a broker and a registry of its own in .frazil/demo and stops them at the end; the tables stay, as the
+    environment `demo`. A second run starts clean. Exit codes: 0 what was produced is landed or dead-lettered, and proven;
+    1 it is not; 3 a local part did not start.
     """
-    from frazil.audit.verify import verify
-    from frazil.ingest.drive import drain
+    from frazil.clients.kafka import Kafka
     from frazil.lake.reader import Lake
-    from frazil.local.poison import Poison
-    from frazil.local.produce import Filling
-    from frazil.local.sources import flights
-    from frazil.local.world import world
+    from frazil.local.world import down, world
 
+    began = time.monotonic()
     secrets: Secrets = context.find_root().obj
-    console = out()
-    shutil.rmtree(FOLDER, ignore_errors=True)
-    FOLDER.mkdir(parents=True)
+    console = err() if as_json else out()
+    down(FOLDER, data=True)
+    told.heading(console, "1", "A broker and a schema registry start", str(FOLDER))
     with world(FOLDER) as here:
-        console.rule("1. a topic fills")
-        source = flights()
-        filling = Filling(
-            source, here.bootstrap, here.registry_url, Poison(source.count, share=POISON_SHARE, seed=SEED)
+        environment = _kept(here.environment)
+        told.parts(console, here.bootstrap, here.registry_url)
+        landed = fill_and_land(
+            PIPELINES, environment, here.registry_url, secrets, console, memory=memory, log=FOLDER / "spark.log"
         )
-        filling.create(partitions=3)
-        total: Total | None = None
-        environment = here.environment
-        with spark_here(environment, secrets, master="local[*]", memory="2g", log=FOLDER / "spark.log") as shared:
-            from frazil.clients.registry import Registry
-
-            registry = Registry.of(environment.registry, secrets) if environment.registry else None
-            for part in range(len(source.versions)):
-                version = filling.next_version(lambda more: None)
-                console.print(f"{number(filling.sent)} records so far, version {part + 1} of the schema {version.what}")
-                outcome = drain([FLIGHTS], shared, registry, lambda event: None, probe=part == 0)[FLIGHTS.name]
-                if outcome.error:
-                    raise outcome.error
-                total = outcome.total
-                console.print(
-                    f"landed {number(total.written)}, dead-lettered {number(sum(total.rejected.values()))}, "
-                    f"in {total.batches} batches"
-                )
-        console.rule("2. the proof")
-        found = verify(FLIGHTS, Lake(environment, secrets.read), deep=True)
-        tell_verification(found, console)
-        console.rule("3. a question, asked in DuckDB")
-        rows = _query(environment, console)
-        spoilt = sum(filling.poison.made.values())
-        console.rule("4. what became of each record")
-        dead = found.sum_of("dead_lettered")
-        summary = table("produced", "landed", "dead-lettered", right=("produced", "landed", "dead-lettered"))
-        summary.add_row(number(filling.sent), number(rows), number(dead))
-        console.print(summary)
-        console.print(f"spoilt on purpose, by kind: {filling.poison.made}", markup=False)
-        console.print(f"Tables: {FOLDER}/.frazil/lake. Declarations: stacks/pipelines.py and docs/declaration.md.")
-        agrees = found.exit_code == 0 and rows + dead == filling.sent and dead == spoilt
-        console.print("verified" if agrees else "NOT verified", style="bold green" if agrees else "bold red")
-    if not agrees:
-        raise typer.Exit(1)
+        lake, kafka = Lake(environment, secrets.read), Kafka(environment.kafka, secrets)
+        stands = [standing(pipeline, lake, kafka, commits=20) for pipeline in PIPELINES]
+        told.heading(console, "4", "The proof", "through PyIceberg; no JVM, no Kafka")
+        proofs = [_prove(one, lake, console) for one in landed]
+    told.heading(console, "5", "A question, to another engine", "DuckDB reads the same files")
+    told.answer(console, *_ask(lake))
+    seconds = time.monotonic() - began
+    is_whole = all(proofs) and all(_is_whole(one, stand) for one, stand in zip(landed, stands, strict=True))
+    told.summary(console, landed, stands, seconds=seconds, is_whole=is_whole)
+    if as_json:
+        show_json(
+            {
+                "verified": is_whole,
+                "seconds": round(seconds, 1),
+                "pipelines": [one.document() for one in landed],
+                "standing": [stand.document(now=time.time()) for stand in stands],
+            }
+        )
+    if not is_whole:
+        raise typer.Exit(Exit.REFUSED)
 
 
-def _query(environment: Environment, console: Console) -> int:
-    """Ask DuckDB for the busiest carriers; returns how many rows the table has."""
-    import duckdb
+def _kept(environment: Environment) -> Environment:
+    """The demo's environment, written where `--env demo` finds it, also when its parts are stopped."""
+    from frazil.cli.environments import FOLDER as ENVIRONMENTS
+    from frazil.declaration import environment_document
 
-    from frazil.lake.reader import Lake
+    named = replace(environment, name=ENVIRONMENT)
+    ENVIRONMENTS.mkdir(parents=True, exist_ok=True)
+    (ENVIRONMENTS / f"{ENVIRONMENT}.json").write_text(json.dumps(environment_document(named), indent=2) + "\n")
+    return named
 
-    lake = Lake(environment, lambda secret: "")
+
+def _prove(one: Landed, lake: Lake, console: Console) -> bool:
+    """Verify one pipeline with every file read, and print it; whether it is proven and agrees with the producer."""
+    from frazil.audit.verify import verify
+    from frazil.cli.verify import tell
+    from frazil.dead_letters.listing import listing
+
+    found = verify(one.pipeline, lake, deep=True)
+    tell(found, console)
+    one.rows, one.dead = found.sum_of("landed"), dict(listing(one.pipeline, lake, limit=0).counts)
+    return found.exit_code == 0 and found.sum_of("read") == one.produced
+
+
+def _is_whole(one: Landed, stand: Standing) -> bool:
+    """Whether all that was produced is landed or dead-lettered, the dead letters being those that were spoilt."""
+    return one.produced == one.rows + sum(one.dead.values()) and one.dead == one.spoilt and stand.lag == 0
+
+
+def _ask(lake: Lake) -> tuple[list[str], list[tuple[object, ...]]]:
+    from frazil.local.duck import ask
+
     found = lake.table(FLIGHTS.table.identifier)
     assert found is not None
-    rows = found.iceberg.scan(selected_fields=("carrier", "arr_delay")).to_arrow()
-    answer = duckdb.connect().execute(QUERY)
-    shown = table(*(column[0] for column in answer.description or ()))
-    for line in answer.fetchall():
-        shown.add_row(*map(str, line))
-    console.print(shown)
-    return int(rows.num_rows)
+    return ask(found.iceberg.metadata_location, QUESTION)

@@ -16,7 +16,7 @@ _BINARY, _INSTANT = Primitive(Kind.BINARY), Primitive(Kind.TIMESTAMPTZ)
 
 COLUMNS = Struct(
     (
-        Field("reason", _STRING, doc="reason code, see docs/dead-letters.md"),
+        Field("reason", _STRING, doc="reason code: schemas/reasons.py tells what each means"),
         Field("stage", _STRING, doc="where the record was rejected: decode or route"),
         Field("message", _STRING, doc="the reason as a sentence; never holds a part of the record"),
         Field("schema_id", _LONG, doc="writer schema id in the record's frame, if it has one"),

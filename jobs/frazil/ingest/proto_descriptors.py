@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,7 @@ TIMEOUT_SECONDS = 60.0
 """What protoc may take; a large schema takes half a second."""
 
 _LONGEST_NAME = 1_000
+_LOG_LINE = re.compile(r"WARNING:|[IWEF]\d{4} |.*: warning: ")
 _MESSAGES, _NESTED, _FIELDS = 4, 3, 2  # field numbers in descriptor.proto, of which source paths are made
 _KINDS = {
     number: FieldKind(name.removeprefix("TYPE_").lower())
@@ -67,8 +69,9 @@ def _protoc(name: str, texts: Mapping[str, str]) -> bytes:
             timeout=TIMEOUT_SECONDS,
         )
         if done.returncode or not output.exists():
-            said = done.stderr.decode(errors="replace").replace(str(sources) + "/", "").strip()
-            raise UnreadableSchema("protoc refuses it: " + "; ".join(said.splitlines()[:5])[:1_000], where=name)
+            said = done.stderr.decode(errors="replace").replace(str(sources) + "/", "").splitlines()
+            problems = [line.strip() for line in said if line.strip() and not _LOG_LINE.match(line)]
+            raise UnreadableSchema("protoc refuses it: " + "; ".join(problems[:5])[:1_000], where=name)
         return output.read_bytes()
 
 

@@ -109,7 +109,7 @@ class Verdict(StrEnum):
 
 
 def decide(base: Base, staged: Staged, batch: Batch) -> Verdict:
-    """The whole decision, on values only; see design table in docs/exactly-once.md."""
+    """The whole decision, on values only; the table is docs/exactly-once.md."""
     if base.table_uuid != staged.table_uuid:
         return Verdict.REPLACED
     if base.ours is not None:

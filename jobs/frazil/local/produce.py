@@ -44,6 +44,11 @@ class Filling:
         except KafkaException as error:
             raise KafkaUnavailable(error.args[0].str(), where=f"topic {self.source.topic}") from error
 
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether there is another version of the schema to come."""
+        return self._done < len(self.source.versions)
+
     def next_version(self, tell: Callable[[int], None]) -> Version:
         """Register the next version and send its share of the rows; `tell` hears how many more were sent."""
         version, rows = self.source.versions[self._done], self._share()
@@ -106,4 +111,5 @@ def _settings(bootstrap: str) -> dict[str, Any]:
         "compression.type": "lz4",
         "queue.buffering.max.messages": 500_000,
         "error_cb": lambda _: None,  # delivery tells
+        "log_level": 0,
     }

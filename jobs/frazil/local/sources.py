@@ -114,3 +114,50 @@ def flights() -> Source:
         rows=_flight_rows,
         key=lambda row: f"{row['carrier']}{row['flight']}",
     )
+
+
+_WEATHER = {
+    "$schema": "http://json-schema.org/draft-07/schema#",
+    "title": "Weather",
+    "type": "object",
+    "properties": {
+        "origin": {"type": "string", "description": "the airport"},
+        "time_hour": {"type": "string", "format": "date-time"},
+        **{column: {"type": "integer"} for column in ("year", "month", "day", "hour")},
+        **{
+            column: {"type": ["number", "null"]}
+            for column in [
+                "temp",
+                "dewp",
+                "humid",
+                "wind_dir",
+                "wind_speed",
+                "wind_gust",
+                "precip",
+                "pressure",
+                "visib",
+            ]
+        },
+    },
+    "required": ["origin", "time_hour"],
+}
+
+
+def _json(row: Row) -> bytes:
+    return json.dumps(row, separators=(",", ":")).encode()
+
+
+def weather() -> Source:
+    """26,115 hours of weather, in JSON by a JSON Schema."""
+    return Source(
+        topic="weather",
+        type=SchemaType.JSON,
+        versions=(Version(json.dumps(_WEATHER), _json),),
+        count=nycflights.WEATHER,
+        rows=nycflights.weather,
+        key=lambda row: str(row["origin"]),
+    )
+
+
+SOURCES: dict[str, Callable[[], Source]] = {"flights": flights, "weather": weather}
+"""What can fill a topic, by the topic's name."""

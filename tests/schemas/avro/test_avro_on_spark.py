@@ -7,11 +7,14 @@ import io
 import json
 import struct
 from datetime import UTC, date, datetime
+from random import Random
 from typing import Any
 
 import fastavro
 import pytest
 from fastavro.schema import parse_schema
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -21,6 +24,7 @@ from frazil.schemas import avro
 from frazil.schemas.avro.reader import DECODED
 from frazil.schemas.landing import landing
 from frazil.schemas.types import Field, Kind, Primitive, Struct
+from tests.schemas.avro.schemas import SCHEMAS, body, read
 
 pytestmark = pytest.mark.spark
 
@@ -489,3 +493,24 @@ def test_a_length_that_no_record_has_is_not_allocated(spark: SparkSession, kind:
         assert spark._jvm.java.lang.System.getProperty(name) == value
     schema = record(field("x", kind))
     assert rows_of(spark, schema, target_of(schema), written("long", length) + b"abc") == [None]
+
+
+@pytest.mark.long
+@settings(deadline=None, max_examples=200, suppress_health_check=list(HealthCheck))
+@given(SCHEMAS, SCHEMAS, st.randoms(use_true_random=False))
+def test_records_of_any_schema_land_in_any_table_that_takes_them(
+    spark: SparkSession, first: Any, second: Any, random: Random
+) -> None:
+    plan = landing(
+        Struct(()), [(n, avro.row_type(avro.parse(json.dumps(tree)))) for n, tree in enumerate((first, second))]
+    )
+    for schema_id, tree in enumerate((first, second)):
+        if schema_id in plan.incompatible:
+            continue
+        found = body(tree, random)
+        (row,) = rows_of(spark, tree, plan.target, found)
+        assert row is not None
+        columns = {f.source: f.name for f in plan.target.fields}
+        for name, value in read(found, tree).items():
+            if isinstance(value, int | str | float | bool) and name in columns:
+                assert row[columns[name]] == value

@@ -1,0 +1,117 @@
+"""Protobuf bodies to rows: ptars makes Arrow columns of a whole batch, and no record is a Python object.
+
+Two exceptions: what lands as JSON text is made value by value, and a batch with a bad record is halved until that is alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+from google.protobuf.descriptor_pb2 import FileDescriptorSet
+from google.protobuf.descriptor_pool import DescriptorPool
+from ptars import HandlerPool, PtarsConfig
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+from pyspark.sql.pandas.types import to_arrow_type
+
+from frazil.ingest.proto_columns import assemble
+from frazil.ingest.proto_reading import ROOT, Reading
+from frazil.ingest.spark_types import spark_struct
+from frazil.schemas.types import Struct
+
+_CONFIG = PtarsConfig(timestamp_unit="us", duration_unit="us", list_nullable=True, map_nullable=True)
+
+
+def split(value: SparkColumn, prefixes: Sequence[bytes]) -> tuple[SparkColumn, SparkColumn]:
+    """What stands behind the prefix that a value begins with, and which of the `prefixes` that is; null for another value.
+
+    A prefix is a frame with its message index: `frames.prefixed(schema_id, b"", path)`.
+    """
+    body: SparkColumn | None = None
+    which: SparkColumn | None = None
+    for number, prefix in enumerate(prefixes):
+        begins = F.substring(value, 1, len(prefix)) == F.lit(bytearray(prefix))
+        rest = F.substring(value, len(prefix) + 1, 2_147_483_647)
+        body = F.when(begins, rest) if body is None else body.when(begins, rest)
+        which = F.when(begins, F.lit(number)) if which is None else which.when(begins, F.lit(number))
+    if body is None or which is None:
+        return F.lit(None).cast("binary"), F.lit(None).cast("int")
+    return body, which
+
+
+def decode_protobuf(
+    body: SparkColumn, which: SparkColumn, readings: Sequence[Reading], target: Struct
+) -> SparkColumn:
+    """The messages `body` as a struct of the columns of `target`, and `_decoded`, which is true; null if that fails.
+
+    `which` is the index of the message's type in `readings`, all of them for `target`; null, like a null body, gives null.
+    All types are read by one function, as Spark would run each of several on every row: do not put it into a `CASE`.
+    """
+    returned = spark_struct(target).add("_decoded", T.BooleanType())
+    arrow_type = to_arrow_type(returned)
+    known = tuple(readings)
+
+    def decode(bodies: pa.Array, types: pa.Array) -> pa.Array:
+        return decoded(bodies, types, known, arrow_type)
+
+    decode.__annotations__ = {"bodies": pa.Array, "types": pa.Array, "return": pa.Array}
+    return F.arrow_udf(decode, returned)(body, which)
+
+
+def decoded(bodies: pa.Array, types: pa.Array, readings: Sequence[Reading], arrow_type: pa.StructType) -> pa.Array:
+    """One Arrow batch of bodies, each with the index of its type, as an array of structs; null for what cannot be read."""
+    if bodies.type != pa.binary():
+        bodies = bodies.cast(pa.binary())
+    numbers = types.to_numpy(zero_copy_only=False) if not types.null_count else types.fill_null(-1).to_numpy()
+    numbers = np.where(bodies.is_valid().to_numpy(zero_copy_only=False), numbers, -1)
+    parts: list[pa.Array] = []
+    places: list[np.ndarray] = []
+    for number in np.unique(numbers):
+        if not 0 <= number < len(readings):
+            continue
+        at = np.flatnonzero(numbers == number)
+        chosen = bodies if len(at) == len(bodies) else bodies.take(pa.array(at))
+        make = _maker(readings[number], arrow_type)
+        parts += _halved(chosen, make, pa.nulls(1, arrow_type))
+        places.append(at)
+    if len(parts) == 1 and len(parts[0]) == len(bodies):
+        return parts[0]
+    if not parts:
+        return pa.nulls(len(bodies), arrow_type)
+    order = np.full(len(bodies), -1)
+    order[np.concatenate(places)] = np.arange(sum(map(len, places)))
+    return pa.concat_arrays(parts).take(pa.array(order, mask=order < 0))
+
+
+def _halved(bodies: pa.Array, make: Callable[[pa.Array], pa.Array], bad: pa.Array) -> list[pa.Array]:
+    """The rows of the bodies, in order: in one part if all can be read."""
+    try:
+        return [make(bodies)]
+    except ValueError:
+        if len(bodies) == 1:
+            return [bad]
+        half = len(bodies) // 2
+        return _halved(bodies[:half], make, bad) + _halved(bodies[half:], make, bad)
+
+
+@lru_cache(maxsize=256)
+def _handler(descriptors: bytes) -> object:
+    pool = DescriptorPool()
+    for file in FileDescriptorSet.FromString(descriptors).file:
+        pool.AddSerializedFile(file.SerializeToString())
+    message = pool.FindMessageTypeByName(ROOT)
+    return HandlerPool([message.file], _CONFIG).get_for_message(message)
+
+
+def _maker(reading: Reading, arrow_type: pa.StructType) -> Callable[[pa.Array], pa.Array]:
+    handler = _handler(reading.descriptors)
+
+    def make(bodies: pa.Array) -> pa.Array:
+        batch = handler.array_to_record_batch(bodies)
+        return assemble(batch, reading, arrow_type)
+
+    return make

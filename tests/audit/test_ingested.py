@@ -1,0 +1,102 @@
+"""Tables as the real ingest and the real Iceberg leave them: verified without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from pyspark.sql import SparkSession
+
+from frazil.audit.finding import Flaw, Outcome
+from frazil.audit.verify import Verification, verify
+from frazil.declaration.formats import MetadataColumns
+from frazil.lake import ledger
+from frazil.lake.reader import Lake
+from tests.support.shop import Shop
+
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+
+
+def verified(shop: Shop, *, deep: bool = False) -> Verification:
+    lake = Lake(shop.lake, lambda secret: "")
+    return verify(shop.pipeline, lake, deep=deep, wait=lambda seconds: None)
+
+
+@pytest.fixture(params=[MetadataColumns.FLAT, MetadataColumns.STRUCT])
+def filled(request: pytest.FixtureRequest, shop_of: Callable[..., Shop]) -> Shop:
+    """Two batches; the second has a poisoned record in partition 0."""
+    shop = shop_of(table={"metadata_columns": request.param})
+    schema = shop.register()
+    shop.produce(shop.orders(100, schema), partition=0)
+    shop.produce(shop.orders(100, schema, first=100), partition=1)
+    shop.drain()
+    shop.produce([*shop.orders(20, schema, first=200), b"\x00bad", *shop.orders(20, schema, first=220)], partition=0)
+    shop.drain()
+    return shop
+
+
+def test_what_the_ingest_lands_is_proven_and_mostly_from_manifests(filled: Shop) -> None:
+    found = verified(filled)
+    assert (found.outcome, found.findings) == (Outcome.PROVEN, ())
+    table, dead = found.reads
+    assert (table.files_by_manifest, table.rows_by_manifest) == (2, 200)
+    assert (table.files_by_scan, table.rows_by_scan, dead.rows_by_manifest) == (1, 40, 1)
+    assert verified(filled, deep=True).outcome is Outcome.PROVEN
+
+
+def test_each_commit_carries_the_totals_and_side_tables_carry_none(filled: Shop) -> None:
+    lake = Lake(filled.lake, lambda secret: "")
+    table, dead = lake.table(filled.pipeline.table.identifier), lake.table(filled.pipeline.table.dead_letters)
+    assert table is not None
+    assert dead is not None
+    commits = table.commits(filled.pipeline.name)
+    assert [commit.summary[ledger.TOTALS] for commit in commits] == ['{"0":[0,0,0],"1":[0,0,0]}'] * len(commits)
+    assert [ledger.TOTALS in commit.summary for commit in dead.commits(filled.pipeline.name)] == [False]
+
+
+def test_a_compacted_table_is_still_proven(filled: Shop, spark: SparkSession) -> None:
+    name = filled.pipeline.table.identifier
+    spark.sql(f"CALL lake.system.rewrite_data_files(table => '{name}', options => map('rewrite-all', 'true'))")
+    found = verified(filled)
+    assert found.outcome is Outcome.PROVEN
+    assert found.reads[0].files_by_scan == 1
+
+
+def test_rows_deleted_merge_on_read_are_missed(filled: Shop, spark: SparkSession) -> None:
+    name = filled.pipeline.table.identifier
+    spark.sql(f"ALTER TABLE lake.{name} SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')")
+    spark.sql(f"DELETE FROM lake.{name} WHERE order_id = 42")
+    found = verified(filled)
+    assert found.reads[0].files_with_deletes == 1
+    assert [(f.flaw, f.partition, str(f.ranges[0])) for f in found.findings] == [(Flaw.MISSING, 0, "42")]
+
+
+def test_rows_deleted_by_value_are_refused(filled: Shop) -> None:
+    """A file of equality deletes, as Flink writes them; that it is empty of rows does not matter."""
+    iceberg = filled.driver().iceberg
+    table = iceberg.load(filled.pipeline.table.identifier)
+    integers = iceberg._gateway.new_array(iceberg._gateway.jvm.int, 1)
+    integers[0] = 1
+    builder = iceberg.static(
+        "FileMetadata", "deleteFileBuilder", (iceberg._class("org.apache.iceberg.PartitionSpec"), table.spec())
+    )
+    deletes = (
+        builder.ofEqualityDeletes(integers)
+        .withPath(f"{table.location()}/data/deletes.parquet")
+        .withFileSizeInBytes(1)
+        .withRecordCount(1)
+        .build()
+    )
+    table.newRowDelta().addDeletes(deletes).commit()
+    found = verified(filled)
+    assert Flaw.EQUALITY_DELETES in {f.flaw for f in found.findings}
+    assert found.outcome is not Outcome.PROVEN
+
+
+def test_skipped_records_are_accounted_for(shop_of: Callable[..., Shop]) -> None:
+    shop = shop_of(on_error="skip")
+    schema = shop.register()
+    shop.produce([*shop.orders(5, schema), b"\x00bad", b"bad"], partition=1)
+    shop.drain()
+    found = verified(shop)
+    assert (found.outcome, found.partitions[1].skipped) == (Outcome.PROVEN, 2)

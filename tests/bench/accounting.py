@@ -1,0 +1,100 @@
+"""CPU and memory of processes, by the kernel's own accounting (`/proc/PID/stat`, `/proc/PID/task/*/stat`, `VmHWM`)."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+_GROUPS = (
+    ("tasks", r"Executor task l"),
+    ("gc", r"GC Thread|G1 |ParGC|Concurrent Mark|VM Thread"),
+    ("jit", r"C1 Compiler|C2 Compiler"),
+    ("driver", r"Thread-|main|java|dag-|dispatcher|task-result|publish|stream"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """CPU-seconds so far, by process and by the JVM's kinds of threads; seconds on the wall."""
+
+    wall: float
+    cpu: dict[str, float]
+    threads: dict[str, float]
+
+    def since(self, before: Usage) -> Usage:
+        """What was used in between."""
+        return Usage(
+            self.wall - before.wall,
+            {name: round(used - before.cpu.get(name, 0.0), 2) for name, used in self.cpu.items()},
+            {name: round(used - before.threads.get(name, 0.0), 2) for name, used in self.threads.items()},
+        )
+
+
+class Meter:
+    """Reads this process (the driver's Python), its JVM, the JVM's Python workers and the broker."""
+
+    def __init__(self, broker_pid: int) -> None:
+        self.driver = psutil.Process()
+        self.broker = psutil.Process(broker_pid)
+        self._jvm: psutil.Process | None = None
+
+    @property
+    def jvm(self) -> psutil.Process:
+        """The JVM that this process has started."""
+        if self._jvm is None:
+            (self._jvm,) = (child for child in self.driver.children() if child.name() == "java")
+        return self._jvm
+
+    def read(self) -> Usage:
+        """What was used until now."""
+        workers = self.jvm.children(recursive=True)
+        cpu = {
+            "python": _own(self.driver),
+            "jvm": _own(self.jvm),
+            "workers": sum(_with_reaped(worker) for worker in workers),
+            "broker": _own(self.broker),
+        }
+        return Usage(time.monotonic(), cpu, _by_thread(self.jvm.pid))
+
+    def peak_rss_mb(self) -> dict[str, float]:
+        """The most memory that was resident since each process began."""
+        return {"python": _peak(self.driver.pid), "jvm": _peak(self.jvm.pid)}
+
+
+def _own(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)
+
+
+def _with_reaped(process: psutil.Process) -> float:
+    try:
+        times = process.cpu_times()
+    except psutil.NoSuchProcess:
+        return 0.0
+    return float(times.user + times.system + times.children_user + times.children_system)
+
+
+def _by_thread(pid: int) -> dict[str, float]:
+    found: Counter[str] = Counter()
+    for stat in Path(f"/proc/{pid}/task").glob("*/stat"):
+        try:
+            head, _, rest = stat.read_text().rpartition(")")
+        except OSError:  # the thread has ended
+            continue
+        name, fields = head.partition("(")[2], rest.split()
+        group = next((group for group, pattern in _GROUPS if re.match(pattern, name)), "other")
+        found[group] += (int(fields[11]) + int(fields[12])) / _TICKS
+    return dict(found)
+
+
+def _peak(pid: int) -> float:
+    line = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    assert line is not None
+    return round(int(line[1]) / 1024, 1)
