@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from itertools import pairwise
 
 import pyarrow as pa
 from hypothesis import given
@@ -48,7 +49,7 @@ def test_a_union_is_the_set_and_the_excess_is_the_rest(rows: list[tuple[int, int
 @given(places)
 def test_a_set_has_no_ranges_that_touch(rows: list[tuple[int, int]]) -> None:
     found = union(list(runs_of(rows).values()))[0].ranges()
-    assert all(before.end < after.start for before, after in zip(found, found[1:], strict=False))
+    assert all(before.end < after.start for before, after in pairwise(found))
 
 
 @given(places, ranges)

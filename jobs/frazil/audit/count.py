@@ -84,6 +84,11 @@ class Counted:
         return self.tallies[partition].rows if partition in self.tallies else 0
 
 
+def nothing(table: str) -> Counted:
+    """The count of a table that is not there."""
+    return Counted(Read(table, None), {}, ())
+
+
 def count(
     table: StoredTable, snapshot: Snapshot | None, columns: Columns, *, topic: str, deep: bool = False
 ) -> Counted:

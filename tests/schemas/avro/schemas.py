@@ -129,8 +129,7 @@ def _write(tree: Any, named: dict[str, Any], random: Random, out: bytearray, dep
         case "enum":
             out += _varint(random.randrange(len(tree["symbols"])))
         case "fixed":
-            out += random.randbytes(tree["size"] - 3) if tree["size"] > 3 else b""
-            out += b"\0\0\1"
+            out += bytes(tree["size"] - 2) + random.randbytes(2)
         case "boolean":
             out += bytes([random.randrange(2)])
         case "int" | "long":

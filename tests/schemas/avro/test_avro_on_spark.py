@@ -13,7 +13,7 @@ from typing import Any
 import fastavro
 import pytest
 from fastavro.schema import parse_schema
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -26,7 +26,7 @@ from frazil.schemas.landing import landing
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 from tests.schemas.avro.schemas import SCHEMAS, body, read
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 MARK = Field(DECODED, Primitive(Kind.BOOLEAN))
 
@@ -496,7 +496,7 @@ def test_a_length_that_no_record_has_is_not_allocated(spark: SparkSession, kind:
 
 
 @pytest.mark.long
-@settings(deadline=None, max_examples=200, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=200, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 @given(SCHEMAS, SCHEMAS, st.randoms(use_true_random=False))
 def test_records_of_any_schema_land_in_any_table_that_takes_them(
     spark: SparkSession, first: Any, second: Any, random: Random
