@@ -1,28 +1,31 @@
-"""Fill a topic: several processes, each with partitions of its own, so that a partition's content is known beforehand."""
+"""Fill topics: several processes, each with partitions of its own, so that a partition's content is known beforehand."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
+
 from frazil.clients.registry_admin import RegistryAdmin
 from frazil.local.world import World
-
-from tests.bench.bodies import POOL, pool
+from tests.bench.bodies import POOL, Head, pool
 from tests.bench.shapes import SHAPES, Format, Shape
 from tests.bench.topics import Topic
 
 ROOT = Path(__file__).parents[2]
 PARTITIONS = 4
+WORKERS = 2
 _STEP = 2_000
 _SETTINGS = {
     "acks": 1,
-    "linger.ms": 50,
+    "linger.ms": 20,
     "batch.num.messages": 10_000,
     "batch.size": 1 << 20,
     "compression.type": "lz4",
@@ -31,40 +34,39 @@ _SETTINGS = {
 }
 
 
-def fill(world: World, shape: Shape, name: str, rows: int, *, seed: int, partitions: int = PARTITIONS) -> Topic:
-    """Make a topic of `rows` records with the ids 0 to rows - 1, dealt to partitions in turn; tells the rate."""
-    kind = RegistryAdmin(world.registry_url)
-    schema_id = kind.register(f"{name}-value", shape.schema, shape.type)
+def make(world: World, shape: Shape, name: str, rows: int, *, partitions: int = PARTITIONS) -> Topic:
+    """Create an empty topic that is to hold `rows` records, and register its schema."""
+    schema_id = RegistryAdmin(world.registry_url).register(f"{name}-value", shape.schema, shape.type)
     AdminClient({"bootstrap.servers": world.bootstrap}).create_topics([NewTopic(name, partitions, 1)])[name].result()
-    topic = Topic(name=name, shape=shape.name, rows=rows, partitions=partitions, schema_id=schema_id)
-    workers = min(2, partitions) if rows > 50_000 else 1
+    return Topic(name=name, shape=shape.name, rows=rows, partitions=partitions, schema_id=schema_id)
+
+
+def fill(bootstrap: str, topics: Sequence[Topic], *, seed: int, first: int = 0) -> float:
+    """Give each topic its records, ids from `first` on, dealt to the partitions in turn; returns the seconds."""
+    workers = min(WORKERS, topics[0].partitions) if topics[0].rows > 50_000 else 1
+    described = json.dumps([json.loads(topic.to_json()) for topic in topics])
     began = time.monotonic()
     children = [
         subprocess.Popen(
-            [
-                *(sys.executable, "-m", "tests.bench.fill", world.bootstrap, topic.to_json(), str(seed)),
-                *map(str, range(worker, partitions, workers)),
-            ],
+            [sys.executable, "-m", "tests.bench.fill", bootstrap, described, *map(str, (seed, first, worker, workers))],
             cwd=ROOT,
         )
         for worker in range(workers)
     ]
     if any([child.wait() for child in children]):
-        raise RuntimeError(f"topic {name} could not be filled")
-    seconds = time.monotonic() - began
-    print(f"  filled {name}: {rows:,} records in {seconds:.1f} s, {rows / seconds:,.0f} a second", flush=True)
-    return topic
+        raise RuntimeError(f"topic {topics[0].name} could not be filled")
+    return time.monotonic() - began
 
 
-def _produce(bootstrap: str, topic: Topic, seed: int, partition: int) -> int:
-    """Produce the records of one partition; returns their bytes."""
-    shape = SHAPES[topic.shape]
-    head, tails, keys = pool(shape, seed=seed, size=min(POOL, max(topic.rows, 1)))
-    frame = b"\0" + topic.schema_id.to_bytes(4, "big") + (b"\0" if shape.format is Format.PROTOBUF else b"")
-    producer = Producer({"bootstrap.servers": bootstrap, **_SETTINGS})
-    place, sent, many = partition * len(tails) // topic.partitions, 0, len(tails)
+def _produce(
+    producer: Producer, topic: Topic, partition: int, first: int, made: tuple[Head, list[bytes], list[bytes]]
+) -> None:
+    head, tails, keys = made
+    frame = b"\0" + topic.schema_id.to_bytes(4, "big")
+    frame += b"\0" if SHAPES[topic.shape].format is Format.PROTOBUF else b""
+    place, many = partition * len(tails) // topic.partitions, len(tails)
     produce, name = producer.produce, topic.name
-    for number in range(partition, topic.rows, topic.partitions):
+    for number in range(first + partition, first + topic.rows, topic.partitions):
         value = frame + head(number) + tails[place]
         while True:
             try:
@@ -72,24 +74,26 @@ def _produce(bootstrap: str, topic: Topic, seed: int, partition: int) -> int:
                 break
             except BufferError:
                 producer.poll(0.05)
-        sent += len(value)
         place = (place + 1) % many
         if number % _STEP < topic.partitions:
             producer.poll(0)
-    if producer.flush(120):
-        raise RuntimeError("the broker did not take everything")
-    return sent
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("bootstrap")
-    parser.add_argument("topic", type=Topic.from_json)
-    parser.add_argument("seed", type=int)
-    parser.add_argument("partitions", type=int, nargs="+")
+    parser.add_argument("topics", type=json.loads)
+    for name in ("seed", "first", "worker", "workers"):
+        parser.add_argument(name, type=int)
     given = parser.parse_args()
-    for partition in given.partitions:
-        _produce(given.bootstrap, given.topic, given.seed, partition)
+    topics = [Topic(**topic) for topic in given.topics]
+    made = pool(SHAPES[topics[0].shape], seed=given.seed, size=min(POOL, topics[0].rows))
+    producer = Producer({"bootstrap.servers": given.bootstrap, **_SETTINGS})
+    for topic in topics:
+        for partition in range(given.worker, topic.partitions, given.workers):
+            _produce(producer, topic, partition, given.first, made)
+    if producer.flush(120):
+        raise RuntimeError("the broker did not take everything")
 
 
 if __name__ == "__main__":

@@ -13,8 +13,14 @@ COUNTRIES = ("DE", "FR", "US", "GB", "ES", "IT", "NL", "PL", "SE", "AT", "CH", "
 KINDS = ("view", "click", "scroll", "search", "cart", "remove", "checkout", "pay", "refund", "login", "logout", "error")
 STATUSES = ("NEW", "PAID", "PACKED", "SHIPPED", "DELIVERED", "RETURNED")
 TIERS = ("BASIC", "PLUS", "PRO")
-CITIES = tuple(f"{a}{b}" for a in ("Alt", "Neu", "Ober", "Unter", "Bad ", "Gross") for b in ("stadt", "dorf", "au", "hof", "feld", "berg", "bach", "heim"))
-WORDS = tuple(f"{a}{b}{c}" for a in "bdfgklmnprst" for b in ("a", "ei", "o", "u") for c in ("nd", "rt", "ll", "mp", "sk"))
+CITIES = tuple(
+    f"{a}{b}"
+    for a in ("Alt", "Neu", "Ober", "Unter", "Bad ", "Gross")
+    for b in ("stadt", "dorf", "au", "hof", "feld", "berg", "bach", "heim")
+)
+WORDS = tuple(
+    f"{a}{b}{c}" for a in "bdfgklmnprst" for b in ("a", "ei", "o", "u") for c in ("nd", "rt", "ll", "mp", "sk")
+)
 WIDE_COLUMNS = 98  # beside id and at
 
 
@@ -41,7 +47,11 @@ def orders(dice: random.Random) -> Iterator[Row]:
     status, tier = _chooser(dice, STATUSES), _chooser(dice, TIERS)
     while True:
         items = [
-            {"sku": f"P{product():06d}", "quantity": min(1 + int(dice.expovariate(1.2)), 9), "price": dice.randrange(99, 20_000, 10) / 100}
+            {
+                "sku": f"P{product():06d}",
+                "quantity": min(1 + int(dice.expovariate(1.2)), 9),
+                "price": dice.randrange(99, 20_000, 10) / 100,
+            }
             for _ in range(dice.choices((1, 2, 3, 4), (55, 25, 13, 7))[0])
         ]
         yield {

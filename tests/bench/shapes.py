@@ -11,7 +11,6 @@ from typing import Any
 
 from frazil.clients.registered import SchemaType
 from frazil.declaration.formats import ValueFormat
-
 from tests.bench import rows
 from tests.bench.rows import Row
 
@@ -58,9 +57,7 @@ AT = {"type": "long", "logicalType": "timestamp-millis"}
 
 def _avro(name: str, fields: Mapping[str, Any]) -> str:
     listed = [{"name": "id", "type": "long"}, {"name": "at", "type": AT}]
-    listed += [
-        {"name": n, "type": t, **({"default": None} if isinstance(t, list) else {})} for n, t in fields.items()
-    ]
+    listed += [{"name": n, "type": t, **({"default": None} if isinstance(t, list) else {})} for n, t in fields.items()]
     return json.dumps({"type": "record", "name": name, "namespace": "bench", "fields": listed})
 
 
@@ -85,7 +82,9 @@ _ORDER_DDL = (
     "shipping STRUCT<city: STRING, zip: STRING, express: BOOLEAN>, total DOUBLE, session STRING, coupon STRING"
 )
 _ORDER_AVRO = {
-    "user": _record("User", id="long", country="string", tier={"type": "enum", "name": "Tier", "symbols": list(rows.TIERS)}),
+    "user": _record(
+        "User", id="long", country="string", tier={"type": "enum", "name": "Tier", "symbols": list(rows.TIERS)}
+    ),
     "status": {"type": "enum", "name": "Status", "symbols": list(rows.STATUSES)},
     "items": {"type": "array", "items": _record("Item", sku="string", quantity="int", price="double")},
     "shipping": _record("Shipping", city="string", zip="string", express="boolean"),

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from frazil.declaration.environment import Environment, parse_environment
-
 from tests.bench.shapes import SHAPES, Shape
 
 

@@ -28,9 +28,9 @@ def row(body: str, syntax: str = "proto3", rest: str = TYPES) -> Struct:
     return row_type(compile_proto(f'syntax = "{syntax}";\n{IMPORTS}message M {{ {body} }}\n{rest}'))
 
 
-def of(body: str, syntax: str = "proto3") -> str:
+def of(body: str) -> str:
     """The type of the field; `json` for JSON text, with `!` if it is never null."""
-    (field,) = row(body, syntax).fields
+    (field,) = row(body).fields
     return ("json" if field.as_json else str(field.type)) + ("!" if field.required else "")
 
 
@@ -101,9 +101,12 @@ def test_each_member_of_a_oneof_is_a_column_that_may_be_null() -> None:
     ]
 
 
-@pytest.mark.parametrize("body", ["optional int32 x = 1;", "required int32 x = 1;", "optional int32 x = 1 [default = 5];"])
+@pytest.mark.parametrize(
+    "body", ["optional int32 x = 1;", "required int32 x = 1;", "optional int32 x = 1 [default = 5];"]
+)
 def test_a_proto2_field_may_be_null(body: str) -> None:
-    assert of(body, "proto2") == "int"
+    (field,) = row(body, "proto2", rest="").fields
+    assert (str(field.type), field.required) == ("int", False)
 
 
 def test_an_edition_says_itself_what_may_be_null() -> None:
@@ -112,16 +115,16 @@ def test_an_edition_says_itself_what_may_be_null() -> None:
 
 
 def test_a_comment_before_or_behind_a_field_is_its_doc() -> None:
-    fields = row("\n// The buyer's\n// id.\nint64 a = 1;\n/* Pieces. */ int32 b = 2;\nint32 c = 3; // Behind.\nint32 d = 4;\n")
+    fields = row(
+        "\n// The buyer's\n// id.\nint64 a = 1;\n/* Pieces. */ int32 b = 2;\nint32 c = 3; // Behind.\nint32 d = 4;\n"
+    )
     assert [field.doc for field in fields.fields] == ["The buyer's id.", "Pieces.", "Behind.", ""]
 
 
 def test_names_are_kept_as_they_are() -> None:
     names = ["Id", "id", "orderId", "order_id2", "select"]
     body = " ".join(f"int32 {name} = {i + 1};" for i, name in enumerate(names))
-    assert [(field.name, field.source) for field in row(body, "proto2" if False else "proto3").fields] == [
-        (name, name) for name in names
-    ]
+    assert [(field.name, field.source) for field in row(body).fields] == [(name, name) for name in names]
 
 
 def test_a_recursive_message_is_cut_to_json_at_the_stated_depth() -> None:
@@ -146,7 +149,9 @@ def test_messages_that_contain_each_other_are_cut_too() -> None:
 
 
 def test_any_message_of_the_file_can_be_the_row() -> None:
-    schema = compile_proto('syntax = "proto3"; package p; message A { message B { int32 b = 1; } B x = 1; } message C { int32 c = 1; }')
+    schema = compile_proto(
+        'syntax = "proto3"; package p; message A { message B { int32 b = 1; } B x = 1; } message C { int32 c = 1; }'
+    )
     assert str(row_type(schema, "p.A.B")) == "struct<b: int>"
     assert str(row_type(schema, "p.C")) == "struct<c: int>"
 
@@ -155,7 +160,10 @@ def test_any_message_of_the_file_can_be_the_row() -> None:
     ("text", "what"),
     [
         ('syntax = "proto2"; message M { optional group G = 1 { optional int32 a = 1; } }', "group"),
-        ('edition = "2023"; message N { int32 a = 1; } message M { N n = 1 [features.message_encoding = DELIMITED]; }', "delimited"),
+        (
+            'edition = "2023"; message N { int32 a = 1; } message M { N n = 1 [features.message_encoding = DELIMITED]; }',
+            "delimited",
+        ),
         ('syntax = "proto3"; message M {}', "no fields"),
         ('syntax = "proto3"; enum E { Z = 0; }', "no message"),
     ],

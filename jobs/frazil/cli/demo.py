@@ -16,7 +16,7 @@ from frazil.cli.demo_land import Landed, fill_and_land
 from frazil.cli.exits import Exit
 from frazil.cli.options import AsJson
 from frazil.cli.run import Memory
-from frazil.cli.screen import err, out, show_json
+from frazil.cli.screen import out, show_json
 from frazil.cli.standing import Standing, standing
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Environment, Pipeline, Table, Topic, ValueFormat
@@ -33,6 +33,9 @@ FLIGHTS = Pipeline(
 )
 PIPELINES = (FLIGHTS,)
 """What the demo lands; `stacks/pipelines.py` declares the same."""
+
+SNAPSHOTS = 5
+"""How many of the last snapshots the page at the end has."""
 
 QUESTION = """
 select carrier,
@@ -58,7 +61,7 @@ def demo(context: typer.Context, memory: Memory = "2g", as_json: AsJson = False)
 
     began = time.monotonic()
     secrets: Secrets = context.find_root().obj
-    console = err() if as_json else out()
+    console = Console(quiet=True) if as_json else out()
     down(FOLDER, data=True)
     told.heading(console, "1", "A broker and a schema registry start", str(FOLDER))
     with world(FOLDER) as here:
@@ -68,7 +71,7 @@ def demo(context: typer.Context, memory: Memory = "2g", as_json: AsJson = False)
             PIPELINES, environment, here.registry_url, secrets, console, memory=memory, log=FOLDER / "spark.log"
         )
         lake, kafka = Lake(environment, secrets.read), Kafka(environment.kafka, secrets)
-        stands = [standing(pipeline, lake, kafka, commits=20) for pipeline in PIPELINES]
+        stands = [standing(pipeline, lake, kafka, commits=SNAPSHOTS) for pipeline in PIPELINES]
         told.heading(console, "4", "The proof", "through PyIceberg; no JVM, no Kafka")
         proofs = [_prove(one, lake, console) for one in landed]
     told.heading(console, "5", "A question, to another engine", "DuckDB reads the same files")

@@ -71,7 +71,9 @@ class Progress:
                 line.state, line.ended = str(event.get("error", event["event"])), event["time"]
             case Event.EVOLVED:
                 self.notes += [f"{name}: {change}" for change in event["changes"]]
-            case Event.AGAIN | Event.INCOMPATIBLE | Event.WAITING:
+            case Event.AGAIN:
+                self.notes.append(f"{name}: a batch was done again: {event['why']}")
+            case Event.INCOMPATIBLE | Event.WAITING:
                 self.notes.append(f"{name}: {event['why']}")
             case Event.FINISHED:
                 self.notes.append(f"{name}: dead letters of an earlier decision were appended")

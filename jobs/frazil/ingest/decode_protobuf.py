@@ -5,7 +5,7 @@ Two exceptions: what lands as JSON text is made value by value, and a batch with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -43,9 +43,7 @@ def split(value: SparkColumn, prefixes: Sequence[bytes]) -> tuple[SparkColumn, S
     return body, which
 
 
-def decode_protobuf(
-    body: SparkColumn, which: SparkColumn, readings: Sequence[Reading], target: Struct
-) -> SparkColumn:
+def decode_protobuf(body: SparkColumn, which: SparkColumn, readings: Sequence[Reading], target: Struct) -> SparkColumn:
     """The messages `body` as a struct of the columns of `target`, and `_decoded`, which is true; null if that fails.
 
     `which` is the index of the message's type in `readings`, all of them for `target`; null, like a null body, gives null.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from functools import lru_cache
 from typing import Any
 
@@ -64,7 +65,9 @@ def _column(array: pa.Array | None, column: Column, to: pa.DataType, rows: int, 
             return _json(array, column, schema)
         case How.JSON_LIST:
             inner = _column(array.values, column.children[0], array.values.type, len(array.values), schema)
-            return pa.array([_text(v) for v in pa.ListArray.from_arrays(array.offsets, inner).to_pylist()], pa.string())
+            lists = pa.ListArray.from_arrays(array.offsets, inner).to_pylist()
+            is_wide = array.values.type in (pa.int64(), pa.uint64())
+            return pa.array([_text([_scalar(v, is_wide=is_wide) for v in values]) for values in lists], pa.string())
         case _:
             return array if array.type == to else array.cast(to)
 
@@ -134,11 +137,18 @@ def _key(key: Any) -> str:
 
 
 def _text(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_scalar)
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
-def _scalar(value: bytes) -> str:
-    return base64.b64encode(value).decode()
+def _scalar(value: Any, *, is_wide: bool) -> Any:
+    """A scalar as Protobuf's JSON has it (https://protobuf.dev/programming-guides/json/)."""
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if is_wide:
+        return str(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return value
 
 
 @lru_cache(maxsize=256)

@@ -59,15 +59,13 @@ def _protoc(name: str, texts: Mapping[str, str]) -> bytes:
             if not path.startswith("google/protobuf/"):  # protoc's own, whatever the registry holds
                 _write(sources, path, text)
         include = [sources, files("grpc_tools") / "_proto", _folder_of_google_type()]
-        done = subprocess.run(
-            # -P: no module is taken from the working directory
-            [sys.executable, "-P", "-m", "grpc_tools.protoc"]
-            + [f"--proto_path={place}" for place in include]
-            + ["--include_imports", "--include_source_info", f"--descriptor_set_out={output}", name],
-            capture_output=True,
-            check=False,
-            timeout=TIMEOUT_SECONDS,
-        )
+        # -P: no module is taken from the working directory.
+        command = [sys.executable, "-P", "-m", "grpc_tools.protoc", *(f"--proto_path={place}" for place in include)]
+        command += ["--include_imports", "--include_source_info", f"--descriptor_set_out={output}", name]
+        try:
+            done = subprocess.run(command, capture_output=True, check=False, timeout=TIMEOUT_SECONDS)
+        except subprocess.TimeoutExpired:
+            raise UnreadableSchema(f"protoc takes longer than {TIMEOUT_SECONDS:.0f} seconds", where=name) from None
         if done.returncode or not output.exists():
             said = done.stderr.decode(errors="replace").replace(str(sources) + "/", "").splitlines()
             problems = [line.strip() for line in said if line.strip() and not _LOG_LINE.match(line)]

@@ -67,6 +67,11 @@ class StoredTable:
         return str(self.iceberg.metadata.table_uuid)
 
     @property
+    def version(self) -> str:
+        """The metadata file that it was loaded from: another one after each commit."""
+        return self.iceberg.metadata_location
+
+    @property
     def location(self) -> str:
         """The folder under which the table keeps its files."""
         return self.iceberg.location()

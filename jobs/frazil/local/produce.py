@@ -37,7 +37,7 @@ class Filling:
 
     def create(self, *, partitions: int) -> None:
         """Create the topic."""
-        admin = kafka_admin.AdminClient({"bootstrap.servers": self.bootstrap})
+        admin = kafka_admin.AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
         asked = admin.create_topics([NewTopic(self.source.topic, partitions, 1)], request_timeout=_SECONDS)
         try:
             asked[self.source.topic].result()

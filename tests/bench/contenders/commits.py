@@ -1,0 +1,86 @@
+"""Ours, a thousand commits of a few rows: what a commit, planning a query and the metadata cost as the table grows older."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pyiceberg.catalog import load_catalog
+
+from frazil.clients.secrets import Secrets
+from frazil.ingest import run as product
+from frazil.ingest.report import Reporter
+from frazil.ingest.run import Driver, Ingestion
+from frazil.ingest.writers import Writers
+from frazil.lake.catalogs import pyiceberg_properties
+from frazil.lake.jvm import Iceberg
+from tests.bench.accounting import Meter
+from tests.bench.contenders.product import declared, driver
+from tests.bench.topics import Job
+
+EVERY = 5  # commits between two looks at planning and metadata
+
+
+def run(job: Job, meter: Meter) -> dict[str, Any]:
+    """Land the timed topic in batches of the job's size; a list of what each commit cost, and looks in between."""
+    commits: list[float] = []
+    looks: list[dict[str, float]] = []
+    decide = product.decide_and_finish
+
+    def timed(*arguments: Any, **named: Any) -> Any:
+        began = time.monotonic()
+        try:
+            return decide(*arguments, **named)
+        finally:
+            commits.append(time.monotonic() - began)
+
+    with driver(job) as (shared, registry):
+        catalog = load_catalog("lake", **pyiceberg_properties(job.environment, Secrets({}).read))
+
+        def look(event: Mapping[str, Any]) -> None:
+            if event["event"] == "landed" and len(commits) % EVERY == 0:
+                looks.append({"commit": len(commits), **_look(shared, catalog, job.table)})
+
+        product.decide_and_finish = timed
+        pipeline = declared(job, job.timed, job.table)
+        report = Reporter(look, pipeline.name, job.timed.name, shared.run, shared.clock)
+        began = time.monotonic()
+        total = Ingestion(pipeline, shared, Writers(pipeline.topic, registry), report).drain()
+        seconds = time.monotonic() - began
+        return {
+            "commits": commits,
+            "looks": looks,
+            "seconds": seconds,
+            "counted": total.written,
+            "peak_rss_mb": meter.peak_rss_mb(),
+        }
+
+
+def _look(shared: Driver, catalog: Any, table: str) -> dict[str, float]:
+    java = min(_java_planning(shared.iceberg, table) for _ in range(3))
+    began = time.monotonic()
+    found = catalog.load_table(table)
+    files = sum(1 for _ in found.scan().plan_files())
+    python = time.monotonic() - began
+    metadata = Path(found.location().removeprefix("file://")) / "metadata"
+    sizes = [file.stat().st_size for file in metadata.iterdir()]
+    current = Path(found.metadata_location.removeprefix("file://")).stat().st_size
+    return {
+        "java_planning_seconds": java,
+        "pyiceberg_planning_seconds": python,
+        "data_files": files,
+        "metadata_bytes": sum(sizes),
+        "metadata_files": len(sizes),
+        "metadata_json_bytes": current,
+        "snapshots": len(found.metadata.snapshots),
+    }
+
+
+def _java_planning(iceberg: Iceberg, table: str) -> float:
+    began = time.monotonic()
+    tasks = iceberg.load(table).newScan().planFiles()
+    kind = iceberg._class("java.lang.Iterable")
+    iceberg.static("relocated.com.google.common.collect.Iterables", "size", (kind, tasks))
+    return time.monotonic() - began

@@ -1,0 +1,63 @@
+"""Ours, fifty small pipelines in one warm session: one after another, and together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+from frazil.ingest import drive
+from tests.bench.accounting import Meter
+from tests.bench.contenders.product import declared, driver
+from tests.bench.fill import fill
+from tests.bench.topics import Job, Topic
+
+SEED = 7
+
+
+def topics_of(timed: Topic, pipelines: int) -> list[Topic]:
+    """The topics of a run: the timed one's name, numbered."""
+    return [replace(timed, name=f"{timed.name}_{number:02d}") for number in range(pipelines)]
+
+
+def run(job: Job, meter: Meter) -> dict[str, Any]:
+    """Land each topic's few records, new ones every time, in turns: once to warm up and make the tables, then measured."""
+    count, rounds = int(job.settings["bench.pipelines"]), int(job.settings["bench.rounds"])
+    topics = topics_of(job.timed, count)
+    pipelines = [declared(job, topic, f"{job.table}_{number:02d}") for number, topic in enumerate(topics)]
+    measured: list[dict[str, Any]] = []
+    given = 0
+    with driver(job) as (shared, registry):
+
+        def drained(chosen: list[Any]) -> int:
+            outcomes = drive.drain(chosen, shared, registry, _unheard, probe=False)
+            for outcome in outcomes.values():
+                if outcome.error:
+                    raise outcome.error
+            return sum(outcome.total.written for outcome in outcomes.values())
+
+        def alone() -> int:
+            return sum(drained([pipeline]) for pipeline in pipelines)
+
+        def together() -> int:
+            return drained(pipelines)
+
+        def measure(name: str, way: Callable[[], int]) -> None:
+            nonlocal given
+            fill(job.environment.kafka.bootstrap, topics, seed=SEED, first=given)
+            given += job.timed.rows
+            before = meter.read()
+            written = way()
+            used = meter.read().since(before)
+            assert written == job.timed.rows * count, written
+            measured.append({"way": name, **asdict(used)})
+
+        for name, way in (("alone", alone), ("together", together)) * (rounds + 1):
+            measure(name, way)
+            time.sleep(1)
+        return {"warm_up": measured[:2], "measured": measured[2:], "peak_rss_mb": meter.peak_rss_mb()}
+
+
+def _unheard(event: Mapping[str, Any]) -> None:
+    pass

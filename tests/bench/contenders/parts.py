@@ -1,0 +1,87 @@
+"""The parts of ours alone, each a step longer than the one before, so that differences are what a step costs.
+
+`read`: Kafka to nowhere. `decode`: Kafka, decoded, routed to the default layout, to nowhere. `files`: the same, to staged
+files that nobody publishes. Nothing is planned, counted or committed, and the table's creation is not part of it.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import partial
+
+from pyspark.sql import DataFrame
+
+from frazil.clients.registry import Registry
+from frazil.ingest import prepare
+from frazil.ingest.decode import SCHEMA_ID, columns_of, decode, rows
+from frazil.ingest.ranges import OffsetRange
+from frazil.ingest.read import read
+from frazil.ingest.route import metadata, route
+from frazil.ingest.run import Driver
+from frazil.ingest.writers import Writers
+from frazil.lake import tables
+from frazil.lake.stage import stage
+from frazil.schemas.landing import landing
+from frazil.schemas.merge import merge
+from tests.bench.contenders.product import declared, driver
+from tests.bench.topics import Job, Topic
+
+
+@contextmanager
+def part(job: Job, *, upto: str) -> Iterator[Callable[[Topic, str], int | None]]:
+    """The way of a batch up to a step."""
+    with driver(job) as (shared, registry):
+
+        def land(topic: Topic, table: str) -> int | None:
+            project = _projection(job, shared, registry, topic, table)
+            written = 0
+            for ranges in _batches(topic, job.batch_rows):
+                records = read(
+                    shared.spark,
+                    topic.name,
+                    ranges,
+                    options=shared.kafka.java_options(),
+                    isolation="read_committed",
+                    group=f"bench-{topic.name}",
+                    headers=True,
+                )
+                if upto == "files":
+                    staged = stage(shared.iceberg, table, project(records), ticket=uuid.uuid4().hex, at=0.0)
+                    written += staged.rows
+                else:
+                    frame = records if upto == "read" else project(records)
+                    frame.write.format("noop").mode("overwrite").save()
+            return written if upto == "files" else None
+
+        yield land
+
+
+reads, decodes, files = (partial(part, upto=step) for step in ("read", "decode", "files"))
+
+
+def _projection(
+    job: Job, shared: Driver, registry: Registry, topic: Topic, table: str
+) -> Callable[[DataFrame], DataFrame]:
+    pipeline = declared(job, topic, table)
+    writers = Writers(pipeline.topic, registry)
+    writers.refresh()
+    prepare.make_tables(shared.iceberg, pipeline, merge(writers.versions).type)
+    landed = landing(tables.columns(shared.iceberg, table), writers.versions)
+    decoding = writers.decoding(landed.target, {}, pipeline.topic.tombstones)
+    names = [field.name for field in landed.target.fields]
+
+    def project(records: DataFrame) -> DataFrame:
+        own = metadata(schema_id=SCHEMA_ID, struct=False, ingested_at=datetime.now(UTC))
+        return route(rows(decode(records, decoding)), columns_of(names), own)
+
+    return project
+
+
+def _batches(topic: Topic, size: int) -> Iterator[list[OffsetRange]]:
+    share = max(size // topic.partitions, 1)
+    ends = {p: len(range(p, topic.rows, topic.partitions)) for p in range(topic.partitions)}
+    for start in range(0, max(ends.values()), share):
+        yield [OffsetRange(p, start, min(start + share, end)) for p, end in ends.items() if start < end]

@@ -1,0 +1,58 @@
+"""A Spark session with Spark's own defaults, and rows as people decode them by hand: for everyone but ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.avro.functions import from_avro
+
+from frazil.lake.catalogs import spark_options
+from frazil.local.jars import spark_jars
+from tests.bench.shapes import Format, Shape
+from tests.bench.topics import Job
+
+COORDINATES = ("topic", "partition", "offset", "timestamp")
+
+
+@contextmanager
+def session(job: Job) -> Iterator[SparkSession]:
+    """The session: the same cores, heap, jars and catalog as ours."""
+    jars = [str(jar) for jar in spark_jars() if "aws" not in jar.name]
+    builder = SparkSession.builder.appName(job.contender).master(f"local[{job.cores}]")
+    settings = {
+        "spark.jars": ",".join(jars),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        **spark_options(job.environment, lambda secret: ""),
+        **job.spark_settings,
+    }
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    spark.sql("create namespace if not exists lake.bench")
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def decoded(records: DataFrame, shape: Shape) -> DataFrame:
+    """The row as one column, `row`, and the record's coordinates. The frame is cut off, its id not looked at."""
+    body = F.expr("substring(value, 6)")
+    row = from_avro(body, shape.schema) if shape.format is Format.AVRO else F.from_json(body.cast("string"), shape.ddl)
+    return records.select(row.alias("row"), *(F.col(name).alias(f"_kafka_{name}") for name in COORDINATES))
+
+
+def columns(rows: DataFrame) -> DataFrame:
+    """The row's fields as columns, and the coordinates."""
+    return rows.select("row.*", *(f"_kafka_{name}" for name in COORDINATES))
+
+
+def create(spark: SparkSession, rows: DataFrame, table: str) -> None:
+    """A table for the rows, with Iceberg's defaults."""
+    spark.createDataFrame([], rows.schema).writeTo(f"lake.{table}").create()

@@ -1,0 +1,158 @@
+"""The ground that all contenders run on: one broker, one registry, one lake; each contender in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+from confluent_kafka.admin import AdminClient
+from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.exceptions import NoSuchTableError
+
+from frazil.clients.secrets import Secrets
+from frazil.lake.catalogs import pyiceberg_properties
+from frazil.local.process import noted
+from frazil.local.world import World, world
+from tests.bench.fill import ROOT, fill, make
+from tests.bench.shapes import SHAPES
+from tests.bench.topics import Job, Topic
+
+OUT = ROOT / "build" / "bench"
+NAMESPACE = "bench"
+
+
+class NotWhatWasProducedError(Exception):
+    """A table does not hold what its topic held: the figures of such a run mean nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What is up, and the choices of this run."""
+
+    world: World
+    seed: int
+    heap: str
+    cores: int
+
+    @property
+    def broker_pid(self) -> int:
+        """The broker's process."""
+        return next(process.pid for process in noted(self.world.home) if process.name == "kafka")
+
+    def topic(self, shape: str, name: str, rows: int, *, partitions: int = 4) -> Topic:
+        """A filled topic."""
+        topic = make(self.world, SHAPES[shape], name, rows, partitions=partitions)
+        seconds = fill(self.world.bootstrap, [topic], seed=self.seed)
+        tell(f"  filled {name}: {rows:,} records in {seconds:.1f} s, {rows / seconds:,.0f} a second")
+        return topic
+
+    def drop_topics(self, *topics: Topic) -> None:
+        """Delete topics; the broker frees their disk a minute later."""
+        AdminClient({"bootstrap.servers": self.world.bootstrap}).delete_topics([topic.name for topic in topics])
+
+    def job(self, contender: str, label: str, warm: Topic, timed: Topic, **more: Any) -> Job:
+        """A job with a table and a folder of its own."""
+        folder = OUT / "runs" / label
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        return Job(
+            **{
+                "contender": contender,
+                "environment_file": str(self.world.environment_file),
+                "broker_pid": self.broker_pid,
+                "warm": warm,
+                "timed": timed,
+                "table": f"{NAMESPACE}.{label}",
+                "folder": str(folder),
+                "heap": self.heap,
+                "cores": self.cores,
+                **more,
+            }
+        )
+
+    @contextmanager
+    def process(self, job: Job) -> Iterator[subprocess.Popen[str]]:
+        """The contender's process, its job given; what it starts ends with it."""
+        log = Path(job.folder) / "log"
+        with log.open("w") as errors:
+            child = subprocess.Popen(
+                [sys.executable, "-m", "tests.bench.contender", job.to_json()],
+                cwd=ROOT,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                start_new_session=True,
+            )
+        try:
+            yield child
+        finally:
+            if child.poll() is None:
+                os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+
+    def run(self, job: Job, *, timeout: float = 3600) -> dict[str, Any]:
+        """Run a job to its end; its answer."""
+        with self.process(job) as child:
+            child.communicate(timeout=timeout)
+            if child.returncode:
+                log = (Path(job.folder) / "log").read_text()
+                raise RuntimeError(f"{job.contender} failed:\n{log[-4000:]}")
+        answer: dict[str, Any] = json.loads((Path(job.folder) / "answer.json").read_text())
+        return answer
+
+    # ── The lake, without Spark ─────────────────────────────────────────────────────────────────
+    def catalog(self) -> Catalog:
+        """The catalog, as PyIceberg reads it."""
+        environment = self.world.environment
+        return load_catalog(environment.catalog.name, **pyiceberg_properties(environment, Secrets({}).read))
+
+    def check(self, table: str, topic: Topic) -> None:
+        """Every record of the topic once: rows, sum of ids, distinct offsets; files by PyIceberg, rows by DuckDB."""
+        files = [task.file.file_path for task in self.catalog().load_table(table).scan().plan_files()]
+        found = duckdb.sql(
+            "select count(*), sum(id), count(distinct (_kafka_partition, _kafka_offset)) from read_parquet($files)",
+            params={"files": [file.removeprefix("file://") for file in files]},
+        ).fetchone()
+        wanted = (topic.rows, topic.rows * (topic.rows - 1) // 2, topic.rows)
+        if found != wanted:
+            raise NotWhatWasProducedError(f"{table}: rows, sum of ids and distinct offsets are {found}, not {wanted}")
+
+    def drop(self, *tables: str) -> None:
+        """Drop tables and remove their files; fine for those that are not there."""
+        catalog = self.catalog()
+        for table in [t for name in tables for t in (name, f"{name}__dead_letters")]:
+            try:
+                location = catalog.load_table(table).location()
+            except NoSuchTableError:
+                continue
+            catalog.drop_table(table)
+            shutil.rmtree(location.removeprefix("file://"))
+
+
+@contextmanager
+def ground(*, seed: int, heap: str, cores: int) -> Iterator[Ground]:
+    """Have a ground inside the block."""
+    OUT.mkdir(parents=True, exist_ok=True)
+    with world() as running:
+        yield Ground(running, seed, heap, cores)
+
+
+def tell(words: str) -> None:
+    """Say what is happening, at once."""
+    print(words, flush=True)
+
+
+def load() -> Mapping[str, float]:
+    """The machine's load averages."""
+    return dict(zip(("1", "5", "15"), os.getloadavg(), strict=True))

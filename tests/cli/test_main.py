@@ -1,0 +1,124 @@
+"""The command line in this process: errors as lines, secrets masked, help with an example."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from frazil.cli.main import app, main
+from frazil.clients.secrets import Secrets
+from frazil.errors import TopicRecreated
+
+COMMANDS = (
+    ("local", "up"),
+    ("local", "down"),
+    ("demo",),
+    ("check",),
+    ("run",),
+    ("show",),
+    ("verify",),
+    ("dead-letters", "list"),
+    ("dead-letters", "show"),
+)
+
+
+@pytest.fixture
+def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CliRunner:
+    monkeypatch.chdir(tmp_path)
+    for name in ("FRAZIL_DEBUG", "FRAZIL_PIPELINES", "FRAZIL_ENV"):
+        monkeypatch.delenv(name, raising=False)
+    return CliRunner()
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_every_command_tells_an_example_its_exit_codes_and_answers_in_json(
+    cli: CliRunner, command: tuple[str, ...]
+) -> None:
+    told = " ".join(cli.invoke(app, [*command, "--help"]).output.split())
+    assert f"For example: frazil {' '.join(command)}" in told
+    assert "Exit codes: 0" in told
+    assert "--json" in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["check"], "stacks/pipelines.py: there is no such file"),
+        (["run", "orders"], "it is not said how long to run"),
+        (["dead-letters", "show", "orders", "4711"], "'4711' is no place of a record"),
+    ],
+)
+def test_an_error_is_one_line_on_stderr(cli: CliRunner, arguments: list[str], said: str) -> None:
+    ended = cli.invoke(app, arguments)
+    assert (ended.exit_code, ended.stdout) == (2, "")
+    assert ended.stderr.startswith("error: ")
+    assert ended.stderr.count("\n") == 1
+    assert said in ended.stderr
+
+
+def test_an_unknown_option_is_wrong_input(cli: CliRunner) -> None:
+    assert cli.invoke(app, ["check", "--no-such-option"]).exit_code == 2
+
+
+def test_a_pipeline_that_is_not_declared_is_told_with_those_that_are(cli: CliRunner, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from frazil.declaration import *\n"
+        "a = Pipeline(topic=Topic('a', value_format=ValueFormat.TEXT), table=Table('shop.a'))\n"
+    )
+    ended = cli.invoke(app, ["show", "b", "--pipelines", "mine.py"])
+    assert ended.exit_code == 2
+    assert "there is no pipeline b. Declared are a" in ended.stderr
+
+
+def raising(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def declared(file: Path) -> Any:
+        raise error
+
+    monkeypatch.setattr("frazil.cli.pipelines.declared", declared)
+
+
+def test_a_refusal_ends_with_its_exit_code(cli: CliRunner, monkeypatch: pytest.MonkeyPatch) -> None:
+    raising(monkeypatch, TopicRecreated("it has another id", where="topic a", do="Decide"))
+    ended = cli.invoke(app, ["check"])
+    assert (ended.exit_code, ended.stderr) == (1, "error: topic a: it has another id. Decide\n")
+
+
+def test_an_error_never_shows_a_secret_that_was_read(cli: CliRunner, monkeypatch: pytest.MonkeyPatch) -> None:
+    secrets = Secrets({})
+    secrets.redactor.add("hunter2hunter2")
+    raising(monkeypatch, TopicRecreated("the broker said hunter2hunter2"))
+    assert "hunter2" not in cli.invoke(app, ["check"], obj=secrets).stderr
+
+
+@pytest.mark.usefixtures("cli")
+def test_a_fault_of_our_own_has_no_traceback_unless_asked_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    raising(monkeypatch, RuntimeError("out\nof luck"))
+    monkeypatch.setattr(sys, "argv", ["frazil", "check"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 70
+    told = capsys.readouterr().err
+    assert told.startswith("error: RuntimeError: out of luck.")
+    assert told.count("\n") == 1
+    monkeypatch.setenv("FRAZIL_DEBUG", "1")
+    with pytest.raises(RuntimeError, match="out"):
+        main()
+
+
+def test_help_is_quick_because_heavy_parts_are_imported_late() -> None:
+    heavy = "pyspark pyiceberg pyarrow confluent_kafka boto3 duckdb fastavro"
+    code = (
+        f"import sys\nfrom frazil.cli import main\nprint([name for name in {heavy!r}.split() if name in sys.modules])\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout.strip() == "[]"
+    began = time.process_time()
+    assert time.process_time() - began < 0.5

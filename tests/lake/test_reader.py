@@ -1,0 +1,303 @@
+"""The lake without a JVM: catalogs, tables, ledgers, files."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from moto.server import ThreadedMotoServer
+
+from frazil.clients.secrets import Secrets
+from frazil.declaration.catalogs import GlueCatalog, LocalCatalog, ObjectStore, RestAuth, RestCatalog
+from frazil.declaration.environment import Environment, Kafka
+from frazil.declaration.secret import Secret
+from frazil.errors import CatalogUnavailable
+from frazil.lake.catalogs import pyiceberg_properties
+from frazil.lake.data_files import batches, contents, each, missing
+from frazil.lake.ledger import Offsets
+from frazil.lake.reader import Lake, StoredTable
+from frazil.lake.rows import Where, rows
+from frazil.local.world import Part, world
+from tests.audit.landed import Landed, path
+
+KAFKA = Kafka(bootstrap="127.0.0.1:9")
+KEYS = ObjectStore(access_key_id=Secret(env="ID"), secret_access_key=Secret(env="KEY"), region="eu-central-1")
+NAMESPACE, SCHEMA = "shop", pa.schema([("order_id", pa.int64())])
+
+
+def resolve(secret: Secret) -> str:
+    return f"<{secret.env}>"
+
+
+def stored(landed: Landed) -> StoredTable:
+    found = landed.lake.table(landed.pipeline.table.identifier)
+    assert found is not None
+    return found
+
+
+@pytest.fixture
+def landed(tmp_path: Path) -> Landed:
+    lake = Landed(tmp_path)
+    lake.land({0: 100, 1: 50})
+    lake.land({0: 200, 1: 60})
+    return lake
+
+
+# ── Catalogs ────────────────────────────────────────────────────────────────────────────────────
+def test_a_local_catalog_is_the_sqlite_file_that_spark_writes() -> None:
+    catalog = LocalCatalog(path="/d/catalog.db", warehouse="file:/d/warehouse")
+    assert pyiceberg_properties(Environment(name="e", kafka=KAFKA, catalog=catalog), resolve) == {
+        "type": "sql",
+        "uri": "sqlite:////d/catalog.db?timeout=10",
+        "warehouse": "file:/d/warehouse",
+    }
+
+
+def test_a_rest_catalog_signs_with_the_stores_keys() -> None:
+    catalog = RestCatalog(
+        uri="http://127.0.0.1:1", warehouse="w", auth=RestAuth.SIGV4, signing_name="s3tables", region="eu-central-1"
+    )
+    store = replace(KEYS, endpoint="http://127.0.0.1:2", path_style=True)
+    assert pyiceberg_properties(Environment(name="e", kafka=KAFKA, catalog=catalog, object_store=store), resolve) == {
+        "type": "rest",
+        "uri": "http://127.0.0.1:1",
+        "warehouse": "w",
+        "rest.sigv4-enabled": "true",
+        "rest.signing-name": "s3tables",
+        "rest.signing-region": "eu-central-1",
+        "client.access-key-id": "<ID>",
+        "client.secret-access-key": "<KEY>",
+        "s3.endpoint": "http://127.0.0.1:2",
+        "s3.region": "eu-central-1",
+        "s3.force-virtual-addressing": "false",
+        "s3.access-key-id": "<ID>",
+        "s3.secret-access-key": "<KEY>",
+    }
+
+
+@pytest.mark.parametrize(
+    ("auth", "expected"),
+    [
+        ({"auth": RestAuth.NONE}, {}),
+        (
+            {
+                "auth": RestAuth.OAUTH2,
+                "credential": Secret(env="C"),
+                "token_uri": "https://t.example/x",
+                "scope": "all",
+            },
+            {"credential": "<C>", "oauth2-server-uri": "https://t.example/x", "scope": "all"},
+        ),
+        ({"auth": RestAuth.TOKEN, "token": Secret(env="T")}, {"token": "<T>"}),
+    ],
+)
+def test_a_rest_catalog_knows_us_as_declared(auth: dict[str, object], expected: dict[str, str]) -> None:
+    catalog = RestCatalog(uri="https://c.example", warehouse="w", **auth)  # type: ignore[arg-type]
+    found = pyiceberg_properties(Environment(name="e", kafka=KAFKA, catalog=catalog), resolve)
+    assert found == {"type": "rest", "uri": "https://c.example", "warehouse": "w", **expected}
+
+
+def test_glue_takes_the_stores_keys_and_its_own_endpoint() -> None:
+    catalog = GlueCatalog(
+        warehouse="s3://b/w", region="eu-west-1", account_id="123456789012", endpoint="http://127.0.0.1:3"
+    )
+    store = replace(KEYS, endpoint="http://127.0.0.1:2", region=None)
+    assert pyiceberg_properties(Environment(name="e", kafka=KAFKA, catalog=catalog, object_store=store), resolve) == {
+        "type": "glue",
+        "warehouse": "s3://b/w",
+        "glue.region": "eu-west-1",
+        "glue.id": "123456789012",
+        "glue.endpoint": "http://127.0.0.1:3",
+        "glue.access-key-id": "<ID>",
+        "glue.secret-access-key": "<KEY>",
+        "s3.endpoint": "http://127.0.0.1:2",
+        "s3.force-virtual-addressing": "true",
+        "s3.region": "eu-west-1",
+        "s3.access-key-id": "<ID>",
+        "s3.secret-access-key": "<KEY>",
+    }
+
+
+def test_a_catalog_file_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+    catalog = LocalCatalog(path=str(tmp_path / "catalog.db"), warehouse=str(tmp_path))
+    assert Lake(Environment(name="e", kafka=KAFKA, catalog=catalog), resolve).table("shop.orders") is None
+    assert not (tmp_path / "catalog.db").exists()
+
+
+def test_a_catalog_that_does_not_answer_is_unavailable(tmp_path: Path) -> None:
+    (tmp_path / "catalog.db").write_text("no database, but long enough to be looked at as one" * 20)
+    catalog = LocalCatalog(path=str(tmp_path / "catalog.db"), warehouse=str(tmp_path))
+    with pytest.raises(CatalogUnavailable, match="DatabaseError"):
+        Lake(Environment(name="e", kafka=KAFKA, catalog=catalog), resolve).table("shop.orders")
+    nobody = RestCatalog(uri="http://127.0.0.1:9", warehouse="w")
+    with pytest.raises(CatalogUnavailable, match="table shop.orders"):
+        Lake(Environment(name="e", kafka=KAFKA, catalog=nobody), resolve).table("shop.orders")
+
+
+@pytest.fixture(scope="module")
+def glue() -> Iterator[Environment]:
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    endpoint = f"http://{host}:{port}"
+    yield Environment(
+        name="glue",
+        kafka=KAFKA,
+        catalog=GlueCatalog(warehouse="s3://lake/warehouse", region="eu-central-1", endpoint=endpoint),
+        object_store=replace(KEYS, endpoint=endpoint, path_style=True),
+    )
+    server.stop()
+
+
+def assert_reads_what_pyiceberg_wrote(environment: Environment, secrets: Secrets, identifier: str) -> None:
+    lake = Lake(environment, secrets.read)
+    assert lake.table(identifier) is None
+    lake._catalog.create_namespace_if_not_exists(identifier.partition(".")[0])
+    lake._catalog.create_table(identifier, SCHEMA).append(pa.table({"order_id": [1, 2]}, SCHEMA))
+    table = lake.table(identifier)
+    assert table is not None
+    (file,) = contents(table, table.head, ["order_id"]).files
+    assert (file.rows, file.bounds["order_id"].high, missing(table, [file.path])) == (2, 2, ())
+    assert missing(table, [f"{file.path}.not"]) == (f"{file.path}.not",)
+    assert [batch.to_pydict() for batch in batches(table, file, ["order_id"])] == [{"order_id": [1, 2]}]
+
+
+def test_tables_of_glue_are_read(glue: Environment) -> None:
+    import boto3
+
+    assert isinstance(glue.catalog, GlueCatalog)
+    boto3.client(
+        "s3",
+        endpoint_url=glue.catalog.endpoint,
+        region_name="us-east-1",
+        aws_access_key_id="id",
+        aws_secret_access_key="key",
+    ).create_bucket(Bucket="lake")
+    assert_reads_what_pyiceberg_wrote(glue, Secrets({"ID": "id", "KEY": "key"}), "shop.orders")
+
+
+@pytest.mark.e2e
+def test_tables_of_a_rest_catalog_are_read() -> None:
+    with world(parts=(Part.KAFKA, Part.OBJECT_STORE)) as running:
+        assert_reads_what_pyiceberg_wrote(running.rest_environment, Secrets({}), "shop.orders")
+
+
+# ── Start-up ────────────────────────────────────────────────────────────────────────────────────
+def test_the_reader_imports_pyiceberg_only_when_asked_and_spark_never(landed: Landed) -> None:
+    catalog = landed.environment.catalog
+    assert isinstance(catalog, LocalCatalog)
+    program = f"""
+import sys
+from frazil.declaration.catalogs import LocalCatalog
+from frazil.declaration.environment import Environment, Kafka
+from frazil.lake.reader import Lake
+import frazil.dead_letters.listing, frazil.dead_letters.show
+loaded = lambda *names: [name for name in names if name in sys.modules]
+assert not loaded("pyiceberg", "pyarrow", "pyspark", "py4j", "numpy"), "before"
+environment = Environment(
+    name="e", kafka=Kafka(bootstrap="127.0.0.1:9"), catalog=LocalCatalog(path={catalog.path!r}, warehouse="/w")
+)
+table = Lake(environment, str).table("shop.orders")
+assert table.commits("orders")[0].entry.end.at == {{0: 200, 1: 60}}
+assert not loaded("pyspark", "py4j", "boto3", "botocore"), "after"
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+# ── Tables ──────────────────────────────────────────────────────────────────────────────────────
+def test_a_table_tells_its_columns_and_where_it_is(landed: Landed) -> None:
+    table = stored(landed)
+    assert [f.name for f in table.columns.fields][:3] == ["order_id", "_kafka_topic", "_kafka_partition"]
+    assert table.location.endswith("/warehouse/shop/orders")
+    assert table.uuid == str(landed.table.metadata.table_uuid)
+    assert table.properties["write.metadata.metrics.column._kafka_offset"] == "full"
+
+
+def test_commits_are_the_pipelines_own_newest_first(landed: Landed) -> None:
+    landed.append(landed.pipeline.table.identifier, [], {}, tag=False)
+    table = stored(landed)
+    ends = [commit.entry.end for commit in table.commits("orders")]
+    assert [end.at for end in ends if end] == [{0: 200, 1: 60}, {0: 100, 1: 50}, {0: 0, 1: 0}]
+    assert table.commits("payments") == ()
+
+
+def test_the_ledger_is_what_the_tag_marks(landed: Landed) -> None:
+    tagged = stored(landed).tagged("orders")
+    assert tagged is not None
+    assert tagged.entry.end == Offsets("orders", "T1", {0: 200, 1: 60})
+    assert stored(landed).tagged("payments") is None
+
+
+def test_the_tagged_commit_is_told_although_what_follows_it_expired(landed: Landed) -> None:
+    for _ in range(3):
+        landed.append(landed.pipeline.table.identifier, [], {}, tag=False)
+    tagged, *between = landed.table.metadata.snapshots[2:-1]
+    landed.table.maintenance.expire_snapshots().by_ids([s.snapshot_id for s in between]).commit()
+    table = stored(landed)
+    assert table.follows_tag("orders")
+    assert [commit.id for commit in table.commits("orders")][:1] == [tagged.snapshot_id]
+
+
+def test_a_head_behind_the_tag_does_not_follow_it(landed: Landed) -> None:
+    landed.table.manage_snapshots().rollback_to_snapshot(landed.table.metadata.snapshots[-2].snapshot_id).commit()
+    assert not stored(landed).follows_tag("orders")
+
+
+def test_a_loaded_table_does_not_see_later_commits(landed: Landed) -> None:
+    table = stored(landed)
+    before = table.version
+    landed.land({0: 300, 1: 60})
+    assert (len(table.commits("orders")), table.version) == (3, before)
+    assert len(stored(landed).commits("orders")) == 4
+
+
+# ── Files ───────────────────────────────────────────────────────────────────────────────────────
+def test_contents_are_the_live_files_with_their_bounds(landed: Landed) -> None:
+    landed.table.delete("_kafka_partition = 0")
+    table = stored(landed)
+    found = contents(table, table.head, ("_kafka_partition", "_kafka_offset"))
+    assert [(f.rows, f.bounds["_kafka_partition"].low) for f in found.files] == [(50, 1), (10, 1)]
+    bounds = found.files[1].bounds["_kafka_offset"]
+    assert (bounds.low, bounds.high, bounds.nulls) == (50, 59, 0)
+
+
+def test_a_lost_manifest_does_not_hide_the_others(landed: Landed) -> None:
+    snapshot = landed.table.current_snapshot()
+    assert snapshot is not None
+    lost, *_ = snapshot.manifests(landed.table.io)
+    path(lost.manifest_path).unlink()
+    table = stored(landed)
+    found = contents(table, table.head, ())
+    assert found.lost == (lost.manifest_path,)
+    assert sum(f.rows for f in found.files) == 150
+
+
+def test_a_column_that_is_not_there_names_the_table(landed: Landed) -> None:
+    table = stored(landed)
+    with pytest.raises(CatalogUnavailable, match="no column _kafka.offset"):
+        contents(table, table.head, ("_kafka.offset",))
+
+
+def test_rows_meet_all_conditions(landed: Landed) -> None:
+    conditions = [Where(column="_kafka_partition", equal=1), Where(column="_kafka_offset", at_least=48, below=52)]
+    found = [row for batch in rows(stored(landed), ["_kafka_offset"], conditions) for row in batch.to_pylist()]
+    assert sorted(row["_kafka_offset"] for row in found) == [48, 49, 50, 51]
+
+
+def test_rows_of_a_file_that_is_gone_name_the_command_that_tells(landed: Landed) -> None:
+    landed.paths()[0].unlink()
+    with pytest.raises(CatalogUnavailable, match="frazil verify"):
+        list(rows(stored(landed), ["_kafka_offset"]))
+
+
+def test_work_is_done_a_few_at_a_time_and_told_in_order() -> None:
+    begun: list[int] = []
+    found = each(lambda n: begun.append(n) or n * 2, range(100), parallel=2)  # type: ignore[func-returns-value]
+    assert [next(found) for _ in range(3)] == [0, 2, 4]
+    assert len(begun) <= 8
+    assert list(found) == [n * 2 for n in range(3, 100)]
