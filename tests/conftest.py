@@ -86,10 +86,3 @@ def name() -> str:
 def root() -> Path:
     """The project's root."""
     return Path(__file__).parent.parent
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What verification claims is still being written: it runs with the long tests until all of it holds."""
-    for item in items:
-        if "audit" in item.path.parent.parts:
-            item.add_marker(pytest.mark.long)
