@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long check
+.PHONY: help setup demo test test-long check bench
 
 PYTHON := .venv/bin/python
 
@@ -26,3 +26,6 @@ check: setup ## style, types, and who may import whom
 	@.venv/bin/ruff format --check .
 	@$(PYTHON) -m mypy
 	@.venv/bin/lint-imports
+
+bench: setup ## speed and size on this machine, beside what people write first; ARGS="--help" tells what can be chosen
+	@$(PYTHON) -m tests.bench $(ARGS)

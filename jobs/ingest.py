@@ -1,4 +1,4 @@
-"""Entry point: land the topics of a document, once or until stopped. Logs are JSON lines on stderr.
+"""Entry point: land the topics of a document, once or until stopped. Logs are JSON lines on stderr, metrics are within them.
 
     ingest.py --document DOCUMENT --environment ENVIRONMENT (--once | --follow) [--pipeline NAME ...]
 
@@ -23,7 +23,7 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration.document import parse
 from frazil.declaration.environment import parse_environment
 from frazil.errors import FrazilError
-from frazil.ingest import drive
+from frazil.ingest import drive, metrics
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -48,7 +48,10 @@ def main(arguments: Sequence[str]) -> int:
             failpoints=os.environ.get("FRAZIL_FAILPOINTS", ""),
             stopping=stopping,
         ) as shared:
-            outcomes = drive.drain(pipelines, shared, registry, _log(secrets))
+            if chosen.follow:
+                outcomes = drive.follow(pipelines, shared, registry, _log(secrets), every_seconds=chosen.every_seconds)
+            else:
+                outcomes = drive.drain(pipelines, shared, registry, _log(secrets))
     except FrazilError as error:
         print(secrets.redactor.redact(f"error: {error}"), file=sys.stderr)
         return 2
@@ -59,7 +62,12 @@ def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="ingest.py", description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--document", type=Path, required=True, help="the pipelines, as `frazil check` writes them")
     parser.add_argument("--environment", type=Path, required=True, help="where they run")
-    parser.add_argument("--once", action="store_true", required=True, help="drain to the stable offsets seen at start")
+    how_long = parser.add_mutually_exclusive_group(required=True)
+    how_long.add_argument("--once", action="store_true", help="drain to the stable offsets seen at start")
+    how_long.add_argument("--follow", action="store_true", help="until SIGTERM or SIGINT")
+    parser.add_argument(
+        "--every-seconds", type=float, default=drive.EVERY_SECONDS, help="how often --follow looks for records"
+    )
     parser.add_argument("--pipeline", action="append", default=[], help="only this one; may be given again")
     parser.add_argument("--jar", type=Path, action="append", default=[], help="a jar, where the job run brings none")
     parser.add_argument("--master", help="Spark's master, where the job run brings none")
@@ -84,7 +92,8 @@ def _log(secrets: Secrets) -> Any:
 
     def line(event: Mapping[str, Any]) -> None:
         with lock:
-            print(secrets.redactor.redact(json.dumps(event)), file=sys.stderr, flush=True)
+            for facts in metrics.lines(event):
+                print(secrets.redactor.redact(json.dumps(facts)), file=sys.stderr, flush=True)
 
     return line
 

@@ -17,7 +17,8 @@ from frazil.declaration.environment import Environment, Kafka
 from frazil.lake.jvm import Iceberg
 from frazil.lake.session import session
 from frazil.local.jars import spark_jars
-from frazil.local.world import World, world
+from frazil.local.world import Part, World, up, world
+from tests.support import lakes
 from tests.support.shop import SETTINGS, Shop
 
 
@@ -46,12 +47,24 @@ def spark(lake_environment: Environment) -> Iterator[SparkSession]:
         lake_environment,
         Secrets(os.environ).read,
         name="tests",
-        jars=[jar for jar in spark_jars() if "aws" not in jar.name],
+        jars=spark_jars(),
         master="local[2]",
         settings=SETTINGS,
     )
     yield started
     started.stop()
+
+
+@pytest.fixture(scope="session")
+def rest_lake(local_world: World, spark: SparkSession) -> Environment:
+    """A lake in an object store with a REST catalog, added to the world and to the session as `rest_lake`."""
+    return lakes.added(spark, up(local_world.home.parent, parts=[Part.OBJECT_STORE]).rest_environment, "rest_lake")
+
+
+@pytest.fixture(scope="session")
+def glue_lake(local_world: World, spark: SparkSession) -> Environment:
+    """A lake in S3 with a Glue catalog, added to the world and to the session as `glue_lake`."""
+    return lakes.added(spark, up(local_world.home.parent, parts=[Part.AWS]).glue_environment, "glue_lake")
 
 
 @pytest.fixture(scope="session")

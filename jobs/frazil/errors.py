@@ -14,12 +14,14 @@ FrazilError                    says what, where and what to do
 │   ├── TopicRecreated         the topic has another id than the one the ledger holds
 │   ├── LogTruncated           the topic ends before an offset that the table already holds
 │   └── OffsetsLost            the topic no longer has records that the table does not hold yet
+├── RowsWouldChange            compaction wrote other rows than it read; nothing of it was committed
 ├── FenceUnproven              the catalog let two drivers commit the same batch in the start probe
 ├── KafkaUnavailable           the broker did not answer, or refused
 ├── RegistryUnavailable        the registry did not answer, or not with a schema; nothing is rejected because of it
 ├── SchemaChanged              the registry answers another schema for an id than before
 ├── SecretUnavailable          a secret that an environment names cannot be read
 ├── CatalogUnavailable         the catalog or the object store refused or did not answer
+├── SparkFailed                a Spark job failed, and doing it again would not mend it
 ├── LocalPartFailed            a local process (broker, registry, object store) did not start or stop
 ├── JavaUnsuitable             no Java is found, or it is too old
 ├── JarsUnavailable            a locked jar is not in the cache and could not be fetched
@@ -94,6 +96,10 @@ class OffsetsLost(Suspended):
     """Retention removed records that the table does not hold yet."""
 
 
+class RowsWouldChange(FrazilError):
+    """Files that were rewritten hold more or fewer rows than those they stand for; they were not committed."""
+
+
 class FenceUnproven(FrazilError):
     """The catalog let two drivers commit the same batch on a scratch table."""
 
@@ -116,6 +122,10 @@ class SecretUnavailable(FrazilError):
 
 class CatalogUnavailable(FrazilError):
     """The catalog or the object store refused or did not answer."""
+
+
+class SparkFailed(FrazilError):
+    """A Spark job failed for a reason that a smaller batch or another try does not mend; nothing of it was published."""
 
 
 class LocalPartFailed(FrazilError):

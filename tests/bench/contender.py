@@ -1,49 +1,64 @@
-"""One contender in a process of its own: lands the warm-up topic, then, measured, the timed one. Its answer is a JSON file.
+"""One contender in a process of its own: it lands what its standard input asks for, and says what each landing cost.
 
-`python -m tests.bench.contender JOB` is started by the bench.
+`python -m tests.bench.contender JOB` is started by the bench. Contenders that land topics stay until their standard input
+ends, so that rounds of several can be interleaved, all of them warm; the others do their one thing and end.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from tests.bench.accounting import Meter
-from tests.bench.contenders import commits, follow, many, parts, product, spike, streaming
-from tests.bench.topics import Job
+from tests.bench.topics import Job, Topic
 
-CONTENDERS = {
-    "n0": streaming.n0,
-    "n1": streaming.n1,
-    "spike": spike.spike,
-    "ours": product.ours,
-    "ours_as_spike": product.ours_as_spike,
-    "read": parts.reads,
-    "decode": parts.decodes,
-    "files": parts.files,
+_ROOM = "tests.bench.contenders"
+HOSTS = {  # the module and the function; only the chosen one is imported, so that nobody carries another's weight
+    "n0": (f"{_ROOM}.streaming", "n0"),
+    "n1": (f"{_ROOM}.streaming", "n1"),
+    "spike": (f"{_ROOM}.spike", "spike"),
+    "ours": (f"{_ROOM}.product", "ours"),
+    "ours_as_spike": (f"{_ROOM}.product", "ours_as_spike"),
+    "parts": (f"{_ROOM}.parts", "parts"),
 }
-
-
-PROGRAMS = {"follow": follow.run, "commits": commits.run, "many": many.run}
+PROGRAMS = {name: (f"{_ROOM}.{name}", "run") for name in ("follow", "commits", "many")}
+ANSWER = "answer "  # begins a line of standard output that is meant for the bench
 
 
 def main() -> None:
     job = Job.from_json(sys.argv[1])
     meter = Meter(job.broker_pid)
-    answer = PROGRAMS[job.contender](job, meter) if job.contender in PROGRAMS else _landed(job, meter)
-    (Path(job.folder) / "answer.json").write_text(json.dumps(answer))
+    if job.contender in PROGRAMS:
+        answer = _chosen(*PROGRAMS[job.contender])(job, meter)
+        (Path(job.folder) / "answer.json").write_text(json.dumps(answer))
+    else:
+        _serve(job, meter)
 
 
-def _landed(job: Job, meter: Meter) -> dict[str, Any]:
-    with CONTENDERS[job.contender](job) as land:
-        land(job.warm, job.warm_table)
-        before = meter.read()
-        counted = land(job.timed, job.table)
-        used = meter.read().since(before)
-        return {**asdict(used), "counted": counted, "peak_rss_mb": meter.peak_rss_mb()}
+def _serve(job: Job, meter: Meter) -> None:
+    with _chosen(*HOSTS[job.contender])(job) as ways:
+        _answer({"ready": sorted(ways)})
+        for line in sys.stdin:
+            asked = json.loads(line)
+            land = ways[asked["way"]](Topic(**asked["topic"]), asked["table"])
+            before = meter.read()
+            counted = land()
+            used = meter.read().since(before)
+            _answer({**asdict(used), "counted": counted, "peak_rss_mb": meter.peak_rss_mb()})
+
+
+def _chosen(module: str, function: str) -> Callable[..., Any]:
+    found: Callable[..., Any] = getattr(importlib.import_module(module), function)
+    return found
+
+
+def _answer(words: object) -> None:
+    print(ANSWER + json.dumps(words), flush=True)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,8 @@ _SETTINGS = {
 def make(world: World, shape: Shape, name: str, rows: int, *, partitions: int = PARTITIONS) -> Topic:
     """Create an empty topic that is to hold `rows` records, and register its schema."""
     schema_id = RegistryAdmin(world.registry_url).register(f"{name}-value", shape.schema, shape.type)
-    AdminClient({"bootstrap.servers": world.bootstrap}).create_topics([NewTopic(name, partitions, 1)])[name].result()
+    admin = AdminClient({"bootstrap.servers": world.bootstrap})  # named: without it, the client ends before the answer
+    admin.create_topics([NewTopic(name, partitions, 1)])[name].result()
     return Topic(name=name, shape=shape.name, rows=rows, partitions=partitions, schema_id=schema_id)
 
 
@@ -53,7 +54,8 @@ def fill(bootstrap: str, topics: Sequence[Topic], *, seed: int, first: int = 0) 
         )
         for worker in range(workers)
     ]
-    if any([child.wait() for child in children]):
+    ended = [child.wait() for child in children]
+    if any(ended):
         raise RuntimeError(f"topic {topics[0].name} could not be filled")
     return time.monotonic() - began
 

@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,16 +23,42 @@ from frazil.clients.secrets import Secrets
 from frazil.lake.catalogs import pyiceberg_properties
 from frazil.local.process import noted
 from frazil.local.world import World, world
+from tests.bench.contender import ANSWER
 from tests.bench.fill import ROOT, fill, make
 from tests.bench.shapes import SHAPES
 from tests.bench.topics import Job, Topic
 
-OUT = ROOT / "build" / "bench"
+OUT = Path(".frazil") / "bench"  # under the project, where `make bench` runs
 NAMESPACE = "bench"
 
 
 class NotWhatWasProducedError(Exception):
     """A table does not hold what its topic held: the figures of such a run mean nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A contender that is up."""
+
+    job: Job
+    process: subprocess.Popen[str]
+
+    def land(self, way: str, topic: Topic, table: str) -> dict[str, Any]:
+        """Have it land a topic into a new table; what that cost."""
+        assert self.process.stdin is not None
+        asked = {"way": way, "topic": json.loads(topic.to_json()), "table": table}
+        self.process.stdin.write(json.dumps(asked) + "\n")
+        self.process.stdin.flush()
+        return self.hear()
+
+    def hear(self) -> dict[str, Any]:
+        """Its next answer; what else stands on its standard output is not meant for us."""
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            if line.startswith(ANSWER):
+                answer: dict[str, Any] = json.loads(line.removeprefix(ANSWER))
+                return answer
+        raise RuntimeError(f"{self.job.contender} ended:\n{tail(self.job)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +69,7 @@ class Ground:
     seed: int
     heap: str
     cores: int
+    out: Path = OUT
 
     @property
     def broker_pid(self) -> int:
@@ -58,11 +85,13 @@ class Ground:
 
     def drop_topics(self, *topics: Topic) -> None:
         """Delete topics; the broker frees their disk a minute later."""
-        AdminClient({"bootstrap.servers": self.world.bootstrap}).delete_topics([topic.name for topic in topics])
+        admin = AdminClient({"bootstrap.servers": self.world.bootstrap})
+        for deleted in admin.delete_topics([topic.name for topic in topics]).values():
+            deleted.result()
 
-    def job(self, contender: str, label: str, warm: Topic, timed: Topic, **more: Any) -> Job:
+    def job(self, contender: str, label: str, timed: Topic, **more: Any) -> Job:
         """A job with a table and a folder of its own."""
-        folder = OUT / "runs" / label
+        folder = self.out / "runs" / label
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         return Job(
@@ -70,7 +99,6 @@ class Ground:
                 "contender": contender,
                 "environment_file": str(self.world.environment_file),
                 "broker_pid": self.broker_pid,
-                "warm": warm,
                 "timed": timed,
                 "table": f"{NAMESPACE}.{label}",
                 "folder": str(folder),
@@ -101,14 +129,29 @@ class Ground:
                 os.killpg(child.pid, signal.SIGKILL)
             child.wait()
 
+    @contextmanager
+    def served(self, job: Job) -> Iterator[Contender]:
+        """A contender that lands what it is asked for until the block ends; its Spark session is up."""
+        with self.process(job) as child:
+            contender = Contender(job, child)
+            contender.hear()
+            yield contender
+            child.communicate(timeout=60)
+
     def run(self, job: Job, *, timeout: float = 3600) -> dict[str, Any]:
         """Run a job to its end; its answer."""
         with self.process(job) as child:
             child.communicate(timeout=timeout)
             if child.returncode:
-                log = (Path(job.folder) / "log").read_text()
-                raise RuntimeError(f"{job.contender} failed:\n{log[-4000:]}")
-        answer: dict[str, Any] = json.loads((Path(job.folder) / "answer.json").read_text())
+                raise RuntimeError(f"{job.contender} failed:\n{tail(job)}")
+        return self.answer(job)
+
+    def answer(self, job: Job) -> dict[str, Any]:
+        """What a contender that has ended left behind."""
+        file = Path(job.folder) / "answer.json"
+        if not file.exists():
+            raise RuntimeError(f"{job.contender} gave no answer:\n{tail(job)}")
+        answer: dict[str, Any] = json.loads(file.read_text())
         return answer
 
     # ── The lake, without Spark ─────────────────────────────────────────────────────────────────
@@ -141,18 +184,18 @@ class Ground:
 
 
 @contextmanager
-def ground(*, seed: int, heap: str, cores: int) -> Iterator[Ground]:
-    """Have a ground inside the block."""
-    OUT.mkdir(parents=True, exist_ok=True)
+def ground(*, seed: int, heap: str, cores: int, out: Path = OUT) -> Iterator[Ground]:
+    """Have a ground inside the block; figures and logs go to `out`."""
+    out.mkdir(parents=True, exist_ok=True)
     with world() as running:
-        yield Ground(running, seed, heap, cores)
+        yield Ground(running, seed, heap, cores, out.resolve())
+
+
+def tail(job: Job) -> str:
+    """The end of a contender's log."""
+    return (Path(job.folder) / "log").read_text()[-4000:]
 
 
 def tell(words: str) -> None:
     """Say what is happening, at once."""
     print(words, flush=True)
-
-
-def load() -> Mapping[str, float]:
-    """The machine's load averages."""
-    return dict(zip(("1", "5", "15"), os.getloadavg(), strict=True))

@@ -1,12 +1,12 @@
-"""What crosses to another process: a topic, and the job of one contender."""
+"""What crosses to another process: a topic, the job of one contender, and one landing that is asked of it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from frazil.declaration.environment import Environment, parse_environment
 from tests.bench.shapes import SHAPES, Shape
@@ -32,22 +32,23 @@ class Topic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What one process is to do: land `warm`, then, measured, `timed`, each into a table of its own."""
+    """What one process is to do, and where. `timed` is its topic, `table` its table, unless it is asked for others."""
 
     contender: str
     environment_file: str
     broker_pid: int
-    warm: Topic
     timed: Topic
     table: str
     folder: str
-    """For checkpoints, recordings and the answer."""
+    """For checkpoints, the log and the answer."""
     cores: int = 2
-    heap: str = "4g"
+    heap: str = "3g"
     batch_rows: int = 1_000_000
     java: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
+    wants: Mapping[str, int] = field(default_factory=dict)
+    """Numbers that only this contender knows: how many pipelines, how many rounds."""
 
     @property
     def environment(self) -> Environment:
@@ -56,13 +57,8 @@ class Job:
 
     @property
     def shape(self) -> Shape:
-        """The shape of both topics' records."""
+        """The shape of the topic's records."""
         return SHAPES[self.timed.shape]
-
-    @property
-    def warm_table(self) -> str:
-        """Where the warm-up lands."""
-        return f"{self.table}_warm"
 
     @property
     def spark_settings(self) -> dict[str, str]:
@@ -76,4 +72,11 @@ class Job:
     @staticmethod
     def from_json(text: str) -> Job:
         found: dict[str, Any] = json.loads(text)
-        return Job(**{**found, "warm": Topic(**found["warm"]), "timed": Topic(**found["timed"])})
+        return Job(**{**found, "timed": Topic(**found["timed"])})
+
+
+class Way(Protocol):
+    """How a contender lands a topic into a table that does not exist yet."""
+
+    def __call__(self, topic: Topic, table: str) -> Callable[[], int | None]:
+        """Make the table ready, unmeasured; what is returned is measured. It returns the rows it knows to have written."""

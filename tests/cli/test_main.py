@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from frazil.cli.main import app, main
 from frazil.clients.secrets import Secrets
+from frazil.declaration.secret import Secret
 from frazil.errors import TopicRecreated
 
 COMMANDS = (
@@ -111,6 +112,34 @@ def test_a_fault_of_our_own_has_no_traceback_unless_asked_for(
     monkeypatch.setenv("FRAZIL_DEBUG", "1")
     with pytest.raises(RuntimeError, match="out"):
         main()
+
+
+@pytest.mark.usefixtures("cli")
+def test_a_fault_of_our_own_never_shows_a_secret_that_was_read(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def broken(self: Secrets, secret: Secret) -> str:
+        self.redactor.add("hunter2hunter2")
+        raise RuntimeError("x" * 480 + " the client said hunter2hunter2")
+
+    (tmp_path / "mine.py").write_text(
+        "from frazil.declaration import *\n"
+        "a = Pipeline(topic=Topic('a', value_format=ValueFormat.TEXT), table=Table('shop.a'))\n"
+    )
+    (tmp_path / "mine.json").write_text(
+        '{"version": 1, "name": "mine", "kafka": {"bootstrap": "127.0.0.1:9", "security": "SASL_SSL", "mechanism": '
+        '"PLAIN", "username": {"env": "U"}, "password": {"env": "P"}}, '
+        '"catalog": {"type": "local", "path": "/lake/catalog.db", "warehouse": "/lake"}}'
+    )
+    monkeypatch.setenv("U", "me")
+    monkeypatch.setattr(Secrets, "read", broken)
+    monkeypatch.setattr(sys, "argv", ["frazil", "show", "a", "--pipelines", "mine.py", "--env", "mine.json"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 70
+    told = capsys.readouterr().err
+    assert "RuntimeError" in told
+    assert "hunter2" not in told
 
 
 def test_help_is_quick_because_heavy_parts_are_imported_late() -> None:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from frazil.cli.screen import duration, log_lines, number
+from frazil.cli.screen import duration, log_lines, number, plain, show_json, tell_error
 from frazil.clients.redactor import Redactor
 
 
@@ -28,3 +28,30 @@ def test_an_event_is_one_line_without_secrets(capsys: pytest.CaptureFixture[str]
     log_lines(redactor)({"event": "failed", "why": "the broker said:\nhunter2hunter2"})
     (line,) = capsys.readouterr().err.splitlines()
     assert json.loads(line) == {"event": "failed", "why": "the broker said:\n[redacted]"}
+
+
+HOSTILE = "\x1b[2Jgone\x9b31m\u202egnp.exe\ud800\r\n\x07"
+
+
+def is_inert(told: str) -> bool:
+    return all(c.isprintable() or c == "\n" for c in told)
+
+
+def test_a_text_from_outside_cannot_act_on_the_terminal() -> None:
+    assert plain("grüße 東京 🎉") == "grüße 東京 🎉"
+    assert plain(HOSTILE) == r"\x1b[2Jgone\x9b31m\u202egnp.exe\ud800\r\n\x07"
+
+
+def test_json_for_a_terminal_is_inert_and_means_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    show_json({"value": HOSTILE, "flag": "\U000e0041"})
+    told = capsys.readouterr().out
+    assert is_inert(told)
+    assert json.loads(told) == {"value": HOSTILE, "flag": "\U000e0041"}
+
+
+def test_events_and_errors_are_inert_too(capsys: pytest.CaptureFixture[str]) -> None:
+    log_lines(Redactor())({"why": HOSTILE})
+    tell_error(f"field {HOSTILE}")
+    told = capsys.readouterr().err
+    assert is_inert(told)
+    assert json.loads(told.splitlines()[0]) == {"why": HOSTILE}

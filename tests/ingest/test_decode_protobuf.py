@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import sys
 from collections.abc import Sequence
 from decimal import Decimal as Dec
 from typing import Any
@@ -19,11 +18,10 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_type
 
-from frazil.ingest.decode_protobuf import decode_protobuf, decoded, split
+from frazil.ingest.decode_protobuf import batch_of, decode_protobuf, decoded
 from frazil.ingest.proto_descriptors import compile_proto
 from frazil.ingest.proto_reading import reading
 from frazil.ingest.spark_types import spark_struct
-from frazil.schemas.frames import prefixed
 from frazil.schemas.protobuf import ProtobufSchema, row_type
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct
 
@@ -395,51 +393,39 @@ class TestTargets:
         assert [row and row["a"] for row in rows] == [None if i % 997 == 5 else i for i in range(10_000)]
 
 
-@pytest.fixture
-def workers(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> SparkSession:
-    """The session, its Python workers those of this environment."""
-    monkeypatch.setattr(spark.sparkContext, "pythonExec", sys.executable)
-    return spark
-
-
 @pytest.mark.spark
-def test_framed_values_are_rows_in_spark(workers: SparkSession) -> None:
+def test_values_of_several_types_are_rows_in_spark_and_what_is_of_none_is_null(spark: SparkSession) -> None:
     text = 'syntax = "proto3"; package p; message A { int32 a = 1; message B { string b = 1; } } message C { repeated A c = 1; }'
     of = compile_proto(text)
     target = Struct((Field("a", INT), Field("b", STRING), Field("c", ListOf(Struct((Field("a", INT),))))))
-    paths = sorted(of.indexes)
-    prefixes = [*(prefixed(7, b"", path) for path in paths), b"\0\0\0\0\7\2\0"]  # the long form of the first
-    readings = [*(reading(of, of.indexes[path], target) for path in paths), reading(of, "p.A", target)]
+    readings = {7 + (place << 32): reading(of, name, target) for place, name in enumerate(["p.A", "p.A.B", "p.C"])}
+    first, second, third = readings
     values = [
-        prefixed(7, b"\x08\x05", (0,)),
-        prefixed(7, b"\x0a\x01x", (0, 0)),
-        prefixed(7, b"\x0a\x02\x08\x06", (1,)),
-        b"\0\0\0\0\7\2\0\x08\x09",
-        prefixed(7, b"", (0,)),
-        prefixed(7, b"\x08", (0,)),
-        prefixed(7, b"\x08\x05", (2,)),
-        prefixed(8, b"\x08\x05", (0,)),
-        b"\0\0\0\0\7",
-        b"",
-        None,
+        (b"\x08\x05", first),
+        (b"\x0a\x01x", second),
+        (b"\x0a\x02\x08\x06", third),
+        (b"", first),
+        (b"\x08", first),
+        (b"\x08\x05", 8),
+        (b"\x08\x05", None),
+        (None, first),
     ]
-    records = workers.createDataFrame([(value,) for value in values], "value binary").coalesce(1)
-    rows = records.select(decode_protobuf(*split(F.col("value"), prefixes), readings, target).alias("r")).collect()
+    records = spark.createDataFrame(values, "body binary, number long").coalesce(1)
+    rows = records.select(batch_of(readings, target)(F.col("body"), F.col("number")).alias("r")).collect()
     assert [row.r and tuple(row.r) for row in rows] == [
         (5, None, None, True),
         (None, "x", None, True),
         (None, None, [(6,)], True),
-        (9, None, None, True),
         (0, None, None, True),
-        *[None] * 6,
+        *[None] * 4,
     ]
 
 
 @pytest.mark.spark
-def test_a_value_of_20_megabytes_lands(workers: SparkSession) -> None:
+def test_a_value_of_20_megabytes_lands(spark: SparkSession) -> None:
     of = schema("bytes x = 1;")
     target = row_type(of)
-    records = workers.createDataFrame([(message(of, x="AAAA" * 6_700_000).SerializeToString(),)], "value binary")
+    records = spark.createDataFrame([(message(of, x="AAAA" * 6_700_000).SerializeToString(),)], "value binary")
     rows = records.select(decode_protobuf(F.col("value"), F.lit(0), [reading(of, "M", target)], target).alias("r"))
     assert rows.select(F.length("r.x")).first() == (20_100_000,)
 

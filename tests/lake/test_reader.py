@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import uuid
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from moto.server import ThreadedMotoServer
+from pyiceberg.catalog import load_catalog
 
 from frazil.clients.secrets import Secrets
 from frazil.declaration.catalogs import GlueCatalog, LocalCatalog, ObjectStore, RestAuth, RestCatalog
@@ -22,12 +23,12 @@ from frazil.lake.data_files import batches, contents, each, missing
 from frazil.lake.ledger import Offsets
 from frazil.lake.reader import Lake, StoredTable
 from frazil.lake.rows import Where, rows
-from frazil.local.world import Part, world
+from frazil.local.world import Part, World, world
 from tests.audit.landed import Landed, path
 
 KAFKA = Kafka(bootstrap="127.0.0.1:9")
 KEYS = ObjectStore(access_key_id=Secret(env="ID"), secret_access_key=Secret(env="KEY"), region="eu-central-1")
-NAMESPACE, SCHEMA = "shop", pa.schema([("order_id", pa.int64())])
+SCHEMA = pa.schema([("order_id", pa.int64())])
 
 
 def resolve(secret: Secret) -> str:
@@ -139,52 +140,136 @@ def test_a_catalog_that_does_not_answer_is_unavailable(tmp_path: Path) -> None:
         Lake(Environment(name="e", kafka=KAFKA, catalog=nobody), resolve).table("shop.orders")
 
 
+# ── The same of each catalog ────────────────────────────────────────────────────────────────────
 @pytest.fixture(scope="module")
-def glue() -> Iterator[Environment]:
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    endpoint = f"http://{host}:{port}"
-    yield Environment(
-        name="glue",
-        kafka=KAFKA,
-        catalog=GlueCatalog(warehouse="s3://lake/warehouse", region="eu-central-1", endpoint=endpoint),
-        object_store=replace(KEYS, endpoint=endpoint, path_style=True),
+def lakes_up() -> Iterator[World]:
+    """An object store with a REST catalog, and Glue with an S3 of its own."""
+    with world(parts=(Part.KAFKA, Part.OBJECT_STORE, Part.AWS)) as running:
+        yield running
+
+
+@pytest.fixture(
+    params=[
+        "local",
+        pytest.param("rest", marks=pytest.mark.e2e),
+        pytest.param("glue", marks=pytest.mark.e2e),
+    ]
+)
+def written(request: pytest.FixtureRequest, tmp_path: Path) -> Written:
+    """A table of two commits on each catalog, written by PyIceberg's own writer."""
+    match request.param:
+        case "local":
+            catalog = LocalCatalog(path=str(tmp_path / "catalog.db"), warehouse=f"file://{tmp_path}/warehouse")
+            return Written(Environment(name="e", kafka=KAFKA, catalog=catalog))
+        case "rest":
+            return Written(request.getfixturevalue("lakes_up").rest_environment)
+        case _:
+            return Written(request.getfixturevalue("lakes_up").glue_environment)
+
+
+class Written:
+    """A table with rows 1, 2 and then 3, as its writer and as the reader see it."""
+
+    def __init__(self, environment: Environment) -> None:
+        self.lake, self.identifier = Lake(environment, Secrets({}).read), f"shop.t{uuid.uuid4().hex}"
+        self.catalog = load_catalog(environment.catalog.name, **pyiceberg_properties(environment, Secrets({}).read))
+        self.catalog.create_namespace_if_not_exists("shop")
+        self.table = self.catalog.create_table(self.identifier, SCHEMA)
+        self.append([1, 2])
+        self.append([3])
+
+    def append(self, ids: list[int]) -> None:
+        self.table.append(pa.table({"order_id": ids}, SCHEMA))
+
+    def read(self) -> StoredTable:
+        found = self.lake.table(self.identifier)
+        assert found is not None
+        return found
+
+
+def test_a_table_that_is_not_there_is_none(written: Written) -> None:
+    assert written.lake.table("shop.nothing") is None
+    assert written.lake.table("nowhere.nothing") is None
+
+
+def test_a_table_is_what_its_writer_made(written: Written) -> None:
+    found, table = written.read(), written.table
+    assert (found.uuid, found.location, found.version) == (
+        str(table.metadata.table_uuid),
+        table.location(),
+        table.metadata_location,
     )
-    server.stop()
+    assert [field.name for field in found.columns.fields] == ["order_id"]
+    assert [(s.operation, s.summary["added-records"]) for s in found.snapshots.values()] == [
+        ("append", "2"),
+        ("append", "1"),
+    ]
+    assert found.head is not None
+    assert found.head.parent_id == next(iter(found.snapshots))
 
 
-def assert_reads_what_pyiceberg_wrote(environment: Environment, secrets: Secrets, identifier: str) -> None:
-    lake = Lake(environment, secrets.read)
-    assert lake.table(identifier) is None
-    lake._catalog.create_namespace_if_not_exists(identifier.partition(".")[0])
-    lake._catalog.create_table(identifier, SCHEMA).append(pa.table({"order_id": [1, 2]}, SCHEMA))
-    table = lake.table(identifier)
-    assert table is not None
-    (file,) = contents(table, table.head, ["order_id"]).files
-    assert (file.rows, file.bounds["order_id"].high, missing(table, [file.path])) == (2, 2, ())
-    assert missing(table, [f"{file.path}.not"]) == (f"{file.path}.not",)
-    assert [batch.to_pydict() for batch in batches(table, file, ["order_id"])] == [{"order_id": [1, 2]}]
+def test_a_loaded_table_stays_as_it_was(written: Written) -> None:
+    before = written.read()
+    written.append([4])
+    assert (len(before.snapshots), len(written.read().snapshots)) == (2, 3)
+    assert before.version != written.read().version
 
 
-def test_tables_of_glue_are_read(glue: Environment) -> None:
-    import boto3
+def test_files_have_their_rows_and_bounds(written: Written) -> None:
+    table = written.read()
+    found = contents(table, table.head, ["order_id"])
+    assert sorted((f.rows, f.bounds["order_id"].low, f.bounds["order_id"].high) for f in found.files) == [
+        (1, 3, 3),
+        (2, 1, 2),
+    ]
+    assert found.lost == ()
+    read = [batch.to_pydict()["order_id"] for file in found.files for batch in batches(table, file, ["order_id"])]
+    assert sorted(read) == [[1, 2], [3]]
 
-    assert isinstance(glue.catalog, GlueCatalog)
-    boto3.client(
-        "s3",
-        endpoint_url=glue.catalog.endpoint,
-        region_name="us-east-1",
-        aws_access_key_id="id",
-        aws_secret_access_key="key",
-    ).create_bucket(Bucket="lake")
-    assert_reads_what_pyiceberg_wrote(glue, Secrets({"ID": "id", "KEY": "key"}), "shop.orders")
+
+def test_rows_are_found_by_a_condition(written: Written) -> None:
+    found = rows(written.read(), ["order_id"], [Where(column="order_id", at_least=2)])
+    assert sorted(row["order_id"] for batch in found for row in batch.to_pylist()) == [2, 3]
+
+
+def test_a_file_that_is_gone_is_missing(written: Written) -> None:
+    table = written.read()
+    first, second = contents(table, table.head, []).files
+    assert missing(table, [first.path, second.path]) == ()
+    table.iceberg.io.delete(first.path)
+    assert missing(table, [first.path, second.path]) == (first.path,)
+    with pytest.raises(FileNotFoundError):
+        list(batches(table, first, ["order_id"]))
+
+
+def test_a_manifest_that_is_gone_is_lost(written: Written) -> None:
+    table = written.read()
+    assert table.head is not None
+    paths = contents(table, table.head, []).manifests
+    table.iceberg.io.delete(paths[0])
+    assert contents(written.read(), table.head, []).lost == (paths[0],)
+
+
+def test_a_small_file_beside_the_tables_own_is_read(written: Written) -> None:
+    table = written.read()
+    location = f"{table.location}/metadata/frazil-side-{uuid.uuid4()}.stats"
+    with pytest.raises(FileNotFoundError):
+        table.read_text(location)
+    with table.iceberg.io.new_output(location).create() as stream:
+        stream.write("grüße".encode())
+    assert table.read_text(location) == "grüße"
 
 
 @pytest.mark.e2e
-def test_tables_of_a_rest_catalog_are_read() -> None:
-    with world(parts=(Part.KAFKA, Part.OBJECT_STORE)) as running:
-        assert_reads_what_pyiceberg_wrote(running.rest_environment, Secrets({}), "shop.orders")
+@pytest.mark.parametrize("kind", ["rest", "glue"])
+def test_a_catalog_that_is_away_is_unavailable_and_no_key_is_told(lakes_up: World, kind: str) -> None:
+    environment = lakes_up.rest_environment if kind == "rest" else lakes_up.glue_environment
+    gone = replace(environment.catalog, **{"uri" if kind == "rest" else "endpoint": "http://127.0.0.1:9"})
+    lake = Lake(replace(environment, catalog=gone), lambda secret: "planted-secret")
+    with pytest.raises(CatalogUnavailable) as refused:
+        lake.table("shop.orders")
+    assert "planted" not in str(refused.value)
+    assert refused.value.__cause__ is None
 
 
 # ── Start-up ────────────────────────────────────────────────────────────────────────────────────
@@ -261,8 +346,9 @@ def test_contents_are_the_live_files_with_their_bounds(landed: Landed) -> None:
     landed.table.delete("_kafka_partition = 0")
     table = stored(landed)
     found = contents(table, table.head, ("_kafka_partition", "_kafka_offset"))
-    assert [(f.rows, f.bounds["_kafka_partition"].low) for f in found.files] == [(50, 1), (10, 1)]
-    bounds = found.files[1].bounds["_kafka_offset"]
+    later, earlier = sorted(found.files, key=lambda file: file.rows)
+    assert [(f.rows, f.bounds["_kafka_partition"].low) for f in (earlier, later)] == [(50, 1), (10, 1)]
+    bounds = later.bounds["_kafka_offset"]
     assert (bounds.low, bounds.high, bounds.nulls) == (50, 59, 0)
 
 

@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from frazil.declaration.environment import parse_environment
 from frazil.errors import LocalPartFailed
 from frazil.local import world as module
+from frazil.local.aws.start import key_files as aws_key_files
 from frazil.local.object_store import BUCKET, REGION, key_files
 from frazil.local.process import Process, await_ready, is_alive, noted, start
 from frazil.local.world import Part, World, down, up, world
@@ -69,7 +70,7 @@ def test_two_worlds_are_up_at_once(whole_world: World) -> None:
         addresses = [
             address for place in (whole_world, other) for part in place.addresses.values() for address in part.values()
         ]
-        assert len(set(addresses)) == 8
+        assert len(set(addresses)) == 10
         create_topic(other, "only-there")
         assert "only-there" not in topics(whole_world)
         assert "only-there" in topics(other)
@@ -79,12 +80,14 @@ def test_two_worlds_are_up_at_once(whole_world: World) -> None:
 
 
 @pytest.mark.e2e
-def test_the_documents_tell_both_environments(whole_world: World) -> None:
+def test_the_documents_tell_every_environment(whole_world: World) -> None:
     environments = whole_world.environment_file.parent
     assert parse_environment((environments / "local.json").read_bytes()) == whole_world.environment
     assert parse_environment((environments / "rest.json").read_bytes()) == whole_world.rest_environment
-    secret = key_files(whole_world.home).secret_access_key.read_text()
-    assert not any(secret in document.read_text() for document in environments.iterdir())
+    assert parse_environment((environments / "glue.json").read_bytes()) == whole_world.glue_environment
+    for keys in (key_files(whole_world.home), aws_key_files(whole_world.home)):
+        secret = keys.secret_access_key.read_text()
+        assert not any(secret in document.read_text() for document in environments.iterdir())
 
 
 @pytest.mark.e2e
@@ -107,7 +110,7 @@ def test_what_they_hold_outlives_the_processes(folder: Path) -> None:
     schema_id = asked(first, "POST", "/subjects/kept-value/versions", record("a"))["id"]
     s3(first).put_object(Bucket=BUCKET, Key="kept", Body=b"object")
     running = processes(folder)
-    assert len(running) == 3
+    assert len(running) == len(Part)
 
     down(folder)
     assert not any(psutil.pid_exists(process.pid) for process in running)

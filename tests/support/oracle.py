@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
-from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.catalog import load_catalog
 from pyiceberg.table import Table
 
-from frazil.declaration.catalogs import LocalCatalog
+from frazil.clients.secrets import Secrets
 from frazil.declaration.environment import Environment
+from frazil.lake.catalogs import pyiceberg_properties
 
 
 def table(environment: Environment, identifier: str) -> Table:
-    """A table of a local lake, as PyIceberg sees it."""
-    catalog = environment.catalog
-    assert isinstance(catalog, LocalCatalog)
-    return SqlCatalog(catalog.name, uri=f"sqlite:///{catalog.path}", warehouse=catalog.warehouse).load_table(identifier)
+    """A table of a lake, as PyIceberg sees it."""
+    catalog = load_catalog(environment.catalog.name, **pyiceberg_properties(environment, Secrets({}).read))
+    return catalog.load_table(identifier)
 
 
 def rows(environment: Environment, identifier: str) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import fastavro
@@ -30,9 +31,11 @@ from frazil.declaration.document import canonical, document
 from frazil.declaration.environment import Environment, environment_document
 from frazil.declaration.environment import Kafka as KafkaSettings
 from frazil.declaration.environment import Registry as RegistrySettings
+from frazil.ingest.driver import Driver
 from frazil.ingest.report import Reporter, Total
-from frazil.ingest.run import Driver, Ingestion
+from frazil.ingest.run import Ingestion
 from frazil.ingest.writers import Writers
+from frazil.lake.catalogs import needs_s3
 from frazil.lake.jvm import Iceberg
 from frazil.local.jars import spark_jars
 from frazil.local.world import World
@@ -79,8 +82,8 @@ class Shop:
         self.world, self.spark, self.lake, self.topic = world, spark, lake, name
         self.journal: dict[Place, bytes | None] = {}
         self.events: list[Mapping[str, Any]] = []
-        self._admin = AdminClient({"bootstrap.servers": world.bootstrap})
-        self._producer = Producer({"bootstrap.servers": world.bootstrap, "linger.ms": 5})
+        self._admin = AdminClient({"bootstrap.servers": world.bootstrap, "log_level": 0})
+        self._producer = Producer({"bootstrap.servers": world.bootstrap, "linger.ms": 5, "log_level": 0})
         self.registry_admin = RegistryAdmin(world.registry_url)
         config = topic.pop("config", {})
         table = {"identifier": f"shop.{name}", **topic.pop("table", {})}
@@ -115,7 +118,7 @@ class Shop:
         self._admin.create_partitions([NewPartitions(self.topic, total)])[self.topic].result()
         deadline = time.monotonic() + 20
         while True:
-            self._producer = Producer({"bootstrap.servers": self.world.bootstrap, "linger.ms": 5})
+            self._producer = Producer({"bootstrap.servers": self.world.bootstrap, "linger.ms": 5, "log_level": 0})
             if len(self._producer.list_topics(self.topic, timeout=10).topics[self.topic].partitions) == total:
                 return
             assert time.monotonic() < deadline, "the new partitions do not appear"
@@ -163,6 +166,7 @@ class Shop:
             kafka=KafkaSettings(bootstrap=self.world.bootstrap),
             registry=RegistrySettings(url=self.world.registry_url),
             catalog=self.lake.catalog,
+            object_store=self.lake.object_store,
         )
 
     def driver(self, run: str = "", **overrides: Any) -> Driver:
@@ -171,7 +175,7 @@ class Shop:
         return Driver(
             **{
                 "spark": self.spark,
-                "iceberg": Iceberg(self.spark),
+                "iceberg": Iceberg(self.spark, self.lake.catalog.name),
                 "kafka": Kafka(self.environment.kafka, secrets),
                 "run": run or uuid.uuid4().hex,
                 "version": "test",
@@ -194,16 +198,23 @@ class Shop:
         """Land what there is now."""
         return self.ingestion(pipeline, **overrides).drain()
 
-    def process(self, folder: Path, *, failpoints: str = "", script: Path = INGEST) -> subprocess.Popen[str]:
-        """A driver of its own in a process of its own: the entry point, once."""
+    def process(
+        self,
+        folder: Path,
+        *,
+        failpoints: str = "",
+        script: Path = INGEST,
+        settings: Mapping[str, str] = MappingProxyType({}),
+    ) -> subprocess.Popen[str]:
+        """A driver of its own in a process of its own: the entry point, once. `settings` are further ones of Spark."""
         document_file, environment_file = folder / "document.json", folder / "environment.json"
         document_file.write_bytes(canonical(document([self.pipeline])))
         environment_file.write_bytes(canonical(environment_document(self.environment)))
         arguments = ["--document", document_file, "--environment", environment_file, "--once", "--master", "local[2]"]
         for jar in spark_jars():
-            if "aws" not in jar.name:
+            if needs_s3(self.lake) or "aws" not in jar.name:
                 arguments += ["--jar", jar]
-        for key, value in SETTINGS.items():
+        for key, value in {**SETTINGS, **settings}.items():
             arguments += ["--setting", f"{key}={value}"]
         return subprocess.Popen(
             [sys.executable, str(script), *map(str, arguments)],
@@ -227,7 +238,7 @@ class Shop:
         """Every journalled record is in exactly one of table and dead-letter table, once; nothing else is."""
         landed = oracle.places(self.lake, self.pipeline.table.identifier)
         dead = oracle.places(self.lake, self.pipeline.table.dead_letters)
-        assert sorted([*landed, *dead]) == sorted(self.journal)
+        assert sorted([*landed, *dead]) == sorted(self.journal), f"landed {sorted(landed)}, dead letters {sorted(dead)}"
 
     def seen(self, event: str) -> list[Mapping[str, Any]]:
         """The events of one name so far."""

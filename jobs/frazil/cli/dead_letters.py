@@ -11,7 +11,7 @@ from rich.console import Console
 
 from frazil.cli import environments, pipelines
 from frazil.cli.options import AsJson, EnvironmentChoice, PipelineName, PipelinesFile
-from frazil.cli.screen import number, out, show_json, table
+from frazil.cli.screen import number, out, plain, show_json, table
 from frazil.clients.secrets import Secrets
 from frazil.errors import FrazilError
 from frazil.schemas.reasons import Reason
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from frazil.dead_letters.show import Shown
 
 app = typer.Typer(help="Rejected records: what they are, and why they were rejected.", no_args_is_help=True)
+
+HEADER_BYTES = 256
+"""How much of a header's value is shown."""
 
 Since = Annotated[
     datetime | None, typer.Option(metavar="TIME", help="Rejected at this time (UTC) or later, like 2026-01-31.")
@@ -102,7 +105,7 @@ def show(
         show_json(found.document())
     else:
         for line in _lines(found):
-            out().print(line, markup=False)
+            out().print(plain(line), markup=False)
 
 
 def by_reason(found: Listing) -> object:
@@ -147,11 +150,18 @@ def _lines(found: Shown) -> Iterator[str]:
         if found.attempt.decoded:
             yield found.attempt.decoded
     for name, value in found.headers:
-        yield f"header {name}: {value!r}"
+        yield f"header {name}: {_header(value)}"
     yield "key" if found.key is not None else "no key"
     yield from found.key_view()
     yield f"value, {len(found.value)} bytes" if found.value is not None else "no value"
     yield from found.value_view()
+
+
+def _header(value: bytes | None) -> str:
+    """A header's value, as Python writes bytes; a long one is cut, `--json` has all of it."""
+    if value is None:
+        return "no value"
+    return repr(value) if len(value) <= HEADER_BYTES else f"{value[:HEADER_BYTES]!r}… ({len(value)} bytes)"
 
 
 def _place(text: str) -> tuple[int, int]:

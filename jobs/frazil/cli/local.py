@@ -20,6 +20,9 @@ def up(
     object_store: Annotated[
         bool, typer.Option("--object-store", help="Also an S3 with an Iceberg REST catalog: the environment `rest`.")
     ] = False,
+    aws: Annotated[
+        bool, typer.Option("--aws", help="Also an S3 with Glue, in memory only: the environment `glue`.")
+    ] = False,
     compatibility: Annotated[
         str | None,
         typer.Option(metavar="LEVEL", help="The level by which the registry checks new schemas, like BACKWARD."),
@@ -36,7 +39,7 @@ def up(
     from frazil.local.world import USUAL, Part
     from frazil.local.world import up as start
 
-    parts = (*USUAL, Part.OBJECT_STORE) if object_store else USUAL
+    parts = (*USUAL, *([Part.OBJECT_STORE] if object_store else ()), *([Part.AWS] if aws else ()))
     if is_watched():
         with err().status("starting the local parts"):
             started = start(Path.cwd(), parts=parts, compatibility=compatibility)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from frazil.cli import check, dead_letters, demo, local, run, show, verify
+from frazil.cli import accept, check, dead_letters, demo, local, maintain, run, show, verify
 from frazil.cli.exits import HELP, Exit, exit_of
 from frazil.cli.screen import tell_error
 from frazil.clients.secrets import Secrets
@@ -83,19 +83,22 @@ app.command("check")(check.check)
 app.command("run")(run.run)
 app.command("show")(show.show)
 app.command("verify")(verify.verify)
+app.command("maintain")(maintain.maintain)
+app.command("accept")(accept.accept)
 app.add_typer(dead_letters.app, name="dead-letters")
 
 
 def main() -> None:
     """Run the command line. A fault of our own is told on one line too; with FRAZIL_DEBUG set, with its traceback."""
+    secrets = Secrets(os.environ)
     try:
-        app()
+        app(obj=secrets)
     except KeyboardInterrupt:
         sys.exit(Exit.INTERRUPTED)
     except Exception as error:
         if os.environ.get(DEBUG):
             raise
-        said = " ".join(str(error).split())[:500]
+        said = secrets.redactor.redact(" ".join(str(error).split()))[:500]  # masked first: half a secret is no match
         tell_error(f"{type(error).__name__}: {said}. This is a fault of Frazil's: {DEBUG}=1 tells where")
         sys.exit(Exit.BROKEN)
 

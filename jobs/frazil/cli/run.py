@@ -14,7 +14,7 @@ from frazil.cli import environments, pipelines
 from frazil.cli.exits import exit_of
 from frazil.cli.options import AsJson, EnvironmentChoice, PipelineNames, PipelinesFile
 from frazil.cli.progress import Progress
-from frazil.cli.screen import err, is_watched, log_lines, number, out, show_json, table, tell_error
+from frazil.cli.screen import err, is_watched, log_lines, number, out, plain, show_json, table, tell_error
 from frazil.cli.spark_here import spark_here
 from frazil.clients.secrets import Secrets
 from frazil.declaration import InvalidDeclaration, Pipeline
@@ -33,6 +33,10 @@ def run(
     names: PipelineNames = None,
     is_all: Annotated[bool, typer.Option("--all", help="Every declared pipeline.")] = False,
     once: Annotated[bool, typer.Option("--once", help="Land what is there at the start, then end.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", help="Land what comes, until stopped.")] = False,
+    every: Annotated[
+        float, typer.Option("--every", metavar="SECONDS", min=0.05, help="How often --follow looks for records.")
+    ] = 2.0,
     file: PipelinesFile = pipelines.USUAL,
     env: EnvironmentChoice = "local",
     master: Master = "local[*]",
@@ -48,11 +52,12 @@ def run(
     For example: frazil run flights --once
 
     On a terminal it shows what happens; elsewhere, or with --log, events are JSON lines on stderr. Spark's own log is
-    .frazil/logs/spark.log. Ctrl-C lets the batch at hand end. Exit codes: 0 all landed, or another driver had it; 1 a
-    pipeline waits for a person; 2 wrong input; 3 a service is not there.
+    .frazil/logs/spark.log. Ctrl-C ends it within seconds; a batch that is not committed by then is read again next time.
+    Exit codes: 0 all landed, or another driver had it; 1 a pipeline waits for a person; 2 wrong input; 3 a service is not there.
     """
-    if not once:
-        raise FrazilError("it is not said how long to run", do="Give --once")
+    if once == follow:
+        what = "--once and --follow exclude each other" if once else "it is not said how long to run"
+        raise FrazilError(what, do="Give --once or --follow")
     wanted = _wanted(pipelines.declared(file), names or [], is_all=is_all)
     place = environments.environment(env)
     misfits = clashes(wanted, place)
@@ -66,11 +71,15 @@ def run(
         place, secrets, master=master, memory=memory, failpoints=os.environ.get("FRAZIL_FAILPOINTS", "")
     ) as shared:
         from frazil.clients.registry import Registry
-        from frazil.ingest.drive import drain
+        from frazil.ingest import drive
 
         registry = Registry.of(place.registry, secrets, cache=schema_cache) if place.registry else None
         with progress.live(err()) if progress else nullcontext():
-            outcomes = drain(wanted, shared, registry, progress or log_lines(secrets.redactor))
+            sink = progress or log_lines(secrets.redactor)
+            if follow:
+                outcomes = drive.follow(wanted, shared, registry, sink, every_seconds=every)
+            else:
+                outcomes = drive.drain(wanted, shared, registry, sink)
     _tell(outcomes, progress, as_json=as_json)
     errors = [outcome.error for outcome in outcomes.values() if outcome.error]
     for error in errors:
@@ -92,7 +101,7 @@ def _tell(outcomes: Mapping[str, Outcome], progress: Progress | None, *, as_json
         return
     if progress:
         for note in progress.notes:
-            out().print(note, markup=False)
+            out().print(plain(note), markup=False)
         return
     numbers = ("read", "landed", "rejected", "skipped", "batches")
     shown = table("pipeline", *numbers, "", right=numbers)

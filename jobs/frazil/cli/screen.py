@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
+import unicodedata
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,6 +17,9 @@ from frazil.clients.redactor import Redactor
 
 WIDE = 160
 """Columns where nobody looks: lines in a file or a pipe are not broken."""
+
+_NOT_SHOWN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Unicode's control and format characters, halves of surrogate pairs, and its own line and paragraph ends."""
 
 
 def out() -> Console:
@@ -35,13 +39,22 @@ def is_watched() -> bool:
 
 def show_json(document: Mapping[str, Any]) -> None:
     """Print the one JSON object that a command with `--json` answers."""
-    sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False, default=str) + "\n")
+    sys.stdout.write(_json(document, indent=2) + "\n")
+
+
+def plain(text: str) -> str:
+    """A text that a record, a schema or a service gave, as a terminal may show it: on one line, and inert.
+
+    Whatever moves the cursor, sets colours, turns the direction of writing or has no UTF-8 is shown as its escape:
+    `\\x1b`, `\\u202e`, `\\ud800`.
+    """
+    return "".join(repr(c)[1:-1] if unicodedata.category(c) in _NOT_SHOWN else c for c in text)
 
 
 def tell_error(text: str) -> None:
     """Print an error, `error: ` before each of its lines."""
     for line in text.splitlines() or [""]:
-        sys.stderr.write(f"error: {line}\n")
+        sys.stderr.write(f"error: {plain(line)}\n")
     sys.stderr.flush()
 
 
@@ -75,7 +88,13 @@ def log_lines(redactor: Redactor) -> Callable[[Mapping[str, Any]], None]:
 
     def line(event: Mapping[str, Any]) -> None:
         with lock:
-            sys.stderr.write(redactor.redact(json.dumps(event, ensure_ascii=False)) + "\n")
+            sys.stderr.write(redactor.redact(_json(event)) + "\n")
             sys.stderr.flush()
 
     return line
+
+
+def _json(document: Mapping[str, Any], *, indent: int | None = None) -> str:
+    """JSON text whose strings hold no character that a terminal would act on; to a parser it is the same."""
+    text = json.dumps(document, indent=indent, ensure_ascii=False, default=str)
+    return "".join(json.dumps(c)[1:-1] if c != "\n" and unicodedata.category(c) in _NOT_SHOWN else c for c in text)

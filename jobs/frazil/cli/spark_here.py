@@ -7,16 +7,18 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Environment, LocalCatalog
+from frazil.declaration import Environment
+from frazil.lake.catalogs import needs_s3
 
 if TYPE_CHECKING:
-    from frazil.ingest.run import Driver
+    from frazil.ingest.driver import Driver
 
+A = TypeVar("A")
 LOG = Path(".frazil/logs/spark.log")
 
 
@@ -29,18 +31,34 @@ def spark_here(
     The first SIGINT or SIGTERM lets the batch at hand end, the second ends the process.
     """
     from frazil.ingest.drive import driver
-    from frazil.local.jars import spark_jars
 
     stopping = threading.Event()
     begun = driver(
         environment,
         secrets,
-        jars=[jar for jar in spark_jars() if needs_s3(environment) or "aws-bundle" not in jar.name],
+        jars=jars_here(environment),
         master=master,
         settings={"spark.driver.memory": memory},
         failpoints=failpoints,
         stopping=stopping,
     )
+    with hosted(begun, stopping, log=log) as shared:
+        yield shared
+
+
+def jars_here(environment: Environment) -> list[Path]:
+    """The locked jars that a session for this environment needs."""
+    from frazil.local.jars import spark_jars
+
+    return [jar for jar in spark_jars() if needs_s3(environment) or "aws-bundle" not in jar.name]
+
+
+@contextmanager
+def hosted(begun: AbstractContextManager[A], stopping: threading.Event, *, log: Path = LOG) -> Iterator[A]:
+    """What holds a Spark session, begun with its words going to `log`, and ended with the block.
+
+    The first SIGINT or SIGTERM sets `stopping`, the second ends the process.
+    """
     with _stderr_to(log):
         shared = begun.__enter__()
     try:
@@ -48,11 +66,6 @@ def spark_here(
             yield shared
     finally:
         begun.__exit__(None, None, None)
-
-
-def needs_s3(environment: Environment) -> bool:
-    """Whether files are in an object store; if not, AWS's 60 MB of classes need not be loaded."""
-    return not isinstance(environment.catalog, LocalCatalog) or environment.catalog.warehouse.startswith("s3:")
 
 
 @contextmanager

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from frazil.clients.kafka import Kafka, Span
 from frazil.declaration import Pipeline
 from frazil.errors import KafkaUnavailable
 from frazil.lake import ledger
 from frazil.lake.ledger import Counts, Entry
 from frazil.lake.reader import Lake, Snapshot, StoredTable
+
+if TYPE_CHECKING:
+    from frazil.clients.kafka import Kafka, Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ It explains; it never decides. What lands is told by Spark's decoder alone, and 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -31,7 +32,7 @@ class Attempt:
 class Undecodable(Exception):
     """Bytes that are not what is expected at a place: a signal inside an attempt, never shown."""
 
-    def __init__(self, what: str, at: int, path: str = "") -> None:
+    def __init__(self, what: str, at: int | None = None, path: str = "") -> None:
         self.what, self.at, self.path = what, at, path
         super().__init__(what)
 
@@ -66,3 +67,5 @@ def json_value(body: bytes) -> Any:
     except json.JSONDecodeError as problem:
         at = len(told[: problem.pos].encode())
         raise Undecodable(f"it is no JSON: {problem.msg}, line {problem.lineno}", at) from None
+    except ValueError:  # Python's own limit on the digits of a whole number
+        raise Undecodable(f"it has a whole number of more than {sys.get_int_max_str_digits()} digits") from None

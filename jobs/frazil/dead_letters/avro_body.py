@@ -15,7 +15,7 @@ from frazil.schemas.avro import AvroSchema
 from frazil.schemas.avro.schema import Array, Enum, Fixed, Map, Named, Node, Record, Simple, Union
 
 VARINT_BYTES = 10  # the longest varint of a 64-bit number
-LONGEST_BLOCK = 1_000_000  # items; garbage asks for billions of items that take no bytes
+MOST_ITEMS = 1_000_000  # of all arrays and maps together; garbage asks for billions of items that take no bytes
 
 
 def avro_value(body: bytes, schema: AvroSchema) -> Any:
@@ -32,7 +32,7 @@ def avro_value(body: bytes, schema: AvroSchema) -> Any:
 
 class _Reader:
     def __init__(self, body: bytes, schema: AvroSchema) -> None:
-        self.body, self.types, self.at = body, schema.types, 0
+        self.body, self.types, self.at, self.items = body, schema.types, 0, 0
 
     def value(self, node: Node, path: str) -> Any:
         match node:
@@ -107,8 +107,9 @@ class _Reader:
             if count < 0:
                 self._long(path)  # the block's size in bytes
                 count = -count
-            if count > LONGEST_BLOCK:
-                raise Undecodable(f"a block of {count} items", begin, path)
+            self.items += count
+            if self.items > MOST_ITEMS:
+                raise Undecodable(f"more than {MOST_ITEMS:,} items: a block here has {count:,}", begin, path)
             if count == 0:
                 return
             for _ in range(count):

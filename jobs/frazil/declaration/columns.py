@@ -101,7 +101,7 @@ def key_refusal(source: str, key_format: KeyFormat) -> Refusal | None:
     """Why the key cannot be a source: one with a schema may be a struct, and its type is known only later."""
     if source in _KEY_SOURCES and key_format.has_schema:
         return Refusal(
-            f"a key of format {key_format} may be a struct", "Choose another column, or key_format bytes or text"
+            f"a key of format {key_format} may be a struct", "Choose another column, or key_format bytes, text or json"
         )
     return None
 

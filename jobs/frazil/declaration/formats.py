@@ -27,10 +27,16 @@ class ValueFormat(StrEnum):
 
 
 class KeyFormat(StrEnum):
-    """What the bytes of a record's key are: `bytes` (binary), `text` (UTF-8, string), or described by a schema."""
+    """What the bytes of a record's key are, and what the column `_kafka_key` holds.
+
+    `bytes` is anything (binary), `text` UTF-8 (string), `json` validated JSON without a schema, kept as its text (string).
+    `avro`, `json_schema` and `protobuf` are framed and described by the subject `<topic>-key`: a record is a struct of its
+    fields, any other key a value of its type.
+    """
 
     BYTES = "bytes"
     TEXT = "text"
+    JSON = "json"
     AVRO = "avro"
     JSON_SCHEMA = "json_schema"
     PROTOBUF = "protobuf"
@@ -38,7 +44,7 @@ class KeyFormat(StrEnum):
     @property
     def has_schema(self) -> bool:
         """Whether the registry describes it."""
-        return self not in {KeyFormat.BYTES, KeyFormat.TEXT}
+        return self not in {KeyFormat.BYTES, KeyFormat.TEXT, KeyFormat.JSON}
 
 
 class SubjectStrategy(StrEnum):

@@ -9,12 +9,12 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from frazil.declaration.formats import ErrorMode, Tombstones
-from frazil.ingest.decode import REASON, unknown_ids
+from frazil.ingest.decode import REASON, UNKNOWN, UNKNOWN_KEY, unknown
 from frazil.ingest.ranges import OffsetRange
 from frazil.schemas.reasons import Reason
 
 # Reasons whose records are kept even where the declaration skips what is rejected: a change of the table would admit them.
-KEPT_ALWAYS = (Reason.INCOMPATIBLE_SCHEMA,)
+KEPT_ALWAYS = (Reason.INCOMPATIBLE_SCHEMA, Reason.KEY_SCHEMA)
 
 
 def observe_records(records: DataFrame, observed: Observation) -> DataFrame:
@@ -25,7 +25,7 @@ def observe_records(records: DataFrame, observed: Observation) -> DataFrame:
     return records.observe(
         observed,
         F.count(F.lit(1)).alias("read"),
-        F.sum(F.length("value")).alias("bytes"),
+        F.sum(F.coalesce(F.length("value"), F.lit(0)) + F.coalesce(F.length("key"), F.lit(0))).alias("bytes"),
         F.max("timestamp").alias("newest"),
     )
 
@@ -41,13 +41,14 @@ def skips(reason: Column, on_error: ErrorMode, tombstones: Tombstones) -> Column
 def observe_rejected(
     rejected: DataFrame, observed: Observation, skipped: Column, ranges: Sequence[OffsetRange]
 ) -> DataFrame:
-    """Count rejected records by reason, those that are skipped by reason and by partition, and note unknown schema ids."""
+    """Count rejected records by reason, those that are skipped by reason and by partition, and note unknown frames."""
     reason = F.col(REASON)
     counts = [F.count_if((reason == r.value) & ~skipped).alias(f"rejected_{r}") for r in Reason]
     counts += [F.count_if((reason == r.value) & skipped).alias(f"skipped_{r}") for r in Reason]
     counts += [F.count_if((F.col("partition") == r.partition) & skipped).alias(f"at_{r.partition}") for r in ranges]
     first = F.min(F.struct("partition", "offset", REASON)).alias("first")
-    return rejected.observe(observed, *counts, unknown_ids(reason).alias("unknown"), first)
+    frames = [unknown(UNKNOWN).alias("unknown"), unknown(UNKNOWN_KEY).alias("unknown_keys")]
+    return rejected.observe(observed, *counts, *frames, first)
 
 
 def by_reason(observed: Mapping[str, Any], kind: str) -> dict[str, int]:

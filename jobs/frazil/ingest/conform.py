@@ -10,8 +10,12 @@ from frazil.schemas.types import Field, ListOf, MapOf, Struct, Type
 
 
 def conform(value: Column, yielded: Type, target: Type) -> Column:
-    """`value`, of type `yielded`, as `target`; fields match by position."""
-    if yielded == target:
+    """`value`, of type `yielded`, as `target`; fields match by position.
+
+    A field of `yielded` that is `as_json` is a structure, whatever its type says, and becomes its JSON text. One that is
+    only in the target is text already.
+    """
+    if not _remains(yielded, target):
         return value
     match yielded, target:
         case Struct(found), Struct(wanted):
@@ -26,6 +30,20 @@ def conform(value: Column, yielded: Type, target: Type) -> Column:
 
 
 def _field(value: Column, found: Field, wanted: Field) -> Column:
-    if found.as_json or wanted.as_json:
+    if found.as_json:
         return F.to_json(value).alias(wanted.name)
     return conform(value, found.type, wanted.type).alias(wanted.name)
+
+
+def _remains(yielded: Type, target: Type) -> bool:
+    """Whether there is text to make, a name or a type to change; sources and comments do not count."""
+    match yielded, target:
+        case Struct(found), Struct(wanted):
+            pairs = zip(found, wanted, strict=True)
+            return any(f.as_json or f.name != w.name or _remains(f.type, w.type) for f, w in pairs)
+        case ListOf(old), ListOf(new):
+            return _remains(old, new)
+        case MapOf(old_key, old), MapOf(new_key, new):
+            return _remains(old_key, new_key) or _remains(old, new)
+        case _:
+            return yielded != target

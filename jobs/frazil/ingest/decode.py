@@ -10,16 +10,18 @@ from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
 from frazil.declaration.formats import Tombstones
+from frazil.ingest import framing
 from frazil.ingest.conform import conform
 from frazil.schemas.avro import OPTIONS, Reader
+from frazil.schemas.frames import GUID_BYTES, PREFIX_BYTES, VALUE_HEADER
 from frazil.schemas.reasons import Reason
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 
-ROW, SCHEMA_ID, REASON = "_frazil_row", "_frazil_schema_id", "_frazil_reason"
+ROW, SCHEMA_ID, REASON, KEY = "_frazil_row", "_frazil_schema_id", "_frazil_reason", "_frazil_key"
+UNKNOWN, UNKNOWN_KEY = "_frazil_unknown", "_frazil_unknown_key"
 DECODED = "_decoded"  # the last field of a row: true exactly when the record could be decoded, else null
 _ONCE = "_frazil_once"
 _MARK = Field(DECODED, Primitive(Kind.BOOLEAN))
-_NO_SCHEMA = -1
 
 Body = Callable[[Column], Column]  # the bytes after the frame -> the row: the table's columns, then `_decoded`
 
@@ -38,19 +40,38 @@ def avro(reader: Reader, target: Struct) -> Body:
     return body
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Decoding:
-    """How the values of a topic are decoded.
+    """How the bytes of one column, a topic's values or keys, are decoded.
 
-    `writers` by schema id, when values are framed; else `unframed`. `refused` are the schema ids that are known and not landed,
-    each with its reason. All bodies give one and the same type; `row_type` is its DDL.
+    Framed ones: `frames` says which writer, by its number, a frame names, `refused` why a frame that is known is not landed,
+    `guids` the schema id of a frame that holds a GUID. A writer's body is decoded by its own of `bodies`, which all give one
+    type; or all are decoded by `batched`, which takes the bodies and the writers' numbers. Others have one `unframed` body.
+    `row_type` is the DDL of what all of them give. `key` is how the keys beside the values are decoded, if they are.
     """
 
     row_type: str
-    writers: Mapping[int, Body] = field(default_factory=dict)
-    refused: Mapping[int, Reason] = field(default_factory=dict)
+    frames: Mapping[bytes, int] = field(default_factory=dict)
+    guids: Mapping[bytes, int] = field(default_factory=dict)
+    refused: Mapping[bytes, Reason] = field(default_factory=dict)
+    bodies: Mapping[int, Body] = field(default_factory=dict)
+    batched: Callable[[Column, Column], Column] | None = None
     unframed: Body | None = None
     tombstones: Tombstones = Tombstones.DEAD_LETTER
+    column: str = "value"
+    header: str = VALUE_HEADER
+    is_protobuf: bool = False
+    key: Decoding | None = None
+
+    @property
+    def schema_ids(self) -> tuple[int, ...]:
+        """The ids of the schemas whose records are landed."""
+        return tuple(sorted({schema_id_of(number) for number in self.frames.values()}))
+
+
+def schema_id_of(number: int) -> int:
+    """The schema id of a writer's number: its lower 32 bits. Above them stands which of the schema's types the writer is."""
+    return number & 0xFFFF_FFFF
 
 
 def decode(records: DataFrame, decoding: Decoding) -> DataFrame:
@@ -59,78 +80,158 @@ def decode(records: DataFrame, decoding: Decoding) -> DataFrame:
     The row is computed once however often it is used: without the nondeterministic column beside it, Spark would push a filter on
     the row below the projection and decode every record twice (measured: 1.7 times the CPU).
     """
-    return records.withColumns({ROW: _row(decoding), SCHEMA_ID: _schema_id(decoding), _ONCE: F.spark_partition_id()})
+    records = _framed(records, decoding)
+    columns = {ROW: _row(decoding), SCHEMA_ID: _schema_id(decoding), _ONCE: F.spark_partition_id()}
+    if decoding.key is not None:
+        records = _framed(records, decoding.key)
+        columns[KEY] = _row(decoding.key)
+    return records.withColumns(columns)
 
 
-def rows(decoded: DataFrame) -> DataFrame:
-    """The records that have a row."""
-    return decoded.where(F.col(ROW)[DECODED] & (F.col(_ONCE) >= 0))
+def rows(decoded: DataFrame, decoding: Decoding | None = None) -> DataFrame:
+    """The records that have a row; with `decoding`, whose key is well too, if it is decoded."""
+    is_row = F.col(ROW)[DECODED]
+    if decoding is not None and decoding.key is not None:
+        is_row = is_row & _key_is_well(decoding.key)
+    return decoded.where(is_row & (F.col(_ONCE) >= 0))
 
 
 def rejected(decoded: DataFrame, decoding: Decoding) -> DataFrame:
-    """The records that have no row, with the reason why."""
-    is_row = F.coalesce(F.col(ROW)[DECODED], F.lit(False))
-    lost = decoded.where(~is_row & (F.col(_ONCE) >= 0))
-    return lost.withColumns({REASON: _reason(decoding), SCHEMA_ID: _id_in_frame(decoding)})
+    """The records that have no row, with the reason why; and the frames, in hex, that nothing is known of yet."""
+    reason = F.when(~F.coalesce(F.col(ROW)[DECODED], F.lit(False)), _reason(decoding))
+    columns = {SCHEMA_ID: _id_in_frame(decoding), UNKNOWN: _unknown(decoding, Reason.UNKNOWN_SCHEMA)}
+    columns[UNKNOWN_KEY] = F.lit(None).cast("string")
+    if decoding.key is not None:
+        reason = reason.when(~_key_is_well(decoding.key), _key_reason(decoding.key))
+        columns[UNKNOWN_KEY] = _unknown(decoding.key, Reason.KEY_SCHEMA)
+    lost = decoded.where(F.col(_ONCE) >= 0).withColumn(REASON, reason).where(F.col(REASON).isNotNull())
+    return lost.withColumns(columns)
+
+
+def unknown(column: str) -> Column:
+    """The frames, in hex, that nothing is known of yet: an aggregate for `observe`."""
+    return F.collect_set(column)
+
+
+def columns_of(target: Sequence[str]) -> list[Column]:
+    """The row's fields as columns of their own."""
+    return [F.col(ROW)[name].alias(name) for name in target]
+
+
+# ── Frames ──────────────────────────────────────────────────────────────────────────────────────
+def _framed(records: DataFrame, decoding: Decoding) -> DataFrame:
+    """The records with the frame and the body of each, each computed once."""
+    if decoding.unframed is not None:
+        return records
+    value, name = F.col(decoding.column), decoding.column
+    records = records.withColumn(f"_frazil_{name}_header", framing.header(F.col("headers"), decoding.header))
+    framed = framing.frame(value, _header(decoding), protobuf=decoding.is_protobuf)
+    records = records.withColumn(f"_frazil_{name}_frame", framed)
+    return records.withColumn(f"_frazil_{name}_body", framing.body(value, _header(decoding), _frame(decoding)))
+
+
+def _header(decoding: Decoding) -> Column:
+    return F.col(f"_frazil_{decoding.column}_header")
+
+
+def _frame(decoding: Decoding) -> Column:
+    return F.col(f"_frazil_{decoding.column}_frame")
+
+
+def _is_one_of(framed: Column, frames: Mapping[bytes, object]) -> Column:
+    return F.coalesce(framed.isin([bytearray(f) for f in frames]), F.lit(False)) if frames else F.lit(False)
+
+
+def _choice(decoding: Decoding, made: Callable[[int], Column], otherwise: Column) -> Column:
+    """One `CASE` on the frame, a branch for each writer."""
+    frames: dict[int, list[bytearray]] = {}
+    for framed, number in decoding.frames.items():
+        frames.setdefault(number, []).append(bytearray(framed))
+    column: Column | None = None
+    for number in sorted(frames, key=lambda number: (-schema_id_of(number), number)):  # the newest is met most
+        first, *others = frames[number]
+        matches = _frame(decoding).isin([first, *others]) if others else _frame(decoding) == F.lit(first)
+        column = (F if column is None else column).when(matches, made(number))
+    return otherwise if column is None else column
 
 
 def _row(decoding: Decoding) -> Column:
-    value = F.col("value")
+    value, nothing = F.col(decoding.column), F.lit(None).cast(decoding.row_type)
     if decoding.unframed is not None:
         row = decoding.unframed(value)
+    elif decoding.batched is not None:
+        number = _choice(decoding, lambda number: F.lit(number).cast("long"), F.lit(None).cast("long"))
+        row = decoding.batched(F.col(f"_frazil_{decoding.column}_body"), number)
     else:
-        row = F.lit(None).cast(decoding.row_type)
-        body, frame = F.substring(value, 6, 2_147_483_647), F.substring(value, 1, 5)
-        branches: Column | None = None
-        for schema_id, decode_body in sorted(decoding.writers.items(), reverse=True):  # the newest is met most
-            matches = frame == F.lit(_frame(schema_id))
-            decoded = decode_body(body)
-            branches = F.when(matches, decoded) if branches is None else branches.when(matches, decoded)
-        if branches is not None:
-            row = branches
+        body = F.col(f"_frazil_{decoding.column}_body")
+        row = _choice(decoding, lambda number: decoding.bodies[number](body), nothing)
     if decoding.tombstones is Tombstones.NULL_ROW:
-        nothing = F.from_json(F.lit('{"_decoded":true}'), decoding.row_type)
-        row = F.when(value.isNull(), nothing).otherwise(row)
+        empty = F.from_json(F.lit('{"_decoded":true}'), decoding.row_type)
+        row = F.when(value.isNull(), empty).otherwise(row)
     return row
 
 
 def _schema_id(decoding: Decoding) -> Column:
-    frame = F.substring(F.col("value"), 1, 5)
-    column: Column | None = None
-    for schema_id in sorted(decoding.writers, reverse=True):
-        matches, number = frame == F.lit(_frame(schema_id)), F.lit(schema_id).cast("long")
-        column = F.when(matches, number) if column is None else column.when(matches, number)
-    return F.lit(None).cast("long") if column is None else column
-
-
-def _frame(schema_id: int) -> bytearray:
-    return bytearray(b"\x00" + schema_id.to_bytes(4, "big"))
+    nothing = F.lit(None).cast("long")
+    if decoding.unframed is not None:
+        return nothing
+    return _choice(decoding, lambda number: F.lit(schema_id_of(number)).cast("long"), nothing)
 
 
 def _id_in_frame(decoding: Decoding) -> Column:
     if decoding.unframed is not None:
         return F.lit(None).cast("long")
-    value = F.col("value")
-    number = F.conv(F.hex(F.substring(value, 2, 4)), 16, 10).cast("long")
-    return F.when((F.length(value) >= 5) & (F.substring(value, 1, 1) == F.lit(bytearray(b"\x00"))), number)
+    by_guid = F.lit(None).cast("long")
+    for framed, schema_id in decoding.guids.items():
+        by_guid = F.when(_frame(decoding) == F.lit(bytearray(framed)), F.lit(schema_id)).otherwise(by_guid)
+    return F.coalesce(framing.schema_id(F.col(decoding.column), _header(decoding)), by_guid)
 
 
+# ── Reasons ─────────────────────────────────────────────────────────────────────────────────────
 def _reason(decoding: Decoding) -> Column:
-    value = F.col("value")
-    reason = F.when(value.isNull(), F.lit(Reason.TOMBSTONE.value))
+    value, code = F.col(decoding.column), {reason: F.lit(reason.value) for reason in Reason}
+    reason = F.when(value.isNull(), code[Reason.TOMBSTONE])
     if decoding.unframed is not None:
-        return reason.otherwise(F.lit(Reason.UNDECODABLE.value))
-    schema_id = _id_in_frame(decoding)
-    reason = reason.when(F.length(value) < 5, F.lit(Reason.TOO_SHORT.value))
-    reason = reason.when(F.substring(value, 1, 1) != F.lit(bytearray(b"\x00")), F.lit(Reason.WRONG_MAGIC.value))
+        return reason.otherwise(code[Reason.UNDECODABLE])
+    framed, header = _frame(decoding), _header(decoding)
+    magic, in_header = F.substring(F.coalesce(header, value), 1, 1), header.isNotNull()
+    is_id, is_guid = magic == F.lit(bytearray(b"\x00")), magic == F.lit(bytearray(b"\x01"))
+    is_short = F.length(F.coalesce(header, value)) < PREFIX_BYTES
+    reason = reason.when(in_header & (F.length(header) > 0) & ~is_id & ~is_guid, code[Reason.HEADER_WRONG_MAGIC])
+    reason = reason.when(~in_header & (F.length(value) > 0) & ~is_id, code[Reason.WRONG_MAGIC])
+    reason = reason.when(
+        in_header & (is_short | (is_guid & (F.length(header) < GUID_BYTES))), code[Reason.HEADER_TOO_SHORT]
+    )
+    reason = reason.when(is_short, code[Reason.TOO_SHORT])
+    reason = reason.when(framed.isNull(), code[Reason.BAD_MESSAGE_INDEX])
     for why in sorted(set(decoding.refused.values())):
-        ids = [i for i, r in decoding.refused.items() if r is why]
-        reason = reason.when(schema_id.isin(ids), F.lit(why.value))
-    known = sorted(decoding.writers) or [_NO_SCHEMA]
-    reason = reason.when(~schema_id.isin(known), F.lit(Reason.UNKNOWN_SCHEMA.value))
-    return reason.otherwise(F.lit(Reason.UNDECODABLE.value))
+        frames = {f: r for f, r in decoding.refused.items() if r is why}
+        reason = reason.when(_is_one_of(framed, frames), code[why])
+    reason = reason.when(~_is_one_of(framed, decoding.frames), code[Reason.UNKNOWN_SCHEMA])
+    return reason.otherwise(code[Reason.UNDECODABLE])
 
 
+def _unknown(decoding: Decoding, reason: Reason) -> Column:
+    """The frame, in hex, of a record that is rejected for this reason, and not by a verdict on the frame."""
+    if decoding.unframed is not None:
+        return F.lit(None).cast("string")
+    is_open = (F.col(REASON) == reason.value) & ~_is_one_of(_frame(decoding), decoding.refused)
+    return F.when(is_open, F.hex(_frame(decoding)))
+
+
+def _key_is_well(key: Decoding) -> Column:
+    return F.col(key.column).isNull() | F.coalesce(F.col(KEY)[DECODED], F.lit(False))
+
+
+def _key_reason(key: Decoding) -> Column:
+    undecodable = F.lit(Reason.KEY_UNDECODABLE.value)
+    if key.unframed is not None:
+        return undecodable
+    has_schema = _frame(key).isNull() | _is_one_of(_frame(key), key.frames)
+    return F.when(has_schema, undecodable).otherwise(F.lit(Reason.KEY_SCHEMA.value))
+
+
+# ── Formats without a frame ─────────────────────────────────────────────────────────────────────
 def text(column: str = "value") -> Body:
     """UTF-8 text as one column."""
 
@@ -144,16 +245,6 @@ def text(column: str = "value") -> Body:
 def raw(column: str = "value") -> Body:
     """Bytes as one column."""
     return lambda value: F.struct(value.alias(column), F.when(value.isNotNull(), F.lit(True)).alias(DECODED))
-
-
-def unknown_ids(reasons: Column) -> Column:
-    """The schema ids of records that were rejected as unknown: an aggregate for `observe`."""
-    return F.collect_set(F.when(reasons == Reason.UNKNOWN_SCHEMA.value, F.col(SCHEMA_ID)))
-
-
-def columns_of(target: Sequence[str]) -> list[Column]:
-    """The row's fields as columns of their own."""
-    return [F.col(ROW)[name].alias(name) for name in target]
 
 
 def json_text(column: str = "value") -> Body:

@@ -5,8 +5,9 @@ Two exceptions: what lands as JSON text is made value by value, and a batch with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,21 +27,17 @@ from frazil.schemas.types import Struct
 _CONFIG = PtarsConfig(timestamp_unit="us", duration_unit="us", list_nullable=True, map_nullable=True)
 
 
-def split(value: SparkColumn, prefixes: Sequence[bytes]) -> tuple[SparkColumn, SparkColumn]:
-    """What stands behind the prefix that a value begins with, and which of the `prefixes` that is; null for another value.
+def batch_of(readings: Mapping[int, Reading], target: Struct) -> Callable[[SparkColumn, SparkColumn], SparkColumn]:
+    """Of bodies, and the number in `readings` of each one's type, the rows of `target`: see `decode_protobuf`."""
+    numbers = list(readings)
 
-    A prefix is a frame with its message index: `frames.prefixed(schema_id, b"", path)`.
-    """
-    body: SparkColumn | None = None
-    which: SparkColumn | None = None
-    for number, prefix in enumerate(prefixes):
-        begins = F.substring(value, 1, len(prefix)) == F.lit(bytearray(prefix))
-        rest = F.substring(value, len(prefix) + 1, 2_147_483_647)
-        body = F.when(begins, rest) if body is None else body.when(begins, rest)
-        which = F.when(begins, F.lit(number)) if which is None else which.when(begins, F.lit(number))
-    if body is None or which is None:
-        return F.lit(None).cast("binary"), F.lit(None).cast("int")
-    return body, which
+    def batch(body: SparkColumn, number: SparkColumn) -> SparkColumn:
+        which = F.lit(None).cast("int")
+        for place, known in enumerate(numbers):
+            which = F.when(number == known, F.lit(place)).otherwise(which)
+        return decode_protobuf(body, which, [readings[known] for known in numbers], target)
+
+    return batch
 
 
 def decode_protobuf(body: SparkColumn, which: SparkColumn, readings: Sequence[Reading], target: Struct) -> SparkColumn:
@@ -57,7 +54,8 @@ def decode_protobuf(body: SparkColumn, which: SparkColumn, readings: Sequence[Re
         return decoded(bodies, types, known, arrow_type)
 
     decode.__annotations__ = {"bodies": pa.Array, "types": pa.Array, "return": pa.Array}
-    return F.arrow_udf(decode, returned)(body, which)
+    read: SparkColumn = F.arrow_udf(decode, returned)(body, which)  # type: ignore[attr-defined]  # new in 4.1, not in its stubs
+    return read
 
 
 def decoded(bodies: pa.Array, types: pa.Array, readings: Sequence[Reading], arrow_type: pa.StructType) -> pa.Array:
@@ -97,7 +95,7 @@ def _halved(bodies: pa.Array, make: Callable[[pa.Array], pa.Array], bad: pa.Arra
 
 
 @lru_cache(maxsize=256)
-def _handler(descriptors: bytes) -> object:
+def _handler(descriptors: bytes) -> Any:
     pool = DescriptorPool()
     for file in FileDescriptorSet.FromString(descriptors).file:
         pool.AddSerializedFile(file.SerializeToString())

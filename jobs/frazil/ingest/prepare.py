@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
-
 from frazil.dead_letters.rows import COLUMNS as DEAD_LETTER_COLUMNS
 from frazil.declaration import Pipeline
 from frazil.declaration.formats import MetadataColumns
@@ -21,18 +18,21 @@ from frazil.lake.ledger import Entry, Offsets
 from frazil.lake.publish import Batch, entry, head_follows, publish
 from frazil.lake.stage import nothing
 from frazil.schemas.metadata import metadata_fields
-from frazil.schemas.types import Struct
+from frazil.schemas.types import Struct, Type
 
 
-def make_tables(iceberg: Iceberg, pipeline: Pipeline, row: Struct) -> bool:
-    """Create the table and its dead-letter table where they are missing; whether the table was made."""
+def make_tables(iceberg: Iceberg, pipeline: Pipeline, row: Struct, key: Type | None = None) -> bool:
+    """Create the table and its dead-letter table where they are missing; whether the table was made.
+
+    `key` is the type of its decoded keys, if they are decoded.
+    """
     table = pipeline.table
     is_struct = table.metadata_columns is MetadataColumns.STRUCT
     prefix = "_kafka." if is_struct else "_kafka_"
     made = tables.create(
         iceberg,
         table.identifier,
-        Struct((*row.fields, *metadata_fields(struct=is_struct))),
+        Struct((*row.fields, *metadata_fields(struct=is_struct, key=key))),
         partition_by=table.partition_fields,
         properties=tables.properties(
             format_version=table.format_version,
@@ -93,10 +93,10 @@ def _newest(table: Java, pipeline: str) -> Entry | None:
     return max(found, key=lambda pair: int(pair[0]))[1] if found else None
 
 
-def newest_before_head(table: Java, pipeline: str) -> Entry | None:
-    """The newest summary of this pipeline among the head and its ancestors."""
+def head_behind_tag(table: Java, pipeline: str) -> Entry | None:
+    """The newest entry among a rolled-back head and its ancestors; None if the head was not rolled back."""
     head = table.currentSnapshot()
-    if head is None:
+    if head is None or head_follows(table, entry(table, pipeline)):
         return None
     return next((e for s in ancestors(table, head.snapshotId()) if (e := _of(s, pipeline))), None)
 
@@ -104,21 +104,6 @@ def newest_before_head(table: Java, pipeline: str) -> Entry | None:
 def _of(snapshot: Java, pipeline: str) -> Entry | None:
     found = Entry.of(int(snapshot.snapshotId()), dict(snapshot.summary()))
     return found if found.end is not None and found.summary.get(ledger.PIPELINE) == pipeline else None
-
-
-def offsets_after_rows(spark: SparkSession, iceberg: Iceberg, pipeline: Pipeline) -> dict[int, int]:
-    """The offset after the last row or dead letter of each partition of the topic, from the rows themselves."""
-    is_struct = pipeline.table.metadata_columns is MetadataColumns.STRUCT
-    prefix = "_kafka." if is_struct else "_kafka_"
-    found: dict[int, int] = {}
-    for identifier, start in ((pipeline.table.identifier, prefix), (pipeline.table.dead_letters, "")):
-        if not iceberg.exists(identifier):
-            continue
-        rows = spark.table(f"{iceberg.name}.{identifier}").where(F.col(f"{start}topic") == pipeline.topic.name)
-        last = rows.groupBy(F.col(f"{start}partition").alias("p")).agg(F.max(f"{start}offset").alias("o"))
-        for row in last.collect():
-            found[row["p"]] = max(found.get(row["p"], 0), row["o"] + 1)
-    return dict(sorted(found.items()))
 
 
 def begin(

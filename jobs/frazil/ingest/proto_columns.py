@@ -20,7 +20,8 @@ from google.protobuf.message_factory import GetMessageClass
 
 from frazil.ingest.proto_reading import Column, How, Reading
 
-# https://protobuf.dev/reference/protobuf/google.protobuf/: 0001-01-01 to 9999-12-31; 10,000 years. ptars stops at what 64 bits hold.
+# https://protobuf.dev/reference/protobuf/google.protobuf/: 0001-01-01 to 9999-12-31; 10,000 years.
+# ptars itself stops only at what 64 bits hold.
 _INSTANTS = (-62_135_596_800_000_000, 253_402_300_799_999_999)
 _DURATIONS = (-315_576_000_000_999_999, 315_576_000_000_999_999)
 

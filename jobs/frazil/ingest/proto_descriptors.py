@@ -93,7 +93,8 @@ def _folder_of_google_type() -> Path:
 
 
 def _described(compiled: FileDescriptorSet, name: str) -> ProtobufSchema:
-    pool, docs = DescriptorPool(), {}
+    pool = DescriptorPool()
+    docs: dict[str, str] = {}
     for file in compiled.file:
         docs |= _comments(file)
         file.ClearField("source_code_info")

@@ -11,9 +11,15 @@ from pyspark.sql import functions as F
 from frazil.schemas.metadata import COORDINATES, INGESTED_AT
 
 
-def metadata(*, schema_id: str, struct: bool, ingested_at: datetime) -> list[Column]:
-    """The metadata columns of a row, in the declared layout; `schema_id` names a column of the decoded records."""
+def metadata(
+    *, schema_id: str, struct: bool, ingested_at: datetime, key: Column | None = None, headers: Column | None = None
+) -> list[Column]:
+    """The metadata columns of a row, in the declared layout; `schema_id` names a column of the decoded records.
+
+    `key` and `headers` are what stands in those columns, if not what Kafka holds.
+    """
     found = {"schema_id": F.col(schema_id)}
+    found |= {name: given for name, given in (("key", key), ("headers", headers)) if given is not None}
     coordinates = {f.name: found.get(f.name, F.col(f.name)) for f in COORDINATES}
     at = F.lit(ingested_at).cast("timestamp").alias(INGESTED_AT.name)
     if struct:

@@ -9,73 +9,33 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import replace
+from typing import Any
 
-from pyspark.sql import Column, DataFrame, Observation, SparkSession
-from pyspark.sql import functions as F
-
-from frazil.clients.kafka import Kafka
-from frazil.dead_letters.rows import dead_letters
 from frazil.declaration import Pipeline
-from frazil.declaration.formats import ErrorMode, MetadataColumns, SchemaEvolution
-from frazil.errors import CountsDisagree, Fenced, RejectedRecords
-from frazil.ingest import account, prepare
-from frazil.ingest.decode import REASON, SCHEMA_ID, Decoding, columns_of, decode, rejected, rows
+from frazil.declaration.formats import SchemaEvolution
+from frazil.errors import CountsDisagree, Fenced, SparkFailed
+from frazil.ingest import prepare
+from frazil.ingest.batch import StagedBatch, Staging, UnknownSchemas
+from frazil.ingest.decode import schema_id_of
+from frazil.ingest.driver import Driver
+from frazil.ingest.failures import Cancelled, LoginRefused
+from frazil.ingest.keys import KeyLanding, Keys, check_bytes
 from frazil.ingest.plan import Pace, Plan, Span, plan
-from frazil.ingest.read import read
 from frazil.ingest.report import Event, Reporter, Total
-from frazil.ingest.route import metadata, route
 from frazil.ingest.writers import Writers
 from frazil.lake import tables
 from frazil.lake.decide import decide_and_finish, finish_open
 from frazil.lake.evolve import evolve
-from frazil.lake.jvm import Iceberg
-from frazil.lake.ledger import Counts, Offsets
-from frazil.lake.publish import Batch, Published, StageAgain
-from frazil.lake.stage import Staged, stage
+from frazil.lake.ledger import Offsets
+from frazil.lake.publish import Published, StageAgain
+from frazil.schemas.changes import Change
 from frazil.schemas.landing import Landing, landing
 from frazil.schemas.merge import merge
 from frazil.schemas.types import Struct
 
 ATTEMPTS = 3  # how often one batch is staged anew before the run gives up
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Driver:
-    """What all pipelines of one driver share. `reach` marks steps for tests; `stopping` says that the run is to end."""
-
-    spark: SparkSession
-    iceberg: Iceberg
-    kafka: Kafka
-    run: str
-    version: str
-    clock: Callable[[], float]
-    wait: Callable[[float], None]
-    ticket: Callable[[], str]
-    reach: Callable[[str], None] = lambda step: None
-    stopping: Callable[[], bool] = lambda: False
-
-
-@dataclass(frozen=True, slots=True)
-class StagedBatch:
-    """What staging one plan gave."""
-
-    plan: Plan
-    main: Staged
-    dead_letters: Staged | None
-    batch: Batch
-    bytes_read: int
-    began: float
-    seconds: float
-
-
-class UnknownSchemas(Exception):
-    """A batch met schema ids that are not known yet."""
-
-    def __init__(self, ids: tuple[int, ...]) -> None:
-        self.ids = ids
-        super().__init__(ids)
+IDLE_TOLD_SECONDS = 60.0
 
 
 class Ingestion:
@@ -85,10 +45,11 @@ class Ingestion:
         self.pipeline, self.driver, self.writers, self.report = pipeline, driver, writers, report
         limits = pipeline.limits
         self.pace = Pace(limits.target_seconds, limits.max_rows, limits.max_bytes, limits.first_rows)
+        self.keys = Keys.of(pipeline.topic, writers.registry, pipeline.table.metadata_columns)
         self.total = Total()
         self._held: Offsets | None = None
-        self._decoding: Decoding | None = None
-        self._columns: tuple[str, ...] = ()
+        self._staging: Staging | None = None
+        self._idle_told: float | None = None
 
     # ── The order of one batch ──────────────────────────────────────────────────────────────────
     def drain(self) -> Total:
@@ -96,38 +57,51 @@ class Ingestion:
         spans = self._spans()
         try:
             if not self._ready():
-                self.report(Event.IDLE, why="no schema is registered yet", lag=0)
+                self._idle(lag=0, why="no schema is registered yet")
                 return self.total
-            self._land(lambda: spans)
+            self._land(lambda: spans, least=1)
         except Fenced as fenced:
             self.total.fenced = True
             self.report(Event.FENCED, why=fenced.what)
         return self.total
 
     def poll(self) -> bool:
-        """Land what is there now, for a run that goes on; returns whether there was anything. Raises `Fenced`."""
+        """Land what is there now, for a run that goes on; returns whether there was anything. Raises `Fenced`.
+
+        While more than half a batch is waiting it goes on; the little that came in meanwhile is the next poll's.
+        """
         if self._held is None and not self._ready():
+            self._idle(lag=0, why="no schema is registered yet")
             return False
         before = self.total.batches
-        self._land(self._spans)
+        self._land(self._spans, least=max(self.pace.rows // 2, 1))
         return self.total.batches > before
 
-    def _land(self, spans: Callable[[], Mapping[int, Span]]) -> None:
-        attempts, pending = 0, None
+    def forget(self) -> None:
+        """Begin anew at the next poll, from what the table says then: after an error nothing remembered counts."""
+        self._held = None
+
+    def _land(self, spans: Callable[[], Mapping[int, Span]], *, least: int) -> None:
+        """Land batch after batch until nothing is waiting; after the first, until less than `least` records are."""
+        attempts, landed, pending = 0, 0, None
         assert self._held is not None
         held = self._held
         with ThreadPoolExecutor(1, thread_name_prefix=f"publish-{self.pipeline.name}") as publisher:
             while not self.driver.stopping():
                 try:
                     planned = self._plan(held, spans())
-                    if planned.is_empty:
+                    if planned.is_empty or (landed and planned.lag < least):
                         break
-                    staged = self._stage(planned)
+                    assert self._staging is not None
+                    staged = self._staging.stage(planned)
+                    self.pace = self.pace.after(planned.rows, staged.bytes_read, staged.seconds)
                     if pending is not None:
                         self._settle(pending)
                     pending = publisher.submit(self._publish, staged)
-                    held, attempts = planned.end, 0
-                except (UnknownSchemas, StageAgain, CountsDisagree, MemoryError) as problem:
+                    held, attempts, landed = planned.end, 0, landed + 1
+                except Cancelled:
+                    break
+                except (UnknownSchemas, StageAgain, CountsDisagree, MemoryError, LoginRefused) as problem:
                     attempts += 1
                     if pending is not None:
                         waiting, pending = pending, None
@@ -145,103 +119,11 @@ class Ingestion:
         topic_id = self.driver.kafka.topic(self.pipeline.topic.name).topic_id
         planned = plan(self.pipeline.name, held, topic_id, spans, max_rows=self.pace.rows)
         if planned.is_empty:
-            self.report(Event.IDLE, lag=planned.lag)
-        elif self.writers.refresh():
+            self._idle(lag=0)
+        elif self._refresh():
             self._evolve()
         self.driver.reach("plan.done")
         return planned
-
-    def _stage(self, planned: Plan) -> StagedBatch:
-        began = self.driver.clock()
-        records, decoding = self._read(planned), self._decoding
-        assert decoding is not None
-        observed = Observation()
-        decoded = decode(account.observe_records(records, observed), decoding)
-        at = datetime.fromtimestamp(began, UTC)
-        self.driver.reach("stage.started")
-        main = stage(
-            self.driver.iceberg,
-            self.pipeline.table.identifier,
-            route(rows(decoded), columns_of(self._columns), self._metadata(at)),
-            ticket=self.driver.ticket(),
-            at=began,
-            sort=self.pipeline.table.sort_by,
-        )
-        self.driver.reach("stage.written")
-        seen = observed.get
-        counts = Counts(read=int(seen["read"] or 0), written=main.rows)
-        side = None
-        if counts.read != counts.written:
-            counts, side = self._stage_rejected(planned, decode(records, decoding), decoding, counts, at)
-        if counts.read != planned.rows:
-            counts = self._with_gaps(planned, records, counts)
-        if not counts.adds_up:
-            raise CountsDisagree(
-                f"{counts.read} records were read, {counts.written} rows written, {dict(counts.rejected)} rejected "
-                f"and {dict(counts.skipped)} skipped: they do not add up, so nothing was published",
-                where=f"pipeline {self.pipeline.name}, offsets {planned.start} to {planned.end}",
-                do="Run again; if it persists, report it with this message",
-            )
-        newest = seen["newest"]
-        batch = Batch(
-            pipeline=self.pipeline.name,
-            run=self.driver.run,
-            version=self.driver.version,
-            start=planned.start,
-            end=planned.end,
-            held=planned.held,
-            topic_id=self.driver.kafka.topic(self.pipeline.topic.name).topic_id,
-            counts=counts,
-            schema_ids=tuple(sorted(decoding.writers)),
-            valid_through=int(newest.timestamp() * 1000) if newest is not None else None,
-        )
-        seconds = self.driver.clock() - began
-        self.pace = self.pace.after(planned.rows, int(seen["bytes"] or 0), seconds)
-        self.driver.reach("stage.done")
-        return StagedBatch(planned, main, side, batch, int(seen["bytes"] or 0), began, seconds)
-
-    def _stage_rejected(
-        self, planned: Plan, decoded: DataFrame, decoding: Decoding, counts: Counts, at: datetime
-    ) -> tuple[Counts, Staged]:
-        topic = self.pipeline.topic
-        observed, skipped = Observation(), account.skips(F.col(REASON), topic.on_error, topic.tombstones)
-        lost = account.observe_rejected(rejected(decoded, decoding), observed, skipped, planned.ranges)
-        letters = dead_letters(
-            lost.where(~skipped),
-            reason=REASON,
-            schema_id=SCHEMA_ID,
-            pipeline=self.pipeline.name,
-            run=self.driver.run,
-            at=at,
-        )
-        side = stage(
-            self.driver.iceberg,
-            self.pipeline.table.dead_letters,
-            letters,
-            ticket=self.driver.ticket(),
-            at=self.driver.clock(),
-        )
-        self.driver.reach("stage.rejected")
-        seen = observed.get
-        unknown = tuple(int(i) for i in seen["unknown"] or () if int(i) not in self.writers.refused)
-        if unknown:
-            raise UnknownSchemas(unknown)
-        by_reason = account.by_reason(seen, "rejected")
-        if by_reason and topic.on_error is ErrorMode.SUSPEND:
-            first = seen["first"]
-            raise RejectedRecords(
-                f"{sum(by_reason.values())} records cannot be landed ({by_reason}), first partition {first['partition']} "
-                f"offset {first['offset']}: {first[REASON]}; error mode suspend lands nothing of such a batch",
-                where=f"pipeline {self.pipeline.name}, topic {topic.name}",
-                do="Mend the cause, or declare on_error=log to keep such records in the dead-letter table",
-            )
-        return Counts(
-            read=counts.read,
-            written=counts.written,
-            rejected=by_reason,
-            skipped=account.by_reason(seen, "skipped"),
-            skipped_at=account.skipped_at(seen, planned.ranges),
-        ), side
 
     def _publish(self, staged: StagedBatch) -> tuple[StagedBatch, Published]:
         published = decide_and_finish(
@@ -275,15 +157,25 @@ class Ingestion:
             lag=staged.plan.lag - staged.plan.rows,
         )
 
+    def _idle(self, **facts: Any) -> None:
+        """Say that there is nothing to read: at once, then once a minute, as metrics are kept by the minute."""
+        now = self.driver.clock()
+        if self._idle_told is None or now - self._idle_told >= IDLE_TOLD_SECONDS:
+            self._idle_told = now
+            self.report(Event.IDLE, freshness_seconds=0.0, **facts)
+
     # ── What a batch needs ──────────────────────────────────────────────────────────────────────
     def _ready(self) -> bool:
         """Make the table and its ledger ready; False while the topic has no schema."""
         driver, pipeline = self.driver, self.pipeline
         self.report(Event.STARTED, version=driver.version)
-        self.writers.refresh()
-        if not self.writers.versions:
+        self._refresh()
+        if not self.writers.versions and not self.writers.may_begin_without:
             return False
-        prepare.make_tables(driver.iceberg, pipeline, merge(self.writers.versions).type)
+        if self.keys is not None and not self.keys.writers.versions:
+            return False
+        row, key = merge(self.writers.versions).type, self.keys.type if self.keys else None
+        prepare.make_tables(driver.iceberg, pipeline, row, key)
         finished = finish_open(
             driver.iceberg,
             pipeline.table.identifier,
@@ -332,65 +224,58 @@ class Ingestion:
         table, evolution = self.pipeline.table, self.pipeline.table.schema_evolution
         may_add, may_widen = evolution is not SchemaEvolution.FREEZE, evolution is SchemaEvolution.WIDEN
 
-        def wanted(current: Struct) -> Landing:
-            return landing(current, self.writers.versions, may_add=may_add, may_widen=may_widen)
+        def wanted(current: Struct) -> tuple[Landing, KeyLanding | None]:
+            keys = self.keys.landing(current, may_add=may_add, may_widen=may_widen) if self.keys else None
+            if self.keys is None:
+                check_bytes(current, table.metadata_columns)
+            return landing(current, self.writers.versions, may_add=may_add, may_widen=may_widen), keys
+
+        def needed(current: Struct) -> tuple[Change, ...]:
+            values, keys = wanted(current)
+            return (*values.changes, *(keys.changes if keys else ()))
 
         changes = evolve(
             self.driver.iceberg,
             table.identifier,
-            lambda current: wanted(current).changes,
+            needed,
             wait=self.driver.wait,
             reach=self.driver.reach,
         )
         if changes:
             self.report(Event.EVOLVED, changes=[str(c) for c in changes])
-        landed = wanted(tables.columns(self.driver.iceberg, table.identifier))
-        for schema_id, problem in landed.incompatible.items():
-            self.report(Event.INCOMPATIBLE, schema_id=schema_id, why=str(problem))
-        self._decoding = self.writers.decoding(landed.target, landed.incompatible, self.pipeline.topic.tombstones)
-        self._columns = tuple(f.name for f in landed.target.fields)
+        landed, keys = wanted(tables.columns(self.driver.iceberg, table.identifier))
+        for number, problem in [*landed.incompatible.items(), *(keys.incompatible.items() if keys else ())]:
+            self.report(Event.INCOMPATIBLE, schema_id=schema_id_of(number), why=str(problem))
+        decoding = self.writers.decoding(landed.target, landed.incompatible, self.pipeline.topic.tombstones)
+        if self.keys is not None and keys is not None:
+            decoding = replace(decoding, key=self.keys.decoding(keys))
+        columns = tuple(f.name for f in landed.target.fields)
+        self._staging = Staging(self.pipeline, self.driver, decoding, columns, keys)
+
+    def _refresh(self) -> bool:
+        """Ask for new schemas; returns whether there are any."""
+        found = [self.writers.refresh(), self.keys is not None and self.keys.writers.refresh()]
+        return any(found)
 
     def _again(self, problem: Exception, attempts: int) -> None:
         self.report(Event.AGAIN, why=str(problem), attempt=attempts)
         if isinstance(problem, UnknownSchemas):
-            for schema_id in problem.ids:
-                self.writers.resolve(schema_id)
+            for frame in problem.values:
+                self.writers.resolve(frame)
+            if self.keys is not None:
+                for frame in problem.keys:
+                    self.keys.writers.resolve(frame)
             self._evolve()
-        elif isinstance(problem, MemoryError):
+        elif isinstance(problem, MemoryError) and self.pace.rows > 1:
             self.pace = self.pace.halved()
+        elif isinstance(problem, LoginRefused) and attempts == 1:
+            self.driver.kafka.read_secrets_again()
         elif attempts >= (2 if isinstance(problem, CountsDisagree) else ATTEMPTS):
+            if isinstance(problem, MemoryError):
+                raise SparkFailed(
+                    str(problem), where=f"pipeline {self.pipeline.name}", do="Give tasks more memory"
+                ) from None
             raise problem
 
     def _spans(self) -> Mapping[int, Span]:
         return self.driver.kafka.offsets(self.pipeline.topic.name, self.pipeline.topic.isolation)
-
-    def _read(self, planned: Plan) -> DataFrame:
-        topic = self.pipeline.topic
-        return read(
-            self.driver.spark,
-            topic.name,
-            planned.ranges,
-            options={
-                **self.driver.kafka.java_options(),
-                **{f"kafka.{key}": value for key, value in topic.kafka_options.items()},
-            },
-            isolation=topic.isolation.value,
-            group=f"frazil-{self.pipeline.name}",
-            headers=topic.headers,
-        )
-
-    def _metadata(self, at: datetime) -> list[Column]:
-        is_struct = self.pipeline.table.metadata_columns is MetadataColumns.STRUCT
-        return metadata(schema_id=SCHEMA_ID, struct=is_struct, ingested_at=at)
-
-    def _with_gaps(self, planned: Plan, records: DataFrame, counts: Counts) -> Counts:
-        found = account.gaps(records, planned.ranges)
-        topic = self.driver.kafka.topic(self.pipeline.topic.name)
-        if not topic.compacted and not self.pipeline.topic.transactional:
-            raise CountsDisagree(
-                f"{planned.rows} offsets hold {counts.read} records, missing {found} by partition, and the topic is "
-                "neither compacted nor declared transactional",
-                where=f"pipeline {self.pipeline.name}, offsets {planned.start} to {planned.end}",
-                do="If producers use transactions, declare Topic(…, transactional=True)",
-            )
-        return Counts(counts.read, counts.written, counts.rejected, counts.skipped, counts.skipped_at, found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from frazil.declaration.catalogs import GlueCatalog, LocalCatalog, RestAuth, RestCatalog
 from frazil.declaration.environment import Environment
@@ -11,13 +11,17 @@ from frazil.declaration.secret import Secret
 Resolve = Callable[[Secret], str]
 _S3 = "org.apache.iceberg.aws.s3.S3FileIO"
 _S3_KEYS = ("s3.access-key-id", "s3.secret-access-key")
+_REST_KEYS = ("rest.access-key-id", "rest.secret-access-key")
+_SECRETS = (*_S3_KEYS, *_REST_KEYS, "credential", "token")
+_SOME_REGION = "us-east-1"  # a store at an address of its own has none, but each client signs for one
 _BUSY_MS = 10_000  # how long a SQLite writer waits for another
 
 
 def spark_options(environment: Environment, resolve: Resolve) -> dict[str, str]:
     """The catalog as `spark.sql.catalog.<name>…` settings of a Spark session.
 
-    A cached table would make a long-lived driver see a stale one, so nothing is cached.
+    A cached table would make a long-lived driver see a stale one, so nothing is cached. Those of which `is_secret` is
+    true must not be given to a process that starts: its arguments are open to every user of the machine.
     """
     catalog = environment.catalog
     prefix = f"spark.sql.catalog.{catalog.name}"
@@ -28,6 +32,25 @@ def spark_options(environment: Environment, resolve: Resolve) -> dict[str, str]:
         "spark.sql.catalog.staged": "org.apache.iceberg.spark.SparkRewriteTableCatalog",
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
     }
+
+
+def is_secret(option: str) -> bool:
+    """Whether the value of one of `spark_options` is a secret, by the option's name."""
+    return option.endswith(tuple(f".{name}" for name in _SECRETS))
+
+
+def java_properties(environment: Environment, resolve: Resolve) -> dict[str, str]:
+    """What the driver's JVM must have as system properties: the keys for Glue, for which Iceberg has no option.
+
+    Empty where AWS's default chain of credentials is to decide, and for other catalogs.
+    """
+    keys = _keys(environment, resolve) if isinstance(environment.catalog, GlueCatalog) else ()
+    return _named(("aws.accessKeyId", "aws.secretAccessKey"), keys)
+
+
+def needs_s3(environment: Environment) -> bool:
+    """Whether files are in an object store; if not, AWS's 60 MB of classes need not be loaded."""
+    return not isinstance(environment.catalog, LocalCatalog) or environment.catalog.warehouse.startswith("s3:")
 
 
 def _options(environment: Environment, resolve: Resolve) -> Mapping[str, str]:
@@ -50,12 +73,16 @@ def _options(environment: Environment, resolve: Resolve) -> Mapping[str, str]:
             }
         case GlueCatalog() as glue:
             given = {"glue.id": glue.account_id, "glue.endpoint": glue.endpoint}
+            store = environment.object_store
+            is_elsewhere = store is not None and store.region not in (None, glue.region)
             return {
                 "type": "glue",
                 "warehouse": glue.warehouse,
-                "client.region": glue.region,
+                "glue.skip-archive": "true",  # an account's archive is bounded, a table's commits are not
                 **{key: value for key, value in given.items() if value},
                 **_s3(environment, resolve),
+                "client.region": glue.region,  # one for both of Iceberg's clients; S3's finds buckets elsewhere
+                **({"s3.cross-region-access-enabled": "true"} if is_elsewhere else {}),
             }
 
 
@@ -68,29 +95,32 @@ def _s3(environment: Environment, resolve: Resolve) -> dict[str, str]:
         options["s3.endpoint"] = store.endpoint
     if store.path_style:
         options["s3.path-style-access"] = "true"
-    if store.region:
-        options["client.region"] = store.region
-    if store.access_key_id and store.secret_access_key:
-        options["s3.access-key-id"] = resolve(store.access_key_id)
-        options["s3.secret-access-key"] = resolve(store.secret_access_key)
-    return options
+    if store.region or store.endpoint:
+        options["client.region"] = store.region or _SOME_REGION
+    return {**options, **_named(_S3_KEYS, _keys(environment, resolve))}
+
+
+def _keys(environment: Environment, resolve: Resolve) -> tuple[str, str] | tuple[()]:
+    """The object store's key pair; none where AWS's default chain decides."""
+    store = environment.object_store
+    if store is None or store.access_key_id is None or store.secret_access_key is None:
+        return ()
+    return resolve(store.access_key_id), resolve(store.secret_access_key)
+
+
+def _named(names: Sequence[str], values: Sequence[str]) -> dict[str, str]:
+    """The values by their names; without values, nothing."""
+    return dict(zip(names, values, strict=True)) if values else {}
 
 
 def _rest_auth(rest: RestCatalog, environment: Environment, resolve: Resolve) -> dict[str, str]:
     match rest.auth:
         case RestAuth.SIGV4:
-            store = environment.object_store
-            keys = {}
-            if store and store.access_key_id and store.secret_access_key:
-                keys = {
-                    "rest.access-key-id": resolve(store.access_key_id),
-                    "rest.secret-access-key": resolve(store.secret_access_key),
-                }
             return {
                 "rest.sigv4-enabled": "true",
                 "rest.signing-name": rest.signing_name or "",
                 "rest.signing-region": rest.region or "",
-                **keys,
+                **_named(_REST_KEYS, _keys(environment, resolve)),
             }
         case RestAuth.OAUTH2:
             given = {"oauth2-server-uri": rest.token_uri, "scope": rest.scope}
@@ -104,7 +134,8 @@ def _rest_auth(rest: RestCatalog, environment: Environment, resolve: Resolve) ->
 
 def pyiceberg_properties(environment: Environment, resolve: Resolve) -> dict[str, str]:
     """The catalog as the properties of PyIceberg's catalog of the same name; `type` says which: sql, rest or glue."""
-    catalog, files = environment.catalog, _pyiceberg_files(environment, resolve)
+    catalog = environment.catalog
+    files = _pyiceberg_files(environment, resolve, region=catalog.region if isinstance(catalog, GlueCatalog) else None)
     match catalog:
         case LocalCatalog(path=path, warehouse=warehouse):
             return {
@@ -115,13 +146,13 @@ def pyiceberg_properties(environment: Environment, resolve: Resolve) -> dict[str
             }
         case RestCatalog() as rest:
             auth = _rest_auth(rest, environment, resolve)
-            keys = {"rest.access-key-id", "rest.secret-access-key"}  # which PyIceberg calls `client.…`
             return {
                 "type": "rest",
                 "uri": rest.uri,
                 "warehouse": rest.warehouse,
                 **files,
-                **{key.replace("rest.", "client.") if key in keys else key: value for key, value in auth.items()},
+                # PyIceberg calls the keys `client.…`
+                **{key.replace("rest.", "client.") if key in _REST_KEYS else key: value for key, value in auth.items()},
             }
         case GlueCatalog() as glue:
             given = {"glue.id": glue.account_id, "glue.endpoint": glue.endpoint}
@@ -130,18 +161,17 @@ def pyiceberg_properties(environment: Environment, resolve: Resolve) -> dict[str
                 "warehouse": glue.warehouse,
                 "glue.region": glue.region,
                 **{key: value for key, value in given.items() if value},
-                "s3.region": glue.region,
                 **files,
                 **{key.replace("s3.", "glue."): value for key, value in files.items() if key.startswith(_S3_KEYS)},
             }
 
 
-def _pyiceberg_files(environment: Environment, resolve: Resolve) -> dict[str, str]:
+def _pyiceberg_files(environment: Environment, resolve: Resolve, *, region: str | None) -> dict[str, str]:
+    """The store's settings; `region` is the catalog's, which counts where the store has none of its own."""
     options = {key: value for key, value in _s3(environment, resolve).items() if key.startswith("s3.")}
     is_path_style = options.pop("s3.path-style-access", None) is not None
-    if environment.object_store and environment.object_store.region:
-        options["s3.region"] = environment.object_store.region
+    known = (environment.object_store and environment.object_store.region) or region
     if "s3.endpoint" in options:
         options["s3.force-virtual-addressing"] = str(not is_path_style).lower()
-        options.setdefault("s3.region", "us-east-1")  # without one, Arrow asks AWS where the bucket is
-    return options
+        known = known or _SOME_REGION  # without one, Arrow asks AWS where the bucket is
+    return {**options, **({"s3.region": known} if known else {})}

@@ -39,7 +39,9 @@ def decide_and_finish(
     if not sides:
         return publish(iceberg, staged, batch, clock=clock, wait=wait, reach=reach)
     table = iceberg.load(staged.table)
-    location = f"{table.location()}/metadata/frazil-side-{batch.commit_id(staged.table_uuid)}-{batch.run}.json"
+    # JSON, but called `.stats`: table buckets refuse files in `metadata/` whose ending is none of Iceberg's own, and readers
+    # that search the folder take `.metadata.json` for the table's.
+    location = f"{table.location()}/metadata/frazil-side-{batch.commit_id(staged.table_uuid)}-{batch.run}.stats"
     decision = _document(iceberg, staged, sides, batch)
     _write_once(iceberg, table, location, json.dumps(decision))
     reach("decide.written")
@@ -93,6 +95,41 @@ def finish_open(
     rows = _finish(iceberg, decision, batch, reach=reach, wait=wait)
     main.io().deleteFile(last.side)
     return rows
+
+
+def open_decision(iceberg: Iceberg, table: str, side_table: str, pipeline: str) -> tuple[str, ...] | None:
+    """The files that the last decision on `table` still needs: its own, and the data files it names. None: it is finished.
+
+    Raises `CatalogUnavailable` if it is open and its file cannot be read.
+    """
+    main = iceberg.load(table)
+    last = entry(main, pipeline)
+    if last is None or last.side is None or last.end is None:
+        return None
+
+    def is_finished() -> bool:
+        return iceberg.exists(side_table) and _reached(iceberg.load(side_table), last, pipeline)
+
+    if is_finished():
+        return None
+    try:
+        decision = json.loads(iceberg.read_text(main, last.side))
+    except Py4JJavaError as error:
+        if is_finished():
+            return None
+        raise CatalogUnavailable(
+            f"the last decision's file {last.side} cannot be read ({thrown(error)}), and its rows are not in {side_table} yet",
+            where=f"pipeline {pipeline}, table {table}",
+            do="Restore the file from the bucket's versions, then run the pipeline",
+        ) from None
+    return (last.side, *(file["file-path"] for side in decision["tables"] for file in side["files"]))
+
+
+def _reached(side: Java, decided: Entry, pipeline: str) -> bool:
+    last = entry(side, pipeline)
+    if last is None or decided.end is None:
+        return False
+    return last.commit_id == decided.commit_id or (last.end is not None and last.end.reaches(decided.end))
 
 
 def _document(iceberg: Iceberg, staged: Staged, sides: Sequence[Staged], batch: Batch) -> dict[str, Any]:
@@ -190,5 +227,10 @@ def _is_finished(table: Java, commit_id: str, batch: Batch) -> bool:
         return False
     if last.end is not None and last.end.reaches(batch.end):
         return True
-    recent = islice(ancestors(table, last.snapshot_id), ANCESTORS)
-    return any(Entry.of(0, dict(snapshot.summary())).commit_id == commit_id for snapshot in recent)
+    for snapshot in islice(ancestors(table, last.snapshot_id), ANCESTORS):
+        summary = dict(snapshot.summary())
+        if ledger.EVENTS in summary:
+            return False  # an operator had the ledger go back: the same records, delivered before, are another decision
+        if summary.get(ledger.COMMIT_ID) == commit_id:
+            return True
+    return False

@@ -92,6 +92,14 @@ class Iceberg:
         """A Java `Schema` from its JSON."""
         return self.static("SchemaParser", "fromJson", (self._string, json.dumps(schema)))
 
+    def metadata(self, table: Java) -> dict[str, Any]:
+        """All that a loaded table's metadata file says, as Iceberg's JSON: one call, however many snapshots there are."""
+        kind = self._class(_ICEBERG + "TableMetadata")
+        parsed: dict[str, Any] = json.loads(
+            self.static("TableMetadataParser", "toJson", (kind, table.operations().current()))
+        )
+        return parsed
+
     def schema_json(self, table: Java) -> dict[str, Any]:
         """The current schema of a table as Iceberg's JSON."""
         text = self.static("SchemaParser", "toJson", (self._class(_ICEBERG + "Schema"), table.schema()))
@@ -115,6 +123,35 @@ class Iceberg:
     def coordinator(self) -> Java:
         """Where a staged write leaves the files it wrote."""
         return self.static("spark.FileRewriteCoordinator", "get")
+
+    def task_sets(self) -> Java:
+        """Where the files that `staged.<id>` reads are put, used in lake/rewrite.py only."""
+        return self.static("spark.ScanTaskSetManager", "get")
+
+    def rewrite_planner(self, table: Java, options: Mapping[str, str]) -> Java:
+        """Iceberg's own planner of bin-packing, used in lake/rewrite.py only."""
+        planner = self._new("actions.BinPackRewriteFilePlanner", (self._class(_ICEBERG + "Table"), table))
+        planner.init(dict(options))
+        return planner
+
+    def rewrite_commit(self, table: Java, snapshot_id: int, summary: Mapping[str, str]) -> Java:
+        """What commits rewritten groups, and cleans up those it could not commit; used in lake/rewrite.py only."""
+        return self._new(
+            "actions.RewriteDataFilesCommitManager",
+            (self._class(_ICEBERG + "Table"), table),
+            (self._jvm.java.lang.Long.TYPE, snapshot_id),
+            (self._jvm.java.lang.Boolean.TYPE, True),
+            (self._class("java.util.Map"), self._map(summary)),
+        )
+
+    # ── Expiry ──────────────────────────────────────────────────────────────────────────────────
+    def metadata_only(self) -> Java:
+        """The level of clean-up that deletes manifests and their lists, and no data file."""
+        return self.static("ExpireSnapshots$CleanupLevel", "valueOf", (self._string, "METADATA_ONLY"))
+
+    def spark_actions(self) -> Java:
+        """Iceberg's actions that run as Spark jobs."""
+        return self.static("spark.actions.SparkActions", "get")
 
     # ── Files as JSON ───────────────────────────────────────────────────────────────────────────
     def file_json(self, table: Java, file: Java) -> dict[str, Any]:
@@ -164,6 +201,27 @@ class Iceberg:
         found = self._class(_ICEBERG + name).getDeclaredMethod(method, types)
         found.setAccessible(True)
         return found.invoke(None, values)
+
+    def _new(self, name: str, *arguments: tuple[Java, Any]) -> Java:
+        """Make an object of `org.apache.iceberg.<name>`; each argument comes with its declared class."""
+        constructor = self._class(_ICEBERG + name).getDeclaredConstructor(
+            self._classes([kind for kind, _ in arguments])
+        )
+        constructor.setAccessible(True)
+        return constructor.newInstance(self._objects([value for _, value in arguments]))
+
+    def java_set(self, items: Iterable[Java]) -> Java:
+        """Java objects as a set that lives in the JVM."""
+        made = self._jvm.java.util.HashSet()
+        for item in items:
+            made.add(item)
+        return made
+
+    def _map(self, entries: Mapping[str, str]) -> Java:
+        made = self._jvm.java.util.HashMap()
+        for key, value in entries.items():
+            made.put(key, value)
+        return made
 
     def _class(self, name: str) -> Java:
         return self._jvm.java.lang.Class.forName(name, True, self._loader)

@@ -24,6 +24,7 @@ SIDE = "frazil.side"  # location of the file that names the side tables' data fi
 RUN = "frazil.run"  # id of the driver's run that committed
 VERSION = "frazil.version"  # of this software
 EVENTS = "frazil.accepted"  # JSON: an operator's decision that this snapshot records
+UPKEEP = "frazil.upkeep"  # in a snapshot that changed neither rows nor offsets: which action of maintenance made it
 
 FORMAT_VERSION = "1"
 _NAMESPACE = UUID("b5f3e7a2-51f6-4c1c-9d57-0d3f8f1f7a10")
@@ -217,6 +218,16 @@ class Entry:
             summary.get(RUN),
             summary,
         )
+
+    @property
+    def schema_ids(self) -> tuple[int, ...]:
+        """The writer schema ids of the batch; empty where the summary does not say."""
+        return tuple(json.loads(self.summary.get(SCHEMA_IDS, "[]")))
+
+    @property
+    def valid_through(self) -> int | None:
+        """The newest record timestamp, milliseconds since 1970; None where the summary does not say."""
+        return int(self.summary[VALID_THROUGH]) if VALID_THROUGH in self.summary else None
 
     @property
     def totals(self) -> Totals | None:

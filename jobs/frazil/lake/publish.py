@@ -305,8 +305,8 @@ def _refusal(verdict: Verdict, base: Base, staged: Staged, batch: Batch) -> Fraz
             return RolledBack(
                 "the table's head is not the snapshot of the last commit, nor a descendant: it was rolled back by hand",
                 where=where,
-                do=f"Decide: `frazil accept {batch.pipeline} rolled-back --replay` lands the records again, "
-                f"`frazil accept {batch.pipeline} rolled-back --hold` keeps the table as it is and goes on",
+                do=f"`frazil accept {batch.pipeline} rolled-back-replay --reason …` lands the records again, "
+                f"`frazil accept {batch.pipeline} rolled-back-hold --reason …` keeps the table as it is and goes on",
             )
         case _:
             return TopicRecreated(

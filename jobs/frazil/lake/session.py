@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, cast
 
 from pyspark.sql import SparkSession
 
 from frazil.declaration.environment import Environment
-from frazil.lake.catalogs import Resolve, spark_options
+from frazil.lake.catalogs import Resolve, is_secret, java_properties, spark_options
+from frazil.schemas.avro import JVM_PROPERTIES
 
 # What no log, plan or page of Spark may show; Spark's own default leaves out keys and JAAS lines.
 REDACT = "(?i)secret|password|passwd|token|access[._-]?key|credential|jaas|keystore|private"
@@ -32,6 +35,7 @@ def session(
         builder = builder.master(master)
     if jars:
         builder = builder.config("spark.jars", ",".join(str(jar) for jar in jars))
+    catalog = spark_options(environment, resolve)
     chosen = {
         "spark.sql.session.timeZone": "UTC",
         "spark.scheduler.mode": "FAIR",
@@ -45,11 +49,43 @@ def session(
         "spark.ui.retainedJobs": "10",
         "spark.ui.retainedStages": "10",
         "spark.ui.retainedTasks": "100",
-        **spark_options(environment, resolve),
+        **{key: value for key, value in catalog.items() if not is_secret(key)},
         **(settings or {}),
     }
+    for option in _JAVA_OPTIONS:
+        chosen[option] = _java_options(chosen.get(option, ""))
     for key, value in chosen.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
+    _limit_this_jvm(spark)
+    if str(spark.sparkContext.master).startswith("local"):
+        spark.sparkContext.pythonExec = sys.executable  # else its workers are the PATH's `python3`
+    _tell_secrets(spark, catalog, java_properties(environment, resolve))
     return spark
+
+
+def _tell_secrets(spark: SparkSession, catalog: Mapping[str, str], properties: Mapping[str, str]) -> None:
+    """Tell the session that runs what must not be an argument of its process, nor be listed with its settings."""
+    for key, value in catalog.items():
+        if is_secret(key):
+            spark.conf.set(key, value)
+    for name, value in properties.items():
+        cast(Any, spark._jvm).java.lang.System.setProperty(name, value)
+
+
+_JAVA_OPTIONS = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
+
+
+def _java_options(given: str) -> str:
+    """The options of a JVM with the limits of decoding, but for those that are given."""
+    ours = (f"-D{name}={value}" for name, value in JVM_PROPERTIES.items() if f"-D{name}=" not in given)
+    return " ".join([given, *ours]).strip()
+
+
+def _limit_this_jvm(spark: SparkSession) -> None:
+    """The same limits for a driver's JVM that was running before its settings were known, as on EMR."""
+    jvm = cast(Any, spark._jvm)
+    for name, value in JVM_PROPERTIES.items():
+        if jvm.java.lang.System.getProperty(name) is None:
+            jvm.java.lang.System.setProperty(name, value)

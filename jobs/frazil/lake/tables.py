@@ -13,6 +13,7 @@ from frazil.lake.jvm import Iceberg, message, thrown
 from frazil.schemas.iceberg import field_ids, row_type, schema_json
 from frazil.schemas.types import Struct
 
+ATTEMPTS = 5
 _ONE = {"years": "year", "months": "month", "days": "day", "hours": "hour"}
 
 
@@ -53,9 +54,11 @@ def create(
 ) -> bool:
     """Create the table if it is missing; returns whether this call made it.
 
-    A catalog that refuses a transform at creation gets the partition field afterwards, before there are rows.
+    A catalog that refuses a transform at creation gets the partition fields afterwards. So does a table that has no
+    snapshot yet and no partition fields: whoever made it may have been killed in between.
     """
     if iceberg.exists(table):
+        _partition(iceberg, table, partition_by)
         return False
     iceberg.create_namespace(table.rpartition(".")[0])
     schema = schema_json(row)
@@ -67,10 +70,7 @@ def create(
             if spec is None or thrown(error) in ("AlreadyExistsException", "ValidationException"):
                 raise
             iceberg.create(table, schema, None, properties)
-            update = iceberg.load(table).updateSpec()
-            for field in partition_by:
-                update = update.addField(iceberg.term(field.transform, field.source, field.argument))
-            update.commit()
+            _partition(iceberg, table, partition_by)
     except Py4JJavaError as error:
         if thrown(error) == "AlreadyExistsException":
             return False
@@ -78,6 +78,22 @@ def create(
             f"the table could not be created: {thrown(error)}: {message(error)}", where=f"table {table}"
         ) from None
     return True
+
+
+def _partition(iceberg: Iceberg, table: str, partition_by: Sequence[PartitionField]) -> None:
+    """Give a table without snapshots and partition fields its fields. Another driver may do so at once; one is enough."""
+    for attempt in range(ATTEMPTS):
+        loaded = iceberg.load(table)
+        if not partition_by or loaded.currentSnapshot() is not None or not loaded.spec().isUnpartitioned():
+            return
+        update = loaded.updateSpec()
+        for field in partition_by:
+            update = update.addField(_field_name(field), iceberg.term(field.transform, field.source, field.argument))
+        try:
+            update.commit()
+        except Py4JJavaError as error:
+            if thrown(error) != "CommitFailedException" or attempt == ATTEMPTS - 1:
+                raise
 
 
 def columns(iceberg: Iceberg, table: str) -> Struct:

@@ -5,19 +5,31 @@ Its extensions are wheels of this environment, loaded by path; DuckDB is told no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+from frazil.declaration.catalogs import ObjectStore
+from frazil.declaration.secret import Secret
 from frazil.errors import LocalPartFailed
 
-EXTENSIONS = ("avro", "iceberg")
-"""What reading Iceberg tables needs, in the order of loading."""
+EXTENSIONS = ("avro", "httpfs", "iceberg")
+"""What reading Iceberg tables needs, in the order of loading; `httpfs` is what reads S3."""
 
 
-def ask(metadata: str, question: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """The columns and rows that answer `question`, SQL in which `lake_table` is the table of this metadata file."""
+def ask(
+    metadata: str,
+    question: str,
+    *,
+    store: ObjectStore | None = None,
+    resolve: Callable[[Secret], str] = lambda secret: "",
+) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """The columns and rows that answer `question`, SQL in which `lake_table` is the table of this metadata file.
+
+    `store` is where its files are, and `resolve` reads the store's keys; a table in a folder needs neither.
+    """
     import duckdb
 
     with duckdb.connect() as connection:
@@ -25,11 +37,29 @@ def ask(metadata: str, question: str) -> tuple[list[str], list[tuple[Any, ...]]]
         for name in EXTENSIONS:
             connection.load_extension(str(_extension(name)))
         connection.execute("SET TimeZone = 'UTC'")
+        if store is not None:
+            _know(connection, store, resolve)
         location = metadata.removeprefix("file://").replace("'", "''")
         connection.execute(f"CREATE TEMP VIEW lake_table AS SELECT * FROM iceberg_scan('{location}')")  # noqa: S608
         answer = connection.execute(question)
         names: Sequence[Any] = answer.description or ()
         return [str(name[0]) for name in names], answer.fetchall()
+
+
+def _know(connection: Any, store: ObjectStore, resolve: Callable[[Secret], str]) -> None:
+    """Tell the connection the store. Values go in as variables, so that no statement that fails can show one."""
+    address = urlsplit(store.endpoint or "")
+    settings: dict[str, object] = {"region": store.region or "us-east-1"}
+    if store.endpoint:
+        settings |= {"endpoint": address.netloc, "use_ssl": address.scheme == "https"}
+    if store.path_style:
+        settings["url_style"] = "path"
+    if store.access_key_id and store.secret_access_key:
+        settings |= {"key_id": resolve(store.access_key_id), "secret": resolve(store.secret_access_key)}
+    for name, value in settings.items():
+        connection.execute(f"SET VARIABLE store_{name} = ?", [value])
+    told = ", ".join(f"{name} getvariable('store_{name}')" for name in settings)
+    connection.execute(f"CREATE SECRET (TYPE s3, {told})")
 
 
 def _extension(name: str) -> Path:

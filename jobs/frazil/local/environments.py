@@ -1,13 +1,14 @@
-"""The environments that a local world offers: one broker and registry, and two lakes to choose from."""
+"""The environments that a local world offers: one broker and registry, and three lakes to choose from."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from frazil.declaration.catalogs import LocalCatalog, ObjectStore, RestAuth, RestCatalog
+from frazil.declaration.catalogs import GlueCatalog, LocalCatalog, ObjectStore, RestAuth, RestCatalog
 from frazil.declaration.environment import Environment, Kafka, Registry
-from frazil.declaration.secret import Secret
-from frazil.local.object_store import REGION, SIGNING_NAME, WAREHOUSE, key_files
+from frazil.local import object_store
+from frazil.local.aws import start as aws
+from frazil.local.keys import KeyFiles
 
 
 def file_lake(home: Path, *, bootstrap: str, registry_url: str | None) -> Environment:
@@ -24,19 +25,32 @@ def file_lake(home: Path, *, bootstrap: str, registry_url: str | None) -> Enviro
 
 def rest_lake(home: Path, *, bootstrap: str, registry_url: str | None, s3: str, catalog: str) -> Environment:
     """The environment `rest`: tables in the object store, by its REST catalog with signed requests."""
-    keys = key_files(home)
     return Environment(
         name="rest",
         kafka=Kafka(bootstrap=bootstrap),
         registry=Registry(url=registry_url) if registry_url else None,
         catalog=RestCatalog(
-            uri=catalog, warehouse=WAREHOUSE, auth=RestAuth.SIGV4, signing_name=SIGNING_NAME, region=REGION
+            uri=catalog,
+            warehouse=object_store.WAREHOUSE,
+            auth=RestAuth.SIGV4,
+            signing_name=object_store.SIGNING_NAME,
+            region=object_store.REGION,
         ),
-        object_store=ObjectStore(
-            endpoint=s3,
-            path_style=True,
-            region=REGION,
-            access_key_id=Secret(file=str(keys.access_key_id)),
-            secret_access_key=Secret(file=str(keys.secret_access_key)),
-        ),
+        object_store=_store(s3, object_store.REGION, object_store.key_files(home)),
     )
+
+
+def glue_lake(home: Path, *, bootstrap: str, registry_url: str | None, endpoint: str) -> Environment:
+    """The environment `glue`: tables in the S3 of the local AWS, by its Glue catalog."""
+    return Environment(
+        name="glue",
+        kafka=Kafka(bootstrap=bootstrap),
+        registry=Registry(url=registry_url) if registry_url else None,
+        catalog=GlueCatalog(warehouse=aws.WAREHOUSE, region=aws.REGION, endpoint=endpoint),
+        object_store=_store(endpoint, aws.REGION, aws.key_files(home)),
+    )
+
+
+def _store(endpoint: str, region: str, keys: KeyFiles) -> ObjectStore:
+    key_id, key = keys.references()
+    return ObjectStore(endpoint=endpoint, path_style=True, region=region, access_key_id=key_id, secret_access_key=key)

@@ -5,7 +5,6 @@ Everything is asked for with a key pair that is made for the folder and kept in 
 
 from __future__ import annotations
 
-import secrets
 import shutil
 import socket
 import sys
@@ -20,6 +19,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 from frazil.errors import LocalPartFailed
+from frazil.local.keys import KeyFiles
 from frazil.local.ports import HOST, LAST_PORT, free_ports
 from frazil.local.process import await_ready, start
 
@@ -41,24 +41,13 @@ class StoreAddress:
     catalog: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyFiles:
-    """The files that hold the store's key pair."""
-
-    access_key_id: Path
-    secret_access_key: Path
-
-    def credentials(self) -> Credentials:
-        """Read the key pair."""
-        return Credentials(self.access_key_id.read_text(), self.secret_access_key.read_text())
-
-
 def start_object_store(home: Path) -> StoreAddress:
     """Start the store on the data in a `.frazil` folder and return its addresses once both services and buckets answer.
 
     Raises `LocalPartFailed` with the end of the log when it doesn't come up.
     """
-    keys = _made(key_files(home))
+    keys = key_files(home)
+    keys.make()
     credentials = keys.credentials()
     environment = {"AWS_ACCESS_KEY_ID": credentials.access_key, "AWS_SECRET_ACCESS_KEY": credentials.secret_key}
     with ExitStack() as held:
@@ -81,21 +70,7 @@ def start_object_store(home: Path) -> StoreAddress:
 
 def key_files(home: Path) -> KeyFiles:
     """Name the files of a `.frazil` folder's key pair."""
-    folder = home / "secrets"
-    return KeyFiles(
-        access_key_id=folder / "object-store-access-key-id",
-        secret_access_key=folder / "object-store-secret-access-key",
-    )
-
-
-def _made(keys: KeyFiles) -> KeyFiles:
-    """Make a key pair if there is none: what is stored may know the old one."""
-    keys.access_key_id.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    for file, value in ((keys.access_key_id, secrets.token_hex(10)), (keys.secret_access_key, secrets.token_hex(20))):
-        if not file.exists():
-            file.touch(mode=0o600)
-            file.write_text(value)
-    return keys
+    return KeyFiles.of(home, "object-store")
 
 
 def _arguments(home: Path, ports: dict[str, int]) -> list[str]:

@@ -20,7 +20,8 @@ from typing import Any
 
 from frazil.declaration.environment import Environment, environment_document
 from frazil.errors import LocalPartFailed
-from frazil.local.environments import file_lake, rest_lake
+from frazil.local.aws.start import start_aws
+from frazil.local.environments import file_lake, glue_lake, rest_lake
 from frazil.local.kafka import start_kafka
 from frazil.local.keeper import kept_from_outliving
 from frazil.local.object_store import start_object_store
@@ -35,13 +36,14 @@ Address = Mapping[str, str]
 class Part(StrEnum):
     """What a local world can be made of. A lake on files needs no process and is always there.
 
-    `kafka` is the broker, `registry` the schema registry, `object-store` an S3 with an Iceberg REST catalog: a second
-    lake, for what files cannot show.
+    `kafka` is the broker, `registry` the schema registry. Two more lakes, for what files cannot show: `object-store` is
+    an S3 with an Iceberg REST catalog, `aws` an S3 with Glue, in memory only.
     """
 
     KAFKA = "kafka"
     REGISTRY = "registry"
     OBJECT_STORE = "object-store"
+    AWS = "aws"
 
 
 USUAL = (Part.KAFKA, Part.REGISTRY)
@@ -84,8 +86,18 @@ class World:
         )
 
     @property
+    def glue_environment(self) -> Environment:
+        """The environment `glue`: the same broker and registry, tables in the local AWS by its Glue catalog."""
+        return glue_lake(
+            self.home,
+            bootstrap=self.bootstrap,
+            registry_url=self._registry_url_if_up(),
+            endpoint=self._address(Part.AWS)["endpoint"],
+        )
+
+    @property
     def environment_file(self) -> Path:
-        """The document of the environment `local`; the one of `rest` is beside it."""
+        """The document of the environment `local`; those of `rest` and `glue` are beside it."""
         return self.home / "environments" / "local.json"
 
     def _address(self, part: Part) -> Address:
@@ -114,6 +126,7 @@ def up(folder: Path, *, parts: Sequence[Part] = USUAL, compatibility: str | None
             Part.KAFKA: lambda: {"bootstrap": start_kafka(home)},
             Part.REGISTRY: lambda: {"url": start_registry(home, compatibility=compatibility)},
             Part.OBJECT_STORE: lambda: asdict(start_object_store(home)),
+            Part.AWS: lambda: {"endpoint": start_aws(home)},
         }
         missing = [part for part in dict.fromkeys(parts) if part not in addresses]
         addresses |= _start_together(home, {part: starts[part] for part in missing}, kept=set(addresses))
@@ -129,7 +142,7 @@ def down(folder: Path, *, data: bool = False) -> None:
         return
     with _alone(home):
         _stop_together(noted(home))
-        for told in ("local.json", "environments/local.json", "environments/rest.json"):
+        for told in ("local.json", *(f"environments/{name}.json" for name in ("local", "rest", "glue"))):
             (home / told).unlink(missing_ok=True)
         if data:
             for held in (*Part, "lake", "logs", "run", "secrets"):
@@ -203,6 +216,8 @@ def _write_documents(world_now: World) -> None:
         _write(world_now.environment_file, environment_document(world_now.environment))
         if Part.OBJECT_STORE in addresses:
             _write(home / "environments" / "rest.json", environment_document(world_now.rest_environment))
+        if Part.AWS in addresses:
+            _write(home / "environments" / "glue.json", environment_document(world_now.glue_environment))
 
 
 def _write(file: Path, document: Mapping[str, Any]) -> None:

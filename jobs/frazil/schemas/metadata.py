@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from frazil.schemas.types import Field, Kind, ListOf, Primitive, Struct
+from dataclasses import replace
+
+from frazil.schemas.types import Field, Kind, ListOf, Primitive, Struct, Type
 
 _STRING, _LONG, _INT = Primitive(Kind.STRING), Primitive(Kind.LONG), Primitive(Kind.INT)
 _BINARY, _INSTANT = Primitive(Kind.BINARY), Primitive(Kind.TIMESTAMPTZ)
@@ -20,8 +22,11 @@ COORDINATES = (
 INGESTED_AT = Field("_ingested_at", _INSTANT, doc="when the batch that holds the row was staged")
 
 
-def metadata_fields(*, struct: bool) -> tuple[Field, ...]:
-    """The metadata columns: `_kafka_<name>` each, or one struct `_kafka`."""
+def metadata_fields(*, struct: bool, key: Type | None = None) -> tuple[Field, ...]:
+    """The metadata columns: `_kafka_<name>` each, or one struct `_kafka`. `key` is a decoded key's type."""
+    found: tuple[Field, ...] = COORDINATES
+    if key is not None:
+        found = tuple(replace(f, type=key, doc="the record's key, decoded") if f.name == "key" else f for f in found)
     if struct:
-        return (Field("_kafka", Struct(COORDINATES), doc="where the record stood in Kafka"), INGESTED_AT)
-    return (*(Field(f"_kafka_{f.name}", f.type, doc=f.doc) for f in COORDINATES), INGESTED_AT)
+        return (Field("_kafka", Struct(found), doc="where the record stood in Kafka"), INGESTED_AT)
+    return (*(Field(f"_kafka_{f.name}", f.type, doc=f.doc) for f in found), INGESTED_AT)

@@ -9,30 +9,44 @@ class Reason(StrEnum):
     """Reason codes of rejected records; public, as dead-letter tables hold them.
 
     The frame: `TOMBSTONE` has no value at all, where the declaration wants rows; `TOO_SHORT` cannot hold magic byte and schema
-    id; `WRONG_MAGIC` begins with another byte. The schema: `UNKNOWN_SCHEMA` names an id that the registry does not have,
-    `FOREIGN_SCHEMA` one that is not of the topic's subject, `INCOMPATIBLE_SCHEMA` one whose records do not fit the table,
-    `UNREADABLE_SCHEMA` one that has no row type. The body: `UNDECODABLE` is not a value of its schema, `TOO_LARGE` is past a limit.
+    id; `WRONG_MAGIC` begins with another byte; `HEADER_TOO_SHORT` and `HEADER_WRONG_MAGIC` say the same of a header that is to
+    name the schema; `BAD_MESSAGE_INDEX` names no message type of its Protobuf schema. The schema: `UNKNOWN_SCHEMA` names an id
+    that the registry does not have, `FOREIGN_SCHEMA` one that is not of the topic's subject, or a record of another type than
+    the declared one, `INCOMPATIBLE_SCHEMA` one whose records do not fit the table, `UNREADABLE_SCHEMA` one that has no row type.
+    The body: `UNDECODABLE` is not a value of its schema, `TOO_LARGE` is past a limit. The key, of a record whose value is well:
+    `KEY_UNDECODABLE` is not framed, or not a value of its format or schema; `KEY_SCHEMA` names a schema that is unknown, of
+    another subject, not readable, or does not fit the key's column.
     """
 
     TOMBSTONE = "tombstone"
     TOO_SHORT = "too_short"
     WRONG_MAGIC = "wrong_magic"
+    HEADER_TOO_SHORT = "header_too_short"
+    HEADER_WRONG_MAGIC = "header_wrong_magic"
+    BAD_MESSAGE_INDEX = "bad_message_index"
     UNKNOWN_SCHEMA = "unknown_schema"
     FOREIGN_SCHEMA = "foreign_schema"
     INCOMPATIBLE_SCHEMA = "incompatible_schema"
     UNREADABLE_SCHEMA = "unreadable_schema"
     UNDECODABLE = "undecodable"
     TOO_LARGE = "too_large"
+    KEY_UNDECODABLE = "key_undecodable"
+    KEY_SCHEMA = "key_schema"
 
 
 MESSAGES = {
     Reason.TOMBSTONE: "the record has no value, and the table keeps none for it",
     Reason.TOO_SHORT: "the value is shorter than magic byte and schema id",
     Reason.WRONG_MAGIC: "the value does not begin with magic byte 0",
+    Reason.HEADER_TOO_SHORT: "the header that names the schema is shorter than an id, or a GUID",
+    Reason.HEADER_WRONG_MAGIC: "the header that names the schema begins with neither 0 nor 1",
+    Reason.BAD_MESSAGE_INDEX: "the message index names no message type of the schema",
     Reason.UNKNOWN_SCHEMA: "the registry has no schema with this id",
-    Reason.FOREIGN_SCHEMA: "the schema is not one of the topic's subject",
+    Reason.FOREIGN_SCHEMA: "the schema is not one of the topic's subject, or of another type of record than the declared one",
     Reason.INCOMPATIBLE_SCHEMA: "records of this schema do not fit the table",
     Reason.UNREADABLE_SCHEMA: "the schema cannot be understood",
     Reason.UNDECODABLE: "the value is not one of its schema",
     Reason.TOO_LARGE: "the value is past a limit of decoding",
+    Reason.KEY_UNDECODABLE: "the key is not one of its format or schema",
+    Reason.KEY_SCHEMA: "the key's schema is unknown, of another subject, unreadable, or does not fit the key's column",
 }

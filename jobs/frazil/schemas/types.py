@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import cast
 
 
 class Kind(StrEnum):
@@ -87,12 +88,12 @@ class Field:
     type: Type
     required: bool = False
     doc: str = ""
-    source: str = ""
+    source: str = cast(str, None)  # the name; not "", which JSON allows as a property's name
     aliases: tuple[str, ...] = ()
     as_json: bool = False
 
     def __post_init__(self) -> None:
-        if not self.source:
+        if self.source is None:
             object.__setattr__(self, "source", self.name)
 
 

@@ -1,33 +1,40 @@
-"""Ours, following a topic: asked for new records again and again, until its standard input ends."""
+"""Ours, following a topic as `frazil run --follow` does, until its standard input ends."""
 
 from __future__ import annotations
 
-import select
 import sys
+import threading
+from collections.abc import Mapping
 from typing import Any
 
-from frazil.ingest.report import Reporter
-from frazil.ingest.run import Ingestion
-from frazil.ingest.writers import Writers
+from frazil.ingest import drive
 from tests.bench.accounting import Meter
 from tests.bench.contenders.product import declared, driver
 from tests.bench.topics import Job
 
 
 def run(job: Job, meter: Meter) -> dict[str, Any]:
-    """Follow the timed topic. A line on standard input is the number of seconds to wait between two looks from now on."""
-    seconds, polls = 0.2, 0
-    with driver(job) as (shared, registry):
-        pipeline = declared(job, job.timed, job.table)
-        report = Reporter(lambda event: None, pipeline.name, job.timed.name, shared.run, shared.clock)
-        ingestion = Ingestion(pipeline, shared, Writers(pipeline.topic, registry), report)
-        ingestion.poll()
-        print("ready", flush=True)
-        while True:
-            if select.select([sys.stdin], [], [], seconds)[0]:
-                told = sys.stdin.readline()
-                if not told:
-                    return {"polls": polls, "peak_rss_mb": meter.peak_rss_mb()}
-                seconds = float(told)
-            ingestion.poll()
-            polls += 1
+    """Follow the timed topic, a look every `every_ms`; without that, as often as `--follow` does by default."""
+    every = job.wants.get("every_ms", 0) / 1000 or drive.EVERY_SECONDS
+    stopping = threading.Event()
+    errors: list[Exception] = []
+    with driver(job, stopping=stopping) as (shared, registry):
+
+        def follow() -> None:
+            pipeline = declared(job, job.timed, job.table)
+            outcomes = drive.follow([pipeline], shared, registry, _unheard, every_seconds=every, probe=False)
+            errors.extend(outcome.error for outcome in outcomes.values() if outcome.error)
+
+        following = threading.Thread(target=follow)
+        following.start()
+        sys.stdin.read()
+        peak = meter.peak_rss_mb()
+        stopping.set()
+        following.join()
+    if errors:
+        raise errors[0]
+    return {"every_seconds": every, "peak_rss_mb": peak}
+
+
+def _unheard(event: Mapping[str, Any]) -> None:
+    pass

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
@@ -22,8 +21,8 @@ def topics_of(timed: Topic, pipelines: int) -> list[Topic]:
 
 
 def run(job: Job, meter: Meter) -> dict[str, Any]:
-    """Land each topic's few records, new ones every time, in turns: once to warm up and make the tables, then measured."""
-    count, rounds = int(job.settings["bench.pipelines"]), int(job.settings["bench.rounds"])
+    """Land each topic's few records, new ones every time: once together to make the tables, then in turns, measured."""
+    count, rounds = job.wants["pipelines"], job.wants["rounds"]
     topics = topics_of(job.timed, count)
     pipelines = [declared(job, topic, f"{job.table}_{number:02d}") for number, topic in enumerate(topics)]
     measured: list[dict[str, Any]] = []
@@ -53,10 +52,12 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
             assert written == job.timed.rows * count, written
             measured.append({"way": name, **asdict(used)})
 
-        for name, way in (("alone", alone), ("together", together)) * (rounds + 1):
-            measure(name, way)
-            time.sleep(1)
-        return {"warm_up": measured[:2], "measured": measured[2:], "peak_rss_mb": meter.peak_rss_mb()}
+        measure("together", together)  # makes the tables, and warms up
+        warm_up = measured.pop()
+        for _ in range(rounds):
+            measure("alone", alone)
+            measure("together", together)
+        return {"warm_up": warm_up, "measured": measured, "rows_each": given, "peak_rss_mb": meter.peak_rss_mb()}
 
 
 def _unheard(event: Mapping[str, Any]) -> None:

@@ -6,8 +6,7 @@ files that nobody publishes. Nothing is planned, counted or committed, and the t
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -17,49 +16,54 @@ from pyspark.sql import DataFrame
 from frazil.clients.registry import Registry
 from frazil.ingest import prepare
 from frazil.ingest.decode import SCHEMA_ID, columns_of, decode, rows
+from frazil.ingest.driver import Driver
 from frazil.ingest.ranges import OffsetRange
 from frazil.ingest.read import read
 from frazil.ingest.route import metadata, route
-from frazil.ingest.run import Driver
 from frazil.ingest.writers import Writers
 from frazil.lake import tables
 from frazil.lake.stage import stage
 from frazil.schemas.landing import landing
 from frazil.schemas.merge import merge
 from tests.bench.contenders.product import declared, driver
-from tests.bench.topics import Job, Topic
+from tests.bench.topics import Job, Topic, Way
+
+STEPS = ("read", "decode", "files")
 
 
 @contextmanager
-def part(job: Job, *, upto: str) -> Iterator[Callable[[Topic, str], int | None]]:
-    """The way of a batch up to a step."""
+def parts(job: Job) -> Iterator[Mapping[str, Way]]:
+    """The way of a batch up to each step."""
     with driver(job) as (shared, registry):
-
-        def land(topic: Topic, table: str) -> int | None:
-            project = _projection(job, shared, registry, topic, table)
-            written = 0
-            for ranges in _batches(topic, job.batch_rows):
-                records = read(
-                    shared.spark,
-                    topic.name,
-                    ranges,
-                    options=shared.kafka.java_options(),
-                    isolation="read_committed",
-                    group=f"bench-{topic.name}",
-                    headers=True,
-                )
-                if upto == "files":
-                    staged = stage(shared.iceberg, table, project(records), ticket=uuid.uuid4().hex, at=0.0)
-                    written += staged.rows
-                else:
-                    frame = records if upto == "read" else project(records)
-                    frame.write.format("noop").mode("overwrite").save()
-            return written if upto == "files" else None
-
-        yield land
+        yield {step: partial(_ready, job, shared, registry, step) for step in STEPS}
 
 
-reads, decodes, files = (partial(part, upto=step) for step in ("read", "decode", "files"))
+def _ready(
+    job: Job, shared: Driver, registry: Registry, upto: str, topic: Topic, table: str
+) -> Callable[[], int | None]:
+    project = _projection(job, shared, registry, topic, table)
+
+    def land() -> int | None:
+        written = 0
+        for ranges in _batches(topic, job.batch_rows):
+            records = read(
+                shared.spark,
+                topic.name,
+                ranges,
+                options=shared.kafka.java_options(),
+                isolation="read_committed",
+                group=f"bench-{topic.name}",
+                headers=True,
+            )
+            if upto == "files":
+                staged = stage(shared.iceberg, table, project(records), ticket=shared.ticket(), at=0.0)
+                written += staged.rows
+            else:
+                frame = records if upto == "read" else project(records)
+                frame.write.format("noop").mode("overwrite").save()
+        return written if upto == "files" else None
+
+    return land
 
 
 def _projection(

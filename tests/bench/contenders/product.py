@@ -16,8 +16,10 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration import Limits, Pipeline, Table
 from frazil.declaration import Topic as DeclaredTopic
 from frazil.ingest import drive
+from frazil.ingest.batch import Staging
+from frazil.ingest.driver import Driver
 from frazil.ingest.report import Reporter
-from frazil.ingest.run import Driver, Ingestion
+from frazil.ingest.run import Ingestion
 from frazil.ingest.writers import Writers
 from frazil.lake import tables
 from frazil.local.jars import spark_jars
@@ -25,49 +27,67 @@ from frazil.schemas.merge import merge
 from frazil.schemas.metadata import metadata_fields
 from frazil.schemas.types import Struct
 from tests.bench.contenders.plain import COORDINATES
-from tests.bench.topics import Job, Topic
+from tests.bench.topics import Job, Topic, Way
 
 PATIENT = 3600  # a target of seconds that no batch reaches: the batch size is the bench's, not learnt
 
 
 @contextmanager
-def ours(job: Job) -> Iterator[Callable[[Topic, str], int | None]]:
-    """What `frazil run --once` does, the table and its dead letters made in it too."""
+def ours(job: Job) -> Iterator[Mapping[str, Way]]:
+    """What `frazil run` does once its tables stand: plan, stage, account, decide, publish, batch after batch."""
     with driver(job) as (shared, registry):
-        drive.prove([declared(job, job.warm, job.warm_table)], shared)
 
-        def land(topic: Topic, table: str) -> int:
+        def ready(topic: Topic, table: str) -> Callable[[], int]:
             pipeline = declared(job, topic, table)
-            outcome = drive.drain([pipeline], shared, registry, _silent, probe=False)[pipeline.name]
-            if outcome.error:
-                raise outcome.error
-            return outcome.total.written
+            return _landing(Ingestion(pipeline, shared, Writers(pipeline.topic, registry), _report(shared, pipeline)))
 
-        yield land
+        yield {"ours": ready}
 
 
 @contextmanager
-def ours_as_spike(job: Job) -> Iterator[Callable[[Topic, str], int | None]]:
+def ours_as_spike(job: Job) -> Iterator[Mapping[str, Way]]:
     """The whole of ours, account and decision included, but for the metadata columns: the spike's four.
 
-    No declaration says so; the table is made beforehand, and the run's projection is replaced.
+    No declaration says so: the table is made beforehand, and the projection of the run is replaced.
     """
     with driver(job) as (shared, registry):
-        drive.prove([declared(job, job.warm, job.warm_table)], shared)
 
-        def land(topic: Topic, table: str) -> int:
+        def ready(topic: Topic, table: str) -> Callable[[], int]:
             pipeline = declared(job, topic, table, headers=False)
             writers = Writers(pipeline.topic, registry)
             _create_with_four(shared, pipeline, writers)
-            report = Reporter(_silent, pipeline.name, topic.name, shared.run, shared.clock)
-            return _WithFour(pipeline, shared, writers, report).drain().written
+            return _landing(_WithFour(pipeline, shared, writers, _report(shared, pipeline)))
 
-        yield land
+        yield {"ours_as_spike": ready}
+
+
+def _landing(ingestion: Ingestion) -> Callable[[], int]:
+    """The batches of a run whose tables and ledger are ready."""
+    assert ingestion._ready(), "the topic has no schema"
+
+    def land() -> int:
+        while ingestion.poll():
+            pass
+        return ingestion.total.written
+
+    return land
+
+
+def _report(shared: Driver, pipeline: Pipeline) -> Reporter:
+    return Reporter(_silent, pipeline.name, pipeline.topic.name, shared.run, shared.clock)
+
+
+class _FourColumns(Staging):
+    def _metadata(self, at: datetime) -> list[Column]:
+        return [F.col(name).alias(f"_kafka_{name}") for name in COORDINATES]
 
 
 class _WithFour(Ingestion):
-    def _metadata(self, at: datetime) -> list[Column]:
-        return [F.col(name).alias(f"_kafka_{name}") for name in COORDINATES]
+    def _evolve(self) -> None:
+        super()._evolve()
+        assert self._staging is not None
+        usual = self._staging
+        self._staging = _FourColumns(usual.pipeline, usual.driver, usual.decoding, usual.columns)
 
 
 def _create_with_four(shared: Driver, pipeline: Pipeline, writers: Writers) -> None:
@@ -94,13 +114,15 @@ def declared(job: Job, topic: Topic, table: str, **more: Any) -> Pipeline:
 
 
 @contextmanager
-def driver(job: Job) -> Iterator[tuple[Driver, Registry]]:
+def driver(job: Job, **more: Any) -> Iterator[tuple[Driver, Registry]]:
     """The product's driver, with the bench's heap, and the registry."""
     environment, secrets = job.environment, Secrets(os.environ)
     jars = [jar for jar in spark_jars() if "aws" not in jar.name]
     settings = job.spark_settings
     assert environment.registry is not None
-    with drive.driver(environment, secrets, jars=jars, master=f"local[{job.cores}]", settings=settings) as shared:
+    with drive.driver(
+        environment, secrets, jars=jars, master=f"local[{job.cores}]", settings=settings, **more
+    ) as shared:
         yield shared, Registry.of(environment.registry, secrets)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
@@ -18,7 +18,7 @@ from pyspark.sql.avro.functions import from_avro
 
 from frazil.lake.jvm import Iceberg, Java
 from tests.bench.contenders.plain import COORDINATES, create, session
-from tests.bench.topics import Job, Topic
+from tests.bench.topics import Job, Topic, Way
 
 TAG, END = "frazil_spike", "frazil.end"
 Offsets = dict[int, int]
@@ -33,26 +33,31 @@ _FETCH = {
 
 
 @contextmanager
-def spike(job: Job) -> Iterator[Callable[[Topic, str], int | None]]:
+def spike(job: Job) -> Iterator[Mapping[str, Way]]:
     """Stage and publish, overlapped."""
     with session(job) as spark:
         iceberg = Iceberg(spark)
 
-        def land(topic: Topic, table: str) -> None:
-            end, at = _ends(topic), dict.fromkeys(range(topic.partitions), 0)
-            create(spark, _decode(_read(spark, job, topic, at, at), job, topic), table)
-            publishing: Future[None] | None = None
-            with ThreadPoolExecutor(1) as publisher:
-                while at != end:
-                    to = {p: min(end[p], at[p] + job.batch_rows // len(end)) for p in at}
-                    files = _stage(iceberg, table, _decode(_read(spark, job, topic, at, to), job, topic))
-                    if publishing:
-                        publishing.result()
-                    publishing, at = publisher.submit(_publish, iceberg, table, files, at, to), to
-                if publishing:
-                    publishing.result()
+        def ready(topic: Topic, table: str) -> Callable[[], None]:
+            begin = dict.fromkeys(range(topic.partitions), 0)
+            create(spark, _decode(_read(spark, job, topic, begin, begin), job, topic), table)
+            return lambda: _land(spark, iceberg, job, topic, table)
 
-        yield land
+        yield {"spike": ready}
+
+
+def _land(spark: SparkSession, iceberg: Iceberg, job: Job, topic: Topic, table: str) -> None:
+    end, at = _ends(topic), dict.fromkeys(range(topic.partitions), 0)
+    publishing: Future[None] | None = None
+    with ThreadPoolExecutor(1) as publisher:
+        while at != end:
+            to = {p: min(end[p], at[p] + job.batch_rows // len(end)) for p in at}
+            files = _stage(iceberg, table, _decode(_read(spark, job, topic, at, to), job, topic))
+            if publishing:
+                publishing.result()
+            publishing, at = publisher.submit(_publish, iceberg, table, files, at, to), to
+        if publishing:
+            publishing.result()
 
 
 def _ends(topic: Topic) -> Offsets:

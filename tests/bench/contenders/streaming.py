@@ -14,34 +14,35 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from tests.bench.contenders.plain import columns, create, decoded, session
-from tests.bench.topics import Job, Topic
+from tests.bench.topics import Job, Topic, Way
 
 CAP = 10_000
 
 
 @contextmanager
-def n0(job: Job) -> Iterator[Callable[[Topic, str], int | None]]:
+def n0(job: Job) -> Iterator[Mapping[str, Way]]:
     """Capped batches, Iceberg's streaming sink."""
     with session(job) as spark:
 
-        def land(topic: Topic, table: str) -> None:
+        def ready(topic: Topic, table: str) -> Callable[[], None]:
             rows = columns(decoded(_stream(spark, job, topic, {"maxOffsetsPerTrigger": str(CAP)}), job.shape))
             create(spark, rows, table)
             written = rows.writeStream.format("iceberg").outputMode("append").trigger(availableNow=True)
-            written.option("checkpointLocation", _checkpoint(job, topic)).toTable(f"lake.{table}").awaitTermination()
+            written = written.option("checkpointLocation", _checkpoint(job, table))
+            return lambda: written.toTable(f"lake.{table}").awaitTermination()
 
-        yield land
+        yield {"n0": ready}
 
 
 @contextmanager
-def n1(job: Job) -> Iterator[Callable[[Topic, str], int | None]]:
+def n1(job: Job) -> Iterator[Mapping[str, Way]]:
     """One batch, counted twice, then appended."""
     with session(job) as spark:
 
-        def land(topic: Topic, table: str) -> int:
+        def ready(topic: Topic, table: str) -> Callable[[], int]:
             rows = decoded(_stream(spark, job, topic, {}), job.shape)
             create(spark, columns(rows), table)
-            counted = []
+            counted: list[int] = []
 
             def append(batch: DataFrame, number: int) -> None:
                 total, bad = batch.count(), batch.where("row is null").count()
@@ -49,10 +50,15 @@ def n1(job: Job) -> Iterator[Callable[[Topic, str], int | None]]:
                 counted.append(total - bad)
 
             query = rows.writeStream.foreachBatch(append).trigger(availableNow=True)
-            query.option("checkpointLocation", _checkpoint(job, topic)).start().awaitTermination()
-            return sum(counted)
+            query = query.option("checkpointLocation", _checkpoint(job, table))
 
-        yield land
+            def land() -> int:
+                query.start().awaitTermination()
+                return sum(counted)
+
+            return land
+
+        yield {"n1": ready}
 
 
 def _stream(spark: SparkSession, job: Job, topic: Topic, options: Mapping[str, str]) -> DataFrame:
@@ -60,5 +66,5 @@ def _stream(spark: SparkSession, job: Job, topic: Topic, options: Mapping[str, s
     return reader.option("subscribe", topic.name).option("startingOffsets", "earliest").options(**options).load()
 
 
-def _checkpoint(job: Job, topic: Topic) -> str:
-    return str(Path(job.folder) / "checkpoints" / topic.name)
+def _checkpoint(job: Job, table: str) -> str:
+    return str(Path(job.folder) / "checkpoints" / table)

@@ -26,7 +26,7 @@ from frazil.schemas.landing import landing
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 from tests.schemas.avro.schemas import SCHEMAS, body, read
 
-pytestmark = [pytest.mark.spark, pytest.mark.long]
+pytestmark = [pytest.mark.spark]
 
 MARK = Field(DECODED, Primitive(Kind.BOOLEAN))
 

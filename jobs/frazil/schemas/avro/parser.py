@@ -65,7 +65,7 @@ def parse(schema_text: str, references: Mapping[str, str] | None = None) -> Avro
     while wrapper in types:
         wrapper += "_"
     types[wrapper] = record = Record(wrapper, (RecordField("value", root),))
-    return AvroSchema(record, types)
+    return AvroSchema(record, types, is_whole=True)
 
 
 class _Parser:

@@ -106,10 +106,14 @@ Node = Simple | Array | Map | Union | Named
 
 @dataclass(frozen=True, slots=True)
 class AvroSchema:
-    """A writer schema. Its root is a record: another value becomes its field `value`, the encoding is the same."""
+    """A writer schema. Its root is a record: another value becomes its field `value`, the encoding is the same.
+
+    `is_whole` says that the root is such a wrapper.
+    """
 
     root: Record
     types: Mapping[str, NamedType]
+    is_whole: bool = False
     recursive: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -1,0 +1,75 @@
+"""`frazil accept`: a person's decision, after a pipeline refused to go on."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from frazil.cli import environments, pipelines
+from frazil.cli.options import AsJson, EnvironmentChoice, PipelineName, PipelinesFile
+from frazil.cli.run import Master, Memory
+from frazil.cli.screen import number, out, show_json
+from frazil.cli.spark_here import spark_here
+from frazil.clients.secrets import Secrets
+from frazil.errors import FrazilError
+
+EVENTS = {
+    "topic-recreated": "land the new topic from its beginning",
+    "log-truncated": "go on from the topic's end where it is before what the table holds",
+    "offsets-lost": "record that retention took records before they were read, and go on behind them",
+    "rolled-back-replay": "the table was rolled back to land its records again",
+    "rolled-back-hold": "the table was rolled back to be rid of its rows",
+    "ledger-lost": "take the offsets from the rows themselves",
+    "side-table-replaced": "let the dead letters go that were decided and not delivered",
+}
+
+
+def accept(
+    context: typer.Context,
+    name: PipelineName,
+    event: Annotated[
+        str, typer.Argument(metavar="EVENT", help="What the refusal named.", autocompletion=lambda: list(EVENTS))
+    ],
+    reason: Annotated[str, typer.Option("--reason", help="Why; it is kept in the table's ledger.")],
+    file: PipelinesFile = pipelines.USUAL,
+    env: EnvironmentChoice = "local",
+    master: Master = "local[*]",
+    memory: Memory = "2g",
+    as_json: AsJson = False,
+) -> None:
+    """Decide what a pipeline that refused to go on is to do. Each refusal names the event.
+
+    For example: frazil accept orders offsets-lost --reason "retention was too short, ticket 4711"
+
+    The decision is a commit to the table, with its reason, and `frazil verify` tells it ever after. Only offsets change, but for
+    rolled-back-replay, which removes the dead letters of the records that are landed again. Exit codes: 0 written, 1 another
+    driver committed meanwhile, 2 wrong input, or nothing is to be decided; 3 a service is not there.
+    """
+    if event not in EVENTS:
+        raise FrazilError(f"there is no event {event}", where="EVENT", do=f"Name one of {', '.join(EVENTS)}")
+    if not reason.strip():
+        raise FrazilError("the reason is empty", where="--reason", do="Say why, for those who read the ledger later")
+    (pipeline,) = pipelines.chosen(pipelines.declared(file), [name])
+    secrets: Secrets = context.find_root().obj
+    with spark_here(environments.environment(env), secrets, master=master, memory=memory) as shared:
+        from frazil.ingest import accept as accepting
+        from frazil.ingest.acceptance import Accepted
+
+        decided = accepting.accept(pipeline, Accepted(event), secrets.redactor.redact(reason), shared)
+    lost = dict(decided.lost)
+    if as_json:
+        show_json(
+            {
+                "pipeline": pipeline.name,
+                "event": event,
+                "before": {str(p): o for p, o in decided.before.at.items()},
+                "after": {str(p): o for p, o in decided.after.at.items()},
+                "lost": {str(p): n for p, n in lost.items()},
+            }
+        )
+        return
+    out().print(f"{pipeline.name}: {event} is accepted; {EVENTS[event]}", markup=False)
+    for partition, offset in decided.after.at.items():
+        given_up = f", {number(lost[partition])} offsets given up" if lost.get(partition) else ""
+        out().print(f"partition {partition} goes on at offset {number(offset)}{given_up}", style="dim", markup=False)

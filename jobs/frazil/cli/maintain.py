@@ -1,0 +1,96 @@
+"""`frazil maintain`: upkeep of tables, here."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from frazil.cli import environments, pipelines
+from frazil.cli.exits import Exit
+from frazil.cli.options import AsJson, EnvironmentChoice, PipelineNames, PipelinesFile
+from frazil.cli.run import Master, Memory
+from frazil.cli.screen import log_lines, number, out, plain, show_json, table
+from frazil.cli.spark_here import hosted, jars_here
+from frazil.clients.secrets import Secrets
+from frazil.errors import FrazilError
+
+if TYPE_CHECKING:
+    from frazil.maintain.outcome import Outcome
+
+
+def maintain(
+    context: typer.Context,
+    names: PipelineNames = None,
+    is_all: Annotated[bool, typer.Option("--all", help="Every declared pipeline.")] = False,
+    remove_orphans: Annotated[
+        bool, typer.Option("--orphans", help="Delete orphans; without it they are only told.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Tell what would be done, and do nothing.")] = False,
+    file: PipelinesFile = pipelines.USUAL,
+    env: EnvironmentChoice = "local",
+    master: Master = "local[*]",
+    memory: Memory = "2g",
+    log: Annotated[bool, typer.Option("--log", help="Log each outcome as a JSON line on stderr.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Keep tables healthy: compact closed partitions, carry idle tags on, expire snapshots, find orphans.
+
+    For example: frazil maintain flights --dry-run
+
+    Pipelines may be landing meanwhile: no row and no offset changes. Spark's own log is .frazil/logs/spark.log. Exit
+    codes: 0 done, or left to another maintainer; 1 an action failed; 2 wrong input.
+    """
+    declared = pipelines.declared(file)
+    if is_all == bool(names):
+        what = "--all and names exclude each other" if is_all else "no pipeline is named"
+        raise FrazilError(what, do=f"Name some of {', '.join(p.name for p in declared)}, or give --all")
+    wanted = declared if is_all else pipelines.chosen(declared, names or [])
+    place = environments.environment(env)
+    secrets: Secrets = context.find_root().obj
+    from frazil.maintain.drive import keeper
+    from frazil.maintain.run import maintain as maintained
+
+    stopping = threading.Event()
+    begun = keeper(
+        place,
+        secrets,
+        jars=jars_here(place),
+        master=master,
+        settings={"spark.driver.memory": memory},
+        dry_run=dry_run,
+        stopping=stopping,
+    )
+    with hosted(begun, stopping) as shared:
+        sink = log_lines(secrets.redactor) if log else _silent
+        outcomes = maintained(wanted, shared, sink, orphans=remove_orphans)
+    if as_json:
+        show_json({"pipelines": {name: [one.document() for one in done] for name, done in outcomes.items()}})
+    else:
+        _tell(outcomes)
+    if any(one.ended == "failed" for done in outcomes.values() for one in done):
+        raise typer.Exit(Exit.REFUSED)
+
+
+def _silent(event: Mapping[str, Any]) -> None:
+    """For people the outcomes are told in the end."""
+
+
+def _tell(outcomes: Mapping[str, Sequence[Outcome]]) -> None:
+    numbers = ("snapshots", "files", "MB", "new files", "new MB", "seconds")
+    shown = table("table", "action", "", *numbers, right=numbers)
+    for one in (one for done in outcomes.values() for one in done):
+        sizes = (number(one.files_removed), _mb(one.bytes_removed), number(one.files_added), _mb(one.bytes_added))
+        shown.add_row(one.table, one.action, one.ended, number(one.snapshots), *sizes, f"{one.seconds:.1f}")
+    out().print(shown)
+    for one in (one for done in outcomes.values() for one in done):
+        left = ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in one.left.items())
+        said = "; ".join(part for part in (one.why, f"left: {left}" if left else "") if part)
+        if said:
+            out().print(plain(f"{one.table}, {one.action}: {said}"), style="dim", markup=False)
+
+
+def _mb(size: int) -> str:
+    return f"{size / 1_000_000:,.1f}"

@@ -1,0 +1,96 @@
+"""Acceptance: what an operator may decide after a refusal, and the ledger that the decision makes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from frazil.errors import FrazilError
+from frazil.ingest.plan import Span
+from frazil.lake.ledger import Offsets
+
+
+class Accepted(StrEnum):
+    """What an operator may decide, each after the refusal that names it.
+
+    `TOPIC_RECREATED`: land the new topic from its beginning. `LOG_TRUNCATED`: go on from the topic's end where it is before the
+    ledger's. `OFFSETS_LOST`: record the gap that retention tore and go on behind it. `ROLLED_BACK_REPLAY`: the rollback was
+    meant to land the records again. `ROLLED_BACK_HOLD`: it was meant to be rid of the rows; go on where the ledger stands.
+    `LEDGER_LOST`: take the offsets from the rows themselves. `SIDE_TABLE_REPLACED`: let undelivered dead letters go.
+    """
+
+    TOPIC_RECREATED = "topic-recreated"
+    LOG_TRUNCATED = "log-truncated"
+    OFFSETS_LOST = "offsets-lost"
+    ROLLED_BACK_REPLAY = "rolled-back-replay"
+    ROLLED_BACK_HOLD = "rolled-back-hold"
+    LEDGER_LOST = "ledger-lost"
+    SIDE_TABLE_REPLACED = "side-table-replaced"
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """What is written: the ledger before (of the rows that the table has) and after, and by partition the offsets that are given up for lost."""
+
+    event: Accepted
+    before: Offsets
+    after: Offsets
+    lost: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def goes_back(self) -> bool:
+        """Whether offsets will be read again that the ledger had passed, or offsets of another topic."""
+        if self.event is Accepted.ROLLED_BACK_REPLAY or self.before.topic_id != self.after.topic_id:
+            return True
+        return any(self.after.at.get(p, 0) < o for p, o in self.before.at.items())
+
+
+def topic_recreated(held: Offsets, topic_id: str, spans: Mapping[int, Span]) -> Acceptance:
+    """The new topic, from its beginning."""
+    _happened(held.topic_id != topic_id, Accepted.TOPIC_RECREATED, held)
+    at = {p: span.earliest for p, span in sorted(spans.items())}
+    return Acceptance(Accepted.TOPIC_RECREATED, held, Offsets(held.topic, topic_id, at))
+
+
+def log_truncated(held: Offsets, topic_id: str, spans: Mapping[int, Span]) -> Acceptance:
+    """The topic's ends, where the ledger is past them."""
+    at = {p: min(held.at.get(p, span.earliest), span.stable) for p, span in sorted(spans.items())}
+    happened = held.at.keys() > spans.keys() or any(held.at.get(p, 0) > o for p, o in at.items())
+    _happened(held.topic_id == topic_id and happened, Accepted.LOG_TRUNCATED, held)
+    return Acceptance(Accepted.LOG_TRUNCATED, held, Offsets(held.topic, topic_id, at))
+
+
+def offsets_lost(held: Offsets, topic_id: str, spans: Mapping[int, Span]) -> Acceptance:
+    """The topic's first offsets, where the ledger is before them; what lies between is lost."""
+    lost = {p: s.earliest - held.at[p] for p, s in spans.items() if held.at.get(p, s.earliest) < s.earliest}
+    _happened(held.topic_id == topic_id and bool(lost), Accepted.OFFSETS_LOST, held)
+    at = {**held.at, **{p: spans[p].earliest for p in lost}}
+    return Acceptance(Accepted.OFFSETS_LOST, held, Offsets(held.topic, topic_id, dict(sorted(at.items()))), lost)
+
+
+def rolled_back_replay(held: Offsets, head: Offsets | None) -> Acceptance:
+    """The ledger of the table's head: what came after it is landed again."""
+    _happened(head is not None, Accepted.ROLLED_BACK_REPLAY, held)
+    assert head is not None
+    return Acceptance(Accepted.ROLLED_BACK_REPLAY, head, head)
+
+
+def rolled_back_hold(held: Offsets, head: Offsets | None, kept: Mapping[int, int]) -> Acceptance:
+    """The ledger as the tag has it. `kept` counts, by partition, what of the offsets in between is accounted for: dead letters,
+    declared skips, gaps; the rest is lost, as it was meant.
+    """
+    _happened(head is not None, Accepted.ROLLED_BACK_HOLD, held)
+    assert head is not None
+    passed = {p: o - head.at.get(p, o) for p, o in held.at.items()}
+    lost = {p: n - kept.get(p, 0) for p, n in passed.items() if n - kept.get(p, 0)}
+    return Acceptance(Accepted.ROLLED_BACK_HOLD, head, held, lost)
+
+
+def _happened(is_so: bool, event: Accepted, held: Offsets) -> None:
+    if not is_so:
+        raise FrazilError(
+            f"there is nothing to accept: {event} has not happened",
+            where=f"topic {held.topic}",
+            do="Run the pipeline; a refusal names the command that decides it",
+        )

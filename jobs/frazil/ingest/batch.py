@@ -1,0 +1,188 @@
+"""Batch: one plan, read, decoded, routed and staged: files in no snapshot, and an account that adds up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import functions as F
+
+from frazil.dead_letters.rows import dead_letters
+from frazil.declaration import Pipeline
+from frazil.declaration.formats import ErrorMode, MetadataColumns
+from frazil.errors import CountsDisagree, RejectedRecords
+from frazil.ingest import account
+from frazil.ingest.decode import REASON, SCHEMA_ID, Decoding, columns_of, decode, rejected, rows
+from frazil.ingest.driver import Driver
+from frazil.ingest.failures import explained
+from frazil.ingest.keys import KeyLanding, key_column
+from frazil.ingest.plan import Plan
+from frazil.ingest.read import HEADERS, read
+from frazil.ingest.route import metadata, route
+from frazil.lake.ledger import Counts
+from frazil.lake.publish import Batch
+from frazil.lake.stage import Staged, stage
+
+
+@dataclass(frozen=True, slots=True)
+class StagedBatch:
+    """What staging one plan gave."""
+
+    plan: Plan
+    main: Staged
+    dead_letters: Staged | None
+    batch: Batch
+    bytes_read: int
+    began: float
+    seconds: float
+
+
+class UnknownSchemas(Exception):
+    """A batch met frames, of values or of keys, that nothing is known of yet."""
+
+    def __init__(self, values: tuple[bytes, ...], keys: tuple[bytes, ...]) -> None:
+        self.values, self.keys = values, keys
+        super().__init__(f"schemas that were not known yet: {', '.join(f.hex() for f in (*values, *keys)[:10])}")
+
+
+@dataclass(frozen=True, slots=True)
+class Staging:
+    """How the batches of one pipeline are staged, as long as its schemas stay as they are."""
+
+    pipeline: Pipeline
+    driver: Driver
+    decoding: Decoding
+    columns: tuple[str, ...]
+    key: KeyLanding | None = None
+
+    def stage(self, planned: Plan) -> StagedBatch:
+        """Stage one plan.
+
+        Raises `UnknownSchemas`, `RejectedRecords`, `CountsDisagree`, and what a failed Spark job means (`failures`); then there
+        are files that no snapshot will name, and nothing else.
+        """
+        with explained(f"pipeline {self.pipeline.name}", stopping=self.driver.stopping):
+            return self._staged(planned)
+
+    def _staged(self, planned: Plan) -> StagedBatch:
+        began = self.driver.clock()
+        records, decoding = self._read(planned), self.decoding
+        observed = Observation()
+        decoded = decode(account.observe_records(records, observed), decoding)
+        at = datetime.fromtimestamp(began, UTC)
+        self.driver.reach("stage.started")
+        main = stage(
+            self.driver.iceberg,
+            self.pipeline.table.identifier,
+            route(rows(decoded, decoding), columns_of(self.columns), self._metadata(at)),
+            ticket=self.driver.ticket(),
+            at=began,
+            sort=self.pipeline.table.sort_by,
+        )
+        self.driver.reach("stage.written")
+        seen = observed.get
+        counts = Counts(read=int(seen["read"] or 0), written=main.rows)
+        side = None
+        if counts.read != counts.written:
+            counts, side = self._rejected(planned, decode(records, decoding), counts, at)
+        if counts.read != planned.rows:
+            counts = self._with_gaps(planned, records, counts)
+        if not counts.adds_up:
+            raise CountsDisagree(
+                f"{counts.read} records were read, {counts.written} rows written, {dict(counts.rejected)} rejected "
+                f"and {dict(counts.skipped)} skipped: they do not add up, so nothing was published",
+                where=f"pipeline {self.pipeline.name}, offsets {planned.start} to {planned.end}",
+                do="Run again; if it persists, report it with this message",
+            )
+        newest = seen["newest"]
+        batch = Batch(
+            pipeline=self.pipeline.name,
+            run=self.driver.run,
+            version=self.driver.version,
+            start=planned.start,
+            end=planned.end,
+            held=planned.held,
+            topic_id=self.driver.kafka.topic(self.pipeline.topic.name).topic_id,
+            counts=counts,
+            schema_ids=decoding.schema_ids,
+            valid_through=int(newest.timestamp() * 1000) if newest is not None else None,
+        )
+        seconds = self.driver.clock() - began
+        self.driver.reach("stage.done")
+        return StagedBatch(planned, main, side, batch, int(seen["bytes"] or 0), began, seconds)
+
+    def _rejected(self, planned: Plan, decoded: DataFrame, counts: Counts, at: datetime) -> tuple[Counts, Staged]:
+        """Stage the dead letters of a batch, by a second job over the same range, and count them by reason."""
+        topic = self.pipeline.topic
+        observed, skipped = Observation(), account.skips(F.col(REASON), topic.on_error, topic.tombstones)
+        lost = account.observe_rejected(rejected(decoded, self.decoding), observed, skipped, planned.ranges)
+        letters = dead_letters(
+            lost.where(~skipped),
+            reason=REASON,
+            schema_id=SCHEMA_ID,
+            pipeline=self.pipeline.name,
+            run=self.driver.run,
+            at=at,
+        )
+        side = stage(
+            self.driver.iceberg,
+            self.pipeline.table.dead_letters,
+            letters,
+            ticket=self.driver.ticket(),
+            at=self.driver.clock(),
+        )
+        self.driver.reach("stage.rejected")
+        seen = observed.get
+        values, keys = (tuple(map(bytes.fromhex, sorted(seen[name] or ()))) for name in ("unknown", "unknown_keys"))
+        if values or keys:
+            raise UnknownSchemas(values, keys)
+        by_reason = account.by_reason(seen, "rejected")
+        if by_reason and topic.on_error is ErrorMode.SUSPEND:
+            first = seen["first"]
+            raise RejectedRecords(
+                f"{sum(by_reason.values())} records cannot be landed ({by_reason}), first partition {first['partition']} "
+                f"offset {first['offset']}: {first[REASON]}; error mode suspend lands nothing of such a batch",
+                where=f"pipeline {self.pipeline.name}, topic {topic.name}",
+                do="Mend the cause, or declare on_error=log to keep such records in the dead-letter table",
+            )
+        return Counts(
+            read=counts.read,
+            written=counts.written,
+            rejected=by_reason,
+            skipped=account.by_reason(seen, "skipped"),
+            skipped_at=account.skipped_at(seen, planned.ranges),
+        ), side
+
+    def _read(self, planned: Plan) -> DataFrame:
+        topic = self.pipeline.topic
+        return read(
+            self.driver.spark,
+            topic.name,
+            planned.ranges,
+            options={
+                **self.driver.kafka.java_options(),
+                **{f"kafka.{key}": value for key, value in topic.kafka_options.items()},
+            },
+            isolation=topic.isolation.value,
+            group=f"frazil-{self.pipeline.name}",
+            headers=topic.headers or topic.value_format.has_schema or topic.key_format.has_schema,
+        )
+
+    def _metadata(self, at: datetime) -> list[Column]:
+        is_struct = self.pipeline.table.metadata_columns is MetadataColumns.STRUCT
+        key = F.col("key") if self.key is None else key_column(self.key)
+        headers = F.col("headers") if self.pipeline.topic.headers else F.lit(None).cast(HEADERS)
+        return metadata(schema_id=SCHEMA_ID, struct=is_struct, ingested_at=at, key=key, headers=headers)
+
+    def _with_gaps(self, planned: Plan, records: DataFrame, counts: Counts) -> Counts:
+        found = account.gaps(records, planned.ranges)
+        topic = self.driver.kafka.topic(self.pipeline.topic.name)
+        if not topic.compacted and not self.pipeline.topic.transactional:
+            raise CountsDisagree(
+                f"{planned.rows} offsets hold {counts.read} records, missing {found} by partition, and the topic is "
+                "neither compacted nor declared transactional",
+                where=f"pipeline {self.pipeline.name}, offsets {planned.start} to {planned.end}",
+                do="If producers use transactions, declare Topic(…, transactional=True)",
+            )
+        return Counts(counts.read, counts.written, counts.rejected, counts.skipped, counts.skipped_at, found)

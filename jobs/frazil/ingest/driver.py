@@ -1,0 +1,27 @@
+"""Driver: what all pipelines of one driver share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from frazil.clients.kafka import Kafka
+from frazil.lake.jvm import Iceberg
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Driver:
+    """What all pipelines of one driver share. `reach` marks steps for tests; `stopping` says that the run is to end."""
+
+    spark: SparkSession
+    iceberg: Iceberg
+    kafka: Kafka
+    run: str
+    version: str
+    clock: Callable[[], float]
+    wait: Callable[[float], None]
+    ticket: Callable[[], str]
+    reach: Callable[[str], None] = lambda step: None
+    stopping: Callable[[], bool] = lambda: False

@@ -1,0 +1,116 @@
+"""Failures: what the failure of a Spark job means for the batch that it worked on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
+from frazil.errors import CatalogUnavailable, KafkaUnavailable, SparkFailed
+
+_CAUSES = 20  # exceptions wrap each other; a chain longer than this is a circle
+_TOLD = 400  # characters of Spark's own words in a message
+
+
+class Failure(StrEnum):
+    """What a failed job means.
+
+    `MEMORY`: a task died of memory, a smaller batch may do. `LOGIN`: the executors' login to Kafka was refused, secrets may
+    have been rotated. `KAFKA`: records could not be fetched: the broker is away, or they are gone, which the next plan tells.
+    `LAKE`: the catalog or the object store refused or did not answer. `OTHER`: nothing that doing it again would mend.
+    """
+
+    MEMORY = "memory"
+    LOGIN = "login"
+    KAFKA = "kafka"
+    LAKE = "lake"
+    OTHER = "other"
+
+
+class LoginRefused(KafkaUnavailable):
+    """The executors' login to Kafka was refused; the secrets are to be read again."""
+
+
+class Cancelled(Exception):
+    """The job was cancelled, as the run is to end. Its files are in no snapshot."""
+
+
+# The words of exceptions, in the order in which they are looked for. 137 is a process killed by the kernel or the cluster
+# for its memory, 52 Spark's own exit code of an executor that ran out of heap (`SparkExitCode.OOM`).
+_WORDS = (
+    (
+        Failure.MEMORY,
+        r"OutOfMemoryError|UNABLE_TO_ACQUIRE_MEMORY|exceeding memory limits|"
+        r"ExecutorLostFailure[^\n]*(exit code:? (137|52)\b|code (137|52)\b|OOM)|ExecutorLostFailure[^\n]*\b(137|52)\b",
+    ),
+    (
+        Failure.LOGIN,
+        r"SaslAuthenticationException|SslAuthenticationException|SASL authentication failed|SSL handshake failed",
+    ),
+    (
+        Failure.KAFKA,
+        r"org\.apache\.kafka\.|KAFKA_DATA_LOSS|KafkaIllegalStateException|could not fetch|Cannot fetch offset",
+    ),
+    (Failure.LAKE, r"org\.apache\.iceberg\.|software\.amazon\.awssdk|java\.sql\.|org\.sqlite\."),
+)
+
+
+def meaning(text: str) -> Failure:
+    """What the failure means whose exceptions, causes included, have this text."""
+    return next((failure for failure, words in _WORDS if re.search(words, text, re.IGNORECASE)), Failure.OTHER)
+
+
+def told(error: Py4JJavaError | PySparkException) -> str:
+    """The words of the exception and of what caused it, each on a line."""
+    if isinstance(error, PySparkException):
+        return str(error)
+    lines: list[str] = []
+    current = error.java_exception
+    while current is not None and len(lines) < _CAUSES:
+        lines.append(str(current.toString()))
+        current = current.getCause()
+    return "\n".join(lines)
+
+
+@contextmanager
+def explained(where: str, *, stopping: Callable[[], bool] = lambda: False) -> Iterator[None]:
+    """Turn what a Spark job in the block fails with into `MemoryError`, `LoginRefused`, `KafkaUnavailable`,
+    `CatalogUnavailable`, `Cancelled` (while `stopping`) or `SparkFailed`.
+    """
+    try:
+        yield
+    except (Py4JJavaError, PySparkException) as error:
+        text = told(error)
+        words = _short(text)
+        if stopping():
+            raise Cancelled(words) from None
+        match meaning(text):
+            case Failure.MEMORY:
+                raise MemoryError(f"a task died of memory: {words}") from None
+            case Failure.LOGIN:
+                raise LoginRefused(f"the executors' login was refused: {words}", where=where) from None
+            case Failure.KAFKA:
+                raise KafkaUnavailable(
+                    f"records could not be fetched: {words}",
+                    where=where,
+                    do="Check that the executors reach the brokers and may READ the topic",
+                ) from None
+            case Failure.LAKE:
+                raise CatalogUnavailable(
+                    f"the catalog or the object store failed: {words}",
+                    where=where,
+                    do="Nothing of this batch was added. Run again; if it persists, look at the catalog and its permissions",
+                ) from None
+            case _:
+                raise SparkFailed(f"a Spark job failed: {words}", where=where, do="Nothing was published") from None
+
+
+def _short(text: str) -> str:
+    """The line that says most: the innermost exception's."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    causes = [line for line in lines if (not line.startswith("at ") and "Exception" in line) or "Error" in line]
+    return " ".join((causes or lines or ["no message"])[-1].split())[:_TOLD]

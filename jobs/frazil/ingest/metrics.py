@@ -1,0 +1,65 @@
+"""Metrics: the facts of an event in CloudWatch's embedded metric format (EMF), so that a log line is a metric too.
+
+The format: https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
+CloudWatch Logs makes metrics of such lines without any call by us; who reads logs elsewhere sees a few members more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from frazil.ingest.report import Event
+
+NAMESPACE = "Frazil"
+BY_PIPELINE = ("pipeline",)
+BY_REASON = ("pipeline", "reason")
+
+# The members of an event that are metrics, with CloudWatch's unit.
+UNITS = {
+    "read": "Count",
+    "written": "Count",
+    "bytes": "Bytes",
+    "seconds": "Seconds",
+    "stage_seconds": "Seconds",
+    "freshness_seconds": "Seconds",
+    "lag": "Count",
+}
+# Events that are counted as such: an alarm on a sum above zero tells of each.
+COUNTED = {
+    Event.FENCED: "fenced",
+    Event.REFUSED: "refused",
+    Event.WAITING: "waiting",
+    Event.AGAIN: "again",
+    Event.INCOMPATIBLE: "incompatible",
+}
+
+
+def lines(event: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """An event as log lines: the event itself, with its metrics, and one line for each reason of rejected or skipped records.
+
+    Metrics are `read`, `written`, `bytes`, `seconds`, `stage_seconds`, `lag` (offsets not landed yet) and `freshness_seconds` (now
+    minus the newest landed record's time while records are waiting, 0 when none are) by pipeline; `rejected` and `skipped` by
+    pipeline and reason; and a count of 1 of each event `fenced`, `refused`, `waiting`, `again` and `incompatible`.
+    """
+    facts = dict(event)
+    metrics = {name: unit for name, unit in UNITS.items() if isinstance(facts.get(name), int | float)}
+    counted = COUNTED.get(Event(facts["event"]))
+    if counted:
+        facts[counted] = 1
+        metrics[counted] = "Count"
+    yield _line(facts, BY_PIPELINE, metrics) if metrics else facts
+    for kind in ("rejected", "skipped"):
+        by_reason = facts.get(kind)
+        for reason, number in by_reason.items() if isinstance(by_reason, Mapping) else ():
+            named = {key: facts[key] for key in ("time", "pipeline", "topic", "run")}
+            yield _line({**named, "event": kind, "reason": reason, kind: number}, BY_REASON, {kind: "Count"})
+
+
+def _line(facts: Mapping[str, Any], dimensions: tuple[str, ...], metrics: Mapping[str, str]) -> dict[str, Any]:
+    directive = {
+        "Namespace": NAMESPACE,
+        "Dimensions": [list(dimensions)],
+        "Metrics": [{"Name": name, "Unit": unit} for name, unit in metrics.items()],
+    }
+    return {**facts, "_aws": {"Timestamp": round(facts["time"] * 1000), "CloudWatchMetrics": [directive]}}

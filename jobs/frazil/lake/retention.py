@@ -1,0 +1,99 @@
+"""Retention: which snapshots of a table may go. Pure: values in, snapshot ids out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+DAY_MS = 86_400_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """One snapshot, as far as retention asks. `at_ms` is when it was committed, in milliseconds since 1970."""
+
+    id: int
+    parent_id: int | None = None
+    sequence: int
+    at_ms: int
+    operation: str = "append"
+    summary: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def removes_files(self) -> bool:
+        """Whether it took data files out of the table: compaction does, and every engine's delete."""
+        return self.operation != "append"
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """A table's snapshots, oldest first, and what branches and tags refer to."""
+
+    snapshots: tuple[Past, ...]
+    refs: Mapping[str, int]
+    head_id: int | None = None
+
+    @classmethod
+    def of(cls, metadata: Mapping[str, Any]) -> History:
+        """Read it from a metadata file."""
+        found = [
+            Past(
+                id=snapshot["snapshot-id"],
+                parent_id=snapshot.get("parent-snapshot-id"),
+                sequence=snapshot.get("sequence-number", 0),
+                at_ms=snapshot["timestamp-ms"],
+                operation=snapshot.get("summary", {}).get("operation", "append"),
+                summary={k: v for k, v in snapshot.get("summary", {}).items() if k != "operation"},
+            )
+            for snapshot in metadata.get("snapshots", ())
+        ]
+        head = metadata.get("current-snapshot-id")
+        return cls(
+            tuple(sorted(found, key=lambda s: s.sequence)),
+            {name: ref["snapshot-id"] for name, ref in metadata.get("refs", {}).items()},
+            head if head is not None and head >= 0 else None,
+        )
+
+    def snapshot(self, snapshot_id: int | None) -> Past | None:
+        """A snapshot by its id; None if there is none, or no longer."""
+        return next((s for s in self.snapshots if s.id == snapshot_id), None)
+
+    @property
+    def head(self) -> Past | None:
+        """The current snapshot."""
+        return self.snapshot(self.head_id)
+
+    def lineage(self) -> set[int]:
+        """The head and its ancestors, as far as the table still has them."""
+        by_id, found = {s.id: s for s in self.snapshots}, set()
+        snapshot = by_id.get(self.head_id) if self.head_id is not None else None
+        while snapshot is not None and snapshot.id not in found:
+            found.add(snapshot.id)
+            snapshot = by_id.get(snapshot.parent_id) if snapshot.parent_id is not None else None
+        return found
+
+
+def expirable(
+    history: History, *, keep: int, since_ms: int, disregard: Iterable[str] = (), with_data: bool
+) -> tuple[int, ...]:
+    """The ids of the snapshots that may go, oldest first.
+
+    The newest `keep` stay, what was committed at `since_ms` or later stays, and what a branch or a tag refers to stays,
+    unless it is one of the tags to `disregard`. `with_data` says that whoever expires also deletes the data files that
+    only these snapshots refer to. Without, a snapshot that took files out, the one before it, and what is not in the
+    head's lineage stay too: they alone still tell which data files can be deleted one day.
+    """
+    referred = {snapshot_id for name, snapshot_id in history.refs.items() if name not in set(disregard)}
+    older = history.snapshots[: max(0, len(history.snapshots) - keep)]
+    going = [s for s in older if s.id not in referred and s.at_ms < since_ms and s.id != history.head_id]
+    if with_data:
+        return tuple(s.id for s in going)
+    lineage = history.lineage()
+    tellers = {i for s in history.snapshots if s.removes_files for i in (s.id, s.parent_id)}
+    return tuple(s.id for s in going if s.id in lineage and s.id not in tellers)
+
+
+def since(now_ms: int, keep_days: int | None, *, grace_ms: int = 0) -> int:
+    """The moment since which no snapshot goes: declared days ago, or `grace_ms` if nothing or less is declared."""
+    return now_ms - max(grace_ms, (keep_days or 0) * DAY_MS)

@@ -1,0 +1,69 @@
+"""Glue's optimistic lock, which moto lacks: `UpdateTable` with a `VersionId` that is no longer the table's is refused.
+
+Iceberg's `GlueCatalog` has no other lock. It reads a table with its version, and names that version when it points the
+table to new metadata; a server that ignores it lets one of two writers lose the other's commit without a word.
+
+https://docs.aws.amazon.com/glue/latest/webapi/API_UpdateTable.html
+"""
+
+from __future__ import annotations
+
+from functools import wraps
+from threading import RLock
+from typing import Any
+
+from moto.core.exceptions import ServiceException
+from moto.glue.models import FakeTable, GlueBackend
+from moto.glue.responses import GlueResponse
+
+_MUTATIONS = ("create_database", "delete_database", "create_table", "delete_table")
+
+_one_at_a_time = RLock()
+"""The server answers each request in a thread of its own: to compare and to set must be one step."""
+
+
+class StaleVersion(ServiceException):
+    """What AWS answers to a writer whose version of the table is not the newest."""
+
+    code = "ConcurrentModificationException"
+    message = "Update table failed due to concurrent modifications."
+
+
+def mend_glue() -> None:
+    """Have this process's moto keep Glue's lock and archive. Done twice, it is done once."""
+    if getattr(GlueResponse.update_table, "is_mended", False):
+        return
+    for name in _MUTATIONS:
+        setattr(GlueBackend, name, _alone(getattr(GlueBackend, name)))
+    setattr(GlueResponse, "update_table", _checked(GlueResponse.update_table))  # noqa: B010 - a method is replaced
+
+
+def _alone(change: Any) -> Any:
+    @wraps(change)
+    def alone(*arguments: Any, **options: Any) -> Any:
+        with _one_at_a_time:
+            return change(*arguments, **options)
+
+    return alone
+
+
+def _checked(update_table: Any) -> Any:
+    @wraps(update_table)
+    def checked(self: Any) -> Any:
+        request = self.parameters
+        with _one_at_a_time:
+            table = self.glue_backend.get_table(request["DatabaseName"], request["TableInput"]["Name"])
+            held, named = _version(table), request.get("VersionId")
+            if named is not None and str(named) != held:
+                raise StaleVersion
+            answer = update_table(self)
+            if request.get("SkipArchive"):
+                table.delete_version(held)
+            return answer
+
+    checked.is_mended = True  # type: ignore[attr-defined]
+    return checked
+
+
+def _version(table: FakeTable) -> str:
+    return str(table.as_dict()["VersionId"])

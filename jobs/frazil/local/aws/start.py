@@ -1,0 +1,59 @@
+"""Starts the process, and waits until it answers."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from frazil.local.keys import KeyFiles
+from frazil.local.ports import HOST, free_ports
+from frazil.local.process import await_ready, start
+
+READY_SECONDS = 60.0
+REGION = "us-east-1"
+BUCKET = "lake"
+WAREHOUSE = f"s3://{BUCKET}/warehouse"
+
+_PART = "aws"
+
+
+def key_files(home: Path) -> KeyFiles:
+    """Name the files of a `.frazil` folder's key pair."""
+    return KeyFiles.of(home, _PART)
+
+
+def start_aws(home: Path) -> str:
+    """Start it, empty but for the bucket `lake`, and return the address of all its services.
+
+    Raises `LocalPartFailed` with the end of the log when it doesn't come up.
+    """
+    keys = key_files(home)
+    keys.make()
+    with free_ports(1) as (port,):
+        endpoint = f"http://{HOST}:{port}"
+        server = start(_PART, [sys.executable, "-m", "frazil.local.aws.server", str(port)], home=home)
+        await_ready(server, lambda: _has_bucket(endpoint, keys), seconds=READY_SECONDS)
+    return endpoint
+
+
+def _has_bucket(endpoint: str, keys: KeyFiles) -> bool:
+    """Whether S3 answers and has the bucket, which is made."""
+    import boto3  # here, for it takes long to import, and what asks for addresses alone must not wait
+
+    pair = keys.credentials()
+    s3 = boto3.session.Session().client(
+        "s3",
+        endpoint_url=endpoint,
+        region_name=REGION,
+        aws_access_key_id=pair.access_key,
+        aws_secret_access_key=pair.secret_key,
+        config=Config(connect_timeout=2, read_timeout=10, retries={"total_max_attempts": 1}),
+    )
+    try:
+        s3.create_bucket(Bucket=BUCKET)
+    except (BotoCoreError, ClientError):
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""Upkeep of tables: files change, rows and offsets never."""

@@ -1,0 +1,119 @@
+"""Choose: what upkeep a table needs. Pure: facts in, choices out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from frazil.lake.retention import History, Past, expirable, since
+from frazil.lake.rewrite import Group
+
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
+MANY_FILES = 100
+ORPHANS_AT_LEAST_MS = 3 * DAY_MS
+MARKS = 32
+
+
+class Why(StrEnum):
+    """Why a group of files is compacted, or left.
+
+    `CLOSED`: nothing was added to it for so long that the ingest no longer writes this partition. `FULL`: the partition
+    may still grow, but its small files fill one of the target size, which then stays. `MANY`: there are so many that
+    reading suffers; the remainder is rewritten once more when it has grown. `OPEN`: the ingest still writes it; later.
+    `DELETES`: another engine deleted rows of it by delete files, and Frazil's tables only grow: left for that engine.
+    """
+
+    CLOSED = "closed"
+    FULL = "full"
+    MANY = "many"
+    OPEN = "open"
+    DELETES = "deletes"
+
+    @property
+    def is_compacted(self) -> bool:
+        """Whether this is a reason to compact."""
+        return self in {Why.CLOSED, Why.FULL, Why.MANY}
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A moment and the table's sequence number then: files up to it are at least as old."""
+
+    sequence: int
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closing:
+    """When a partition counts as closed: nothing was added since `since_ms`. `target_bytes` is the size of a full file."""
+
+    since_ms: int
+    target_bytes: int
+    many_files: int = MANY_FILES
+
+
+def added_by(sequence: int, marks: Iterable[Mark]) -> int | None:
+    """The latest that files of a sequence number can have been added, in milliseconds since 1970; None is unknown.
+
+    Snapshots tell it as long as they are kept, marks of earlier maintenance beyond that.
+    """
+    return min((mark.at_ms for mark in marks if mark.sequence >= sequence), default=None)
+
+
+def why(group: Group, marks: Sequence[Mark], closing: Closing) -> Why:
+    """What becomes of a group."""
+    if group.has_deletes:
+        return Why.DELETES
+    added = added_by(group.newest, marks)
+    if added is not None and added < closing.since_ms:
+        return Why.CLOSED
+    if group.bytes >= closing.target_bytes:
+        return Why.FULL
+    return Why.MANY if group.files >= closing.many_files else Why.OPEN
+
+
+def marks_of(history: History) -> list[Mark]:
+    """What the snapshots tell of when files were added."""
+    return [Mark(s.sequence, s.at_ms) for s in history.snapshots]
+
+
+def remembered(marks: Sequence[Mark], new: Mark) -> tuple[Mark, ...]:
+    """The marks to keep: the newest `MARKS` at least an hour apart, and the new one."""
+    kept: list[Mark] = []
+    for mark in sorted(marks, key=lambda m: m.at_ms):
+        if mark.sequence <= new.sequence and mark.at_ms <= new.at_ms - HOUR_MS:
+            if kept and mark.at_ms - kept[-1].at_ms < HOUR_MS:
+                continue
+            kept.append(mark)
+    return (*kept[-(MARKS - 1) :], new)
+
+
+def to_expire(history: History, *, keep: int, keep_days: int | None, now_ms: int, grace_ms: int) -> tuple[int, ...]:
+    """The snapshots beyond the declared retention; none is younger than `grace_ms`, for queries that still read it."""
+    return expirable(history, keep=keep, since_ms=since(now_ms, keep_days, grace_ms=grace_ms), with_data=True)
+
+
+def to_carry(
+    history: History, tag: str, *, keep: int, keep_days: int | None, now_ms: int, grace_ms: int
+) -> Past | None:
+    """The snapshot that a pipeline's tag keeps beyond the declared retention, with all files it refers to; None if none."""
+    tagged = history.snapshot(history.refs.get(tag))
+    if tagged is None or tagged.id == history.head_id:
+        return None
+    moment = since(now_ms, keep_days, grace_ms=grace_ms)
+    going = expirable(history, keep=keep, since_ms=moment, disregard=[tag], with_data=True)
+    return tagged if tagged.id in going else None
+
+
+def unnamed(found: Iterable[str], named: Collection[str]) -> tuple[str, ...]:
+    """What may be deleted of the files that no metadata refer to: those that no open decision names."""
+    protected = {_path(location) for location in named}
+    return tuple(location for location in found if _path(location) not in protected)
+
+
+def _path(location: str) -> str:
+    """A location without scheme: `file:/a`, `file:///a` and `/a` are one file, and so are `s3://` and `s3a://`."""
+    scheme, colon, rest = location.partition(":")
+    return f"/{rest.lstrip('/')}" if colon and "/" not in scheme else f"/{location.lstrip('/')}"

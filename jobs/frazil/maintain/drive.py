@@ -1,0 +1,53 @@
+"""Drive: what a maintenance run needs, made from an environment. Kafka and the registry are no part of it."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from frazil.clients.secrets import Secrets
+from frazil.declaration.environment import Environment
+from frazil.lake.jvm import Iceberg
+from frazil.lake.session import session
+from frazil.maintain.keeper import Keeper, Policy
+from frazil.version import VERSION
+
+
+@contextmanager
+def keeper(
+    environment: Environment,
+    secrets: Secrets,
+    *,
+    jars: Sequence[Path] = (),
+    master: str | None = None,
+    settings: Mapping[str, str] | None = None,
+    policy: Policy | None = None,
+    dry_run: bool = False,
+    stopping: threading.Event | None = None,
+) -> Iterator[Keeper]:
+    """A keeper; its Spark session ends with it. Once `stopping` is set, it ends between two steps."""
+    stop = stopping or threading.Event()
+    spark = session(environment, secrets.read, name="frazil-maintain", jars=jars, master=master, settings=settings)
+
+    def wait(seconds: float) -> None:
+        stop.wait(seconds)
+
+    try:
+        yield Keeper(
+            spark=spark,
+            iceberg=Iceberg(spark, environment.catalog.name),
+            run=uuid.uuid4().hex,
+            version=VERSION,
+            clock=time.time,
+            wait=wait,
+            ticket=lambda: uuid.uuid4().hex,
+            policy=policy or Policy(),
+            dry_run=dry_run,
+            stopping=stop.is_set,
+        )
+    finally:
+        spark.stop()

@@ -1,0 +1,145 @@
+"""Lease: one maintainer at a table. Kept in the table itself, taken by compare-and-set, and run out by the clock.
+
+The lease spares work; safety does not rest on it. Two maintainers that overlap, as clocks may make them, cost each other
+conflicts: a rewrite whose files are gone is refused by Iceberg, expiring twice expires once.
+
+A lease is a table property that tells holder and end, and a tag `frazil-maintainer-<number>` at the head. The tag is what
+makes it compare-and-set on every catalog: the transaction is refused if anything else was committed in between (as
+`lake/publish.py` has it), and a REST catalog, which only compares what a change requires, requires that the tag of the
+next number is not there yet.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+
+from frazil.errors import CatalogUnavailable
+from frazil.lake.jvm import Iceberg, Java, message, thrown
+from frazil.maintain.choose import Mark, remembered
+
+PROPERTY = "frazil.upkeep"
+TAG = "frazil-maintainer-"
+ATTEMPTS = 10
+_TAG_AGE_MS = 86_400_000  # what a crashed maintainer's tag pins is let go by expiry after a day
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """What the table says of its maintainer. `until_ms` in milliseconds since 1970; without `holder` it is free.
+
+    `marks` remember when the table had which sequence number.
+    """
+
+    number: int = 0
+    holder: str | None = None
+    until_ms: int = 0
+    marks: tuple[Mark, ...] = ()
+
+    @classmethod
+    def of(cls, properties: Mapping[str, str]) -> Lease:
+        """Read it from a table's properties; one that cannot be read counts as free."""
+        try:
+            document = json.loads(properties.get(PROPERTY, "{}"))
+            marks = tuple(Mark(int(sequence), int(at)) for sequence, at in document.get("marks", ()))
+            return cls(int(document.get("number", 0)), document.get("holder"), int(document.get("until_ms", 0)), marks)
+        except (ValueError, TypeError, AttributeError):
+            return cls()
+
+    def __str__(self) -> str:
+        """Canonical JSON, as it stands in the property."""
+        document: dict[str, Any] = {
+            "number": self.number,
+            "holder": self.holder,
+            "until_ms": self.until_ms,
+            "marks": [[mark.sequence, mark.at_ms] for mark in self.marks],
+        }
+        return json.dumps(document, sort_keys=True, separators=(",", ":"))
+
+    def is_free(self, holder: str, now_ms: int) -> bool:
+        """Whether `holder` may take it."""
+        return self.holder in (None, holder) or self.until_ms <= now_ms
+
+
+def take(
+    iceberg: Iceberg,
+    table: str,
+    *,
+    holder: str,
+    now_ms: int,
+    seconds: float,
+    wait: Callable[[float], None],
+    reach: Callable[[str], None] = lambda step: None,
+) -> Lease | None:
+    """Take the lease of a table that has a snapshot, or take it anew; None if another maintainer holds it."""
+    return _change(
+        iceberg,
+        table,
+        lambda held: (
+            replace(held, number=held.number + 1, holder=holder, until_ms=now_ms + round(seconds * 1000))
+            if held.is_free(holder, now_ms)
+            else None
+        ),
+        now_ms=now_ms,
+        wait=wait,
+        reach=reach,
+    )
+
+
+def release(iceberg: Iceberg, table: str, *, holder: str, now_ms: int, wait: Callable[[float], None]) -> None:
+    """Give the lease back, if it still is this holder's; what cannot be given back runs out."""
+
+    def freed(held: Lease) -> Lease | None:
+        return replace(held, holder=None, until_ms=0) if held.holder == holder else None
+
+    _change(iceberg, table, freed, now_ms=now_ms, wait=wait)
+
+
+def _change(
+    iceberg: Iceberg,
+    table: str,
+    next_of: Callable[[Lease], Lease | None],
+    *,
+    now_ms: int,
+    wait: Callable[[float], None],
+    reach: Callable[[str], None] = lambda step: None,
+) -> Lease | None:
+    failure = ""
+    for attempt in range(ATTEMPTS):
+        if attempt:
+            wait(min(5.0, 0.05 * 2**attempt))
+        try:
+            transaction = iceberg.load(table).newTransaction()
+            base = transaction.table()
+            wanted = next_of(Lease.of(dict(base.properties())))
+            if wanted is None:
+                return None
+            if wanted.holder is not None:
+                mark = Mark(int(base.currentSnapshot().sequenceNumber()), now_ms)
+                wanted = replace(wanted, marks=remembered(wanted.marks, mark))
+            _fill(transaction, base, wanted)
+            reach("lease.filled")
+            transaction.commitTransaction()
+            return wanted
+        except Py4JJavaError as error:
+            failure = f"{thrown(error)}: {message(error)}"
+    raise CatalogUnavailable(
+        f"the maintainer's lease could not be written: {failure}",
+        where=f"table {table}",
+        do="Nothing was done. Run again; if it persists, look at the catalog",
+    )
+
+
+def _fill(transaction: Java, base: Java, lease: Lease) -> None:
+    transaction.updateProperties().set(PROPERTY, str(lease)).commit()
+    refs = transaction.manageSnapshots()
+    for name in [str(ref) for ref in base.refs().keySet() if str(ref).startswith(TAG)]:
+        refs = refs.removeTag(name)
+    if lease.holder is not None:
+        tag = f"{TAG}{lease.number}"
+        refs = refs.createTag(tag, base.currentSnapshot().snapshotId()).setMaxRefAgeMs(tag, _TAG_AGE_MS)
+    refs.commit()

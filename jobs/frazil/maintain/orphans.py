@@ -1,0 +1,83 @@
+"""Orphans: files under a table's location that no metadata refer to. Told unless removal is asked for.
+
+Batches that were staged and never published, rewrites that lost, and expiries that died leave such files. So does
+whatever else somebody put there: nothing but the table belongs under its location.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from frazil.declaration.transforms import quoted
+from frazil.errors import FrazilError
+from frazil.lake.decide import open_decision
+from frazil.lake.jvm import Java
+from frazil.maintain.choose import DAY_MS, ORPHANS_AT_LEAST_MS, unnamed
+from frazil.maintain.keeper import Keeper, Kept
+from frazil.maintain.outcome import Action, Ended, Outcome
+
+SHOWN = 5
+
+
+def check_age(seconds: float) -> None:
+    """Refuse an age under three days: staged batches are published up to six hours after they were written.
+
+    Raises `FrazilError`.
+    """
+    if seconds * 1000 < ORPHANS_AT_LEAST_MS:
+        raise FrazilError(
+            f"files {seconds / 3600:.0f} hours old may belong to a commit that is under way",
+            where="orphans",
+            do=f"Give an age of at least {ORPHANS_AT_LEAST_MS // DAY_MS} days",
+        )
+
+
+def orphans(keeper: Keeper, kept: Kept, *, remove: bool) -> Outcome:
+    """Tell a table's orphans, and delete them if asked to `remove` and this is no dry run.
+
+    What an open decision names is none, at the table and at its dead letters. Before a file is deleted it is asked for by
+    itself, so only what was there is counted. Raises `FrazilError` for an age under three days, `CatalogUnavailable` when
+    an open decision cannot be read: what it names is not known then.
+    """
+    check_age(keeper.policy.orphan_seconds)
+    began, declared = keeper.clock(), kept.pipeline.table
+    found = _unreferred(keeper, kept.identifier)
+    # Asked after the listing, so that what was decided meanwhile is known.
+    named = open_decision(keeper.iceberg, declared.identifier, declared.dead_letters, kept.pipeline.name) or ()
+    gone = unnamed(found, named)
+    table = keeper.iceberg.load(kept.identifier)
+    sizes = {location: size for location in gone if (size := _size(table, location)) is not None}
+    ended = Ended.TOLD
+    if remove and not keeper.dry_run:
+        ended = Ended.DONE
+        keeper.reach("orphans.decided")
+        for location in sizes:
+            table.io().deleteFile(location)
+    first = ", ".join(sorted(sizes)[:SHOWN])
+    return Outcome(
+        action=Action.ORPHANS,
+        table=kept.identifier,
+        ended=ended,
+        files_removed=len(sizes),
+        bytes_removed=sum(sizes.values()),
+        left={"named_by_open_decision": len(found) - len(gone)} if len(found) > len(gone) else {},
+        why=f"{first}{', …' if len(sizes) > SHOWN else ''}" if sizes else "",
+        seconds=round(keeper.clock() - began, 3),
+    )
+
+
+def _unreferred(keeper: Keeper, table: str) -> list[str]:
+    """What Iceberg's own procedure would remove. It lists by prefix, as object stores do; the procedure deletes nothing."""
+    before = datetime.fromtimestamp(keeper.clock() - keeper.policy.orphan_seconds, UTC)
+    # A procedure's arguments cannot be bound. These are a time, and a name that declarations keep to a-z, 0-9 and _.
+    answer = keeper.spark.sql(
+        f"CALL {quoted(keeper.iceberg.name)}.system.remove_orphan_files(table => '{quoted(table)}', "
+        f"older_than => TIMESTAMP '{before:%Y-%m-%d %H:%M:%S}', dry_run => true, prefix_listing => true)"
+    )
+    return [row["orphan_file_location"] for row in answer.collect()]
+
+
+def _size(table: Java, location: str) -> int | None:
+    """A file's bytes, by a request for this file alone; None if it is not there."""
+    file = table.io().newInputFile(location)
+    return int(file.getLength()) if file.exists() else None

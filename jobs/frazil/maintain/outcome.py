@@ -1,0 +1,89 @@
+"""Outcome: what one action of upkeep did to one table, as a value and as one JSON line of the log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+Sink = Callable[[Mapping[str, Any]], None]
+
+
+class Action(StrEnum):
+    """The actions, by the name in the log, in the order in which they are done.
+
+    `COMPACT`: small files become few. `CARRY`: the tag of an idle pipeline moves to a new, empty snapshot with the same
+    offsets. `EXPIRE`: old snapshots go, and the data files that only they refer to. `ORPHANS`: files that nothing refers
+    to go.
+    """
+
+    COMPACT = "compact"
+    CARRY = "carry"
+    EXPIRE = "expire"
+    ORPHANS = "orphans"
+
+
+class Ended(StrEnum):
+    """How an action ended.
+
+    `DONE`: what there was to do is done, or nothing was to do. `TOLD`: a dry run told what it would do. `CONFLICT`:
+    another writer's commit came first and it gave up; nothing changed, the next run tries again. `BUSY`: another
+    maintainer is at the table. `STOPPED`: the run was asked to end, or lost its lease. `FAILED`: an error ended it.
+    """
+
+    DONE = "done"
+    TOLD = "told"
+    CONFLICT = "conflict"
+    BUSY = "busy"
+    STOPPED = "stopped"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What one action did. In a dry run the numbers are of what it would do.
+
+    `files_removed` and `bytes_removed` are of files that left the table (compact) or were deleted (expire, orphans);
+    `files_added` and `bytes_added` of those that took their place. `rows` stand in the rewritten files, before as after.
+    `left` counts, by reason, what was looked at and left alone.
+    """
+
+    action: Action
+    table: str
+    ended: Ended = Ended.DONE
+    snapshots: int = 0
+    files_removed: int = 0
+    bytes_removed: int = 0
+    files_added: int = 0
+    bytes_added: int = 0
+    rows: int = 0
+    left: Mapping[str, int] = field(default_factory=dict)
+    why: str = ""
+    seconds: float = 0.0
+
+    def document(self) -> dict[str, Any]:
+        """The outcome as JSON."""
+        return {**asdict(self), "action": self.action.value, "ended": self.ended.value, "left": dict(self.left)}
+
+
+@dataclass(frozen=True, slots=True)
+class Reporter:
+    """Says what upkeep does for one pipeline: every line carries pipeline and run."""
+
+    sink: Sink
+    pipeline: str
+    run: str
+    clock: Callable[[], float]
+
+    def __call__(self, outcome: Outcome) -> None:
+        """Write one outcome."""
+        self.sink(
+            {
+                "time": round(self.clock(), 3),
+                "event": "maintained",
+                "pipeline": self.pipeline,
+                "run": self.run,
+                **outcome.document(),
+            }
+        )

@@ -1,0 +1,132 @@
+"""Run: the order of one maintenance run, top to bottom: each pipeline's table, then its dead letters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
+from frazil.declaration import Pipeline
+from frazil.errors import FrazilError, SparkFailed
+from frazil.lake.jvm import message, thrown
+from frazil.maintain import lease as leases
+from frazil.maintain.carry import carry
+from frazil.maintain.compact import compact
+from frazil.maintain.expire import expire
+from frazil.maintain.keeper import Keeper, Kept
+from frazil.maintain.lease import Lease
+from frazil.maintain.orphans import check_age
+from frazil.maintain.orphans import orphans as look_for_orphans
+from frazil.maintain.outcome import Action, Ended, Outcome, Reporter, Sink
+
+BROKEN = (FrazilError, Py4JJavaError, PySparkException)
+
+
+def maintain(pipelines: Sequence[Pipeline], keeper: Keeper, sink: Sink, *, orphans: bool) -> dict[str, list[Outcome]]:
+    """Keep the tables of all pipelines, one after another; the outcomes by pipeline.
+
+    One table's error is an outcome (`FAILED`) and not another's. Orphans are told, and removed only with `orphans`.
+    Raises `FrazilError` for an orphan age under three days, before anything is done.
+    """
+    check_age(keeper.policy.orphan_seconds)
+    done: dict[str, list[Outcome]] = {}
+    for pipeline in pipelines:
+        report = Reporter(sink, pipeline.name, keeper.run, keeper.clock)
+        outcomes = done.setdefault(pipeline.name, [])
+        for kept in (Kept(pipeline, is_side=False), Kept(pipeline, is_side=True)):
+            for outcome in keep(keeper, kept, orphans=orphans):
+                report(outcome)
+                outcomes.append(outcome)
+    return done
+
+
+def keep(keeper: Keeper, kept: Kept, *, orphans: bool) -> Iterable[Outcome]:
+    """The outcomes of all actions at one table, under its lease. A table that is not there, or is empty, needs none."""
+    try:
+        if not _has_snapshots(keeper, kept):
+            return
+        lease = Lease.of(keeper.iceberg.metadata(keeper.iceberg.load(kept.identifier)).get("properties", {}))
+        if not keeper.dry_run:
+            taken = _take(keeper, kept)
+            if taken is None:
+                yield Outcome(action=Action.COMPACT, table=kept.identifier, ended=Ended.BUSY, why=_told(lease))
+                return
+            lease = taken
+    except BROKEN as error:
+        yield _failed(keeper, Action.COMPACT, kept, error)
+        return
+    try:
+        yield from _all(keeper, kept, lease, orphans=orphans)
+    finally:
+        if not keeper.dry_run:
+            _release(keeper, kept)
+
+
+def _all(keeper: Keeper, kept: Kept, lease: Lease, *, orphans: bool) -> Iterable[Outcome]:
+    taken_ms = keeper.now_ms()
+
+    def hold() -> bool:
+        """Whether the lease still is ours; it is taken anew when a good part of it has passed."""
+        nonlocal taken_ms
+        if keeper.dry_run or keeper.now_ms() - taken_ms < keeper.policy.lease_seconds * 1000 / 4:
+            return True
+        taken_ms = keeper.now_ms()
+        return _take(keeper, kept) is not None
+
+    acts: Mapping[Action, Callable[[], Outcome]] = {
+        Action.COMPACT: lambda: compact(keeper, kept, lease, hold=hold),
+        Action.CARRY: lambda: carry(keeper, kept),
+        Action.EXPIRE: lambda: expire(keeper, kept),
+        Action.ORPHANS: lambda: look_for_orphans(keeper, kept, remove=orphans),
+    }
+    for action in Action:
+        if keeper.stopping():
+            yield Outcome(action=action, table=kept.identifier, ended=Ended.STOPPED, why="the run was asked to end")
+            return
+        try:
+            if action is not Action.COMPACT and not keeper.dry_run and _take(keeper, kept) is None:
+                why = "another maintainer took the lease, which had run out"
+                yield Outcome(action=action, table=kept.identifier, ended=Ended.STOPPED, why=why)
+                return
+            yield acts[action]()
+        except BROKEN as error:
+            yield _failed(keeper, action, kept, error)
+
+
+def _take(keeper: Keeper, kept: Kept) -> Lease | None:
+    return leases.take(
+        keeper.iceberg,
+        kept.identifier,
+        holder=keeper.run,
+        now_ms=keeper.now_ms(),
+        seconds=keeper.policy.lease_seconds,
+        wait=keeper.wait,
+        reach=keeper.reach,
+    )
+
+
+def _release(keeper: Keeper, kept: Kept) -> None:
+    """Give the lease back; if that fails it runs out, which is no reason to fail what was done."""
+    try:
+        leases.release(keeper.iceberg, kept.identifier, holder=keeper.run, now_ms=keeper.now_ms(), wait=keeper.wait)
+    except BROKEN:
+        return
+
+
+def _has_snapshots(keeper: Keeper, kept: Kept) -> bool:
+    iceberg = keeper.iceberg
+    return iceberg.exists(kept.identifier) and iceberg.load(kept.identifier).currentSnapshot() is not None
+
+
+def _told(lease: Lease) -> str:
+    return f"maintenance run {lease.holder} is at this table"
+
+
+def _failed(keeper: Keeper, action: Action, kept: Kept, error: Exception) -> Outcome:
+    if keeper.stopping():  # jobs are cancelled when a run is to end
+        return Outcome(action=action, table=kept.identifier, ended=Ended.STOPPED, why="the run was asked to end")
+    if not isinstance(error, FrazilError):
+        said = f"{thrown(error)}: {message(error)}" if isinstance(error, Py4JJavaError) else str(error).splitlines()[0]
+        error = SparkFailed(said, where=f"table {kept.identifier}", do="Run again; nothing but files was changed")
+    return Outcome(action=action, table=kept.identifier, ended=Ended.FAILED, why=str(error))

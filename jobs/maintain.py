@@ -1,0 +1,102 @@
+"""Entry point: keep the tables of a document healthy, once. Logs are JSON lines on stderr.
+
+    maintain.py --document DOCUMENT --environment ENVIRONMENT --once [--pipeline NAME ...] [--orphans] [--dry-run]
+
+Exit status: 0 when every action ended well (leaving a table to another maintainer is well, so is giving up on a conflict), 1 when
+one failed, 2 when the arguments, the document or the environment are wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from frazil.clients.secrets import Secrets
+from frazil.declaration import Pipeline
+from frazil.declaration.document import parse
+from frazil.declaration.environment import parse_environment
+from frazil.errors import FrazilError
+from frazil.maintain.drive import keeper
+from frazil.maintain.keeper import Policy
+from frazil.maintain.orphans import check_age
+from frazil.maintain.outcome import Ended, Sink
+from frazil.maintain.run import maintain
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run; see the module."""
+    chosen = _arguments(arguments)
+    stopping = threading.Event()
+    secrets = Secrets(os.environ)
+    policy = Policy(
+        closed_seconds=chosen.closed_hours * 3600,
+        grace_seconds=chosen.grace_hours * 3600,
+        orphan_seconds=chosen.orphan_days * 86_400,
+    )
+    try:
+        check_age(policy.orphan_seconds)
+        environment = parse_environment(chosen.environment.read_bytes())
+        pipelines = _chosen(parse(chosen.document.read_bytes()), chosen.pipeline)
+        with keeper(
+            environment,
+            secrets,
+            jars=chosen.jar,
+            master=chosen.master,
+            settings=dict(setting.split("=", 1) for setting in chosen.setting),
+            policy=policy,
+            dry_run=chosen.dry_run,
+            stopping=stopping,
+        ) as shared:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, lambda *_: stopping.set())
+            outcomes = maintain(pipelines, shared, _log(secrets), orphans=chosen.orphans)
+    except FrazilError as error:
+        print(secrets.redactor.redact(f"error: {error}"), file=sys.stderr)
+        return 2
+    return 1 if any(one.ended is Ended.FAILED for done in outcomes.values() for one in done) else 0
+
+
+def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="maintain.py", description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--document", type=Path, required=True, help="the pipelines, as `frazil check` writes them")
+    parser.add_argument("--environment", type=Path, required=True, help="where they run")
+    parser.add_argument("--once", action="store_true", required=True, help="once through all tables, then end")
+    parser.add_argument("--pipeline", action="append", default=[], help="only this one; may be given again")
+    parser.add_argument("--orphans", action="store_true", help="delete orphans; without it they are only told")
+    parser.add_argument("--dry-run", action="store_true", help="tell what would be done, and do nothing")
+    parser.add_argument("--closed-hours", type=float, default=1.0, help="a partition is closed after so long")
+    parser.add_argument("--grace-hours", type=float, default=1.0, help="no younger snapshot expires")
+    parser.add_argument("--orphan-days", type=float, default=3.0, help="no younger file is an orphan; 3 at least")
+    parser.add_argument("--jar", type=Path, action="append", default=[], help="a jar, where the job run brings none")
+    parser.add_argument("--master", help="Spark's master, where the job run brings none")
+    parser.add_argument("--setting", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark")
+    return parser.parse_args(arguments)
+
+
+def _chosen(pipelines: Sequence[Pipeline], names: Sequence[str]) -> list[Pipeline]:
+    unknown = sorted(set(names) - {p.name for p in pipelines})
+    if unknown:
+        raise FrazilError(
+            f"there is no pipeline {', '.join(unknown)}",
+            where="--pipeline",
+            do=f"The document has {', '.join(p.name for p in pipelines)}",
+        )
+    return [p for p in pipelines if not names or p.name in names]
+
+
+def _log(secrets: Secrets) -> Sink:
+    def line(event: Mapping[str, Any]) -> None:
+        print(secrets.redactor.redact(json.dumps(event)), file=sys.stderr, flush=True)
+
+    return line
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

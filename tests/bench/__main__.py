@@ -1,0 +1,109 @@
+"""The bench: `make bench`, or `make bench ARGS="--shape nested_avro --way ours --way spike"`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from frazil.version import VERSION
+from tests.bench import rounds, visible
+from tests.bench.fill import fill, make
+from tests.bench.goals import Results, goals
+from tests.bench.ground import OUT, Ground, ground, tell
+from tests.bench.plan import OTHERS, RACES, chosen
+from tests.bench.plot import plot
+from tests.bench.shapes import SHAPES
+from tests.bench.told import CAPTIONS, document, table
+
+COMMIT_ROWS = 20
+SMALL_PIPELINES = 50
+
+
+def main() -> None:
+    given = _arguments()
+    began = time.monotonic()
+    results = Results()
+    with ground(seed=given.seed, heap=given.heap, cores=given.cores, out=given.out) as here:
+        races = chosen(RACES, shapes=given.shape, ways=given.way, scale=given.scale, rounds=given.rounds)
+        for race in races if not given.only or given.shape or given.way else ():
+            results = replace(results, races={**results.races, race.shape: rounds.run(here, race)})
+            _keep(results, given)
+        others = given.only or (() if given.shape or given.way else OTHERS)
+        if "follow" in others:
+            tell("following")
+            results = replace(results, fast=visible.follow(here, every_ms=200, records=15, idle_seconds=5))
+            results = replace(results, usual=visible.follow(here, every_ms=0, records=4, idle_seconds=20))
+        if "many" in others:
+            results = replace(results, many=_many(here, max(given.rounds, 1)))
+        if "commits" in others:
+            results = replace(results, commits=_commits(here, given.commits))
+    seconds = time.monotonic() - began
+    _keep(results, given, seconds=seconds)
+    print(f"\n{table(results, goals(results))}\n\n{seconds / 60:.1f} minutes; figures and plot are in {given.out}")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make bench ARGS=…", description=__doc__)
+    parser.add_argument("--shape", action="append", default=[], choices=[race.shape for race in RACES])
+    parser.add_argument("--way", action="append", default=[], choices=list(CAPTIONS), help="a contender")
+    parser.add_argument("--only", action="append", default=[], choices=OTHERS, help="one of what is no race of shapes")
+    parser.add_argument("--scale", type=float, default=1.0, help="times the rows of each topic")
+    parser.add_argument("--rounds", type=int, default=0, help="rounds that count; 0 is each race's own")
+    parser.add_argument("--commits", type=int, default=1000)
+    parser.add_argument("--heap", default="3g", help="of each contender's JVM")
+    parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--out", type=Path, default=OUT, help="the folder for figures, plot and logs")
+    parser.add_argument("--seed", type=int, default=20261101)
+    return parser.parse_args()
+
+
+def _many(here: Ground, measured: int) -> dict[str, Any]:
+    tell(f"{SMALL_PIPELINES} small pipelines")
+    first = make(here.world, SHAPES["light_avro"], "small", 100, partitions=1)
+    for number in range(SMALL_PIPELINES):
+        make(here.world, SHAPES["light_avro"], f"small_{number:02d}", 100, partitions=1)
+    job = here.job("many", "small", first, wants={"pipelines": SMALL_PIPELINES, "rounds": measured})
+    found = here.run(job)
+    for number in range(SMALL_PIPELINES):
+        here.check(f"{job.table}_{number:02d}", replace(first, rows=found["rows_each"]))
+        here.drop(f"{job.table}_{number:02d}")
+    return found
+
+
+def _commits(here: Ground, count: int) -> dict[str, Any]:
+    tell(f"{count:,} commits")
+    topic = make(here.world, SHAPES["light_avro"], "commits", count * COMMIT_ROWS, partitions=1)
+    fill(here.world.bootstrap, [topic], seed=here.seed)
+    job = here.job("commits", "commits", topic, batch_rows=COMMIT_ROWS)
+    found = here.run(job)
+    here.check(job.table, topic)
+    here.drop(job.table)
+    return found
+
+
+def _keep(results: Results, given: argparse.Namespace, *, seconds: float | None = None) -> None:
+    machine = {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "version": VERSION,
+        "cores": os.cpu_count(),
+        "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
+        "python": platform.python_version(),
+        "load": os.getloadavg(),
+        "seconds": seconds,
+        "arguments": {name: value for name, value in vars(given).items() if name != "out"},
+    }
+    (given.out / "results.json").write_text(json.dumps(document(results, goals(results), machine), indent=1))
+    plot(results, given.out / "plot.svg")
+
+
+if __name__ == "__main__":
+    main()

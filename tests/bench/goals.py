@@ -1,0 +1,137 @@
+"""What must be reached, and whether it was: pure, from the figures of one run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from tests.bench.rounds import Figure, ratio
+from tests.bench.visible import Followed
+
+LAST = 100  # commits that are compared: the last of them with those from 101 to 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Results:
+    """All figures of a run; what was not chosen is missing."""
+
+    races: Mapping[str, Sequence[Figure]] = field(default_factory=dict)
+    fast: Followed | None = None
+    usual: Followed | None = None
+    commits: Mapping[str, Any] | None = None
+    many: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """One goal: what was measured, its value (None: it was not), and the bound it must keep."""
+
+    says: str
+    value: float | None
+    bound: float
+    is_least: bool = False
+    unit: str = "x"
+
+    @property
+    def verdict(self) -> str:
+        """`met`, `missed`, or `not measured`."""
+        if self.value is None:
+            return "not measured"
+        is_met = self.value >= self.bound if self.is_least else self.value <= self.bound
+        return "met" if is_met else "missed"
+
+    @property
+    def wanted(self) -> str:
+        """The bound, as it is said."""
+        return f"{'≥' if self.is_least else '≤'} {self._told(self.bound)}"
+
+    @property
+    def found(self) -> str:
+        """The value, as it is said."""
+        return "–" if self.value is None else self._told(self.value)
+
+    def _told(self, value: float) -> str:
+        if self.unit == "%":
+            return f"{value:.1%}"
+        digits = 0 if self.unit == "MB" else 2
+        return f"{value:.{digits}f} {self.unit}"
+
+
+def goals(results: Results) -> list[Goal]:
+    """The goals in the order in which they were set."""
+    return [*_cost(results), *_speed(results), *_following(results), *_age(results), *_many(results)]
+
+
+def _cost(results: Results) -> Iterator[Goal]:
+    orders = results.races.get("nested_avro", ())
+    yield Goal(
+        "nested Avro orders, CPU: ours in the spike's columns / spike",
+        ratio(orders, ["ours_as_spike"], "spike", "cpu"),
+        1.0,
+    )
+    yield Goal(
+        "nested Avro orders, CPU: ours in the default layout / spike", ratio(orders, ["ours"], "spike", "cpu"), 1.25
+    )
+    yield Goal(
+        "nested Avro orders, CPU: read + decode + write / ours",
+        ratio(orders, ["files"], "ours", "cpu"),
+        0.8,
+        is_least=True,
+    )
+
+
+def _speed(results: Results) -> Iterator[Goal]:
+    for shape, says, least in (("light_json", "light rows", 12.0), ("nested_json", "nested JSON orders", 5.0)):
+        found = results.races.get(shape, ())
+        yield Goal(f"{says}, wall: N0 / ours", ratio(found, ["n0"], "ours", "wall"), least, is_least=True)
+        yield Goal(f"{says}, wall: N1 / ours", ratio(found, ["n1"], "ours", "wall"), 2.5, is_least=True)
+
+
+def _following(results: Results) -> Iterator[Goal]:
+    fast, usual = results.fast, results.usual
+    yield Goal(
+        "one record, produced to visible, asked every 0.2 s: median", fast and fast.median_seconds, 1.5, unit="s"
+    )
+    yield Goal("idle --follow, share of a core", usual and usual.idle_share, 0.03, unit="%")
+    yield Goal("... one record, produced to visible: slowest", usual and max(usual.seconds), 5.0, unit="s")
+
+
+def _age(results: Results) -> Iterator[Goal]:
+    found = results.commits
+    count = len(found["commits"]) if found else 1000
+    asked = (
+        ("commit time", "seconds"),
+        ("planning time", "java_planning_seconds"),
+        ("metadata size", "metadata_bytes"),
+    )
+    for says, what in asked:
+        yield Goal(f"{count:,} commits, {says}: last {LAST} / commits 101-200", _aged(found, what), 1.2)
+
+
+def _aged(found: Mapping[str, Any] | None, what: str) -> float | None:
+    """The median of the last commits over that of the second hundred; None with fewer than 300 commits."""
+    if found is None or len(found["commits"]) < 3 * LAST:
+        return None
+    count = len(found["commits"])
+    looks = [(n + 1, s) for n, s in enumerate(found["commits"])]
+    if what != "seconds":
+        looks = [(look["commit"], look[what]) for look in found["looks"]]
+    early = [value for number, value in looks if LAST < number <= 2 * LAST]
+    late = [value for number, value in looks if number > count - LAST]
+    return median(late) / median(early)
+
+
+def _many(results: Results) -> Iterator[Goal]:
+    peaks = [figure.peak_rss_mb["python"] for race in results.races.values() for figure in race if figure.way == "ours"]
+    peaks += [followed.peak_rss_mb["python"] for followed in (results.fast, results.usual) if followed]
+    peaks += [found["peak_rss_mb"]["python"] for found in (results.commits, results.many) if found]
+    yield Goal("the driver's Python, peak memory", max(peaks) if peaks else None, 300.0, unit="MB")
+    value = None
+    if results.many:
+        walls = {
+            way: median(m["wall"] for m in results.many["measured"] if m["way"] == way) for way in ("together", "alone")
+        }
+        value = walls["together"] / walls["alone"]
+    yield Goal("50 small pipelines, wall: together / one after another", value, 1 / 3)

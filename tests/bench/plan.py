@@ -1,0 +1,29 @@
+"""What a run does unless told otherwise: which contenders land which shape, and how much of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tests.bench.rounds import Race
+
+RACES = (
+    Race(
+        shape="nested_avro",
+        ways=("spike", "ours_as_spike", "ours", "read", "decode", "files"),
+        rows=1_000_000,
+        warm_rows=100_000,
+        rounds=3,
+    ),
+    Race(shape="light_json", ways=("n0", "n1", "ours"), rows=600_000, warm_rows=60_000, rounds=2),
+    Race(shape="nested_json", ways=("n0", "n1", "ours"), rows=600_000, warm_rows=60_000, rounds=2),
+    Race(shape="wide_avro", ways=("spike", "ours"), rows=150_000, warm_rows=30_000, rounds=2),
+)
+OTHERS = ("follow", "commits", "many")
+
+
+def chosen(
+    races: Sequence[Race], *, shapes: Sequence[str], ways: Sequence[str], scale: float, rounds: int
+) -> list[Race]:
+    """The races of the shapes and contenders that are named, all if none is; sizes times `scale`, rounds if not 0."""
+    kept = [race.only(ways) for race in races if not shapes or race.shape in shapes]
+    return [race.sized(scale, rounds) for race in kept if race.ways]

@@ -1,0 +1,133 @@
+"""The bench's own arithmetic: what its verdicts rest on."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.bench.goals import Goal, Results, goals
+from tests.bench.plan import RACES, chosen
+from tests.bench.rounds import Figure, Race, middle, ratio
+from tests.bench.shapes import SHAPES
+from tests.bench.told import CAPTIONS, document, table
+from tests.bench.visible import Followed
+
+
+def figure(way: str, number: int, *, wall: float = 1.0, cpu: float = 1.0, rows: int = 1_000_000) -> Figure:
+    return Figure(way, number, rows, wall, cpu, {"jvm": cpu, "broker": 0.1}, {}, {"python": 120.0, "jvm": 900.0})
+
+
+def verdicts(results: Results) -> dict[str, str]:
+    return {goal.says: goal.verdict for goal in goals(results)}
+
+
+def test_a_ratio_is_taken_within_a_round_and_summed_up_by_the_median() -> None:
+    quiet, busy = (1.0, 2.0), (9.0, 18.0)  # the machine was busy in the second round, for both alike
+    figures = [figure("ours", n, cpu=pair[0]) for n, pair in enumerate((quiet, busy, quiet))]
+    figures += [figure("spike", n, cpu=pair[1]) for n, pair in enumerate((quiet, busy, quiet))]
+    assert ratio(figures, ["ours"], "spike", "cpu") == 0.5
+    assert ratio(figures, ["ours", "ours"], "spike", "cpu") == 1.0
+
+
+def test_a_ratio_needs_everyone_it_speaks_of() -> None:
+    assert ratio([figure("ours", 0)], ["ours"], "spike", "cpu") is None
+    assert ratio([figure("ours", 0)], ["spike"], "ours", "cpu") is None
+    assert middle([figure("ours", 0)], "spike", "wall") is None
+
+
+def test_rounds_of_different_number_are_not_compared_in_silence() -> None:
+    with pytest.raises(ValueError, match="shorter"):
+        ratio([figure("ours", 0), figure("ours", 1), figure("spike", 0)], ["ours"], "spike", "cpu")
+
+
+def test_figures_are_told_for_a_million_rows_and_a_second() -> None:
+    told = figure("ours", 0, wall=0.5, cpu=1.5, rows=200_000)
+    assert (told.cpu_a_million, told.rows_a_second) == (7.5, 400_000.0)
+
+
+@pytest.mark.parametrize(
+    ("value", "is_least", "verdict"),
+    [
+        (1.0, False, "met"),
+        (1.01, False, "missed"),
+        (1.0, True, "met"),
+        (0.99, True, "missed"),
+        (None, True, "not measured"),
+    ],
+)
+def test_a_bound_itself_meets_the_goal(value: float | None, is_least: bool, verdict: str) -> None:
+    assert Goal("", value, 1.0, is_least).verdict == verdict
+
+
+def test_what_did_not_run_is_not_measured_rather_than_met() -> None:
+    assert set(verdicts(Results()).values()) == {"not measured"}
+
+
+def test_each_goal_is_judged_by_its_own_figures() -> None:
+    ages = [1.0] * 100 + [0.1] * 100 + [0.5] * 700 + [0.11] * 100  # the first hundred warm up
+    looks = [
+        {"commit": n, "java_planning_seconds": 0.02 if n < 500 else 0.03, "metadata_bytes": 1000}
+        for n in range(105, 1001, 5)
+    ]
+    memory = {"python": 310.0}
+    results = Results(
+        races={
+            "nested_avro": [
+                figure("spike", 0, cpu=10),
+                figure("ours_as_spike", 0, cpu=9),
+                figure("ours", 0, cpu=13),
+                figure("files", 0, cpu=11),
+            ],
+            "light_json": [figure("n0", 0, wall=13), figure("n1", 0, wall=2), figure("ours", 0, wall=1)],
+        },
+        fast=Followed(0.2, [1.0, 1.2, 9.0], 0.5, 5.0, memory),
+        usual=Followed(2.0, [1.0, 5.5], 0.01, 20.0, memory),
+        commits={"commits": ages, "looks": looks, "peak_rss_mb": memory},
+        many={
+            "measured": [{"way": "alone", "wall": 30.0}, {"way": "together", "wall": 9.0}],
+            "peak_rss_mb": memory,
+        },
+    )
+    assert list(verdicts(results).values()) == [
+        "met",  # 9 of 10
+        "missed",  # 13 of 10
+        "met",  # 11 of 13
+        "met",  # 13 times N0
+        "missed",  # twice N1
+        "not measured",
+        "not measured",
+        "met",  # 1.2 s
+        "met",  # 1 %
+        "missed",  # 5.5 s
+        "met",  # 0.11 to 0.1
+        "missed",  # planning half as long again
+        "met",
+        "missed",  # 310 MB
+        "met",  # 9 of 30
+    ]
+
+
+def test_few_commits_say_nothing_about_age() -> None:
+    results = Results(commits={"commits": [0.1] * 250, "looks": [], "peak_rss_mb": {"python": 1.0}})
+    assert [v for says, v in verdicts(results).items() if "commits," in says] == ["not measured"] * 3
+
+
+def test_the_table_names_every_contender_and_every_goal() -> None:
+    results = Results(races={"nested_avro": [figure(way, 0) for way in CAPTIONS]})
+    told = table(results, goals(results))
+    assert all(caption in told for caption in CAPTIONS.values())
+    assert all(goal.says in told for goal in goals(results))
+    assert len(document(results, goals(results), {})["races"]["nested_avro"]) == len(CAPTIONS)
+
+
+def test_what_is_chosen_is_run_and_nothing_else() -> None:
+    races = (
+        Race(shape="a", ways=("spike", "ours"), rows=100, warm_rows=10, rounds=3),
+        Race(shape="b", ways=("n0",), rows=100, warm_rows=10, rounds=3),
+    )
+    assert chosen(races, shapes=(), ways=(), scale=1, rounds=0) == list(races)
+    (one,) = chosen(races, shapes=("a", "b"), ways=("ours",), scale=2, rounds=5)
+    assert (one.shape, one.ways, one.rows, one.warm_rows, one.rounds) == ("a", ("ours",), 200, 20, 5)
+
+
+def test_every_race_is_of_a_known_shape_and_known_contenders() -> None:
+    assert all(race.shape in SHAPES and set(race.ways) <= CAPTIONS.keys() for race in RACES)

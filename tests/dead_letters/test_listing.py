@@ -1,0 +1,68 @@
+"""Dead letters are listed newest first and counted by reason, all of them or some."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from frazil.clients.secrets import Secrets
+from frazil.dead_letters.listing import Listing, listing
+from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+from frazil.declaration.environment import Environment
+from frazil.lake.reader import Lake
+from frazil.schemas.reasons import Reason
+from tests.support.shop import Shop
+
+ALL = {"too_short": 1, "wrong_magic": 1, "undecodable": 2, "tombstone": 1, "unknown_schema": 1}
+
+
+def listed(shop: Shop, **wanted: Any) -> Listing:
+    return listing(shop.pipeline, Lake(shop.lake, Secrets({}).read), **wanted)
+
+
+@pytest.mark.spark
+@pytest.mark.e2e
+class TestOnATable:
+    def test_all_are_counted_and_the_newest_come_first(self, letters: Shop) -> None:
+        found = listed(letters)
+        assert (found.counts, found.total) == (ALL, 6)
+        assert [(one.run, one.partition, one.offset) for one in found.letters] == [
+            ("second", 0, 5),
+            ("second", 0, 4),
+            ("first", 1, 3),
+            ("first", 1, 2),
+            ("first", 1, 1),
+            ("first", 1, 0),
+        ]
+        assert list(found.counts) == ["undecodable", "tombstone", "too_short", "unknown_schema", "wrong_magic"]
+
+    def test_a_limit_bounds_what_is_listed_not_what_is_counted(self, letters: Shop) -> None:
+        found = listed(letters, limit=2)
+        assert ([one.run for one in found.letters], found.total) == (["second", "second"], 6)
+        assert (listed(letters, limit=0).letters, listed(letters, limit=0).total) == ((), 6)
+
+    @pytest.mark.parametrize(
+        ("wanted", "places"),
+        [
+            ({"reason": Reason.UNDECODABLE}, [(0, 5), (1, 2)]),
+            ({"partition": 0}, [(0, 5), (0, 4)]),
+            ({"partition": 0, "reason": Reason.UNDECODABLE}, [(0, 5)]),
+            ({"reason": Reason.TOO_LARGE}, []),
+            ({"since": datetime.fromtimestamp(1_800_000_001, UTC)}, [(0, 5), (0, 4)]),
+            ({"until": datetime.fromtimestamp(1_800_003_600, UTC)}, [(1, 3), (1, 2), (1, 1), (1, 0)]),
+            ({"since": datetime.fromtimestamp(1_800_000_000, UTC), "until": datetime.fromtimestamp(1_800_000_001, UTC), "reason": Reason.TOMBSTONE}, [(1, 3)]),
+        ],
+        ids=["reason", "partition", "both", "none of it", "since", "until is not included", "window"],
+    )  # fmt: skip
+    def test_some_can_be_asked_for(self, letters: Shop, wanted: dict[str, Any], places: list[tuple[int, int]]) -> None:
+        found = listed(letters, **wanted)
+        assert [(one.partition, one.offset) for one in found.letters] == places
+        assert found.total == len(places)
+
+
+def test_a_pipeline_that_never_ran_has_none(lake_environment: Environment) -> None:
+    pipeline = Pipeline(topic=Topic("never", value_format=ValueFormat.AVRO), table=Table("shop.never"))
+    found = listing(pipeline, Lake(lake_environment, Secrets({}).read))
+    assert (found.letters, found.total, found.table) == ((), 0, "shop.never__dead_letters")

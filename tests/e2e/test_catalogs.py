@@ -1,0 +1,117 @@
+"""The whole way on the other two catalogs: REST on an object store, and Glue with its versions enforced."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from pyspark.sql import SparkSession
+
+from frazil.audit.finding import Outcome
+from frazil.audit.verify import Verification, verify
+from frazil.clients.secrets import Secrets
+from frazil.declaration.environment import Environment
+from frazil.lake.reader import Lake
+from frazil.local.world import World
+from tests.support import twins
+from tests.support.paused import paused
+from tests.support.shop import ORDER, Shop, frame
+
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+MORE = {**ORDER, "fields": [*ORDER["fields"], {"name": "note", "type": ["null", "string"], "default": None}]}  # type: ignore[misc]
+
+
+@pytest.fixture(params=["rest_lake", "glue_lake"])
+def lake(request: pytest.FixtureRequest) -> Environment:
+    """Each catalog in turn."""
+    chosen: Environment = request.getfixturevalue(request.param)
+    return chosen
+
+
+@pytest.fixture
+def shop_of(local_world: World, spark: SparkSession, lake: Environment, name: str) -> Callable[..., Shop]:
+    """Makes the test's shop on that catalog."""
+
+    def make(**declared: Any) -> Shop:
+        return Shop(local_world, spark, lake, name, **declared)
+
+    return make
+
+
+def verified(shop: Shop) -> Verification:
+    return verify(shop.pipeline, Lake(shop.lake, Secrets({}).read), wait=lambda seconds: None)
+
+
+def test_a_topic_lands_changes_its_schema_and_is_proven(shop_of: Callable[..., Shop]) -> None:
+    shop = shop_of(table={"partition_by": ("bucket(4, order_id)", "days(_kafka_timestamp)")})
+    first = shop.register()
+    shop.produce([*shop.orders(50, first), b"bad!!", frame(first, b"\x02\xff")])
+    assert shop.drain().rejected == {"wrong_magic": 1, "undecodable": 1}
+    second = shop.register(MORE)
+    shop.produce([*shop.orders(20, second, first=50, schema=MORE), None])
+    assert (shop.drain().written, shop.drain().read) == (20, 0)
+    shop.assert_each_record_once()
+    rows = shop.landed()
+    assert sorted(row["order_id"] for row in rows) == list(range(70))
+    assert {row["note"] for row in rows} == {None}
+    assert sorted(row["reason"] for row in shop.dead()) == ["tombstone", "undecodable", "wrong_magic"]
+    found = verified(shop)
+    assert (found.outcome, found.findings, found.sum_of("read")) == (Outcome.PROVEN, (), 73)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("step", ["decide.written", "publish.filled", "decide.decided", "finish.started"])
+def test_a_driver_killed_around_the_decision_loses_and_doubles_nothing(shop: Shop, step: str, tmp_path: Path) -> None:
+    schema_id = shop.register()
+    shop.produce(shop.orders(20, schema_id))
+    shop.drain()
+    shop.produce([*shop.orders(20, schema_id, first=20), b"bad!!", b"worse"])
+    killed = shop.process(tmp_path, failpoints=f"{step}=kill")
+    _, log = killed.communicate(timeout=120)
+    assert killed.returncode == -signal.SIGKILL, log
+    shop.drain()
+    shop.assert_each_record_once()
+    assert verified(shop).outcome is Outcome.PROVEN
+
+
+@pytest.mark.long
+def test_free_running_twins_share_a_topic_without_a_loss(shop_of: Callable[..., Shop], tmp_path: Path) -> None:
+    twins.run_free(shop_of, tmp_path, orders=400)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("step", twins.STEPS)
+def test_a_twin_that_commits_while_a_driver_pauses_fences_it(shop: Shop, tmp_path: Path, step: str) -> None:
+    twins.commit_while_one_pauses(shop, tmp_path, step)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("step", twins.BEGINNINGS)
+def test_a_twin_that_begins_first_fences_nobody_before_there_is_a_batch(shop: Shop, tmp_path: Path, step: str) -> None:
+    twins.begin_while_one_pauses(shop, tmp_path, step)
+
+
+@pytest.mark.long
+def test_the_keys_are_in_no_argument_log_plan_or_event(shop: Shop, lake: Environment, tmp_path: Path) -> None:
+    """Everything that is written is looked through; that Spark's event log names the option shows that it could be there."""
+    events = tmp_path / "events"
+    events.mkdir()
+    shop.produce([*shop.orders(5, shop.register()), b"bad!!"])
+    settings = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": events.as_uri()}
+    with paused(shop, tmp_path, "stage.written", settings=settings) as driver:
+        family = [psutil.Process(driver.pid), *psutil.Process(driver.pid).children(recursive=True)]
+        arguments = [" ".join(process.cmdline()) for process in family]
+    assert any("java" in told for told in arguments)
+    logged = "".join(file.read_text() for file in events.rglob("*") if file.is_file())
+    assert f"spark.sql.catalog.{lake.catalog.name}.s3.secret-access-key" in logged
+    store = lake.object_store
+    assert store is not None
+    for reference in (store.access_key_id, store.secret_access_key):
+        assert reference is not None
+        secret = Secrets({}).read(reference)
+        assert not any(secret in told for told in (*arguments, driver.words, logged))
+        assert not any(secret in str(row) for row in shop.dead())

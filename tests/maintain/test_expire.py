@@ -1,0 +1,77 @@
+"""Expiry: to the declared retention, the ledger kept, no file that something still refers to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from frazil.maintain.compact import compact
+from frazil.maintain.expire import expire
+from frazil.maintain.lease import Lease
+from frazil.maintain.outcome import Ended
+from tests.support.stock import EAGER, Stock
+
+pytestmark = pytest.mark.spark
+
+
+def test_the_newest_snapshots_stay_and_replaced_files_are_deleted(stock: Stock) -> None:
+    stock.land(6)
+    small = stock.live_files()
+    compact(stock.keeper(), stock.kept, Lease())
+    stock.land(5)
+    outcome = expire(stock.keeper(), stock.kept)
+    assert (outcome.ended, outcome.snapshots, outcome.files_removed) == (Ended.DONE, 8, 6)
+    assert len(stock.history().snapshots) == 5
+    assert stock.files("data") == stock.live_files()
+    assert not stock.files("data") & small
+    stock.assert_nothing_changed()
+
+
+def test_files_of_kept_snapshots_stay(stock: Stock) -> None:
+    stock.land(3)
+    small = stock.live_files()
+    compact(stock.keeper(), stock.kept, Lease())
+    expire(stock.keeper(), stock.kept)
+    assert small <= stock.files("data")
+
+
+def test_young_snapshots_stay_whatever_is_declared(stock: Stock) -> None:
+    stock.land(8)
+    outcome = expire(stock.keeper(policy=replace(EAGER, grace_seconds=3600)), stock.kept)
+    assert outcome.snapshots == 0
+
+
+def test_declared_days_keep_more_than_the_declared_number(stock_of: Callable[..., Stock]) -> None:
+    stock = stock_of(keep_snapshots=1, keep_days=1)
+    stock.land(3)
+    assert expire(stock.keeper(), stock.kept).snapshots == 0
+
+
+def test_the_ledger_stays_behind_many_commits_of_others(stock: Stock) -> None:
+    stock.land(1)
+    for number in range(7):
+        stock.iceberg.load(stock.table).newAppend().set("other", str(number)).commit()
+    expire(stock.keeper(), stock.kept)
+    assert len(stock.history().snapshots) == 6
+    stock.assert_nothing_changed()
+
+
+def test_a_dry_run_tells_and_changes_nothing(stock: Stock) -> None:
+    stock.land(8)
+    before = stock.metadata()
+    outcome = expire(stock.keeper(dry_run=True), stock.kept)
+    assert (outcome.ended, outcome.snapshots) == (Ended.TOLD, 4)
+    assert stock.metadata() == before
+
+
+def test_a_batch_that_lands_meanwhile_is_kept(stock: Stock) -> None:
+    stock.land(8)
+
+    def ingest(step: str) -> None:
+        if step == "expire.decided":
+            stock.land(1)
+
+    assert expire(stock.keeper(reach=ingest), stock.kept).ended is Ended.DONE
+    stock.assert_nothing_changed()

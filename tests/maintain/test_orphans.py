@@ -1,0 +1,123 @@
+"""Orphans: only what nothing refers to, only what is old, and never what an open decision names."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from frazil.errors import FrazilError
+from frazil.lake import ledger
+from frazil.lake.decide import finish_open
+from frazil.maintain.keeper import Policy
+from frazil.maintain.orphans import orphans
+from frazil.maintain.outcome import Ended
+from tests.support.stock import Stock, no_wait
+
+pytestmark = pytest.mark.spark
+OLD = time.time() - 4 * 86_400
+
+
+def age(stock: Stock, table: str = "") -> None:
+    """Make all files of a table old."""
+    for folder in ("data", "metadata"):
+        for file in stock.files(folder, table):
+            os.utime(file, (OLD, OLD))
+
+
+def paths(stock: Stock) -> set[str]:
+    return stock.files("data") | stock.files("metadata")
+
+
+def test_a_staged_batch_that_nobody_published_goes_after_days(stock: Stock) -> None:
+    stock.land(2)
+    stock.staged(1, 10)
+    stray = stock.files("data") - stock.live_files()
+    age(stock)
+    outcome = orphans(stock.keeper(policy=Policy()), stock.kept, remove=True)
+    assert (outcome.ended, outcome.files_removed) == (Ended.DONE, 1)
+    assert outcome.bytes_removed > 0
+    assert len(stray) == 1
+    assert not paths(stock) & stray
+    stock.assert_nothing_changed()
+
+
+def test_young_files_stay(stock: Stock) -> None:
+    stock.land(1)
+    stock.staged(1, 10)
+    assert orphans(stock.keeper(policy=Policy()), stock.kept, remove=True).files_removed == 0
+    assert len(stock.files("data")) == 2
+
+
+def test_less_than_three_days_is_refused(stock: Stock) -> None:
+    stock.land(1)
+    stock.staged(1, 10)
+    age(stock)
+    with pytest.raises(FrazilError, match="at least 3 days"):
+        orphans(stock.keeper(policy=Policy(orphan_seconds=3 * 86_400 - 1)), stock.kept, remove=True)
+    assert len(stock.files("data")) == 2
+
+
+def test_they_are_only_told_unless_removal_is_asked_for(stock: Stock) -> None:
+    stock.land(1)
+    stock.staged(1, 10)
+    age(stock)
+    before = paths(stock)
+    outcome = orphans(stock.keeper(policy=Policy()), stock.kept, remove=False)
+    assert (outcome.ended, outcome.files_removed) == (Ended.TOLD, 1)
+    assert outcome.why.endswith(".parquet")
+    assert paths(stock) == before
+
+
+def test_a_dry_run_tells_and_deletes_nothing(stock: Stock) -> None:
+    stock.land(1)
+    stock.staged(1, 10)
+    age(stock)
+    before = paths(stock)
+    outcome = orphans(stock.keeper(policy=Policy(), dry_run=True), stock.kept, remove=True)
+    assert (outcome.ended, outcome.files_removed) == (Ended.TOLD, 1)
+    assert paths(stock) == before
+
+
+def test_what_an_open_decision_names_stays_at_both_tables(stock: Stock) -> None:
+    def crash(step: str) -> None:
+        if step == "decide.decided":
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        stock.land_with_dead_letters(reach=crash)
+    decision = Path(urlsplit(stock.summary()[ledger.SIDE]).path)
+    named = stock.files("data", stock.dead_letters)
+    assert named
+    age(stock)
+    age(stock, stock.dead_letters)
+    stock.iceberg.load(stock.dead_letters).newAppend().commit()  # else it has no snapshot at all
+    age(stock, stock.dead_letters)
+    for kept in (stock.kept, stock.side):
+        outcome = orphans(stock.keeper(policy=Policy()), kept, remove=True)
+        assert (outcome.files_removed, outcome.left) == (0, {"named_by_open_decision": 1})
+    assert decision.exists()
+    assert stock.files("data", stock.dead_letters) == named
+    finish_open(
+        stock.iceberg, stock.table, stock.dead_letters, stock.pipeline.name, run="r", version="test", wait=no_wait
+    )
+    proof = stock.verified()
+    assert proof.outcome == "proven", proof.findings
+    assert [(p.landed, p.dead_lettered) for p in proof.partitions] == [(8, 2)]
+
+
+def test_an_open_decision_that_cannot_be_read_stops_the_removal(stock: Stock) -> None:
+    def crash(step: str) -> None:
+        if step == "decide.decided":
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        stock.land_with_dead_letters(reach=crash)
+    Path(urlsplit(stock.summary()[ledger.SIDE]).path).unlink()
+    age(stock, stock.dead_letters)
+    with pytest.raises(FrazilError, match="cannot be read"):
+        orphans(stock.keeper(policy=Policy()), stock.side, remove=True)
+    assert stock.files("data", stock.dead_letters)

@@ -1,0 +1,137 @@
+"""One run: the order of the actions at each table, one line each, and what keeps a run away from a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from frazil.errors import FrazilError
+from frazil.maintain import run
+from frazil.maintain.run import maintain
+from tests.support.stock import EAGER, Stock
+
+pytestmark = pytest.mark.spark
+
+
+def lines(stock: Stock, *, orphans: bool = False, **overrides: Any) -> list[Mapping[str, Any]]:
+    told: list[Mapping[str, Any]] = []
+    maintain([stock.pipeline], stock.keeper(**overrides), told.append, orphans=orphans)
+    return told
+
+
+def test_a_run_keeps_the_table_and_its_dead_letters(stock: Stock) -> None:
+    stock.land_with_dead_letters()
+    stock.land_with_dead_letters()
+    stock.land(6)
+    told = lines(stock)
+    main, side = stock.table, stock.dead_letters
+    assert [(t["table"], t["action"]) for t in told] == [
+        (table, action) for table in (main, side) for action in ("compact", "carry", "expire", "orphans")
+    ]
+    assert [t["ended"] for t in told] == ["done", "done", "done", "told"] * 2
+    assert [t["files_removed"] for t in told if t["action"] == "compact"] == [8, 2]
+    assert stock.lease.holder is None
+    proof = stock.verified(deep=True)
+    assert proof.outcome == "proven", proof.findings
+
+
+def test_a_line_tells_counts_bytes_and_seconds(stock: Stock) -> None:
+    stock.land(2)
+    compacted = lines(stock)[0]
+    assert compacted["event"] == "maintained"
+    assert compacted["pipeline"] == stock.pipeline.name
+    assert compacted["bytes_removed"] > compacted["bytes_added"] > 0
+    assert compacted["rows"] == 20
+    assert compacted["seconds"] > 0
+
+
+def test_a_table_that_has_no_snapshot_is_left_alone(stock: Stock) -> None:
+    stock.land(1)
+    assert {t["table"] for t in lines(stock)} == {stock.table}
+
+
+def test_a_dry_run_changes_nothing_at_all(stock: Stock) -> None:
+    stock.land(8)
+    before = stock.metadata()
+    assert {t["ended"] for t in lines(stock, dry_run=True) if t["action"] != "carry"} == {"told"}
+    assert stock.metadata() == before
+
+
+def test_two_maintainers_do_not_work_at_one_table(stock: Stock) -> None:
+    stock.land(3)
+    second: list[Mapping[str, Any]] = []
+
+    def meanwhile(step: str) -> None:
+        if step == "compact.rewritten":
+            second.extend(lines(stock))
+
+    first = lines(stock, reach=meanwhile)
+    assert [t["ended"] for t in second] == ["busy"]
+    assert [t["ended"] for t in first] == ["done", "done", "done", "told"]
+    stock.assert_nothing_changed()
+
+
+def test_a_maintainer_that_lost_its_lease_stops(stock: Stock) -> None:
+    stock.land(3)
+
+    def thief(step: str) -> None:
+        if step == "compact.committed":
+            stock.iceberg.load(stock.table).updateProperties().set(
+                "frazil.upkeep", '{"number": 9, "holder": "thief", "until_ms": 9999999999999}'
+            ).commit()
+
+    assert [t["ended"] for t in lines(stock, reach=thief)] == ["done", "stopped"]
+    assert stock.lease.holder == "thief"
+
+
+def test_one_actions_error_is_told_and_the_others_go_on(stock: Stock, monkeypatch: pytest.MonkeyPatch) -> None:
+    stock.land(8)
+
+    def broken(*arguments: object) -> None:
+        raise FrazilError("broken", where="here")
+
+    monkeypatch.setattr(run, "compact", broken)
+    told = lines(stock)
+    assert [t["ended"] for t in told] == ["failed", "done", "done", "told"]
+    assert told[0]["why"] == "here: broken"
+    assert stock.lease.holder is None
+
+
+def test_a_run_that_is_to_end_ends_between_two_actions(stock: Stock) -> None:
+    stock.land(2)
+    told = lines(stock, stopping=lambda: True)
+    assert [(t["action"], t["ended"]) for t in told] == [("compact", "stopped")]
+    assert stock.lease.holder is None
+
+
+def test_orphans_are_removed_only_if_asked_for(stock: Stock) -> None:
+    stock.land(1)
+    assert [t["ended"] for t in lines(stock) if t["action"] == "orphans"] == ["told"]
+    assert [t["ended"] for t in lines(stock, orphans=True) if t["action"] == "orphans"] == ["done"]
+
+
+def test_a_long_compaction_takes_the_lease_anew(stock_of: Callable[..., Stock]) -> None:
+    stock = stock_of(partition_by=("bucket(2, order_id)",))
+    stock.land(2, rows=40)
+    now = iter(range(1_000_000_000, 2_000_000_000, 600))
+    policy = replace(EAGER, closed_seconds=-1e12, groups_a_commit=1, lease_seconds=1200.0)
+    held = []
+
+    def note(step: str) -> None:
+        if step == "compact.committed":
+            held.append(stock.lease.number)
+
+    lines(stock, clock=lambda: float(next(now)), policy=policy, reach=note)
+    assert held[1] > held[0]
+    stock.assert_nothing_changed()
+
+
+def test_an_orphan_age_that_is_too_short_is_refused_before_anything_is_done(stock: Stock) -> None:
+    stock.land(2)
+    before = stock.metadata()
+    with pytest.raises(FrazilError, match="at least 3 days"):
+        lines(stock, orphans=True, policy=replace(EAGER, orphan_seconds=60))
+    assert stock.metadata() == before

@@ -1,0 +1,446 @@
+"""What may come in and what becomes of it: each row of `docs/bad-input.md` is a test here, and each test a row there."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+from pyspark.sql import SparkSession
+
+from frazil.clients.registered import SchemaType
+from frazil.clients.registry import Registry
+from frazil.clients.registry_patience import Patience
+from frazil.clients.secrets import Secrets
+from frazil.declaration import ValueFormat
+from frazil.declaration.environment import Environment
+from frazil.declaration.environment import Registry as RegistrySettings
+from frazil.declaration.formats import Tombstones
+from frazil.errors import RegistryUnavailable
+from frazil.ingest.report import Reporter, Total
+from frazil.ingest.run import Ingestion
+from frazil.ingest.writers import Writers
+from frazil.local.world import World
+from frazil.schemas.names import claimed
+from tests.support import oracle
+from tests.support.registry_server import Misbehaviour, RegistryServer, hangs, says
+from tests.support.shop import ORDER, Shop, avro, frame
+
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+ShopOf = Callable[..., Shop]
+
+
+def record(**fields: Any) -> dict[str, Any]:
+    return {"type": "record", "name": "R", "fields": [{"name": n, "type": t} for n, t in fields.items()]}
+
+
+def lands(shop: Shop, schema: Mapping[str, Any], *values: Mapping[str, Any] | bytes) -> list[dict[str, Any]]:
+    """Produce values, or bodies, of one Avro schema; the rows that landed, in their order."""
+    schema_id = shop.register(schema)
+    shop.produce([frame(schema_id, v if isinstance(v, bytes) else avro(schema, v)) for v in values], partition=0)
+    shop.drain()
+    shop.assert_each_record_once()
+    return sorted(shop.landed(), key=lambda row: row["_kafka_offset"])
+
+
+def json_lands(shop: Shop, schema: Mapping[str, Any], *values: object) -> list[dict[str, Any]]:
+    """The same for JSON Schema; a value of bytes is a body as it is."""
+    subject, text = f"{shop.topic}-value", json.dumps(schema)
+    schema_id = shop.registry_admin.register(subject, text, SchemaType.JSON)
+    bodies = [v if isinstance(v, bytes) else json.dumps(v).encode() for v in values]
+    shop.produce([frame(schema_id, body) for body in bodies], partition=0)
+    shop.drain()
+    shop.assert_each_record_once()
+    return sorted(shop.landed(), key=lambda row: row["_kafka_offset"])
+
+
+def reasons(shop: Shop) -> dict[int, str]:
+    """The reason of each dead letter, by offset."""
+    return {row["offset"]: row["reason"] for row in shop.dead()}
+
+
+# ── Frames ──────────────────────────────────────────────────────────────────────────────────────
+@pytest.fixture(scope="module")
+def framed(local_world: World, spark: SparkSession, lake_environment: Environment) -> Shop:
+    """One batch of good and bad frames, each journalled under the case that its header names."""
+    shop = Shop(local_world, spark, lake_environment, f"t{uuid.uuid4().hex[:10]}", partitions=1)
+    schema_id = shop.register()
+    foreign = shop.registry_admin.register(f"{shop.topic}-elsewhere", json.dumps({**ORDER, "name": "Elsewhere"}))
+    (good,) = shop.orders(1, schema_id)
+    cases = {
+        "good": good,
+        **{f"cut {length}": good[:length] for length in range(6)},
+        "magic": b"\x01" + good[1:],
+        "json": b'{"order_id": 1}',
+        "unknown": frame(2_000_000_000, good[5:]),
+        "largest": frame(2**32 - 1, good[5:]),
+        "foreign": frame(foreign, good[5:]),
+        "body": frame(schema_id, b"\x02\xff"),
+        "cut body": good[:-1],
+    }
+    for case, value in cases.items():
+        shop.produce([value], headers=[("case", case.encode())])
+    shop.produce([good], key=None, headers=[("case", b"no key")])
+    shop.drain()
+    return shop
+
+
+def became(shop: Shop, case: str) -> str:
+    """`landed`, or the reason of the dead letter that the case became."""
+    landed = [row for row in shop.landed() if row["_kafka_headers"][0]["value"] == case.encode()]
+    dead = [row for row in shop.dead() if row["headers"][0]["value"] == case.encode()]
+    assert len(landed) + len(dead) == 1
+    return "landed" if landed else str(dead[0]["reason"])
+
+
+@pytest.mark.parametrize("length", range(5))
+def test_a_frame_of_less_than_five_bytes_is_a_dead_letter(framed: Shop, length: int) -> None:
+    framed.assert_each_record_once()
+    assert became(framed, "good") == "landed"
+    assert became(framed, f"cut {length}") == "too_short"
+
+
+@pytest.mark.parametrize("case", ["cut 5", "body", "cut body"])
+def test_a_body_that_is_not_of_its_schema_is_a_dead_letter(framed: Shop, case: str) -> None:
+    assert became(framed, case) == "undecodable"
+
+
+@pytest.mark.parametrize("case", ["magic", "json"])
+def test_a_value_that_begins_with_another_byte_is_a_dead_letter(framed: Shop, case: str) -> None:
+    assert became(framed, case) == "wrong_magic"
+
+
+@pytest.mark.parametrize("case", ["unknown", "largest"])
+def test_an_id_that_the_registry_does_not_have_is_a_dead_letter(framed: Shop, case: str) -> None:
+    assert became(framed, case) == "unknown_schema"
+
+
+def test_an_id_of_another_subject_is_a_dead_letter(framed: Shop) -> None:
+    assert became(framed, "foreign") == "foreign_schema"
+
+
+def test_a_record_without_a_key_lands(framed: Shop) -> None:
+    assert became(framed, "no key") == "landed"
+    assert [row["user"] for row in framed.landed() if row["_kafka_key"] is None] == ["u0"]
+
+
+@pytest.mark.parametrize(
+    ("choice", "rows", "rejected", "skipped"),
+    [
+        (Tombstones.DEAD_LETTER, 1, {"tombstone": 1}, {}),
+        (Tombstones.NULL_ROW, 2, {}, {}),
+        (Tombstones.SKIP, 1, {}, {"tombstone": 1}),
+    ],
+)
+def test_a_tombstone_becomes_what_is_declared(
+    shop_of: ShopOf, choice: Tombstones, rows: int, rejected: dict[str, int], skipped: dict[str, int]
+) -> None:
+    shop = shop_of(tombstones=choice)
+    shop.produce([*shop.orders(1, shop.register()), None], key=b"k")
+    total = shop.drain()
+    assert (total.written, total.rejected, total.skipped) == (rows, rejected, skipped)
+    landed = shop.landed()
+    assert all(row["_kafka_key"] == b"k" for row in landed)
+    assert [row["order_id"] for row in landed if row["user"] is None] == [None] * (rows - 1)
+
+
+# ── Sizes ───────────────────────────────────────────────────────────────────────────────────────
+def test_a_value_of_20_mb_lands_or_is_kept_whole(shop_of: ShopOf) -> None:
+    shop = shop_of(partitions=1, config={"max.message.bytes": str(32 << 20)})
+    text = "x" * (20 << 20)
+    schema_id = shop.register()
+    good = frame(schema_id, avro(ORDER, {"order_id": 1, "user": text, "amount": None}))
+    bad = good[:-2]
+    producer = Producer({"bootstrap.servers": shop.world.bootstrap, "message.max.bytes": 32 << 20})
+    for offset, value in enumerate((good, bad, *shop.orders(1, schema_id))):
+        producer.produce(shop.topic, value)
+        assert producer.flush(30) == 0
+        shop.journal[0, offset] = value
+    assert shop.drain().rejected == {"undecodable": 1}
+    shop.assert_each_record_once()
+    assert sorted(len(row["user"]) for row in shop.landed()) == [2, 20 << 20]
+    assert [row["value"] == bad for row in shop.dead()] == [True]
+
+
+def test_a_record_of_1000_fields_lands_as_1000_columns(shop: Shop) -> None:
+    names = [f"f{number:03}" for number in range(1_000)]
+    schema = record(**dict.fromkeys(names, "long"))
+    (row,) = lands(shop, schema, {name: number for number, name in enumerate(names)})
+    assert [row[name] for name in names] == list(range(1_000))
+
+
+DEEP = b"[" * 5_000 + b"]" * 5_000
+
+
+def test_json_nested_5000_deep_is_a_dead_letter(shop_of: ShopOf) -> None:
+    shop = shop_of(value_format=ValueFormat.JSON, partitions=1)
+    shop.produce([b"1", DEEP, b'{"a": ' * 5_000 + b"1" + b"}" * 5_000, b"2"])
+    shop.drain()
+    shop.assert_each_record_once()
+    assert sorted(row["value"] for row in shop.landed()) == ["1", "2"]
+    assert reasons(shop) == {1: "undecodable", 2: "undecodable"}
+
+
+def test_json_of_a_schema_nested_5000_deep_is_a_dead_letter(shop_of: ShopOf) -> None:
+    shop = shop_of(value_format=ValueFormat.JSON_SCHEMA, partitions=1)
+    schema = {"type": "object", "properties": {"a": {}, "n": {"type": "integer"}}}
+    rows = json_lands(shop, schema, {"n": 1}, b'{"a": ' + DEEP + b', "n": 2}', {"n": 3})
+    assert [row["n"] for row in rows] == [1, 3]
+    assert reasons(shop) == {1: "undecodable"}
+
+
+# ── Values ──────────────────────────────────────────────────────────────────────────────────────
+def test_text_that_is_no_utf_8_is_a_dead_letter(shop_of: ShopOf) -> None:
+    shop = shop_of(value_format=ValueFormat.TEXT, partitions=1)
+    shop.produce([b"good", b"a\xff", b"\xed\xa0\x80", b"\xc0\x80"])
+    shop.drain()
+    assert [row["value"] for row in shop.landed()] == ["good"]
+    assert reasons(shop) == dict.fromkeys((1, 2, 3), "undecodable")
+
+
+def test_json_that_is_no_utf_8_is_a_dead_letter(shop_of: ShopOf) -> None:
+    shop = shop_of(value_format=ValueFormat.JSON_SCHEMA, partitions=1)
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}}
+    rows = json_lands(shop, schema, {"a": "grüße"}, b'{"a": "\xff"}')
+    assert [row["a"] for row in rows] == ["grüße"]
+    assert reasons(shop) == {1: "undecodable"}
+
+
+@pytest.mark.xfail(
+    strict=True, raises=UnicodeDecodeError, reason="Spark's Avro reader does not look: it lands as it is"
+)
+def test_an_avro_string_that_is_no_utf_8_is_a_dead_letter(shop_of: ShopOf) -> None:
+    shop = shop_of(partitions=1)
+    rows = lands(shop, record(a="string"), {"a": "grüße"}, b"\x02\xff")
+    assert [row["a"] for row in rows] == ["grüße"]
+    assert reasons(shop) == {1: "undecodable"}
+
+
+def test_a_decimal_with_more_digits_than_declared_is_a_dead_letter(shop_of: ShopOf) -> None:
+    shop = shop_of(partitions=1)
+    schema = record(price={"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2})
+    too_large = b"\x08" + (1_234_567).to_bytes(4, "big")
+    rows = lands(shop, schema, {"price": Decimal("12.34")}, too_large, {"price": Decimal("-99.99")})
+    assert [row["price"] for row in rows] == [Decimal("12.34"), Decimal("-99.99")]
+    assert reasons(shop) == {1: "undecodable"}
+
+
+def test_nan_and_infinity_land_as_they_are(shop_of: ShopOf) -> None:
+    shop = shop_of(partitions=1)
+    values = [math.nan, math.inf, -math.inf, -0.0]
+    rows = lands(shop, record(a="double", b="float"), *({"a": v, "b": v} for v in values))
+    for column in ("a", "b"):
+        assert [str(row[column]) for row in rows] == ["nan", "inf", "-inf", "-0.0"]
+
+
+def test_nan_in_json_lands_as_a_double_and_is_no_integer(shop_of: ShopOf) -> None:
+    shop = shop_of(value_format=ValueFormat.JSON_SCHEMA, partitions=1)
+    schema = {"type": "object", "properties": {"a": {"type": "number"}, "i": {"type": "integer"}}}
+    rows = json_lands(shop, schema, {"a": 1.5}, b'{"a": NaN}', b'{"a": "-Infinity"}', b'{"i": NaN}', b'{"a": "no"}')
+    assert [str(row["a"]) for row in rows] == ["1.5", "nan", "-inf"]
+    assert reasons(shop) == {3: "undecodable", 4: "undecodable"}
+
+
+TIMES = record(
+    day={"type": "int", "logicalType": "date"},
+    millis={"type": "long", "logicalType": "timestamp-millis"},
+    micros={"type": "long", "logicalType": "timestamp-micros"},
+)
+PLAIN_TIMES = record(day="int", millis="long", micros="long")
+
+
+def test_the_year_9999_lands(shop_of: ShopOf) -> None:
+    shop = shop_of(partitions=1, table={"partition_by": ("years(micros)",)})
+    last, first = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC), datetime(1, 1, 1, tzinfo=UTC)
+    rows = lands(
+        shop,
+        TIMES,
+        {"day": date(9999, 12, 31), "millis": last, "micros": last},
+        {"day": date(1, 1, 1), "millis": first, "micros": first},
+    )
+    assert [row["day"] for row in rows] == [date(9999, 12, 31), date(1, 1, 1)]
+    assert [row["millis"] for row in rows] == [row["micros"] for row in rows] == [last, first]
+
+
+def test_a_time_that_no_table_can_hold_is_a_dead_letter(shop_of: ShopOf) -> None:
+    shop = shop_of(partitions=1)
+    body = avro(PLAIN_TIMES, {"day": 0, "millis": 2**63 - 1, "micros": 0})
+    rows = lands(shop, TIMES, {"day": date(2026, 1, 1), "millis": 0, "micros": 0}, body)
+    assert [row["day"] for row in rows] == [date(2026, 1, 1)]
+    assert reasons(shop) == {1: "undecodable"}
+
+
+# ── Names ───────────────────────────────────────────────────────────────────────────────────────
+def columns_of(*sources: str) -> dict[str, str]:
+    """The column of each field, in the order in which a schema has them."""
+    found: dict[str, str] = {}
+    for source in sources:
+        found[source] = claimed(source, set(found.values()), top=True)
+    return found
+
+
+def test_fields_that_differ_in_case_only_land_beside_each_other(shop_of: ShopOf) -> None:
+    shop = shop_of(partitions=1)
+    names = columns_of("Id", "id", "ID")
+    (row,) = lands(shop, record(Id="long", id="long", ID="long"), {"Id": 1, "id": 2, "ID": 3})
+    assert names["Id"] == "id"
+    assert [row[column] for column in names.values()] == [1, 2, 3]
+
+
+ODD = ["Id", "id", "a.b", 'say "hi"', "it's", "tick`tock", "select", "from", "🎉", "", " ", "größe", "x" * 300, "1st"]
+
+
+def test_odd_field_names_land_under_names_that_every_engine_can_say(shop_of: ShopOf) -> None:
+    shop = shop_of(value_format=ValueFormat.JSON_SCHEMA, partitions=1)
+    schema = {"type": "object", "properties": {name: {"type": "integer"} for name in ODD}}
+    (row,) = json_lands(shop, schema, {name: number for number, name in enumerate(ODD)})
+    # The order of a JSON object's properties is not kept by every registry: values prove which field is which column.
+    columns = {value: column for column, value in row.items() if not column.startswith(("_kafka", "_ingested"))}
+    assert set(columns) == set(range(len(ODD)))
+    assert all(re.fullmatch("[a-z0-9_]{1,128}", column) for column in columns.values())
+    assert columns[ODD.index("select")] == "select"
+    assert columns[ODD.index("größe")] == "gro_e"
+
+
+RESERVED = ["_kafka_offset", "_kafka_partition", "_ingested_at", "_decoded", "_file", "_pos", "_kafka"]
+
+
+def test_a_field_with_a_reserved_name_lands_beside_the_reserved_column(shop_of: ShopOf) -> None:
+    shop = shop_of(partitions=1)
+    names = columns_of(*RESERVED)
+    assert not set(names.values()) & set(RESERVED)
+    (row,) = lands(shop, record(**dict.fromkeys(RESERVED, "string")), {name: f"mine: {name}" for name in RESERVED})
+    assert [row[column] for column in names.values()] == [f"mine: {name}" for name in RESERVED]
+    assert (row["_kafka_partition"], row["_kafka_offset"]) == (0, 0)
+
+
+def test_a_topic_with_dots_and_upper_case_lands(
+    local_world: World, spark: SparkSession, lake_environment: Environment, name: str
+) -> None:
+    shop = Shop(local_world, spark, lake_environment, f"Shop.Orders-V1.{name}", table={"identifier": f"shop.{name}"})
+    shop.produce(shop.orders(3, shop.register()))
+    shop.drain()
+    assert shop.drain().read == 0  # the ledger is found again
+    shop.assert_each_record_once()
+    assert {row["_kafka_topic"] for row in shop.landed()} == {shop.topic}
+    assert shop.pipeline.name == f"shop_orders_v1_{name}"
+    assert shop.pipeline.tag in oracle.table(shop.lake, shop.pipeline.table.identifier).refs()
+
+
+# ── The registry ────────────────────────────────────────────────────────────────────────────────
+class Away:
+    """A shop whose registry can misbehave: it is a thread of the test, and asked with little patience."""
+
+    def __init__(self, shop: Shop, server: RegistryServer) -> None:
+        self.shop, self.server = shop, server
+        self.server.store.register(f"{shop.topic}-value", json.dumps({**ORDER, "name": "Unused"}))
+        self.schema_id = self.server.store.register(f"{shop.topic}-value", json.dumps(ORDER))
+
+    def ingestion(self, *, url: str | None = None, **overrides: Any) -> Ingestion:
+        patience = Patience(total_seconds=3, attempt_seconds=0.5, attempts=3, first_pause_seconds=0.01)
+        settings = RegistrySettings(url=url or self.server.url)
+        registry = Registry.of(settings, Secrets({}), patience=patience, sleep=lambda seconds: None)
+        driver, pipeline = self.shop.driver(**overrides), self.shop.pipeline
+        report = Reporter(self.shop.events.append, pipeline.name, self.shop.topic, driver.run, driver.clock)
+        return Ingestion(pipeline, driver, Writers(pipeline.topic, registry), report)
+
+    def drain(self, **overrides: Any) -> Total:
+        return self.ingestion(**overrides).drain()
+
+
+@pytest.fixture
+def away(shop_of: ShopOf) -> Iterator[Away]:
+    with RegistryServer() as server:
+        yield Away(shop_of(partitions=1), server)
+
+
+OUTAGES: dict[str, Misbehaviour] = {
+    "hangs": hangs,
+    "500": says(500, '{"error_code": 50001, "message": "no store"}'),
+    "401": says(401, '{"error_code": 401, "message": "Unauthorized"}'),
+    "HTML": says(200, "<html>sign in</html>", Content_Type="text/html"),
+    "404 of a proxy": says(404, "<html>no such page</html>", Content_Type="text/html"),
+}
+
+
+def fails_clearly(away: Away, **overrides: Any) -> None:
+    with pytest.raises(RegistryUnavailable) as raised:
+        away.drain(**overrides)
+    told = str(raised.value)
+    assert "\n" not in told
+    assert "127.0.0.1" in told
+
+
+@pytest.mark.parametrize("outage", OUTAGES)
+def test_a_registry_that_fails_at_the_start_ends_the_run_and_rejects_nothing(away: Away, outage: str) -> None:
+    away.shop.produce(away.shop.orders(3, away.schema_id))
+    away.server.always = OUTAGES[outage]
+    fails_clearly(away)
+    away.server.always = None
+    total = away.drain()
+    assert (total.written, total.rejected) == (3, {})
+    away.shop.assert_each_record_once()
+
+
+@pytest.mark.parametrize("outage", OUTAGES)
+def test_a_registry_that_fails_when_a_new_id_comes_rejects_nothing(away: Away, outage: str) -> None:
+    away.shop.produce(away.shop.orders(3, away.schema_id))
+    away.drain()
+    newer = away.server.store.register(f"{away.shop.topic}-value", json.dumps({**ORDER, "doc": "newer"}))
+    away.shop.produce(away.shop.orders(2, newer, first=3))
+
+    # The registry tells the versions as they were, then fails: the batch meets an id that nobody knows.
+    known = away.server.store.versions[f"{away.shop.topic}-value"]
+    away.server.store.versions[f"{away.shop.topic}-value"] = known[:-1]
+
+    def fail(step: str) -> None:
+        if step == "stage.started":
+            away.server.always = OUTAGES[outage]
+
+    fails_clearly(away, reach=fail)
+    assert away.shop.dead() == []
+    assert len(away.shop.landed()) == 3
+    away.server.always, away.server.store.versions[f"{away.shop.topic}-value"] = None, known
+    total = away.drain()
+    assert (total.written, total.rejected) == (2, {})
+    away.shop.assert_each_record_once()
+
+
+def test_a_registry_that_is_down_ends_the_run_and_rejects_nothing(away: Away) -> None:
+    away.shop.produce(away.shop.orders(3, away.schema_id))
+    with pytest.raises(RegistryUnavailable, match="it did not answer within"):
+        away.drain(url="http://127.0.0.1:9/base")
+    assert away.drain().written == 3
+
+
+def test_a_registry_that_is_slow_is_waited_for(away: Away) -> None:
+    away.shop.produce(away.shop.orders(3, away.schema_id))
+    away.server.misbehaviours.extend([hangs, says(503), says(429, Retry_After="1")])
+    asked = Registry.of(
+        RegistrySettings(url=away.server.url),
+        Secrets({}),
+        patience=Patience(total_seconds=20, attempt_seconds=0.5, attempts=6),
+        sleep=lambda seconds: None,
+    )
+    ingestion = away.ingestion()
+    ingestion.writers = Writers(away.shop.pipeline.topic, asked)
+    assert ingestion.drain().written == 3
+    assert away.shop.dead() == []
+
+
+# ── The page ────────────────────────────────────────────────────────────────────────────────────
+def test_the_page_names_each_of_these_tests_and_no_other(root: Path) -> None:
+    lines = (root / "docs" / "bad-input.md").read_text().splitlines()
+    rows = [line for line in lines if line.startswith("| ") and not line.startswith("| what comes in")]
+    named = [found[1] for row in rows if (found := re.search(r"`(test_\w+)` \|$", row))]
+    here = {name for name in globals() if name.startswith("test_") and not name.startswith("test_the_page")}
+    assert len(named) == len(rows), "a row names no test"
+    assert sorted(named) == sorted(here)

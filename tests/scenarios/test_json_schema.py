@@ -1,0 +1,179 @@
+"""JSON Schema on a real broker, registry and table: what producers write is what the table holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime
+from typing import Any
+
+import pyarrow.parquet as parquet
+import pytest
+
+from frazil.clients.registered import Reference, SchemaType
+from frazil.declaration import ValueFormat
+from tests.support import oracle
+from tests.support.shop import Shop, frame
+
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+ShopOf = Callable[..., Shop]
+
+ORDER: dict[str, Any] = {
+    "$schema": "http://json-schema.org/draft-07/schema#",
+    "title": "Order",
+    "type": "object",
+    "properties": {
+        "orderId": {"type": "integer", "description": "unique"},
+        "user": {"type": ["string", "null"]},
+        "amount": {"oneOf": [{"type": "null"}, {"type": "number"}]},
+        "lines": {"type": "array", "items": {"$ref": "#/definitions/Line"}},
+        "stock": {"type": "object", "additionalProperties": {"type": "integer"}},
+        "day": {"type": "string", "format": "date"},
+        "at": {"type": "string", "format": "date-time"},
+        "extra": {},
+    },
+    "required": ["orderId"],
+    "definitions": {
+        "Line": {"type": "object", "properties": {"sku": {"type": "string"}, "quantity": {"type": "integer"}}}
+    },
+}
+FULL = {
+    "orderId": 2**53 + 1,
+    "user": "grüße",
+    "amount": 0.5,
+    "lines": [{"sku": "a", "quantity": 2}, {"quantity": None}],
+    "stock": {"a": 1},
+    "day": "2024-02-29",
+    "at": "2024-02-29T12:00:00.25+02:00",
+    "extra": {"gift": [True, None]},
+    "unknown": "left out",
+}
+
+
+@pytest.fixture
+def shop(shop_of: ShopOf) -> Shop:
+    return shop_of(value_format=ValueFormat.JSON_SCHEMA)
+
+
+def register(shop: Shop, schema: Any, *references: Reference, subject: str = "") -> int:
+    return shop.registry_admin.register(
+        subject or f"{shop.topic}-value", json.dumps(schema), SchemaType.JSON, references
+    )
+
+
+def framed(schema_id: int, value: Any) -> bytes:
+    return frame(schema_id, json.dumps(value).encode())
+
+
+def own(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if not name.startswith("_")}
+
+
+def stored(shop: Shop) -> list[dict[str, Any]]:
+    """The rows as the data files have them: of a list of structs that is null, PyIceberg 0.12 makes an empty one."""
+    tasks = oracle.table(shop.lake, shop.pipeline.table.identifier).scan().plan_files()
+    return [r for task in tasks for r in parquet.read_table(task.file.file_path.removeprefix("file:")).to_pylist()]
+
+
+def by_id(shop: Shop) -> dict[int, dict[str, Any]]:
+    return {row["orderid"]: own(row) for row in shop.landed()}
+
+
+def test_every_kind_of_property_lands(shop: Shop) -> None:
+    schema_id = register(shop, ORDER)
+    shop.produce([framed(schema_id, FULL), framed(schema_id, {"orderId": 1, "user": None, "amount": None})])
+    assert shop.drain().written == 2
+    rows = by_id(shop)
+    assert rows[2**53 + 1] == {
+        "orderid": 2**53 + 1,
+        "user": "grüße",
+        "amount": 0.5,
+        "lines": [{"sku": "a", "quantity": 2}, {"sku": None, "quantity": None}],
+        "stock": [("a", 1)],
+        "day": date(2024, 2, 29),
+        "at": datetime(2024, 2, 29, 10, 0, 0, 250_000, UTC),
+        "extra": '{"gift":[true,null]}',
+    }
+    assert {**rows[1], "lines": None} == {**dict.fromkeys(rows[1]), "orderid": 1}
+    assert [row["lines"] for row in stored(shop) if row["orderid"] == 1] == [None]
+    shop.assert_each_record_once()
+
+
+def test_a_property_that_is_added_is_a_column_mid_way(shop: Shop) -> None:
+    first = register(shop, ORDER)
+    shop.produce([framed(first, {"orderId": 1})])
+    shop.drain()
+    second = register(shop, {**ORDER, "properties": {**ORDER["properties"], "note": {"type": "string"}}})
+    shop.produce([framed(second, {"orderId": 2, "note": "new"}), framed(first, {"orderId": 3, "note": "not mine"})])
+    assert shop.drain().written == 2
+    assert {number: row["note"] for number, row in by_id(shop).items()} == {1: None, 2: "new", 3: "not mine"}
+    shop.assert_each_record_once()
+
+
+def test_a_reference_to_another_subject_is_followed(shop: Shop) -> None:
+    address = {"type": "object", "properties": {"city": {"type": "string"}}}
+    subject = f"{shop.topic}-address"
+    register(shop, address, subject=subject)
+    order = {"type": "object", "properties": {"orderId": {"type": "integer"}, "to": {"$ref": "address.json"}}}
+    schema_id = register(shop, order, Reference("address.json", subject, 1))
+    shop.produce([framed(schema_id, {"orderId": 1, "to": {"city": "Bern"}})])
+    assert shop.drain().written == 1
+    assert by_id(shop)[1]["to"] == {"city": "Bern"}
+
+
+def test_each_bad_record_is_a_dead_letter_and_its_neighbours_land(shop: Shop) -> None:
+    schema_id = register(shop, ORDER)
+    deep = "[" * 5_000 + "]" * 5_000
+    bad = [
+        frame(schema_id, b'{"orderId": 1'),
+        frame(schema_id, b'{"orderId": "1"}'),
+        frame(schema_id, b'{"orderId": 1} {}'),
+        frame(schema_id, b'{"orderId": 1, "user": "\xff"}'),
+        frame(schema_id, b'{"orderId": 1, "day": "2024-02-30"}'),
+        frame(schema_id, b'{"orderId": 99999999999999999999}'),
+        frame(schema_id, b"[]"),
+        frame(schema_id, b""),
+        frame(schema_id, f'{{"orderId": 1, "extra": {deep}}}'.encode()),
+        frame(schema_id, f'{{"orderId": 1, "unknown": {deep}}}'.encode()),
+        frame(schema_id, deep.encode()),
+    ]
+    shop.produce([value for one in bad for value in (framed(schema_id, {"orderId": 7}), one)])
+    total = shop.drain()
+    assert (total.written, total.rejected) == (len(bad), {"undecodable": len(bad)})
+    assert sorted(row["value"] for row in shop.dead()) == sorted(bad)
+    shop.assert_each_record_once()
+
+
+def test_a_version_in_another_language_is_unreadable_and_the_rest_flows(shop: Shop) -> None:
+    schema_id = register(shop, ORDER)
+    shop.registry_admin.set_compatibility("NONE", f"{shop.topic}-value")
+    avro = shop.registry_admin.register(f"{shop.topic}-value", '{"type": "record", "name": "A", "fields": []}')
+    shop.produce([framed(schema_id, {"orderId": 1}), frame(avro, b"")])
+    assert shop.drain().rejected == {"unreadable_schema": 1}
+    shop.assert_each_record_once()
+
+
+def test_a_schema_of_no_object_lands_in_the_column_value(shop: Shop) -> None:
+    schema_id = register(shop, {"$schema": ORDER["$schema"], "type": "array", "items": {"type": "integer"}})
+    shop.produce([framed(schema_id, [1, 2]), framed(schema_id, {"a": 1})])
+    assert shop.drain().rejected == {"undecodable": 1}
+    assert [own(row) for row in shop.landed()] == [{"value": [1, 2]}]
+
+
+def test_json_without_a_schema_that_is_nested_too_deep_is_a_dead_letter(shop_of: ShopOf) -> None:
+    shop = shop_of(value_format=ValueFormat.JSON)
+    deep = ("[" * 5_000 + "]" * 5_000).encode()
+    shop.produce([b'{"a": 1}', deep, b"[]"])
+    total = shop.drain()
+    assert (total.written, total.rejected) == (2, {"undecodable": 1})
+    assert [row["value"] for row in shop.dead()] == [deep]
+
+
+def test_columns_have_the_types_and_comments_of_the_schema(shop: Shop) -> None:
+    register(shop, ORDER)
+    shop.drain()
+    found = oracle.table(shop.lake, shop.pipeline.table.identifier).schema()
+    assert {f.name: str(f.field_type) for f in found.fields if f.name in ("orderid", "amount", "day", "at")} == {
+        "orderid": "long", "amount": "double", "day": "date", "at": "timestamptz",
+    }  # fmt: skip
+    assert found.find_field("orderid").doc == "unique"

@@ -1,0 +1,186 @@
+"""Keys of each format on a real broker and registry: `_kafka_key` holds the key with its own type."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from frazil.clients.registered import SchemaType
+from frazil.declaration import KeyFormat, MetadataColumns, SubjectStrategy
+from frazil.declaration.formats import ErrorMode, SchemaEvolution
+from frazil.errors import IncompatibleSchema
+from tests.support import oracle
+from tests.support.proto import framed, protobuf
+from tests.support.shop import Shop, avro, frame
+
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+ShopOf = Callable[..., Shop]
+
+PROTO = 'syntax = "proto3"; message Key { int32 id = 1; string Region = 2; }'
+RECORD = {
+    "type": "record",
+    "name": "Key",
+    "fields": [{"name": "id", "type": "int"}, {"name": "Region", "type": ["null", "string"], "default": None}],
+}
+WIDER = {**RECORD, "fields": [{"name": "id", "type": "long"}, RECORD["fields"][1], {"name": "shard", "type": "int"}]}  # type: ignore[index]
+OBJECT = {
+    "$schema": "http://json-schema.org/draft-07/schema#",
+    "type": "object",
+    "properties": {"id": {"type": "integer"}},
+}
+
+
+def register(shop: Shop, schema: str, kind: SchemaType = SchemaType.AVRO) -> int:
+    return shop.registry_admin.register(f"{shop.topic}-key", schema, kind)
+
+
+def keys(shop: Shop) -> list[Any]:
+    return [row["_kafka_key"] for row in sorted(shop.landed(), key=lambda row: int(row["order_id"]))]
+
+
+def produce(shop: Shop, *given: bytes | None) -> None:
+    schema_id = shop.register()
+    for number, key in enumerate(given):
+        shop.produce(shop.orders(1, schema_id, first=number), key=key)
+
+
+@pytest.mark.parametrize(
+    ("key_format", "good", "value", "bad"),
+    [
+        (KeyFormat.TEXT, "grüße".encode(), "grüße", b"\xff"),
+        (KeyFormat.JSON, b'{"a":1}', '{"a":1}', b'{"a":1'),
+        (KeyFormat.BYTES, b"\xff", b"\xff", None),
+    ],
+)
+def test_a_key_without_schema_is_a_value(
+    shop_of: ShopOf, key_format: KeyFormat, good: bytes, value: Any, bad: bytes | None
+) -> None:
+    shop = shop_of(key_format=key_format)
+    produce(shop, good, None, *([bad] if bad else []))
+    total = shop.drain()
+    assert total.rejected == ({"key_undecodable": 1} if bad else {})
+    assert keys(shop) == [value, None]
+    assert [row["key"] for row in shop.dead()] == ([bad] if bad else [])
+    shop.assert_each_record_once()
+
+
+def test_a_key_that_is_a_record_is_a_struct(shop_of: ShopOf) -> None:
+    shop = shop_of(key_format=KeyFormat.AVRO)
+    key_id = register(shop, json.dumps(RECORD))
+    produce(shop, frame(key_id, avro(RECORD, {"id": 7, "Region": "eu"})), frame(key_id, avro(RECORD, {"id": 8})), None)
+    assert shop.drain().written == 3
+    assert keys(shop) == [{"id": 7, "region": "eu"}, {"id": 8, "region": None}, None]
+    shop.assert_each_record_once()
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "kind"), [('"long"', 2**40, "long"), ('"string"', "k", "string")], ids=["long", "string"]
+)
+def test_a_key_that_is_one_value_is_that_value(shop_of: ShopOf, schema: str, value: Any, kind: str) -> None:
+    shop = shop_of(key_format=KeyFormat.AVRO)
+    produce(shop, frame(register(shop, schema), avro({"type": kind}, value)))
+    assert shop.drain().written == 1
+    assert keys(shop) == [value]
+    assert (
+        str(oracle.table(shop.lake, shop.pipeline.table.identifier).schema().find_field("_kafka_key").field_type)
+        == kind
+    )
+
+
+def test_keys_in_protobuf_and_in_json_are_structs(shop_of: ShopOf) -> None:
+    shop = shop_of(key_format=KeyFormat.PROTOBUF)
+    key_id = register(shop, PROTO, SchemaType.PROTOBUF)
+    produce(shop, framed(key_id, protobuf(PROTO, {"id": 7, "Region": "eu"})), framed(key_id, b"\x08"))
+    assert shop.drain().rejected == {"key_undecodable": 1}
+    assert keys(shop) == [{"id": 7, "region": "eu"}]
+
+
+def test_keys_in_json_schema_are_structs(shop_of: ShopOf) -> None:
+    shop = shop_of(key_format=KeyFormat.JSON_SCHEMA)
+    key_id = register(shop, json.dumps(OBJECT), SchemaType.JSON)
+    produce(shop, frame(key_id, b'{"id": 7}'), frame(key_id, b'{"id": "7"}'), b'{"id": 7}')
+    assert shop.drain().rejected == {"key_undecodable": 2}
+    assert keys(shop) == [{"id": 7}]
+
+
+@pytest.mark.parametrize("layout", MetadataColumns)
+def test_a_keys_column_evolves_as_a_values_does(shop_of: ShopOf, layout: MetadataColumns) -> None:
+    shop = shop_of(key_format=KeyFormat.AVRO, table={"metadata_columns": layout})
+    first = register(shop, json.dumps(RECORD))
+    produce(shop, frame(first, avro(RECORD, {"id": 1})))
+    shop.drain()
+    second = register(shop, json.dumps(WIDER))
+    produce(shop, frame(first, avro(RECORD, {"id": 2})), frame(second, avro(WIDER, {"id": 2**40, "shard": 3})))
+    assert shop.drain().written == 2
+    found = [row["_kafka_key"] if "_kafka_key" in row else row["_kafka"]["key"] for row in shop.landed()]
+    assert sorted(found, key=lambda key: int(key["id"])) == [
+        {"id": 1, "region": None, "shard": None},
+        {"id": 2, "region": None, "shard": None},
+        {"id": 2**40, "region": None, "shard": 3},
+    ]
+    shop.assert_each_record_once()
+
+
+def test_a_key_of_a_schema_that_does_not_fit_is_a_dead_letter(shop_of: ShopOf) -> None:
+    shop = shop_of(key_format=KeyFormat.AVRO, table={"schema_evolution": SchemaEvolution.ADD_COLUMNS})
+    first = register(shop, json.dumps(RECORD))
+    produce(shop, frame(first, avro(RECORD, {"id": 1})))
+    shop.drain()
+    shop.registry_admin.set_compatibility("NONE", f"{shop.topic}-key")
+    wider, text = register(shop, json.dumps(WIDER)), register(shop, '"string"')
+    foreign = shop.register()
+    bad = [
+        frame(wider, avro(WIDER, {"id": 2, "shard": 3})),
+        frame(text, avro({"type": "string"}, "x")),
+        frame(foreign, b""),
+        frame(2_000_000_000, b""),
+    ]
+    produce(shop, *bad, frame(first, avro(RECORD, {"id": 9})))
+    total = shop.drain()
+    assert (total.written, total.rejected) == (1, {"key_schema": 4})
+    assert sorted(row["key"] for row in shop.dead()) == sorted(bad)
+    shop.assert_each_record_once()
+
+
+def test_what_is_wrong_with_the_value_is_told_first(shop_of: ShopOf) -> None:
+    shop = shop_of(key_format=KeyFormat.TEXT)
+    shop.register()
+    shop.produce([b"bad!!", None], key=b"\xff")
+    assert shop.drain().rejected == {"wrong_magic": 1, "tombstone": 1}
+
+
+def test_mode_skip_counts_a_bad_key_and_lets_it_go(shop_of: ShopOf) -> None:
+    shop = shop_of(key_format=KeyFormat.TEXT, on_error=ErrorMode.SKIP)
+    produce(shop, b"good", b"\xff")
+    assert shop.drain().skipped == {"key_undecodable": 1}
+
+
+def test_a_topic_whose_key_has_no_schema_yet_waits_for_it(shop_of: ShopOf) -> None:
+    shop = shop_of(key_format=KeyFormat.AVRO, subject_strategy=SubjectStrategy.TOPIC)
+    produce(shop, None)
+    assert shop.drain().read == 0
+    register(shop, json.dumps(RECORD))
+    assert shop.drain().written == 1
+
+
+def test_a_key_format_that_does_not_fit_a_table_that_stands_is_refused(shop_of: ShopOf) -> None:
+    shop = shop_of()
+    produce(shop, b"k")
+    shop.drain()
+    changed = replace(shop.pipeline, topic=replace(shop.pipeline.topic, key_format=KeyFormat.TEXT))
+    with pytest.raises(IncompatibleSchema, match="_kafka_key"):
+        shop.drain(changed)
+    back = replace(changed, topic=replace(changed.topic, key_format=KeyFormat.BYTES))
+    assert shop.drain(back).rejected == {}
+
+
+def test_a_table_of_decoded_keys_refuses_bytes(shop_of: ShopOf) -> None:
+    shop = shop_of(key_format=KeyFormat.TEXT)
+    produce(shop, b"k")
+    shop.drain()
+    with pytest.raises(IncompatibleSchema, match="_kafka_key"):
+        shop.drain(replace(shop.pipeline, topic=replace(shop.pipeline.topic, key_format=KeyFormat.BYTES)))

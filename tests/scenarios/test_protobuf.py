@@ -1,0 +1,202 @@
+"""Protobuf on a real broker, registry and table: what producers write is what the table holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from frazil.clients.registered import Reference, SchemaType
+from frazil.declaration import ValueFormat
+from frazil.declaration.formats import SubjectStrategy, Tombstones
+from tests.support import oracle
+from tests.support.proto import framed, protobuf
+from tests.support.shop import Shop, frame
+
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+ShopOf = Callable[..., Shop]
+
+ORDER = """syntax = "proto3";
+package shop;
+import "google/protobuf/timestamp.proto";
+import "google/protobuf/struct.proto";
+message Order {
+  int32 order_id = 1;
+  string user = 2;
+  optional double amount = 3;
+  Status status = 4;
+  repeated Line lines = 5;
+  map<string, int64> stock = 6;
+  google.protobuf.Timestamp at = 7;
+  oneof paid { Card card = 8; string voucher = 9; }
+  google.protobuf.Struct extra = 10;
+  enum Status { OPEN = 0; SHIPPED = 1; }
+}
+message Line { string sku = 1; uint32 quantity = 2; }
+message Card { string last_four = 1; }
+"""
+LATER = ORDER.replace("int32 order_id", "int64 order_id").replace("  enum Status", "  string note = 11;\n  enum Status")
+TWO = """syntax = "proto3";
+package shop;
+message Placed { int32 order_id = 1; string user = 2; }
+message Shipped { int32 order_id = 1; string carrier = 2; message Parcel { double weight = 1; } }
+"""
+FULL = {
+    "orderId": 1,
+    "user": "ada",
+    "amount": 0.0,
+    "status": "SHIPPED",
+    "lines": [{"sku": "a", "quantity": 4_294_967_295}, {}],
+    "stock": {"a": "9007199254740993"},
+    "at": "2024-02-29T12:00:00.000001Z",
+    "card": {"lastFour": "4242"},
+    "extra": {"gift": True},
+}
+
+
+@pytest.fixture
+def shop(shop_of: ShopOf) -> Shop:
+    return shop_of(value_format=ValueFormat.PROTOBUF)
+
+
+def register(shop: Shop, text: str, *references: Reference, subject: str = "") -> int:
+    return shop.registry_admin.register(subject or f"{shop.topic}-value", text, SchemaType.PROTOBUF, references)
+
+
+def by_id(shop: Shop) -> dict[int, dict[str, Any]]:
+    return {row["order_id"]: row for row in shop.landed()}
+
+
+def test_every_kind_of_field_lands(shop: Shop) -> None:
+    schema_id = register(shop, ORDER)
+    shop.produce([framed(schema_id, protobuf(ORDER, FULL)), framed(schema_id, protobuf(ORDER, {"voucher": "x"}))])
+    assert shop.drain().written == 2
+    full, empty = by_id(shop)[1], by_id(shop)[0]
+    assert {name: value for name, value in full.items() if not name.startswith("_")} == {
+        "order_id": 1,
+        "user": "ada",
+        "amount": 0.0,
+        "status": "SHIPPED",
+        "lines": [{"sku": "a", "quantity": 4_294_967_295}, {"sku": "", "quantity": 0}],
+        "stock": [("a", 9_007_199_254_740_993)],
+        "at": datetime(2024, 2, 29, 12, 0, 0, 1, UTC),
+        "card": {"last_four": "4242"},
+        "voucher": None,
+        "extra": '{"gift":true}',
+    }
+    assert (empty["amount"], empty["status"], empty["lines"], empty["card"], empty["voucher"]) == (
+        None, "OPEN", [], None, "x",
+    )  # fmt: skip
+    assert {row["_kafka_schema_id"] for row in shop.landed()} == {schema_id}
+    shop.assert_each_record_once()
+
+
+def test_a_field_that_is_added_and_one_that_is_widened_change_the_table_mid_way(shop: Shop) -> None:
+    first = register(shop, ORDER)
+    shop.produce([framed(first, protobuf(ORDER, {"orderId": 1}))])
+    shop.drain()
+    second = register(shop, LATER)
+    shop.produce(
+        [
+            framed(second, protobuf(LATER, {"orderId": str(2**40), "note": "later"})),
+            framed(first, protobuf(ORDER, {"orderId": -2})),
+        ]
+    )
+    assert shop.drain().written == 2
+    rows = by_id(shop)
+    assert {number: rows[number]["note"] for number in rows} == {1: None, 2**40: "later", -2: None}
+    kinds = {f.name: str(f.field_type) for f in oracle.table(shop.lake, shop.pipeline.table.identifier).schema().fields}
+    assert (kinds["order_id"], kinds["note"]) == ("long", "string")
+    shop.assert_each_record_once()
+
+
+def test_each_bad_record_is_a_dead_letter_with_its_reason(shop: Shop) -> None:
+    schema_id = register(shop, ORDER)
+    foreign = register(shop, TWO, subject=f"{shop.topic}-elsewhere")
+    good = protobuf(ORDER, FULL)
+    bad = {
+        "undecodable": framed(schema_id, good[:-1]),
+        "bad_message_index": frame(schema_id, b"\x02\x81"),
+        "unknown_schema": framed(2_000_000_000, good),
+        "foreign_schema": framed(foreign, b""),
+        "too_short": b"\0\0\0",
+        "wrong_magic": good,
+        "tombstone": None,
+    }
+    shop.produce([framed(schema_id, good), *bad.values(), framed(schema_id, good)])
+    total = shop.drain()
+    assert (total.written, total.rejected) == (2, dict.fromkeys(bad, 1))
+    dead = {row["reason"]: row for row in shop.dead()}
+    assert {reason: row["value"] for reason, row in dead.items()} == bad
+    assert dead["bad_message_index"]["schema_id"] == schema_id
+    shop.assert_each_record_once()
+
+
+def test_message_types_of_one_file_land_side_by_side_when_they_are_met(shop: Shop) -> None:
+    schema_id = register(shop, TWO)
+    shop.produce([framed(schema_id, protobuf(TWO, {"orderId": 1, "user": "ada"}))])
+    shop.drain()
+    assert "carrier" not in shop.landed()[0]
+    shipped = protobuf(TWO, {"orderId": 1, "carrier": "dhl"}, message="shop.Shipped")
+    parcel = protobuf(TWO, {"weight": 1.5}, message="shop.Shipped.Parcel")
+    long_form = frame(schema_id, b"\x02\x00" + protobuf(TWO, {"orderId": 3}))
+    shop.produce([framed(schema_id, shipped, 1), framed(schema_id, parcel, 1, 0), long_form])
+    shop.produce([framed(schema_id, b"", 7)])
+    assert shop.drain().rejected == {"bad_message_index": 1}
+    told = [(r["order_id"], r["user"], r["carrier"], r["weight"]) for r in shop.landed()]
+    assert sorted(told, key=str) == sorted(
+        [(1, "ada", None, None), (1, None, "dhl", None), (None, None, None, 1.5), (3, "", None, None)], key=str
+    )
+    shop.assert_each_record_once()
+
+
+def test_an_import_is_resolved_by_reference_whatever_its_name(shop: Shop) -> None:
+    money = 'syntax = "proto3"; package common; message Money { int64 units = 1; string currency = 2; }'
+    order = """syntax = "proto3"; package shop; import "common/money.proto";
+    message Order { int32 order_id = 1; common.Money price = 2; }"""
+    subject = f"{shop.topic}-money"
+    register(shop, money, subject=subject)
+    schema_id = register(shop, order, Reference("common/money.proto", subject, 1))
+    body = protobuf(
+        order,
+        {"orderId": 5, "price": {"units": "7", "currency": "EUR"}},
+        references={"common/money.proto": money},
+    )
+    shop.produce([framed(schema_id, body)])
+    assert shop.drain().written == 1
+    assert by_id(shop)[5]["price"] == {"units": 7, "currency": "EUR"}
+
+
+def test_only_the_declared_message_lands_when_a_topic_has_several(shop_of: ShopOf) -> None:
+    strategy = SubjectStrategy.TOPIC_RECORD
+    shop = shop_of(value_format=ValueFormat.PROTOBUF, subject_strategy=strategy, record_name="shop.Shipped")
+    schema_id = register(shop, TWO, subject=f"{shop.topic}-shop.Shipped")
+    assert register(shop, TWO, subject=f"{shop.topic}-shop.Placed") == schema_id
+    shipped = protobuf(TWO, {"orderId": 1, "carrier": "dhl"}, message="shop.Shipped")
+    shop.produce([framed(schema_id, shipped, 1), framed(schema_id, protobuf(TWO, {"orderId": 2}))])
+    total = shop.drain()
+    assert (total.written, total.rejected) == (1, {"foreign_schema": 1})
+    (row,) = shop.landed()
+    assert (row["order_id"], row["carrier"]) == (1, "dhl")
+    assert "user" not in row
+
+
+def test_a_tombstone_can_be_a_row_of_nulls(shop_of: ShopOf) -> None:
+    shop = shop_of(value_format=ValueFormat.PROTOBUF, tombstones=Tombstones.NULL_ROW)
+    schema_id = register(shop, TWO)
+    shop.produce([framed(schema_id, protobuf(TWO, {"orderId": 1})), None])
+    assert shop.drain().written == 2
+    assert sorted((row["order_id"] for row in shop.landed()), key=str) == [1, None]
+
+
+def test_a_message_that_does_not_fit_the_columns_is_kept_aside(shop: Shop) -> None:
+    text = 'syntax = "proto3"; message A { int32 id = 1; } message B { string id = 1; }'
+    schema_id = register(shop, text)
+    shop.produce([framed(schema_id, b"\x08\x05"), framed(schema_id, b"\x0a\x01x", 1)])
+    assert shop.drain().rejected == {"incompatible_schema": 1}
+    (event, *_) = shop.seen("incompatible")
+    assert event["schema_id"] == schema_id
+    assert json.dumps(event)

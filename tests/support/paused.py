@@ -1,0 +1,60 @@
+"""A driver in a process of its own that waits at a step while the test does something else."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.support.shop import Shop
+
+REACHED_SECONDS, END_SECONDS = 120, 120
+
+
+@dataclass
+class Driver:
+    """The driver; its words are known once it has ended, which it does well."""
+
+    pid: int
+    words: str = ""
+    events: list[Mapping[str, Any]] = field(default_factory=list)
+
+    def ended(self, *names: str) -> list[str]:
+        """Which of these events there were, in their order."""
+        return [event["event"] for event in self.events if event["event"] in names]
+
+
+@contextmanager
+def paused(shop: Shop, folder: Path, step: str, **options: Any) -> Iterator[Driver]:
+    """A driver of the shop's pipeline, which waits at `step` while the block runs, and then goes on to its end.
+
+    `options` are those of `Shop.process`.
+    """
+    pipe = folder / "pipe"
+    os.mkfifo(pipe)
+    os.mkfifo(f"{pipe}.reached")
+    reached = os.open(f"{pipe}.reached", os.O_RDONLY | os.O_NONBLOCK)
+    process = shop.process(folder, failpoints=f"{step}=pause:{pipe}", **options)
+    driver = Driver(process.pid)
+    try:
+        for _ in range(REACHED_SECONDS):
+            if select.select([reached], [], [], 1)[0]:
+                break
+            assert process.poll() is None, process.communicate()
+        assert os.read(reached, 1) == b".", f"{step} was not reached"
+        yield driver
+        pipe.write_bytes(b".")
+        out, log = process.communicate(timeout=END_SECONDS)
+        driver.words = out + log
+        assert process.returncode == 0, log
+        driver.events += [json.loads(line) for line in log.splitlines() if line.startswith("{")]
+    finally:
+        os.close(reached)
+        if process.poll() is None:
+            process.kill()
+            process.wait()

@@ -1,0 +1,31 @@
+"""Protobuf as a producer writes it: messages made of their JSON, framed with id and message index."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from google.protobuf import json_format
+from google.protobuf.descriptor_pb2 import FileDescriptorSet
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message_factory import GetMessageClass
+
+from frazil.ingest.proto_descriptors import compile_proto
+from frazil.schemas.frames import prefixed
+
+
+def protobuf(
+    text: str, value: Mapping[str, Any], *, message: str = "", references: Mapping[str, str] | None = None
+) -> bytes:
+    """The body of a message, by default of the file's first type."""
+    of = compile_proto(text, references)
+    pool = DescriptorPool()
+    for file in FileDescriptorSet.FromString(of.descriptors).file:
+        pool.AddSerializedFile(file.SerializeToString())
+    made = GetMessageClass(pool.FindMessageTypeByName(message or of.indexes[(0,)]))()
+    return bytes(json_format.ParseDict(dict(value), made).SerializeToString())
+
+
+def framed(schema_id: int, body: bytes, *path: int) -> bytes:
+    """The value on the wire; `path` is the message index, by default the first message."""
+    return prefixed(schema_id, body, path or (0,))

@@ -1,0 +1,229 @@
+"""A pipeline's tables as many commits leave them, without Kafka: real files, real commits, quick to make."""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from frazil.audit.verify import Verification, verify
+from frazil.clients.secrets import Secrets
+from frazil.dead_letters.rows import COLUMNS as DEAD_LETTERS
+from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+from frazil.declaration.environment import Environment
+from frazil.ingest.prepare import begin, make_tables
+from frazil.lake.decide import decide_and_finish
+from frazil.lake.jvm import Iceberg
+from frazil.lake.ledger import Counts, Offsets
+from frazil.lake.publish import Batch, entry, publish
+from frazil.lake.reader import Lake
+from frazil.lake.retention import History
+from frazil.lake.stage import Staged, stage
+from frazil.maintain.keeper import Keeper, Kept, Policy
+from frazil.maintain.lease import Lease
+from frazil.schemas.types import Field, Kind, Primitive, Struct
+from tests.support import oracle
+
+ROW = Struct((Field("order_id", Primitive(Kind.LONG)), Field("day", Primitive(Kind.INT))))
+EAGER = Policy(closed_seconds=0, grace_seconds=0)
+
+
+class Stock:
+    """A pipeline and the batches that it landed, all in Kafka partition 0."""
+
+    def __init__(
+        self, spark: SparkSession, iceberg: Iceberg, environment: Environment, name: str, **table: Any
+    ) -> None:
+        self.spark, self.iceberg, self.environment = spark, iceberg, environment
+        self.pipeline = Pipeline(
+            topic=Topic(name, value_format=ValueFormat.AVRO), table=Table(f"stock.{name}", **table), name=name
+        )
+        self.run, self.at = "ingest", 0
+        make_tables(iceberg, self.pipeline, ROW)
+        begin(
+            iceberg, self.pipeline, self.offsets(0), run=self.run, version="test", clock=time.time, wait=no_wait, reach=nothing
+        )  # fmt: skip
+
+    @property
+    def table(self) -> str:
+        return self.pipeline.table.identifier
+
+    @property
+    def dead_letters(self) -> str:
+        return self.pipeline.table.dead_letters
+
+    @property
+    def kept(self) -> Kept:
+        return Kept(self.pipeline, is_side=False)
+
+    @property
+    def side(self) -> Kept:
+        return Kept(self.pipeline, is_side=True)
+
+    def offsets(self, at: int) -> Offsets:
+        return Offsets(self.pipeline.topic.name, "T1", {0: at})
+
+    # ── What the ingest does ────────────────────────────────────────────────────────────────────
+    def land(
+        self,
+        batches: int,
+        *,
+        rows: int = 10,
+        after: Callable[[int], None] = lambda number: None,
+        reach: Callable[[str], None] = lambda step: None,
+    ) -> None:
+        """Land so many batches, each what one task wrote, and one commit; `after` is called with the number of each."""
+        staged = self.staged(batches, rows)
+        of_task: dict[str, list[Any]] = {}
+        for file in staged.files:
+            of_task.setdefault(Path(file.location()).name.partition("-")[0], []).append(file)
+        for number, task in enumerate(sorted(of_task)):
+            files = tuple(of_task[task])
+            one = Staged(staged.table, staged.table_uuid, staged.field_ids, files, rows, 1, staged.at)
+            publish(self.iceberg, one, self.batch(rows), wait=no_wait, reach=reach)
+            self.at += rows
+            after(number + 1)
+
+    def land_with_dead_letters(
+        self, *, rows: int = 10, dead: int = 2, reach: Callable[[str], None] = lambda step: None
+    ) -> None:
+        """Land one batch of which the last records are dead letters."""
+        main, side = self.staged(1, rows - dead), self.staged_dead(self.at + rows - dead, dead)
+        counts = Counts(read=rows, written=rows - dead, rejected={"too_short": dead})
+        decide_and_finish(self.iceberg, main, [side], self.batch(rows, counts), wait=no_wait, reach=reach)
+        self.at += rows
+
+    def staged(self, files: int, rows: int) -> Staged:
+        """Rows of the next records, staged: so many files of so many rows."""
+        records = self.spark.range(self.at, self.at + files * rows, 1, files)
+        topic, null = F.lit(self.pipeline.topic.name), F.lit(None)
+        columns = [
+            F.col("id").alias("order_id"),
+            (F.col("id") % 1).cast("int").alias("day"),
+            topic.alias("_kafka_topic"),
+            F.lit(0).alias("_kafka_partition"),
+            F.col("id").alias("_kafka_offset"),
+            F.lit(datetime(2026, 1, 1, tzinfo=UTC)).cast("timestamp").alias("_kafka_timestamp"),
+            null.cast("binary").alias("_kafka_key"),
+            null.cast("array<struct<key:string,value:binary>>").alias("_kafka_headers"),
+            null.cast("long").alias("_kafka_schema_id"),
+            F.lit(datetime(2026, 1, 1, tzinfo=UTC)).cast("timestamp").alias("_ingested_at"),
+        ]
+        return stage(self.iceberg, self.table, records.select(*columns), ticket=uuid.uuid4().hex, at=time.time())
+
+    def staged_dead(self, first: int, rows: int) -> Staged:
+        """Dead letters, staged."""
+        known = {
+            "reason": F.lit("too_short"),
+            "topic": F.lit(self.pipeline.topic.name),
+            "partition": F.lit(0),
+            "offset": F.col("id"),
+            "rejected_at": F.lit(datetime(2026, 1, 1, tzinfo=UTC)).cast("timestamp"),
+        }
+        schema = self.spark.table(f"lake.{self.dead_letters}").schema
+        columns = [
+            known.get(f.name, F.lit(None)).cast(schema[f.name].dataType).alias(f.name) for f in DEAD_LETTERS.fields
+        ]
+        letters = self.spark.range(first, first + rows, 1, 1).select(*columns)
+        return stage(self.iceberg, self.dead_letters, letters, ticket=uuid.uuid4().hex, at=time.time())
+
+    def batch(self, rows: int, counts: Counts | None = None) -> Batch:
+        """The batch of the next records."""
+        start, end = self.offsets(self.at), self.offsets(self.at + rows)
+        return Batch(
+            pipeline=self.pipeline.name,
+            run=self.run,
+            version="test",
+            start=start,
+            end=end,
+            held=start,
+            topic_id="T1",
+            counts=counts or Counts(read=rows, written=rows),
+            valid_through=1_767_225_600_000,
+        )
+
+    # ── What upkeep does ────────────────────────────────────────────────────────────────────────
+    def keeper(self, **overrides: Any) -> Keeper:
+        """A maintainer with neither grace nor patience."""
+        return Keeper(
+            **{
+                "spark": self.spark,
+                "iceberg": self.iceberg,
+                "run": uuid.uuid4().hex,
+                "version": "test",
+                "clock": lambda: time.time() + 1,  # what was committed just now is in the past
+                "wait": no_wait,
+                "ticket": lambda: uuid.uuid4().hex,
+                "policy": EAGER,
+                **overrides,
+            }
+        )
+
+    @property
+    def lease(self) -> Lease:
+        """The lease as the table tells it."""
+        return Lease.of(self.metadata()["properties"])
+
+    # ── What must be so ─────────────────────────────────────────────────────────────────────────
+    def metadata(self, table: str = "") -> dict[str, Any]:
+        """A table's metadata file."""
+        return self.iceberg.metadata(self.iceberg.load(table or self.table))
+
+    def history(self, table: str = "") -> History:
+        """A table's snapshots."""
+        return History.of(self.metadata(table))
+
+    def summary(self) -> Mapping[str, str]:
+        """The summary of the pipeline's newest commit."""
+        last = entry(self.iceberg.load(self.table), self.pipeline.name)
+        assert last is not None
+        return last.summary
+
+    def end(self) -> int:
+        """The offset that the table holds."""
+        last = entry(self.iceberg.load(self.table), self.pipeline.name)
+        assert last is not None
+        assert last.end is not None
+        return last.end.at[0]
+
+    def offsets_landed(self) -> list[int]:
+        """The offsets of all rows, sorted, read without Spark."""
+        return [offset for _, offset in oracle.places(self.environment, self.table)]
+
+    def live_files(self) -> set[str]:
+        """The data files of the current snapshot."""
+        tasks = oracle.table(self.environment, self.table).scan().plan_files()
+        return {urlsplit(task.file.file_path).path for task in tasks}
+
+    def files(self, folder: str, table: str = "") -> set[str]:
+        """All files under `data` or `metadata` of a table's location."""
+        location = Path(urlsplit(self.iceberg.load(table or self.table).location()).path)
+        found = (path for path in (location / folder).rglob("*") if path.is_file())
+        return {str(path) for path in found if not path.name.endswith(".crc")}
+
+    def verified(self, *, deep: bool = False) -> Verification:
+        """The proof."""
+        return verify(self.pipeline, Lake(self.environment, Secrets(os.environ).read), deep=deep, wait=no_wait)
+
+    def assert_nothing_changed(self) -> None:
+        """Each record once, the ledger as it was left, and proven."""
+        assert self.offsets_landed() == list(range(self.at))
+        assert self.end() == self.at
+        proof = self.verified()
+        assert proof.outcome == "proven", proof.findings
+
+
+def no_wait(seconds: float) -> None:
+    pass
+
+
+def nothing(step: str) -> None:
+    pass

@@ -1,0 +1,57 @@
+"""Twins, on any lake: two drivers on one pipeline. One makes progress, the other sees that it lost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from frazil.declaration import Limits
+from tests.support.paused import paused
+from tests.support.shop import Shop
+
+TWIN = Path(__file__).parent / "twin.py"
+STEPS = ("plan.done", "stage.written", "publish.decided", "publish.filled")
+"""Where a driver may pause while its twin lands the same records: between planning and the transaction, and between
+the transaction's base and its commit."""
+BEGINNINGS = ("begin.resolved", "publish.decided", "publish.filled")
+"""The same before the table has the pipeline's tag."""
+
+
+def run_free(shop_of: Callable[..., Shop], folder: Path, *, orders: int = 1000, batch: int = 40) -> None:
+    """Two drivers plan again whenever they are fenced, until the topic is drained by both together."""
+    shop = shop_of(limits=Limits(first_rows=batch, max_rows=batch), partitions=3)
+    shop.produce([*shop.orders(orders, shop.register()), *[b"bad!!"] * 10])
+    drivers = []
+    for name in ("one", "two"):
+        (folder / name).mkdir()
+        drivers.append(shop.process(folder / name, script=TWIN))
+    results = []
+    for driver in drivers:
+        out, log = driver.communicate(timeout=240)
+        assert driver.returncode == 0, log
+        results.append(json.loads(out.splitlines()[-1]))
+    shop.assert_each_record_once()
+    assert sum(r["batches"] for r in results) >= (orders + 10) // batch
+    assert sum(r["fenced"] for r in results) >= 1
+
+
+def commit_while_one_pauses(shop: Shop, folder: Path, step: str) -> None:
+    """A driver pauses at `step` of a later batch; a twin lands everything; the driver goes on, and must be fenced."""
+    schema_id = shop.register()
+    shop.produce(shop.orders(5, schema_id))
+    shop.drain()
+    shop.produce([*shop.orders(5, schema_id, first=5), b"bad!!"])
+    with paused(shop, folder, step) as driver:
+        shop.drain()
+    assert driver.ended("fenced", "landed") == ["fenced"]
+    shop.assert_each_record_once()
+
+
+def begin_while_one_pauses(shop: Shop, folder: Path, step: str) -> None:
+    """A driver pauses before its very first commit; a twin begins and lands everything; the driver finds it done."""
+    shop.produce(shop.orders(5, shop.register()))
+    with paused(shop, folder, step) as driver:
+        shop.drain()
+    assert driver.ended("fenced", "landed", "idle") == ["idle"]
+    shop.assert_each_record_once()
