@@ -24,6 +24,7 @@ PARTITIONS = 4
 WORKERS = 2
 _STEP = 2_000
 _SETTINGS = {
+    "log_level": 3,
     "acks": 1,
     "linger.ms": 20,
     "batch.num.messages": 10_000,
@@ -37,7 +38,9 @@ _SETTINGS = {
 def make(world: World, shape: Shape, name: str, rows: int, *, partitions: int = PARTITIONS) -> Topic:
     """Create an empty topic that is to hold `rows` records, and register its schema."""
     schema_id = RegistryAdmin(world.registry_url).register(f"{name}-value", shape.schema, shape.type)
-    admin = AdminClient({"bootstrap.servers": world.bootstrap})  # named: without it, the client ends before the answer
+    admin = AdminClient(
+        {"bootstrap.servers": world.bootstrap, "log_level": 3}
+    )  # named: without it, the client ends before the answer
     admin.create_topics([NewTopic(name, partitions, 1)])[name].result()
     return Topic(name=name, shape=shape.name, rows=rows, partitions=partitions, schema_id=schema_id)
 

@@ -85,7 +85,7 @@ class Ground:
 
     def drop_topics(self, *topics: Topic) -> None:
         """Delete topics; the broker frees their disk a minute later."""
-        admin = AdminClient({"bootstrap.servers": self.world.bootstrap})
+        admin = AdminClient({"bootstrap.servers": self.world.bootstrap, "log_level": 3})
         for deleted in admin.delete_topics([topic.name for topic in topics]).values():
             deleted.result()
 

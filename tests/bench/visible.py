@@ -46,7 +46,7 @@ def follow(ground: Ground, *, every_ms: int, records: int, idle_seconds: float, 
     topic = ground.topic(SHAPE, label, 0, partitions=1)
     job = ground.job("follow", label, topic, wants={"every_ms": every_ms})
     head, tails, keys = pool(SHAPES[SHAPE], seed=ground.seed, size=64)
-    producer = Producer({"bootstrap.servers": ground.world.bootstrap, "linger.ms": 0})
+    producer = Producer({"bootstrap.servers": ground.world.bootstrap, "linger.ms": 0, "log_level": 3})
     seconds: list[float] = []
     with ground.process(job) as child:
         look = _rows_of(ground, job, child.poll)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -53,7 +54,7 @@ def test_marks_are_remembered_an_hour_apart_and_not_for_ever() -> None:
         marks = remembered(marks, Mark(minute, minute * 60_000))
     assert len(marks) == MARKS
     assert marks[-1] == Mark(5990, 5990 * 60_000)
-    apart = [later.at_ms - earlier.at_ms for earlier, later in zip(marks[:-1], marks[1:-1], strict=False)]
+    apart = [later.at_ms - earlier.at_ms for earlier, later in pairwise(marks[:-1])]
     assert min(apart) >= HOUR_MS
 
 

@@ -75,3 +75,18 @@ def test_a_batch_that_lands_meanwhile_is_kept(stock: Stock) -> None:
 
     assert expire(stock.keeper(reach=ingest), stock.kept).ended is Ended.DONE
     stock.assert_nothing_changed()
+
+
+def test_a_snapshot_that_somebody_tags_meanwhile_is_a_conflict_and_stays(stock: Stock) -> None:
+    stock.land(8)
+    oldest = stock.history().snapshots[0].id
+
+    def tag(step: str) -> None:
+        if step == "expire.decided":
+            stock.iceberg.load(stock.table).manageSnapshots().createTag("audit", oldest).commit()
+
+    outcome = expire(stock.keeper(reach=tag), stock.kept)
+    assert (outcome.ended, outcome.snapshots, outcome.files_removed) == (Ended.CONFLICT, 0, 0)
+    assert "audit" in outcome.why
+    assert stock.history().snapshots[0].id == oldest
+    stock.assert_nothing_changed()

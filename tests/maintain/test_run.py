@@ -90,7 +90,7 @@ def test_a_maintainer_that_lost_its_lease_stops(stock: Stock) -> None:
 def test_one_actions_error_is_told_and_the_others_go_on(stock: Stock, monkeypatch: pytest.MonkeyPatch) -> None:
     stock.land(8)
 
-    def broken(*arguments: object) -> None:
+    def broken(*arguments: object, **options: object) -> None:
         raise FrazilError("broken", where="here")
 
     monkeypatch.setattr(run, "compact", broken)

@@ -205,12 +205,13 @@ class Shop:
         failpoints: str = "",
         script: Path = INGEST,
         settings: Mapping[str, str] = MappingProxyType({}),
+        mode: Sequence[str] = ("--once",),
     ) -> subprocess.Popen[str]:
         """A driver of its own in a process of its own: the entry point, once. `settings` are further ones of Spark."""
         document_file, environment_file = folder / "document.json", folder / "environment.json"
         document_file.write_bytes(canonical(document([self.pipeline])))
         environment_file.write_bytes(canonical(environment_document(self.environment)))
-        arguments = ["--document", document_file, "--environment", environment_file, "--once", "--master", "local[2]"]
+        arguments = ["--document", document_file, "--environment", environment_file, *mode, "--master", "local[2]"]
         for jar in spark_jars():
             if needs_s3(self.lake) or "aws" not in jar.name:
                 arguments += ["--jar", jar]

@@ -156,7 +156,9 @@ def _choice(decoding: Decoding, made: Callable[[int], Column], otherwise: Column
 
 
 def _row(decoding: Decoding) -> Column:
-    value, nothing = F.col(decoding.column), F.lit(None).cast(decoding.row_type)
+    value = F.col(decoding.column)
+    # Null always; written so that Spark does not see it, which else drops the read from the plan, and fails to observe it.
+    nothing = F.when(F.spark_partition_id() < 0, F.from_json(F.lit("{}"), decoding.row_type))
     if decoding.unframed is not None:
         row = decoding.unframed(value)
     elif decoding.batched is not None:

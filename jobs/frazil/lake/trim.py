@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
 
 from frazil.lake import ledger
 from frazil.lake.jvm import Iceberg, Java, message, thrown
@@ -66,6 +67,8 @@ def trim(
         return Trimmed(len(going), _remove_decisions(loaded, finished_decisions(history, going)))
     except Py4JJavaError as error:
         return Trimmed(gave_up=f"{thrown(error)}: {message(error)}")
+    except PySparkException as error:  # what pyspark makes of Java's IllegalArgumentException: a tag was set just now
+        return Trimmed(gave_up=str(error).splitlines()[0])
     except Py4JError as error:  # the JVM is going down
         return Trimmed(gave_up=type(error).__name__)
 

@@ -80,13 +80,10 @@ def marks_of(history: History) -> list[Mark]:
 
 
 def remembered(marks: Sequence[Mark], new: Mark) -> tuple[Mark, ...]:
-    """The marks to keep: the newest `MARKS` at least an hour apart, and the new one."""
-    kept: list[Mark] = []
-    for mark in sorted(marks, key=lambda m: m.at_ms):
-        if mark.sequence <= new.sequence and mark.at_ms <= new.at_ms - HOUR_MS:
-            if kept and mark.at_ms - kept[-1].at_ms < HOUR_MS:
-                continue
-            kept.append(mark)
+    """The marks to keep when a new one is made: it, and of the others the newest that are an hour apart."""
+    kept = [mark for mark in marks if mark.sequence <= new.sequence and mark.at_ms <= new.at_ms]
+    if len(kept) > 1 and kept[-1].at_ms - kept[-2].at_ms < HOUR_MS:
+        kept.pop()
     return (*kept[-(MARKS - 1) :], new)
 
 

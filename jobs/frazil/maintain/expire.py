@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import IllegalArgumentException
 
 from frazil.lake.jvm import message, thrown
 from frazil.lake.retention import History
@@ -48,9 +49,11 @@ def expire(keeper: Keeper, kept: Kept) -> Outcome:
             result = action.execute()
             files, *others = (int(getattr(result, name)()) for name in _COUNTS)
             manifests = sum(others)
+        # Somebody tagged one of them, or commits of others kept winning: what was not expired is so next time.
+        except IllegalArgumentException as error:
+            ended, said, going = Ended.CONFLICT, str(error).splitlines()[0], ()
         except Py4JJavaError as error:
-            # A tag moved onto one of them, or commits of others kept winning: what was not expired is so next time.
-            if thrown(error) not in ("CommitFailedException", "IllegalArgumentException", "ValidationException"):
+            if thrown(error) not in ("CommitFailedException", "ValidationException"):
                 raise
             ended, said, going = Ended.CONFLICT, f"{thrown(error)}: {message(error)}", ()
     return Outcome(

@@ -1,0 +1,175 @@
+"""Wrong input and services that are away: each command ends with one line, what and where and what to do, and its exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from frazil.cli.main import app
+
+GOOD = """
+from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+
+pipelines = [Pipeline(topic=Topic("orders", value_format=ValueFormat.TEXT), table=Table("shop.orders"))]
+"""
+ON_A_PIPELINE: dict[str, list[str]] = {
+    "run": ["run", "PIPELINE", "--once"],
+    "show": ["show", "PIPELINE"],
+    "verify": ["verify", "PIPELINE"],
+    "accept": ["accept", "PIPELINE", "offsets-lost", "--reason", "ticket 4711"],
+    "dead-letters list": ["dead-letters", "list", "PIPELINE"],
+    "dead-letters show": ["dead-letters", "show", "PIPELINE", "0:1"],
+}
+
+
+def environment(folder: Path, **changed: Any) -> dict[str, Any]:
+    return {
+        "version": 1,
+        "name": "mine",
+        "kafka": {"bootstrap": "127.0.0.1:9"},
+        "catalog": {"type": "local", "path": f"{folder}/catalog.db", "warehouse": f"file://{folder}/lake"},
+        **changed,
+    }
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project of one pipeline and one environment, whose broker and catalog are not there."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("FRAZIL_DEBUG", "FRAZIL_PIPELINES", "FRAZIL_ENV"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "mine.py").write_text(GOOD)
+    (tmp_path / "mine.json").write_text(json.dumps(environment(tmp_path)))
+    return tmp_path
+
+
+def frazil(command: str, *more: str, pipeline: str = "orders", file: str = "mine.py", env: str = "mine.json") -> Result:
+    words = [pipeline if word == "PIPELINE" else word for word in ON_A_PIPELINE[command]]
+    return CliRunner().invoke(app, [*words, *more, "--pipelines", file, "--env", env])
+
+
+def is_one_line(ended: Result, code: int) -> str:
+    """The error's line; nothing else may have been said."""
+    assert (ended.exit_code, ended.stdout) == (code, ""), ended.output
+    assert ended.stderr.startswith("error: ")
+    assert ended.stderr.count("\n") == 1, ended.stderr
+    return ended.stderr
+
+
+@pytest.mark.parametrize("command", ON_A_PIPELINE)
+class TestEveryCommandOnAPipeline:
+    def test_an_unknown_pipeline_is_told_with_those_that_are_declared(self, folder: Path, command: str) -> None:
+        line = is_one_line(frazil(command, pipeline="nobody"), 2)
+        assert "there is no pipeline nobody. Declared are orders" in line
+
+    def test_an_unknown_environment_is_told_with_how_to_have_one(self, folder: Path, command: str) -> None:
+        line = is_one_line(frazil(command, env="nowhere"), 2)
+        assert "environment nowhere: there is none. Write .frazil/environments/nowhere.json" in line
+
+    def test_a_missing_file_of_pipelines_is_named(self, folder: Path, command: str) -> None:
+        line = is_one_line(frazil(command, file="other.py"), 2)
+        assert "other.py: there is no such file. Run in the project's folder" in line
+
+    def test_a_broken_declaration_is_told_with_its_line(self, folder: Path, command: str) -> None:
+        (folder / "mine.py").write_text(GOOD.replace("shop.orders", "Shop Orders"))
+        assert "mine.py:4: table.identifier" in is_one_line(frazil(command), 2)
+
+    def test_a_file_that_is_not_python_is_told_with_its_line(self, folder: Path, command: str) -> None:
+        (folder / "mine.py").write_text("pipelines = [")
+        assert "mine.py:1: this is not Python" in is_one_line(frazil(command), 2)
+
+    def test_a_broken_environment_is_told_with_the_path_in_it(self, folder: Path, command: str) -> None:
+        (folder / "mine.json").write_text(json.dumps(environment(folder, kafka={"bootstrap": "no port"})))
+        assert "mine.json: kafka.bootstrap" in is_one_line(frazil(command), 2)
+
+    def test_an_environment_that_is_no_json_is_told(self, folder: Path, command: str) -> None:
+        (folder / "mine.json").write_text("{")
+        assert "mine.json" in is_one_line(frazil(command), 2)
+
+    def test_its_help_tells_the_exit_codes(self, folder: Path, command: str) -> None:
+        told = CliRunner().invoke(app, [*command.split(), "--help"]).output
+        assert "Exit codes: 0" in " ".join(told.split())
+
+
+@pytest.mark.parametrize("command", ["show", "verify", "dead-letters list", "dead-letters show"])
+def test_a_catalog_that_is_no_catalog_is_unavailable(folder: Path, command: str) -> None:
+    (folder / "catalog.db").write_bytes(b"this is no database, only some text that fills a page" * 100)
+    line = is_one_line(frazil(command), 3)
+    assert "Check the catalog's and the object store's settings" in line
+
+
+def test_a_broker_that_is_away_costs_show_the_lag_only(folder: Path) -> None:
+    ended = frazil("show", "--json")
+    assert ended.exit_code == 0, ended.stderr
+    told = json.loads(ended.stdout)
+    assert told["lag"] is None
+    assert "127.0.0.1:9 did not answer within 5 s" in told["why"]
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(200)
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({}, "127.0.0.1:9 did not answer within 10 s"),
+        (
+            {
+                "kafka": {
+                    "bootstrap": "127.0.0.1:9",
+                    "security": "SASL_SSL",
+                    "mechanism": "PLAIN",
+                    "username": {"env": "NO_SUCH_USER"},
+                    "password": {"env": "NO_SUCH_PASSWORD"},
+                }
+            },
+            "secret env NO_SUCH_USER",
+        ),
+    ],
+    ids=["broker", "secret"],
+)
+def test_run_tells_what_is_away_and_no_client_of_kafka_chatters(
+    folder: Path, changed: dict[str, Any], said: str
+) -> None:
+    (folder / "mine.json").write_text(json.dumps(environment(folder, **changed)))
+    command = [str(Path(sys.executable).parent / "frazil"), "run", "orders", "--once", "--master", "local[1]"]
+    ended = subprocess.run(
+        [*command, "--pipelines", "mine.py", "--env", "mine.json"],
+        env={name: value for name, value in os.environ.items() if not name.startswith("NO_SUCH")},
+        capture_output=True,
+        text=True,
+        timeout=150,
+        check=False,
+    )
+    assert ended.returncode == 3, ended.stderr
+    lines = ended.stderr.splitlines()
+    errors = [line for line in lines if line.startswith("error: ")]
+    assert len(errors) == 1
+    assert said in errors[0]
+    for line in lines:
+        assert line in errors or json.loads(line)["event"]  # nothing but the error and the log's own lines
+
+
+def test_check_tells_every_problem_with_its_place(folder: Path) -> None:
+    two = GOOD.replace("pipelines = [", 'bad = Topic("a b", value_format=ValueFormat.TEXT)\npipelines = [').replace(
+        "shop.orders", "Shop Orders"
+    )
+    (folder / "mine.py").write_text(two)
+    ended = CliRunner().invoke(app, ["check", "mine.py"])
+    assert (ended.exit_code, ended.stdout) == (2, "")
+    assert all(line.startswith("error: ") for line in ended.stderr.splitlines())
+    assert "mine.py:4: topic.name" in ended.stderr
+    assert "mine.py:5: table.identifier" in ended.stderr
+
+
+def test_check_of_a_file_that_is_not_there_or_for_no_environment_is_one_line(folder: Path) -> None:
+    assert "other.py: there is no such file" in is_one_line(CliRunner().invoke(app, ["check", "other.py"]), 2)
+    ended = CliRunner().invoke(app, ["check", "mine.py", "--env", "nowhere"])
+    assert "environment nowhere: there is none" in is_one_line(ended, 2)

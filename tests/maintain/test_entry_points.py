@@ -1,0 +1,107 @@
+"""The entry point and the command: a document and an environment in, one line or row an action out."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from frazil.declaration.document import canonical, document
+from frazil.declaration.environment import environment_document
+from frazil.local.jars import spark_jars
+from tests.support.shop import SETTINGS
+from tests.support.stock import Stock
+
+pytestmark = pytest.mark.spark
+MAINTAIN = Path(__file__).parents[2] / "jobs" / "maintain.py"
+
+
+def ran(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, "COLUMNS": "200", "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+
+
+def written(stock: Stock, folder: Path) -> tuple[Path, Path]:
+    """The pipeline's document and the environment's, as files."""
+    pipelines, environment = folder / "pipelines.json", folder / "environment.json"
+    pipelines.write_bytes(canonical(document([stock.pipeline])))
+    environment.write_bytes(canonical(environment_document(stock.environment)))
+    return pipelines, environment
+
+
+def entry_point(stock: Stock, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    pipelines, environment = written(stock, folder)
+    command = [sys.executable, str(MAINTAIN), "--document", str(pipelines), "--environment", str(environment), "--once"]
+    for jar in spark_jars():
+        if "aws" not in jar.name:
+            command += ["--jar", str(jar)]
+    for key, value in SETTINGS.items():
+        command += ["--setting", f"{key}={value}"]
+    return ran([*command, "--master", "local[2]", *arguments], folder)
+
+
+def test_the_entry_point_keeps_tables_and_writes_json_lines(stock: Stock, tmp_path: Path) -> None:
+    stock.land(7)
+    ended = entry_point(stock, tmp_path, "--closed-hours", "0", "--grace-hours", "0")
+    assert ended.returncode == 0, ended.stderr
+    lines: list[dict[str, Any]] = [json.loads(line) for line in ended.stderr.splitlines() if line.startswith("{")]
+    told = {line["action"]: line for line in lines if line.get("event") == "maintained"}
+    assert {action: line["ended"] for action, line in told.items()} == {
+        "compact": "done",
+        "carry": "done",
+        "expire": "done",
+        "orphans": "told",
+    }
+    assert told["compact"]["files_removed"] == 7
+    assert len(stock.live_files()) == 1
+    stock.assert_nothing_changed()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [(("--pipeline", "nobody"), "there is no pipeline nobody"), (("--orphan-days", "1"), "at least 3 days")],
+)
+def test_wrong_arguments_end_it_before_anything_is_done(
+    stock: Stock, tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    before = stock.metadata()
+    ended = entry_point(stock, tmp_path, *arguments)
+    assert ended.returncode == 2
+    assert said in ended.stderr
+    assert stock.metadata() == before
+
+
+def test_the_command_tells_a_dry_run_as_json_and_changes_nothing(stock: Stock, tmp_path: Path) -> None:
+    stock.land(7)
+    before = stock.metadata()
+    pipelines, environment = written(stock, tmp_path)
+    command = [str(Path(sys.executable).parent / "frazil"), "maintain", stock.pipeline.name, "--dry-run", "--json"]
+    ended = ran([*command, "--pipelines", str(pipelines), "--env", str(environment), "--memory", "1g"], tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    told = json.loads(ended.stdout)["pipelines"][stock.pipeline.name]
+    assert [one["action"] for one in told] == ["compact", "carry", "expire", "orphans"]
+    assert told[0]["ended"] == "told"
+    assert stock.metadata() == before
+
+
+def test_the_command_needs_to_be_told_which_pipelines(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from frazil.declaration import *\n"
+        'pipelines = [Pipeline(topic=Topic("orders", value_format=ValueFormat.AVRO), table=Table("shop.orders"))]\n'
+    )
+    command = [str(Path(sys.executable).parent / "frazil"), "maintain", "--pipelines", "mine.py"]
+    ended = ran(command, tmp_path)
+    assert ended.returncode == 2
+    assert "no pipeline is named" in ended.stderr

@@ -1,0 +1,91 @@
+"""The house: every module has a room, the rooms keep their doors, and nothing is called what says nothing."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOMS = {
+    "declaration",
+    "schemas",
+    "clients",
+    "lake",
+    "ingest",
+    "dead_letters",
+    "maintain",
+    "audit",
+    "local",
+    "cli",
+}
+LOBBY = {"__init__.py", "errors.py", "version.py"}
+TOP = {"infra", "jobs", "policies", "stacks", "tests", "docs"}
+SAYS_NOTHING = {"utils", "util", "common", "helpers", "helper", "core", "manager", "base", "misc", "impl"}
+LONGEST = 320  # lines; a module that wants more is two
+
+
+def modules(root: Path) -> list[Path]:
+    return sorted((root / "jobs").rglob("*.py"))
+
+
+def test_every_module_of_the_wheel_is_in_a_room(root: Path) -> None:
+    wheel = root / "jobs" / "frazil"
+    for module in wheel.rglob("*.py"):
+        first = module.relative_to(wheel).parts[0]
+        assert first in ROOMS | LOBBY, f"{module} is in no room of the design"
+
+
+def test_every_room_has_something_in_it(root: Path) -> None:
+    for room in ROOMS:
+        assert len(list((root / "jobs" / "frazil" / room).rglob("*.py"))) > 1, room
+
+
+def test_nothing_else_stands_at_the_top(root: Path) -> None:
+    listed = subprocess.run(["git", "ls-files"], cwd=root, capture_output=True, text=True, check=True).stdout
+    folders = {line.split("/")[0] for line in listed.splitlines() if "/" in line}
+    assert {name for name in folders if not name.startswith(".")} <= TOP
+
+
+def test_no_module_has_a_name_that_says_nothing(root: Path) -> None:
+    for module in modules(root):
+        parts = {module.stem, *module.relative_to(root).parts[:-1]}
+        assert not parts & SAYS_NOTHING, module
+
+
+def test_every_module_says_what_it_is(root: Path) -> None:
+    for module in modules(root):
+        tree = ast.parse(module.read_text())
+        assert not tree.body or ast.get_docstring(tree), f"{module} has no docstring"
+
+
+def test_no_module_is_two_modules(root: Path) -> None:
+    for module in modules(root):
+        lines = len(module.read_text().splitlines())
+        assert lines <= LONGEST, f"{module} has {lines} lines"
+
+
+def test_every_folder_of_tests_is_a_folder_of_the_source(root: Path) -> None:
+    own = {"support", "scenarios", "bench", "e2e", "demo"}
+    for folder in (root / "tests").iterdir():
+        if folder.is_dir() and any(folder.glob("*.py")):
+            assert folder.name in own | ROOMS, folder
+
+
+@pytest.mark.parametrize("word", ["/" + "home/", "/" + "root/", "/" + "work/"])
+def test_no_file_names_a_folder_of_somebodys_machine(root: Path, word: str) -> None:
+    found = subprocess.run(["git", "grep", "-lI", "-F", word], cwd=root, capture_output=True, text=True, check=False)
+    assert found.stdout.split() == []
+
+
+def test_nothing_goes_through_a_closed_door(root: Path) -> None:
+    ended = subprocess.run(
+        [Path(sys.executable).with_name("lint-imports"), "--no-cache"],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stdout
