@@ -1,4 +1,4 @@
-"""An example of declarations: the topic that `frazil demo` fills, as a table. Yours may be here, or in another file.
+"""An example of declarations: the topics that `frazil demo` fills, as tables. Yours may be here, or in another file.
 
 `frazil check` tells what is wrong with them, `frazil run NAME --once` lands one. Every field: `docs/declaration.md`.
 """
@@ -10,4 +10,14 @@ flights = Pipeline(
     table=Table("nyc.flights", partition_by=("months(time_hour)",), sort_by=("time_hour",)),
 )
 
-pipelines = [flights]
+weather = Pipeline(
+    topic=Topic("weather", value_format=ValueFormat.JSON_SCHEMA),
+    table=Table("nyc.weather", partition_by=("months(time_hour)",), sort_by=("time_hour",)),
+)
+
+planes = Pipeline(
+    topic=Topic("planes", value_format=ValueFormat.PROTOBUF),
+    table=Table("nyc.planes"),
+)
+
+pipelines = [flights, weather, planes]

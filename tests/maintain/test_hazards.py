@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
@@ -33,7 +35,7 @@ def icebergs_own(shop: Shop, done: Counter[str]) -> None:
         ):
             try:
                 (row,) = shop.spark.sql(f"CALL lake.system.{procedure}(table => '{table}', {more})").collect()
-            except Exception:
+            except (Py4JJavaError, PySparkException):
                 done["refused"] += 1  # a table that is not there yet, or a conflict that the ingest won
             else:
                 done[procedure] += row[0] > 0
@@ -53,6 +55,8 @@ def ours(shop: Shop, done: Counter[str]) -> None:
     )
     for outcome in maintain([shop.pipeline], keeper, lambda line: None, orphans=False)[shop.pipeline.name]:
         done[outcome.ended] += 1
+        if outcome.ended == "failed":
+            done[f"{outcome.action}: {outcome.why}"] += 1
         done["rewrite_data_files"] += outcome.action == "compact" and outcome.files_removed > 0
         done["expire_snapshots"] += outcome.action == "expire" and outcome.files_removed > 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from google.protobuf import json_format
@@ -12,13 +13,20 @@ from google.protobuf.message_factory import GetMessageClass
 
 from frazil.ingest.proto_descriptors import compile_proto
 from frazil.schemas.frames import prefixed
+from frazil.schemas.protobuf import ProtobufSchema
+
+
+@lru_cache(maxsize=256)
+def compiled(text: str, references: tuple[tuple[str, str], ...] = ()) -> ProtobufSchema:
+    """The file, compiled once: protoc takes longer than all the rest."""
+    return compile_proto(text, dict(references))
 
 
 def protobuf(
     text: str, value: Mapping[str, Any], *, message: str = "", references: Mapping[str, str] | None = None
 ) -> bytes:
     """The body of a message, by default of the file's first type."""
-    of = compile_proto(text, references)
+    of = compiled(text, tuple((references or {}).items()))
     pool = DescriptorPool()
     for file in FileDescriptorSet.FromString(of.descriptors).file:
         pool.AddSerializedFile(file.SerializeToString())

@@ -31,7 +31,15 @@ FLIGHTS = Pipeline(
     topic=Topic("flights", value_format=ValueFormat.AVRO),
     table=Table("nyc.flights", partition_by=("months(time_hour)",), sort_by=("time_hour",)),
 )
-PIPELINES = (FLIGHTS,)
+WEATHER = Pipeline(
+    topic=Topic("weather", value_format=ValueFormat.JSON_SCHEMA),
+    table=Table("nyc.weather", partition_by=("months(time_hour)",), sort_by=("time_hour",)),
+)
+PLANES = Pipeline(
+    topic=Topic("planes", value_format=ValueFormat.PROTOBUF),
+    table=Table("nyc.planes"),
+)
+PIPELINES = (FLIGHTS, WEATHER, PLANES)
 """What the demo lands; `stacks/pipelines.py` declares the same."""
 
 SNAPSHOTS = 5
@@ -47,7 +55,7 @@ from lake_table group by carrier order by flights desc limit 5
 
 
 def demo(context: typer.Context, memory: Memory = "2g", as_json: AsJson = False) -> None:
-    """Land a year of New York's flights: produce, spoil, evolve, land, prove, ask.
+    """Land a year of New York's flights, its weather and its planes: produce, spoil, evolve, land, prove, ask.
 
     For example: frazil demo
 

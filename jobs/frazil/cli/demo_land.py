@@ -69,7 +69,7 @@ def fill_and_land(
     fillings = []
     for pipeline in pipelines:
         source = SOURCES[pipeline.topic.name]()
-        poison = Poison(source.count, share=POISON_SHARE, seed=SEED)
+        poison = Poison(source.count, share=POISON_SHARE, seed=SEED, index=len(source.index))
         fillings.append(Filling(source, environment.kafka.bootstrap, registry_url, poison))
     told.heading(
         console, "2", "Topics fill, and one record in a thousand is spoilt on purpose", "Spark starts meanwhile"

@@ -176,6 +176,21 @@ class Ingestion:
             return False
         row, key = merge(self.writers.versions).type, self.keys.type if self.keys else None
         prepare.make_tables(driver.iceberg, pipeline, row, key)
+        self._finish_open()
+        held = prepare.read_ledger(driver.iceberg, pipeline)
+        if held is None:
+            self._begin()
+            held = prepare.read_ledger(driver.iceberg, pipeline)
+        assert held is not None
+        # Another driver may have decided since: nobody may commit on top of a decision that is open, for a side table that
+        # has reached a later offset counts as finished. What is decided from here on fences us.
+        self._finish_open()
+        self._held = held.end
+        self._evolve()
+        return True
+
+    def _finish_open(self) -> None:
+        driver, pipeline = self.driver, self.pipeline
         finished = finish_open(
             driver.iceberg,
             pipeline.table.identifier,
@@ -188,14 +203,6 @@ class Ingestion:
         )
         if finished:
             self.report(Event.FINISHED, dead_letters=finished)
-        held = prepare.read_ledger(driver.iceberg, pipeline)
-        if held is None:
-            self._begin()
-            held = prepare.read_ledger(driver.iceberg, pipeline)
-        assert held is not None
-        self._held = held.end
-        self._evolve()
-        return True
 
     def _begin(self) -> None:
         driver, topic = self.driver, self.pipeline.topic

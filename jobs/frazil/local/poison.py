@@ -13,24 +13,24 @@ NO_SUCH_ID = 2_000_000_001
 FRAME = 5
 """Bytes of magic byte and schema id."""
 
-Spoil = Callable[[bytes, Random], bytes]
+Spoil = Callable[[bytes, int, Random], bytes]
 
 
-def _wrong_magic(value: bytes, random: Random) -> bytes:
+def _wrong_magic(value: bytes, body: int, random: Random) -> bytes:
     return bytes([random.randrange(1, 256)]) + value[1:]
 
 
-def _too_short(value: bytes, random: Random) -> bytes:
+def _too_short(value: bytes, body: int, random: Random) -> bytes:
     return value[: random.randrange(1, FRAME)]
 
 
-def _unknown_schema(value: bytes, random: Random) -> bytes:
+def _unknown_schema(value: bytes, body: int, random: Random) -> bytes:
     return b"\0" + NO_SUCH_ID.to_bytes(4, "big") + value[FRAME:]
 
 
-def _undecodable(value: bytes, random: Random) -> bytes:
+def _undecodable(value: bytes, body: int, random: Random) -> bytes:
     """A body that ends in the middle of the row's first fields."""
-    return value[: FRAME + random.randrange(1, 5)]
+    return value[: body + random.randrange(1, 5)]
 
 
 KINDS: dict[Reason, Spoil] = {
@@ -39,13 +39,17 @@ KINDS: dict[Reason, Spoil] = {
     Reason.UNKNOWN_SCHEMA: _unknown_schema,
     Reason.UNDECODABLE: _undecodable,
 }
-"""How a good value, frame included, is spoilt so that it is rejected for each reason."""
+"""How a good value, whose body begins at byte `body`, is spoilt so that it is rejected for each reason."""
 
 
 class Poison:
-    """Decides, from a seed, which records get a spoilt twin, and of which kind; `made` counts the twins by reason."""
+    """Decides, from a seed, which records get a spoilt twin, and of which kind; `made` counts the twins by reason.
 
-    def __init__(self, rows: int, *, share: float, seed: int) -> None:
+    `index` is how many bytes stand between frame and body: Protobuf's message index.
+    """
+
+    def __init__(self, rows: int, *, share: float, seed: int, index: int = 0) -> None:
+        self._body = FRAME + index
         self._random = Random(seed)
         self._places = set(self._random.sample(range(rows), round(rows * share)))
         self._kinds = list(KINDS)
@@ -57,4 +61,4 @@ class Poison:
             return None
         kind = self._kinds[sum(self.made.values()) % len(self._kinds)]
         self.made[kind.value] = self.made.get(kind.value, 0) + 1
-        return KINDS[kind](value, self._random)
+        return KINDS[kind](value, self._body, self._random)

@@ -159,5 +159,74 @@ def weather() -> Source:
     )
 
 
-SOURCES: dict[str, Callable[[], Source]] = {"flights": flights, "weather": weather}
+_PLANE = """syntax = "proto3";
+
+package nyc;
+
+// A plane, by its tail number.
+message Plane {
+  string tailnum = 1;
+  // the year it was made
+  optional int32 year = 2;
+  string type = 3;
+  string manufacturer = 4;
+  string model = 5;
+  int32 engines = 6;
+  int32 seats = 7;
+  // cruising speed in miles an hour
+  optional int32 speed = 8;
+  Engine engine = 9;
+
+  enum Engine {
+    UNKNOWN = 0;
+    FOUR_CYCLE = 1;
+    RECIPROCATING = 2;
+    TURBO_FAN = 3;
+    TURBO_JET = 4;
+    TURBO_PROP = 5;
+    TURBO_SHAFT = 6;
+  }
+}
+"""
+
+
+def _protobuf(text: str, name: str, change: Callable[[Row], Row]) -> Version:
+    """A Protobuf version; `change` makes a row what the message `name` takes."""
+    from google.protobuf.descriptor_pb2 import FileDescriptorSet
+    from google.protobuf.descriptor_pool import DescriptorPool
+    from google.protobuf.message_factory import GetMessageClass
+
+    from frazil.ingest.proto_descriptors import compile_proto
+
+    pool = DescriptorPool()
+    for file in FileDescriptorSet.FromString(compile_proto(text).descriptors).file:
+        pool.AddSerializedFile(file.SerializeToString())
+    message = GetMessageClass(pool.FindMessageTypeByName(name))
+
+    def encode(row: Row) -> bytes:
+        return bytes(message(**change(row)).SerializeToString())
+
+    return Version(text, encode)
+
+
+def _plane(row: Row) -> Row:
+    known = {column: value for column, value in row.items() if value is not None}
+    engine = (row["engine"] or "unknown").replace("4", "four").upper()
+    return {**known, "engine": engine.replace("-", "_").replace(" ", "_")}
+
+
+def planes() -> Source:
+    """3,322 planes, in Protobuf."""
+    return Source(
+        topic="planes",
+        type=SchemaType.PROTOBUF,
+        versions=(_protobuf(_PLANE, "nyc.Plane", _plane),),
+        count=nycflights.PLANES,
+        rows=nycflights.planes,
+        key=lambda row: str(row["tailnum"]),
+        index=b"\0",  # the first message of the file
+    )
+
+
+SOURCES: dict[str, Callable[[], Source]] = {"flights": flights, "weather": weather, "planes": planes}
 """What can fill a topic, by the topic's name."""

@@ -16,10 +16,11 @@ from moto.core.exceptions import ServiceException
 from moto.glue.models import FakeTable, GlueBackend
 from moto.glue.responses import GlueResponse
 
-_MUTATIONS = ("create_database", "delete_database", "create_table", "delete_table")
+_STEPS = ("create_database", "delete_database", "create_table", "delete_table")
 
 _one_at_a_time = RLock()
-"""The server answers each request in a thread of its own: to compare and to set must be one step."""
+"""The server answers each request in a thread of its own: to compare and to set must be one step, and no reader may see
+a table between two versions, when it has none."""
 
 
 class StaleVersion(ServiceException):
@@ -33,8 +34,10 @@ def mend_glue() -> None:
     """Have this process's moto keep Glue's lock and archive. Done twice, it is done once."""
     if getattr(GlueResponse.update_table, "is_mended", False):
         return
-    for name in _MUTATIONS:
+    for name in _STEPS:
         setattr(GlueBackend, name, _alone(getattr(GlueBackend, name)))
+    for name in ("as_dict", "update", "delete_version"):
+        setattr(FakeTable, name, _alone(getattr(FakeTable, name)))
     setattr(GlueResponse, "update_table", _checked(GlueResponse.update_table))  # noqa: B010 - a method is replaced
 
 
