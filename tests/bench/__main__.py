@@ -42,8 +42,10 @@ def main() -> None:
             tell("following")
             results = replace(results, fast=visible.follow(here, every_ms=200, records=15, idle_seconds=5))
             results = replace(results, usual=visible.follow(here, every_ms=0, records=4, idle_seconds=20))
+            _keep(results, given)
         if "many" in others:
             results = replace(results, many=_many(here, max(given.rounds, 1)))
+            _keep(results, given)
         if "commits" in others:
             results = replace(results, commits=_commits(here, given.commits))
     seconds = time.monotonic() - began

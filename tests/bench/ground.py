@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlparse
 
 import duckdb
 from confluent_kafka.admin import AdminClient
@@ -165,7 +166,7 @@ class Ground:
         files = [task.file.file_path for task in self.catalog().load_table(table).scan().plan_files()]
         found = duckdb.sql(
             "select count(*), sum(id), count(distinct (_kafka_partition, _kafka_offset)) from read_parquet($files)",
-            params={"files": [file.removeprefix("file://") for file in files]},
+            params={"files": [urlparse(file).path for file in files]},
         ).fetchone()
         wanted = (topic.rows, topic.rows * (topic.rows - 1) // 2, topic.rows)
         if found != wanted:
@@ -180,7 +181,7 @@ class Ground:
             except NoSuchTableError:
                 continue
             catalog.drop_table(table)
-            shutil.rmtree(location.removeprefix("file://"))
+            shutil.rmtree(urlparse(location).path)
 
 
 @contextmanager

@@ -1,21 +1,178 @@
+"""Which schemas a topic's records may have, by what the registry says before and after they are met."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import Any
+
 import pytest
 
-from frazil.declaration import KeyFormat, Topic, ValueFormat
-from frazil.errors import FrazilError
+from frazil.clients.registered import SchemaType
+from frazil.declaration import KeyFormat, SubjectStrategy, Topic, ValueFormat
+from frazil.declaration.formats import Tombstones
+from frazil.errors import RegistryUnavailable
+from frazil.ingest.decode import Decoding, schema_id_of
 from frazil.ingest.writers import Writers
+from frazil.schemas.frames import guid_header, prefixed
+from frazil.schemas.landing import landing
+from frazil.schemas.reasons import Reason
+from frazil.schemas.types import Struct
+from tests.support.fake_registry import FakeRegistry
 
-
-@pytest.mark.parametrize(
-    "declared",
-    [{"value_format": ValueFormat.PROTOBUF}, {"value_format": ValueFormat.AVRO, "key_format": KeyFormat.TEXT}],
-    ids=["protobuf values", "text keys"],
+ORDER = {"type": "record", "name": "Order", "namespace": "shop", "fields": [{"name": "id", "type": "int"}]}
+LATER = {**ORDER, "fields": [*ORDER["fields"], {"name": "note", "type": "string"}]}  # type: ignore[misc]
+PROTO = (
+    'syntax = "proto3"; package shop; message Order { int32 id = 1; message Line { string sku = 1; } } message Empty {}'
 )
-def test_a_format_that_cannot_be_landed_is_refused_before_anything_is_read(declared: dict[str, object]) -> None:
-    with pytest.raises(FrazilError, match="cannot be landed yet"):
-        Writers(Topic("orders", **declared), None)  # type: ignore[arg-type]
+
+
+def writers(registry: FakeRegistry, value_format: ValueFormat = ValueFormat.AVRO, **declared: Any) -> Writers:
+    keys = declared.pop("keys", False)
+    return Writers(Topic("orders", value_format=value_format, **declared), registry, keys=keys)  # type: ignore[arg-type]
+
+
+def decoding(of: Writers) -> Decoding:
+    return of.decoding(landing(Struct(()), of.versions).target, {}, Tombstones.DEAD_LETTER)
+
+
+def frame(schema_id: int, *path: int) -> bytes:
+    return prefixed(schema_id, b"", path or None)
 
 
 @pytest.mark.parametrize("value_format", [ValueFormat.TEXT, ValueFormat.BYTES, ValueFormat.JSON])
 def test_a_format_without_a_registry_has_one_column(value_format: ValueFormat) -> None:
     ((_, row),) = Writers(Topic("orders", value_format=value_format), None).versions
     assert [field.name for field in row.fields] == ["value"]
+
+
+def test_versions_are_known_before_a_record_has_them_by_id_and_by_guid() -> None:
+    registry = FakeRegistry()
+    schema_id = registry.register("orders-value", json.dumps(ORDER))
+    found = writers(registry)
+    assert found.refresh()
+    assert not found.refresh()
+    assert decoding(found).frames == {
+        frame(schema_id): schema_id,
+        guid_header(registry.store.guid(schema_id)): schema_id,
+    }
+    assert decoding(found).schema_ids == (schema_id,)
+
+
+def test_what_the_registry_does_not_have_is_refused_until_it_has() -> None:
+    registry = FakeRegistry()
+    registry.register("orders-value", json.dumps(ORDER))
+    found = writers(registry)
+    found.refresh()
+    late = len(registry.store.schemas) + 1
+    found.resolve(frame(late))
+    assert decoding(found).refused == {frame(late): Reason.UNKNOWN_SCHEMA}
+    assert registry.register("orders-value", json.dumps(LATER)) == late
+    assert found.refresh()
+    assert decoding(found).refused == {}
+    assert frame(late) in decoding(found).frames
+
+
+def test_another_subjects_schema_is_foreign_until_ours_has_it_too() -> None:
+    registry = FakeRegistry()
+    schema_id = registry.register("elsewhere", json.dumps(ORDER))
+    found = writers(registry)
+    for one in (frame(schema_id), guid_header(registry.store.guid(schema_id))):
+        found.resolve(one)
+        assert decoding(found).refused[one] is Reason.FOREIGN_SCHEMA
+    registry.register("orders-value", json.dumps(ORDER))
+    assert found.refresh()
+    assert decoding(found).refused == {}
+
+
+def test_an_outage_is_no_verdict() -> None:
+    registry = FakeRegistry()
+    found = writers(registry)
+    registry.down = True
+    for one in (frame(5), guid_header(str(uuid.uuid4()))):
+        with pytest.raises(RegistryUnavailable):
+            found.resolve(one)
+    assert decoding(found).refused == {}
+
+
+def test_a_schema_that_cannot_be_read_is_refused_and_says_why() -> None:
+    registry = FakeRegistry()
+    schema_id = registry.register("orders-value", "{")
+    other = registry.register("orders-value", "{}", SchemaType.JSON)
+    found = writers(registry)
+    assert not found.refresh()
+    assert decoding(found).refused[frame(schema_id)] is Reason.UNREADABLE_SCHEMA
+    assert set(found.problems) == {schema_id, other}
+
+
+def test_keys_have_a_subject_and_a_format_of_their_own() -> None:
+    registry = FakeRegistry()
+    registry.register("orders-value", json.dumps(ORDER))
+    key = registry.register("orders-key", '"long"')
+    found = writers(registry, ValueFormat.JSON_SCHEMA, key_format=KeyFormat.AVRO, keys=True)
+    found.refresh()
+    assert [number for number, _ in found.versions] == [key]
+    assert found.is_whole(key)
+
+
+def test_a_message_type_becomes_a_writer_when_a_record_names_it() -> None:
+    registry = FakeRegistry()
+    schema_id = registry.register("orders-value", PROTO, SchemaType.PROTOBUF)
+    found = writers(registry, ValueFormat.PROTOBUF)
+    found.refresh()
+    assert [row.fields[0].name for _, row in found.versions] == ["id"]
+    found.resolve(frame(schema_id, 0, 0))
+    assert [row.fields[0].name for _, row in found.versions] == ["id", "sku"]
+    assert {schema_id_of(number) for number, _ in found.versions} == {schema_id}
+    assert len({number for number, _ in found.versions}) == 2
+    refused = {frame(schema_id, 9): Reason.BAD_MESSAGE_INDEX, frame(schema_id, 1): Reason.UNREADABLE_SCHEMA}
+    for one in refused:
+        found.resolve(one)
+    assert decoding(found).refused == refused
+
+
+def test_frames_of_one_type_in_several_spellings_are_one_writer() -> None:
+    registry = FakeRegistry()
+    schema_id = registry.register("orders-value", PROTO, SchemaType.PROTOBUF)
+    found = writers(registry, ValueFormat.PROTOBUF)
+    found.refresh()
+    found.resolve(frame(schema_id) + b"\x80\x00")
+    assert set(decoding(found).frames.values()) == {schema_id}
+    guid = guid_header(registry.store.guid(schema_id))
+    heads = (frame(schema_id), guid)
+    assert set(decoding(found).frames) == {h + i for h in heads for i in (b"\0", b"\x02\0")} | {heads[0] + b"\x80\x00"}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "subject"),
+    [(SubjectStrategy.RECORD, "shop.Order"), (SubjectStrategy.TOPIC_RECORD, "orders-shop.Order")],
+)
+def test_the_declared_records_subject_is_known_before_a_record_is(strategy: SubjectStrategy, subject: str) -> None:
+    registry = FakeRegistry()
+    schema_id = registry.register(subject, json.dumps(ORDER))
+    found = writers(registry, subject_strategy=strategy, record_name="shop.Order")
+    assert found.refresh()
+    assert not found.may_begin_without
+    other = registry.register(subject.replace("Order", "Refund"), json.dumps({**ORDER, "name": "Refund"}))
+    found.resolve(frame(other))
+    assert decoding(found).refused == {frame(other): Reason.FOREIGN_SCHEMA}
+    assert [number for number, _ in found.versions] == [schema_id]
+
+
+def test_a_subject_that_only_begins_like_ours_is_another_topics() -> None:
+    registry = FakeRegistry()
+    registry.register("orders-shop.Order", json.dumps(ORDER))
+    registry.register("orders-eu-shop.Refund", json.dumps({**ORDER, "name": "Refund"}))
+    found = writers(registry, subject_strategy=SubjectStrategy.TOPIC_RECORD)
+    found.refresh()
+    assert len(found.versions) == 1
+
+
+def test_without_a_name_and_a_topic_in_it_a_run_begins_without_versions() -> None:
+    registry = FakeRegistry()
+    schema_id = registry.register("shop.Order", json.dumps(ORDER))
+    found = writers(registry, subject_strategy=SubjectStrategy.RECORD)
+    assert found.may_begin_without
+    assert not found.refresh()
+    found.resolve(frame(schema_id))
+    assert [number for number, _ in found.versions] == [schema_id]

@@ -100,6 +100,27 @@ def test_one_actions_error_is_told_and_the_others_go_on(stock: Stock, monkeypatc
     assert stock.lease.holder is None
 
 
+@pytest.mark.parametrize(("moves", "ended"), [(True, "done"), (False, "failed")])
+def test_what_failed_while_the_table_moved_on_is_tried_again(
+    stock: Stock, monkeypatch: pytest.MonkeyPatch, moves: bool, ended: str
+) -> None:
+    stock.land(8)
+    real, tried = run.expire, []
+
+    def unlucky(*arguments: Any) -> Any:
+        tried.append(arguments)
+        if len(tried) > 1:
+            return real(*arguments)
+        if moves:
+            stock.land(1)
+        return stock.iceberg.load("stock.what_is_gone")
+
+    monkeypatch.setattr(run, "expire", unlucky)
+    assert [t["ended"] for t in lines(stock) if t["action"] == "expire"] == [ended]
+    assert len(tried) == (2 if moves else 1)
+    stock.assert_nothing_changed()
+
+
 def test_a_run_that_is_to_end_ends_between_two_actions(stock: Stock) -> None:
     stock.land(2)
     told = lines(stock, stopping=lambda: True)

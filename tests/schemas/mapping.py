@@ -32,7 +32,9 @@ from tests.support.proto import compiled
 from tests.support.proto import protobuf as message
 
 PAGE = Path(__file__).parents[2] / "docs" / "schemas.md"
-_ROW = re.compile(r"^\| (?P<what>.+?) \| `(?P<schema>.+?)` \| (?P<column>.+?) \| `(?P<written>.+?)` \| `(?P<lands>.+?)` \|$")
+_ROW = re.compile(
+    r"^\| (?P<what>.+?) \| `(?P<schema>.+?)` \| (?P<column>.+?) \| `(?P<written>.+?)` \| `(?P<lands>.+?)` \|$"
+)
 _TYPES = "enum Colour { RED = 0; GREEN = 1; } message Point { int32 x = 1; } message Empty {} message Tree { int32 v = 1; Tree next = 2; }"
 _IMPORTS = "".join(
     f'import "google/protobuf/{name}.proto"; '

@@ -20,6 +20,7 @@ from frazil.maintain.orphans import check_age
 from frazil.maintain.orphans import orphans as look_for_orphans
 from frazil.maintain.outcome import Action, Ended, Outcome, Reporter, Sink
 
+TRIES = 3
 BROKEN = (FrazilError, Py4JJavaError, PySparkException)
 
 
@@ -89,9 +90,27 @@ def _all(keeper: Keeper, kept: Kept, lease: Lease, *, orphans: bool) -> Iterable
                 why = "another maintainer took the lease, which had run out"
                 yield Outcome(action=action, table=kept.identifier, ended=Ended.STOPPED, why=why)
                 return
-            yield acts[action]()
+            outcome = _tried(keeper, kept, acts[action])
         except BROKEN as error:
-            yield _failed(keeper, action, kept, error)
+            outcome = _failed(keeper, action, kept, error)
+        yield outcome
+
+
+def _tried(keeper: Keeper, kept: Kept, act: Callable[[], Outcome]) -> Outcome:
+    """Do an action, and again if it failed while the table moved on: what it was reading may have gone rightly."""
+    for _ in range(TRIES - 1):
+        before = _version(keeper, kept)
+        try:
+            return act()
+        except (Py4JJavaError, PySparkException):
+            if keeper.stopping() or _version(keeper, kept) == before:
+                raise
+    return act()
+
+
+def _version(keeper: Keeper, kept: Kept) -> str:
+    """The table's metadata file: another one after each commit."""
+    return str(keeper.iceberg.load(kept.identifier).operations().current().metadataFileLocation())
 
 
 def _take(keeper: Keeper, kept: Kept) -> Lease | None:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlparse
 
 from pyiceberg.catalog import load_catalog
 
@@ -68,9 +69,9 @@ def _look(shared: Driver, catalog: Any, table: str) -> dict[str, float]:
     found = catalog.load_table(table)
     files = sum(1 for _ in found.scan().plan_files())
     python = time.monotonic() - began
-    metadata = Path(found.location().removeprefix("file://")) / "metadata"
+    metadata = Path(urlparse(found.location()).path) / "metadata"
     sizes = [file.stat().st_size for file in metadata.iterdir()]
-    current = Path(found.metadata_location.removeprefix("file://")).stat().st_size
+    current = Path(urlparse(found.metadata_location).path).stat().st_size
     return {
         "java_planning_seconds": java,
         "pyiceberg_planning_seconds": python,

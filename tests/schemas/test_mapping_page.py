@@ -1,0 +1,80 @@
+"""docs/schemas.md is true: each row of its tables is run, and nothing that the code maps is missing from them."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+
+from frazil.schemas.avro.parser import _LOGICAL
+from frazil.schemas.avro.schema import PRIMITIVES
+from frazil.schemas.json_keywords import TYPES
+from frazil.schemas.json_schema import _FORMATS, _INTEGERS
+from frazil.schemas.protobuf import _JSON, _WELL_KNOWN, FieldKind
+from tests.schemas import mapping
+from tests.schemas.mapping import Row
+
+AVRO, JSON, PROTOBUF = (mapping.rows(section) for section in ("Avro", "JSON Schema", "Protobuf"))
+COLUMNS = [
+    *(("Avro", row, mapping.avro_row) for row in AVRO),
+    *(("JSON Schema", row, mapping.json_row) for row in JSON),
+    *(("Protobuf", row, mapping.protobuf_row) for row in PROTOBUF),
+]
+
+
+def schemas_of(rows: list[Row]) -> str:
+    return "\n".join(row.schema for row in rows)
+
+
+@pytest.mark.parametrize(("section", "row", "row_type"), COLUMNS, ids=[f"{s}: {r.what}" for s, r, _ in COLUMNS])
+def test_a_field_has_the_column_that_the_page_says(section: str, row: Row, row_type: object) -> None:
+    assert callable(row_type)
+    assert mapping.column(row_type(row.schema)) == row.column
+
+
+@pytest.mark.spark
+def test_avro_examples_land_as_the_page_says(spark: SparkSession) -> None:
+    found = mapping.avro_values(spark, AVRO)
+    assert {row.what: value for row, value in zip(AVRO, found, strict=True)} == {row.what: row.lands for row in AVRO}
+
+
+@pytest.mark.spark
+def test_json_schema_examples_land_as_the_page_says(spark: SparkSession) -> None:
+    found = mapping.json_values(spark, JSON)
+    assert {row.what: value for row, value in zip(JSON, found, strict=True)} == {row.what: row.lands for row in JSON}
+
+
+def test_protobuf_examples_land_as_the_page_says() -> None:
+    found = mapping.protobuf_values(PROTOBUF)
+    wanted = {row.what: row.lands for row in PROTOBUF}
+    assert {row.what: value for row, value in zip(PROTOBUF, found, strict=True)} == wanted
+
+
+def test_every_line_of_a_table_is_a_row_that_is_run() -> None:
+    lines = [line for line in mapping.PAGE.read_text("utf-8").splitlines() if line.startswith("| ")]
+    heads = [line for line in lines if line.startswith("| what |")]
+    assert len(heads) == 3
+    assert len(lines) - len(heads) == len(AVRO) + len(JSON) + len(PROTOBUF)
+
+
+def test_every_type_of_avro_is_on_the_page() -> None:
+    logical = {name for names in _LOGICAL.values() for name in names} | {"decimal", "duration"}
+    kinds = {"array", "map", "record", "enum", "fixed"}
+    missing = [name for name in (PRIMITIVES | logical | kinds) if f'"{name}"' not in schemas_of(AVRO)]
+    assert missing == []
+
+
+def test_every_type_and_format_of_json_schema_is_on_the_page() -> None:
+    assert [name for name in (*TYPES, *_FORMATS) if f'"{name}"' not in schemas_of(JSON)] == []
+    assert any(f'"{name}"' in schemas_of(JSON) for name in _INTEGERS)
+
+
+def test_every_type_of_protobuf_is_on_the_page() -> None:
+    named = {FieldKind.MESSAGE: "Point", FieldKind.ENUM: "Colour"}
+    kinds = [named.get(kind, kind.value) for kind in FieldKind if kind is not FieldKind.GROUP]
+    assert [name for name in (*kinds, *_WELL_KNOWN, *_JSON) if f"{name} x" not in schemas_of(PROTOBUF)] == []
+
+
+def test_a_row_that_is_not_true_is_found() -> None:
+    page = mapping.PAGE.read_text("utf-8").replace('| int | `"int"` | int |', '| int | `"int"` | long |')
+    (wrong,) = [row for row in mapping.rows("Avro", page) if row.what == "int"]
+    assert mapping.column(mapping.avro_row(wrong.schema)) != wrong.column
