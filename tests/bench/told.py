@@ -23,7 +23,8 @@ CAPTIONS = {
 
 def table(results: Results, goals: Sequence[Goal]) -> str:
     """The one table: every contender of every shape, then every goal."""
-    lines = [f"{'shape, contender':58} {'rows/s':>9} {'wall s':>7} {'CPU-s/M':>8} {'JVM':>6} {'broker':>6} {'MB':>6}"]
+    head = f"{'shape, contender':58} {'rows/s':>9} {'wall s':>7} {'CPU-s/M':>8} {'JVM':>6} {'broker':>6} {'MB':>6}"
+    lines = [head] if results.races else []
     for shape, figures in results.races.items():
         lines += ["", shape, *(_line(figures, way) for way in CAPTIONS if any(f.way == way for f in figures))]
     lines += ["", *_others(results), "", f"{'goal':70} {'found':>9} {'wanted':>9}"]

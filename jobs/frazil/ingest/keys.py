@@ -61,12 +61,13 @@ class Keys:
         """
         column = _column(table, self._path)
         versions, misshapen = self._shaped()
-        if self._is_whole or not isinstance(column.type, Struct):
-            found = landing(
-                Struct((Field(WHOLE, column.type, doc=column.doc),)), versions, may_add=may_add, may_widen=may_widen
-            )
+        if self._is_whole:
+            row = Struct((Field(WHOLE, column.type, doc=column.doc),))
+        elif isinstance(column.type, Struct):
+            row = column.type
         else:
-            found = landing(column.type, versions, may_add=may_add, may_widen=may_widen)
+            raise incompatible(self._path, f"keys that are records do not land in {brief(column.type)}")
+        found = landing(row, versions, may_add=may_add, may_widen=may_widen)
         unfit = {**misshapen, **{number: self._at_the_column(p) for number, p in found.incompatible.items()}}
         if len(unfit) == len(self.writers.versions):
             raise next(iter(unfit.values()))
