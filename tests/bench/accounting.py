@@ -22,7 +22,10 @@ _GROUPS = (
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """CPU-seconds so far, by process and by the JVM's kinds of threads; seconds on the wall."""
+    """CPU-seconds so far, by process and by the JVM's kinds of threads; seconds on the wall.
+
+    `threads` tells where to look and adds up to no process: what a thread used that has ended since is not in it.
+    """
 
     wall: float
     cpu: dict[str, float]
@@ -33,7 +36,7 @@ class Usage:
         return Usage(
             self.wall - before.wall,
             {name: round(used - before.cpu.get(name, 0.0), 2) for name, used in self.cpu.items()},
-            {name: round(used - before.threads.get(name, 0.0), 2) for name, used in self.threads.items()},
+            {name: round(max(used - before.threads.get(name, 0.0), 0.0), 2) for name, used in self.threads.items()},
         )
 
 

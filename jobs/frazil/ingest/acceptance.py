@@ -31,7 +31,7 @@ class Accepted(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """What is written: the ledger before, of the rows that the table has, and after; by partition, the offsets given up for lost."""
+    """What is written: the ledger before, of the rows that the table has, and after; the offsets given up, by partition."""
 
     event: Accepted
     before: Offsets

@@ -21,6 +21,7 @@ from frazil.ingest.plan import Plan
 from frazil.ingest.read import HEADERS, read
 from frazil.ingest.route import metadata, route
 from frazil.lake.ledger import Counts
+from frazil.lake.order import order
 from frazil.lake.publish import Batch
 from frazil.lake.stage import Staged, stage
 
@@ -78,7 +79,7 @@ class Staging:
             route(rows(decoded, decoding), columns_of(self.columns), self._metadata(at)),
             ticket=self.driver.ticket(),
             at=began,
-            sort=self.pipeline.table.sort_by,
+            sort=order(self.pipeline.table.sort_fields),
         )
         self.driver.reach("stage.written")
         seen = observed.get

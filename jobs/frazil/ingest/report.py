@@ -17,6 +17,7 @@ class Event(StrEnum):
     `EVOLVED`: the schema changed. `FINISHED`: dead letters of an earlier decision were appended. `AGAIN`: a batch was dropped
     and is done again, with the reason. `FENCED`: another driver won. `INCOMPATIBLE`: a writer schema's records cannot land.
     `REFUSED`: the pipeline waits for a person. `FAILED`: an error ended it. `WAITING`: a service does not answer.
+    `TRIMMED`: old snapshots left the metadata.
     """
 
     STARTED = "started"
@@ -31,6 +32,7 @@ class Event(StrEnum):
     REFUSED = "refused"
     FAILED = "failed"
     WAITING = "waiting"
+    TRIMMED = "trimmed"
 
 
 @dataclass(slots=True)

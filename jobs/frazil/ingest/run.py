@@ -24,7 +24,7 @@ from frazil.ingest.keys import KeyLanding, Keys, check_bytes
 from frazil.ingest.plan import Pace, Plan, Span, plan
 from frazil.ingest.report import Event, Reporter, Total
 from frazil.ingest.writers import Writers
-from frazil.lake import tables
+from frazil.lake import tables, trim
 from frazil.lake.decide import decide_and_finish, finish_open
 from frazil.lake.evolve import evolve
 from frazil.lake.ledger import Offsets
@@ -50,6 +50,7 @@ class Ingestion:
         self._held: Offsets | None = None
         self._staging: Staging | None = None
         self._idle_told: float | None = None
+        self._commits = 0
 
     # ── The order of one batch ──────────────────────────────────────────────────────────────────
     def drain(self) -> Total:
@@ -60,6 +61,7 @@ class Ingestion:
                 self._idle(lag=0, why="no schema is registered yet")
                 return self.total
             self._land(lambda: spans, least=1)
+            self._trim()
         except Fenced as fenced:
             self.total.fenced = True
             self.report(Event.FENCED, why=fenced.what)
@@ -135,6 +137,9 @@ class Ingestion:
             wait=self.driver.wait,
             reach=self.driver.reach,
         )
+        self._commits += 1
+        if trim.due(self._commits):
+            self._trim()
         return staged, published
 
     def _settle(self, pending: Future[tuple[StagedBatch, Published]]) -> None:
@@ -156,6 +161,20 @@ class Ingestion:
             freshness_seconds=None if through is None else round(now - through / 1000, 3),
             lag=staged.plan.lag - staged.plan.rows,
         )
+
+    def _trim(self) -> None:
+        """Keep the tables' metadata small; upkeep that fails is said, and fails nothing."""
+        table = self.pipeline.table
+        for identifier in (table.identifier, table.dead_letters):
+            trimmed = trim.trim(
+                self.driver.iceberg,
+                identifier,
+                keep=table.keep_snapshots,
+                keep_days=table.keep_days,
+                now_ms=round(self.driver.clock() * 1000),
+            )
+            if trimmed.snapshots or trimmed.gave_up:
+                self.report(Event.TRIMMED, table=identifier, snapshots=trimmed.snapshots, gave_up=trimmed.gave_up)
 
     def _idle(self, **facts: Any) -> None:
         """Say that there is nothing to read: at once, then once a minute, as metrics are kept by the minute."""

@@ -49,7 +49,8 @@ def session(
         "spark.ui.retainedJobs": "10",
         "spark.ui.retainedStages": "10",
         "spark.ui.retainedTasks": "100",
-        **{key: value for key, value in catalog.items() if not is_secret(key)},
+        # A secret's option must be known from the start all the same: Spark redacts no other in the events of jobs.
+        **{key: _TOLD_LATER if is_secret(key) else value for key, value in catalog.items()},
         **(settings or {}),
     }
     for option in _JAVA_OPTIONS:
@@ -74,6 +75,7 @@ def _tell_secrets(spark: SparkSession, catalog: Mapping[str, str], properties: M
         cast(Any, spark._jvm).java.lang.System.setProperty(name, value)
 
 
+_TOLD_LATER = "told later"
 _JAVA_OPTIONS = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
 
 

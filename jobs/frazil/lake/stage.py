@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 
 from frazil.lake.jvm import Iceberg, Java
 from frazil.schemas.iceberg import field_ids
@@ -41,7 +41,7 @@ class Staged:
         return not self.files and not self.documents
 
 
-def stage(iceberg: Iceberg, table: str, rows: DataFrame, *, ticket: str, at: float, sort: Sequence[str] = ()) -> Staged:
+def stage(iceberg: Iceberg, table: str, rows: DataFrame, *, ticket: str, at: float, sort: Sequence[Column] = ()) -> Staged:
     """Write `rows`, whose columns are the table's, to data files of `table`.
 
     `sort` orders rows within a task's files only: a global order would run the plan twice to sample it. `ticket` is an

@@ -21,7 +21,7 @@ def topics_of(timed: Topic, pipelines: int) -> list[Topic]:
 
 
 def run(job: Job, meter: Meter) -> dict[str, Any]:
-    """Land each topic's few records, new ones every time: once together to make the tables, then in turns, measured."""
+    """Land each topic's few records, new ones every time, together and alone in turns; the first turn makes the tables and warms up."""
     count, rounds = job.wants["pipelines"], job.wants["rounds"]
     topics = topics_of(job.timed, count)
     pipelines = [declared(job, topic, f"{job.table}_{number:02d}") for number, topic in enumerate(topics)]
@@ -52,12 +52,15 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
             assert written == job.timed.rows * count, written
             measured.append({"way": name, **asdict(used)})
 
-        measure("together", together)  # makes the tables, and warms up
-        warm_up = measured.pop()
-        for _ in range(rounds):
-            measure("alone", alone)
+        for _ in range(rounds + 1):
             measure("together", together)
-        return {"warm_up": warm_up, "measured": measured, "rows_each": given, "peak_rss_mb": meter.peak_rss_mb()}
+            measure("alone", alone)
+        return {
+            "warm_up": measured[:2],
+            "measured": measured[2:],
+            "rows_each": given,
+            "peak_rss_mb": meter.peak_rss_mb(),
+        }
 
 
 def _unheard(event: Mapping[str, Any]) -> None:
