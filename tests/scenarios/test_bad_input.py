@@ -214,14 +214,23 @@ def test_json_that_is_no_utf_8_is_a_dead_letter(shop_of: ShopOf) -> None:
     assert reasons(shop) == {1: "undecodable"}
 
 
-@pytest.mark.xfail(
-    strict=True, raises=UnicodeDecodeError, reason="Spark's Avro reader does not look: it lands as it is"
-)
 def test_an_avro_string_that_is_no_utf_8_is_a_dead_letter(shop_of: ShopOf) -> None:
     shop = shop_of(partitions=1)
     rows = lands(shop, record(a="string"), {"a": "grüße"}, b"\x02\xff")
     assert [row["a"] for row in rows] == ["grüße"]
     assert reasons(shop) == {1: "undecodable"}
+
+
+def test_avro_text_is_looked_at_wherever_it_is(shop_of: ShopOf) -> None:
+    shop = shop_of(partitions=1)
+    inner = {"type": "record", "name": "I", "fields": [{"name": "s", "type": "string"}]}
+    schema = record(l={"type": "array", "items": "string"}, m={"type": "map", "values": inner})
+    bad_item = b"\x02\x02\xff\x00" + b"\x00"
+    bad_key = b"\x00" + b"\x02\x02\xff\x02x\x00"
+    bad_value = b"\x00" + b"\x02\x02k\x02\xff\x00"
+    rows = lands(shop, schema, {"l": ["ä"], "m": {"ö": {"s": "ü"}}}, bad_item, bad_key, bad_value, {"l": [], "m": {}})
+    assert len(rows) == 2
+    assert reasons(shop) == dict.fromkeys((1, 2, 3), "undecodable")
 
 
 def test_a_decimal_with_more_digits_than_declared_is_a_dead_letter(shop_of: ShopOf) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import and_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -15,7 +17,7 @@ from frazil.ingest.conform import conform
 from frazil.schemas.avro import OPTIONS, Reader
 from frazil.schemas.frames import GUID_BYTES, PREFIX_BYTES, VALUE_HEADER
 from frazil.schemas.reasons import Reason
-from frazil.schemas.types import Field, Kind, Primitive, Struct
+from frazil.schemas.types import Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 
 ROW, SCHEMA_ID, REASON, KEY = "_frazil_row", "_frazil_schema_id", "_frazil_reason", "_frazil_key"
 UNKNOWN, UNKNOWN_KEY = "_frazil_unknown", "_frazil_unknown_key"
@@ -47,7 +49,8 @@ class Decoding:
     Framed ones: `frames` says which writer, by its number, a frame names, `refused` why a frame that is known is not landed,
     `guids` the schema id of a frame that holds a GUID. A writer's body is decoded by its own of `bodies`, which all give one
     type; or all are decoded by `batched`, which takes the bodies and the writers' numbers. Others have one `unframed` body.
-    `row_type` is the DDL of what all of them give. `key` is how the keys beside the values are decoded, if they are.
+    `row_type` is the DDL of what all of them give; `unsure_text` are its columns if decoding lets text through that is not UTF-8,
+    as Avro's does, on which readers of the table would fail. `key` is how the keys beside the values are decoded, if they are.
     """
 
     row_type: str
@@ -61,6 +64,7 @@ class Decoding:
     column: str = "value"
     header: str = VALUE_HEADER
     is_protobuf: bool = False
+    unsure_text: Struct = Struct(())  # noqa: RUF009 # frozen
     key: Decoding | None = None
 
     @property
@@ -91,14 +95,16 @@ def decode(records: DataFrame, decoding: Decoding) -> DataFrame:
 def rows(decoded: DataFrame, decoding: Decoding | None = None) -> DataFrame:
     """The records that have a row; with `decoding`, whose key is well too, if it is decoded."""
     is_row = F.col(ROW)[DECODED]
-    if decoding is not None and decoding.key is not None:
-        is_row = is_row & _key_is_well(decoding.key)
+    if decoding is not None:
+        is_row = _is_row(decoding)
+        if decoding.key is not None:
+            is_row = is_row & _key_is_well(decoding.key)
     return decoded.where(is_row & (F.col(_ONCE) >= 0))
 
 
 def rejected(decoded: DataFrame, decoding: Decoding) -> DataFrame:
     """The records that have no row, with the reason why; and the frames, in hex, that nothing is known of yet."""
-    reason = F.when(~F.coalesce(F.col(ROW)[DECODED], F.lit(False)), _reason(decoding))
+    reason = F.when(~F.coalesce(_is_row(decoding), F.lit(False)), _reason(decoding))
     columns = {SCHEMA_ID: _id_in_frame(decoding), UNKNOWN: _unknown(decoding, Reason.UNKNOWN_SCHEMA)}
     columns[UNKNOWN_KEY] = F.lit(None).cast("string")
     if decoding.key is not None:
@@ -221,8 +227,43 @@ def _unknown(decoding: Decoding, reason: Reason) -> Column:
     return F.when(is_open, F.hex(_frame(decoding)))
 
 
+def _is_row(decoding: Decoding, column: str = ROW) -> Column:
+    """Whether what was decoded is a row; null counts as no."""
+    texts = _is_text(F.col(column), decoding.unsure_text)
+    is_decoded = F.col(column)[DECODED]
+    return is_decoded if texts is None else is_decoded & texts
+
+
+def _is_text(column: Column, kind: Type) -> Column | None:
+    """Whether all text in a column is UTF-8; None if it holds no text."""
+    match kind:
+        case Primitive(kind=Kind.STRING):
+            return F.coalesce(F.is_valid_utf8(column), F.lit(True))
+        case Struct(fields=fields):
+            inner = [_is_text(column[f.name], f.type) for f in fields]
+            return reduce(and_, texts) if (texts := [one for one in inner if one is not None]) else None
+        case ListOf():
+            return _is_text_in(column, kind.element)
+        case MapOf():
+            keys, values = _is_text_in(F.map_keys(column), kind.key), _is_text_in(F.map_values(column), kind.value)
+            return keys if values is None else values if keys is None else keys & values
+    return None
+
+
+def _is_text_in(items: Column, kind: Type) -> Column | None:
+    if _is_text(F.lit(None), kind) is None:
+        return None
+
+    def is_text(item: Column) -> Column:
+        found = _is_text(item, kind)
+        assert found is not None
+        return found
+
+    return F.coalesce(F.forall(items, is_text), F.lit(True))
+
+
 def _key_is_well(key: Decoding) -> Column:
-    return F.col(key.column).isNull() | F.coalesce(F.col(KEY)[DECODED], F.lit(False))
+    return F.col(key.column).isNull() | F.coalesce(_is_row(key, KEY), F.lit(False))
 
 
 def _key_reason(key: Decoding) -> Column:

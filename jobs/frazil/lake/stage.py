@@ -41,7 +41,9 @@ class Staged:
         return not self.files and not self.documents
 
 
-def stage(iceberg: Iceberg, table: str, rows: DataFrame, *, ticket: str, at: float, sort: Sequence[Column] = ()) -> Staged:
+def stage(
+    iceberg: Iceberg, table: str, rows: DataFrame, *, ticket: str, at: float, sort: Sequence[Column] = ()
+) -> Staged:
     """Write `rows`, whose columns are the table's, to data files of `table`.
 
     `sort` orders rows within a task's files only: a global order would run the plan twice to sample it. `ticket` is an
