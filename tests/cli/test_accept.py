@@ -1,0 +1,47 @@
+"""`frazil accept`, as a person runs it after a refusal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from frazil.declaration.document import canonical, document
+from frazil.declaration.environment import environment_document
+from frazil.errors import OffsetsLost
+from tests.cli.test_commands import frazil
+from tests.scenarios.test_accept import delete_records
+from tests.support.shop import Shop
+
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+
+
+def test_the_command_that_a_refusal_names_decides_it(shop_of: Callable[..., Shop], tmp_path: Path) -> None:
+    shop = shop_of(partitions=1)
+    schema_id = shop.register()
+    shop.produce(shop.orders(5, schema_id))
+    shop.drain()
+    shop.produce(shop.orders(5, schema_id, first=5))
+    delete_records(shop, 8)
+    (tmp_path / "pipelines.json").write_bytes(canonical(document([shop.pipeline])))
+    (tmp_path / "environment.json").write_bytes(canonical(environment_document(shop.environment)))
+    with pytest.raises(OffsetsLost) as refused:
+        shop.drain()
+    _, _, command = refused.value.do.partition("`frazil ")
+    words = command.partition(" --reason")[0].split()
+    options = ("--reason", "the disk was full", "--pipelines", "pipelines.json", "--env", "environment.json", "--json")
+    ended = frazil(*words, *options, cwd=tmp_path, timeout=120)
+    assert ended.returncode == 0, ended.stderr
+    assert json.loads(ended.stdout) == {
+        "pipeline": shop.pipeline.name,
+        "event": "offsets-lost",
+        "before": {"0": 5},
+        "after": {"0": 8},
+        "lost": {"0": 3},
+    }
+    assert shop.drain().written == 2
+    again = frazil(*words, *options, cwd=tmp_path, timeout=120)
+    assert again.returncode == 2
+    assert "nothing to accept" in again.stderr
