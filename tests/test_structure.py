@@ -18,6 +18,7 @@ ROOMS = {
     "dead_letters",
     "maintain",
     "audit",
+    "control",
     "local",
     "cli",
 }

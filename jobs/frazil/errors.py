@@ -21,6 +21,13 @@ FrazilError                    says what, where and what to do
 ├── SchemaChanged              the registry answers another schema for an id than before
 ├── SecretUnavailable          a secret that an environment names cannot be read
 ├── CatalogUnavailable         the catalog or the object store refused or did not answer
+├── ObjectStoreUnavailable     the bucket of releases and desired states refused or did not answer
+├── ObjectDiffers              a key that is written once holds other bytes than it should
+├── EmrUnavailable             EMR Serverless refused or did not answer
+├── ReleaseIncomplete          a release cannot be built: something it is made of is missing or not what is locked
+├── RuntimeDiffers             what runs is not what the release was built for: Spark, Iceberg, Python, or a class
+├── LeaseHeld                  another reconciler is at work on this job, or has taken the lease from us
+├── NothingProven              no generation of a job is left to run: the wanted one failed, and none was proven before
 ├── SparkFailed                a Spark job failed, and doing it again would not mend it
 ├── LocalPartFailed            a local process (broker, registry, object store) did not start or stop
 ├── JavaUnsuitable             no Java is found, or it is too old
@@ -122,6 +129,34 @@ class SecretUnavailable(FrazilError):
 
 class CatalogUnavailable(FrazilError):
     """The catalog or the object store refused or did not answer."""
+
+
+class ObjectStoreUnavailable(FrazilError):
+    """The bucket of releases and desired states refused or did not answer."""
+
+
+class ObjectDiffers(FrazilError):
+    """A key that is written once holds other bytes than the ones it should hold."""
+
+
+class EmrUnavailable(FrazilError):
+    """EMR Serverless refused or did not answer."""
+
+
+class ReleaseIncomplete(FrazilError):
+    """A release cannot be built: something it is made of is missing, or is not what is locked."""
+
+
+class RuntimeDiffers(FrazilError):
+    """What runs is not what the release was built for; nothing was read or written."""
+
+
+class LeaseHeld(FrazilError):
+    """Another reconciler is at work on this job, or has taken the lease from us; we do nothing more."""
+
+
+class NothingProven(FrazilError):
+    """No generation of a job is left to run: the wanted one failed, and none was proven before it."""
 
 
 class SparkFailed(FrazilError):

@@ -10,6 +10,7 @@ import pytest
 from confluent_kafka import TIMESTAMP_CREATE_TIME, Consumer, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from frazil.declaration import ValueFormat
 from frazil.schemas.reasons import MESSAGES, Reason
 from tests.support.letters import HEADERS
 from tests.support.shop import Shop
@@ -72,6 +73,15 @@ def test_a_dead_letter_is_the_record_as_kafka_holds_it(shop_of: Callable[..., Sh
     dead = {(row["partition"], row["offset"]): as_the_table_has_it(row) for row in shop.dead()}
     assert dead == {place: as_kafka_has_it(message) for place, message in records.items()}
     assert {letter["timestamp_type"] for letter in dead.values()} == {0 if timestamps == "CreateTime" else 1}
+
+
+def test_headers_are_kept_also_where_the_table_has_none(shop_of: Callable[..., Shop]) -> None:
+    shop = shop_of(partitions=1, headers=False, value_format=ValueFormat.TEXT)
+    shop.produce([b"well", b"\xff"], headers=HEADERS)
+    shop.drain()
+    (letter,) = shop.dead()
+    assert as_the_table_has_it(letter)["headers"] == HEADERS
+    assert not shop.landed()[0]["_kafka_headers"]
 
 
 def test_a_record_can_be_replayed_from_its_dead_letter(letters: Shop) -> None:

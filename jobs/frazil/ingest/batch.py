@@ -86,7 +86,8 @@ class Staging:
         counts = Counts(read=int(seen["read"] or 0), written=main.rows)
         side = None
         if counts.read != counts.written:
-            counts, side = self._rejected(planned, decode(records, decoding), counts, at)
+            rejectable = decode(self._read(planned, headers=True), decoding)  # a replay needs them
+            counts, side = self._rejected(planned, rejectable, counts, at)
         if counts.read != planned.rows:
             counts = self._with_gaps(planned, records, counts)
         if not counts.adds_up:
@@ -155,7 +156,7 @@ class Staging:
             skipped_at=account.skipped_at(seen, planned.ranges),
         ), side
 
-    def _read(self, planned: Plan) -> DataFrame:
+    def _read(self, planned: Plan, *, headers: bool = False) -> DataFrame:
         topic = self.pipeline.topic
         return read(
             self.driver.spark,
@@ -167,7 +168,7 @@ class Staging:
             },
             isolation=topic.isolation.value,
             group=f"frazil-{self.pipeline.name}",
-            headers=topic.headers or topic.value_format.has_schema or topic.key_format.has_schema,
+            headers=headers or topic.headers or topic.value_format.has_schema or topic.key_format.has_schema,
         )
 
     def _metadata(self, at: datetime) -> list[Column]:

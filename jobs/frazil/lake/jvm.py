@@ -66,8 +66,9 @@ class Iceberg:
         if not self.catalog.namespaceExists(named):
             try:
                 self.catalog.createNamespace(named)
-            except Py4JJavaError as error:
-                if thrown(error) != "AlreadyExistsException":
+            except Py4JJavaError:
+                # Somebody made it in between. Catalogs tell so in ways of their own: a JDBC catalog by its constraint's error.
+                if not self.catalog.namespaceExists(named):
                     raise
 
     def create(

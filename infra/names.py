@@ -1,0 +1,58 @@
+"""What things are called: the one place that makes names and ARNs of them, so that a policy can be written in full
+before the thing that it names exists."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Names:
+    """The names of one environment. All begin with `frazil-<environment>`."""
+
+    environment: str
+    account: str
+    region: str
+
+    @property
+    def prefix(self) -> str:
+        """What every name begins with."""
+        return f"frazil-{self.environment}"
+
+    def bucket(self, what: str) -> str:
+        """A bucket's name: unique in all of AWS by account and region."""
+        return f"{self.prefix}-{what}-{self.account}-{self.region}"
+
+    def bucket_arn(self, what: str) -> str:
+        """The ARN of a bucket of ours."""
+        return f"arn:aws:s3:::{self.bucket(what)}"
+
+    def role(self, what: str) -> str:
+        """A role's name, without its path."""
+        return f"{self.prefix}-{what}"
+
+    def role_arn(self, what: str) -> str:
+        """The ARN of a role of ours, known before the role is made."""
+        return f"arn:aws:iam::{self.account}:role/{self.role(what)}"
+
+    def arn(self, service: str, resource: str) -> str:
+        """An ARN in this account and region."""
+        return f"arn:aws:{service}:{self.region}:{self.account}:{resource}"
+
+    def secret(self, what: str) -> str:
+        """A secret's name in Secrets Manager."""
+        return f"frazil/{self.environment}/{what}"
+
+    def log_group(self, job: str) -> str:
+        """The log group of a job's runs."""
+        return f"/frazil/{self.environment}/{job}"
+
+    @property
+    def schedule_group(self) -> str:
+        """The group of all schedules."""
+        return self.prefix
+
+    @property
+    def metrics_namespace(self) -> str:
+        """The CloudWatch namespace of the jobs' metrics: environments may share an account."""
+        return f"Frazil/{self.environment}"

@@ -1,0 +1,45 @@
+"""The EMR releases that a release of ours can be built for, a row each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+
+from frazil.errors import FrazilError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Label:
+    """What an EMR release label brings. `supported_until` is the first day without standard support.
+
+    https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/release-versions.html
+    """
+
+    name: str
+    spark: str
+    scala: str
+    java: int
+    python: str
+    supported_until: date
+
+
+LABELS = (
+    Label(
+        name="emr-spark-8.1.0",
+        spark="4.1.1",
+        scala="2.13",
+        java=17,
+        python="3.11",
+        supported_until=date(2029, 9, 1),
+    ),
+)
+NEWEST = LABELS[0].name
+
+
+def label(name: str) -> Label:
+    """The row of a label. Raises `FrazilError` for one that our jars were not made for."""
+    for row in LABELS:
+        if row.name == name:
+            return row
+    known = ", ".join(row.name for row in LABELS)
+    raise FrazilError(f"there is no release for {name}", where="EMR release label", do=f"Choose one of {known}")

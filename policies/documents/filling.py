@@ -1,0 +1,129 @@
+"""Filling: a policy's placeholders become values, on the parsed tree, so that no value can become a part of the policy.
+
+`{{name}}` stands inside a string. A value that is one string takes its place; of a value that is several, each makes a string
+of its own, where the list stands that held the placeholder. Nothing else in a document varies.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+Value = str | Sequence[str]
+
+_HERE = Path(__file__).parent
+_PLACEHOLDER = re.compile(r"\{\{([a-z_]+)\}\}")
+# A value that Terraform knows only later: cdktf's token, or a reference like ${aws_kms_key.lake.arn}. A policy variable of
+# IAM (${aws:username}, ${*}) is none of these: it would be read by IAM, and let a value mean many things.
+_REFERENCE = re.compile(r"\$\{(?:TfToken\[[A-Z0-9._]+\]|[a-zA-Z_][a-zA-Z0-9_-]*(?:\.[a-zA-Z0-9_-]+|\[\"?[a-zA-Z0-9_-]+\"?\])+)\}")
+_MEANS_MORE = re.compile(r"[*?\s\x00-\x1f\x7f]|\$\{|\{\{|\}\}")
+
+
+class CannotFill(ValueError):
+    """A policy and its values do not fit; `problems` holds every reason, `str()` one a line. No value is shown."""
+
+    def __init__(self, name: str, problems: Sequence[str]) -> None:
+        self.name, self.problems = name, tuple(problems)
+        super().__init__("\n".join(f"{name}: {problem}" for problem in self.problems))
+
+
+def names() -> tuple[str, ...]:
+    """The names of all documents, sorted."""
+    return tuple(sorted(file.stem for file in _HERE.glob("*.json")))
+
+
+def placeholders(name: str) -> frozenset[str]:
+    """The placeholders of a document: the values that `fill` asks for, no more and no less."""
+    return frozenset(_placeholders(_document(name)))
+
+
+def fill(name: str, values: Mapping[str, Value]) -> dict[str, Any]:
+    """The policy `name` with its placeholders filled, ready for `json.dumps`.
+
+    A statement that allows something at places of which there are none (an empty sequence) is left out: it allows
+    nothing. Raises `CannotFill` when a placeholder has no value or a value no placeholder, for a value that IAM would read
+    as more than itself (a wildcard, a policy variable, white space, nothing), when a statement that denies would lose its
+    places, and when nothing is left.
+    """
+    document = _document(name)
+    wanted = placeholders(name)
+    problems = [f"{{{{{missing}}}}} has no value" for missing in sorted(wanted - values.keys())]
+    problems += [f"the value {unknown} has no placeholder" for unknown in sorted(values.keys() - wanted)]
+    problems += [why for key in sorted(wanted & values.keys()) for why in _value_problems(key, values[key])]
+    if problems:
+        raise CannotFill(name, problems)
+    statements = []
+    for statement in document["Statement"]:
+        sid, empty = statement["Sid"], sorted(key for key in set(_placeholders(statement)) if not values[key])
+        if empty and statement["Effect"] != "Allow":
+            problems.append(f"{sid} denies, and would lose its places: {', '.join(empty)} is empty")
+        elif not empty:
+            statements.append(_filled(statement, values))
+    if problems or not statements:
+        raise CannotFill(name, problems or ["nothing is left: every place is empty"])
+    return {**document, "Statement": statements}
+
+
+def _document(name: str) -> dict[str, Any]:
+    file = _HERE / f"{name}.json"
+    if name not in names():
+        raise CannotFill(name, [f"there is no such document; there are {', '.join(names())}"])
+    document: dict[str, Any] = json.loads(file.read_text())
+    return document
+
+
+def _placeholders(node: Any) -> Iterator[str]:
+    match node:
+        case str():
+            yield from _PLACEHOLDER.findall(node)
+        case list():
+            for item in node:
+                yield from _placeholders(item)
+        case dict():
+            for value in node.values():
+                yield from _placeholders(value)
+
+
+def _value_problems(key: str, value: Value) -> Iterator[str]:
+    several = [value] if isinstance(value, str) else value
+    if isinstance(value, bytes) or not isinstance(several, Sequence) or not all(isinstance(one, str) for one in several):
+        yield f"{key} is neither a string nor a sequence of strings"
+        return
+    for index, one in enumerate(several):
+        where = key if isinstance(value, str) else f"{key}[{index}]"
+        if not one:
+            yield f"{where} is empty"
+        elif _MEANS_MORE.search(_REFERENCE.sub("", one)):
+            yield f"{where} means more than itself to IAM: it holds a wildcard, a variable or white space"
+
+
+def _filled(node: Any, values: Mapping[str, Value]) -> Any:
+    match node:
+        case str():
+            filled = _strings(node, values)
+            return filled[0] if len(filled) == 1 and not _is_several(node, values) else filled
+        case list():
+            return [one for item in node for one in _many(_filled(item, values))]
+        case dict():
+            return {key: _filled(value, values) for key, value in node.items()}
+    return node
+
+
+def _many(filled: Any) -> list[Any]:
+    return filled if isinstance(filled, list) else [filled]
+
+
+def _is_several(text: str, values: Mapping[str, Value]) -> bool:
+    return any(not isinstance(values[key], str) for key in _PLACEHOLDER.findall(text))
+
+
+def _strings(text: str, values: Mapping[str, Value]) -> list[str]:
+    """The strings that one becomes: one, or one for each of a value that is several. Values are never looked through again."""
+    several = sorted({key for key in _PLACEHOLDER.findall(text) if not isinstance(values[key], str)})
+    if len(several) > 1:
+        raise AssertionError(f"a document holds two placeholders of several values in one string: {text}")
+    rows = [{several[0]: one} for one in values[several[0]]] if several else [{}]
+    return [_PLACEHOLDER.sub(lambda found, row=row: {**values, **row}[found[1]], text) for row in rows]  # type: ignore[misc]
