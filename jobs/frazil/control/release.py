@@ -127,6 +127,11 @@ class Release:
         return f"releases/{self.version}/{self.digest}/{MANIFEST}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Manifest:
+    release: Annotated[Release, "What was built."]
+
+
 def manifest(release: Release) -> bytes:
     """The canonical bytes of a release's manifest."""
     return canonical({"version": VERSION, "release": to_json(release)})
@@ -134,4 +139,4 @@ def manifest(release: Release) -> bytes:
 
 def parse_manifest(source: bytes | Mapping[str, Any]) -> Release:
     """The release that a manifest describes. Raises `InvalidDeclaration` with every problem."""
-    return from_json(Release, members(source, "manifest").get("release"), "release")
+    return from_json(_Manifest, members(source, "manifest"), "").release

@@ -1,0 +1,134 @@
+"""Environments, clusters, service accounts, their roles and API keys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from frazil.declaration.rules import matching
+from infra.confluent.checks import member_of
+from infra.confluent.resource import Arguments, Block, Credentials, Declared, Empty, Id
+
+_NAME = matching(r"\S(?:.{0,62}\S)?", "a display name", "Write 1 to 64 characters")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Governance(Block):
+    """The package of the environment's schema registry."""
+
+    package: Annotated[str, member_of("ESSENTIALS", "ADVANCED")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment(Arguments):
+    """A Confluent environment: clusters and one schema registry. Computed: `resource_name` (its CRN)."""
+
+    TYPE: ClassVar[str] = "confluent_environment"
+
+    display_name: Annotated[str, _NAME]
+    stream_governance: Governance | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnvironmentById(Arguments):
+    """An environment that exists."""
+
+    TYPE: ClassVar[str] = "confluent_environment"
+
+    id: Annotated[str, matching("env-[a-z0-9]+", "an environment's id", "Write it like env-abc123")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaCluster(Arguments):
+    """A Kafka cluster. Computed: `bootstrap_endpoint`, `rest_endpoint`, `rbac_crn`."""
+
+    TYPE: ClassVar[str] = "confluent_kafka_cluster"
+    EXACTLY_ONE = (("basic", "standard", "enterprise"),)
+
+    display_name: Annotated[str, _NAME]
+    availability: Annotated[str, member_of("SINGLE_ZONE", "MULTI_ZONE", "LOW", "HIGH")]
+    cloud: Annotated[str, member_of("AWS")] = "AWS"
+    region: str
+    environment: Id
+    basic: Empty | None = None
+    standard: Empty | None = None
+    enterprise: Empty | None = None
+    deletion_protection: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaClusterById(Arguments):
+    """A cluster that exists."""
+
+    TYPE: ClassVar[str] = "confluent_kafka_cluster"
+
+    id: Annotated[str, matching("lkc-[a-z0-9]+", "a cluster's id", "Write it like lkc-abc123")]
+    environment: Id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaRegistry(Arguments):
+    """The registry of an environment; Confluent makes it with the first cluster. Computed: `rest_endpoint`, `resource_name`."""
+
+    TYPE: ClassVar[str] = "confluent_schema_registry_cluster"
+
+    environment: Id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceAccount(Arguments):
+    """Somebody who is no person. Its name is unique in the whole organization."""
+
+    TYPE: ClassVar[str] = "confluent_service_account"
+
+    display_name: Annotated[str, _NAME]
+    description: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleBinding(Arguments):
+    """A role of a principal, on a resource by its CRN."""
+
+    TYPE: ClassVar[str] = "confluent_role_binding"
+
+    principal: Annotated[str, matching("User:.+", "a principal", "Write it like User:sa-abc123")]
+    role_name: Annotated[
+        str, member_of("DeveloperRead", "DeveloperWrite", "DeveloperManage", "ResourceOwner", "CloudClusterAdmin", "EnvironmentAdmin")
+    ]
+    crn_pattern: Annotated[str, matching("crn://.+", "a CRN", "Write it like crn://confluent.cloud/…")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner(Block):
+    """Whose API key it is."""
+
+    id: Annotated[str, matching("(?:u|sa)-.+", "a user's or service account's id", "Write it like sa-abc123")]
+    kind: Annotated[str, member_of("User", "ServiceAccount")] = "ServiceAccount"
+    api_version: str = "iam/v2"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManagedResource(Block):
+    """What an API key opens."""
+
+    id: str
+    kind: Annotated[str, member_of("Cluster", "Region", "Tableflow")]
+    api_version: Annotated[str, member_of("cmk/v2", "srcm/v3", "tableflow/v1")]
+    environment: Id | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiKey(Arguments):
+    """An API key. Computed: `secret`, which is in Terraform's state in the clear: the state is a secret."""
+
+    TYPE: ClassVar[str] = "confluent_api_key"
+
+    display_name: Annotated[str, _NAME]
+    description: str | None = None
+    owner: Owner
+    managed_resource: ManagedResource
+
+
+def credentials(key: Declared) -> Credentials:
+    """An API key, as other resources take it."""
+    return Credentials(key=key.id, secret=key.computed("secret"))

@@ -1,0 +1,144 @@
+"""How typed arguments become a resource of the Confluent provider, which has no prebuilt bindings.
+
+    topic = KafkaTopic(topic_name="orders", partitions_count=6, …).declare(stack, "orders")
+
+A dataclass in a field is a nested block, None is left out. What Confluent computes is read from what `declare` returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from infra.confluent.checks import check, plain
+from infra.tf import (
+    Construct,
+    TerraformDataSource,
+    TerraformProvider,
+    TerraformProviderGeneratorMetadata,
+    TerraformResource,
+    TerraformResourceLifecycle,
+    Token,
+)
+
+SOURCE = "confluentinc/confluent"
+VERSION = "2.83.4"
+"""The provider's release that `provider_schemas/confluent.json` was transcribed from."""
+
+_META = TerraformProviderGeneratorMetadata(provider_name="confluent", provider_version=VERSION)
+
+
+class Provider(TerraformProvider):
+    """The provider itself. Its keys come from the environment, CONFLUENT_CLOUD_API_KEY and _SECRET."""
+
+    def __init__(self, scope: Construct, name: str = "confluent") -> None:
+        super().__init__(
+            scope,
+            name,
+            terraform_resource_type="confluent",
+            terraform_generator_metadata=_META,
+            terraform_provider_source=SOURCE,
+        )
+        # The bindings' base class writes the version here too, where Terraform no longer wants it.
+        self.add_override("version", None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """A nested block. One that exists is valid."""
+
+    EXACTLY_ONE: ClassVar[Sequence[Sequence[str]]] = ()
+    VERBATIM: ClassVar[frozenset[str]] = frozenset()
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arguments(Block):
+    """What a resource is told. `TYPE` is its type in Terraform, `VERBATIM` the texts that may hold anything."""
+
+    TYPE: ClassVar[str]
+
+    def declare(
+        self,
+        scope: Construct,
+        name: str,
+        *,
+        depends_on: Sequence[Any] = (),
+        is_kept: bool = False,
+    ) -> Declared:
+        """Add the resource to a stack. `is_kept`: Terraform refuses every plan that would destroy it."""
+        return Declared(scope, name, self, depends_on=depends_on, is_kept=is_kept)
+
+    def look_up(self, scope: Construct, name: str) -> Found:
+        """Add a data source of the same type: something that exists already, and is not ours to change."""
+        return Found(scope, name, self)
+
+
+class Declared(TerraformResource):
+    """A resource in a stack."""
+
+    def __init__(
+        self, scope: Construct, name: str, arguments: Arguments, *, depends_on: Sequence[Any], is_kept: bool
+    ) -> None:
+        super().__init__(
+            scope,
+            name,
+            terraform_resource_type=arguments.TYPE,
+            terraform_generator_metadata=_META,
+            depends_on=list(depends_on) or None,
+            lifecycle=TerraformResourceLifecycle(prevent_destroy=True) if is_kept else None,
+        )
+        for key, value in plain(arguments).items():
+            self.add_override(key, value)
+
+    def computed(self, path: str) -> str:
+        """What Confluent fills in: `computed("aws[0].external_id")`."""
+        return str(Token.as_string(self.interpolation_for_attribute(path)))
+
+    @property
+    def id(self) -> str:
+        """Its id at Confluent."""
+        return self.computed("id")
+
+
+class Found(TerraformDataSource):
+    """Something that exists already."""
+
+    def __init__(self, scope: Construct, name: str, arguments: Arguments) -> None:
+        super().__init__(
+            scope, name, terraform_resource_type=arguments.TYPE, terraform_generator_metadata=_META
+        )
+        for key, value in plain(arguments).items():
+            self.add_override(key, value)
+
+    def computed(self, path: str) -> str:
+        """What Confluent tells of it."""
+        return str(Token.as_string(self.interpolation_for_attribute(path)))
+
+    @property
+    def id(self) -> str:
+        """Its id at Confluent."""
+        return self.computed("id")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Id(Block):
+    """A block that names another object."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Empty(Block):
+    """A block that only says which kind of thing this is: `standard {}`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credentials(Block):
+    """An API key of the cluster, registry or Tableflow that is asked."""
+
+    key: str
+    secret: str

@@ -1,0 +1,89 @@
+"""Tableflow: Confluent lands a topic as an Iceberg table in our bucket, under a role of ours, and tells Glue of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from frazil.declaration.rules import matching
+from infra.confluent.checks import member_of, milliseconds
+from infra.confluent.resource import Arguments, Block, Credentials, Empty, Id
+
+_SEVEN_DAYS_MS = "604800000"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CustomerRole(Block):
+    """The role in our account that Confluent assumes. It need not exist yet."""
+
+    customer_role_arn: Annotated[
+        str, matching(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/.+", "a role's ARN", "Write it like arn:aws:iam::123456789012:role/name")
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderIntegration(Arguments):
+    """Confluent's own role and the external id that our role must ask of it. Computed: `aws[0].iam_role_arn` and
+    `aws[0].external_id`. Any change replaces it, makes another external id, and so changes our role's trust."""
+
+    TYPE: ClassVar[str] = "confluent_provider_integration"
+
+    display_name: str
+    environment: Id
+    aws: CustomerRole
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnBucket(Block):
+    """A bucket of ours, in the cluster's region. Empty when the first topic comes."""
+
+    bucket_name: str
+    provider_integration_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorHandling(Block):
+    """What happens to a record that cannot become a row; `log_target` is the topic of the rejected ones."""
+
+    mode: Annotated[str, member_of("SUSPEND", "SKIP", "LOG")]
+    log_target: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableflowTopic(Arguments):
+    """A topic as a table. `display_name` is the topic's name. It must depend on topic, schema, role and the role's
+    rights: Confluent looks at all of them when it is made. Computed: `table_path`."""
+
+    TYPE: ClassVar[str] = "confluent_tableflow_topic"
+    EXACTLY_ONE = (("byob_aws", "managed_storage"),)
+
+    display_name: str
+    kafka_cluster: Id
+    environment: Id
+    byob_aws: OwnBucket | None = None
+    managed_storage: Empty | None = None
+    table_formats: tuple[Annotated[str, member_of("ICEBERG")], ...] = ("ICEBERG",)
+    retention_ms: Annotated[str, "How long snapshots are kept.", milliseconds(86_400_000)] = _SEVEN_DAYS_MS
+    error_handling: ErrorHandling | None = None
+    credentials: Credentials
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Glue(Block):
+    """The account's Glue catalog; `custom_database` stands for the cluster's id as the database's name."""
+
+    provider_integration_id: str
+    custom_database: Annotated[str | None, matching("[a-z0-9_]{1,255}", "a Glue database", "Use a-z, 0-9 and _")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogIntegration(Arguments):
+    """Where Tableflow publishes a cluster's tables; one a cluster and kind of catalog."""
+
+    TYPE: ClassVar[str] = "confluent_catalog_integration"
+
+    display_name: str
+    kafka_cluster: Id
+    environment: Id
+    aws_glue: Glue
+    credentials: Credentials

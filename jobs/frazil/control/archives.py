@@ -1,0 +1,38 @@
+"""Archives whose bytes depend on nothing but their content: entries sorted, times, modes and owners fixed."""
+
+from __future__ import annotations
+
+import gzip
+import tarfile
+import zipfile
+from collections.abc import Mapping
+from io import BytesIO
+from pathlib import Path
+
+_ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the oldest that a zip can tell
+_FILE_MODE = 0o644
+_LEVEL = 6  # of compression; written down because it decides the bytes
+
+
+def write_zip(target: Path, entries: Mapping[str, bytes]) -> None:
+    """Write a zip of the entries, by name."""
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as archive:
+        for name, content in sorted(entries.items()):
+            entry = zipfile.ZipInfo(name, _ZIP_TIME)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = (0o100000 | _FILE_MODE) << 16
+            entry.create_system = 3  # Unix, whatever builds it
+            archive.writestr(entry, content)
+
+
+def write_tar_gz(target: Path, entries: Mapping[str, bytes]) -> None:
+    """Write a gzipped tar of the entries, by name."""
+    with (
+        target.open("wb") as file,
+        gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=_LEVEL, mtime=0) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
+    ):
+        for name, content in sorted(entries.items()):
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode, entry.mtime = len(content), _FILE_MODE, 0
+            archive.addfile(entry, BytesIO(content))

@@ -1,0 +1,85 @@
+"""Conditions: the block of a statement that says when it applies.
+
+https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_condition_operators.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from policies.patterns import Unsupported, like, matches_arn
+
+Context = Mapping[str, str | Sequence[str]]
+Compare = Callable[[str, str], bool]
+
+
+def _number(compare: Callable[[Decimal, Decimal], bool]) -> Compare:
+    def compared(wanted: str, given: str) -> bool:
+        try:
+            return compare(Decimal(given), Decimal(wanted))
+        except InvalidOperation:
+            return False
+
+    return compared
+
+
+# What a value of the policy and one of the request must be to each other.
+_POSITIVE: Mapping[str, Compare] = {
+    "StringEquals": lambda wanted, given: wanted == given,
+    "StringEqualsIgnoreCase": lambda wanted, given: wanted.casefold() == given.casefold(),
+    "StringLike": like,
+    "ArnEquals": matches_arn,
+    "ArnLike": matches_arn,
+    "Bool": lambda wanted, given: wanted.lower() == given.lower(),
+    "NumericEquals": _number(lambda given, wanted: given == wanted),
+    "NumericLessThan": _number(lambda given, wanted: given < wanted),
+    "NumericLessThanEquals": _number(lambda given, wanted: given <= wanted),
+    "NumericGreaterThan": _number(lambda given, wanted: given > wanted),
+    "NumericGreaterThanEquals": _number(lambda given, wanted: given >= wanted),
+}
+_NEGATED = {
+    "StringNotEquals": "StringEquals",
+    "StringNotEqualsIgnoreCase": "StringEqualsIgnoreCase",
+    "StringNotLike": "StringLike",
+    "ArnNotEquals": "ArnEquals",
+    "ArnNotLike": "ArnLike",
+    "NumericNotEquals": "NumericEquals",
+}
+
+
+def holds(conditions: Mapping[str, Mapping[str, Any]], context: Context) -> bool:
+    """Whether all of a statement's conditions hold. Raises `Unsupported` for an operator that is not known here."""
+    known = {key.lower(): _values(value) for key, value in context.items()}
+    # All are asked before anything is decided: an operator that is not known is an error wherever it stands.
+    return all([_holds(operator, wanted, known.get(key.lower())) for operator, keys in conditions.items() for key, wanted in keys.items()])
+
+
+def _holds(operator: str, wanted: Any, given: Sequence[str] | None) -> bool:
+    quantifier, _, plain = operator.rpartition(":")
+    name, is_lenient = plain.removesuffix("IfExists"), plain.endswith("IfExists")
+    if quantifier not in {"", "ForAllValues", "ForAnyValue"} or not {name} & {"Null", *_POSITIVE, *_NEGATED}:
+        raise Unsupported(f"the condition operator {operator}")
+    values = _values(wanted)
+    if name == "Null":
+        if is_lenient or quantifier:
+            raise Unsupported(f"the condition operator {operator}")
+        return any(value.lower() == str(given is None).lower() for value in values)
+    if given is None:
+        return is_lenient or quantifier == "ForAllValues" or (name in _NEGATED and not quantifier)
+    compare = _POSITIVE[_NEGATED.get(name, name)]
+    fitting = [any(compare(one, value) for one in values) for value in given]
+    if name in _NEGATED:
+        fitting = [not fits for fits in fitting]
+    if quantifier == "ForAllValues":
+        return all(fitting)
+    if quantifier == "ForAnyValue" or name not in _NEGATED:
+        return any(fitting)
+    return all(fitting)
+
+
+def _values(value: Any) -> Sequence[str]:
+    """One value or several, as texts: JSON's true is "true"."""
+    several = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+    return [str(one).lower() if isinstance(one, bool) else str(one) for one in several]

@@ -1,0 +1,130 @@
+"""Evaluation: may this request be made? IAM's logic for what our policies use, as a pure function.
+
+By https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_evaluation-logic.html, for requests within one account: a
+statement that denies decides; else one that allows, of the identity's policies or of the resource's; else it is denied.
+What our policies do not use (sessions, boundaries, organisations, policy variables, dates, addresses) is not guessed at: it
+is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from policies.conditions import holds
+from policies.patterns import Unsupported, matches, matches_arn
+
+Document = Mapping[str, Any]
+
+
+class Verdict(StrEnum):
+    """What becomes of a request. `explicitly_denied`: a statement denies it, and no other can allow it.
+
+    `implicitly_denied`: no statement allows it.
+    """
+
+    ALLOWED = "allowed"
+    EXPLICITLY_DENIED = "explicitly_denied"
+    IMPLICITLY_DENIED = "implicitly_denied"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One request. `principal` is an ARN, a service's name (`emr-serverless.amazonaws.com`) or `anonymous`.
+
+    `context` holds condition keys, by their names in any case. A key that is not there is not in the request's context.
+    """
+
+    action: str
+    resource: str
+    principal: str = "anonymous"
+    context: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The verdict, and the Sids of the statements that made it."""
+
+    verdict: Verdict
+    by: tuple[str, ...] = ()
+
+    @property
+    def is_allowed(self) -> bool:
+        """Whether the request may be made."""
+        return self.verdict is Verdict.ALLOWED
+
+
+def evaluate(request: Request, identity: Sequence[Document] = (), resource: Document | None = None) -> Decision:
+    """Decide a request of a principal with these `identity` policies on what has that `resource` policy, in one account.
+
+    A role's trust is a resource policy without resources, and nothing else lets anyone assume the role. Raises
+    `Unsupported` for what is not known here, also in statements that do not apply: silence would be taken for a no.
+    """
+    statements = [(each, False) for document in identity for each in _statements(document)]
+    statements += [(each, True) for each in _statements(resource or {})]
+    applying = [each for each, is_resources in statements if _applies(each, request, is_resources=is_resources)]
+    denying = tuple(each.get("Sid", "") for each in applying if each["Effect"] == "Deny")
+    if denying:
+        return Decision(Verdict.EXPLICITLY_DENIED, denying)
+    allowing = tuple(each.get("Sid", "") for each in applying if each["Effect"] == "Allow")
+    return Decision(Verdict.ALLOWED, allowing) if allowing else Decision(Verdict.IMPLICITLY_DENIED)
+
+
+def _statements(document: Document) -> Iterator[Document]:
+    statements = document.get("Statement", ())
+    yield from [statements] if isinstance(statements, Mapping) else statements
+
+
+def _applies(statement: Document, request: Request, *, is_resources: bool) -> bool:
+    known = {"Sid", "Effect", "Principal", "Action", "NotAction", "Resource", "NotResource", "Condition"}
+    if statement.keys() - known or statement["Effect"] not in {"Allow", "Deny"}:
+        raise Unsupported(f"a statement with {', '.join(sorted(statement))}")
+    if is_resources != ("Principal" in statement):
+        raise Unsupported("an identity's policy that names a principal, or a resource's that names none")
+    facts = (
+        not is_resources or _is_named(statement["Principal"], request.principal),
+        _selects(statement, "Action", request.action, matches),
+        _selects(statement, "Resource", request.resource, matches_arn),
+        holds(statement.get("Condition", {}), request.context),
+    )
+    return all(facts)
+
+
+def _selects(statement: Document, element: str, value: str, is_match: Any) -> bool:
+    """`Action` or `NotAction`, `Resource` or `NotResource`; a trust has neither of the latter, and means its role."""
+    negated = f"Not{element}"
+    if element in statement:
+        return any(is_match(one, value) for one in many(statement[element]))
+    if negated in statement:
+        return not any(is_match(one, value) for one in many(statement[negated]))
+    return element == "Resource"
+
+
+def _is_named(named: str | Mapping[str, Any], principal: str) -> bool:
+    """Whether a `Principal` element names who asks. A role's session is named by its role."""
+    if isinstance(named, str):
+        if named != "*":
+            raise Unsupported(f"a principal {named!r} without its kind")
+        return True
+    for kind, values in named.items():
+        for value in many(values):
+            if kind == "AWS" and (value in ("*", principal) or _is_account(value, principal)):
+                return True
+            if kind in {"Service", "Federated"} and value == principal:
+                return True
+            if kind not in {"AWS", "Service", "Federated"}:
+                raise Unsupported(f"a principal of kind {kind}")
+    return False
+
+
+def _is_account(value: str, principal: str) -> bool:
+    """Whether `value` names a whole account (`123456789012` or its root), and the principal is of that account."""
+    account = value.split(":")[4] if value.startswith("arn:") and value.endswith(":root") else value
+    return len(account) == 12 and account.isdigit() and principal.split(":")[4:5] == [account]
+
+
+def many(value: Any) -> Sequence[Any]:
+    """An element of a policy that may stand alone or in a list, as a list."""
+    return [value] if isinstance(value, str | Mapping | bool | int) else value
