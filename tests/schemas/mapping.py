@@ -21,7 +21,7 @@ from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_type
 
 from frazil.ingest import decode
-from frazil.ingest.decode_json import decode_json
+from frazil.ingest.decode_json import json_body
 from frazil.ingest.decode_protobuf import decoded
 from frazil.ingest.proto_reading import reading
 from frazil.ingest.spark_types import spark_struct
@@ -93,7 +93,9 @@ def avro_values(spark: SparkSession, given: Sequence[Row]) -> list[str]:
         value = _avro_value(json.loads(row.written), raw["fields"][0]["type"], {})
         body = io.BytesIO()
         fastavro.schemaless_writer(body, fastavro.parse_schema(raw), {"x": value})
-        columns.append(decode.avro(avro.reader(avro.parse(text), target), target)(F.lit(bytearray(body.getvalue()))))
+        columns.append(
+            decode.avro(avro.reader(avro.parse(text), target), target).at_once(F.lit(bytearray(body.getvalue())))
+        )
     return _on_spark(spark, columns)
 
 
@@ -102,7 +104,7 @@ def json_values(spark: SparkSession, given: Sequence[Row]) -> list[str]:
     columns = []
     for row in given:
         target = landed(json_row(row.schema))
-        columns.append(decode_json(F.lit(bytearray(f'{{"x":{row.written}}}'.encode())), target))
+        columns.append(json_body(target).at_once(F.lit(bytearray(f'{{"x":{row.written}}}'.encode()))))
     return _on_spark(spark, columns)
 
 

@@ -13,6 +13,7 @@ from pyspark.sql.avro.functions import from_avro
 
 from frazil.declaration.formats import Tombstones
 from frazil.ingest import framing
+from frazil.ingest.body import Body, Step
 from frazil.ingest.conform import conform
 from frazil.schemas.avro import OPTIONS, Reader
 from frazil.schemas.frames import GUID_BYTES, PREFIX_BYTES, VALUE_HEADER
@@ -25,21 +26,17 @@ DECODED = "_decoded"  # the last field of a row: true exactly when the record co
 _ONCE = "_frazil_once"
 _MARK = Field(DECODED, Primitive(Kind.BOOLEAN))
 
-Body = Callable[[Column], Column]  # the bytes after the frame -> the row: the table's columns, then `_decoded`
-
 
 def avro(reader: Reader, target: Struct) -> Body:
     """Decode the Avro binary of one writer schema into `target`."""
 
-    def body(value: Column) -> Column:
-        row = from_avro(value, reader.writer, {**OPTIONS, "avroSchema": reader.reader})
-        if reader.conforms:
-            return row
-        # In an array of one, so that the record is decoded once and not for each field of it.
-        whole = Struct((*reader.yields.fields, _MARK)), Struct((*target.fields, _MARK))
-        return F.transform(F.array(row), lambda decoded: conform(decoded, *whole))[0]
+    def parse(value: Column) -> Column:
+        return from_avro(value, reader.writer, {**OPTIONS, "avroSchema": reader.reader})
 
-    return body
+    if reader.conforms:
+        return Body(parse)
+    whole = Struct((*reader.yields.fields, _MARK)), Struct((*target.fields, _MARK))
+    return Body(parse, lambda decoded: conform(decoded, *whole))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +56,7 @@ class Decoding:
     refused: Mapping[bytes, Reason] = field(default_factory=dict)
     bodies: Mapping[int, Body] = field(default_factory=dict)
     batched: Callable[[Column, Column], Column] | None = None
-    unframed: Body | None = None
+    unframed: Step | None = None
     tombstones: Tombstones = Tombstones.DEAD_LETTER
     column: str = "value"
     header: str = VALUE_HEADER
@@ -126,14 +123,25 @@ def columns_of(target: Sequence[str]) -> list[Column]:
 
 # ── Frames ──────────────────────────────────────────────────────────────────────────────────────
 def _framed(records: DataFrame, decoding: Decoding) -> DataFrame:
-    """The records with the frame and the body of each, each computed once."""
+    """The records with the frame and the body of each, and what is parsed of it, each computed once."""
     if decoding.unframed is not None:
         return records
     value, name = F.col(decoding.column), decoding.column
     records = records.withColumn(f"_frazil_{name}_header", framing.header(F.col("headers"), decoding.header))
     framed = framing.frame(value, _header(decoding), protobuf=decoding.is_protobuf)
     records = records.withColumn(f"_frazil_{name}_frame", framed)
-    return records.withColumn(f"_frazil_{name}_body", framing.body(value, _header(decoding), _frame(decoding)))
+    records = records.withColumn(f"_frazil_{name}_body", framing.body(value, _header(decoding), _frame(decoding)))
+    parsed = {}
+    for body, column in _parsed(decoding).items():
+        frames = {f: n for f, n in decoding.frames.items() if decoding.bodies[n] == body}
+        parsed[column] = F.when(_is_one_of(_frame(decoding), frames), body.parse(_body(decoding)))
+    return records.withColumns(parsed) if parsed else records
+
+
+def _parsed(decoding: Decoding) -> dict[Body, str]:
+    """The bodies that are decoded in two steps, and the column that holds the first one's."""
+    in_two = dict.fromkeys(body for body in decoding.bodies.values() if body.row is not None)
+    return {body: f"_frazil_{decoding.column}_parsed_{number}" for number, body in enumerate(in_two)}
 
 
 def _header(decoding: Decoding) -> Column:
@@ -142,6 +150,10 @@ def _header(decoding: Decoding) -> Column:
 
 def _frame(decoding: Decoding) -> Column:
     return F.col(f"_frazil_{decoding.column}_frame")
+
+
+def _body(decoding: Decoding) -> Column:
+    return F.col(f"_frazil_{decoding.column}_body")
 
 
 def _is_one_of(framed: Column, frames: Mapping[bytes, object]) -> Column:
@@ -169,10 +181,15 @@ def _row(decoding: Decoding) -> Column:
         row = decoding.unframed(value)
     elif decoding.batched is not None:
         number = _choice(decoding, lambda number: F.lit(number).cast("long"), F.lit(None).cast("long"))
-        row = decoding.batched(F.col(f"_frazil_{decoding.column}_body"), number)
+        row = decoding.batched(_body(decoding), number)
     else:
-        body = F.col(f"_frazil_{decoding.column}_body")
-        row = _choice(decoding, lambda number: decoding.bodies[number](body), nothing)
+        parsed = _parsed(decoding)
+
+        def made(number: int) -> Column:
+            body = decoding.bodies[number]
+            return body.parse(_body(decoding)) if body.row is None else body.row(F.col(parsed[body]))
+
+        row = _choice(decoding, made, nothing)
     if decoding.tombstones is Tombstones.NULL_ROW:
         empty = F.from_json(F.lit('{"_decoded":true}'), decoding.row_type)
         row = F.when(value.isNull(), empty).otherwise(row)
@@ -275,7 +292,7 @@ def _key_reason(key: Decoding) -> Column:
 
 
 # ── Formats without a frame ─────────────────────────────────────────────────────────────────────
-def text(column: str = "value") -> Body:
+def text(column: str = "value") -> Step:
     """UTF-8 text as one column."""
 
     def body(value: Column) -> Column:
@@ -285,12 +302,12 @@ def text(column: str = "value") -> Body:
     return body
 
 
-def raw(column: str = "value") -> Body:
+def raw(column: str = "value") -> Step:
     """Bytes as one column."""
     return lambda value: F.struct(value.alias(column), F.when(value.isNotNull(), F.lit(True)).alias(DECODED))
 
 
-def json_text(column: str = "value") -> Body:
+def json_text(column: str = "value") -> Step:
     """Schemaless JSON as one column of validated text."""
 
     def body(value: Column) -> Column:

@@ -8,12 +8,13 @@ anything behind the document shows, and values of those types are read as text o
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import lru_cache, reduce
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from frazil.ingest.body import Body
 from frazil.ingest.spark_types import spark_type
 from frazil.schemas.json_schema import WHOLE
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
@@ -37,56 +38,50 @@ _WRITTEN = {
 }
 
 
-def decode_json(body: Column, target: Struct, *, whole: bool = False) -> Column:
-    """The bytes `body` as a struct of the columns of `target`, and `_decoded`: true, or the JSON is not such a row.
+@lru_cache(maxsize=1024)
+def json_body(target: Struct, *, whole: bool = False) -> Body:
+    """How JSON becomes the columns of `target`, and `_decoded`: true, or the JSON is not such a row.
 
     Properties are found by `Field.source`, case-sensitively; what `target` does not name is ignored, what the body does
     not have is null. With `whole` (see `json_schema.is_whole`) the document is the column of the source `value`, and
     every other column is null. `_decoded` is false or null, and the other columns mean nothing, if the body is null, is
     not one JSON document in UTF-8, is not an object (unless `whole`), or has a value of another type.
 
-    The body is read once, wherever the expression stands: what is read is bound to a lambda's variable. Written without
-    one, each column would hold a copy of `from_json`, which Spark folds into one only where it is not below a `CASE`
-    (7 times the CPU there), and not at all for a thousand columns.
+    Writer schemas do not matter, only the target does: all versions of a subject are one and the same body.
     """
     reading = _Reading(by_source=not _is_ambiguous(target))
     document = next((f for f in target.fields if f.source == WHOLE), None) if whole else Field("", target)
-    text = F.concat(F.lit('{"v":['), F.try_validate_utf8(body.cast("string")), F.lit('],"e":true}'))
     written = T.VariantType() if document is None else _written(document.type, as_json=document.as_json)
-    parsed = F.from_json(text, _envelope(written), _OPTIONS)
 
-    def rows(envelope: Column) -> Column:
+    def parse(body: Column) -> Column:
+        text = F.concat(F.lit('{"v":['), F.try_validate_utf8(body.cast("string")), F.lit('],"e":true}'))
+        return F.from_json(text, _envelope(written), _OPTIONS)
+
+    def row(envelope: Column) -> Column:
         documents = envelope["v"]
         if not reading.by_source and document is not None:
             named = _written(document.type, as_json=document.as_json, by_source=False)
             documents = documents.cast(T.ArrayType(named))
-        is_one = envelope["corrupt"].isNull() & envelope["e"] & (F.size(documents) == 1)
+        raw = F.get(documents, F.lit(0))
+        checks = [envelope["corrupt"].isNull() & envelope["e"] & (F.size(documents) == 1)]
+        if document is not None:
+            checks += reading.checks(raw, document.type, as_json=document.as_json)
+        if whole:
+            columns = [
+                (reading.value(raw, f.type, as_json=f.as_json) if f is document else _null(f)).alias(f.name)
+                for f in target.fields
+            ]
+        else:
+            columns = [reading.field(raw, field) for field in target.fields]
+            checks.append(raw.isNotNull())
+        decoded = F.coalesce(reduce(Column.__and__, checks), F.lit(False))
+        return F.struct(*columns, decoded.alias("_decoded"))
 
-        def row(raw: Column) -> Column:
-            checks = [is_one]
-            if document is not None:
-                checks += reading.checks(raw, document.type, as_json=document.as_json)
-            if whole:
-                columns = [reading.value(raw, f.type, as_json=f.as_json) if f is document else _null(f) for f in fields]
-                columns = [column.alias(f.name) for column, f in zip(columns, fields, strict=True)]
-            else:
-                columns = [reading.field(raw, field) for field in fields]
-                checks.append(raw.isNotNull())
-            decoded = F.coalesce(reduce(Column.__and__, checks), F.lit(False))
-            return F.struct(*columns, decoded.alias("_decoded"))
-
-        return _first(F.transform(documents, row))
-
-    fields = target.fields
-    return _first(F.transform(F.array(parsed), rows))
+    return Body(parse, row)
 
 
 def _null(field: Field) -> Column:
     return F.lit(None).cast(spark_type(field.type))
-
-
-def _first(items: Column) -> Column:
-    return F.get(items, F.lit(0))
 
 
 class _Reading:

@@ -18,6 +18,7 @@ from frazil.clients.kafka import Kafka
 from frazil.clients.registry import Registry
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Pipeline
+from frazil.declaration.engines import refuse_foreign
 from frazil.declaration.environment import Environment
 from frazil.errors import (
     CatalogUnavailable,
@@ -65,8 +66,11 @@ def driver(
     settings: Mapping[str, str] | None = None,
     failpoints: str = "",
     stopping: threading.Event | None = None,
+    run_prefix: str = "",
 ) -> Iterator[Driver]:
     """A driver: the Spark session and clients that its pipelines share. The session ends with it.
+
+    The ledger tells its run by a name of its own, which begins with `run_prefix`.
 
     Once `stopping` is set, pipelines end between two steps; what is being staged then is dropped, in no snapshot.
     """
@@ -84,7 +88,7 @@ def driver(
             spark=spark,
             iceberg=Iceberg(spark, environment.catalog.name),
             kafka=Kafka(environment.kafka, secrets),
-            run=uuid.uuid4().hex,
+            run=f"{run_prefix}{uuid.uuid4().hex}",
             version=VERSION,
             clock=time.time,
             wait=wait,
@@ -110,6 +114,7 @@ def drain(
     pipelines: Sequence[Pipeline], shared: Driver, registry: Registry | None, sink: Sink, *, probe: bool = True
 ) -> dict[str, Outcome]:
     """Land all pipelines up to the stable offsets seen at start; returns each one's outcome by name."""
+    refuse_foreign(pipelines)
     if probe:
         prove(pipelines, shared)
     with ThreadPoolExecutor(min(len(pipelines), PARALLEL), thread_name_prefix="pipeline") as threads:
@@ -131,6 +136,7 @@ def follow(
     A pipeline looks at its topic every so many seconds. While a service is away it waits and tries again; one that waits for a
     person looks again each minute, at last each ten minutes, whether it was decided. Any other error ends that pipeline alone.
     """
+    refuse_foreign(pipelines)
     if probe:
         prove(pipelines, shared)
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from frazil.ingest import decode
-from frazil.ingest.decode import Body
-from frazil.ingest.decode_json import decode_json
+from frazil.ingest.body import Body
+from frazil.ingest.decode_json import json_body
 from frazil.schemas import avro, json_schema
 from frazil.schemas.types import Struct
 
@@ -52,7 +52,7 @@ def json_type(text: str, references: Mapping[str, str]) -> Written:
         name=title if isinstance(title, str) else "",
         row=json_schema.row_type(schema),
         is_whole=is_whole,
-        body=lambda target: lambda body: decode_json(body, target, whole=is_whole),
+        body=lambda target: json_body(target, whole=is_whole),
     )
 
 

@@ -61,7 +61,7 @@ def rows_of(spark: SparkSession, schema: Any, target: Struct, *bodies: bytes) ->
     """Each record's row without `_decoded`; None if it was not decoded."""
     reader = avro.reader(avro.parse(json.dumps(schema)), target)
     records = spark.createDataFrame([(bytearray(body),) for body in bodies], "body binary")
-    decoded = records.select(decode.avro(reader, target)(F.col("body")).alias("row")).select("row.*")
+    decoded = records.select(decode.avro(reader, target).at_once(F.col("body")).alias("row")).select("row.*")
     assert decoded.schema.simpleString() == spark_struct(Struct((*target.fields, MARK))).simpleString()
     found = [row.asDict(recursive=True) for row in decoded.collect()]
     return [row if row.pop(DECODED) else None for row in found]
