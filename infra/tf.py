@@ -33,9 +33,11 @@ _without_its_init("cdktf_cdktf_provider_aws")
 from cdktf import (  # noqa: E402
     Annotations,
     App,
+    Fn,
     LocalBackend,
     S3Backend,
     TerraformDataSource,
+    TerraformLocal,
     TerraformOutput,
     TerraformProvider,
     TerraformProviderGeneratorMetadata,
@@ -62,7 +64,7 @@ from cdktf_cdktf_provider_aws.internet_gateway import InternetGateway  # noqa: E
 from cdktf_cdktf_provider_aws.kms_alias import KmsAlias  # noqa: E402
 from cdktf_cdktf_provider_aws.kms_key import KmsKey  # noqa: E402
 from cdktf_cdktf_provider_aws.nat_gateway import NatGateway  # noqa: E402
-from cdktf_cdktf_provider_aws.provider import AwsProvider, AwsProviderDefaultTags  # noqa: E402
+from cdktf_cdktf_provider_aws.provider import AwsProvider, AwsProviderDefaultTags, AwsProviderEndpoints  # noqa: E402
 from cdktf_cdktf_provider_aws.route import Route  # noqa: E402
 from cdktf_cdktf_provider_aws.route53_record import Route53Record  # noqa: E402
 from cdktf_cdktf_provider_aws.route53_zone import Route53Zone, Route53ZoneVpc  # noqa: E402
@@ -117,6 +119,7 @@ __all__ = [
     "App",
     "AwsProvider",
     "AwsProviderDefaultTags",
+    "AwsProviderEndpoints",
     "CloudwatchLogGroup",
     "CloudwatchMetricAlarm",
     "Construct",
@@ -126,6 +129,7 @@ __all__ = [
     "EmrserverlessApplicationAutoStopConfiguration",
     "EmrserverlessApplicationMaximumCapacity",
     "EmrserverlessApplicationNetworkConfiguration",
+    "Fn",
     "GlueCatalogDatabase",
     "IamRole",
     "IamRolePolicy",
@@ -170,6 +174,7 @@ __all__ = [
     "SnsTopicSubscription",
     "Subnet",
     "TerraformDataSource",
+    "TerraformLocal",
     "TerraformOutput",
     "TerraformProvider",
     "TerraformProviderGeneratorMetadata",

@@ -2,6 +2,7 @@
 
     ingest.py --document DOCUMENT --environment ENVIRONMENT (--once | --follow) [--pipeline NAME ...]
 
+On a cluster it first makes sure that Python, Spark, Iceberg and their classes are those its release was built for.
 Exit status: 0 when every pipeline ended well (being fenced by another driver is well), 1 when one waits for a person or failed,
 2 when the arguments, the document or the environment are wrong.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import signal
 import sys
 import threading
@@ -20,6 +22,7 @@ from typing import Any
 
 from frazil.clients.registry import Registry
 from frazil.clients.secrets import Secrets
+from frazil.control import startup
 from frazil.declaration.document import parse
 from frazil.declaration.environment import parse_environment
 from frazil.errors import FrazilError
@@ -34,6 +37,8 @@ def main(arguments: Sequence[str]) -> int:
         signal.signal(number, lambda *_: stopping.set())
     secrets = Secrets(os.environ)
     try:
+        expected = startup.expected()
+        startup.check_python(expected)
         environment = parse_environment(chosen.environment.read_bytes())
         pipelines = _chosen(parse(chosen.document.read_bytes()), chosen.pipeline)
         registry = (
@@ -47,11 +52,14 @@ def main(arguments: Sequence[str]) -> int:
             settings=dict(setting.split("=", 1) for setting in chosen.setting),
             failpoints=os.environ.get("FRAZIL_FAILPOINTS", ""),
             stopping=stopping,
+            run_prefix=chosen.run,
         ) as shared:
+            startup.check_jvm(expected, startup.SessionJvm(shared.spark, shared.iceberg))
+            log = _log(secrets, environment.metrics_namespace)
             if chosen.follow:
-                outcomes = drive.follow(pipelines, shared, registry, _log(secrets), every_seconds=chosen.every_seconds)
+                outcomes = drive.follow(pipelines, shared, registry, log, every_seconds=chosen.every_seconds)
             else:
-                outcomes = drive.drain(pipelines, shared, registry, _log(secrets))
+                outcomes = drive.drain(pipelines, shared, registry, log)
     except FrazilError as error:
         print(secrets.redactor.redact(f"error: {error}"), file=sys.stderr)
         return 2
@@ -68,12 +76,19 @@ def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--every-seconds", type=float, default=drive.EVERY_SECONDS, help="how often --follow looks for records"
     )
+    parser.add_argument("--run", type=_run_prefix, default="", metavar="PREFIX", help="how the run's name begins")
     parser.add_argument("--pipeline", action="append", default=[], help="only this one; may be given again")
     parser.add_argument("--jar", type=Path, action="append", default=[], help="a jar, where the job run brings none")
     parser.add_argument("--master", help="Spark's master, where the job run brings none")
     parser.add_argument("--setting", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark")
     parser.add_argument("--schema-cache", type=Path, help="folder that keeps schemas between runs")
     return parser.parse_args(arguments)
+
+
+def _run_prefix(text: str) -> str:
+    if not re.fullmatch("[a-z0-9-]{0,100}", text):  # it becomes part of a file's name
+        raise argparse.ArgumentTypeError("write a-z, 0-9 and -")
+    return text
 
 
 def _chosen(pipelines: Sequence[Any], names: Sequence[str]) -> list[Any]:
@@ -87,12 +102,12 @@ def _chosen(pipelines: Sequence[Any], names: Sequence[str]) -> list[Any]:
     return [p for p in pipelines if not names or p.name in names]
 
 
-def _log(secrets: Secrets) -> Any:
+def _log(secrets: Secrets, namespace: str) -> Any:
     lock = threading.Lock()
 
     def line(event: Mapping[str, Any]) -> None:
         with lock:
-            for facts in metrics.lines(event):
+            for facts in metrics.lines(event, namespace):
                 print(secrets.redactor.redact(json.dumps(facts)), file=sys.stderr, flush=True)
 
     return line

@@ -2,6 +2,7 @@
 
     maintain.py --document DOCUMENT --environment ENVIRONMENT --once [--pipeline NAME ...] [--orphans] [--dry-run]
 
+On a cluster it first makes sure that Python, Spark, Iceberg and their classes are those its release was built for.
 Exit status: 0 when every action ended well (leaving a table to another maintainer is well, so is giving up on a conflict), 1 when
 one failed, 2 when the arguments, the document or the environment are wrong.
 """
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from frazil.clients.secrets import Secrets
+from frazil.control import startup
 from frazil.declaration import Pipeline
 from frazil.declaration.document import parse
 from frazil.declaration.environment import parse_environment
@@ -42,6 +44,8 @@ def main(arguments: Sequence[str]) -> int:
     )
     try:
         check_age(policy.orphan_seconds)
+        expected = startup.expected()
+        startup.check_python(expected)
         environment = parse_environment(chosen.environment.read_bytes())
         pipelines = _chosen(parse(chosen.document.read_bytes()), chosen.pipeline)
         with keeper(
@@ -54,6 +58,7 @@ def main(arguments: Sequence[str]) -> int:
             dry_run=chosen.dry_run,
             stopping=stopping,
         ) as shared:
+            startup.check_jvm(expected, startup.SessionJvm(shared.spark, shared.iceberg))
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: stopping.set())
             outcomes = maintain(pipelines, shared, _log(secrets), orphans=chosen.orphans)

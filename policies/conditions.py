@@ -5,6 +5,7 @@ https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_con
 
 from __future__ import annotations
 
+import operator as operators
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -33,11 +34,11 @@ _POSITIVE: Mapping[str, Compare] = {
     "ArnEquals": matches_arn,
     "ArnLike": matches_arn,
     "Bool": lambda wanted, given: wanted.lower() == given.lower(),
-    "NumericEquals": _number(lambda given, wanted: given == wanted),
-    "NumericLessThan": _number(lambda given, wanted: given < wanted),
-    "NumericLessThanEquals": _number(lambda given, wanted: given <= wanted),
-    "NumericGreaterThan": _number(lambda given, wanted: given > wanted),
-    "NumericGreaterThanEquals": _number(lambda given, wanted: given >= wanted),
+    "NumericEquals": _number(operators.eq),
+    "NumericLessThan": _number(operators.lt),
+    "NumericLessThanEquals": _number(operators.le),
+    "NumericGreaterThan": _number(operators.gt),
+    "NumericGreaterThanEquals": _number(operators.ge),
 }
 _NEGATED = {
     "StringNotEquals": "StringEquals",
@@ -53,7 +54,12 @@ def holds(conditions: Mapping[str, Mapping[str, Any]], context: Context) -> bool
     """Whether all of a statement's conditions hold. Raises `Unsupported` for an operator that is not known here."""
     known = {key.lower(): _values(value) for key, value in context.items()}
     # All are asked before anything is decided: an operator that is not known is an error wherever it stands.
-    return all([_holds(operator, wanted, known.get(key.lower())) for operator, keys in conditions.items() for key, wanted in keys.items()])
+    asked = [
+        _holds(operator, wanted, known.get(key.lower()))
+        for operator, keys in conditions.items()
+        for key, wanted in keys.items()
+    ]
+    return all(asked)
 
 
 def _holds(operator: str, wanted: Any, given: Sequence[str] | None) -> bool:

@@ -8,7 +8,7 @@ is an error.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -59,25 +59,32 @@ class Decision:
 def evaluate(request: Request, identity: Sequence[Document] = (), resource: Document | None = None) -> Decision:
     """Decide a request of a principal with these `identity` policies on what has that `resource` policy, in one account.
 
-    A role's trust is a resource policy without resources, and nothing else lets anyone assume the role. Raises
-    `Unsupported` for what is not known here, also in statements that do not apply: silence would be taken for a no.
+    A resource's policy that allows a whole account leaves it to that account whom: the identity's policies must allow too.
+    Nothing but its trust (a resource's policy without resources) lets anyone assume a role, nothing but its own policy
+    lets anyone use a KMS key. A principal of another account needs that account's leave as well, which is not asked here.
+    Raises `Unsupported` for what is not known here,
+    also in statements that do not apply: silence would be taken for a no.
     """
-    statements = [(each, False) for document in identity for each in _statements(document)]
-    statements += [(each, True) for each in _statements(resource or {})]
-    applying = [each for each, is_resources in statements if _applies(each, request, is_resources=is_resources)]
-    denying = tuple(each.get("Sid", "") for each in applying if each["Effect"] == "Deny")
+    ours = [each for document in identity for each in statements(document) if _applies(each, request)]
+    theirs = [each for each in statements(resource) if _applies(each, request, is_resources=True)]
+    denying = tuple(each.get("Sid", "") for each in (*ours, *theirs) if each["Effect"] == "Deny")
     if denying:
         return Decision(Verdict.EXPLICITLY_DENIED, denying)
-    allowing = tuple(each.get("Sid", "") for each in applying if each["Effect"] == "Allow")
-    return Decision(Verdict.ALLOWED, allowing) if allowing else Decision(Verdict.IMPLICITLY_DENIED)
+    is_trust = any(not each.keys() & {"Resource", "NotResource"} for each in statements(resource))
+    is_closed = is_trust or ":kms:" in request.resource
+    named = [each for each in theirs if _is_named(each["Principal"], request.principal, is_account_enough=False)]
+    if named or (ours and (theirs or not is_closed)):
+        return Decision(Verdict.ALLOWED, tuple(each.get("Sid", "") for each in (*ours, *theirs)))
+    return Decision(Verdict.IMPLICITLY_DENIED)
 
 
-def _statements(document: Document) -> Iterator[Document]:
-    statements = document.get("Statement", ())
-    yield from [statements] if isinstance(statements, Mapping) else statements
+def statements(document: Document | None) -> Sequence[Document]:
+    """The statements of a policy, which may stand alone or in a list; none of no policy."""
+    found = (document or {}).get("Statement", ())
+    return [found] if isinstance(found, Mapping) else found
 
 
-def _applies(statement: Document, request: Request, *, is_resources: bool) -> bool:
+def _applies(statement: Document, request: Request, *, is_resources: bool = False) -> bool:
     known = {"Sid", "Effect", "Principal", "Action", "NotAction", "Resource", "NotResource", "Condition"}
     if statement.keys() - known or statement["Effect"] not in {"Allow", "Deny"}:
         raise Unsupported(f"a statement with {', '.join(sorted(statement))}")
@@ -102,15 +109,17 @@ def _selects(statement: Document, element: str, value: str, is_match: Any) -> bo
     return element == "Resource"
 
 
-def _is_named(named: str | Mapping[str, Any], principal: str) -> bool:
-    """Whether a `Principal` element names who asks. A role's session is named by its role."""
+def _is_named(named: str | Mapping[str, Any], principal: str, *, is_account_enough: bool = True) -> bool:
+    """Whether a `Principal` element names who asks, by itself or, if that is enough, by its account."""
     if isinstance(named, str):
         if named != "*":
             raise Unsupported(f"a principal {named!r} without its kind")
         return True
     for kind, values in named.items():
         for value in many(values):
-            if kind == "AWS" and (value in ("*", principal) or _is_account(value, principal)):
+            if kind == "AWS" and value in ("*", principal):
+                return True
+            if kind == "AWS" and is_account_enough and _is_account(value, principal):
                 return True
             if kind in {"Service", "Federated"} and value == principal:
                 return True

@@ -1,30 +1,12 @@
-"""Places: the names of a lake's tables and files as policies need them, made in one place from what is declared.
-
-A role's ARN is made from its name, so that it can be named before it exists: Confluent's integration is told which role it will
-assume, and only then tells by which id it will be known, which that role's trust must name.
-"""
+"""Places: the names of a lake's tables and files as policies need them, made in one place from what is declared."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from policies.documents import placeholders
 from policies.documents.filling import Value
-
-_ROLE_NAME = re.compile(r"[\w+=,.@-]{1,64}", re.ASCII)
-_ACCOUNT = re.compile(r"[0-9]{12}")
-
-
-def role_arn(account: str, name: str) -> str:
-    """The ARN that a role of this name has, or will have; both the name given to IAM and the ARN must come from one variable.
-
-    Raises `ValueError` for an account that is not 12 digits and a name that IAM refuses: the ARN would be another's.
-    """
-    if not _ACCOUNT.fullmatch(account) or not _ROLE_NAME.fullmatch(name):
-        raise ValueError(f"{name!r} in account {account!r} can be no role: 12 digits, and 1 to 64 of letters, digits, +=,.@_-")
-    return f"arn:aws:iam::{account}:role/{name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,9 +1,12 @@
 """An example of declarations: the topics that `frazil demo` fills, as tables. Yours may be here, or in another file.
 
-`frazil check` tells what is wrong with them, `frazil run NAME --once` lands one. Every field: `docs/declaration.md`.
+`frazil check` tells what is wrong with them (so does `python -m stacks.pipelines`, which needs nothing but the declarations),
+`frazil run NAME --once` lands one. Every field: `docs/declaration.md`.
 """
 
-from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+import sys
+
+from frazil.declaration import Pipeline, Table, Topic, ValueFormat, check
 
 flights = Pipeline(
     topic=Topic("flights", value_format=ValueFormat.AVRO),
@@ -21,3 +24,8 @@ planes = Pipeline(
 )
 
 pipelines = [flights, weather, planes]
+
+if __name__ == "__main__":
+    problems = check(pipelines)
+    print("\n".join(map(str, problems)) or f"{len(pipelines)} pipelines, no problem")
+    sys.exit(2 if problems else 0)

@@ -93,7 +93,15 @@ class RoleBinding(Arguments):
 
     principal: Annotated[str, matching("User:.+", "a principal", "Write it like User:sa-abc123")]
     role_name: Annotated[
-        str, member_of("DeveloperRead", "DeveloperWrite", "DeveloperManage", "ResourceOwner", "CloudClusterAdmin", "EnvironmentAdmin")
+        str,
+        member_of(
+            "DeveloperRead",
+            "DeveloperWrite",
+            "DeveloperManage",
+            "ResourceOwner",
+            "CloudClusterAdmin",
+            "EnvironmentAdmin",
+        ),
     ]
     crn_pattern: Annotated[str, matching("crn://.+", "a CRN", "Write it like crn://confluent.cloud/…")]
 

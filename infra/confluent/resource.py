@@ -108,9 +108,7 @@ class Found(TerraformDataSource):
     """Something that exists already."""
 
     def __init__(self, scope: Construct, name: str, arguments: Arguments) -> None:
-        super().__init__(
-            scope, name, terraform_resource_type=arguments.TYPE, terraform_generator_metadata=_META
-        )
+        super().__init__(scope, name, terraform_resource_type=arguments.TYPE, terraform_generator_metadata=_META)
         for key, value in plain(arguments).items():
             self.add_override(key, value)
 

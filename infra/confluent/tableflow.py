@@ -17,7 +17,12 @@ class CustomerRole(Block):
     """The role in our account that Confluent assumes. It need not exist yet."""
 
     customer_role_arn: Annotated[
-        str, matching(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/.+", "a role's ARN", "Write it like arn:aws:iam::123456789012:role/name")
+        str,
+        matching(
+            r"arn:aws[a-z-]*:iam::[0-9]{12}:role/.+",
+            "a role's ARN",
+            "Write it like arn:aws:iam::123456789012:role/name",
+        ),
     ]
 
 

@@ -27,7 +27,7 @@ FrazilError                    says what, where and what to do
 ├── ReleaseIncomplete          a release cannot be built: something it is made of is missing or not what is locked
 ├── RuntimeDiffers             what runs is not what the release was built for: Spark, Iceberg, Python, or a class
 ├── LeaseHeld                  another reconciler is at work on this job, or has taken the lease from us
-├── NothingProven              no generation of a job is left to run: the wanted one failed, and none was proven before
+├── NothingRuns                no generation of a job can be had to run: what was tried failed, and there is none to go back to
 ├── SparkFailed                a Spark job failed, and doing it again would not mend it
 ├── LocalPartFailed            a local process (broker, registry, object store) did not start or stop
 ├── JavaUnsuitable             no Java is found, or it is too old
@@ -155,8 +155,8 @@ class LeaseHeld(FrazilError):
     """Another reconciler is at work on this job, or has taken the lease from us; we do nothing more."""
 
 
-class NothingProven(FrazilError):
-    """No generation of a job is left to run: the wanted one failed, and none was proven before it."""
+class NothingRuns(FrazilError):
+    """No generation of a job can be had to run: what was tried failed, and there is none to go back to."""
 
 
 class SparkFailed(FrazilError):

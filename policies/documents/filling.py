@@ -18,7 +18,9 @@ _HERE = Path(__file__).parent
 _PLACEHOLDER = re.compile(r"\{\{([a-z_]+)\}\}")
 # A value that Terraform knows only later: cdktf's token, or a reference like ${aws_kms_key.lake.arn}. A policy variable of
 # IAM (${aws:username}, ${*}) is none of these: it would be read by IAM, and let a value mean many things.
-_REFERENCE = re.compile(r"\$\{(?:TfToken\[[A-Z0-9._]+\]|[a-zA-Z_][a-zA-Z0-9_-]*(?:\.[a-zA-Z0-9_-]+|\[\"?[a-zA-Z0-9_-]+\"?\])+)\}")
+_REFERENCE = re.compile(
+    r"\$\{(?:TfToken\[[A-Z0-9._]+\]|[a-zA-Z_][a-zA-Z0-9_-]*(?:\.[a-zA-Z0-9_-]+|\[\"?[a-zA-Z0-9_-]+\"?\])+)\}"
+)
 _MEANS_MORE = re.compile(r"[*?\s\x00-\x1f\x7f]|\$\{|\{\{|\}\}")
 
 
@@ -89,7 +91,11 @@ def _placeholders(node: Any) -> Iterator[str]:
 
 def _value_problems(key: str, value: Value) -> Iterator[str]:
     several = [value] if isinstance(value, str) else value
-    if isinstance(value, bytes) or not isinstance(several, Sequence) or not all(isinstance(one, str) for one in several):
+    if (
+        isinstance(value, bytes)
+        or not isinstance(several, Sequence)
+        or not all(isinstance(one, str) for one in several)
+    ):
         yield f"{key} is neither a string nor a sequence of strings"
         return
     for index, one in enumerate(several):

@@ -23,10 +23,10 @@ def characters(document: Mapping[str, Any]) -> int:
 def split(document: Mapping[str, Any], limit: int = MANAGED_LIMIT) -> tuple[dict[str, Any], ...]:
     """The policy as parts of at most `limit` characters that together allow the same.
 
-    Statements stay whole where they fit; one that is too long is repeated with a share of its resources in each. Glue asks for a
-    catalog, a database and a table, but each of them is looked for in all parts, so a share may hold any of them. Raises
-    `CannotFill` if even one resource is too long, and for a document that denies or names principals: such documents hang
-    on one bucket or role, in one piece.
+    Statements stay whole where they fit; one that is too long is repeated, with a share of its resources or values in each.
+    Glue asks for a catalog, a database and a table, but each of them is looked for in all parts, so a share may hold any of
+    them. Raises `CannotFill` if even one resource is too long, and for a document that denies or names principals:
+    such documents hang on one bucket or role, in one piece.
     """
     if any(each["Effect"] != "Allow" or "Principal" in each for each in document["Statement"]):
         raise CannotFill("split", ["only policies that allow, and name no principal, can be had in parts"])
@@ -45,21 +45,43 @@ def _with(part: Mapping[str, Any], statement: Mapping[str, Any]) -> dict[str, An
 
 
 def _pieces(document: Mapping[str, Any], statement: Mapping[str, Any], limit: int) -> Sequence[dict[str, Any]]:
-    """The statement, halved until each piece fits alone. Sids stay unique within a part: a piece is told by its number."""
+    """The statement, halved until each piece fits alone. Sids stay unique: a piece is told by its number."""
     if characters({**document, "Statement": [statement]}) <= limit:
         return [dict(statement)]
-    resources = statement["Resource"]
-    if isinstance(resources, str) or len(resources) < 2:
-        raise CannotFill("split", [f"{statement['Sid']} does not fit {limit} characters"])
     pieces: list[dict[str, Any]] = []
-    pending = [list(resources[: len(resources) // 2]), list(resources[len(resources) // 2 :])]
+    pending = _halves(statement)
     while pending:
-        share = pending.pop(0)
-        piece = {**statement, "Sid": f"{statement['Sid']}{len(pieces) + 1}", "Resource": share}
+        piece = {**pending.pop(0), "Sid": f"{statement['Sid']}{len(pieces) + 1}"}
         if characters({**document, "Statement": [piece]}) <= limit:
             pieces.append(piece)
-        elif len(share) < 2:
-            raise CannotFill("split", [f"{statement['Sid']} does not fit {limit} characters"])
         else:
-            pending[:0] = [share[: len(share) // 2], share[len(share) // 2 :]]
+            pending[:0] = _halves(piece)
     return pieces
+
+
+def _halves(statement: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Two statements that together allow what this one does: each with half of its longest list, of resources or values.
+
+    A condition holds when any of its values fits, so values can be shared out like resources; of an operator that negates they
+    cannot.
+    """
+    lists: list[tuple[int, tuple[str, ...], list[Any]]] = []
+    if isinstance(statement["Resource"], list):
+        lists.append((len(statement["Resource"]), ("Resource",), statement["Resource"]))
+    for operator, keys in statement.get("Condition", {}).items():
+        if "Not" not in operator and ":" not in operator:
+            lists += [
+                (len(values), ("Condition", operator, key), values)
+                for key, values in keys.items()
+                if isinstance(values, list)
+            ]
+    length, path, values = max(lists, default=(0, (), []))
+    if length < 2:
+        raise CannotFill("split", [f"{statement['Sid']} does not fit"])
+    middle = length // 2
+    return [_replaced(statement, path, half) for half in (values[:middle], values[middle:])]
+
+
+def _replaced(node: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
+    first, *rest = path
+    return {**node, first: _replaced(node[first], rest, value) if rest else value}

@@ -48,6 +48,7 @@ def test_the_document_of_a_pipeline_is_this():
                 },
                 "name": "orders",
                 "limits": {"target_seconds": 10, "first_rows": 20000, "max_rows": 1000000, "max_bytes": 1073741824},
+                "engine": "spark",
             }
         ],
     }

@@ -90,3 +90,10 @@ def test_every_line_fits_cloudwatchs_limits() -> None:
             for directive in line.get("_aws", {}).get("CloudWatchMetrics", []):
                 assert len(directive["Metrics"]) <= 100
                 assert all(len(dimensions) <= 30 for dimensions in directive["Dimensions"])
+
+
+def test_an_environment_has_a_namespace_of_its_own() -> None:
+    events: list[Any] = []
+    Reporter(events.append, "orders", "Orders", "r1", lambda: 1.0)(Event.LANDED, **LANDED)
+    for line in metrics.lines(events[0], "Frazil/dev"):
+        assert {one["Namespace"] for one in line["_aws"]["CloudWatchMetrics"]} == {"Frazil/dev"}

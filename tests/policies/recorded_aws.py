@@ -111,7 +111,9 @@ def _s3_calls(environ: dict[str, Any], body: bytes) -> Iterator[Call]:
             yield Call("s3:GetObject", path)
         case "GET" if "list-type" in query:
             yield Call("s3:ListBucket", f"{bucket}?{query.get('prefix', [''])[0]}")
-        case "PUT" if key and "HTTP_X_AMZ_COPY_SOURCE" not in environ and not query.keys() - {"partNumber", "uploadId", "x-id"}:
+        case "PUT" if (
+            key and "HTTP_X_AMZ_COPY_SOURCE" not in environ and not query.keys() - {"partNumber", "uploadId", "x-id"}
+        ):
             yield Call("s3:PutObject", path)
         case "POST" if key and query.keys() & {"uploads", "uploadId"}:
             yield Call("s3:PutObject", path)

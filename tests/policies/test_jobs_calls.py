@@ -84,7 +84,7 @@ def test_the_jobs_ask_for_what_is_recorded_and_nothing_else(
     local_world: World, spark: SparkSession, name: str, tmp_path: Path
 ) -> None:
     with recorded_lake(spark, tmp_path) as (environment, log):
-        shop = Shop(local_world, spark, environment, name, table={"partition_by": ("days(_kafka_timestamp)",)})
+        shop = Shop(local_world, spark, environment, name, table={"keep_snapshots": 1})
         iceberg = Iceberg(spark, environment.catalog.name)
         prove_fence(iceberg, "shop", ticket=name)
         land(shop, iceberg)
@@ -135,7 +135,11 @@ def keep(shop: Shop, iceberg: Iceberg) -> None:
     outcomes = maintain([shop.pipeline], keeper, lambda event: None, orphans=True)
     ended = {(one.action.value, one.ended.value) for one in outcomes[shop.pipeline.name]}
     assert {"compact", "carry", "expire", "orphans"} == {action for action, _ in ended}, ended
-    failed = [(one.action.value, one.ended.value, one.why) for one in outcomes[shop.pipeline.name] if one.ended.value != "done"]
+    failed = [
+        (one.action.value, one.ended.value, one.why)
+        for one in outcomes[shop.pipeline.name]
+        if one.ended.value != "done"
+    ]
     assert not failed
     assert [one.files_removed for one in outcomes[shop.pipeline.name] if one.action is Action.ORPHANS] == [1, 0]
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from frazil.errors import CatalogUnavailable, TableReplaced
-from frazil.ingest import run
+from frazil.ingest import batch
 from frazil.ingest.decode import Decoding
 from tests.support.shop import Shop
 
@@ -64,7 +64,7 @@ def test_a_new_release_between_decision_and_finish_changes_no_verdict(
         judged.append("again")
         raise AssertionError("a decided batch was decoded again")
 
-    monkeypatch.setattr(run, "decode", other_decode)
+    monkeypatch.setattr(batch, "decode", other_decode)
     shop.drain()
     assert judged == []
     shop.assert_each_record_once()

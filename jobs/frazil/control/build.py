@@ -71,9 +71,7 @@ def build(
         return out / name
 
     write_zip(place(f"frazil-{own.version}.zip", Role.PACKAGE), _package(own_wheel, runtime, own.version))
-    write_tar_gz(
-        place(f"environment-{architecture.lower()}.tar.gz", Role.ENVIRONMENT), wheels.merged(packages)
-    )
+    write_tar_gz(place(f"environment-{architecture.lower()}.tar.gz", Role.ENVIRONMENT), wheels.merged(packages))
     for role in (Role.INGEST, Role.MAINTAIN):
         source = checkout.root / "jobs" / f"{role}.py"
         place(source.name, role).write_bytes(source.read_bytes())
@@ -127,9 +125,7 @@ def _iceberg(jars: Iterable[Jar], label: Label) -> str:
 
 def _part(wheel: Path) -> Part:
     told = wheels.facts(wheel)
-    return Part(
-        kind=Kind.PYPI, name=told.name, version=told.version, sha256=_sha256(wheel), licence=told.licence
-    )
+    return Part(kind=Kind.PYPI, name=told.name, version=told.version, sha256=_sha256(wheel), licence=told.licence)
 
 
 def _file(path: Path, role: Role) -> File:

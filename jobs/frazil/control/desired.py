@@ -6,7 +6,7 @@ One object a job, at `desired/<job>.json`. A generation is one version of it; wh
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -47,7 +47,9 @@ class Desired:
     job: Annotated[str, "The job's name, for ever.", _JOB]
     generation: Annotated[int, "Which version of this object it is.", at_least(1)]
     label: Annotated[str, "The EMR release of the application.", _LABEL]
-    application: Annotated[str, "The id of the EMR Serverless application.", matching("[0-9a-z]{1,64}", "an id", "Write it")]
+    application: Annotated[
+        str, "The id of the EMR Serverless application.", matching("[0-9a-z]{1,64}", "an id", "Write it")
+    ]
     release: Annotated[str, "The key of the release's manifest.", _RELEASE]
     document: Annotated[str, "The key of the pipelines' document.", _DOCUMENT]
     environment: Annotated[str, "The key of the environment's document.", _DOCUMENT]
@@ -60,6 +62,9 @@ class Desired:
     log_group: Annotated[str | None, "The CloudWatch log group, whose lines hold the metrics."] = None
     grace_seconds: Annotated[int, "How long a cancelled run may take to end.", between(15, 1800)] = 120
     proof_seconds: Annotated[int, "How long a new run may take to prove itself.", between(60, 86_400)] = 1800
+    calm_seconds: Annotated[
+        int, "How long a new run must have run, with nothing to read, to count as proven.", between(10, 3600)
+    ] = 300
     timeout_minutes: Annotated[int, "How long a drain may take at most.", between(5, 10_080)] = 720
 
     def __post_init__(self) -> None:
@@ -69,16 +74,36 @@ class Desired:
         for index, argument in enumerate(self.arguments):
             if argument.split("=")[0] in {"--document", "--environment", "--once", "--follow", "--run"}:
                 yield Problem(f"arguments[{index}]", f"{argument} is given by the settings of the run", "Remove it")
+        if self.calm_seconds > self.proof_seconds:
+            yield Problem("calm_seconds", f"it is more than proof_seconds, {self.proof_seconds}", "Lower it")
 
     @property
     def digest(self) -> str:
-        """This generation's name by content: two that differ in anything have different ones."""
-        return digest(desired_document(self))
+        """This generation's name by content: two that differ in anything have different ones.
+
+        Fields that have their default have no part in it: a release of ours that adds a field renames no generation.
+        """
+        return digest(self.chosen)
+
+    @property
+    def chosen(self) -> bytes:
+        """The canonical bytes that `digest` is of: deployment makes the same digest of what it knows only later."""
+        return canonical(_chosen(self))
 
     @property
     def run_prefix(self) -> str:
         """How the ids begin that this generation's drivers write into the ledger."""
         return f"{self.job}-{self.generation}-{self.digest[:8]}-"
+
+
+def _chosen(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass that do not have their default, as JSON."""
+    chosen = {}
+    for field in fields(value):
+        held = getattr(value, field.name)
+        if held != field.default:
+            chosen[field.name] = _chosen(held) if is_dataclass(held) else to_json(held)
+    return chosen
 
 
 def desired_key(job: str) -> str:

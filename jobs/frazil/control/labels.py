@@ -7,6 +7,9 @@ from datetime import date
 
 from frazil.errors import FrazilError
 
+SOON_DAYS = 180
+"""How many days before the end of its support a label is told of."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Label:
@@ -21,6 +24,10 @@ class Label:
     java: int
     python: str
     supported_until: date
+
+    def ends_soon(self, today: date) -> bool:
+        """Whether its support ends within `SOON_DAYS`, or has ended."""
+        return (self.supported_until - today).days <= SOON_DAYS
 
 
 LABELS = (

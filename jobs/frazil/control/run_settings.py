@@ -140,10 +140,14 @@ def _submit(settings: Mapping[str, str]) -> str:
     """As `--conf key=value`, sorted. EMR splits the text at white space, so no value may have any."""
     for key, value in settings.items():
         if not value or value != "".join(value.split()):
-            raise InvalidDeclaration([Problem(key, "its value has white space, or none at all", "Change what it is made of")])
+            raise InvalidDeclaration(
+                [Problem(key, "its value has white space, or none at all", "Change what it is made of")]
+            )
     text = " ".join(f"--conf {key}={value}" for key, value in sorted(settings.items()))
     if len(text) > LONGEST_PARAMETERS:
-        raise InvalidDeclaration([Problem("settings", f"they have {len(text)} characters", f"{LONGEST_PARAMETERS} are allowed")])
+        raise InvalidDeclaration(
+            [Problem("settings", f"they have {len(text)} characters", f"{LONGEST_PARAMETERS} are allowed")]
+        )
     return text
 
 

@@ -54,9 +54,13 @@ def merged(wheels: Iterable[Path]) -> dict[str, bytes]:
 def facts(wheel: Path) -> Facts:
     """Name, version and licence, by the wheel's metadata."""
     with zipfile.ZipFile(wheel) as archive:
-        (name,) = (entry for entry in archive.namelist() if entry.endswith(".dist-info/METADATA") and entry.count("/") == 1)
+        (name,) = (
+            entry for entry in archive.namelist() if entry.endswith(".dist-info/METADATA") and entry.count("/") == 1
+        )
         told = HeaderParser().parsestr(archive.read(name).decode())
-    licence = told.get("License-Expression") or _short(told.get("License")) or _classified(told.get_all("Classifier", []))
+    licence = (
+        told.get("License-Expression") or _short(told.get("License")) or _classified(told.get_all("Classifier", []))
+    )
     return Facts(normal(told["Name"]), told["Version"], licence)
 
 

@@ -57,8 +57,8 @@ class Worker:
 class Workers:
     """A driver, and executors that come and go with the work."""
 
-    driver: Annotated[Worker, "The driver."] = Worker()  # noqa: RUF009 # frozen
-    executor: Annotated[Worker, "Each executor."] = Worker()  # noqa: RUF009 # frozen
+    driver: Annotated[Worker, "The driver."] = Worker()  # frozen
+    executor: Annotated[Worker, "Each executor."] = Worker()  # frozen
     least: Annotated[int, "The fewest executors.", between(1, 1000)] = 1
     most: Annotated[int, "The most executors.", between(1, 1000)] = 4
 

@@ -13,6 +13,7 @@ An instance that exists is valid; a constructor raises `InvalidDeclaration` with
 from frazil.declaration.catalogs import Catalog, GlueCatalog, LocalCatalog, ObjectStore, RestAuth, RestCatalog
 from frazil.declaration.clashes import check
 from frazil.declaration.document import canonical, digest, environment_schema, json_schema, parse
+from frazil.declaration.engines import Engine
 from frazil.declaration.environment import (
     Environment,
     Kafka,
@@ -51,6 +52,7 @@ __all__ = [
     "At",
     "Catalog",
     "Earliest",
+    "Engine",
     "Environment",
     "ErrorMode",
     "GlueCatalog",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from frazil.declaration.catalogs import Catalog, GlueCatalog, RestCatalog
+from frazil.declaration.engines import Engine
 from frazil.declaration.environment import Environment
 from frazil.declaration.pipeline import Pipeline, folded
 from frazil.declaration.problems import Problem
@@ -32,6 +33,22 @@ def _clashes(pipelines: Sequence[Pipeline]) -> Iterator[Problem]:
             if identifier == other.table.identifier:
                 what = f"pipelines[{other_index}] ({other.name}) already writes {identifier}; a table has one writer"
                 yield Problem(f"{path}.table.identifier", what, "Choose another table")
+    yield from _tableflow_namespaces(pipelines)
+
+
+def _tableflow_namespaces(pipelines: Sequence[Pipeline]) -> Iterator[Problem]:
+    """A cluster has one integration with Glue, which publishes all of its tables in one database."""
+    flowing = [(index, p) for index, p in enumerate(pipelines) if p.engine is Engine.TABLEFLOW]
+    for index, pipeline in flowing:
+        first_index, first = flowing[0]
+        if pipeline.table.namespace != first.table.namespace:
+            what = f"pipelines[{first_index}] ({first.name}) has Tableflow publish in {first.table.namespace}"
+            yield Problem(f"pipelines[{index}].table.identifier", what, "Choose the same namespace")
+    ours = {p.table.namespace for p in pipelines if p.engine is not Engine.TABLEFLOW}
+    for index, pipeline in flowing:
+        if pipeline.table.namespace in ours:
+            what = f"{pipeline.table.namespace} has tables of ours, and Confluent's role may write all of its namespace"
+            yield Problem(f"pipelines[{index}].table.identifier", what, "Choose a namespace for Tableflow alone")
 
 
 def _same_name(path: str, pipeline: Pipeline, other_index: int, other: Pipeline) -> Problem:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from frazil.declaration.columns import key_refusal, schemaless_refusal
+from frazil.declaration.engines import Engine, tableflow_problems
 from frazil.declaration.limits import Limits
 from frazil.declaration.problems import Problem
 from frazil.declaration.rules import matching
@@ -33,6 +34,7 @@ class Pipeline:
         ""
     )
     limits: Annotated[Limits, "The bounds of one batch."] = Limits()  # noqa: RUF009 # frozen
+    engine: Annotated[Engine, "Who lands it."] = Engine.SPARK
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -47,6 +49,8 @@ class Pipeline:
         return f"frazil_{self.name}"
 
     def _contradictions(self) -> Iterator[Problem]:
+        if self.engine is Engine.TABLEFLOW:
+            yield from tableflow_problems(self.topic, self.table, self.limits)
         fields: dict[str, PartitionField | SortField] = {
             **{f"partition_by[{index}]": place for index, place in enumerate(self.table.partition_fields)},
             **{f"sort_by[{index}]": order for index, order in enumerate(self.table.sort_fields)},

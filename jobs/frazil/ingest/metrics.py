@@ -35,12 +35,13 @@ COUNTED = {
 }
 
 
-def lines(event: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def lines(event: Mapping[str, Any], namespace: str = NAMESPACE) -> Iterator[dict[str, Any]]:
     """An event as log lines: the event itself, with its metrics, and one line for each reason of rejected or skipped records.
 
     Metrics are `read`, `written`, `bytes`, `seconds`, `stage_seconds`, `lag` (offsets not landed yet) and `freshness_seconds` (now
     minus the newest landed record's time while records are waiting, 0 when none are) by pipeline; `rejected` and `skipped` by
-    pipeline and reason; and a count of 1 of each event `fenced`, `refused`, `waiting`, `again` and `incompatible`.
+    pipeline and reason; and a count of 1 of each event `fenced`, `refused`, `waiting`, `again` and `incompatible`. Environments
+    that share an account have each a `namespace` of their own.
     """
     facts = dict(event)
     metrics = {name: unit for name, unit in UNITS.items() if isinstance(facts.get(name), int | float)}
@@ -48,17 +49,20 @@ def lines(event: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     if counted:
         facts[counted] = 1
         metrics[counted] = "Count"
-    yield _line(facts, BY_PIPELINE, metrics) if metrics else facts
+    yield _line(facts, namespace, BY_PIPELINE, metrics) if metrics else facts
     for kind in ("rejected", "skipped"):
         by_reason = facts.get(kind)
         for reason, number in by_reason.items() if isinstance(by_reason, Mapping) else ():
             named = {key: facts[key] for key in ("time", "pipeline", "topic", "run")}
-            yield _line({**named, "event": kind, "reason": reason, kind: number}, BY_REASON, {kind: "Count"})
+            facts_of_reason = {**named, "event": kind, "reason": reason, kind: number}
+            yield _line(facts_of_reason, namespace, BY_REASON, {kind: "Count"})
 
 
-def _line(facts: Mapping[str, Any], dimensions: tuple[str, ...], metrics: Mapping[str, str]) -> dict[str, Any]:
+def _line(
+    facts: Mapping[str, Any], namespace: str, dimensions: tuple[str, ...], metrics: Mapping[str, str]
+) -> dict[str, Any]:
     directive = {
-        "Namespace": NAMESPACE,
+        "Namespace": namespace,
         "Dimensions": [list(dimensions)],
         "Metrics": [{"Name": name, "Unit": unit} for name, unit in metrics.items()],
     }

@@ -8,6 +8,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from frazil.declaration import Pipeline
+from frazil.declaration.engines import refuse_foreign
 from frazil.errors import FrazilError, SparkFailed
 from frazil.lake.jvm import message, thrown
 from frazil.maintain import lease as leases
@@ -31,6 +32,7 @@ def maintain(pipelines: Sequence[Pipeline], keeper: Keeper, sink: Sink, *, orpha
     Raises `FrazilError` for an orphan age under three days, before anything is done.
     """
     check_age(keeper.policy.orphan_seconds)
+    refuse_foreign(pipelines)
     done: dict[str, list[Outcome]] = {}
     for pipeline in pipelines:
         report = Reporter(sink, pipeline.name, keeper.run, keeper.clock)

@@ -1,0 +1,107 @@
+"""Alarms: what a person must hear of, from the metrics that jobs write (`docs/running.md`) and from the scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from infra.tf import CloudwatchMetricAlarm, Construct, SnsTopic, SnsTopicSubscription
+
+
+class AlarmTopic(Construct):
+    """Where alarms go, and whom they reach."""
+
+    def __init__(self, scope: Construct, name: str, *, topic: str, key_arn: str, emails: Sequence[str]) -> None:
+        super().__init__(scope, name)
+        self._topic = SnsTopic(self, "topic", name=topic, kms_master_key_id=key_arn)
+        for index, email in enumerate(emails):
+            SnsTopicSubscription(self, f"email-{index}", topic_arn=self._topic.arn, protocol="email", endpoint=email)
+
+    @property
+    def arn(self) -> str:
+        """Its ARN, known when it stands."""
+        return self._topic.arn
+
+
+class PipelineAlarms(Construct):
+    """The alarms of one pipeline: it is late or silent, it waits for a person, it rejects records."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        name: str,
+        *,
+        pipeline: str,
+        prefix: str,
+        namespace: str,
+        topic_arn: str,
+        freshness_seconds: int,
+        every_minutes: int,
+    ) -> None:
+        """`freshness_seconds`: how late rows may be. `every_minutes`: how often a run reports; twice without a report is
+        an alarm too."""
+        super().__init__(scope, name)
+        self._namespace, self._pipeline, self._topic_arn = namespace, pipeline, topic_arn
+        self._named = f"{prefix}-{pipeline}"
+        period = max(60, every_minutes * 60)
+        self._alarm("late", "freshness_seconds", "Maximum", freshness_seconds, period, 2, is_silence_bad=True)
+        self._alarm("refused", "refused", "Sum", 0, period, 1)
+        self._alarm("incompatible", "incompatible", "Sum", 0, period, 1)
+
+    def _alarm(
+        self,
+        what: str,
+        metric: str,
+        statistic: str,
+        most: int,
+        period_seconds: int,
+        periods: int,
+        *,
+        is_silence_bad: bool = False,
+    ) -> None:
+        CloudwatchMetricAlarm(
+            self,
+            what,
+            alarm_name=f"{self._named}-{what}",
+            alarm_description=_MEANINGS[what],
+            comparison_operator="GreaterThanThreshold",
+            metric_name=metric,
+            statistic=statistic,
+            threshold=most,
+            period=period_seconds,
+            evaluation_periods=periods,
+            treat_missing_data="breaching" if is_silence_bad else "notBreaching",
+            namespace=self._namespace,
+            dimensions={"pipeline": self._pipeline},
+            alarm_actions=[self._topic_arn],
+            ok_actions=[self._topic_arn],
+        )
+
+
+_MEANINGS: Mapping[str, str] = {
+    "late": "Rows come later than was declared, or no run reports. frazil show, frazil runs",
+    "refused": "The pipeline stopped: a person must decide. The log names the command; docs/running.md",
+    "incompatible": "A version of the schema cannot land in this table; docs/schemas.md",
+}
+
+
+class ScheduleAlarm(Construct):
+    """The scheduler could not start a run."""
+
+    def __init__(self, scope: Construct, name: str, *, group: str, prefix: str, topic_arn: str) -> None:
+        super().__init__(scope, name)
+        CloudwatchMetricAlarm(
+            self,
+            "not-started",
+            alarm_name=f"{prefix}-not-started",
+            alarm_description="EventBridge Scheduler could not start a job run: its role, the application, or a quota.",
+            comparison_operator="GreaterThanThreshold",
+            namespace="AWS/Scheduler",
+            metric_name="TargetErrorCount",
+            dimensions={"ScheduleGroup": group},
+            statistic="Sum",
+            threshold=0,
+            period=300,
+            evaluation_periods=1,
+            treat_missing_data="notBreaching",
+            alarm_actions=[topic_arn],
+        )

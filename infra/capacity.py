@@ -1,0 +1,38 @@
+"""Capacity: the most that an application may use at once, and whether its jobs fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from frazil.control.workers import Workers
+from frazil.declaration.rules import between
+from frazil.declaration.validity import validate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capacity:
+    """The bounds of one application, all runs together."""
+
+    cores: Annotated[int, "vCPUs.", between(1, 100_000)]
+    memory_gb: Annotated[int, "Memory.", between(1, 1_000_000)]
+    disk_gb: Annotated[int, "Disk.", between(20, 10_000_000)]
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+    def shortage(self, *jobs: Workers) -> str:
+        """Why the jobs, each running once, do not fit; empty if they do."""
+        wanted = {
+            "vCPU": (sum(job.most_cores for job in jobs), self.cores),
+            "GB of memory": (sum(job.most_memory_gb for job in jobs), self.memory_gb),
+            "GB of disk": (sum(_disk_gb(job) for job in jobs), self.disk_gb),
+        }
+        short = [
+            f"{need} {unit} are wanted, {given} are there" for unit, (need, given) in wanted.items() if need > given
+        ]
+        return "; ".join(short)
+
+
+def _disk_gb(job: Workers) -> int:
+    return job.driver.disk_gb + job.most * job.executor.disk_gb

@@ -1,0 +1,162 @@
+"""Job network: two private subnets, and the ways out that jobs need. Nothing comes in."""
+
+from __future__ import annotations
+
+from infra.network_plan import NetworkPlan, PrivateLink
+from infra.tf import (
+    Construct,
+    Eip,
+    InternetGateway,
+    NatGateway,
+    Route,
+    Route53Record,
+    Route53Zone,
+    Route53ZoneVpc,
+    RouteTable,
+    RouteTableAssociation,
+    SecurityGroup,
+    Subnet,
+    Vpc,
+    VpcEndpoint,
+    VpcSecurityGroupEgressRule,
+    VpcSecurityGroupIngressRule,
+)
+
+KAFKA_PORT = 9092
+HTTPS_PORT = 443
+_SERVICES = ("glue", "kms", "logs", "secretsmanager", "sts")
+"""What jobs call beside S3. Behind NAT they are reached through it; an interface endpoint each would cost more."""
+
+
+class JobNetwork(Construct):
+    """A VPC of its own. Jobs reach S3 by a gateway, and by TCP 443 and 9092 what else they need."""
+
+    def __init__(self, scope: Construct, name: str, *, plan: NetworkPlan, region: str) -> None:
+        super().__init__(scope, name)
+        self._region, self._plan = region, plan
+        self._vpc = Vpc(self, "vpc", cidr_block=plan.cidr, enable_dns_support=True, enable_dns_hostnames=True)
+        parts = plan.subnets()
+        self._private = [self._subnet("jobs", zone, part) for zone, part in zip(plan.zones, parts, strict=False)]
+        self._table = RouteTable(self, "jobs-routes", vpc_id=self._vpc.id)
+        for zone, subnet in zip(plan.zones, self._private, strict=True):
+            RouteTableAssociation(self, f"jobs-{zone}-routes", subnet_id=subnet.id, route_table_id=self._table.id)
+        self._jobs = SecurityGroup(
+            self, "jobs-group", vpc_id=self._vpc.id, description="What jobs may reach; nothing reaches them."
+        )
+        self._workers_talk()
+        for port in (HTTPS_PORT, KAFKA_PORT):
+            VpcSecurityGroupEgressRule(
+                self,
+                f"out-{port}",
+                security_group_id=self._jobs.id,
+                ip_protocol="tcp",
+                from_port=port,
+                to_port=port,
+                cidr_ipv4="0.0.0.0/0" if plan.private_link is None or port == HTTPS_PORT else plan.cidr,
+            )
+        VpcEndpoint(
+            self,
+            "s3",
+            vpc_id=self._vpc.id,
+            vpc_endpoint_type="Gateway",
+            service_name=f"com.amazonaws.{region}.s3",
+            route_table_ids=[self._table.id],
+        )
+        if plan.private_link is None:
+            self._nat(parts[2])
+        else:
+            self._endpoints(plan.private_link)
+
+    @property
+    def subnet_ids(self) -> list[str]:
+        """The private subnets."""
+        return [subnet.id for subnet in self._private]
+
+    @property
+    def security_group_ids(self) -> list[str]:
+        """The group of the jobs."""
+        return [self._jobs.id]
+
+    def _subnet(self, what: str, zone: str, cidr: str) -> Subnet:
+        return Subnet(
+            self, f"{what}-{zone}", vpc_id=self._vpc.id, cidr_block=cidr, availability_zone=f"{self._region}{zone}"
+        )
+
+    def _workers_talk(self) -> None:
+        """Driver and executors of a run reach each other, by whatever port Spark takes."""
+        VpcSecurityGroupIngressRule(
+            self,
+            "in-workers",
+            security_group_id=self._jobs.id,
+            referenced_security_group_id=self._jobs.id,
+            ip_protocol="-1",
+        )
+        VpcSecurityGroupEgressRule(
+            self,
+            "out-workers",
+            security_group_id=self._jobs.id,
+            referenced_security_group_id=self._jobs.id,
+            ip_protocol="-1",
+        )
+
+    def _nat(self, cidr: str) -> None:
+        """One gateway for both zones: a zone's failure stops reading, and loses nothing."""
+        public = self._subnet("public", self._plan.zones[0], cidr)
+        gateway = InternetGateway(self, "internet", vpc_id=self._vpc.id)
+        routes = RouteTable(self, "public-routes", vpc_id=self._vpc.id)
+        Route(
+            self,
+            "public-out",
+            route_table_id=routes.id,
+            destination_cidr_block="0.0.0.0/0",
+            gateway_id=gateway.id,
+        )
+        RouteTableAssociation(self, "public-routed", subnet_id=public.id, route_table_id=routes.id)
+        address = Eip(self, "nat-address", domain="vpc", depends_on=[gateway])
+        nat = NatGateway(self, "nat", subnet_id=public.id, allocation_id=address.id, depends_on=[gateway])
+        Route(
+            self,
+            "jobs-out",
+            route_table_id=self._table.id,
+            destination_cidr_block="0.0.0.0/0",
+            nat_gateway_id=nat.id,
+        )
+
+    def _endpoints(self, link: PrivateLink) -> None:
+        """No way to the internet: an interface endpoint for each service, and one for Confluent."""
+        group = SecurityGroup(self, "endpoints-group", vpc_id=self._vpc.id, description="Endpoints, for jobs only.")
+        for port in (HTTPS_PORT, KAFKA_PORT):
+            VpcSecurityGroupIngressRule(
+                self,
+                f"endpoints-{port}",
+                security_group_id=group.id,
+                referenced_security_group_id=self._jobs.id,
+                ip_protocol="tcp",
+                from_port=port,
+                to_port=port,
+            )
+        for service in _SERVICES:
+            self._interface(service, f"com.amazonaws.{self._region}.{service}", group, has_own_names=True)
+        confluent = self._interface("confluent", link.service_name, group, has_own_names=False)
+        zone = Route53Zone(self, "confluent-zone", name=link.dns_domain, vpc=[Route53ZoneVpc(vpc_id=self._vpc.id)])
+        Route53Record(
+            self,
+            "confluent-names",
+            zone_id=zone.zone_id,
+            name=f"*.{link.dns_domain}",
+            type="CNAME",
+            ttl=60,
+            records=[confluent.dns_entry.get(0).dns_name],
+        )
+
+    def _interface(self, name: str, service: str, group: SecurityGroup, *, has_own_names: bool) -> VpcEndpoint:
+        return VpcEndpoint(
+            self,
+            name,
+            vpc_id=self._vpc.id,
+            vpc_endpoint_type="Interface",
+            service_name=service,
+            subnet_ids=self.subnet_ids,
+            security_group_ids=[group.id],
+            private_dns_enabled=has_own_names,
+        )

@@ -1,0 +1,62 @@
+"""Network plan: the addresses of a job network, and its way to Confluent. Values only."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from frazil.declaration.problems import Problem, Refusal
+from frazil.declaration.rules import Rule, matching
+from frazil.declaration.validity import validate
+
+
+def _cidr(text: str) -> Refusal | None:
+    do = "Write private addresses like 10.20.0.0/20; the prefix 16 to 24"
+    try:
+        network = ipaddress.IPv4Network(text)
+    except ValueError:
+        return Refusal(f"{text!r} is not a network", do)
+    return None if network.is_private and 16 <= network.prefixlen <= 24 else Refusal(f"{text} does not fit", do)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrivateLink:
+    """Confluent's own way into our network: made at Confluent, named here."""
+
+    service_name: Annotated[
+        str,
+        "The VPC endpoint service of Confluent's private link attachment.",
+        matching(r"com\.amazonaws\.vpce\..+", "a VPC endpoint service", "Write it like com.amazonaws.vpce.…"),
+    ]
+    dns_domain: Annotated[
+        str,
+        "The domain of its brokers.",
+        matching(r"[a-z0-9.-]+\.confluent\.cloud", "a domain of Confluent's", "Write it like x.confluent.cloud"),
+    ]
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkPlan:
+    """The addresses of a network, and its way to Confluent: NAT by default, or PrivateLink."""
+
+    cidr: Annotated[str, "Its addresses.", Rule(_cidr)]
+    zones: Annotated[
+        tuple[Annotated[str, matching("[a-z]", "a zone's letter", "Write a, b or c")], ...], "Two zones' letters."
+    ] = ("a", "b")
+    private_link: Annotated[PrivateLink | None, "The way to Confluent, if not NAT."] = None
+
+    def __post_init__(self) -> None:
+        validate(self, self._contradictions)
+
+    def _contradictions(self) -> Iterator[Problem]:
+        if len(set(self.zones)) != 2 or len(self.zones) != 2:
+            yield Problem("zones", "a network of jobs has two zones", 'Write two, like ("a", "b")')
+
+    def subnets(self) -> Sequence[str]:
+        """Four equal parts: two private, two public."""
+        return [str(part) for part in ipaddress.IPv4Network(self.cidr).subnets(prefixlen_diff=2)]

@@ -1,0 +1,42 @@
+"""Pipeline document: declarations as bytes in the artifact bucket, named by their content."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from frazil.declaration import Pipeline, canonical, digest
+from frazil.declaration.document import document
+from infra.tf import Construct, S3Object
+
+PREFIX = "documents"
+
+
+class PipelineDocument(Construct):
+    """The document of some pipelines. Changed pipelines are another object, made before the old one is deleted."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        name: str,
+        *,
+        pipelines: Sequence[Pipeline],
+        bucket: str,
+        key_arn: str,
+    ) -> None:
+        """Raises `InvalidDeclaration` if two of the pipelines cannot stand together."""
+        super().__init__(scope, name)
+        written = canonical(document(pipelines))
+        self.digest = digest(written)
+        self.key = f"{PREFIX}/{self.digest}.json"
+        self.uri = f"s3://{bucket}/{self.key}"
+        S3Object(
+            self,
+            "object",
+            bucket=bucket,
+            key=self.key,
+            # Terraform would take `${` in a declaration for its own.
+            content=written.decode().replace("${", "$${").replace("%{", "%%{"),
+            content_type="application/json",
+            server_side_encryption="aws:kms",
+            kms_key_id=key_arn,
+        )

@@ -1,0 +1,140 @@
+"""Private bucket: what every bucket of ours is. Nobody else's account, nothing unencrypted, no old version lost at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from infra.protection import Protection
+from infra.tf import (
+    Construct,
+    S3Bucket,
+    S3BucketLifecycleConfiguration,
+    S3BucketLifecycleConfigurationRule,
+    S3BucketLifecycleConfigurationRuleAbortIncompleteMultipartUpload,
+    S3BucketLifecycleConfigurationRuleExpiration,
+    S3BucketLifecycleConfigurationRuleFilter,
+    S3BucketLifecycleConfigurationRuleNoncurrentVersionExpiration,
+    S3BucketOwnershipControls,
+    S3BucketOwnershipControlsRule,
+    S3BucketPolicy,
+    S3BucketPublicAccessBlock,
+    S3BucketServerSideEncryptionConfigurationA,
+    S3BucketServerSideEncryptionConfigurationRuleA,
+    S3BucketServerSideEncryptionConfigurationRuleApplyServerSideEncryptionByDefaultA,
+    S3BucketVersioningA,
+    S3BucketVersioningVersioningConfiguration,
+)
+
+
+class PrivateBucket(Construct):
+    """Versioned, encrypted with our key, closed to the public, owned by us whoever writes; uploads left open are aborted."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        name: str,
+        *,
+        bucket: str,
+        key_arn: str,
+        policy: Mapping[str, Any],
+        protection: Protection,
+        abort_uploads_days: int,
+        old_versions_days: int,
+        expire_days: int | None = None,
+    ) -> None:
+        """`old_versions_days`: how long what was overwritten or deleted can be had back. `expire_days`: after how long
+        objects themselves go; never by default."""
+        super().__init__(scope, name)
+        self._bucket = S3Bucket(
+            self, "bucket", bucket=bucket, force_destroy=not protection.is_kept, lifecycle=protection.lifecycle
+        )
+        which = self._bucket.id
+        closed = S3BucketPublicAccessBlock(
+            self,
+            "closed",
+            bucket=which,
+            block_public_acls=True,
+            block_public_policy=True,
+            ignore_public_acls=True,
+            restrict_public_buckets=True,
+        )
+        owner = S3BucketOwnershipControls(
+            self, "owner", bucket=which, rule=S3BucketOwnershipControlsRule(object_ownership="BucketOwnerEnforced")
+        )
+        encryption = S3BucketServerSideEncryptionConfigurationA(
+            self, "encryption", bucket=which, rule=[_encrypted_with(key_arn)]
+        )
+        versions = S3BucketVersioningA(
+            self,
+            "versions",
+            bucket=which,
+            versioning_configuration=S3BucketVersioningVersioningConfiguration(status="Enabled"),
+        )
+        S3BucketLifecycleConfiguration(
+            self,
+            "lifecycle",
+            bucket=which,
+            rule=_rules(abort_uploads_days, old_versions_days, expire_days),
+            depends_on=[versions],
+        )
+        access = S3BucketPolicy(self, "access", bucket=which, policy=json.dumps(policy), depends_on=[closed])
+        self.ready: Sequence[Construct] = (owner, encryption, versions, access)
+        """What must stand before anything is put into it."""
+
+    @property
+    def bucket_name(self) -> str:
+        """Its name, known when it stands."""
+        return self._bucket.id
+
+    @property
+    def arn(self) -> str:
+        """Its ARN, known when it stands."""
+        return self._bucket.arn
+
+
+def _encrypted_with(key_arn: str) -> S3BucketServerSideEncryptionConfigurationRuleA:
+    return S3BucketServerSideEncryptionConfigurationRuleA(
+        apply_server_side_encryption_by_default=(
+            S3BucketServerSideEncryptionConfigurationRuleApplyServerSideEncryptionByDefaultA(
+                sse_algorithm="aws:kms", kms_master_key_id=key_arn
+            )
+        ),
+        # One request to KMS for many objects: without it a table's commit pays for each of its files.
+        bucket_key_enabled=True,
+    )
+
+
+def _rules(
+    abort_uploads_days: int, old_versions_days: int, expire_days: int | None
+) -> list[S3BucketLifecycleConfigurationRule]:
+    everything = [S3BucketLifecycleConfigurationRuleFilter(prefix="")]
+    rules = [
+        S3BucketLifecycleConfigurationRule(
+            id="abort-uploads",
+            status="Enabled",
+            filter=everything,
+            abort_incomplete_multipart_upload=[
+                S3BucketLifecycleConfigurationRuleAbortIncompleteMultipartUpload(
+                    days_after_initiation=abort_uploads_days
+                )
+            ],
+        ),
+        S3BucketLifecycleConfigurationRule(
+            id="drop-old-versions",
+            status="Enabled",
+            filter=everything,
+            noncurrent_version_expiration=[
+                S3BucketLifecycleConfigurationRuleNoncurrentVersionExpiration(noncurrent_days=old_versions_days)
+            ],
+        ),
+    ]
+    if expire_days is not None:
+        expiration = S3BucketLifecycleConfigurationRuleExpiration(days=expire_days)
+        rules.append(
+            S3BucketLifecycleConfigurationRule(
+                id="expire", status="Enabled", filter=everything, expiration=[expiration]
+            )
+        )
+    return rules

@@ -1,0 +1,73 @@
+"""Service account: somebody at Confluent who is no person, with its API keys, kept in Secrets Manager."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from infra.confluent.cloud import ApiKey, ManagedResource, Owner, ServiceAccount, credentials
+from infra.confluent.resource import Credentials
+from infra.protection import Protection
+from infra.tf import Construct, SecretsmanagerSecret, SecretsmanagerSecretVersion
+
+
+class Account(Construct):
+    """One service account. Its name is unique in the whole organization, hence the environment's name in it."""
+
+    def __init__(self, scope: Construct, name: str, *, account: str, description: str) -> None:
+        super().__init__(scope, name)
+        self._name = account
+        self._declared = ServiceAccount(display_name=account, description=description).declare(self, "account")
+
+    @property
+    def principal(self) -> str:
+        """Who it is to Kafka's permissions."""
+        return f"User:{self._declared.id}"
+
+    def key(self, name: str, opens: ManagedResource, *, depends_on: Sequence[Any] = ()) -> Credentials:
+        """An API key. `depends_on`: the rights that must stand before the key is tried."""
+        key = ApiKey(
+            display_name=f"{self._name}-{name}",
+            description="Made by Terraform",
+            owner=Owner(id=self._declared.id),
+            managed_resource=opens,
+        )
+        return credentials(key.declare(self, name, depends_on=depends_on))
+
+
+class StoredKeys(Construct):
+    """API keys as one secret: a JSON object of strings. Its value is in Terraform's state, and nowhere else of ours."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        name: str,
+        *,
+        secret: str,
+        key_arn: str,
+        keys: dict[str, Credentials],
+        protection: Protection,
+    ) -> None:
+        """`keys` by what they open: `kafka` becomes the fields `kafka_key` and `kafka_secret`."""
+        super().__init__(scope, name)
+        self.secret_name = secret
+        self._secret = SecretsmanagerSecret(
+            self,
+            "secret",
+            name=secret,
+            kms_key_id=key_arn,
+            recovery_window_in_days=7 if protection.is_kept else 0,
+            lifecycle=protection.lifecycle,
+        )
+        fields = {
+            f"{what}_{part}": getattr(pair, part) for what, pair in sorted(keys.items()) for part in ("key", "secret")
+        }
+        SecretsmanagerSecretVersion(
+            self, "value", secret_id=self._secret.id, secret_string=json.dumps(fields, sort_keys=True)
+        )
+
+    @property
+    def arn(self) -> str:
+        """The secret's ARN, known when it stands."""
+        return self._secret.arn

@@ -1,0 +1,86 @@
+"""Spark application: the EMR Serverless application that runs the jobs, named after its release label."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+
+from frazil.control.labels import label
+from frazil.control.release import Architecture
+from frazil.control.workers import Workers
+from frazil.declaration.problems import InvalidDeclaration, Problem
+from infra.capacity import Capacity
+from infra.tf import (
+    Annotations,
+    Construct,
+    EmrserverlessApplication,
+    EmrserverlessApplicationAutoStartConfiguration,
+    EmrserverlessApplicationAutoStopConfiguration,
+    EmrserverlessApplicationMaximumCapacity,
+    EmrserverlessApplicationNetworkConfiguration,
+    TerraformResourceLifecycle,
+)
+
+ENDS_SOON_DAYS = 180
+
+
+class SparkApplication(Construct):
+    """An application cannot change its label while it runs: a new label makes a new one beside it, jobs move, then the old
+    one goes. Its name has the label in it, so that both can stand."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        name: str,
+        *,
+        prefix: str,
+        release_label: str,
+        architecture: Architecture,
+        capacity: Capacity,
+        jobs: Sequence[Workers],
+        idle_minutes: int,
+        subnet_ids: Sequence[str],
+        security_group_ids: Sequence[str],
+        today: date,
+    ) -> None:
+        """`jobs` run at the same time, once each. Raises `InvalidDeclaration` if they do not fit into `capacity`, and
+        `FrazilError` for a label that releases are not made for; warns at synthesis when its support ends soon."""
+        super().__init__(scope, name)
+        row = label(release_label)
+        if short := capacity.shortage(*jobs):
+            raise InvalidDeclaration(
+                [Problem("capacity", f"the jobs do not fit: {short}", "Raise the capacity, or ask for fewer workers")]
+            )
+        left_days = (row.supported_until - today).days
+        if left_days <= ENDS_SOON_DAYS:
+            said = f"standard support of {release_label} ends on {row.supported_until}"
+            Annotations.of(self).add_warning(f"{said}: move to a newer label")
+        self._application = EmrserverlessApplication(
+            self,
+            "application",
+            name=f"{prefix}-{release_label.replace('.', '-')}-{architecture.lower().replace('_', '-')}",
+            release_label=release_label,
+            type="Spark",
+            architecture=architecture.value,
+            maximum_capacity=EmrserverlessApplicationMaximumCapacity(
+                cpu=f"{capacity.cores} vCPU", memory=f"{capacity.memory_gb} GB", disk=f"{capacity.disk_gb} GB"
+            ),
+            auto_start_configuration=EmrserverlessApplicationAutoStartConfiguration(enabled=True),
+            auto_stop_configuration=EmrserverlessApplicationAutoStopConfiguration(
+                enabled=True, idle_timeout_minutes=idle_minutes
+            ),
+            network_configuration=EmrserverlessApplicationNetworkConfiguration(
+                subnet_ids=list(subnet_ids), security_group_ids=list(security_group_ids)
+            ),
+            lifecycle=TerraformResourceLifecycle(create_before_destroy=True),
+        )
+
+    @property
+    def id(self) -> str:
+        """Its id, known when it stands."""
+        return self._application.id
+
+    @property
+    def arn(self) -> str:
+        """Its ARN, known when it stands."""
+        return self._application.arn

@@ -1,0 +1,70 @@
+"""Topic: a Kafka topic, and who may read it."""
+
+from __future__ import annotations
+
+from infra.confluent.kafka import KafkaAcl, KafkaTopic, Schema
+from infra.confluent.resource import Declared
+from infra.kafka_access import KafkaAccess, RegistryAccess
+from infra.own_topic import OwnTopic, ValueSchema
+from infra.protection import Protection
+from infra.tf import Construct
+
+
+class Topic(Construct):
+    """A topic on a cluster; what it holds is data."""
+
+    def __init__(
+        self, scope: Construct, name: str, *, own: OwnTopic, kafka: KafkaAccess, protection: Protection
+    ) -> None:
+        super().__init__(scope, name)
+        self.name, self._protection = own.name, protection
+        self.declared = KafkaTopic(
+            kafka_cluster=kafka.cluster,
+            topic_name=own.name,
+            partitions_count=own.partitions,
+            config=own.settings,
+            rest_endpoint=kafka.rest_endpoint,
+            credentials=kafka.credentials,
+        ).declare(self, "topic", is_kept=protection.is_kept)
+
+    def value_schema(self, schema: ValueSchema, text: str, registry: RegistryAccess) -> Declared:
+        """Register the schema of its values, under the topic's subject."""
+        return Schema(
+            schema_registry_cluster=registry.registry,
+            subject_name=f"{self.name}-value",
+            format=schema.format.value,
+            schema=text,
+            rest_endpoint=registry.rest_endpoint,
+            credentials=registry.credentials,
+        ).declare(self, "schema", is_kept=self._protection.is_kept)
+
+
+def let_read(
+    scope: Construct,
+    name: str,
+    *,
+    topic: str,
+    group_prefix: str,
+    principal: str,
+    kafka: KafkaAccess,
+    depends_on: tuple[Declared, ...] = (),
+) -> tuple[Declared, ...]:
+    """Let a principal read a topic and describe it, in consumer groups of a prefix; nothing else, and no writing."""
+    wanted = (
+        ("read", "TOPIC", topic, "LITERAL", "READ"),
+        ("describe", "TOPIC", topic, "LITERAL", "DESCRIBE"),
+        ("group", "GROUP", group_prefix, "PREFIXED", "READ"),
+    )
+    return tuple(
+        KafkaAcl(
+            kafka_cluster=kafka.cluster,
+            resource_type=kind,
+            resource_name=resource,
+            pattern_type=pattern,
+            principal=principal,
+            operation=operation,
+            rest_endpoint=kafka.rest_endpoint,
+            credentials=kafka.credentials,
+        ).declare(scope, f"{name}-{what}", depends_on=depends_on)
+        for what, kind, resource, pattern, operation in wanted
+    )

@@ -1,0 +1,146 @@
+"""EMR Serverless: the job runs of an application, and the three things that are done to them.
+
+https://docs.aws.amazon.com/emr-serverless/latest/APIReference/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from frazil.errors import EmrUnavailable
+
+ATTEMPTS = 5
+
+
+class RunState(StrEnum):
+    """The states of a job run, by the service's names. The last three are terminal: a run never leaves them."""
+
+    SUBMITTED = "SUBMITTED"
+    PENDING = "PENDING"
+    SCHEDULED = "SCHEDULED"
+    QUEUED = "QUEUED"
+    RUNNING = "RUNNING"
+    CANCELLING = "CANCELLING"
+    SUCCESS = "SUCCESS"
+    FAILED = "FAILED"
+    CANCELLED = "CANCELLED"
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether the run has ended."""
+        return self in (RunState.SUCCESS, RunState.FAILED, RunState.CANCELLED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A job run as the service tells it."""
+
+    id: str
+    application: str
+    name: str
+    state: RunState
+    details: str
+    created_at: datetime
+    updated_at: datetime
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+def emr_client(*, region: str | None = None, endpoint: str | None = None) -> Any:
+    """boto3's client, with short timeouts (5 s to connect, 20 s to answer, 5 attempts)."""
+    import boto3
+    from botocore.config import Config
+
+    patience = Config(connect_timeout=5, read_timeout=20, retries={"mode": "standard", "total_max_attempts": ATTEMPTS})
+    return boto3.session.Session().client("emr-serverless", region_name=region, endpoint_url=endpoint, config=patience)
+
+
+class Emr:
+    """Job runs. Every method raises `EmrUnavailable` when the service refuses or does not answer."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._ended: dict[tuple[str, str], Run] = {}
+
+    def runs(self, application: str, tags: Mapping[str, str], *, name_prefix: str) -> tuple[Run, ...]:
+        """The runs of an application that have these tags, oldest first; none if there is no such application.
+
+        The service lists runs without their tags and asks for them one by one, so only runs whose name begins with
+        `name_prefix` are looked at, and those that have ended once.
+        """
+        found = [run for run in self._listed(application, name_prefix) if tags.items() <= run.tags.items()]
+        return tuple(sorted(found, key=lambda run: (run.created_at, run.id)))
+
+    def start(self, request: Mapping[str, Any], *, token: str) -> str:
+        """Start a run and return its id. The same token again, with the same request, is the same run."""
+        with _asking(f"application {request['applicationId']}"):
+            return str(self._client.start_job_run(**request, clientToken=token)["jobRunId"])
+
+    def cancel(self, run: Run, *, grace_seconds: int) -> None:
+        """Ask a run to end: SIGTERM, then so many seconds, 15 to 1800. A run that has ended meanwhile is left alone."""
+        try:
+            with _asking(f"run {run.id}"):
+                self._client.cancel_job_run(
+                    applicationId=run.application, jobRunId=run.id, shutdownGracePeriodInSeconds=grace_seconds
+                )
+        except EmrUnavailable:
+            if not self._told(run.application, run.id).state.is_terminal:
+                raise
+
+    def _listed(self, application: str, name_prefix: str) -> Iterator[Run]:
+        page: dict[str, Any] = {}
+        while True:
+            try:
+                with _asking(f"application {application}"):
+                    answer = self._client.list_job_runs(applicationId=application, maxResults=50, **page)
+            except _NotFound:
+                return
+            for listed in answer["jobRuns"]:
+                if str(listed.get("name") or "").startswith(name_prefix):
+                    yield self._told(application, listed["id"])
+            if not answer.get("nextToken"):
+                return
+            page = {"nextToken": answer["nextToken"]}
+
+    def _told(self, application: str, run_id: str) -> Run:
+        known = self._ended.get((application, run_id))
+        if known is not None:
+            return known
+        with _asking(f"run {run_id}"):
+            told = self._client.get_job_run(applicationId=application, jobRunId=run_id)["jobRun"]
+        run = Run(
+            id=run_id,
+            application=application,
+            name=told.get("name") or "",
+            state=RunState(told["state"]),
+            details=told.get("stateDetails") or "",
+            created_at=told["createdAt"],
+            updated_at=told["updatedAt"],
+            tags=dict(told.get("tags") or {}),
+        )
+        if run.state.is_terminal:
+            self._ended[application, run_id] = run
+        return run
+
+
+class _NotFound(EmrUnavailable):
+    """There is no such application or run."""
+
+
+@contextmanager
+def _asking(where: str) -> Iterator[None]:
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        yield
+    except ClientError as error:
+        told = error.response.get("Error", {})
+        code = str(told.get("Code", "unknown"))
+        kind = _NotFound if code == "ResourceNotFoundException" else EmrUnavailable
+        raise kind(f"EMR Serverless refused ({code}): {str(told.get('Message', ''))[:300]}", where=where) from None
+    except BotoCoreError as error:
+        raise EmrUnavailable(f"EMR Serverless did not answer ({type(error).__name__})", where=where) from None

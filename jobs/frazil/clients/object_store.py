@@ -1,0 +1,158 @@
+"""Object store: the bucket of releases, documents, desired states and leases, over S3's API.
+
+What it promises rests on S3's conditional writes: a key is created by exactly one writer, and changed only by who has
+seen its newest version (https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html).
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from frazil.declaration.catalogs import ObjectStore as Place
+from frazil.errors import ObjectDiffers, ObjectStoreUnavailable
+
+ATTEMPTS = 5
+_LOST = {"PreconditionFailed", "412", "ConditionalRequestConflict", "409"}
+_ABSENT = {"NoSuchKey", "404", "NotFound"}
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An object as it was read; `version` names exactly this content."""
+
+    data: bytes
+    version: str
+
+
+def s3_client(place: Place | None, *, keys: tuple[str, str] | None = None) -> Any:
+    """boto3's client of a place, with short timeouts (5 s to connect, 30 s to answer, 5 attempts)."""
+    import boto3
+    from botocore.config import Config
+
+    style = {"addressing_style": "path"} if place is not None and place.path_style else {}
+    return boto3.session.Session().client(
+        "s3",
+        endpoint_url=place.endpoint if place is not None else None,
+        region_name=(place.region or ("us-east-1" if place.endpoint else None)) if place is not None else None,
+        aws_access_key_id=keys[0] if keys else None,
+        aws_secret_access_key=keys[1] if keys else None,
+        config=Config(
+            connect_timeout=5, read_timeout=30, retries={"mode": "standard", "total_max_attempts": ATTEMPTS}, s3=style
+        ),
+    )
+
+
+class ObjectStore:
+    """One bucket. Every method raises `ObjectStoreUnavailable` when S3 refuses or does not answer."""
+
+    def __init__(self, client: Any, bucket: str) -> None:
+        self._client, self.bucket = client, bucket
+
+    def read(self, key: str) -> Stored | None:
+        """An object as it stands; None if there is none."""
+        try:
+            with self._asking(key):
+                answer = self._client.get_object(Bucket=self.bucket, Key=key)
+                return Stored(answer["Body"].read(), answer["ETag"])
+        except _Absent:
+            return None
+
+    def put_once(self, key: str, source: Path | bytes) -> bool:
+        """Write what is never overwritten; whether this call wrote it. The same bytes again change nothing.
+
+        Raises `ObjectDiffers` if the key is there with other bytes.
+        """
+        sha256 = _sha256(source)
+        for _ in range(ATTEMPTS):
+            try:
+                self._put(key, source, sha256, {"IfNoneMatch": "*"})
+                return True
+            except _Lost:
+                held = self._checksum(key)
+            if held == sha256:
+                return False
+            if held is not None:  # None: another writer's put had only begun, and failed
+                raise ObjectDiffers(
+                    "the key is there with other content",
+                    where=f"s3://{self.bucket}/{key}",
+                    do="Nothing was overwritten. Keys name their content: look who wrote this one",
+                )
+        raise ObjectStoreUnavailable(
+            f"the key could not be written in {ATTEMPTS} attempts", where=f"s3://{self.bucket}/{key}"
+        )
+
+    def swap(self, key: str, data: bytes, *, version: str | None) -> str | None:
+        """Replace the version that was read (None: there was no object), and return the new one's; None if it is newer by now.
+
+        An answer that was lost is told by the content: `data` must differ from what anyone else writes.
+        """
+        condition = {"IfNoneMatch": "*"} if version is None else {"IfMatch": version}
+        try:
+            return self._put(key, data, _sha256(data), condition)
+        except (_Lost, _Absent):  # S3 answers 404 when the object to be replaced is gone
+            now = self.read(key)
+            return now.version if now is not None and now.data == data else None
+
+    def _put(self, key: str, source: Path | bytes, sha256: str, condition: Mapping[str, str]) -> str:
+        with self._asking(key):
+            told = {"ChecksumSHA256": base64.b64encode(bytes.fromhex(sha256)).decode(), "Metadata": {"sha256": sha256}}
+            request = {"Bucket": self.bucket, "Key": key, **condition, **told}
+            if isinstance(source, bytes):
+                return str(self._client.put_object(Body=source, **request)["ETag"])
+            with source.open("rb") as body:
+                return str(self._client.put_object(Body=body, **request)["ETag"])
+
+    def _checksum(self, key: str) -> str | None:
+        """The SHA-256 of what is there; None if nothing is. Objects of other writers are read to tell it."""
+        try:
+            with self._asking(key):
+                found = self._client.head_object(Bucket=self.bucket, Key=key, ChecksumMode="ENABLED")
+        except _Absent:
+            return None
+        if found.get("ChecksumSHA256") and found.get("ChecksumType", "FULL_OBJECT") == "FULL_OBJECT":
+            return base64.b64decode(found["ChecksumSHA256"]).hex()
+        held = self.read(key)
+        return _sha256(held.data) if held is not None else None
+
+    @contextmanager
+    def _asking(self, key: str) -> Iterator[None]:
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        where = f"s3://{self.bucket}/{key}"
+        try:
+            yield
+        except ClientError as error:
+            code = str(error.response.get("Error", {}).get("Code", "unknown"))
+            if code in _LOST:
+                raise _Lost from None
+            if code in _ABSENT:
+                raise _Absent from None
+            raise ObjectStoreUnavailable(f"S3 refused ({code})", where=where, do=_REMEDY) from None
+        except (BotoCoreError, OSError) as error:
+            raise ObjectStoreUnavailable(
+                f"S3 did not answer ({type(error).__name__})", where=where, do="Try again"
+            ) from None
+
+
+_REMEDY = "Is the bucket there, and is our role allowed to read and write these keys?"
+
+
+class _Lost(Exception):
+    """A condition of a write did not hold."""
+
+
+class _Absent(Exception):
+    """There is no such object."""
+
+
+def _sha256(source: Path | bytes) -> str:
+    if isinstance(source, bytes):
+        return hashlib.sha256(source).hexdigest()
+    with source.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,201 @@
+"""Decide: what is wanted, remembered and running -> what to do next. Pure.
+
+Three rules hold whatever happens between two decisions: no run is started while another of the job has not ended; a
+generation is remembered as proven only after it has proven itself; what has failed is not tried again until someone
+raises its generation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from uuid import UUID, uuid5
+
+from frazil.clients.emr import Run, RunState
+from frazil.control.desired import Desired, Mode
+from frazil.control.memory import Memory
+from frazil.control.run_settings import TAG_DESIRED
+
+TRIES = 3
+"""How many runs of a generation may end before it is given up; of a proven one, within an hour."""
+_TRIES_WITHIN = timedelta(hours=1)
+_NAMESPACE = UUID("5a3a3ad5-8f0e-4a0c-8a52-0d6f5d2f7c44")
+
+
+class Proof(StrEnum):
+    """What the tables say of a run.
+
+    `committed`: it has committed. `caught_up`: it has not, and its tables hold all that their topics have.
+    `nothing_yet`: neither.
+    """
+
+    COMMITTED = "committed"
+    CAUGHT_UP = "caught up"
+    NOTHING_YET = "nothing yet"
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """Ask a run to end, with so many seconds of grace."""
+
+    run: Run
+    grace_seconds: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Start a run of a generation. The same token is the same run, however often it is asked for."""
+
+    desired: Desired
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prove:
+    """Remember that a generation has proven itself."""
+
+    desired: Desired
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """Remember that a generation did not, and go back to the one before."""
+
+    desired: Desired
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Nothing to do but look again later."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Halt:
+    """Nothing that could be done would help: a person must look."""
+
+    why: str
+
+
+Step = Cancel | Start | Prove | GiveUp | Wait | Halt
+
+
+def target_of(desired: Desired, memory: Memory) -> Desired | None:
+    """The generation that is to run: what is wanted, or the proven one if that was given up; None for nothing."""
+    if desired.is_stopped:
+        return None
+    return desired if desired.digest not in memory.given_up else memory.proven
+
+
+def judged(desired: Desired, memory: Memory, runs: Sequence[Run]) -> Run | None:
+    """The run whose proof a decision needs: the newest of the generation that is to run and has not proven itself."""
+    target = target_of(desired, memory)
+    if target is None or _is_proven(target, memory):
+        return None
+    return max(_of(target, runs), key=lambda run: (run.created_at, run.id), default=None)
+
+
+def decide(desired: Desired, memory: Memory, runs: Sequence[Run], proof: Proof, now: datetime) -> tuple[Step, ...]:
+    """The next steps, in order; none when all is as it should be.
+
+    `runs` are all runs of the job on all applications it may have runs on, `proof` is of the run that `judged` names.
+    """
+    target = target_of(desired, memory)
+    active = [run for run in runs if not run.state.is_terminal]
+    kept = _kept(target, active)
+    others = [run for run in active if run is not kept]
+    if others:
+        return tuple(_ended(desired, target, others))
+    if desired.is_stopped:
+        return ()
+    if target is None or target.digest in memory.given_up:
+        return (Halt(f"generation {desired.generation} was given up, and none was proven before it"),)
+    if kept is not None:
+        return _running(target, memory, kept, proof, now)
+    return _not_running(target, memory, _of(target, runs), proof, now)
+
+
+def _kept(target: Desired | None, active: Iterable[Run]) -> Run | None:
+    """The one run that may go on: the oldest of the generation that is to run, unless it is being cancelled."""
+    mine = [run for run in active if run.state is not RunState.CANCELLING and _is_of(target, run)]
+    return min(mine, key=lambda run: (run.created_at, run.id), default=None)
+
+
+def _ended(desired: Desired, target: Desired | None, others: Iterable[Run]) -> Iterable[Step]:
+    for run in others:
+        if run.state is RunState.CANCELLING:
+            yield Wait(f"run {run.id} is being cancelled")
+        elif target is None:
+            yield Cancel(run, desired.grace_seconds, "nothing of the job is to run")
+        else:
+            is_twin = _is_of(target, run)
+            why = "another run of the same generation is there" if is_twin else "it is of another generation"
+            yield Cancel(run, desired.grace_seconds, why)
+
+
+def _running(target: Desired, memory: Memory, run: Run, proof: Proof, now: datetime) -> tuple[Step, ...]:
+    if _is_proven(target, memory):
+        return ()
+    age = now - run.created_at
+    is_running = run.state is RunState.RUNNING
+    if proof is Proof.COMMITTED and is_running:
+        return (Prove(target, f"run {run.id} has committed"),)
+    is_calm = is_running and age >= timedelta(seconds=target.calm_seconds)
+    if proof is Proof.CAUGHT_UP and is_calm and target.mode is Mode.FOLLOW:
+        return (Prove(target, f"run {run.id} runs, and there is nothing to read"),)
+    if age >= timedelta(seconds=target.proof_seconds):
+        return (GiveUp(target, f"run {run.id} has committed nothing in {target.proof_seconds} s, and is {run.state}"),)
+    return (Wait(f"run {run.id} is {run.state}, and has to prove itself ({proof})"),)
+
+
+def _not_running(
+    target: Desired, memory: Memory, ended: Sequence[Run], proof: Proof, now: datetime
+) -> tuple[Step, ...]:
+    last = max(ended, key=lambda run: (run.created_at, run.id), default=None)
+    if target.mode is Mode.DRAIN:
+        if _is_proven(target, memory):
+            return ()  # the schedule starts the next ones
+        if last is not None and last.state is RunState.SUCCESS and proof is not Proof.NOTHING_YET:
+            return (Prove(target, f"run {last.id} ended well, {proof}"),)
+    if _is_proven(target, memory):
+        recent = [run for run in ended if run.updated_at > now - _TRIES_WITHIN and run.state is not RunState.CANCELLED]
+        if len(recent) >= TRIES:
+            return (
+                Halt(
+                    f"{len(recent)} runs of the proven generation {target.generation} ended within an hour; {_said(last)}"
+                ),
+            )
+    else:
+        failed = [run for run in ended if run.state is not RunState.CANCELLED]
+        if len(failed) >= TRIES:
+            return (GiveUp(target, f"{len(failed)} runs ended before they had proven anything; {_said(last)}"),)
+    return (Start(target, token(target, last)),)
+
+
+def token(target: Desired, last: Run | None) -> str:
+    """The client token of the run that comes after `last`: whoever decides the same asks for the same run."""
+    return str(uuid5(_NAMESPACE, f"{target.job} {target.digest} {last.id if last is not None else ''}"))
+
+
+def _said(last: Run | None) -> str:
+    if last is None:
+        return ""
+    return f"the last, {last.id}, is {last.state}" + (f": {last.details}" if last.details else "")
+
+
+def _is_proven(target: Desired, memory: Memory) -> bool:
+    return memory.proven is not None and memory.proven.digest == target.digest
+
+
+def _of(target: Desired, runs: Iterable[Run]) -> list[Run]:
+    return [run for run in runs if _is_of(target, run)]
+
+
+def _is_of(target: Desired | None, run: Run) -> bool:
+    return target is not None and run.tags.get(TAG_DESIRED) == target.digest

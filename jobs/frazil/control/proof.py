@@ -1,0 +1,93 @@
+"""Proof: whether a generation's drivers have committed, or have nothing to read, by the tables and topics themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from frazil.clients.kafka import Kafka, Span
+from frazil.clients.secrets import Secrets
+from frazil.control.decide import Proof
+from frazil.control.desired import Desired, Mode
+from frazil.control.memory import Store
+from frazil.declaration import Environment, Isolation, Pipeline, parse, parse_environment
+from frazil.errors import FrazilError, KafkaUnavailable
+from frazil.lake.reader import Lake, StoredTable
+
+KAFKA_SECONDS = 10.0
+"""How long Kafka may take. Where it cannot be reached from here, only commits are proof."""
+
+
+class Tables(Protocol):
+    """What is needed of a lake."""
+
+    def table(self, identifier: str) -> StoredTable | None:
+        """The table as it stands now."""
+        ...
+
+
+class Offsets(Protocol):
+    """What is needed of Kafka."""
+
+    def offsets(self, topic: str, isolation: Isolation) -> dict[int, Span]:
+        """The earliest and the stable offset of each partition."""
+        ...
+
+
+class TableProofs:
+    """Asks the tables and topics that a generation's documents name. Only its ledger is read, no row."""
+
+    def __init__(
+        self,
+        store: Store,
+        secrets: Secrets,
+        *,
+        lake_of: Callable[[Environment, Secrets], Tables] = lambda place, secrets: Lake(place, secrets.read),
+        kafka_of: Callable[[Environment, Secrets], Offsets] = lambda place, secrets: Kafka(
+            place.kafka, secrets, timeout_seconds=KAFKA_SECONDS
+        ),
+    ) -> None:
+        self._store, self._secrets = store, secrets
+        self._lake_of, self._kafka_of = lake_of, kafka_of
+
+    def of(self, desired: Desired) -> Proof:
+        """What the tables say of the drivers of a generation. Raises `CatalogUnavailable`, and `FrazilError` without documents.
+
+        A drain that has ended well has seen all its pipelines through: one commit among them is enough. Of a run that
+        goes on each pipeline must have committed, or have nothing to read.
+        """
+        pipelines = parse(self._document(desired.document))
+        place = parse_environment(self._document(desired.environment))
+        lake, kafka = self._lake_of(place, self._secrets), self._kafka_of(place, self._secrets)
+        tables = {pipeline.name: lake.table(pipeline.table.identifier) for pipeline in pipelines}
+        committed = {p.name for p in pipelines if _has_commit(tables[p.name], p, desired.run_prefix)}
+        if committed and desired.mode is Mode.DRAIN:
+            return Proof.COMMITTED
+        if all(_is_caught_up(tables[p.name], p, kafka) for p in pipelines if p.name not in committed):
+            return Proof.COMMITTED if committed else Proof.CAUGHT_UP
+        return Proof.NOTHING_YET
+
+    def _document(self, key: str) -> bytes:
+        held = self._store.read(key)
+        if held is None:
+            raise FrazilError(f"the document {key} is not there", where="desired state", do="Deploy it before the runs")
+        return held.data
+
+
+def _has_commit(table: StoredTable | None, pipeline: Pipeline, run_prefix: str) -> bool:
+    """Whether one of the generation's drivers has committed to the table."""
+    commits = table.commits(pipeline.name) if table is not None else ()
+    return any((commit.entry.run or "").startswith(run_prefix) for commit in commits)
+
+
+def _is_caught_up(table: StoredTable | None, pipeline: Pipeline, kafka: Offsets) -> bool:
+    """Whether the table holds all that its topic has."""
+    newest = next(iter(table.commits(pipeline.name)), None) if table is not None else None
+    if newest is None or newest.entry.end is None:
+        return False
+    held = newest.entry.end.at
+    try:
+        spans = kafka.offsets(pipeline.topic.name, pipeline.topic.isolation)
+    except KafkaUnavailable:
+        return False
+    return all(held.get(partition, span.earliest) >= span.stable for partition, span in spans.items())

@@ -1,0 +1,57 @@
+"""`python -m policies FILE...`: hold stacks, plans and documents against the rules.
+
+A FILE is a synthesised stack (`cdktf.out/stacks/*/cdk.tf.json`), a plan (`terraform show -json`) or a document of Frazil's. They
+are looked at as one, so that a rule about one finds what another says. Exit status: 0 nothing found, 1 something found, 2 a
+file could not be read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import date
+from pathlib import Path
+
+from policies.facts import Facts
+from policies.reading import NothingToReview, Reviewed, read, together
+from policies.rules import findings
+
+
+def main(arguments: Sequence[str], today: date) -> int:
+    """Print findings, one a line; see the module."""
+    chosen = _arguments(arguments)
+    try:
+        reviewed = together(_read(file) for file in chosen.files)
+    except (OSError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    found = findings(reviewed, Facts(reviewed, chosen.today or today))
+    if chosen.json:
+        print(json.dumps([asdict(one) for one in found], indent=2))
+    else:
+        for one in found:
+            print(one)
+    return 1 if found else 0
+
+
+def _read(file: Path) -> Reviewed:
+    try:
+        document = json.loads(file.read_text())
+        return read(document if isinstance(document, dict) else {})
+    except (NothingToReview, ValueError) as error:
+        raise NothingToReview(f"{file}: {error}") from error
+
+
+def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m policies", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a stack, a plan as JSON, or a document")
+    parser.add_argument("--json", action="store_true", help="findings as JSON")
+    parser.add_argument("--today", type=date.fromisoformat, help="the day of the review, if not today")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:], date.today()))

@@ -1,0 +1,181 @@
+"""Reading: synthesised stacks (`cdk.tf.json`), plans (`terraform show -json`) and Frazil's documents, as one thing to look at.
+
+Terraform writes a block as an object in one place and as a list in another, and a reference as text or not at all: here both
+are one. What a plan does not know before it is applied, but what the configuration refers to, is that reference.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A resource as it is meant to be. A value may be a reference, like `${aws_s3_bucket.tables.id}`."""
+
+    address: str
+    type: str
+    values: Json
+
+    def blocks(self, name: str) -> list[Json]:
+        """The blocks of a name, none, one or several."""
+        return blocks(self.values.get(name))
+
+    def text(self, name: str) -> str:
+        """An argument as text; empty if it is not there."""
+        value = self.values.get(name)
+        return "" if value is None else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of a plan. `verb` is create, update, replace or delete; `unknown` names arguments known after apply only."""
+
+    address: str
+    type: str
+    verb: str
+    before: Json
+    after: Json
+    unknown: frozenset[str]
+    forced_by: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed:
+    """All that is looked at: resources, changes, and documents (of pipelines, environments, desired state)."""
+
+    resources: tuple[Resource, ...] = ()
+    changes: tuple[Change, ...] = ()
+    documents: tuple[Json, ...] = field(default=())
+
+    def of(self, *types: str) -> Iterator[Resource]:
+        """The resources of these types."""
+        return (each for each in self.resources if each.type in types)
+
+    def named(self, reference: str) -> Resource | None:
+        """The resource that a reference is to: `${aws_s3_bucket.tables.id}`."""
+        for each in self.resources:
+            if reference.startswith(f"${{{each.address}.") and reference.endswith("}"):
+                return each
+        return None
+
+    def about(self, kind: str, argument: str, target: Resource, name: str) -> Iterator[Resource]:
+        """The resources of a type whose argument is the target, by reference or by its name."""
+        for each in self.of(kind):
+            given = each.text(argument)
+            if given and (self.named(given) is target or given == target.text(name)):
+                yield each
+
+
+class NothingToReview(ValueError):
+    """A file is neither a stack, a plan, nor a document of Frazil's."""
+
+
+def read(document: Json) -> Reviewed:
+    """One file's content. Raises `NothingToReview`."""
+    if "resource_changes" in document or "planned_values" in document:
+        return _plan(document)
+    if "resource" in document or ("terraform" in document and "provider" in document):
+        return _stack(document)
+    if "version" in document and document.keys() & {"pipelines", "catalog", "workers"}:
+        return Reviewed(documents=(document,))
+    raise NothingToReview("neither a synthesised stack, nor a plan as JSON, nor a document of Frazil's")
+
+
+def together(parts: Iterable[Reviewed]) -> Reviewed:
+    """Several files as one: a reference from one stack finds what another makes."""
+    several = list(parts)
+    return Reviewed(
+        resources=tuple(each for part in several for each in part.resources),
+        changes=tuple(each for part in several for each in part.changes),
+        documents=tuple(each for part in several for each in part.documents),
+    )
+
+
+def policy(value: Any) -> Json | None:
+    """A policy's document, of its JSON text; None where it is not known or refers to something else as a whole."""
+    if isinstance(value, Mapping):
+        return value
+    try:
+        parsed = json.loads(value)
+    except (TypeError, ValueError):
+        return None
+    return parsed if isinstance(parsed, Mapping) else None
+
+
+def _stack(document: Json) -> Reviewed:
+    resources = tuple(
+        Resource(f"{kind}.{name}", kind, values)
+        for kind, named in document.get("resource", {}).items()
+        for name, values in named.items()
+    )
+    return Reviewed(resources=resources, documents=tuple(_embedded(resources)))
+
+
+def _plan(document: Json) -> Reviewed:
+    expressions = {each["address"]: each for each in _modules(document.get("configuration", {}).get("root_module", {}))}
+    resources = tuple(
+        Resource(
+            each["address"], each["type"], _with_references(each.get("values", {}), expressions.get(each["address"]))
+        )
+        for each in _modules(document.get("planned_values", {}).get("root_module", {}))
+        if each.get("mode", "managed") == "managed"
+    )
+    changes = tuple(_change(each) for each in document.get("resource_changes", ()) if _verb(each["change"]["actions"]))
+    return Reviewed(resources=resources, changes=changes, documents=tuple(_embedded(resources)))
+
+
+def _modules(module: Json) -> Iterator[Json]:
+    yield from module.get("resources", ())
+    for child in module.get("child_modules", ()):
+        yield from _modules(child)
+
+
+def _with_references(values: Json, configured: Json | None) -> Json:
+    """The values, and for what is not known yet the first reference of its expression."""
+    filled = dict(values)
+    for name, expression in (configured or {}).get("expressions", {}).items():
+        references = expression.get("references") if isinstance(expression, Mapping) else None
+        if filled.get(name) is None and references:
+            filled[name] = f"${{{references[0]}}}"
+    return filled
+
+
+def _embedded(resources: Iterable[Resource]) -> Iterator[Json]:
+    """The documents that a stack puts into objects."""
+    for each in resources:
+        found = policy(each.values.get("content")) if each.type == "aws_s3_object" else None
+        if found and "version" in found:
+            yield found
+
+
+def _verb(actions: list[str]) -> str:
+    if set(actions) == {"create", "delete"}:
+        return "replace"
+    return "" if actions[0] in {"no-op", "read"} else actions[0]
+
+
+def _change(change: Json) -> Change:
+    told = change["change"]
+    unknown = told.get("after_unknown") or {}
+    return Change(
+        address=change["address"],
+        type=change["type"],
+        verb=_verb(told["actions"]),
+        before=told.get("before") or {},
+        after=told.get("after") or {},
+        unknown=frozenset(name for name, is_unknown in unknown.items() if is_unknown is True),
+        forced_by=tuple(sorted({".".join(map(str, path)) for path in told.get("replace_paths", ())})),
+    )
+
+
+def blocks(value: Any) -> list[Json]:
+    """A block's value as a list of objects: none, one or several."""
+    if value is None:
+        return []
+    return [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, Mapping)]

@@ -1,0 +1,47 @@
+"""The rules: pure functions from what is reviewed to findings. A rule's docstring is its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from policies.facts import Facts
+from policies.finding import Finding
+from policies.reading import Reviewed
+from policies.rules.access import trust_without_condition, wildcard_action, wildcard_principal
+from policies.rules.application import application_too_small, label_near_end
+from policies.rules.buckets import bucket_encryption, bucket_owner, bucket_tls, public_bucket
+from policies.rules.encryption import in_the_clear, unencrypted
+from policies.rules.loss import data_lost, partitions_lowered
+from policies.rules.retention import retention_under_lag
+from policies.rules.tables import checkpoint_under_tables, lifecycle_under_tables, optimizer_on_tables
+from policies.rules.widened import policy_widened, protection_removed
+
+Rule = Callable[[Reviewed, Facts], Iterable[Finding]]
+
+RULES: tuple[Rule, ...] = (
+    data_lost,
+    partitions_lowered,
+    retention_under_lag,
+    policy_widened,
+    protection_removed,
+    public_bucket,
+    bucket_encryption,
+    bucket_tls,
+    bucket_owner,
+    unencrypted,
+    in_the_clear,
+    wildcard_action,
+    wildcard_principal,
+    trust_without_condition,
+    optimizer_on_tables,
+    lifecycle_under_tables,
+    checkpoint_under_tables,
+    application_too_small,
+    label_near_end,
+)
+"""All rules, what loses data first."""
+
+
+def findings(reviewed: Reviewed, facts: Facts) -> list[Finding]:
+    """What all rules find, in their order, each once."""
+    return list(dict.fromkeys(found for rule in RULES for found in sorted(rule(reviewed, facts))))

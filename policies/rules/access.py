@@ -1,0 +1,80 @@
+"""Rules about policies: what they allow is named, and to whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from policies.evaluate import Document, many, statements
+from policies.facts import Facts
+from policies.finding import Finding
+from policies.reading import Resource, Reviewed, policy
+
+_POLICY_ARGUMENTS = ("policy", "assume_role_policy", "inline_policy", "access_policy", "resource_policy")
+
+
+def wildcard_action(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
+    """An action with a wildcard allows what nobody has thought of: also what the service will be able to do next year."""
+    for each, statement in _allowing(reviewed):
+        wild = [action for action in many(statement.get("Action", ())) if "*" in action or "?" in action]
+        if "NotAction" in statement:
+            wild.append("NotAction")
+        if wild:
+            what = f"{_sid(statement)}allows {', '.join(wild)}"
+            yield Finding(
+                "wildcard_action", each.address, what, "Name each action; policies/documents has what our jobs need"
+            )
+
+
+def wildcard_principal(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
+    """Everybody is everybody on the internet: a condition that was meant to narrow it is one typing error from nothing."""
+    for each, statement in _allowing(reviewed):
+        if "NotPrincipal" in statement or "*" in _principals(statement):
+            what = f"{_sid(statement)}allows everybody"
+            yield Finding(
+                "wildcard_principal", each.address, what, "Name the roles, or the service with aws:SourceAccount"
+            )
+
+
+def trust_without_condition(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
+    """A service, or a vendor's role, acts for many customers: without a condition it can be made to act on us for another one.
+
+    https://docs.aws.amazon.com/IAM/latest/UserGuide/confused-deputy.html
+    """
+    for role in reviewed.of("aws_iam_role"):
+        for statement in statements(policy(role.values.get("assume_role_policy"))):
+            assumes = "sts:AssumeRole" in many(statement.get("Action", ()))
+            if statement.get("Effect") != "Allow" or not assumes:
+                continue
+            keys = {key for block in (statement.get("Condition") or {}).values() for key in block}
+            principal = statement.get("Principal")
+            services = many(principal.get("Service", ())) if isinstance(principal, dict) else ()
+            if services and not keys >= {"aws:SourceAccount", "aws:SourceArn"}:
+                what = f"{_sid(statement)}lets {', '.join(services)} in for any account"
+                yield Finding("trust_without_condition", role.address, what, "Add aws:SourceAccount and aws:SourceArn")
+            integration = [one for one in _principals(statement) if "confluent_provider_integration." in one]
+            if integration and "sts:ExternalId" not in keys:
+                what = f"{_sid(statement)}lets Confluent in for any of its customers"
+                yield Finding("trust_without_condition", role.address, what, "Add sts:ExternalId of the integration")
+
+
+def _allowing(reviewed: Reviewed) -> Iterator[tuple[Resource, Document]]:
+    """All statements that allow, of all policies whose text is known."""
+    for each in reviewed.resources:
+        texts = [each.values.get(name) for name in _POLICY_ARGUMENTS]
+        texts += [block.get("policy") for block in each.blocks("inline_policy")]
+        for text in texts:
+            for statement in statements(policy(text)):
+                if statement.get("Effect") == "Allow":
+                    yield each, statement
+
+
+def _principals(statement: Document) -> list[str]:
+    principal: Any = statement.get("Principal", ())
+    if isinstance(principal, str):
+        return [principal]
+    return [str(one) for values in dict(principal).values() for one in many(values)]
+
+
+def _sid(statement: Document) -> str:
+    return f"{statement['Sid']} " if statement.get("Sid") else ""

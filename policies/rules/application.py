@@ -1,0 +1,47 @@
+"""Rules about the EMR Serverless application."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from frazil.control.labels import LABELS
+from policies.facts import Facts
+from policies.finding import Finding
+from policies.reading import Reviewed
+
+
+def application_too_small(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
+    """Jobs of one application share its maximum: the one that does not fit waits, late without an error, until another ends."""
+    jobs = facts.jobs()
+    cores, memory = sum(job.cores for job in jobs), sum(job.memory_gb for job in jobs)
+    for each in reviewed.of("aws_emrserverless_application"):
+        for limit in each.blocks("maximum_capacity"):
+            given_cores, given_memory = _number(limit.get("cpu")), _number(limit.get("memory"))
+            if cores > given_cores or memory > given_memory:
+                what = (
+                    f"its jobs want {cores} vCPU and {memory} GB at once, it may have {given_cores} and {given_memory}"
+                )
+                yield Finding(
+                    "application_too_small", each.address, what, "Raise its maximum, or ask for fewer workers"
+                )
+
+
+def label_near_end(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
+    """Without support there are no fixes and soon no starts; a move needs a release for the new label, tested, first."""
+    known = {row.name: row for row in LABELS}
+    for each in reviewed.of("aws_emrserverless_application"):
+        name = each.text("release_label")
+        row = known.get(name)
+        if row is None:
+            what = f"{name} is a label of which neither end nor jars are known"
+            yield Finding("label_near_end", each.address, what, f"Use one of {', '.join(known)}")
+        elif row.ends_soon(facts.today):
+            what = f"standard support of {name} ends on {row.supported_until}"
+            yield Finding("label_near_end", each.address, what, "Move to a newer label")
+
+
+def _number(text: object) -> int:
+    """The number of `16 vCPU` or `64 GB`; 0 if there is none."""
+    found = re.match(r"\d+", str(text or ""))
+    return int(found[0]) if found else 0

@@ -1,0 +1,97 @@
+"""Rules about buckets: closed, encrypted, reached through TLS only, and owned by us whoever writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from policies.evaluate import many, statements
+from policies.facts import Facts
+from policies.finding import Finding
+from policies.reading import Resource, Reviewed, blocks, policy
+
+_CLOSED = ("block_public_acls", "block_public_policy", "ignore_public_acls", "restrict_public_buckets")
+
+
+def public_bucket(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
+    """A bucket that is not closed in all four ways can be opened to the world by one ACL or policy, of anyone who may write it."""
+    for bucket in reviewed.of("aws_s3_bucket"):
+        blocks = list(_about(reviewed, "aws_s3_bucket_public_access_block", bucket))
+        is_open = [name for name in _CLOSED if not any(block.values.get(name) is True for block in blocks)]
+        if is_open:
+            what = f"it is not closed to the public: {', '.join(is_open)}"
+            yield Finding("public_bucket", bucket.address, what, "Give it a public access block with all four set")
+    for acl in reviewed.of("aws_s3_bucket_acl"):
+        if acl.text("acl").startswith(("public", "authenticated")):
+            what = f"its ACL is {acl.text('acl')}"
+            yield Finding("public_bucket", acl.address, what, "Remove the ACL; grant by policy, to a role")
+
+
+def bucket_encryption(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
+    """Records are personal data as a rule; with a key of ours, reading a file takes two permissions and leaves a trace."""
+    for bucket in reviewed.of("aws_s3_bucket"):
+        algorithms = [
+            (str(default.get("sse_algorithm")), default.get("kms_master_key_id"))
+            for each in _about(reviewed, "aws_s3_bucket_server_side_encryption_configuration", bucket)
+            for rule in each.blocks("rule")
+            for default in blocks(rule.get("apply_server_side_encryption_by_default"))
+        ]
+        if not any(algorithm.startswith("aws:kms") and key for algorithm, key in algorithms):
+            what = "it does not encrypt with a KMS key of ours"
+            yield Finding("bucket_encryption", bucket.address, what, "Give it encryption by aws:kms, and name the key")
+
+
+def bucket_tls(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
+    """S3 answers on plain HTTP too, where whoever is between could read along; only a bucket's policy forbids it."""
+    for bucket in reviewed.of("aws_s3_bucket"):
+        policies = list(_about(reviewed, "aws_s3_bucket_policy", bucket))
+        if not any(_refuses_plain_http(each) for each in policies):
+            what = (
+                "its policy does not refuse requests without TLS"
+                if policies
+                else "it has no policy, so none refuses plain HTTP"
+            )
+            yield Finding("bucket_tls", bucket.address, what, "Deny s3:* where aws:SecureTransport is false")
+
+
+def bucket_owner(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
+    """A file that another account writes belongs to that account unless the bucket enforces its owner: tables could not read it."""
+    for bucket in reviewed.of("aws_s3_bucket"):
+        ownership = {
+            str(rule.get("object_ownership"))
+            for each in _about(reviewed, "aws_s3_bucket_ownership_controls", bucket)
+            for rule in each.blocks("rule")
+        }
+        if ownership != {"BucketOwnerEnforced"}:
+            what = f"objects are owned by {' and '.join(sorted(ownership)) or 'whoever ACLs say'}"
+            yield Finding("bucket_owner", bucket.address, what, "Set its ownership controls to BucketOwnerEnforced")
+
+
+def _refuses_plain_http(each: Resource) -> bool:
+    """Whether the policy denies everything to everybody without TLS, at the bucket and its objects. An unknown one does not."""
+    return any(
+        statement.get("Effect") == "Deny"
+        and statement.get("Principal") in ("*", {"AWS": "*"})
+        and set(many(statement.get("Action", ()))) & {"s3:*", "*"}
+        and _reaches_all(many(statement.get("Resource", ())))
+        and _is_without_tls(statement.get("Condition"))
+        for statement in statements(policy(each.values.get("policy")))
+    )
+
+
+def _reaches_all(resources: Sequence[str]) -> bool:
+    """Whether both a bucket and its objects are meant."""
+    return "*" in resources or {one.endswith("/*") for one in resources} == {True, False}
+
+
+def _is_without_tls(condition: Any) -> bool:
+    """Whether this is the condition, and no other narrows it."""
+    return condition in (
+        {operator: {"aws:SecureTransport": value}}
+        for operator in ("Bool", "BoolIfExists")
+        for value in ("false", ["false"], False)
+    )
+
+
+def _about(reviewed: Reviewed, kind: str, bucket: Resource) -> Iterator[Resource]:
+    return reviewed.about(kind, "bucket", bucket, "bucket")

@@ -1,0 +1,54 @@
+"""Rules about what is kept or sent in the clear, beside buckets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from policies.facts import Facts
+from policies.finding import Finding
+from policies.reading import Reviewed
+
+_KEY_OF = {
+    "aws_cloudwatch_log_group": "kms_key_id",
+    "aws_secretsmanager_secret": "kms_key_id",
+    "aws_sns_topic": "kms_master_key_id",
+    "aws_sqs_queue": "kms_master_key_id",
+}
+_OURSELVES = {"127.0.0.1", "::1", "localhost"}
+
+
+def unencrypted(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
+    """Logs and alarms quote what failed, secrets are secret: with a key of ours, who may read them is ours to say."""
+    for each in reviewed.of(*_KEY_OF):
+        argument = _KEY_OF[each.type]
+        if not each.values.get(argument):
+            what = f"{argument} names no key of ours"
+            yield Finding("unencrypted", each.address, what, f"Set {argument} to the environment's key")
+
+
+def in_the_clear(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
+    """Credentials travel with each request to Kafka's and the registry's REST interfaces; over plain HTTP, readable.
+
+    The same holds for what jobs are told: a broker without TLS, a registry at http://.
+    """
+    for each in reviewed.resources:
+        for name, value in each.values.items():
+            if name.endswith("endpoint") and _is_plain(value):
+                yield Finding("in_the_clear", each.address, f"{name} is plain HTTP", "Use https://")
+    for document in reviewed.documents:
+        kafka: Mapping[str, Any] = document.get("kafka") or {}
+        hosts = {broker.rpartition(":")[0] for broker in str(kafka.get("bootstrap", "")).split(",")}
+        if kafka and kafka.get("security", "PLAINTEXT") == "PLAINTEXT" and not hosts <= _OURSELVES:
+            where = f"environment {document.get('name', '')}".strip()
+            yield Finding(
+                "in_the_clear", where, "records come from Kafka without TLS", "Set security to SASL_SSL or SSL"
+            )
+        if _is_plain((document.get("registry") or {}).get("url")):
+            where = f"environment {document.get('name', '')}".strip()
+            yield Finding("in_the_clear", where, "the registry is asked over plain HTTP", "Use https://")
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, str) and value.startswith("http://") and urlsplit(value).hostname not in _OURSELVES

@@ -1,0 +1,240 @@
+"""Confluent: the cluster, its topics, who may read them, and what Tableflow lands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from frazil.declaration import Engine, Pipeline, SubjectStrategy
+from infra.confluent.cloud import (
+    Environment,
+    EnvironmentById,
+    Governance,
+    KafkaCluster,
+    KafkaClusterById,
+    ManagedResource,
+    RoleBinding,
+    SchemaRegistry,
+)
+from infra.confluent.resource import Credentials, Declared, Empty, Found, Id
+from infra.kafka_access import KafkaAccess, RegistryAccess
+from infra.own_topic import OwnTopic
+from infra.protection import Protection
+from infra.provider_integration import ConfluentRole
+from infra.service_account import Account, StoredKeys
+from infra.tableflow_topic import TableflowTopic, publish_to_glue
+from infra.tf import Construct
+from infra.topic import Topic, let_read
+from policies.documents import fill
+from stacks.environments import ClusterKind, Deployment
+from stacks.foundation import FoundationOutputs
+from stacks.providers import EnvironmentStack
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfluentOutputs:
+    """What jobs need to read: known when the stack stands."""
+
+    bootstrap: str
+    """With the protocol before it, as the provider gives it."""
+    registry_url: str
+    secret_name: str
+    secret_arn: str
+
+
+class Confluent(EnvironmentStack):
+    """The stack. `text_of` reads the file of a topic's schema."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        deployment: Deployment,
+        pipelines: Sequence[Pipeline],
+        topics: Sequence[OwnTopic],
+        foundation: FoundationOutputs,
+        *,
+        protection: Protection,
+        text_of: Callable[[str], str],
+    ) -> None:
+        super().__init__(scope, "confluent", deployment, has_confluent=True)
+        self._deployment, self._foundation, self._protection = deployment, foundation, protection
+        self._names = deployment.names
+        self._environment, self._cluster = self._place()
+        self._registry = SchemaRegistry(environment=Id(id=self._environment.id)).look_up(self, "registry")
+        if isinstance(self._cluster, Declared):
+            # Confluent makes the registry with the first cluster of an environment.
+            self._registry.add_override("depends_on", [self._cluster.fqn])
+        kafka, registry = self._manage()
+        self._topics: dict[str, tuple[Declared, ...]] = {}
+        for own in topics:
+            topic = Topic(self, f"topic-{own.name}", own=own, kafka=kafka, protection=protection)
+            made: tuple[Declared, ...] = (topic.declared,)
+            if own.schema:
+                made += (topic.value_schema(own.schema, text_of(own.schema.file), registry),)
+            self._topics[own.name] = made
+        read_here = [p for p in pipelines if p.engine is Engine.SPARK]
+        self.outputs = self._let_read(read_here, kafka)
+        flowing = [p for p in pipelines if p.engine is Engine.TABLEFLOW]
+        if flowing:
+            self._flow(flowing)
+
+    def _place(self) -> tuple[Declared | Found, Declared | Found]:
+        wanted, names = self._deployment.confluent, self._names
+        if wanted.environment_id and wanted.cluster_id:
+            there = EnvironmentById(id=wanted.environment_id).look_up(self, "environment")
+            cluster = KafkaClusterById(id=wanted.cluster_id, environment=Id(id=there.id))
+            return there, cluster.look_up(self, "cluster")
+        is_kept = self._protection.is_kept
+        made = Environment(display_name=names.prefix, stream_governance=Governance(package="ESSENTIALS")).declare(
+            self, "environment", is_kept=is_kept
+        )
+        return made, KafkaCluster(
+            display_name=names.prefix,
+            availability="HIGH" if wanted.is_multi_zone else "LOW",
+            region=self._deployment.region,
+            environment=Id(id=made.id),
+            deletion_protection=is_kept,
+            basic=Empty() if wanted.kind is ClusterKind.BASIC else None,
+            standard=Empty() if wanted.kind is ClusterKind.STANDARD else None,
+            enterprise=Empty() if wanted.kind is ClusterKind.ENTERPRISE else None,
+        ).declare(self, "cluster", is_kept=is_kept)
+
+    def _key(self, account: Account, name: str, after: Sequence[Construct]) -> Credentials:
+        opened = self._cluster if name == "kafka" else self._registry
+        resource = ManagedResource(
+            id=opened.id,
+            kind="Cluster",
+            api_version="cmk/v2" if name == "kafka" else "srcm/v3",
+            environment=Id(id=self._environment.id),
+        )
+        return account.key(name, resource, depends_on=after)
+
+    def _manage(self) -> tuple[KafkaAccess, RegistryAccess]:
+        """The account that makes topics, permissions and tables: Terraform's own, on this cluster only."""
+        self._manager = Account(
+            self, "manager", account=f"{self._names.prefix}-manager", description="Terraform's: topics, ACLs, Tableflow"
+        )
+        cluster_admin = self._bind(
+            self._manager, "cluster-admin", "CloudClusterAdmin", self._cluster.computed("rbac_crn")
+        )
+        subjects = f"{self._registry.computed('resource_name')}/subject=*"
+        subject_owner = self._bind(self._manager, "subject-owner", "ResourceOwner", subjects)
+        kafka = KafkaAccess(
+            cluster_id=self._cluster.id,
+            rest_endpoint=self._cluster.computed("rest_endpoint"),
+            credentials=self._key(self._manager, "kafka", [cluster_admin]),
+        )
+        registry = RegistryAccess(
+            registry_id=self._registry.id,
+            rest_endpoint=self._registry.computed("rest_endpoint"),
+            credentials=self._key(self._manager, "registry", [subject_owner]),
+        )
+        return kafka, registry
+
+    def _bind(self, account: Account, name: str, role: str, crn: str) -> Declared:
+        binding = RoleBinding(principal=account.principal, role_name=role, crn_pattern=crn)
+        return binding.declare(account, name)
+
+    def _let_read(self, pipelines: Sequence[Pipeline], kafka: KafkaAccess) -> ConfluentOutputs:
+        """The account of the jobs: it reads the pipelines' topics and their schemas, and writes nothing."""
+        reader = Account(
+            self, "reader", account=f"{self._names.prefix}-reader", description="Ingest jobs: reads topics and schemas"
+        )
+        for pipeline in pipelines:
+            topic = pipeline.topic.name
+            let_read(
+                reader,
+                f"topic-{topic}",
+                topic=topic,
+                group_prefix=f"frazil-{pipeline.name}",
+                principal=reader.principal,
+                kafka=kafka,
+                depends_on=self._topics.get(topic, ()),
+            )
+        crn = self._registry.computed("resource_name")
+        bound = [
+            self._bind(reader, f"subject-{index}", "DeveloperRead", f"{crn}/subject={subject}")
+            for index, subject in enumerate(subjects(pipelines))
+        ]
+        keys = {"kafka": self._key(reader, "kafka", []), "registry": self._key(reader, "registry", bound)}
+        stored = StoredKeys(
+            self,
+            "reader-keys",
+            secret=self._names.secret("confluent-reader"),
+            key_arn=self._foundation.key_arn,
+            keys=keys,
+            protection=self._protection,
+        )
+        return ConfluentOutputs(
+            bootstrap=self._cluster.computed("bootstrap_endpoint"),
+            registry_url=self._registry.computed("rest_endpoint"),
+            secret_name=stored.secret_name,
+            secret_arn=stored.arn,
+        )
+
+    def _flow(self, pipelines: Sequence[Pipeline]) -> None:
+        """Tableflow: bucket and role, a table a topic, one Glue database for all."""
+        deployment, database = self._deployment, pipelines[0].table.namespace
+        account = {"region": deployment.region, "account": deployment.account}
+        policy = fill(
+            "confluent_provider",
+            {
+                **account,
+                "table_bucket": self._foundation.tableflow_bucket,
+                "database": database,
+                "topics": [p.topic.name for p in pipelines],
+                "key": self._foundation.key_arn,
+            },
+        )
+        role = ConfluentRole(
+            self,
+            "tableflow",
+            names=self._names,
+            what="tableflow",
+            environment_id=self._environment.id,
+            trust=lambda arn, external_id: fill(
+                "confluent_trust", {"integration_role": arn, "external_id": external_id}
+            ),
+            policy=policy,
+            protection=self._protection,
+        )
+        crn = f"{self._environment.computed('resource_name')}/provider-integration={role.id}"
+        assigns = self._bind(self._manager, "integration-owner", "ResourceOwner", crn)
+        flows = ManagedResource(id="tableflow", kind="Tableflow", api_version="tableflow/v1")
+        key = self._manager.key("tableflow", flows, depends_on=[assigns])
+        place = {"cluster_id": self._cluster.id, "environment_id": self._environment.id, "integration_id": role.id}
+        tables = [
+            TableflowTopic(
+                self,
+                f"tableflow-{pipeline.name}",
+                topic=pipeline.topic.name,
+                bucket=self._foundation.tableflow_bucket,
+                credentials=key,
+                on_error=pipeline.topic.on_error,
+                after=[*self._topics.get(pipeline.topic.name, ()), *role.ready],
+                protection=self._protection,
+                **place,
+            )
+            for pipeline in pipelines
+        ]
+        publish_to_glue(
+            self,
+            "glue",
+            database=database,
+            credentials=key,
+            after=[t.declared for t in tables] + [*role.ready],
+            **place,
+        )
+
+
+def subjects(pipelines: Sequence[Pipeline]) -> list[str]:
+    """The subjects that pipelines read schemas of, as patterns; all of them where names of records decide."""
+    wanted: set[str] = set()
+    for pipeline in pipelines:
+        topic = pipeline.topic
+        if topic.key_format.has_schema:
+            wanted.add(f"{topic.name}-key")
+        if topic.value_format.has_schema:
+            by_record = topic.subject_strategy is not SubjectStrategy.TOPIC
+            wanted.add("*" if by_record else f"{topic.name}-value")
+    return ["*"] if "*" in wanted else sorted(wanted)

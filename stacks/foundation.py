@@ -1,0 +1,166 @@
+"""Foundation: what outlives pipelines. Key, buckets, catalog, network, application, logs, the topic of alarms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from frazil.declaration import Engine, Pipeline
+from infra.alarms import AlarmTopic
+from infra.artifact_bucket import WRITE_ONCE, ArtifactBucket
+from infra.job_network import JobNetwork
+from infra.lake_key import LakeKey
+from infra.log_bucket import LogBucket
+from infra.protection import Protection
+from infra.spark_application import SparkApplication
+from infra.table_bucket import TableBucket
+from infra.table_catalog import TableCatalog
+from infra.tf import CloudwatchLogGroup, Construct
+from policies.documents import fill
+from stacks.environments import Deployment
+from stacks.providers import EnvironmentStack
+
+JOBS = ("ingest", "maintain")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundationOutputs:
+    """What other stacks build on. Names are known before anything stands; ids and ARNs when it does."""
+
+    table_bucket: str
+    tableflow_bucket: str
+    artifact_bucket: str
+    log_bucket: str
+    key_arn: str
+    application_id: str
+    alarm_topic_arn: str
+
+
+class Foundation(EnvironmentStack):
+    """The stack. It changes rarely, and what it holds is data."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        deployment: Deployment,
+        pipelines: Sequence[Pipeline],
+        *,
+        protection: Protection,
+        today: date,
+    ) -> None:
+        super().__init__(scope, "foundation", deployment, has_confluent=False)
+        names = deployment.names
+        account = {"account": deployment.account}
+        key = LakeKey(
+            self,
+            "key",
+            alias=names.prefix,
+            policy=fill("lake_key", {**account, "region": deployment.region, "log_groups": [names.log_group("")]}),
+            protection=protection,
+        )
+        encrypted = {**account, "key": key.arn}
+        buckets = {what: names.bucket(what) for what in ("tables", "tableflow", "artifacts", "logs")}
+        TableBucket(
+            self,
+            "tables",
+            bucket=buckets["tables"],
+            key_arn=key.arn,
+            policy=fill("table_bucket", {**encrypted, "table_bucket": buckets["tables"]}),
+            protection=protection,
+        )
+        if any(pipeline.engine is Engine.TABLEFLOW for pipeline in pipelines):
+            # Confluent wants a bucket that is empty when its first table comes: never one of ours.
+            TableBucket(
+                self,
+                "tableflow",
+                bucket=buckets["tableflow"],
+                key_arn=key.arn,
+                policy=fill("table_bucket", {**encrypted, "table_bucket": buckets["tableflow"]}),
+                protection=protection,
+            )
+        ArtifactBucket(
+            self,
+            "artifacts",
+            bucket=buckets["artifacts"],
+            key_arn=key.arn,
+            policy=fill(
+                "artifact_bucket",
+                {**encrypted, "artifact_bucket": buckets["artifacts"], "write_once_prefixes": WRITE_ONCE},
+            ),
+            protection=protection,
+        )
+        LogBucket(
+            self,
+            "logs",
+            bucket=buckets["logs"],
+            key_arn=key.arn,
+            policy=fill("log_bucket", {**encrypted, "log_bucket": buckets["logs"]}),
+            protection=protection,
+            keep_days=deployment.log_days,
+        )
+        TableCatalog(self, "catalog", namespaces=(p.table.namespace for p in pipelines), protection=protection)
+        for job in JOBS:
+            CloudwatchLogGroup(
+                self,
+                f"{job}-log",
+                name=names.log_group(job),
+                retention_in_days=_offered_days(deployment.log_days),
+                kms_key_id=key.arn,
+            )
+        network = JobNetwork(self, "network", plan=deployment.network, region=deployment.region)
+        application = SparkApplication(
+            self,
+            "spark",
+            prefix=names.prefix,
+            release_label=deployment.label,
+            architecture=deployment.architecture,
+            capacity=deployment.runs.capacity,
+            jobs=(deployment.runs.ingest, deployment.runs.maintain),
+            idle_minutes=deployment.runs.idle_minutes,
+            subnet_ids=network.subnet_ids,
+            security_group_ids=network.security_group_ids,
+            today=today,
+        )
+        alarms = AlarmTopic(self, "alarms", topic=names.prefix, key_arn=key.arn, emails=deployment.alarm_emails)
+        self.outputs = FoundationOutputs(
+            table_bucket=buckets["tables"],
+            tableflow_bucket=buckets["tableflow"],
+            artifact_bucket=buckets["artifacts"],
+            log_bucket=buckets["logs"],
+            key_arn=key.arn,
+            application_id=application.id,
+            alarm_topic_arn=alarms.arn,
+        )
+
+
+# What CloudWatch Logs offers (PutRetentionPolicy, retentionInDays).
+_OFFERED_DAYS = (
+    1,
+    3,
+    5,
+    7,
+    14,
+    30,
+    60,
+    90,
+    120,
+    150,
+    180,
+    365,
+    400,
+    545,
+    731,
+    1096,
+    1827,
+    2192,
+    2557,
+    2922,
+    3288,
+    3653,
+)
+
+
+def _offered_days(wanted: int) -> int:
+    """The shortest retention that CloudWatch Logs offers and that is long enough."""
+    return next(days for days in _OFFERED_DAYS if days >= wanted)

@@ -1,0 +1,66 @@
+"""Job requests: what the scheduler asks of EMR Serverless, from the settings of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from frazil.control.desired import Desired
+from frazil.control.release import Release, Role
+from frazil.control.run_settings import TAG_DESIRED, TAG_JOB, TAG_RELEASE, run_settings
+
+
+def ingest_request(desired: Desired, release: Release, bucket: str) -> dict[str, Any]:
+    """A drain, as the reconciler would start it."""
+    return for_scheduler(run_settings(desired, release, bucket=bucket))
+
+
+def maintenance_request(
+    desired: Desired, release: Release, bucket: str, *, role_arn: str, log_group: str
+) -> dict[str, Any]:
+    """A maintenance run of the same release, documents and workers; orphans are removed."""
+    run = run_settings(desired, release, bucket=bucket)
+    submit = run["jobDriver"]["sparkSubmit"]
+    documents = submit["entryPointArguments"][:4]  # --document D --environment E
+    monitoring = run["configurationOverrides"]["monitoringConfiguration"]
+    logs = {**monitoring["cloudWatchLoggingConfiguration"], "logGroupName": log_group}
+    return for_scheduler(
+        {
+            **run,
+            "name": "frazil-maintain",
+            "executionRoleArn": role_arn,
+            "jobDriver": {
+                "sparkSubmit": {
+                    **submit,
+                    "entryPoint": f"s3://{bucket}/{release.the(Role.MAINTAIN).key}",
+                    "entryPointArguments": [*documents, "--once", "--orphans"],
+                }
+            },
+            "configurationOverrides": {
+                "monitoringConfiguration": {**monitoring, "cloudWatchLoggingConfiguration": logs}
+            },
+            # Not the tags of the ingest job: the reconciler cancels what has those and is not wanted.
+            "tags": {TAG_JOB: "maintain", TAG_RELEASE: release.version, TAG_DESIRED: "scheduled"},
+        }
+    )
+
+
+_KEYS_ARE_VALUES = {"tags", "logTypes"}
+
+
+def for_scheduler(request: Mapping[str, Any]) -> dict[str, Any]:
+    """A request with its members as EventBridge Scheduler's universal targets write them: the first letter upper case.
+
+    https://docs.aws.amazon.com/scheduler/latest/UserGuide/managing-targets-universal.html
+    """
+    return {_upper(key): value if key in _KEYS_ARE_VALUES else _renamed(value) for key, value in request.items()}
+
+
+def _renamed(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return for_scheduler(value)
+    return [_renamed(part) for part in value] if isinstance(value, list) else value
+
+
+def _upper(key: str) -> str:
+    return key[:1].upper() + key[1:]

@@ -1,0 +1,64 @@
+"""Providers and state: what every stack of an environment begins with."""
+
+from __future__ import annotations
+
+from infra.confluent.resource import Provider
+from infra.tf import (
+    AwsProvider,
+    AwsProviderDefaultTags,
+    AwsProviderEndpoints,
+    Construct,
+    LocalBackend,
+    S3Backend,
+    TerraformStack,
+)
+from stacks.environments import Deployment
+
+_STATE_FOLDER = "../../../.frazil/terraform"  # seen from the stack's own folder, cdktf.out/stacks/<stack>
+_LOCAL_SERVICES = (
+    "cloudwatch", "ec2", "emrserverless", "glue", "iam", "kms", "logs", "route53", "s3", "scheduler", "secretsmanager",
+    "sns", "sts",
+)  # fmt: skip
+
+
+class EnvironmentStack(TerraformStack):
+    """One stack of one environment: named for both, its state beside those of its siblings."""
+
+    def __init__(self, scope: Construct, what: str, deployment: Deployment, *, has_confluent: bool) -> None:
+        super().__init__(scope, f"{deployment.name}-{what}")
+        names, key = deployment.names, f"{deployment.name}/{what}.tfstate"
+        if deployment.is_local:
+            LocalBackend(self, path=f"{_STATE_FOLDER}/{key}")
+        else:
+            # A bucket that is there before the first deployment: docs/deploy.md tells how it is made.
+            S3Backend(
+                self,
+                bucket=names.bucket("state"),
+                key=key,
+                region=deployment.region,
+                encrypt=True,
+                allowed_account_ids=[deployment.account],
+            )
+            self.add_override("terraform.backend.s3.use_lockfile", True)
+        AwsProvider(
+            self,
+            "aws",
+            region=deployment.region,
+            allowed_account_ids=[deployment.account],
+            default_tags=[AwsProviderDefaultTags(tags={"frazil:environment": deployment.name, "frazil:stack": what})],
+            s3_use_path_style=True if deployment.is_local else None,
+            endpoints=_local_endpoints() if deployment.is_local else None,
+        )
+        if has_confluent:
+            Provider(self)
+
+
+def local_endpoint() -> str:
+    """Where the stand-ins are, all at one address: AWS_ENDPOINT_URL, or where LocalStack would be."""
+    from localstack_client.config import get_service_endpoints
+
+    return str(get_service_endpoints()["s3"])
+
+
+def _local_endpoints() -> list[AwsProviderEndpoints]:
+    return [AwsProviderEndpoints(**dict.fromkeys(_LOCAL_SERVICES, local_endpoint()))]

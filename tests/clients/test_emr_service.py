@@ -1,0 +1,246 @@
+"""What we rely on in EMR Serverless, asked of each stand-in by boto3's own calls: the fake in memory, and moto, mended.
+
+moto is asked where `FRAZIL_EMR_ENDPOINT` names a server whose minute takes `MOTO_EMR_TICK` seconds.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from frazil.clients.emr import Emr, RunState, emr_client
+from frazil.errors import EmrUnavailable
+from tests.support.fake_emr import FakeEmr
+from tests.support.fake_time import FakeTime
+
+ROLE = "arn:aws:iam::123456789012:role/ingest"
+
+
+@dataclass
+class Ground:
+    client: Any
+    application: str
+    small_application: str
+    """One that runs a single job at a time."""
+    pass_minutes: Callable[[float], None]
+
+    def start(self, token: str | None = None, **request: Any) -> str:
+        whole = {
+            "applicationId": self.application,
+            "executionRoleArn": ROLE,
+            "name": "frazil-orders-1",
+            "mode": "BATCH",
+            "jobDriver": {"sparkSubmit": {"entryPoint": "s3://lake/ingest.py"}},
+            "tags": {"frazil:job": "orders"},
+            **request,
+        }
+        return str(self.client.start_job_run(clientToken=token or str(uuid.uuid4()), **whole)["jobRunId"])
+
+    def state(self, run: str, application: str | None = None) -> str:
+        asked = self.client.get_job_run(applicationId=application or self.application, jobRunId=run)
+        return str(asked["jobRun"]["state"])
+
+    def until(self, run: str, *states: str, application: str | None = None) -> str:
+        for _ in range(200):
+            if (state := self.state(run, application)) in states:
+                return state
+            self.pass_minutes(0.25)
+        raise AssertionError(f"{run} is {state} for ever")
+
+
+def in_memory() -> Ground:
+    passing = FakeTime()
+    service = FakeEmr(passing.clock, applications={"app": []})
+    small = FakeEmr(passing.clock, limit=1, applications={"small": []})
+
+    class Both:
+        def __getattr__(self, call: str) -> Any:
+            return lambda **said: getattr(small if said["applicationId"] == "small" else service, call)(**said)
+
+    return Ground(Both(), "app", "small", lambda minutes: passing.sleep(minutes * 60))
+
+
+def moto(monkeypatch: pytest.MonkeyPatch) -> Ground:
+    endpoint = os.environ.get("FRAZIL_EMR_ENDPOINT")
+    if not endpoint:
+        pytest.skip("no FRAZIL_EMR_ENDPOINT names a mended moto")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+    client = emr_client(region="us-east-1", endpoint=endpoint)
+    tick = float(os.environ.get("MOTO_EMR_TICK", "0.05"))
+
+    def application(**more: Any) -> str:
+        made = client.create_application(
+            name=f"a{uuid.uuid4().hex[:8]}", releaseLabel="emr-spark-8.1.0", type="SPARK", clientToken=str(uuid.uuid4()), **more
+        )
+        return str(made["applicationId"])
+
+    return Ground(
+        client,
+        application(),
+        application(schedulerConfiguration={"maxConcurrentRuns": 1}),
+        lambda minutes: time.sleep(tick * minutes),
+    )
+
+
+@pytest.fixture(params=["memory", "moto"])
+def ground(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ground]:
+    yield in_memory() if request.param == "memory" else moto(monkeypatch)
+
+
+def code(refusal: pytest.ExceptionInfo[ClientError]) -> str:
+    return str(refusal.value.response["Error"]["Code"])
+
+
+def test_a_batch_run_begins_runs_and_ends_well(ground: Ground) -> None:
+    run = ground.start()
+    assert ground.state(run) == "SUBMITTED"
+    ground.until(run, "RUNNING")
+    assert ground.until(run, "SUCCESS", "FAILED") == "SUCCESS"
+
+
+def test_a_streaming_run_goes_on(ground: Ground) -> None:
+    run = ground.start(mode="STREAMING", executionTimeoutMinutes=0)
+    ground.until(run, "RUNNING")
+    ground.pass_minutes(60)
+    assert ground.state(run) == "RUNNING"
+
+
+def test_the_same_token_is_the_same_run(ground: Ground) -> None:
+    assert ground.start("t1") == ground.start("t1")
+    assert len(ground.client.list_job_runs(applicationId=ground.application)["jobRuns"]) == 1
+
+
+def test_the_same_token_for_another_request_is_refused(ground: Ground) -> None:
+    ground.start("t2")
+    with pytest.raises(ClientError) as refusal:
+        ground.start("t2", name="frazil-orders-2")
+    assert code(refusal) == "ConflictException"
+
+
+def test_a_token_is_remembered_after_its_run_has_ended(ground: Ground) -> None:
+    run = ground.start("t3")
+    ground.until(run, "SUCCESS")
+    assert ground.start("t3") == run
+    assert ground.state(run) == "SUCCESS"
+
+
+def test_a_running_run_is_cancelled_after_its_grace(ground: Ground) -> None:
+    run = ground.start(mode="STREAMING", executionTimeoutMinutes=0)
+    ground.until(run, "RUNNING")
+    ground.client.cancel_job_run(applicationId=ground.application, jobRunId=run, shutdownGracePeriodInSeconds=1800)
+    assert ground.state(run) == "CANCELLING"
+    ground.client.cancel_job_run(applicationId=ground.application, jobRunId=run)  # asked twice is asked once
+    assert ground.until(run, "CANCELLED", "SUCCESS") == "CANCELLED"
+
+
+def test_a_run_that_has_ended_cannot_be_cancelled(ground: Ground) -> None:
+    run = ground.start()
+    ground.until(run, "SUCCESS")
+    with pytest.raises(ClientError) as refusal:
+        ground.client.cancel_job_run(applicationId=ground.application, jobRunId=run)
+    assert code(refusal) == "ValidationException"
+
+
+@pytest.mark.parametrize("seconds", [1, 14, 1801])
+def test_a_grace_out_of_bounds_is_refused(ground: Ground, seconds: int) -> None:
+    run = ground.start(mode="STREAMING", executionTimeoutMinutes=0)
+    with pytest.raises(ClientError) as refusal:
+        ground.client.cancel_job_run(
+            applicationId=ground.application, jobRunId=run, shutdownGracePeriodInSeconds=seconds
+        )
+    assert code(refusal) == "ValidationException"
+
+
+def test_a_run_without_a_place_is_queued_and_cancelled_at_once(ground: Ground) -> None:
+    small = ground.small_application
+    first = ground.start(applicationId=small, mode="STREAMING", executionTimeoutMinutes=0)
+    queued = ground.start(applicationId=small)
+    assert ground.state(queued, small) == "QUEUED"
+    ground.client.cancel_job_run(applicationId=small, jobRunId=queued)
+    assert ground.state(queued, small) == "CANCELLED"
+    waiting = ground.start(applicationId=small)
+    ground.client.cancel_job_run(applicationId=small, jobRunId=first, shutdownGracePeriodInSeconds=0)
+    ground.until(first, "CANCELLED", application=small)
+    ground.until(waiting, "RUNNING", application=small)
+
+
+@pytest.mark.parametrize(
+    "request_of",
+    [
+        {"mode": "STREAMING", "retryPolicy": {"maxAttempts": 2}},
+        {"mode": "BATCH", "retryPolicy": {"maxFailedAttemptsPerHour": 2}},
+        {"mode": "BATCH", "executionTimeoutMinutes": 0},
+    ],
+)
+def test_a_request_that_contradicts_its_mode_is_refused(ground: Ground, request_of: dict[str, Any]) -> None:
+    with pytest.raises(ClientError) as refusal:
+        ground.start(**request_of)
+    assert code(refusal) == "ValidationException"
+
+
+def test_an_application_or_a_run_that_is_not_there_is_not_found(ground: Ground) -> None:
+    calls: list[Callable[[], Any]] = [
+        lambda: ground.client.get_job_run(applicationId=ground.application, jobRunId="00fnothere"),
+        lambda: ground.client.cancel_job_run(applicationId=ground.application, jobRunId="00fnothere"),
+    ]
+    for call in calls:
+        with pytest.raises(ClientError) as refusal:
+            call()
+        assert code(refusal) == "ResourceNotFoundException"
+
+
+def test_our_client_lists_the_runs_with_our_tags_oldest_first(ground: Ground) -> None:
+    emr = Emr(ground.client)
+    ours = [ground.start() for _ in range(3)]
+    ground.start(tags={"frazil:job": "flights"})
+    ground.start(name="somebody-elses")
+    found = emr.runs(ground.application, {"frazil:job": "orders"}, name_prefix="frazil-orders-")
+    assert sorted(run.id for run in found) == sorted(ours)
+    assert [run.created_at for run in found] == sorted(run.created_at for run in found)
+    assert all(run.tags["frazil:job"] == "orders" for run in found)
+    assert emr.runs(ground.application, {"frazil:job": "orders"}, name_prefix="frazil-flights-") == ()
+
+
+def test_our_client_tells_how_a_run_ended(ground: Ground) -> None:
+    emr = Emr(ground.client)
+    run = ground.start(tags={"frazil:job": "orders", "standin:outcome": "FAILED"})
+    ground.until(run, "FAILED")
+    (found,) = emr.runs(ground.application, {"frazil:job": "orders"}, name_prefix="frazil-")
+    assert (found.state, found.state.is_terminal) == (RunState.FAILED, True)
+    assert "failed" in found.details
+
+
+def test_our_client_finds_no_runs_where_there_is_no_application(ground: Ground) -> None:
+    assert Emr(ground.client).runs("00fnoapplication", {}, name_prefix="frazil-") == ()
+
+
+def test_our_client_leaves_a_run_alone_that_ended_before_it_could_be_cancelled(ground: Ground) -> None:
+    emr = Emr(ground.client)
+    run = ground.start()
+    (seen,) = emr.runs(ground.application, {}, name_prefix="frazil-")
+    ground.until(run, "SUCCESS")
+    emr.cancel(seen, grace_seconds=60)
+    assert ground.state(run) == "SUCCESS"
+
+
+def test_our_client_tells_why_the_service_refused(ground: Ground) -> None:
+    emr = Emr(ground.client)
+    ground.start("t4")
+    request: dict[str, Any] = {"applicationId": ground.application, "executionRoleArn": ROLE, "mode": "BATCH"}
+    request["jobDriver"] = {"sparkSubmit": {"entryPoint": "s3://lake/other.py"}}
+    with pytest.raises(EmrUnavailable, match="ConflictException"):
+        emr.start(request, token="t4")
+
+
+def test_many_runs_are_listed_over_pages(ground: Ground) -> None:
+    started = {ground.start() for _ in range(55)}
+    found = Emr(ground.client).runs(ground.application, {}, name_prefix="frazil-")
+    assert {run.id for run in found} == started

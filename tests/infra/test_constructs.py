@@ -1,0 +1,156 @@
+"""Constructs, each by itself; what they make together is in tests/stacks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import date
+from typing import Any
+
+import pytest
+
+from frazil.control.release import Architecture
+from frazil.control.workers import Worker, Workers
+from frazil.declaration import InvalidDeclaration, Pipeline, Table, Topic, ValueFormat, parse
+from frazil.errors import FrazilError
+from infra import tf
+from infra.capacity import Capacity
+from infra.job_network import JobNetwork
+from infra.job_schedule import JobSchedule
+from infra.network_plan import NetworkPlan, PrivateLink
+from infra.pipeline_document import PipelineDocument
+from infra.protection import Protection
+from infra.spark_application import SparkApplication
+from infra.table_catalog import TableCatalog
+from infra.tf import TerraformStack
+
+SMALL = Workers(driver=Worker(cores=1, memory_gb=4), executor=Worker(cores=1, memory_gb=4), least=1, most=2)
+LINK = PrivateLink(
+    service_name="com.amazonaws.vpce.eu-west-1.vpce-svc-1", dns_domain="lkc-1.eu-west-1.aws.confluent.cloud"
+)
+
+
+def made(make: Callable[[TerraformStack], Any]) -> dict[str, dict[str, dict[str, Any]]]:
+    """The resources of a stack in which `make` has put something."""
+    stack = TerraformStack(tf.Testing.app(), "s")
+    make(stack)
+    found: dict[str, dict[str, dict[str, Any]]] = json.loads(tf.Testing.synth(stack))["resource"]
+    return found
+
+
+def application(**changed: Any) -> Callable[[TerraformStack], SparkApplication]:
+    told: dict[str, Any] = {
+        "prefix": "frazil-dev",
+        "release_label": "emr-spark-8.1.0",
+        "architecture": Architecture.ARM64,
+        "capacity": Capacity(cores=6, memory_gb=24, disk_gb=120),
+        "jobs": (SMALL, SMALL),
+        "idle_minutes": 15,
+        "subnet_ids": ["subnet-1"],
+        "security_group_ids": ["sg-1"],
+        "today": date(2026, 11, 1),
+    }
+    return lambda stack: SparkApplication(stack, "spark", **{**told, **changed})
+
+
+def test_an_application_is_as_large_as_it_was_told() -> None:
+    [told] = made(application())["aws_emrserverless_application"].values()
+    assert told["name"] == "frazil-dev-emr-spark-8-1-0-arm64"
+    assert told["maximum_capacity"] == {"cpu": "6 vCPU", "disk": "120 GB", "memory": "24 GB"}
+
+
+def test_an_application_too_small_for_its_jobs_is_refused() -> None:
+    with pytest.raises(InvalidDeclaration, match="6 vCPU are wanted, 5 are there"):
+        made(application(capacity=Capacity(cores=5, memory_gb=24, disk_gb=120)))
+
+
+def test_a_label_that_no_release_is_made_for_is_refused() -> None:
+    with pytest.raises(FrazilError, match=r"emr-7\.0\.0"):
+        made(application(release_label="emr-7.0.0"))
+
+
+@pytest.mark.parametrize(("today", "is_told"), [(date(2026, 11, 1), False), (date(2029, 6, 1), True)])
+def test_a_label_near_its_end_is_told_of_at_synthesis(today: date, is_told: bool) -> None:
+    stack = TerraformStack(tf.Testing.app(), "s")
+    told = application(today=today)(stack).node.metadata
+    assert any("standard support" in str(entry.data) for entry in told) is is_told
+
+
+def test_by_private_link_nothing_goes_to_the_internet() -> None:
+    plan = NetworkPlan(cidr="10.0.0.0/20", private_link=LINK)
+    found = made(lambda stack: JobNetwork(stack, "network", plan=plan, region="eu-west-1"))
+    assert not {"aws_nat_gateway", "aws_internet_gateway", "aws_eip", "aws_route"} & set(found)
+    services = {each["service_name"].rpartition(".")[2] for each in found["aws_vpc_endpoint"].values()}
+    assert services == {"s3", "glue", "kms", "logs", "secretsmanager", "sts", "vpce-svc-1"}
+    [record] = found["aws_route53_record"].values()
+    assert record["name"] == f"*.{LINK.dns_domain}"
+    inward = [each for each in found["aws_vpc_security_group_egress_rule"].values() if each.get("from_port") == 9092]
+    assert [each["cidr_ipv4"] for each in inward] == ["10.0.0.0/20"]
+
+
+def test_by_nat_jobs_have_a_way_out_and_none_in() -> None:
+    found = made(lambda stack: JobNetwork(stack, "network", plan=NetworkPlan(cidr="10.0.0.0/20"), region="eu-west-1"))
+    assert len(found["aws_nat_gateway"]) == 1
+    routes = {
+        (each.get("gateway_id") is not None, each.get("nat_gateway_id") is not None)
+        for each in found["aws_route"].values()
+    }
+    assert routes == {(True, False), (False, True)}
+    assert all("map_public_ip_on_launch" not in each for each in found["aws_subnet"].values())
+
+
+def test_namespaces_are_databases_each_once_and_without_a_location() -> None:
+    found = made(lambda stack: TableCatalog(stack, "c", namespaces=("b", "a", "b"), protection=Protection()))
+    databases = found["aws_glue_catalog_database"].values()
+    assert sorted(each["name"] for each in databases) == ["a", "b"]
+    assert not any("location_uri" in each for each in databases)
+
+
+def test_a_document_holds_its_pipelines_whatever_is_written_in_them() -> None:
+    odd = Pipeline(
+        topic=Topic("a", value_format=ValueFormat.AVRO), table=Table("s.a", properties={"comment": "100 %{x}"})
+    )
+    found = made(lambda stack: PipelineDocument(stack, "d", pipelines=[odd], bucket="b", key_arn="arn:key"))
+    [told] = found["aws_s3_object"].values()
+    content = told["content"].replace("%%{", "%{")
+    assert "%%{x}" in told["content"]
+    assert parse(content.encode()) == (odd,)
+
+
+def test_two_pipelines_on_one_table_are_no_document() -> None:
+    first, second = (Pipeline(topic=Topic(n, value_format=ValueFormat.AVRO), table=Table("s.t")) for n in ("a", "b"))
+    with pytest.raises(InvalidDeclaration, match="a table has one writer"):
+        made(lambda stack: PipelineDocument(stack, "d", pipelines=[first, second], bucket="b", key_arn="arn:key"))
+
+
+def test_a_schedule_keeps_what_the_request_says_and_adds_token_and_limit() -> None:
+    found = made(
+        lambda stack: JobSchedule(
+            stack,
+            "s",
+            schedule="x",
+            group="g",
+            expression="rate(15 minutes)",
+            request='{"ApplicationId": "1", "ExecutionTimeoutMinutes": 720}',
+            role_arn="arn:role",
+            longest_minutes=15,
+            is_on=False,
+        )
+    )
+    [told] = found["aws_scheduler_schedule"].values()
+    assert told["state"] == "DISABLED"
+    assert json.loads(told["target"]["input"]) == {
+        "ApplicationId": "1",
+        "ClientToken": "<aws.scheduler.execution-id>",
+        "ExecutionTimeoutMinutes": 15,
+    }
+    assert told["target"]["retry_policy"]["maximum_event_age_in_seconds"] == 900
+
+
+@pytest.mark.parametrize(
+    ("is_disposable", "is_named", "is_kept"),
+    [(False, False, True), (True, False, True), (False, True, True), (True, True, False)],
+)
+def test_protection_falls_with_both_keys_only(is_disposable: bool, is_named: bool, is_kept: bool) -> None:
+    protection = Protection(is_disposable=is_disposable, is_named=is_named)
+    assert (protection.is_kept, protection.lifecycle is not None) == (is_kept, is_kept)

@@ -1,0 +1,245 @@
+"""What each role asks for and may have, and what it asks for and may not: the table that the roles are held against."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from tests.policies.example import ACCOUNT, APPLICATION, INGEST, KEY, REGION, SECRET, policy
+
+TABLES, ARTIFACTS, LOGS = (
+    "arn:aws:s3:::frazil-dev-tables",
+    "arn:aws:s3:::frazil-dev-artifacts",
+    "arn:aws:s3:::frazil-dev-logs",
+)
+ORDERS, LETTERS, PROBE = (
+    f"{TABLES}/lake/shop.db/{name}" for name in ("orders", "orders__dead_letters", "frazil_probe_1f")
+)
+DATA, METADATA = f"{ORDERS}/data/day=1/1.parquet", f"{ORDERS}/metadata/1.metadata.json"
+GLUE = f"arn:aws:glue:{REGION}:{ACCOUNT}"
+RUNS = f"arn:aws:emr-serverless:{REGION}:{ACCOUNT}:/applications"
+RUN = f"{RUNS}/{APPLICATION}/jobruns/00run"
+LOG_GROUP = f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:/frazil/dev/ingest:log-stream:x"
+S3 = {"kms:ViaService": f"s3.{REGION}.amazonaws.com"}
+VAULT = {"kms:ViaService": f"secretsmanager.{REGION}.amazonaws.com"}
+EMR = {"iam:PassedToService": "emr-serverless.amazonaws.com"}
+OTHER_SECRET = SECRET.replace("kafka", "postgres")
+
+
+class Asked(NamedTuple):
+    """One request of a role."""
+
+    role: str
+    action: str
+    resource: str
+    context: dict[str, str | list[str]]
+
+    @property
+    def resources_policy(self) -> dict[str, Any] | None:
+        """A key has a policy of its own, and nobody may use it without."""
+        return policy("lake_key") if ":key/" in self.resource else None
+
+    def __str__(self) -> str:
+        return (
+            f"{self.role} {self.action} {self.resource.split(':', 5)[-1]} {' '.join(map(str, self.context.values()))}"
+        )
+
+
+def glue(table: str) -> str:
+    return f"{GLUE}:table/{table}"
+
+
+_MAY: dict[str, list[tuple[Any, ...]]] = {
+    "ingest_job": [
+        ("s3:GetObject s3:PutObject s3:AbortMultipartUpload", DATA),
+        ("s3:GetObject s3:PutObject s3:DeleteObject", METADATA, f"{LETTERS}/metadata/1", f"{PROBE}/metadata/1"),
+        ("s3:PutObject", f"{LETTERS}/data/1.parquet"),
+        ("s3:ListBucket", TABLES, {"s3:prefix": "lake/shop.db/orders/metadata/"}),
+        ("glue:GetDatabase", f"{GLUE}:catalog", f"{GLUE}:database/shop"),
+        (
+            "glue:GetTable glue:CreateTable glue:UpdateTable",
+            glue("shop/orders__dead_letters"),
+            glue("shop/frazil_probe_1f"),
+        ),
+        ("glue:DeleteTable", glue("shop/frazil_probe_1f"), f"{GLUE}:database/shop", f"{GLUE}:catalog"),
+        ("s3:GetObject", f"{ARTIFACTS}/releases/1/wheel.zip"),
+        ("secretsmanager:GetSecretValue", SECRET),
+        ("kms:Decrypt kms:GenerateDataKey", KEY, S3),
+        ("kms:Decrypt", KEY, {**VAULT, "kms:EncryptionContext:SecretARN": SECRET}),
+        ("s3:PutObject", f"{LOGS}/runs/1/driver.gz"),
+        ("logs:PutLogEvents", LOG_GROUP),
+    ],
+    "maintenance_job": [
+        ("s3:GetObject s3:PutObject s3:DeleteObject", DATA, METADATA, f"{LETTERS}/data/1.parquet"),
+        ("s3:ListBucket", TABLES, {"s3:prefix": "lake/shop.db/orders/"}),
+        ("glue:GetTable glue:UpdateTable", glue("shop/orders"), f"{GLUE}:database/shop", f"{GLUE}:catalog"),
+        ("s3:GetObject", f"{ARTIFACTS}/documents/1.json"),
+        ("kms:Decrypt kms:GenerateDataKey", KEY, S3),
+        ("s3:PutObject", f"{LOGS}/runs/1/driver.gz"),
+        ("logs:PutLogEvents", LOG_GROUP),
+    ],
+    "reader": [
+        ("s3:GetObject", DATA, METADATA),
+        ("s3:ListBucket", TABLES, {"s3:prefix": "lake/shop.db/orders/"}),
+        ("glue:GetTable", glue("shop/orders"), f"{GLUE}:database/shop", f"{GLUE}:catalog"),
+        ("kms:Decrypt", KEY, S3),
+    ],
+    "scheduler": [
+        ("emr-serverless:StartJobRun", f"{RUNS}/{APPLICATION}"),
+        ("emr-serverless:TagResource", RUN),
+        ("iam:PassRole", INGEST, EMR),
+    ],
+    "reconciler": [
+        (
+            "emr-serverless:StartJobRun emr-serverless:ListJobRuns emr-serverless:GetApplication",
+            f"{RUNS}/{APPLICATION}",
+        ),
+        ("emr-serverless:GetJobRun emr-serverless:CancelJobRun emr-serverless:TagResource", RUN),
+        ("iam:PassRole", INGEST, EMR),
+        ("s3:GetObject s3:PutObject s3:DeleteObject", f"{ARTIFACTS}/state/lease"),
+        ("s3:GetObject", f"{ARTIFACTS}/documents/1.json", METADATA, f"{LOGS}/runs/1/driver.gz"),
+        ("glue:GetTable", glue("shop/orders")),
+    ],
+    "deployer": [
+        ("s3:CreateBucket s3:PutBucketPolicy s3:PutEncryptionConfiguration", TABLES),
+        ("s3:PutObject s3:DeleteObject", f"{ARTIFACTS}/desired/ingest.json"),
+        ("s3:GetObject s3:PutObject", "arn:aws:s3:::frazil-dev-state/dev/foundation.tfstate"),
+        ("iam:CreateRole iam:PutRolePolicy", INGEST),
+        (
+            "iam:PassRole",
+            f"arn:aws:iam::{ACCOUNT}:role/frazil-dev-scheduler",
+            {"iam:PassedToService": "scheduler.amazonaws.com"},
+        ),
+        ("glue:CreateDatabase", f"{GLUE}:database/shop", f"{GLUE}:catalog"),
+        ("secretsmanager:CreateSecret secretsmanager:PutSecretValue", SECRET),
+        ("kms:CreateKey", "*", {"aws:RequestTag/frazil:environment": "dev"}),
+        ("s3:DeleteObjectVersion", f"{LOGS}/runs/1/driver.gz"),
+    ],
+    "confluent_provider": [
+        ("s3:GetBucketLocation", TABLES, {"aws:ResourceAccount": ACCOUNT}),
+        ("s3:GetObject s3:PutObject", DATA, {"aws:ResourceAccount": ACCOUNT}),
+        ("glue:CreateTable glue:UpdateTable glue:DeleteTable", glue("shop/orders"), glue("shop/orders.v2")),
+        ("kms:GenerateDataKey", KEY, S3),
+    ],
+}
+
+_MAY_NOT: dict[str, list[tuple[Any, ...]]] = {
+    "ingest_job": [
+        ("s3:DeleteObject", DATA, f"{LETTERS}/data/1.parquet", f"{PROBE}/data/1.parquet"),
+        ("s3:DeleteObjectVersion", METADATA),
+        ("s3:GetObject s3:PutObject", f"{TABLES}/lake/shop.db/refunds/data/1.parquet", f"{TABLES}/other"),
+        ("s3:ListBucket", TABLES, {"s3:prefix": "lake/shop.db/refunds/"}),
+        ("glue:DeleteTable", glue("shop/orders"), glue("shop/orders__dead_letters")),
+        ("glue:UpdateTable", glue("shop/refunds"), glue("hr/orders")),
+        ("glue:CreateDatabase glue:DeleteDatabase", f"{GLUE}:database/shop"),
+        ("s3:PutObject s3:DeleteObject", f"{ARTIFACTS}/releases/1/wheel.zip", f"{ARTIFACTS}/state/lease"),
+        ("s3:GetObject", f"{ARTIFACTS}/state/lease"),
+        ("secretsmanager:GetSecretValue", OTHER_SECRET),
+        ("secretsmanager:PutSecretValue", SECRET),
+        ("kms:Decrypt", KEY, VAULT, {}),
+        ("kms:Decrypt", KEY, {**VAULT, "kms:EncryptionContext:SecretARN": OTHER_SECRET}),
+        ("kms:ScheduleKeyDeletion", KEY),
+        ("emr-serverless:StartJobRun", f"{RUNS}/{APPLICATION}"),
+        ("iam:PassRole", INGEST, EMR),
+    ],
+    "maintenance_job": [
+        ("secretsmanager:GetSecretValue", SECRET),
+        ("kms:Decrypt", KEY, {**VAULT, "kms:EncryptionContext:SecretARN": SECRET}),
+        ("glue:CreateTable glue:DeleteTable", glue("shop/orders"), glue("shop/frazil_probe_1f")),
+        ("s3:DeleteObject", f"{TABLES}/lake/shop.db/refunds/data/1.parquet", f"{ARTIFACTS}/releases/1/wheel.zip"),
+        ("s3:DeleteObjectVersion", DATA),
+        ("s3:ListBucket", TABLES, {"s3:prefix": "lake/"}, {"s3:prefix": ""}),
+    ],
+    "reader": [
+        ("s3:PutObject s3:DeleteObject", DATA, METADATA),
+        ("glue:UpdateTable glue:CreateTable glue:DeleteTable", glue("shop/orders")),
+        ("glue:GetTable", glue("shop/refunds")),
+        ("s3:GetObject", f"{ARTIFACTS}/documents/1.json", f"{LOGS}/runs/1/driver.gz"),
+        ("secretsmanager:GetSecretValue", SECRET),
+        ("kms:GenerateDataKey", KEY, S3),
+    ],
+    "scheduler": [
+        ("emr-serverless:StartJobRun", f"{RUNS}/another"),
+        ("emr-serverless:CancelJobRun", RUN),
+        ("iam:PassRole", INGEST, {"iam:PassedToService": "ec2.amazonaws.com"}, {}),
+        ("iam:PassRole", f"arn:aws:iam::{ACCOUNT}:role/admin", EMR),
+        ("s3:GetObject", DATA, f"{ARTIFACTS}/state/lease"),
+    ],
+    "reconciler": [
+        ("s3:GetObject", DATA),
+        ("s3:PutObject s3:DeleteObject", METADATA, f"{ARTIFACTS}/releases/1/wheel.zip"),
+        ("glue:UpdateTable", glue("shop/orders")),
+        ("secretsmanager:GetSecretValue", SECRET),
+        ("emr-serverless:DeleteApplication emr-serverless:UpdateApplication", f"{RUNS}/{APPLICATION}"),
+        ("emr-serverless:CancelJobRun", f"{RUNS}/another/jobruns/00run"),
+        ("iam:PassRole", f"arn:aws:iam::{ACCOUNT}:role/admin", EMR),
+    ],
+    "deployer": [
+        ("s3:GetObject s3:PutObject s3:DeleteObject s3:DeleteObjectVersion", DATA, METADATA),
+        ("s3:PutObject s3:DeleteObject", f"{ARTIFACTS}/releases/1/wheel.zip"),
+        ("s3:CreateBucket s3:PutBucketPolicy", "arn:aws:s3:::frazil-prod-tables", "arn:aws:s3:::somebodys"),
+        ("s3:GetObject", "arn:aws:s3:::frazil-dev-state/prod/foundation.tfstate"),
+        (
+            "iam:CreateRole iam:PutRolePolicy",
+            f"arn:aws:iam::{ACCOUNT}:role/admin",
+            f"arn:aws:iam::{ACCOUNT}:role/frazil-prod-ingest",
+        ),
+        ("iam:PassRole", INGEST, EMR),
+        (
+            "iam:PassRole",
+            f"arn:aws:iam::{ACCOUNT}:role/frazil-dev-scheduler",
+            {"iam:PassedToService": "lambda.amazonaws.com"},
+        ),
+        ("glue:UpdateTable glue:DeleteTable", glue("shop/orders")),
+        ("glue:DeleteDatabase", f"{GLUE}:database/hr"),
+        ("secretsmanager:GetSecretValue", SECRET.replace("/dev/", "/prod/")),
+        ("emr-serverless:StartJobRun", f"{RUNS}/{APPLICATION}"),
+        ("kms:ScheduleKeyDeletion", KEY, {"aws:ResourceTag/frazil:environment": "prod"}, {}),
+    ],
+    "confluent_provider": [
+        ("s3:GetObject", DATA, {"aws:ResourceAccount": "999999999999"}, {}),
+        ("s3:DeleteObject", DATA),
+        ("s3:PutBucketPolicy", TABLES),
+        ("glue:CreateTable glue:UpdateTable", glue("shop/refunds"), glue("hr/orders")),
+        ("glue:CreateDatabase glue:DeleteDatabase glue:UpdateDatabase", f"{GLUE}:database/shop"),
+        ("s3:GetObject", f"{ARTIFACTS}/releases/1/wheel.zip", {"aws:ResourceAccount": ACCOUNT}),
+        ("kms:Decrypt", KEY, {}),
+    ],
+}
+
+
+def may() -> list[Asked]:
+    """What is allowed."""
+    return [one for role, rows in _MAY.items() for row in rows for one in _each(role, row)]
+
+
+def may_not() -> list[Asked]:
+    """What is denied."""
+    return [one for role, rows in _MAY_NOT.items() for row in rows for one in _each(role, row)]
+
+
+def cases() -> list[dict[str, Any]]:
+    """All of it, for another evaluator; which does not know keys of a context whose name ends as one likes."""
+    return [
+        {
+            "principal": INGEST,
+            "account": ACCOUNT,
+            "action": one.action,
+            "resource": one.resource,
+            "context": one.context,
+            "identity": [policy(one.role)],
+            "policy": one.resources_policy,
+        }
+        for one in (*may(), *may_not())
+        if not any(key.startswith("kms:EncryptionContext:") for key in one.context)
+    ]
+
+
+def _each(role: str, row: tuple[Any, ...]) -> Iterator[Asked]:
+    """A row is actions, resources, and contexts if there are any; all are combined."""
+    actions, *rest = row
+    contexts = [one for one in rest if isinstance(one, dict)] or [{}]
+    for action in actions.split():
+        for resource in rest:
+            if isinstance(resource, str):
+                yield from (Asked(role, action, resource, context) for context in contexts)

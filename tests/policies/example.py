@@ -1,0 +1,59 @@
+"""One made-up environment, and every policy filled for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from policies.documents import fill, placeholders
+from policies.documents.filling import Value
+from policies.places import Places
+
+ACCOUNT, REGION = "123456789012", "eu-central-1"
+KEY = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/11111111-2222-4333-8444-555555555555"
+INGEST, MAINTENANCE = (
+    f"arn:aws:iam::{ACCOUNT}:role/frazil-dev-ingest",
+    f"arn:aws:iam::{ACCOUNT}:role/frazil-dev-maintain",
+)
+SECRET = f"arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:frazil/dev/kafka-AbCdEf"
+APPLICATION = "00f1application"
+CONFLUENT = "arn:aws:iam::999999999999:role/confluent-dev"
+
+PLACES = Places(
+    region=REGION,
+    account=ACCOUNT,
+    table_bucket="frazil-dev-tables",
+    warehouse="lake",
+    tables=["shop.orders", "shop.orders__dead_letters", "nyc.flights", "nyc.flights__dead_letters"],
+)
+VALUES: dict[str, Value] = {
+    "artifact_bucket": "frazil-dev-artifacts",
+    "artifact_prefixes": ["releases", "documents"],
+    "write_once_prefixes": ["releases", "documents"],
+    "state_prefixes": ["state"],
+    "log_bucket": "frazil-dev-logs",
+    "log_prefix": "runs",
+    "log_group": "/frazil/dev/ingest",
+    "log_groups": ["/frazil/dev/ingest", "/frazil/dev/maintain"],
+    "key": KEY,
+    "secrets": [SECRET],
+    "applications": [APPLICATION],
+    "job_roles": [INGEST, MAINTENANCE],
+    "schedule_group": "frazil-dev",
+    "principals": [f"arn:aws:iam::{ACCOUNT}:role/analyst"],
+    "integration_role": CONFLUENT,
+    "external_id": "5c1d6b2e-1111-4aaa-9bbb-0123456789ab",
+    "database": "shop",
+    "topics": ["orders", "orders.v2"],
+    "prefix": "frazil-dev",
+    "environment": "dev",
+    "scheduler_roles": [f"arn:aws:iam::{ACCOUNT}:role/frazil-dev-scheduler"],
+    "deployed_prefixes": ["documents", "desired"],
+    "state_bucket": "frazil-dev-state",
+    "disposable_buckets": ["frazil-dev-logs"],
+}
+
+
+def policy(name: str, **others: Value) -> dict[str, Any]:
+    """A policy of the example, with these values instead of the example's."""
+    wanted = placeholders(name)
+    return fill(name, PLACES.values(name, **{key: each for key, each in {**VALUES, **others}.items() if key in wanted}))

@@ -1,0 +1,56 @@
+"""Nothing is kept or sent in the clear."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from policies.rules.encryption import in_the_clear, unencrypted
+from tests.policies.reviewing import stack, told
+
+
+@pytest.mark.parametrize(
+    ("kind", "argument"),
+    [
+        ("aws_cloudwatch_log_group", "kms_key_id"),
+        ("aws_secretsmanager_secret", "kms_key_id"),
+        ("aws_sns_topic", "kms_master_key_id"),
+        ("aws_sqs_queue", "kms_master_key_id"),
+    ],
+)
+def test_what_is_kept_without_a_key_of_ours_is_told(kind: str, argument: str) -> None:
+    assert told(unencrypted, stack(**{f"{kind}__x": {"name": "x"}})) == [
+        (f"{kind}.x", f"{argument} names no key of ours")
+    ]
+    assert told(unencrypted, stack(**{f"{kind}__x": {"name": "x", argument: "${aws_kms_key.k.arn}"}})) == []
+
+
+@pytest.mark.parametrize(("endpoint", "count"), [("http://pkc-1.confluent.cloud:443", 1), ("https://pkc-1.confluent.cloud:443", 0),
+                                                 ("http://127.0.0.1:8082", 0), ("${confluent_kafka_cluster.c.rest_endpoint}", 0)])  # fmt: skip
+def test_credentials_over_plain_http_are_told(endpoint: str, count: int) -> None:
+    findings = told(in_the_clear, stack(confluent_kafka_topic__x={"topic_name": "x", "rest_endpoint": endpoint}))
+    assert findings == [("confluent_kafka_topic.x", "rest_endpoint is plain HTTP")][:count]
+
+
+def environment(**others: Any) -> dict[str, Any]:
+    kafka = {"bootstrap": "broker:9092", "security": "SASL_SSL"}
+    return {
+        "version": 1,
+        "name": "dev",
+        "kafka": kafka,
+        "catalog": {"type": "glue"},
+        "registry": {"url": "https://r"},
+        **others,
+    }
+
+
+def test_an_environment_in_the_clear_is_told() -> None:
+    assert told(in_the_clear, environment()) == []
+    assert told(in_the_clear, environment(kafka={"bootstrap": "127.0.0.1:9092,localhost:9093"})) == []
+    assert told(in_the_clear, environment(kafka={"bootstrap": "127.0.0.1:9092,broker:9092"})) == [
+        ("environment dev", "records come from Kafka without TLS")
+    ]
+    assert told(in_the_clear, environment(registry={"url": "http://registry:8081"})) == [
+        ("environment dev", "the registry is asked over plain HTTP")
+    ]

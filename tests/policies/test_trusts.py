@@ -1,0 +1,72 @@
+"""Who may become whom."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from policies.evaluate import Request, Verdict, evaluate
+from tests.policies.example import ACCOUNT, APPLICATION, CONFLUENT, REGION, VALUES, policy
+
+ROLE = f"arn:aws:iam::{ACCOUNT}:role/frazil-dev-any"
+EXTERNAL_ID = str(VALUES["external_id"])
+APPLICATIONS = f"arn:aws:emr-serverless:{REGION}:{ACCOUNT}:/applications"
+SCHEDULES = f"arn:aws:scheduler:{REGION}:{ACCOUNT}:schedule-group"
+
+
+def assumed(trust: str, principal: str, context: dict[str, Any], action: str = "sts:AssumeRole") -> Verdict:
+    request = Request(action=action, resource=ROLE, principal=principal, context=context)
+    return evaluate(request, [], policy(trust)).verdict
+
+
+def test_confluents_role_is_let_in_with_our_external_id() -> None:
+    assert assumed("confluent_trust", CONFLUENT, {"sts:ExternalId": EXTERNAL_ID}) is Verdict.ALLOWED
+
+
+@pytest.mark.parametrize(
+    "context", [{}, {"sts:ExternalId": "another"}, {"sts:ExternalId": ""}, {"sts:ExternalId": f"{EXTERNAL_ID}x"}]
+)
+def test_a_wrong_and_a_missing_external_id_are_refused(context: dict[str, str]) -> None:
+    assert assumed("confluent_trust", CONFLUENT, context) is Verdict.IMPLICITLY_DENIED
+
+
+@pytest.mark.parametrize(
+    "who", ["arn:aws:iam::999999999999:role/another", "arn:aws:iam::999999999999:root", "anonymous", ROLE]
+)
+def test_nobody_but_confluents_role_is_let_in(who: str) -> None:
+    assert assumed("confluent_trust", who, {"sts:ExternalId": EXTERNAL_ID}) is Verdict.IMPLICITLY_DENIED
+
+
+def test_a_session_may_be_tagged_where_no_external_id_is_known() -> None:
+    """STS asks for it beside AssumeRole, without the external id in its context: by a statement of its own."""
+    assert assumed("confluent_trust", CONFLUENT, {}, "sts:TagSession") is Verdict.ALLOWED
+    assert assumed("confluent_trust", ROLE, {}, "sts:TagSession") is Verdict.IMPLICITLY_DENIED
+    assert len(policy("confluent_trust")["Statement"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("trust", "service", "source"),
+    [
+        ("job_trust", "emr-serverless.amazonaws.com", f"{APPLICATIONS}/{APPLICATION}"),
+        ("scheduler_trust", "scheduler.amazonaws.com", f"{SCHEDULES}/frazil-dev"),
+    ],
+)
+def test_a_service_is_let_in_for_our_account_and_our_things_only(trust: str, service: str, source: str) -> None:
+    ours = {"aws:SourceAccount": ACCOUNT, "aws:SourceArn": source}
+    assert assumed(trust, service, ours) is Verdict.ALLOWED
+    for context in (
+        {**ours, "aws:SourceAccount": "999999999999"},
+        {**ours, "aws:SourceArn": f"{source}x"},
+        {"aws:SourceAccount": ACCOUNT},
+        {"aws:SourceArn": source},
+        {},
+    ):
+        assert assumed(trust, service, context) is Verdict.IMPLICITLY_DENIED, context
+    assert assumed(trust, "lambda.amazonaws.com", ours) is Verdict.IMPLICITLY_DENIED
+    assert assumed(trust, ROLE, ours) is Verdict.IMPLICITLY_DENIED
+
+
+def test_people_are_let_in_by_name() -> None:
+    assert assumed("account_trust", f"arn:aws:iam::{ACCOUNT}:role/analyst", {}) is Verdict.ALLOWED
+    assert assumed("account_trust", f"arn:aws:iam::{ACCOUNT}:role/another", {}) is Verdict.IMPLICITLY_DENIED

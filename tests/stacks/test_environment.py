@@ -1,0 +1,93 @@
+"""What cannot be deployed together is refused before anything is synthesised."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from frazil.control.release import Architecture
+from frazil.control.workers import Worker, Workers
+from frazil.declaration import InvalidDeclaration, Pipeline, Table, Topic, ValueFormat
+from infra.capacity import Capacity
+from infra.own_topic import OwnTopic
+from stacks.environments import Confluent, Deployment, Runs, dev
+from tests.declaration.problems_of import problems_of
+from tests.stacks.synthesised import EXAMPLE, release, synthesised
+
+SMALL = Workers(driver=Worker(cores=1, memory_gb=4), executor=Worker(cores=1, memory_gb=4), least=1, most=2)
+
+
+def refused(**changed: Any) -> list[str]:
+    """Where the problems are that synthesis tells."""
+    told: dict[str, Any] = {"deployment": dev, "pipelines": EXAMPLE, "topics": (), **changed}
+    with pytest.raises(InvalidDeclaration) as raised:
+        synthesised(**told)
+    return [problem.path for problem in raised.value.problems]
+
+
+def test_a_topic_is_made_once() -> None:
+    assert refused(topics=(OwnTopic("a"), OwnTopic("a"))) == ["topics[1].name"]
+
+
+def test_records_that_would_go_before_they_are_read_are_refused() -> None:
+    assert refused(topics=(OwnTopic("flights", retention_hours=1),)) == ["topics[0].retention_hours"]
+
+
+def test_a_release_for_other_processors_is_refused() -> None:
+    assert dev.architecture is Architecture.ARM64
+    assert refused(release=release(Architecture.X86_64)) == ["release.architecture"]
+
+
+def test_pipelines_that_clash_are_refused_with_all_else_that_is_wrong() -> None:
+    twice = (*EXAMPLE, Pipeline(topic=Topic("x", value_format=ValueFormat.AVRO), table=Table("nyc.flights")))
+    assert refused(pipelines=twice, topics=(OwnTopic("a"), OwnTopic("a"))) == [
+        "pipelines[2].table.identifier",
+        "topics[1].name",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("name", "Prod"),
+        ("name", "a" * 13),
+        ("account", "123"),
+        ("region", "europe"),
+        ("generation", 0),
+        ("label", "emr-7"),
+    ],
+)
+def test_a_deployment_that_cannot_be_is_refused(field: str, value: Any) -> None:
+    assert list(problems_of(lambda: replace(dev, **{field: value}))) == [f"deployment.{field}"]
+
+
+def test_every_problem_of_a_deployment_is_told_at_once() -> None:
+    assert len(problems_of(lambda: replace(dev, name="", account="", region="", log_days=0))) == 4
+
+
+def test_runs_that_do_not_fit_their_application_are_refused() -> None:
+    small = Capacity(cores=3, memory_gb=12, disk_gb=60)
+    assert list(problems_of(lambda: Runs(ingest=SMALL, maintain=SMALL, capacity=small))) == ["runs.capacity"]
+
+
+def test_rows_cannot_be_fresher_than_drains_are_frequent() -> None:
+    room = Capacity(cores=8, memory_gb=32, disk_gb=200)
+    told = problems_of(
+        lambda: Runs(ingest=SMALL, maintain=SMALL, capacity=room, ingest_minutes=30, freshness_minutes=30)
+    )
+    assert list(told) == ["runs.freshness_minutes"]
+
+
+def test_a_cluster_that_exists_has_an_environment_that_exists() -> None:
+    assert list(problems_of(lambda: Confluent(cluster_id="lkc-1"))) == ["confluent.environment_id"]
+
+
+def test_a_terraform_token_is_no_part_of_a_deployment() -> None:
+    assert "deployment.account" in problems_of(lambda: replace(dev, account="${aws_account.id}"))
+
+
+def test_a_deployment_is_a_value() -> None:
+    assert replace(dev) == dev
+    assert isinstance(dev, Deployment)

@@ -1,0 +1,182 @@
+"""What ingestion writes for jobs and reconciler is theirs to read, once Terraform has filled it in."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from frazil.control.desired import Desired, Mode, parse_desired
+from frazil.control.run_settings import TAG_DESIRED, TAG_JOB, run_settings
+from frazil.declaration import Environment, Security, parse, parse_environment
+from stacks.environments import DEPLOYMENTS
+from tests.stacks.synthesised import (
+    EXAMPLE,
+    FLOWING,
+    FLOWING_PIPELINES,
+    release,
+    resources,
+    stacks_of,
+    synthesised,
+)
+from tests.stacks.terraform_text import worked_out
+
+KNOWN = {
+    "spark_application_7070AC67id": "00f1abc2def3gh45",
+    "bootstrap_endpoint": "SASL_SSL://pkc-1.eu-central-1.aws.confluent.cloud:9092",
+    "registryrest_endpoint": "https://psrc-1.eu-central-1.aws.confluent.cloud",
+    "topicalarms_topic_CB6504A9arn": "arn:aws:sns:::alarms",
+}
+NAMES = sorted(DEPLOYMENTS)
+
+
+def ingestion(environment: str) -> dict[str, Any]:
+    return stacks_of(environment)["ingestion"]
+
+
+def written(environment: str, name: str) -> tuple[str, str]:
+    """Key and bytes of an object in the artifact bucket, when Terraform has run."""
+    stack = ingestion(environment)
+    item = resources(stack, "aws_s3_object")[name]
+    return worked_out(item["key"], stack, KNOWN), worked_out(item["content"], stack, KNOWN)
+
+
+def environment_of(environment: str) -> Environment:
+    return parse_environment(written(environment, "environment")[1].encode())
+
+
+def desired_of(environment: str) -> Desired:
+    return parse_desired(written(environment, "desired")[1].encode())
+
+
+def schedules(environment: str) -> dict[str, dict[str, Any]]:
+    """The requests of schedules by their names, when Terraform has run."""
+    stack = ingestion(environment)
+    return {
+        each["name"]: json.loads(worked_out(each["target"]["input"], stack, KNOWN))
+        for each in resources(stack, "aws_scheduler_schedule").values()
+    }
+
+
+@pytest.mark.parametrize("environment", NAMES)
+def test_the_environment_document_says_where_things_are(environment: str) -> None:
+    told = environment_of(environment)
+    assert told.name == environment
+    assert told.kafka.bootstrap == "pkc-1.eu-central-1.aws.confluent.cloud:9092"
+    assert told.registry is not None
+    assert told.registry.url == KNOWN["registryrest_endpoint"]
+    assert told.emr_application == KNOWN["spark_application_7070AC67id"]
+    assert told.metrics_namespace == f"Frazil/{environment}"
+
+
+def test_secrets_are_names_in_the_environment_document() -> None:
+    told = environment_of("prod")
+    assert told.kafka.security is Security.SASL_SSL
+    assert told.kafka.password is not None
+    assert (told.kafka.password.secretsmanager, told.kafka.password.field) == (
+        "frazil/prod/confluent-reader",
+        "kafka_secret",
+    )
+    stack = stacks_of("prod")["confluent"]
+    [version] = resources(stack, "aws_secretsmanager_secret_version").values()
+    assert set(json.loads(version["secret_string"])) == {"kafka_key", "kafka_secret", "registry_key", "registry_secret"}
+
+
+def test_the_local_environment_talks_to_stand_ins() -> None:
+    told = environment_of("local")
+    assert told.kafka.security is Security.PLAINTEXT
+    assert told.object_store is not None
+    assert told.object_store.path_style
+
+
+@pytest.mark.parametrize("environment", NAMES)
+def test_documents_are_named_by_the_hash_of_their_bytes(environment: str) -> None:
+    import hashlib
+
+    for name in ("environment", "pipelines_object_6CD87EF9"):
+        found = [
+            each for each in resources(ingestion(environment), "aws_s3_object") if each.startswith(name.split("_")[0])
+        ]
+        key, content = written(environment, found[0])
+        assert key == f"documents/{hashlib.sha256(content.encode()).hexdigest()}.json"
+
+
+@pytest.mark.parametrize("environment", NAMES)
+def test_the_document_of_pipelines_holds_those_that_jobs_land(environment: str) -> None:
+    [name] = [each for each in resources(ingestion(environment), "aws_s3_object") if each.startswith("pipelines")]
+    assert parse(written(environment, name)[1].encode()) == EXAMPLE
+
+
+def test_what_tableflow_lands_is_in_no_document_role_or_alarm() -> None:
+    told = json.dumps(ingestion(FLOWING))
+    assert not [pipeline.name for pipeline in FLOWING_PIPELINES if pipeline.table.identifier in told]
+    assert "flow.db" not in told
+
+
+@pytest.mark.parametrize("environment", NAMES)
+def test_desired_state_names_what_was_written(environment: str) -> None:
+    desired = desired_of(environment)
+    deployment = DEPLOYMENTS[environment]
+    assert written(environment, "desired")[0] == "desired/ingest.json"
+    assert desired.environment == written(environment, "environment")[0]
+    assert desired.application == KNOWN["spark_application_7070AC67id"]
+    assert desired.release == release(deployment.architecture).key
+    assert (desired.mode, desired.workers) == (deployment.runs.mode, deployment.runs.ingest)
+
+
+def test_the_scheduler_starts_what_the_reconciler_would() -> None:
+    bucket = DEPLOYMENTS["dev"].names.bucket("artifacts")
+    wanted = run_settings(desired_of("dev"), release(DEPLOYMENTS["dev"].architecture), bucket=bucket)
+    request = schedules("dev")["frazil-dev-ingest"]
+    assert request["Tags"] == wanted["tags"]
+    assert request["Tags"][TAG_DESIRED] == desired_of("dev").digest
+    submit = request["JobDriver"]["SparkSubmit"]
+    assert submit["EntryPointArguments"] == wanted["jobDriver"]["sparkSubmit"]["entryPointArguments"]
+    assert submit["SparkSubmitParameters"] == wanted["jobDriver"]["sparkSubmit"]["sparkSubmitParameters"]
+    assert request["ApplicationId"] == wanted["applicationId"]
+
+
+@pytest.mark.parametrize("environment", NAMES)
+def test_a_scheduled_run_is_started_once_an_execution_and_ends_within_its_interval(environment: str) -> None:
+    runs = DEPLOYMENTS[environment].runs
+    intervals = {"ingest": runs.ingest_minutes, "maintain": runs.maintain_hours * 60}
+    for name, request in schedules(environment).items():
+        assert request["ClientToken"] == "<aws.scheduler.execution-id>"
+        assert request["ExecutionTimeoutMinutes"] == intervals[name.rpartition("-")[2]]
+        assert request["Mode"] == "BATCH"
+
+
+def test_a_job_that_follows_is_not_scheduled() -> None:
+    assert DEPLOYMENTS["prod"].runs.mode is Mode.FOLLOW
+    assert set(schedules("prod")) == {"frazil-prod-maintain"}
+
+
+def test_maintenance_has_its_own_role_log_and_entry_point() -> None:
+    request = schedules("dev")["frazil-dev-maintain"]
+    assert request["ExecutionRoleArn"].endswith("role/frazil-dev-maintain")
+    assert request["JobDriver"]["SparkSubmit"]["EntryPoint"].endswith("/maintain.py")
+    assert request["JobDriver"]["SparkSubmit"]["EntryPointArguments"][4:] == ["--once", "--orphans"]
+    assert request["Tags"][TAG_JOB] == "maintain"
+    monitoring = request["ConfigurationOverrides"]["MonitoringConfiguration"]
+    assert monitoring["CloudWatchLoggingConfiguration"]["LogGroupName"] == "/frazil/dev/maintain"
+    assert monitoring["S3MonitoringConfiguration"]["LogUri"].endswith("/maintain/")
+
+
+def test_without_a_release_nothing_is_scheduled_and_all_else_is_made() -> None:
+    stack = synthesised(DEPLOYMENTS["dev"], release=None)["ingestion"]
+    assert not resources(stack, "aws_scheduler_schedule")
+    assert "desired" not in resources(stack, "aws_s3_object")
+    assert len(resources(stack, "aws_iam_role")) == 2
+    assert resources(stack, "aws_cloudwatch_metric_alarm")
+
+
+def test_alarms_are_on_metrics_that_jobs_write() -> None:
+    from frazil.ingest.metrics import COUNTED, UNITS
+
+    for alarm in resources(ingestion("dev"), "aws_cloudwatch_metric_alarm").values():
+        if alarm["namespace"] == "AWS/Scheduler":
+            continue
+        assert alarm["namespace"] == environment_of("dev").metrics_namespace
+        assert alarm["metric_name"] in {*UNITS, *COUNTED.values()}
+        assert set(alarm["dimensions"]) == {"pipeline"}

@@ -1,0 +1,172 @@
+"""EMR Serverless in memory, at the level of boto3's client: the part of it that job runs need, by the service's rules.
+
+A run takes a fake minute for each step of its start and runs for `standin:minutes` of its tags (5), a streaming one for
+ever; `standin:outcome` is how it ends. `tests/clients/test_emr_service.py` says what it promises.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+STARTING = (("SUBMITTED", 60), ("PENDING", 120), ("SCHEDULED", 180))
+ENDED = {"SUCCESS", "FAILED", "CANCELLED"}
+
+
+@dataclass
+class FakeRun:
+    id: str
+    request: dict[str, Any]
+    born: float
+    admitted: float | None = None
+    cancelled: float | None = None
+    grace: float = 0.0
+    killed: float | None = None
+
+    @property
+    def tags(self) -> dict[str, str]:
+        return dict(self.request.get("tags") or {})
+
+    @property
+    def is_streaming(self) -> bool:
+        return self.request.get("mode") == "STREAMING"
+
+    def ends_at(self) -> tuple[float, str]:
+        """When it ends, and how; infinitely late if nothing ends it."""
+        assert self.admitted is not None
+        minutes = self.tags.get("standin:minutes")
+        runs_for = float(minutes or 5) * 60 if minutes or not self.is_streaming or self._outcome() else float("inf")
+        ends = [(self.admitted + 180 + runs_for, self._outcome() or "SUCCESS")]
+        if self.cancelled is not None:
+            ends.append((self.cancelled + self.grace, "CANCELLED"))
+        if self.killed is not None:
+            ends.append((self.killed, "FAILED"))
+        return min(ends)
+
+    def _outcome(self) -> str | None:
+        return self.tags.get("standin:outcome")
+
+    def state(self, now: float) -> str:
+        if self.admitted is None:
+            return "QUEUED" if self.cancelled is None else "CANCELLED"
+        end, how = self.ends_at()
+        if now >= end:
+            return how
+        if self.cancelled is not None:
+            return "CANCELLING"
+        return next((name for name, until in STARTING if now < self.admitted + until), "RUNNING")
+
+
+@dataclass
+class FakeEmr:
+    """The service. `clock` is in seconds; `started` hears of each new run before it is there."""
+
+    clock: Callable[[], float]
+    limit: int = 15
+    applications: dict[str, list[FakeRun]] = field(default_factory=dict)
+    started: Callable[[dict[str, Any]], None] = lambda request: None
+
+    def start_job_run(self, *, clientToken: str, **request: Any) -> dict[str, Any]:  # noqa: N803 - boto3's name
+        runs = self._runs(request["applicationId"])
+        whole = {"clientToken": clientToken, **copy.deepcopy(request)}
+        if not request["executionRoleArn"].startswith("arn:aws"):
+            raise refused("ValidationException", "the execution role is no ARN")
+        streaming, policy = request.get("mode") == "STREAMING", request.get("retryPolicy") or {}
+        if ("maxAttempts" in policy and streaming) or ("maxFailedAttemptsPerHour" in policy and not streaming):
+            raise refused("ValidationException", "retryPolicy does not fit mode")
+        if not streaming and request.get("executionTimeoutMinutes") == 0:
+            raise refused("ValidationException", "executionTimeoutMinutes must not be 0 for BATCH")
+        for run in runs:
+            if run.request["clientToken"] == clientToken:
+                if run.request != whole:
+                    raise refused("ConflictException", "clientToken was used before with different parameters")
+                return {"applicationId": request["applicationId"], "jobRunId": run.id, "arn": self._arn(run)}
+        self.started(request)
+        made = FakeRun(f"00f{sum(map(len, self.applications.values())):05d}", whole, self.clock())
+        runs.append(made)
+        self._admit(runs)
+        return {"applicationId": request["applicationId"], "jobRunId": made.id, "arn": self._arn(made)}
+
+    def cancel_job_run(
+        self, *, applicationId: str, jobRunId: str, shutdownGracePeriodInSeconds: int | None = None  # noqa: N803
+    ) -> dict[str, Any]:
+        run, grace = self._run(applicationId, jobRunId), shutdownGracePeriodInSeconds
+        if grace and not 15 <= grace <= 1800:
+            raise refused("ValidationException", "shutdownGracePeriodInSeconds must be 0 or 15 to 1800")
+        state = run.state(self.clock())
+        if state in ENDED:
+            raise refused("ValidationException", f"JobRun {run.id} is in terminal state {state}")
+        if run.cancelled is None:
+            asked = grace if grace is not None else (120 if run.is_streaming else 0)
+            run.cancelled, run.grace = self.clock(), asked if state == "RUNNING" else 0
+        return {"applicationId": applicationId, "jobRunId": jobRunId}
+
+    def get_job_run(self, *, applicationId: str, jobRunId: str) -> dict[str, Any]:  # noqa: N803
+        run = self._run(applicationId, jobRunId)
+        return {"jobRun": {**self._summary(run), "tags": run.tags, "jobDriver": run.request.get("jobDriver")}}
+
+    def list_job_runs(
+        self, *, applicationId: str, maxResults: int = 50, nextToken: str | None = None  # noqa: N803
+    ) -> dict[str, Any]:
+        newest_first = self._runs(applicationId)[::-1]
+        begin = int(nextToken or 0)
+        page = {"jobRuns": [self._summary(run) for run in newest_first[begin : begin + maxResults]]}
+        if begin + maxResults < len(newest_first):
+            page["nextToken"] = str(begin + maxResults)  # type: ignore[assignment]
+        return page
+
+    def kill(self, run_id: str) -> None:
+        """The run's driver dies now, for good."""
+        for run in (run for runs in self.applications.values() for run in runs if run.id == run_id):
+            run.killed = self.clock()
+
+    def active(self) -> list[FakeRun]:
+        """All runs that have not ended."""
+        now = self.clock()
+        return [run for runs in self.applications.values() for run in runs if run.state(now) not in ENDED]
+
+    def _runs(self, application: str) -> list[FakeRun]:
+        if application not in self.applications:
+            raise refused("ResourceNotFoundException", f"Application {application} does not exist")
+        self._admit(self.applications[application])
+        return self.applications[application]
+
+    def _admit(self, runs: list[FakeRun]) -> None:
+        """Those that wait for a place get it, first come first served."""
+        now = self.clock()
+        busy = sum(run.admitted is not None and run.state(now) not in ENDED for run in runs)
+        for run in runs:
+            if run.admitted is None and run.cancelled is None and busy < self.limit:
+                run.admitted, busy = now, busy + 1
+
+    def _run(self, application: str, run_id: str) -> FakeRun:
+        for run in self._runs(application):
+            if run.id == run_id:
+                return run
+        raise refused("ResourceNotFoundException", f"JobRun {run_id} does not exist")
+
+    def _summary(self, run: FakeRun) -> dict[str, Any]:
+        now, state = self.clock(), run.state(self.clock())
+        changed = run.ends_at()[0] if state in ENDED and run.admitted is not None else now
+        return {
+            "applicationId": run.request["applicationId"],
+            "id": run.id,
+            "name": run.request.get("name"),
+            "mode": run.request.get("mode") or "BATCH",
+            "state": state,
+            "stateDetails": "JobRun failed. standin" if state == "FAILED" else "",
+            "createdAt": datetime.fromtimestamp(run.born, UTC),
+            "updatedAt": datetime.fromtimestamp(min(changed, now), UTC),
+        }
+
+    def _arn(self, run: FakeRun) -> str:
+        return f"arn:aws:emr-serverless:us-east-1:123456789012:/applications/{run.request['applicationId']}/jobruns/{run.id}"
+
+
+def refused(code: str, message: str) -> ClientError:
+    return ClientError({"Error": {"Code": code, "Message": message}}, "Operation")

@@ -1,0 +1,211 @@
+"""A job under a reconciler, with everything it needs in memory: time, EMR Serverless, the artifact bucket, the tables.
+
+It watches one rule all the time: no run is started while another of the job has not ended.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from frazil.clients.emr import Emr, Run
+from frazil.clients.object_store import Stored
+from frazil.control.decide import Proof, Step
+from frazil.control.desired import Desired, desired_document, desired_key
+from frazil.control.reconcile import Reconciler
+from frazil.control.release import Architecture, File, Release, Role, Runtime, manifest
+from frazil.control.run_settings import TAG_DESIRED
+from tests.support.fake_emr import FakeEmr, FakeRun
+from tests.support.fake_store import FakeStore
+from tests.support.fake_time import FakeTime
+
+BUCKET, JOB = "artifacts", "orders"
+DOCUMENT = f"documents/{'d' * 64}.json"
+ENVIRONMENT = f"documents/{'e' * 64}.json"
+
+
+def release(version: str = "1.0.0") -> Release:
+    files = [
+        (f"frazil-{version}.zip", Role.PACKAGE),
+        ("bill-of-materials.cdx.json", Role.BILL),
+        ("environment-x86_64.tar.gz", Role.ENVIRONMENT),
+        ("iceberg-aws-bundle-1.11.0.jar", Role.JAR),
+        ("iceberg-spark-runtime-4.1_2.13-1.11.0.jar", Role.JAR),
+        ("ingest.py", Role.INGEST),
+        ("maintain.py", Role.MAINTAIN),
+    ]
+    return Release(
+        version=version,
+        git_commit="c" * 40,
+        is_dirty=False,
+        label="emr-spark-8.1.0",
+        architecture=Architecture.X86_64,
+        runtime=Runtime(python="3.11", spark="4.1.1", iceberg="1.11.0", classes=("org.apache.iceberg.aws.s3.S3FileIO",)),
+        files=tuple(
+            File(name=name, role=role, sha256=f"{number}" * 64, size_bytes=number)
+            for number, (name, role) in enumerate(sorted(files))
+        ),
+    )
+
+
+def desired(generation: int = 1, **given: Any) -> Desired:
+    return Desired(
+        **{
+            "job": JOB,
+            "generation": generation,
+            "label": "emr-spark-8.1.0",
+            "application": "app1",
+            "release": release().key,
+            "document": DOCUMENT,
+            "environment": ENVIRONMENT,
+            "execution_role": "arn:aws:iam::123456789012:role/ingest",
+            "log_uri": "s3://logs/jobs/",
+            **given,
+        }
+    )
+
+
+class Killed(BaseException):
+    """The reconciler's process died here."""
+
+
+@dataclass
+class Calls:
+    """Counts the calls to the outside; `dies_at` is the number of the one before (or after) which the process dies.
+
+    A dead process calls nothing any more. `at` does something before a call, as another process would.
+    """
+
+    dies_at: int | None = None
+    dies_after: bool = False
+    at: dict[int, Callable[[], None]] = field(default_factory=dict)
+    made: list[str] = field(default_factory=list)
+    is_dead: bool = False
+
+    def __call__(self, name: str, call: Callable[..., Any], /, *said: Any, **named: Any) -> Any:
+        number = len(self.made)
+        if self.is_dead:
+            raise Killed
+        self.made.append(name)
+        self.at.get(number, lambda: None)()
+        if number == self.dies_at and not self.dies_after:
+            self.is_dead = True
+            raise Killed
+        answer = call(*said, **named)
+        if number == self.dies_at:
+            self.is_dead = True
+            raise Killed
+        return answer
+
+
+class Through:
+    """An object whose calls are counted."""
+
+    def __init__(self, inner: Any, calls: Calls) -> None:
+        self._inner, self._calls = inner, calls
+
+    def __getattr__(self, name: str) -> Any:
+        inner = getattr(self._inner, name)
+        return lambda *said, **named: self._calls(name, inner, *said, **named)
+
+
+@dataclass
+class World:
+    time: FakeTime = field(default_factory=FakeTime)
+    store: FakeStore = field(default_factory=FakeStore)
+    proofs: dict[int, Proof] = field(default_factory=dict)
+    """By generation; what is not said commits as soon as one of its runs runs."""
+    failing: set[int] = field(default_factory=set)
+    """Generations whose runs die by themselves, five minutes after their start."""
+    told: list[Step] = field(default_factory=list)
+    emr: FakeEmr = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.emr = FakeEmr(self.time.clock, applications={"app1": [], "app2": []}, started=self._started)
+        for version in ("1.0.0", "2.0.0"):
+            self.store.put(release(version).key, manifest(release(version)))
+
+    def _started(self, request: dict[str, Any]) -> None:
+        """The rule."""
+        assert self.emr.active() == [], "a run was started beside another"
+
+    def want(self, wanted: Desired) -> Desired:
+        """As Terraform writes it."""
+        self.store.put(desired_key(JOB), desired_document(wanted))
+        return wanted
+
+    def reconciler(self, calls: Calls | None = None) -> Reconciler:
+        counted = calls or Calls()
+        return Reconciler(
+            store=Through(self.store, counted),
+            bucket=BUCKET,
+            emr=_Ending(Emr(Through(self.emr, counted)), self),
+            proofs=self,
+            clock=self.time.clock,
+            wait=self.time.sleep,
+            tell=self.told.append,
+            look_seconds=60,
+        )
+
+    def of(self, wanted: Desired) -> Proof:
+        """What the tables say."""
+        if wanted.generation in self.proofs:
+            return self.proofs[wanted.generation]
+        has_run = any(
+            run.tags.get(TAG_DESIRED) == wanted.digest and run.state(self.time.now) in ("RUNNING", "SUCCESS")
+            for runs in self.emr.applications.values()
+            for run in runs
+        )
+        return Proof.COMMITTED if has_run else Proof.NOTHING_YET
+
+    def run(self, calls: Calls | None = None, *, holder: str = "a", patience_seconds: float = 86_400) -> Desired | None:
+        return self.reconciler(calls).reconcile(JOB, holder=holder, patience_seconds=patience_seconds)
+
+    def steps(self) -> list[str]:
+        """What was done, without the waiting."""
+        return [type(step).__name__ for step in self.told if type(step).__name__ != "Wait"]
+
+    def running(self) -> FakeRun:
+        """The one run that has not ended."""
+        (run,) = self.emr.active()
+        return run
+
+    def runs_of(self, wanted: Desired) -> list[FakeRun]:
+        every = [run for runs in self.emr.applications.values() for run in runs]
+        return [run for run in every if run.tags.get(TAG_DESIRED) == wanted.digest]
+
+    def settle(self) -> None:
+        self.run()
+        self.told.clear()
+
+
+class _Ending:
+    """Our client, with runs whose end is foretold."""
+
+    def __init__(self, emr: Emr, world: World) -> None:
+        self._emr, self._world = emr, world
+
+    def runs(self, *said: Any, **named: Any) -> Sequence[Run]:
+        self._foretell()
+        return self._emr.runs(*said, **named)
+
+    def start(self, request: dict[str, Any], *, token: str) -> str:
+        return self._emr.start(request, token=token)
+
+    def cancel(self, run: Run, *, grace_seconds: int) -> None:
+        self._emr.cancel(run, grace_seconds=grace_seconds)
+
+    def _foretell(self) -> None:
+        world = self._world
+        for run in world.emr.active():
+            fails = int(run.tags.get("frazil:generation", 0)) in world.failing
+            if fails and run.admitted is not None and world.time.now > run.admitted + 300:
+                run.killed = world.time.now
+
+
+def replaced(wanted: Desired, **changes: Any) -> Desired:
+    """The next generation."""
+    return dataclasses.replace(wanted, generation=wanted.generation + 1, **changes)
+

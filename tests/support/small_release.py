@@ -1,0 +1,57 @@
+"""A release of the real project with small stand-ins for what is downloaded: two packages, and jars that are none."""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from frazil.control.bill import Kind, Part
+from frazil.control.build import Jar, build
+from frazil.control.checkout import Checkout
+from frazil.control.labels import LABELS
+from frazil.control.release import Architecture, Release
+
+COMMIT = "c" * 40
+
+
+def wheel(folder: Path, name: str, files: Mapping[str, bytes], *, version: str = "1.0", metadata: str = "") -> Path:
+    """A wheel with these files, beside its metadata."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}-{version}-py3-none-any.whl"
+    told = f"Metadata-Version: 2.4\nName: {name}\nVersion: {version}\n{metadata}\n"
+    with zipfile.ZipFile(path, "w") as archive:
+        for entry, data in {**files, f"{name}-{version}.dist-info/METADATA": told.encode()}.items():
+            archive.writestr(entry, data)
+    return path
+
+
+def jar(folder: Path, name: str, version: str) -> Jar:
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{name}-{version}.jar"
+    file.write_bytes(f"{name} {version}".encode())
+    sha256 = hashlib.sha256(file.read_bytes()).hexdigest()
+    part = Part(kind=Kind.MAVEN, group="org.x", name=name, version=version, sha256=sha256, licence="Apache-2.0")
+    return Jar(file=file, part=part)
+
+
+def checkout(root: Path) -> Checkout:
+    return Checkout(root=root, commit=COMMIT, committed_at=datetime(2026, 1, 2, tzinfo=UTC), is_dirty=False)
+
+
+def built(root: Path, own: Path, folder: Path, out: Path, *, of: Checkout | None = None) -> Release:
+    packages = folder / "packages"
+    return build(
+        of or checkout(root),
+        out,
+        own_wheel=own,
+        packages=[
+            wheel(packages, "apple", {"apple/__init__.py": b"COLOUR = 'red'\n"}, metadata="License-Expression: MIT\n"),
+            wheel(packages, "pear", {"pear.py": b"", "pear-1.0.data/scripts/pear": b"#!/x\n"}),
+        ],
+        jars=[jar(folder, "iceberg-spark-runtime-4.1_2.13", "1.11.0"), jar(folder, "kafka-clients", "3.9.1")],
+        label=LABELS[0],
+        architecture=Architecture.X86_64,
+    )
