@@ -30,10 +30,14 @@ def like(pattern: str, value: str) -> bool:
 
 
 def matches_arn(pattern: str, arn: str) -> bool:
-    """Whether a resource is meant: part by part, the sixth being all the rest."""
+    """Whether a resource is meant: part by part, the sixth being all the rest. A last part of `*` stands for all that follow.
+
+    Raises `Unsupported` for a pattern of fewer parts that ends otherwise.
+    """
     if pattern == "*":
         return True
     wanted, given = pattern.split(":", 5), arn.split(":", 5)
-    if len(wanted) != 6 or len(given) != 6:
-        return like(pattern, arn)
-    return all(like(one, other) for one, other in zip(wanted, given, strict=True))
+    if len(wanted) < 6 and wanted[-1] != "*":
+        raise Unsupported(f"a resource without its six parts: {pattern!r}")
+    wanted += ["*"] * (6 - len(wanted))
+    return len(given) == 6 and all(like(one, other) for one, other in zip(wanted, given, strict=True))

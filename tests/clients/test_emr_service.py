@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,7 +78,11 @@ def moto(monkeypatch: pytest.MonkeyPatch) -> Ground:
 
     def application(**more: Any) -> str:
         made = client.create_application(
-            name=f"a{uuid.uuid4().hex[:8]}", releaseLabel="emr-spark-8.1.0", type="SPARK", clientToken=str(uuid.uuid4()), **more
+            name=f"a{uuid.uuid4().hex[:8]}",
+            releaseLabel="emr-spark-8.1.0",
+            type="SPARK",
+            clientToken=str(uuid.uuid4()),
+            **more,
         )
         return str(made["applicationId"])
 
@@ -91,8 +95,8 @@ def moto(monkeypatch: pytest.MonkeyPatch) -> Ground:
 
 
 @pytest.fixture(params=["memory", "moto"])
-def ground(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ground]:
-    yield in_memory() if request.param == "memory" else moto(monkeypatch)
+def ground(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ground:
+    return in_memory() if request.param == "memory" else moto(monkeypatch)
 
 
 def code(refusal: pytest.ExceptionInfo[ClientError]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol
@@ -36,8 +36,8 @@ def s3(local_world: World) -> Any:
 
 
 @pytest.fixture(params=["memory", pytest.param("s3", marks=pytest.mark.e2e)])
-def store(request: pytest.FixtureRequest) -> Iterator[Store]:
-    yield FakeStore() if request.param == "memory" else ObjectStore(request.getfixturevalue("s3"), BUCKET)
+def store(request: pytest.FixtureRequest) -> Store:
+    return FakeStore() if request.param == "memory" else ObjectStore(request.getfixturevalue("s3"), BUCKET)
 
 
 @pytest.fixture

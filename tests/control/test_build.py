@@ -58,7 +58,10 @@ def test_the_manifest_tells_where_it_is_from_and_what_it_needs(release: Release)
     assert (release.runtime.spark, release.runtime.iceberg, release.runtime.python) == ("4.1.1", "1.11.0", "3.11")
     assert release.runtime.classes == CLASSES
     assert release.the(Role.PACKAGE).name == f"frazil-{release.version}.zip"  # executors import no .whl
-    assert {jar.name for jar in release.jars} == {"iceberg-spark-runtime-4.1_2.13-1.11.0.jar", "kafka-clients-3.9.1.jar"}
+    assert {jar.name for jar in release.jars} == {
+        "iceberg-spark-runtime-4.1_2.13-1.11.0.jar",
+        "kafka-clients-3.9.1.jar",
+    }
 
 
 def test_the_package_has_every_room_but_local_and_cli(root: Path, package: Path) -> None:
@@ -95,7 +98,9 @@ def test_packages_are_flat_and_bring_no_scripts(folder: Path, release: Release) 
     assert not [name for name in names if "script" in name]
 
 
-def test_the_package_is_imported_from_the_zip_and_tells_its_version(package: Path, release: Release, tmp_path: Path) -> None:
+def test_the_package_is_imported_from_the_zip_and_tells_its_version(
+    package: Path, release: Release, tmp_path: Path
+) -> None:
     code = (
         f"import sys; sys.path[:0] = [{str(package)!r}]\n"
         "from frazil.control import startup\n"

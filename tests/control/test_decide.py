@@ -20,7 +20,9 @@ PROVEN = Memory(proven=OLD)
 ACTIVE = [state for state in RunState if not state.is_terminal]
 
 
-def run(of: Desired, state: RunState = RunState.RUNNING, *, minutes: float = 1, id: str = "r1", ended: float = 0) -> Run:
+def run(
+    of: Desired, state: RunState = RunState.RUNNING, *, minutes: float = 1, id: str = "r1", ended: float = 0
+) -> Run:
     """A run that was made so many minutes ago, and changed its state `ended` minutes ago."""
     return Run(
         id=id,
@@ -34,9 +36,7 @@ def run(of: Desired, state: RunState = RunState.RUNNING, *, minutes: float = 1, 
     )
 
 
-def decided(
-    wanted: Desired, memory: Memory, runs: Sequence[Run], proof: Proof = Proof.NOTHING_YET
-) -> list[type[Step]]:
+def decided(wanted: Desired, memory: Memory, runs: Sequence[Run], proof: Proof = Proof.NOTHING_YET) -> list[type[Step]]:
     return [type(step) for step in decide(wanted, memory, runs, proof, NOW)]
 
 

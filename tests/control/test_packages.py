@@ -36,7 +36,9 @@ def test_the_projects_own_lock_pins_and_hashes_everything(root: Path) -> None:
     assert "pyspark" not in {package.name for package in packages}
 
 
-@pytest.mark.parametrize("line", ["apple", "apple>=1.0", "apple==1.0", f'apple==1.0 ; python_version < "3" --hash=sha256:{A}'])
+@pytest.mark.parametrize(
+    "line", ["apple", "apple>=1.0", "apple==1.0", f'apple==1.0 ; python_version < "3" --hash=sha256:{A}']
+)
 def test_a_package_that_is_not_pinned_and_hashed_is_refused(line: str) -> None:
     with pytest.raises(ReleaseIncomplete, match="not a pinned, hashed package"):
         locked_packages(f"{line}\n")

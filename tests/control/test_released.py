@@ -7,7 +7,7 @@ import os
 import struct
 import subprocess
 import tarfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -160,7 +160,8 @@ def test_the_released_job_lands_and_its_generation_is_proven(
     arguments = ["--document", names[0], "--environment", names[1], "--once", "--run", wanted.run_prefix]
     command = [str(home / "bin" / "spark-submit"), "--master", "local[2]", *confs, at(Role.INGEST), *arguments]
     ended = ran(command, tmp_path, job_environment(home, unpacked))
-    lines: list[Any] = [json.loads(line) for line in ended.stderr.splitlines() if line.startswith('{"')]
+    # spark-submit writes all that Python writes to its own stdout
+    lines: list[Any] = [json.loads(line) for line in ended.stdout.splitlines() if line.startswith('{"')]
     assert ended.returncode == 0, ended.stderr[-4000:]
     landed = [line for line in lines if line.get("event") == "landed"]
     assert sum(line["written"] for line in landed) == 50
@@ -172,12 +173,14 @@ def test_the_released_job_lands_and_its_generation_is_proven(
 
 
 @pytest.fixture(scope="module")
-def arm(root: Path, folder: Path) -> Iterator[Path]:
+def arm(root: Path, folder: Path) -> Path:
     release = release_of(root, folder / "arm", Architecture.ARM64)
-    yield folder / "arm" / release.the(Role.ENVIRONMENT).name
+    return folder / "arm" / release.the(Role.ENVIRONMENT).name
 
 
-def test_the_same_lock_gives_an_environment_for_arm_with_nothing_of_another_processor(arm: Path, unpacked: Path) -> None:
+def test_the_same_lock_gives_an_environment_for_arm_with_nothing_of_another_processor(
+    arm: Path, unpacked: Path
+) -> None:
     with tarfile.open(arm) as archive:
         native = [member.name for member in archive if ".so" in Path(member.name).suffixes]
         for name in native:

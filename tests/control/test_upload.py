@@ -47,7 +47,9 @@ def test_an_upload_that_was_broken_off_is_gone_on_with(folder: Path) -> None:
     assert [one.key for one in again if one.is_new] == [release.the(Role.PACKAGE).key, release.key]
 
 
-def test_releases_share_the_files_they_have_in_common(root: Path, own_wheel: Path, folder: Path, tmp_path: Path) -> None:
+def test_releases_share_the_files_they_have_in_common(
+    root: Path, own_wheel: Path, folder: Path, tmp_path: Path
+) -> None:
     store = FakeStore()
     upload_release(folder, store)
     other = replace(small_release.checkout(root), commit="d" * 40)

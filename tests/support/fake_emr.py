@@ -71,7 +71,7 @@ class FakeEmr:
     applications: dict[str, list[FakeRun]] = field(default_factory=dict)
     started: Callable[[dict[str, Any]], None] = lambda request: None
 
-    def start_job_run(self, *, clientToken: str, **request: Any) -> dict[str, Any]:  # noqa: N803 - boto3's name
+    def start_job_run(self, *, clientToken: str, **request: Any) -> dict[str, Any]:
         runs = self._runs(request["applicationId"])
         whole = {"clientToken": clientToken, **copy.deepcopy(request)}
         if not request["executionRoleArn"].startswith("arn:aws"):
@@ -93,7 +93,11 @@ class FakeEmr:
         return {"applicationId": request["applicationId"], "jobRunId": made.id, "arn": self._arn(made)}
 
     def cancel_job_run(
-        self, *, applicationId: str, jobRunId: str, shutdownGracePeriodInSeconds: int | None = None  # noqa: N803
+        self,
+        *,
+        applicationId: str,
+        jobRunId: str,
+        shutdownGracePeriodInSeconds: int | None = None,
     ) -> dict[str, Any]:
         run, grace = self._run(applicationId, jobRunId), shutdownGracePeriodInSeconds
         if grace and not 15 <= grace <= 1800:
@@ -106,12 +110,16 @@ class FakeEmr:
             run.cancelled, run.grace = self.clock(), asked if state == "RUNNING" else 0
         return {"applicationId": applicationId, "jobRunId": jobRunId}
 
-    def get_job_run(self, *, applicationId: str, jobRunId: str) -> dict[str, Any]:  # noqa: N803
+    def get_job_run(self, *, applicationId: str, jobRunId: str) -> dict[str, Any]:
         run = self._run(applicationId, jobRunId)
         return {"jobRun": {**self._summary(run), "tags": run.tags, "jobDriver": run.request.get("jobDriver")}}
 
     def list_job_runs(
-        self, *, applicationId: str, maxResults: int = 50, nextToken: str | None = None  # noqa: N803
+        self,
+        *,
+        applicationId: str,
+        maxResults: int = 50,
+        nextToken: str | None = None,
     ) -> dict[str, Any]:
         newest_first = self._runs(applicationId)[::-1]
         begin = int(nextToken or 0)

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from frazil.clients.emr import Emr, Run
-from frazil.clients.object_store import Stored
 from frazil.control.decide import Proof, Step
 from frazil.control.desired import Desired, desired_document, desired_key
 from frazil.control.reconcile import Reconciler
@@ -42,7 +41,9 @@ def release(version: str = "1.0.0") -> Release:
         is_dirty=False,
         label="emr-spark-8.1.0",
         architecture=Architecture.X86_64,
-        runtime=Runtime(python="3.11", spark="4.1.1", iceberg="1.11.0", classes=("org.apache.iceberg.aws.s3.S3FileIO",)),
+        runtime=Runtime(
+            python="3.11", spark="4.1.1", iceberg="1.11.0", classes=("org.apache.iceberg.aws.s3.S3FileIO",)
+        ),
         files=tuple(
             File(name=name, role=role, sha256=f"{number}" * 64, size_bytes=number)
             for number, (name, role) in enumerate(sorted(files))
@@ -208,4 +209,3 @@ class _Ending:
 def replaced(wanted: Desired, **changes: Any) -> Desired:
     """The next generation."""
     return dataclasses.replace(wanted, generation=wanted.generation + 1, **changes)
-

@@ -81,10 +81,12 @@ def summary(
         shown.add_row(where, what)
     console.print(shown)
     console.print()
-    equation = "  ".join(
-        f"{number(one.produced)} produced {'=' if is_whole else '?'} {number(one.rows)} landed + "
-        f"{number(sum(one.dead.values()))} dead-lettered"
-        for one in landed
-    )
-    console.print(f"{equation}, in {duration(seconds)}", markup=False)
+    for one in landed:
+        equals = "=" if is_whole else "?"
+        console.print(
+            f"{one.pipeline.topic.name}: {number(one.produced)} produced {equals} {number(one.rows)} landed + "
+            f"{number(sum(one.dead.values()))} dead-lettered",
+            markup=False,
+        )
+    console.print(f"in {duration(seconds)}", markup=False)
     console.print("verified" if is_whole else "NOT verified", style="bold green" if is_whole else "bold red")

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from frazil.cli import accept, check, dead_letters, demo, local, maintain, release, run, show, verify
+from frazil.cli import accept, check, dead_letters, demo, local, maintain, reconcile, release, run, show, verify
 from frazil.cli.exits import HELP, Exit, exit_of
 from frazil.cli.screen import tell_error
 from frazil.clients.secrets import Secrets
@@ -87,6 +87,7 @@ app.command("maintain")(maintain.maintain)
 app.command("accept")(accept.accept)
 app.add_typer(dead_letters.app, name="dead-letters")
 app.add_typer(release.app, name="release")
+app.command("reconcile")(reconcile.reconcile)
 
 
 def main() -> None:

@@ -8,13 +8,15 @@ from typing import Annotated, Any
 
 import typer
 
+from frazil.cli import cloud, environments
 from frazil.cli.options import AsJson
 from frazil.cli.screen import err, number, out, show_json, table
+from frazil.clients.secrets import Secrets
 from frazil.control.labels import NEWEST, label
 from frazil.control.release import Architecture, Release, Role
 from frazil.declaration.writing import to_json
 
-app = typer.Typer(help="Build what job runs are made of.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Build what job runs are made of, and upload it.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.callback()
@@ -45,6 +47,32 @@ def build(
         show_json({"folder": str(folder), "digest": release.digest, "release": to_json(release)})
     else:
         _tell(release, folder)
+
+
+@app.command("upload")
+def upload(
+    context: typer.Context,
+    env: Annotated[str, typer.Argument(metavar="ENV", help="The environment: a name or a document.")],
+    folder: Annotated[Path, typer.Option("--from", metavar="DIR", help="The release's folder.")] = Path("dist/release"),
+    as_json: AsJson = False,
+) -> None:
+    """Put a release into an environment's artifact bucket. What is there is never overwritten.
+
+    For example: frazil release upload dev
+
+    Exit codes: 0 it is there, now or since before; 1 a file is not what the manifest says; 3 S3 refuses or is away.
+    """
+    from frazil.control.upload import upload_release
+
+    secrets: Secrets = context.find_root().obj
+    store = cloud.artifact_store(environments.environment(env), secrets)
+    release, uploaded = upload_release(folder, store)
+    new = sum(one.is_new for one in uploaded)
+    if as_json:
+        show_json({"release": release.key, "new": new, "keys": [one.key for one in uploaded]})
+    else:
+        out().print(f"{new} of {len(uploaded)} files were new", markup=False)
+        out().print(f"release {release.key}", markup=False)
 
 
 def built(root: Path, folder: Path, *, label_name: str, architecture: Architecture) -> Release:

@@ -50,13 +50,23 @@ class Run:
     tags: Mapping[str, str] = field(default_factory=dict)
 
 
-def emr_client(*, region: str | None = None, endpoint: str | None = None) -> Any:
-    """boto3's client, with short timeouts (5 s to connect, 20 s to answer, 5 attempts)."""
+def emr_client(*, region: str | None = None, endpoint: str | None = None, keys: tuple[str, str] | None = None) -> Any:
+    """boto3's client, with short timeouts (5 s to connect, 20 s to answer, 5 attempts).
+
+    AWS's default chain decides what is None.
+    """
     import boto3
     from botocore.config import Config
 
     patience = Config(connect_timeout=5, read_timeout=20, retries={"mode": "standard", "total_max_attempts": ATTEMPTS})
-    return boto3.session.Session().client("emr-serverless", region_name=region, endpoint_url=endpoint, config=patience)
+    return boto3.session.Session().client(
+        "emr-serverless",
+        region_name=region,
+        endpoint_url=endpoint,
+        aws_access_key_id=keys[0] if keys else None,
+        aws_secret_access_key=keys[1] if keys else None,
+        config=patience,
+    )
 
 
 class Emr:

@@ -44,7 +44,8 @@ class UnknownSchemas(Exception):
 
     def __init__(self, values: tuple[bytes, ...], keys: tuple[bytes, ...]) -> None:
         self.values, self.keys = values, keys
-        super().__init__(f"schemas that were not known yet: {', '.join(f.hex() for f in (*values, *keys)[:10])}")
+        told = ", ".join(f.hex() for f in (*values, *keys)[:10])
+        super().__init__(f"records name schemas that were not asked for yet (frames {told})")
 
 
 @dataclass(frozen=True, slots=True)

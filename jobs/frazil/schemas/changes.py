@@ -22,6 +22,9 @@ class AddColumn:
     type: Type
     doc: str = ""
 
+    def __str__(self) -> str:
+        return f"column {'.'.join(self.path)} added, {self.type}"
+
 
 @dataclass(frozen=True, slots=True)
 class WidenColumn:
@@ -31,12 +34,18 @@ class WidenColumn:
     old: Scalar
     new: Scalar
 
+    def __str__(self) -> str:
+        return f"column {'.'.join(self.path)} widened from {self.old} to {self.new}"
+
 
 @dataclass(frozen=True, slots=True)
 class RelaxColumn:
     """A required column becomes optional."""
 
     path: Path
+
+    def __str__(self) -> str:
+        return f"column {'.'.join(self.path)} made optional"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +55,9 @@ class CommentColumn:
     path: Path
     doc: str
 
+    def __str__(self) -> str:
+        return f"column {'.'.join(self.path)} commented"
+
 
 @dataclass(frozen=True, slots=True)
 class RenameColumn:
@@ -53,6 +65,9 @@ class RenameColumn:
 
     path: Path
     name: str
+
+    def __str__(self) -> str:
+        return f"column {'.'.join(self.path)} renamed to {self.name}"
 
 
 Change = AddColumn | WidenColumn | RelaxColumn | CommentColumn | RenameColumn

@@ -1,0 +1,48 @@
+"""The services that runs are controlled by, where an environment says they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from frazil.clients.secrets import Secrets
+from frazil.declaration import Environment, GlueCatalog
+from frazil.errors import FrazilError
+
+if TYPE_CHECKING:
+    from frazil.clients.emr import Emr
+    from frazil.clients.object_store import ObjectStore
+
+
+def artifact_store(place: Environment, secrets: Secrets) -> ObjectStore:
+    """The artifact bucket. Raises `FrazilError` in an environment without one."""
+    from frazil.clients.object_store import ObjectStore, s3_client
+
+    if place.artifact_bucket is None:
+        raise FrazilError(
+            "it has no artifact_bucket",
+            where=f"environment {place.name}",
+            do="Only a deployed environment has; its document is written by the deployment",
+        )
+    return ObjectStore(s3_client(place.object_store, keys=_keys(place, secrets)), place.artifact_bucket)
+
+
+def emr(place: Environment, secrets: Secrets) -> Emr:
+    """EMR Serverless, in the catalog's region; beside a Glue that has an address of its own, at that address."""
+    from frazil.clients.emr import Emr, emr_client
+
+    glue = place.catalog if isinstance(place.catalog, GlueCatalog) else None
+    store = place.object_store
+    return Emr(
+        emr_client(
+            region=glue.region if glue else (store.region if store else None),
+            endpoint=glue.endpoint if glue else None,
+            keys=_keys(place, secrets),
+        )
+    )
+
+
+def _keys(place: Environment, secrets: Secrets) -> tuple[str, str] | None:
+    store = place.object_store
+    if store is None or store.access_key_id is None or store.secret_access_key is None:
+        return None
+    return secrets.read(store.access_key_id), secrets.read(store.secret_access_key)

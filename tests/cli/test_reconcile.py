@@ -1,0 +1,105 @@
+"""`frazil reconcile` and `frazil release upload`: what they answer, and how they end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from frazil.cli import cloud, reconcile
+from frazil.cli.main import app
+from frazil.clients.emr import Emr
+from frazil.control import proof
+from frazil.control.decide import Proof
+from frazil.control.memory import Lease
+from frazil.declaration import Environment, Kafka, LocalCatalog
+from frazil.declaration.environment import environment_document
+from tests.support.reconciled import BUCKET, JOB, World, desired, replaced
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    """The services that the commands find are the world's."""
+    made = World()
+    made.store.bucket = BUCKET  # type: ignore[attr-defined]
+    monkeypatch.setattr(cloud, "artifact_store", lambda place, secrets: made.store)
+    monkeypatch.setattr(cloud, "emr", lambda place, secrets: Emr(made.emr))
+    monkeypatch.setattr(proof, "TableProofs", lambda store, secrets: made)
+    monkeypatch.setattr(reconcile.time, "time", made.time.clock)
+    monkeypatch.setattr(reconcile.time, "sleep", made.time.sleep)
+    return made
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> str:
+    environment = Environment(
+        name="dev", kafka=Kafka(bootstrap="k:9092"), catalog=LocalCatalog(path="/x/c.db", warehouse="file:///x")
+    )
+    file = tmp_path / "dev.json"
+    file.write_text(json.dumps(environment_document(environment)))
+    return str(file)
+
+
+def ran(*arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments))
+
+
+def answered(*arguments: str) -> tuple[int, Any]:
+    result = ran(*arguments, "--json")
+    return result.exit_code, json.loads(result.stdout)
+
+
+def test_check_ends_with_2_on_drift_does_nothing_and_then_with_0(world: World, place: str) -> None:
+    world.want(desired())
+    code, told = answered("reconcile", place, "--job", JOB, "--check")
+    assert (code, told["drift"]) == (2, True)
+    assert [step["step"] for step in told["steps"]] == ["start generation"]
+    assert world.emr.active() == []
+    assert ran("reconcile", place, "--job", JOB).exit_code == 0
+    assert answered("reconcile", place, "--job", JOB, "--check") == (0, {"drift": False, "steps": []})
+
+
+def test_what_was_done_is_told(world: World, place: str) -> None:
+    first = world.want(desired())
+    ran("reconcile", place, "--job", JOB)
+    world.want(replaced(first))
+    code, told = answered("reconcile", place, "--job", JOB)
+    assert (code, told["wanted"], told["runs"]) == (0, 2, 2)
+    acts = [step["step"] for step in told["steps"] if step["step"] != "wait"]
+    assert acts == ["cancel run", "start generation", "proven generation"]
+
+
+def test_going_back_ends_with_1_and_says_so(world: World, place: str) -> None:
+    first = world.want(desired())
+    ran("reconcile", place, "--job", JOB)
+    world.proofs[2] = Proof.NOTHING_YET
+    world.want(replaced(first))
+    result = ran("reconcile", place, "--job", JOB)
+    assert result.exit_code == 1
+    assert "generation 1 runs; 2 was given up" in result.stdout
+
+
+def test_a_halt_ends_with_1_and_names_the_job(world: World, place: str) -> None:
+    world.proofs[1] = Proof.NOTHING_YET
+    world.want(desired())
+    result = ran("reconcile", place, "--job", JOB)
+    assert result.exit_code == 1
+    assert "job orders: generation 1 was given up" in result.stderr
+
+
+def test_another_reconciler_at_work_ends_with_3(world: World, place: str) -> None:
+    world.want(desired())
+    Lease(world.store, JOB, holder="another", clock=world.time.clock).take()
+    result = ran("reconcile", place, "--job", JOB)
+    assert result.exit_code == 3
+    assert "another is at work" in result.stderr
+
+
+def test_an_environment_without_an_artifact_bucket_is_refused(place: str) -> None:
+    for command in (["reconcile", place], ["release", "upload", place]):
+        result = ran(*command)
+        assert result.exit_code == 2
+        assert "environment dev: it has no artifact_bucket" in result.stderr
