@@ -17,7 +17,7 @@ from frazil.control.upload import upload_document
 from frazil.declaration import Environment, Kafka, LocalCatalog, Pipeline, Table, Topic, ValueFormat
 from frazil.declaration.document import canonical, document
 from frazil.declaration.environment import environment_document
-from frazil.errors import FrazilError
+from frazil.errors import FrazilError, SecretUnavailable
 from frazil.lake import ledger
 from frazil.lake.ledger import Offsets
 from frazil.lake.reader import Snapshot, StoredTable
@@ -55,6 +55,7 @@ class Ground:
     tables: dict[str, FakeTable] = field(default_factory=dict)
     kafka: FakeKafka = field(default_factory=FakeKafka)
     store: FakeStore = field(default_factory=FakeStore)
+    has_secret: bool = True
 
     def __post_init__(self) -> None:
         for name in NAMES:
@@ -76,9 +77,14 @@ class Ground:
     def table(self, identifier: str) -> StoredTable | None:
         return cast(StoredTable | None, self.tables.get(identifier.removeprefix("shop.")))
 
+    def connected(self) -> Any:
+        if not self.has_secret:
+            raise SecretUnavailable("not for us")
+        return self.kafka
+
     def proof(self) -> Proof:
         proofs = TableProofs(
-            self.store, Secrets({}), lake_of=lambda *said: self, kafka_of=lambda *said: cast(Any, self.kafka)
+            self.store, Secrets({}), lake_of=lambda *said: self, kafka_of=lambda *said: self.connected()
         )
         return proofs.of(self.wanted())
 
@@ -122,9 +128,11 @@ def test_a_commit_of_ours_counts_also_when_another_was_made_after_it() -> None:
     assert ground.proof() is Proof.COMMITTED
 
 
-def test_without_kafka_only_commits_are_proof() -> None:
+@pytest.mark.parametrize("lacks", ["kafka", "its secret"])
+def test_without_kafka_only_commits_are_proof(lacks: str) -> None:
     ground = Ground()
-    ground.kafka.down = True
+    ground.kafka.down = lacks == "kafka"
+    ground.has_secret = lacks == "kafka"
     run = f"{ground.wanted().run_prefix}1"
     ground.tables = {name: FakeTable([(BEFORE, ALL)]) for name in NAMES}
     assert ground.proof() is Proof.NOTHING_YET

@@ -11,7 +11,7 @@ from frazil.control.decide import Proof
 from frazil.control.desired import Desired, Mode
 from frazil.control.memory import Store
 from frazil.declaration import Environment, Isolation, Pipeline, parse, parse_environment
-from frazil.errors import FrazilError, KafkaUnavailable
+from frazil.errors import FrazilError, KafkaUnavailable, SecretUnavailable
 from frazil.lake.reader import Lake, StoredTable
 
 KAFKA_SECONDS = 10.0
@@ -58,14 +58,27 @@ class TableProofs:
         """
         pipelines = parse(self._document(desired.document))
         place = parse_environment(self._document(desired.environment))
-        lake, kafka = self._lake_of(place, self._secrets), self._kafka_of(place, self._secrets)
+        lake = self._lake_of(place, self._secrets)
         tables = {pipeline.name: lake.table(pipeline.table.identifier) for pipeline in pipelines}
         committed = {p.name for p in pipelines if _has_commit(tables[p.name], p, desired.run_prefix)}
         if committed and desired.mode is Mode.DRAIN:
             return Proof.COMMITTED
-        if all(_is_caught_up(tables[p.name], p, kafka) for p in pipelines if p.name not in committed):
+        if all(self._is_caught_up(tables[p.name], p, place) for p in pipelines if p.name not in committed):
             return Proof.COMMITTED if committed else Proof.CAUGHT_UP
         return Proof.NOTHING_YET
+
+    def _is_caught_up(self, table: StoredTable | None, pipeline: Pipeline, place: Environment) -> bool:
+        """Whether the table holds all that its topic has; False where Kafka or its secrets cannot be had from here."""
+        newest = next(iter(table.commits(pipeline.name)), None) if table is not None else None
+        if newest is None or newest.entry.end is None:
+            return False
+        held = newest.entry.end.at
+        try:
+            kafka = self._kafka_of(place, self._secrets)
+            spans = kafka.offsets(pipeline.topic.name, pipeline.topic.isolation)
+        except (KafkaUnavailable, SecretUnavailable):
+            return False
+        return all(held.get(partition, span.earliest) >= span.stable for partition, span in spans.items())
 
     def _document(self, key: str) -> bytes:
         held = self._store.read(key)
@@ -78,16 +91,3 @@ def _has_commit(table: StoredTable | None, pipeline: Pipeline, run_prefix: str) 
     """Whether one of the generation's drivers has committed to the table."""
     commits = table.commits(pipeline.name) if table is not None else ()
     return any((commit.entry.run or "").startswith(run_prefix) for commit in commits)
-
-
-def _is_caught_up(table: StoredTable | None, pipeline: Pipeline, kafka: Offsets) -> bool:
-    """Whether the table holds all that its topic has."""
-    newest = next(iter(table.commits(pipeline.name)), None) if table is not None else None
-    if newest is None or newest.entry.end is None:
-        return False
-    held = newest.entry.end.at
-    try:
-        spans = kafka.offsets(pipeline.topic.name, pipeline.topic.isolation)
-    except KafkaUnavailable:
-        return False
-    return all(held.get(partition, span.earliest) >= span.stable for partition, span in spans.items())
