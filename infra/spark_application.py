@@ -60,7 +60,7 @@ class SparkApplication(Construct):
             "application",
             name=f"{prefix}-{release_label.replace('.', '-')}-{architecture.lower().replace('_', '-')}",
             release_label=release_label,
-            type="Spark",
+            type="SPARK",
             architecture=architecture.value,
             maximum_capacity=EmrserverlessApplicationMaximumCapacity(
                 cpu=f"{capacity.cores} vCPU", memory=f"{capacity.memory_gb} GB", disk=f"{capacity.disk_gb} GB"

@@ -39,8 +39,8 @@ def main(arguments: Sequence[str]) -> int:
     try:
         expected = startup.expected()
         startup.check_python(expected)
-        environment = parse_environment(chosen.environment.read_bytes())
-        pipelines = _chosen(parse(chosen.document.read_bytes()), chosen.pipeline)
+        environment = parse_environment(_bytes(chosen.environment))
+        pipelines = _chosen(parse(_bytes(chosen.document)), chosen.pipeline)
         registry = (
             Registry.of(environment.registry, secrets, cache=chosen.schema_cache) if environment.registry else None
         )
@@ -89,6 +89,13 @@ def _run_prefix(text: str) -> str:
     if not re.fullmatch("[a-z0-9-]{0,100}", text):  # it becomes part of a file's name
         raise argparse.ArgumentTypeError("write a-z, 0-9 and -")
     return text
+
+
+def _bytes(document: Path) -> bytes:
+    try:
+        return document.read_bytes()
+    except OSError as error:
+        raise FrazilError(f"it cannot be read ({error.strerror})", where=str(document)) from None
 
 
 def _chosen(pipelines: Sequence[Any], names: Sequence[str]) -> list[Any]:

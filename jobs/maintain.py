@@ -46,8 +46,8 @@ def main(arguments: Sequence[str]) -> int:
         check_age(policy.orphan_seconds)
         expected = startup.expected()
         startup.check_python(expected)
-        environment = parse_environment(chosen.environment.read_bytes())
-        pipelines = _chosen(parse(chosen.document.read_bytes()), chosen.pipeline)
+        environment = parse_environment(_bytes(chosen.environment))
+        pipelines = _chosen(parse(_bytes(chosen.document)), chosen.pipeline)
         with keeper(
             environment,
             secrets,
@@ -83,6 +83,13 @@ def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--master", help="Spark's master, where the job run brings none")
     parser.add_argument("--setting", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark")
     return parser.parse_args(arguments)
+
+
+def _bytes(document: Path) -> bytes:
+    try:
+        return document.read_bytes()
+    except OSError as error:
+        raise FrazilError(f"it cannot be read ({error.strerror})", where=str(document)) from None
 
 
 def _chosen(pipelines: Sequence[Pipeline], names: Sequence[str]) -> list[Pipeline]:

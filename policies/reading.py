@@ -16,11 +16,15 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A resource as it is meant to be. A value may be a reference, like `${aws_s3_bucket.tables.id}`."""
+    """A resource as it is meant to be. A value may be a reference, like `${aws_s3_bucket.tables.id}`.
+
+    `is_planned`: told by a plan, which knows values better than a stack, but not those that come with its application.
+    """
 
     address: str
     type: str
     values: Json
+    is_planned: bool = False
 
     def blocks(self, name: str) -> list[Json]:
         """The blocks of a name, none, one or several."""
@@ -88,13 +92,34 @@ def read(document: Json) -> Reviewed:
 
 
 def together(parts: Iterable[Reviewed]) -> Reviewed:
-    """Several files as one: a reference from one stack finds what another makes."""
+    """Several files of one environment as one: a reference from one stack finds what another makes.
+
+    A resource that a stack and a plan tell of is one: as the plan has it, and what it does not know yet as the stack has it.
+    """
     several = list(parts)
+    resources = [each for part in several for each in part.resources]
+    stacked = {each.address: each for each in resources if not each.is_planned}
+    planned = {each.address for each in resources if each.is_planned}
     return Reviewed(
-        resources=tuple(each for part in several for each in part.resources),
+        resources=tuple(
+            _merged(stacked.get(each.address), each) if each.is_planned else each
+            for each in resources
+            if each.is_planned or each.address not in planned
+        ),
         changes=tuple(each for part in several for each in part.changes),
         documents=tuple(each for part in several for each in part.documents),
     )
+
+
+def _merged(stacked: Resource | None, planned: Resource) -> Resource:
+    if stacked is None:
+        return planned
+    known = {name: value for name, value in planned.values.items() if value is not None and not _is_reference(value)}
+    return Resource(planned.address, planned.type, {**stacked.values, **known}, is_planned=True)
+
+
+def _is_reference(value: Any) -> bool:
+    return isinstance(value, str) and value.startswith("${")
 
 
 def policy(value: Any) -> Json | None:
@@ -121,7 +146,10 @@ def _plan(document: Json) -> Reviewed:
     expressions = {each["address"]: each for each in _modules(document.get("configuration", {}).get("root_module", {}))}
     resources = tuple(
         Resource(
-            each["address"], each["type"], _with_references(each.get("values", {}), expressions.get(each["address"]))
+            each["address"],
+            each["type"],
+            _with_references(each.get("values", {}), expressions.get(each["address"])),
+            is_planned=True,
         )
         for each in _modules(document.get("planned_values", {}).get("root_module", {}))
         if each.get("mode", "managed") == "managed"

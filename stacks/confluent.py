@@ -60,10 +60,12 @@ class Confluent(EnvironmentStack):
         self._deployment, self._foundation, self._protection = deployment, foundation, protection
         self._names = deployment.names
         self._environment, self._cluster = self._place()
-        self._registry = SchemaRegistry(environment=Id(id=self._environment.id)).look_up(self, "registry")
-        if isinstance(self._cluster, Declared):
+        self._registry = SchemaRegistry(environment=Id(id=self._environment.id)).look_up(
+            self,
+            "registry",
             # Confluent makes the registry with the first cluster of an environment.
-            self._registry.add_override("depends_on", [self._cluster.fqn])
+            depends_on=[self._cluster] if isinstance(self._cluster, Declared) else (),
+        )
         kafka, registry = self._manage()
         self._topics: dict[str, tuple[Declared, ...]] = {}
         for own in topics:

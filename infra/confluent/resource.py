@@ -72,9 +72,9 @@ class Arguments(Block):
         """Add the resource to a stack. `is_kept`: Terraform refuses every plan that would destroy it."""
         return Declared(scope, name, self, depends_on=depends_on, is_kept=is_kept)
 
-    def look_up(self, scope: Construct, name: str) -> Found:
+    def look_up(self, scope: Construct, name: str, *, depends_on: Sequence[Any] = ()) -> Found:
         """Add a data source of the same type: something that exists already, and is not ours to change."""
-        return Found(scope, name, self)
+        return Found(scope, name, self, depends_on=depends_on)
 
 
 class Declared(TerraformResource):
@@ -107,8 +107,14 @@ class Declared(TerraformResource):
 class Found(TerraformDataSource):
     """Something that exists already."""
 
-    def __init__(self, scope: Construct, name: str, arguments: Arguments) -> None:
-        super().__init__(scope, name, terraform_resource_type=arguments.TYPE, terraform_generator_metadata=_META)
+    def __init__(self, scope: Construct, name: str, arguments: Arguments, *, depends_on: Sequence[Any]) -> None:
+        super().__init__(
+            scope,
+            name,
+            terraform_resource_type=arguments.TYPE,
+            terraform_generator_metadata=_META,
+            depends_on=list(depends_on) or None,
+        )
         for key, value in plain(arguments).items():
             self.add_override(key, value)
 

@@ -46,6 +46,10 @@ def bucket_tls(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
     for bucket in reviewed.of("aws_s3_bucket"):
         policies = list(_about(reviewed, "aws_s3_bucket_policy", bucket))
         if not any(_refuses_plain_http(each) for each in policies):
+            if any(policy(each.values.get("policy")) is None for each in policies):
+                what = "whether its policy refuses requests without TLS is not known before it is applied"
+                yield Finding("bucket_tls", bucket.address, what, "Give the synthesised stack to the review as well")
+                continue
             what = (
                 "its policy does not refuse requests without TLS"
                 if policies

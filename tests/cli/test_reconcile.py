@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -28,8 +29,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(cloud, "artifact_store", lambda place, secrets: made.store)
     monkeypatch.setattr(cloud, "emr", lambda place, secrets: Emr(made.emr))
     monkeypatch.setattr(proof, "TableProofs", lambda store, secrets: made)
-    monkeypatch.setattr(reconcile.time, "time", made.time.clock)
-    monkeypatch.setattr(reconcile.time, "sleep", made.time.sleep)
+    monkeypatch.setattr(reconcile, "time", SimpleNamespace(time=made.time.clock, sleep=made.time.sleep))
     return made
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from frazil.clients.emr import Run, RunState
 from frazil.control.decide import Cancel, GiveUp, Halt, Proof, Prove, Start, Step, Wait, decide, judged, token
@@ -156,3 +159,44 @@ def test_whoever_decides_the_same_asks_for_the_same_run_and_the_next_one_is_anot
 def test_a_decision_changes_nothing_that_it_is_given() -> None:
     runs = (run(OLD), run(NEW, id="r2"))
     assert decide(NEW, PROVEN, runs, Proof.NOTHING_YET, NOW) == decide(NEW, PROVEN, runs[::-1], Proof.NOTHING_YET, NOW)
+
+
+# ── Whatever there is ───────────────────────────────────────────────────────────────────────────
+GENERATIONS = [desired(n, **more) for n in (1, 2, 3) for more in ({}, {"mode": Mode.DRAIN}, {"is_stopped": True})]
+some_runs = st.lists(
+    st.builds(
+        run,
+        st.sampled_from(GENERATIONS),
+        st.sampled_from(list(RunState)),
+        minutes=st.integers(0, 200),
+        ended=st.integers(0, 200),
+    ),
+    max_size=6,
+).map(lambda runs: [replace(one, id=f"r{n}") for n, one in enumerate(runs)])
+some_memory = st.builds(
+    lambda proven, given_up: Memory(proven=proven, given_up=tuple({one.digest: None for one in given_up})),
+    st.none() | st.sampled_from(GENERATIONS),
+    st.lists(st.sampled_from(GENERATIONS), max_size=3),
+)
+
+
+@settings(max_examples=400, deadline=None, derandomize=True)
+@given(st.sampled_from(GENERATIONS), some_memory, some_runs, st.sampled_from(list(Proof)))
+def test_the_three_rules_hold_whatever_there_is(wanted: Desired, memory: Memory, runs: list[Run], proof: Proof) -> None:
+    steps = decide(wanted, memory, runs, proof, NOW)
+    active = {one.id for one in runs if not one.state.is_terminal}
+    cancelled = [step.run.id for step in steps if isinstance(step, Cancel)]
+    started = [step for step in steps if isinstance(step, Start)]
+    assert not (started and active), "no run is started while another has not ended"
+    assert len(started) <= 1
+    assert all(step.desired.digest not in memory.given_up for step in started), "what has failed is not tried again"
+    assert not (started and wanted.is_stopped)
+    assert len(active) - len(cancelled) - sum(one.state is RunState.CANCELLING for one in runs) <= 1
+    for step in steps:
+        if isinstance(step, Prove):
+            assert step.desired == wanted, "only what is wanted can prove itself anew"
+            assert proof is not Proof.NOTHING_YET
+        if isinstance(step, GiveUp):
+            assert memory.proven != step.desired, "what has proven itself is not given up"
+    if not steps:
+        assert len(active) <= 1

@@ -7,7 +7,10 @@ import shlex
 from pathlib import Path
 
 import pytest
+from botocore.validate import ParamValidator
 
+from frazil.clients.emr import emr_client
+from frazil.control.decide import token
 from frazil.control.desired import Mode
 from frazil.control.run_settings import TAG_DESIRED, run_settings, spark_settings
 from frazil.control.workers import Worker, Workers
@@ -25,6 +28,18 @@ def test_the_request_is_the_golden_one() -> None:
         log_group="/frazil/prod",
     )
     assert run_settings(wanted, release(), bucket="artifacts") == json.loads(GOLDEN.read_text())
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_the_service_itself_takes_the_request(mode: Mode) -> None:
+    """By botocore's own model of it: every name, type, length and pattern."""
+    wanted = desired(1_000_000_000, job="j" * 40, mode=mode, log_group="/frazil/prod", arguments=("--pipeline=orders",))
+    request = {**run_settings(wanted, release(), bucket="artifacts"), "clientToken": token(wanted, None)}
+    shape = emr_client(region="us-east-1").meta.service_model.operation_model("StartJobRun").input_shape
+    assert not ParamValidator().validate(request, shape).has_errors()
+    told = shape.members
+    assert len(request["name"]) <= told["name"].metadata["max"]
+    assert len(request["clientToken"]) <= told["clientToken"].metadata["max"]
 
 
 def test_a_drain_ends_and_is_tried_twice() -> None:

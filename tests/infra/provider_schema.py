@@ -14,6 +14,7 @@ from typing import Any
 
 FOLDER = Path(__file__).parents[2] / "infra" / "provider_schemas"
 META = {"//", "depends_on", "lifecycle", "provider", "count", "for_each", "connection", "provisioner"}
+REFERENCE = re.compile(r"(data\.)?[a-z0-9_]+\.[A-Za-z0-9_-]+")
 ONE_REFERENCE = re.compile(r"\$\{.*\}", re.DOTALL)
 
 
@@ -35,6 +36,11 @@ def misfits(stack: Mapping[str, Any]) -> list[str]:
                 found.append(f"{kind}: no such {section}")
                 continue
             for name, arguments in named.items():
+                found += [
+                    f"{kind}.{name}.depends_on: {each} is no reference by itself"
+                    for each in arguments.get("depends_on", ())
+                    if not REFERENCE.fullmatch(each)
+                ]
                 found += _block(known[kind]["block"], arguments, f"{kind}.{name}")
     for provider, configured in stack.get("provider", {}).items():
         for arguments in configured:

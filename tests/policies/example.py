@@ -29,7 +29,7 @@ VALUES: dict[str, Value] = {
     "artifact_bucket": "frazil-dev-artifacts",
     "artifact_prefixes": ["releases", "documents"],
     "write_once_prefixes": ["releases", "documents"],
-    "state_prefixes": ["state"],
+    "state_prefixes": ["reconcile"],
     "log_bucket": "frazil-dev-logs",
     "log_prefix": "runs",
     "log_group": "/frazil/dev/ingest",

@@ -46,7 +46,7 @@ class TestEveryBucket:
             {},
             {"s3:x-amz-server-side-encryption": "aws:kms", "s3:x-amz-server-side-encryption-aws-kms-key-id": KEY},
         ):
-            assert decided(bucket, "s3:PutObject", "state/x", {**FINE, **more})[0] is Verdict.ALLOWED
+            assert decided(bucket, "s3:PutObject", "reconcile/x", {**FINE, **more})[0] is Verdict.ALLOWED
 
     def test_refuses_requests_without_tls(self, bucket: str) -> None:
         context = {**FINE, "aws:SecureTransport": "false"}
@@ -63,9 +63,9 @@ class TestEveryBucket:
 
     def test_refuses_other_encryption_and_other_keys(self, bucket: str) -> None:
         plain = {**FINE, "s3:x-amz-server-side-encryption": "AES256"}
-        assert decided(bucket, "s3:PutObject", "state/x", plain) == refused("RefuseOtherEncryption")
+        assert decided(bucket, "s3:PutObject", "reconcile/x", plain) == refused("RefuseOtherEncryption")
         other = {**FINE, "s3:x-amz-server-side-encryption-aws-kms-key-id": KEY.replace("1111", "2222")}
-        assert decided(bucket, "s3:PutObject", "state/x", other) == refused("RefuseOtherKeys")
+        assert decided(bucket, "s3:PutObject", "reconcile/x", other) == refused("RefuseOtherKeys")
 
 
 def test_an_artifact_is_written_once() -> None:
@@ -83,5 +83,7 @@ def test_a_part_of_a_large_artifact_needs_no_condition_of_its_own() -> None:
 def test_an_artifact_is_never_deleted_and_state_is_free() -> None:
     for action in ("s3:DeleteObject", "s3:DeleteObjectVersion"):
         assert decided("artifact_bucket", action, "releases/1/wheel.zip", FINE) == refused("RefuseToDelete")
-        assert decided("artifact_bucket", action, "state/lease", FINE)[0] is Verdict.ALLOWED
-    assert decided("artifact_bucket", "s3:PutObject", "state/lease", {**FINE, **CREATING})[0] is Verdict.ALLOWED
+        assert decided("artifact_bucket", action, "reconcile/ingest.json", FINE)[0] is Verdict.ALLOWED
+    assert (
+        decided("artifact_bucket", "s3:PutObject", "reconcile/ingest.json", {**FINE, **CREATING})[0] is Verdict.ALLOWED
+    )

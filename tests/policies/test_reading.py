@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 
-from policies.reading import NothingToReview, policy, read, together
+from policies.reading import NothingToReview, Reviewed, policy, read, together
 from tests.policies.reviewing import change, plan, stack
 
 
@@ -22,6 +25,53 @@ def test_a_reference_finds_its_resource_and_no_other() -> None:
 def test_one_stack_refers_to_another() -> None:
     both = together([read(stack(aws_s3_bucket__a={"bucket": "one"})), read(stack(aws_s3_object__o={"key": "k"}))])
     assert {each.address for each in both.resources} == {"aws_s3_bucket.a", "aws_s3_object.o"}
+
+
+def test_what_a_plan_does_not_know_yet_the_stack_tells() -> None:
+    """A policy that names a key which is not made yet is unknown as a whole in the plan of a first deployment."""
+    stacked = read(stack(aws_s3_bucket_policy__p={"bucket": "${aws_s3_bucket.b.id}", "policy": "text", "old": 1}))
+    planned = read(plan(change("aws_s3_bucket_policy.p", "create", None, {"bucket": "b", "policy": None})))
+    for both in (together([stacked, planned]), together([planned, stacked])):
+        [one] = both.resources
+        assert one.values == {"bucket": "b", "policy": "text", "old": 1}
+
+
+def test_two_stacks_stay_two() -> None:
+    twice = together([read(stack(a__x={"n": 1})), read(stack(a__x={"n": 2}))])
+    assert [each.values for each in twice.resources] == [{"n": 1}, {"n": 2}]
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not shutil.which("terraform"), reason="terraform is not installed")
+def test_terraforms_own_plan_is_understood(tmp_path: Path) -> None:
+    """Of a resource that needs no provider: made, then replaced by one whose argument is known later."""
+    made = {"resource": {"terraform_data": {"a": {"input": "x"}, "b": {"input": "${terraform_data.a.id}"}}}}
+    (tmp_path / "main.tf.json").write_text(json.dumps(made))
+
+    def terraform(*arguments: str) -> str:
+        command = ["terraform", f"-chdir={tmp_path}", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+
+    def planned() -> Reviewed:
+        terraform("plan", "-input=false", "-out=plan")
+        return read(json.loads(terraform("show", "-json", "plan")))
+
+    terraform("init", "-input=false")
+    first = planned()
+    assert [(each.address, each.verb) for each in first.changes] == [
+        ("terraform_data.a", "create"),
+        ("terraform_data.b", "create"),
+    ]
+    by_address = {each.address: each for each in first.resources}
+    assert first.named(by_address["terraform_data.b"].text("input")) is by_address["terraform_data.a"]
+    terraform("apply", "-auto-approve", "-input=false")
+    assert planned().changes == ()
+    made["resource"]["terraform_data"]["a"]["triggers_replace"] = "now"
+    (tmp_path / "main.tf.json").write_text(json.dumps(made))
+    again = {each.address: each for each in planned().changes}
+    assert (again["terraform_data.a"].verb, again["terraform_data.a"].forced_by) == ("replace", ("triggers_replace",))
+    assert again["terraform_data.b"].verb == "update"
+    assert "input" in again["terraform_data.b"].unknown
 
 
 def test_blocks_are_several_one_or_none() -> None:

@@ -22,6 +22,7 @@ def test_a_stack_fits_the_schemas_of_its_providers(environment: str, what: str) 
         (lambda topic: topic.update(partitions_count="three"), "is no number"),
         (lambda topic: topic.update(kafka_cluster=[{"id": "a"}, {"id": "b"}]), "2 blocks, 1 at most"),
         (lambda topic: topic["kafka_cluster"].update(id=None), "required, and missing"),
+        (lambda topic: topic.update(depends_on=["${confluent_environment.environment}"]), "no reference by itself"),
         (lambda topic: topic.pop("topic_name"), "required, and missing"),
         (lambda topic: topic.update(config=["retention.ms"]), "is no map"),
     ],

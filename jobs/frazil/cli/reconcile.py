@@ -30,7 +30,7 @@ def reconcile(
     env: Annotated[str, typer.Argument(metavar="ENV", help="The environment: a name or a document.")],
     job: Annotated[str, typer.Option("--job", help="The job, as its desired state names it.")] = "ingest",
     check: Annotated[bool, typer.Option("--check", help="Tell what would be done, and do nothing.")] = False,
-    minutes: Annotated[int, typer.Option("--minutes", min=1, help="How long it may take.")] = 120,
+    minutes: Annotated[int, typer.Option("--minutes", min=1, help="How long it may take at most.")] = 120,
     as_json: AsJson = False,
 ) -> None:
     """Have EMR Serverless run what was deployed: end the old run, start the new one, wait until it has proven itself.
@@ -51,7 +51,7 @@ def reconcile(
 
     def tell(step: Step) -> None:
         if not done or done[-1] != step:
-            err().print(plain(sentence(step)), markup=False, highlight=False)
+            err().print(plain(sentence(step)), markup=False, soft_wrap=True)
             done.append(step)
 
     reconciler = Reconciler(
@@ -87,7 +87,7 @@ def _tell_drift(steps: tuple[Step, ...], *, as_json: bool) -> None:
         show_json({"drift": bool(steps), "steps": [document(step) for step in steps]})
     else:
         for step in steps:
-            out().print(plain(sentence(step)), markup=False)
+            out().print(plain(sentence(step)), markup=False, soft_wrap=True)
         if not steps:
             out().print("nothing to do")
     if steps:

@@ -14,7 +14,7 @@ from frazil.control.labels import LABELS
 from frazil.control.workers import Workers
 from frazil.declaration.problems import Problem
 from frazil.declaration.reading import VERSION, from_json, members
-from frazil.declaration.rules import at_least, between, matching
+from frazil.declaration.rules import between, matching
 from frazil.declaration.validity import validate
 from frazil.declaration.writing import canonical, digest, to_json
 
@@ -45,7 +45,7 @@ class Desired:
     """One generation of an ingest job: which release lands which documents, and how."""
 
     job: Annotated[str, "The job's name, for ever.", _JOB]
-    generation: Annotated[int, "Which version of this object it is.", at_least(1)]
+    generation: Annotated[int, "Which version of this object it is.", between(1, 1_000_000_000)]
     label: Annotated[str, "The EMR release of the application.", _LABEL]
     application: Annotated[
         str, "The id of the EMR Serverless application.", matching("[0-9a-z]{1,64}", "an id", "Write it")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
-from operator import and_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -15,10 +13,11 @@ from frazil.declaration.formats import Tombstones
 from frazil.ingest import framing
 from frazil.ingest.body import Body, Step
 from frazil.ingest.conform import conform
+from frazil.ingest.texts import texts
 from frazil.schemas.avro import OPTIONS, Reader
 from frazil.schemas.frames import GUID_BYTES, PREFIX_BYTES, VALUE_HEADER
 from frazil.schemas.reasons import Reason
-from frazil.schemas.types import Field, Kind, ListOf, MapOf, Primitive, Struct, Type
+from frazil.schemas.types import Field, Kind, Primitive, Struct
 
 ROW, SCHEMA_ID, REASON, KEY = "_frazil_row", "_frazil_schema_id", "_frazil_reason", "_frazil_key"
 UNKNOWN, UNKNOWN_KEY = "_frazil_unknown", "_frazil_unknown_key"
@@ -246,37 +245,9 @@ def _unknown(decoding: Decoding, reason: Reason) -> Column:
 
 def _is_row(decoding: Decoding, column: str = ROW) -> Column:
     """Whether what was decoded is a row; null counts as no."""
-    texts = _is_text(F.col(column), decoding.unsure_text)
-    is_decoded = F.col(column)[DECODED]
-    return is_decoded if texts is None else is_decoded & texts
-
-
-def _is_text(column: Column, kind: Type) -> Column | None:
-    """Whether all text in a column is UTF-8; None if it holds no text."""
-    match kind:
-        case Primitive(kind=Kind.STRING):
-            return F.coalesce(F.is_valid_utf8(column), F.lit(True))
-        case Struct(fields=fields):
-            inner = [_is_text(column[f.name], f.type) for f in fields]
-            return reduce(and_, texts) if (texts := [one for one in inner if one is not None]) else None
-        case ListOf():
-            return _is_text_in(column, kind.element)
-        case MapOf():
-            keys, values = _is_text_in(F.map_keys(column), kind.key), _is_text_in(F.map_values(column), kind.value)
-            return keys if values is None else values if keys is None else keys & values
-    return None
-
-
-def _is_text_in(items: Column, kind: Type) -> Column | None:
-    if _is_text(F.lit(None), kind) is None:
-        return None
-
-    def is_text(item: Column) -> Column:
-        found = _is_text(item, kind)
-        assert found is not None
-        return found
-
-    return F.coalesce(F.forall(items, is_text), F.lit(True))
+    is_decoded, found = F.col(column)[DECODED], texts(F.col(column), decoding.unsure_text)
+    # One look at all of them: behind each stands a comma, which no broken sequence of bytes can be made whole by.
+    return is_decoded & F.is_valid_utf8(F.concat_ws(",", *found)) if found else is_decoded
 
 
 def _key_is_well(key: Decoding) -> Column:
