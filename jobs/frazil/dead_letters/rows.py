@@ -7,6 +7,7 @@ from datetime import datetime
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from frazil.lake.constant import constant
 from frazil.schemas.metadata import HEADERS
 from frazil.schemas.reasons import MESSAGES
 from frazil.schemas.types import Field, Kind, Primitive, Struct
@@ -57,5 +58,5 @@ def dead_letters(
         "headers",
         "key",
         "value",
-        F.lit(at).cast("timestamp").alias("rejected_at"),
+        constant(F.lit(at).cast("timestamp")).alias("rejected_at"),
     )

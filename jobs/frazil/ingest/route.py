@@ -8,6 +8,7 @@ from datetime import datetime
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from frazil.lake.constant import constant
 from frazil.schemas.metadata import COORDINATES, INGESTED_AT
 
 
@@ -21,19 +22,10 @@ def metadata(
     found = {"schema_id": F.col(schema_id)}
     found |= {name: given for name, given in (("key", key), ("headers", headers)) if given is not None}
     coordinates = {f.name: found.get(f.name, F.col(f.name)) for f in COORDINATES}
-    at = _constant(F.lit(ingested_at).cast("timestamp")).alias(INGESTED_AT.name)
+    at = constant(F.lit(ingested_at).cast("timestamp")).alias(INGESTED_AT.name)
     if struct:
         return [F.struct(*(c.alias(name) for name, c in coordinates.items())).alias("_kafka"), at]
     return [*(c.alias(f"_kafka_{name}") for name, c in coordinates.items()), at]
-
-
-def _constant(value: Column) -> Column:
-    """A value that differs from batch to batch, so that the code that Spark generates does not.
-
-    Spark writes a plain literal into that code: each batch would be compiled anew, by Janino and then by the JVM (measured:
-    0.65 CPU-seconds a batch, most of a small one). An array is handed over as an object; the index keeps it from being folded.
-    """
-    return F.get(F.array(value), F.col("partition") * 0)
 
 
 def route(decoded: DataFrame, values: Sequence[Column], metadata: Sequence[Column]) -> DataFrame:
