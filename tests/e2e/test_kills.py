@@ -37,7 +37,14 @@ def test_a_driver_killed_at_a_step_loses_and_doubles_nothing(shop: Shop, step: s
     assert sorted(r["order_id"] for r in shop.landed()) == list(range(40))
 
 
-@pytest.mark.parametrize("step", ["stage.started", "publish.filled", "decide.decided"])
+@pytest.mark.parametrize(
+    "step",
+    [
+        pytest.param("stage.started", marks=pytest.mark.long),
+        "publish.filled",
+        pytest.param("decide.decided", marks=pytest.mark.long),
+    ],
+)
 def test_a_jvm_killed_at_a_step_ends_the_driver_with_an_error_and_loses_nothing(
     shop: Shop, step: str, tmp_path: Path
 ) -> None:

@@ -192,6 +192,7 @@ def test_a_run_leaves_no_secret_behind(place: Place) -> None:
     assert "INFO" in (place.folder / ".frazil/logs/spark.log").read_text()
 
 
+@pytest.mark.long
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize(
     ("variable", "said"),

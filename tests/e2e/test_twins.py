@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,17 +12,22 @@ from tests.support import twins
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+QUICK = ("plan.done", "publish.decided")  # between planning and the transaction, and between its base and its commit
+
+
+def _marked(steps: Sequence[str]) -> list[Any]:
+    return [step if step in QUICK else pytest.param(step, marks=pytest.mark.long) for step in steps]
 
 
 def test_free_running_twins_share_a_topic_without_a_loss(shop_of: Callable[..., Shop], tmp_path: Path) -> None:
     twins.run_free(shop_of, tmp_path)
 
 
-@pytest.mark.parametrize("step", twins.STEPS)
+@pytest.mark.parametrize("step", _marked(twins.STEPS))
 def test_a_twin_that_commits_while_a_driver_pauses_fences_it(shop: Shop, tmp_path: Path, step: str) -> None:
     twins.commit_while_one_pauses(shop, tmp_path, step)
 
 
-@pytest.mark.parametrize("step", twins.BEGINNINGS)
+@pytest.mark.parametrize("step", _marked(twins.BEGINNINGS))
 def test_a_twin_that_begins_first_fences_nobody_before_there_is_a_batch(shop: Shop, tmp_path: Path, step: str) -> None:
     twins.begin_while_one_pauses(shop, tmp_path, step)

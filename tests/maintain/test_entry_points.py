@@ -83,6 +83,7 @@ def test_wrong_arguments_end_it_before_anything_is_done(
     assert stock.metadata() == before
 
 
+@pytest.mark.long
 def test_the_command_tells_a_dry_run_as_json_and_changes_nothing(stock: Stock, tmp_path: Path) -> None:
     stock.land(7)
     before = stock.metadata()
