@@ -10,19 +10,17 @@ Exit status: 0 when every pipeline ended well (being fenced by another driver is
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import signal
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from frazil.clients.registry import Registry
 from frazil.clients.secrets import Secrets
-from frazil.control import startup
+from frazil.control import entry, startup
 from frazil.declaration.document import parse
 from frazil.declaration.environment import parse_environment
 from frazil.errors import FrazilError
@@ -39,8 +37,8 @@ def main(arguments: Sequence[str]) -> int:
     try:
         expected = startup.expected()
         startup.check_python(expected)
-        environment = parse_environment(_bytes(chosen.environment))
-        pipelines = _chosen(parse(_bytes(chosen.document)), chosen.pipeline)
+        environment = parse_environment(entry.read(chosen.environment))
+        pipelines = entry.chosen(parse(entry.read(chosen.document)), chosen.pipeline)
         registry = (
             Registry.of(environment.registry, secrets, cache=chosen.schema_cache) if environment.registry else None
         )
@@ -49,13 +47,13 @@ def main(arguments: Sequence[str]) -> int:
             secrets,
             jars=chosen.jar,
             master=chosen.master,
-            settings=dict(setting.split("=", 1) for setting in chosen.setting),
+            settings=dict(chosen.setting),
             failpoints=os.environ.get("FRAZIL_FAILPOINTS", ""),
             stopping=stopping,
             run_prefix=chosen.run,
         ) as shared:
             startup.check_jvm(expected, startup.SessionJvm(shared.spark, shared.iceberg))
-            log = _log(secrets, environment.metrics_namespace)
+            log = entry.log(secrets, lambda event: metrics.lines(event, environment.metrics_namespace))
             if chosen.follow:
                 outcomes = drive.follow(pipelines, shared, registry, log, every_seconds=chosen.every_seconds)
             else:
@@ -68,19 +66,17 @@ def main(arguments: Sequence[str]) -> int:
 
 def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="ingest.py", description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--document", type=Path, required=True, help="the pipelines, as `frazil check` writes them")
-    parser.add_argument("--environment", type=Path, required=True, help="where they run")
+    entry.add_arguments(parser)
     how_long = parser.add_mutually_exclusive_group(required=True)
     how_long.add_argument("--once", action="store_true", help="drain to the stable offsets seen at start")
     how_long.add_argument("--follow", action="store_true", help="until SIGTERM or SIGINT")
     parser.add_argument(
-        "--every-seconds", type=float, default=drive.EVERY_SECONDS, help="how often --follow looks for records"
+        "--every-seconds",
+        type=entry.more_than_zero,
+        default=drive.EVERY_SECONDS,
+        help="how often --follow looks for records",
     )
     parser.add_argument("--run", type=_run_prefix, default="", metavar="PREFIX", help="how the run's name begins")
-    parser.add_argument("--pipeline", action="append", default=[], help="only this one; may be given again")
-    parser.add_argument("--jar", type=Path, action="append", default=[], help="a jar, where the job run brings none")
-    parser.add_argument("--master", help="Spark's master, where the job run brings none")
-    parser.add_argument("--setting", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark")
     parser.add_argument("--schema-cache", type=Path, help="folder that keeps schemas between runs")
     return parser.parse_args(arguments)
 
@@ -89,35 +85,6 @@ def _run_prefix(text: str) -> str:
     if not re.fullmatch("[a-z0-9-]{0,100}", text):  # it becomes part of a file's name
         raise argparse.ArgumentTypeError("write a-z, 0-9 and -")
     return text
-
-
-def _bytes(document: Path) -> bytes:
-    try:
-        return document.read_bytes()
-    except OSError as error:
-        raise FrazilError(f"it cannot be read ({error.strerror})", where=str(document)) from None
-
-
-def _chosen(pipelines: Sequence[Any], names: Sequence[str]) -> list[Any]:
-    unknown = sorted(set(names) - {p.name for p in pipelines})
-    if unknown:
-        raise FrazilError(
-            f"there is no pipeline {', '.join(unknown)}",
-            where="--pipeline",
-            do=f"The document has {', '.join(p.name for p in pipelines)}",
-        )
-    return [p for p in pipelines if not names or p.name in names]
-
-
-def _log(secrets: Secrets, namespace: str) -> Any:
-    lock = threading.Lock()
-
-    def line(event: Mapping[str, Any]) -> None:
-        with lock:
-            for facts in metrics.lines(event, namespace):
-                print(secrets.redactor.redact(json.dumps(facts)), file=sys.stderr, flush=True)
-
-    return line
 
 
 if __name__ == "__main__":

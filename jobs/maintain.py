@@ -10,25 +10,21 @@ one failed, 2 when the arguments, the document or the environment are wrong.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import signal
 import sys
 import threading
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
 
 from frazil.clients.secrets import Secrets
-from frazil.control import startup
-from frazil.declaration import Pipeline
+from frazil.control import entry, startup
 from frazil.declaration.document import parse
 from frazil.declaration.environment import parse_environment
 from frazil.errors import FrazilError
 from frazil.maintain.drive import keeper
 from frazil.maintain.keeper import Policy
 from frazil.maintain.orphans import check_age
-from frazil.maintain.outcome import Ended, Sink
+from frazil.maintain.outcome import Ended
 from frazil.maintain.run import maintain
 
 
@@ -46,14 +42,14 @@ def main(arguments: Sequence[str]) -> int:
         check_age(policy.orphan_seconds)
         expected = startup.expected()
         startup.check_python(expected)
-        environment = parse_environment(_bytes(chosen.environment))
-        pipelines = _chosen(parse(_bytes(chosen.document)), chosen.pipeline)
+        environment = parse_environment(entry.read(chosen.environment))
+        pipelines = entry.chosen(parse(entry.read(chosen.document)), chosen.pipeline)
         with keeper(
             environment,
             secrets,
             jars=chosen.jar,
             master=chosen.master,
-            settings=dict(setting.split("=", 1) for setting in chosen.setting),
+            settings=dict(chosen.setting),
             policy=policy,
             dry_run=chosen.dry_run,
             stopping=stopping,
@@ -61,7 +57,7 @@ def main(arguments: Sequence[str]) -> int:
             startup.check_jvm(expected, startup.SessionJvm(shared.spark, shared.iceberg))
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: stopping.set())
-            outcomes = maintain(pipelines, shared, _log(secrets), orphans=chosen.orphans)
+            outcomes = maintain(pipelines, shared, entry.log(secrets), orphans=chosen.orphans)
     except FrazilError as error:
         print(secrets.redactor.redact(f"error: {error}"), file=sys.stderr)
         return 2
@@ -70,44 +66,18 @@ def main(arguments: Sequence[str]) -> int:
 
 def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="maintain.py", description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--document", type=Path, required=True, help="the pipelines, as `frazil check` writes them")
-    parser.add_argument("--environment", type=Path, required=True, help="where they run")
+    entry.add_arguments(parser)
     parser.add_argument("--once", action="store_true", required=True, help="once through all tables, then end")
-    parser.add_argument("--pipeline", action="append", default=[], help="only this one; may be given again")
     parser.add_argument("--orphans", action="store_true", help="delete orphans; without it they are only told")
     parser.add_argument("--dry-run", action="store_true", help="tell what would be done, and do nothing")
-    parser.add_argument("--closed-hours", type=float, default=1.0, help="a partition is closed after so long")
-    parser.add_argument("--grace-hours", type=float, default=1.0, help="no younger snapshot expires")
-    parser.add_argument("--orphan-days", type=float, default=3.0, help="no younger file is an orphan; 3 at least")
-    parser.add_argument("--jar", type=Path, action="append", default=[], help="a jar, where the job run brings none")
-    parser.add_argument("--master", help="Spark's master, where the job run brings none")
-    parser.add_argument("--setting", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark")
+    parser.add_argument(
+        "--closed-hours", type=entry.zero_or_more, default=1.0, help="a partition is closed after so long"
+    )
+    parser.add_argument("--grace-hours", type=entry.zero_or_more, default=1.0, help="no younger snapshot expires")
+    parser.add_argument(
+        "--orphan-days", type=entry.zero_or_more, default=3.0, help="no younger file is an orphan; 3 at least"
+    )
     return parser.parse_args(arguments)
-
-
-def _bytes(document: Path) -> bytes:
-    try:
-        return document.read_bytes()
-    except OSError as error:
-        raise FrazilError(f"it cannot be read ({error.strerror})", where=str(document)) from None
-
-
-def _chosen(pipelines: Sequence[Pipeline], names: Sequence[str]) -> list[Pipeline]:
-    unknown = sorted(set(names) - {p.name for p in pipelines})
-    if unknown:
-        raise FrazilError(
-            f"there is no pipeline {', '.join(unknown)}",
-            where="--pipeline",
-            do=f"The document has {', '.join(p.name for p in pipelines)}",
-        )
-    return [p for p in pipelines if not names or p.name in names]
-
-
-def _log(secrets: Secrets) -> Sink:
-    def line(event: Mapping[str, Any]) -> None:
-        print(secrets.redactor.redact(json.dumps(event)), file=sys.stderr, flush=True)
-
-    return line
 
 
 if __name__ == "__main__":

@@ -65,3 +65,23 @@ def test_a_document_that_is_not_there_is_named(package: Path, tmp_path: Path, na
     assert ended.returncode == 2
     assert "error: not-there.json: it cannot be read (No such file or directory)" in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "said"),
+    [
+        ("ingest.py", ("--setting", "spark.x"), "--setting: 'spark.x' is not KEY=VALUE"),
+        ("maintain.py", ("--setting", "=1"), "--setting: '=1' is not KEY=VALUE"),
+        ("ingest.py", ("--every-seconds", "0"), "--every-seconds: '0' is not a number above zero"),
+        ("ingest.py", ("--every-seconds", "nan"), "--every-seconds: 'nan' is not a number above zero"),
+        ("maintain.py", ("--grace-hours", "-1"), "--grace-hours: '-1' is not a number from zero on"),
+        ("maintain.py", ("--orphan-days", "inf"), "--orphan-days: 'inf' is not a number from zero on"),
+    ],
+)
+def test_a_wrong_argument_is_told_before_anything_begins(
+    package: Path, tmp_path: Path, name: str, arguments: tuple[str, ...], said: str
+) -> None:
+    (tmp_path / name).write_bytes((package.parent / name).read_bytes())
+    ended = ran(name, package, tmp_path, *arguments)
+    assert ended.returncode == 2
+    assert said in ended.stderr

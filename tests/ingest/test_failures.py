@@ -31,7 +31,20 @@ LAKE = [
     "software.amazon.awssdk.services.s3.model.S3Exception: Access Denied (Service: S3, Status Code: 403)",
     "org.apache.iceberg.jdbc.UncheckedSQLException: Unknown failure",
 ]
-OTHER = ["java.lang.ArithmeticException: divide by zero", "", "java.lang.NullPointerException"]
+FRAMES = """org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 3.0 failed 1 times
+java.lang.ArithmeticException: divide by zero
+\tat java.base/java.lang.Math.floorMod(Math.java:1286)
+\tat org.apache.spark.sql.kafka010.KafkaBatchPartitionReader.next(KafkaBatchPartitionReader.scala:68)
+\tat org.apache.iceberg.spark.source.SparkWrite$DataWriter.<init>(SparkWrite.java:713)
+\tat org.apache.iceberg.shaded.OutOfMemoryError$$Lambda/0x1.run(Unknown Source)
+\t... 12 more"""
+OTHER = [
+    "java.lang.ArithmeticException: divide by zero",
+    "",
+    "java.lang.NullPointerException",
+    "ExecutorLostFailure (executor 52 exited caused by one of the running tasks) Reason: Command exited with code 1",
+    FRAMES,
+]
 
 
 @pytest.mark.parametrize(
@@ -60,6 +73,7 @@ def test_a_failure_is_known_by_its_words(failure: Failure, text: str) -> None:
         (KAFKA[0], KafkaUnavailable),
         (LAKE[0], CatalogUnavailable),
         (OTHER[0], SparkFailed),
+        (FRAMES, SparkFailed),
     ],
 )
 def test_each_failure_becomes_its_error(text: str, error: type[Exception]) -> None:
@@ -94,3 +108,13 @@ def test_a_failed_task_tells_its_own_exception(spark: SparkSession) -> None:
         spark.range(4).selectExpr(
             "if(id = 3, raise_error('java.lang.OutOfMemoryError: Java heap space'), id)"
         ).write.format("noop").mode("overwrite").save()
+
+
+@pytest.mark.spark
+def test_a_value_that_fails_while_it_is_written_is_not_the_lakes_failure(spark: SparkSession) -> None:
+    """Iceberg's classes are in the stack of every task that writes."""
+    spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.failures")
+    spark.sql("CREATE OR REPLACE TABLE lake.failures.numbers (id bigint) USING iceberg")
+    rows = spark.range(4).selectExpr("if(id = 3, raise_error('not this one'), id) AS id")
+    with pytest.raises(SparkFailed, match="not this one"), explained("pipeline p"):
+        rows.writeTo("lake.failures.numbers").append()

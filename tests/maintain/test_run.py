@@ -121,6 +121,24 @@ def test_what_failed_while_the_table_moved_on_is_tried_again(
     stock.assert_nothing_changed()
 
 
+@pytest.mark.parametrize(("broken", "ended"), [("files", "conflict"), ("table", "failed")])
+def test_files_that_go_each_time_while_it_reads_are_another_writers_right(
+    stock: Stock, monkeypatch: pytest.MonkeyPatch, broken: str, ended: str
+) -> None:
+    stock.land(2)
+
+    def unlucky(*arguments: Any) -> Any:
+        stock.land(1)
+        if broken == "table":
+            return stock.iceberg.load("stock.what_is_gone")
+        return stock.iceberg.read_text(
+            stock.iceberg.load(stock.table), stock.iceberg.load(stock.table).location() + "/metadata/m0.avro"
+        )
+
+    monkeypatch.setattr(run, "expire", unlucky)
+    assert [t["ended"] for t in lines(stock) if t["action"] == "expire"] == [ended]
+
+
 def test_a_run_that_is_to_end_ends_between_two_actions(stock: Stock) -> None:
     stock.land(2)
     told = lines(stock, stopping=lambda: True)

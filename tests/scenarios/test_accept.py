@@ -183,6 +183,7 @@ def test_a_lost_ledger_is_taken_from_the_rows(one: Shop) -> None:
     assert accepted(one, Accepted.LEDGER_LOST).after.at == {0: 18}
     assert one.drain().read == 0
     one.assert_each_record_once()
+    assert_proven(one)
 
 
 def test_undelivered_dead_letters_of_a_replaced_table_are_let_go_by_word_only(shop_of: ShopOf) -> None:

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from frazil.clients.registry import Registry
 from frazil.clients.secrets import Secrets
+from frazil.declaration import Limits, Pipeline
 from frazil.errors import KafkaUnavailable
 from frazil.ingest import batch, drive
 from frazil.ingest.accept import accept
@@ -144,7 +145,7 @@ class Flaky:
 
 
 def test_a_decision_is_noticed_without_a_new_run_and_neighbours_go_on(shop_of: ShopOf, shop: Shop) -> None:
-    suspended = shop_of_its_own(shop_of, shop)
+    suspended = shop_of_its_own(shop)
     schema_id, other_id = suspended.register(), shop.register()
     suspended.produce(suspended.orders(5, schema_id))
     suspended.drain()
@@ -160,7 +161,7 @@ def test_a_decision_is_noticed_without_a_new_run_and_neighbours_go_on(shop_of: S
     assert len(suspended.landed()) == 7
 
 
-def shop_of_its_own(shop_of: ShopOf, shop: Shop) -> Shop:
+def shop_of_its_own(shop: Shop) -> Shop:
     return Shop(shop.world, shop.spark, shop.lake, f"{shop.topic}_second", partitions=1)
 
 
@@ -192,9 +193,6 @@ def test_a_task_that_dies_of_memory_halves_the_batch(shop_of: ShopOf, monkeypatc
         return decode(records, decoding)
 
     monkeypatch.setattr(batch, "decode", dying)
-    from frazil.declaration import Pipeline
-    from frazil.declaration.limits import Limits
-
     small = Pipeline(
         name=shop.pipeline.name, topic=shop.pipeline.topic, table=shop.pipeline.table, limits=Limits(first_rows=40)
     )

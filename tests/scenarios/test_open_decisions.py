@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +11,8 @@ import pytest
 
 from frazil.declaration import Limits
 from frazil.ingest import run
+from frazil.lake.decide import finish_open
+from frazil.lake.jvm import Iceberg, Java
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
@@ -25,7 +28,7 @@ def test_a_decision_made_while_another_driver_begins_is_finished_before_the_next
     shop.drain()
     for first in (10, 20):
         shop.produce([*shop.orders(9, schema_id, first=first), b"bad!!"])
-    decided, go, is_first, finish_open = threading.Event(), threading.Event(), threading.Event(), run.finish_open
+    decided, go, is_first = threading.Event(), threading.Event(), threading.Event()
 
     def pause(step: str) -> None:
         if step == "decide.decided" and not decided.is_set():
@@ -48,5 +51,59 @@ def test_a_decision_made_while_another_driver_begins_is_finished_before_the_next
     finally:
         go.set()
         decider.join(60)
+    shop.drain()
+    shop.assert_each_record_once()
+
+
+class _Interrupted(Iceberg):
+    """A catalog where something happens just after the `at`-th load of `table` (counted from 1) was answered."""
+
+    def __init__(self, shop: Shop, table: str, at: int, meanwhile: Callable[[], object]) -> None:
+        super().__init__(shop.spark)
+        self._table, self._left, self._meanwhile = table, at, meanwhile
+        self.happened = False
+
+    def load(self, table: str) -> Java:
+        found = super().load(table)
+        self._left -= table == self._table
+        if self._left == 0 and not self.happened:
+            self.happened = True
+            self._meanwhile()
+        return found
+
+
+class _Ended(Exception):
+    """The driver's process ended here."""
+
+
+def test_two_that_finish_one_decision_append_its_rows_once(shop_of: Callable[..., Shop]) -> None:
+    """Another driver finishes it between any two looks that a finisher takes at the side table."""
+    shop = shop_of(limits=Limits(first_rows=10, max_rows=10), partitions=1)
+    table, schema_id = shop.pipeline.table, shop.register()
+
+    def end(step: str) -> None:
+        if step == "decide.decided":
+            raise _Ended
+
+    def finish(iceberg: Iceberg, run: str) -> int:
+        arguments = (iceberg, table.identifier, table.dead_letters, shop.pipeline.name)
+        return finish_open(*arguments, run=run, version="test")
+
+    for look in itertools.count(1):
+        shop.produce([*shop.orders(9, schema_id, first=10 * look), b"bad!!"])
+        with pytest.raises(_Ended):
+            shop.drain(reach=end)
+        appended: list[int] = []
+        interrupted = _Interrupted(
+            shop,
+            table.dead_letters,
+            look,
+            lambda appended=appended: appended.append(finish(Iceberg(shop.spark), "other")),  # type: ignore[misc]
+        )
+        appended.append(finish(interrupted, "this"))
+        assert sum(appended) == 1, f"look {look}: {appended}"
+        if not interrupted.happened:
+            break
+    assert look > 2
     shop.drain()
     shop.assert_each_record_once()

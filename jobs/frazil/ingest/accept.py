@@ -63,7 +63,7 @@ class _Accepting:
             before = head.end if head else None
             if self.event is Accepted.ROLLED_BACK_REPLAY:
                 return acceptance.rolled_back_replay(held, before)
-            return acceptance.rolled_back_hold(held, before, self._kept(last, head, held))
+            return acceptance.rolled_back_hold(held, before, self._kept(head, held))
         spans = driver.kafka.offsets(topic.name, topic.isolation)
         topic_id = driver.kafka.topic(topic.name).topic_id
         if self.event is Accepted.TOPIC_RECREATED:
@@ -146,7 +146,7 @@ class _Accepting:
             wait=self.driver.wait,
         )
 
-    def _kept(self, last: Entry, head: Entry | None, held: Offsets) -> Mapping[int, int]:
+    def _kept(self, head: Entry | None, held: Offsets) -> Mapping[int, int]:
         """Of the offsets between head and tag, those that are accounted for without a row: dead letters, skips and gaps."""
         if head is None or head.end is None:
             return {}

@@ -11,8 +11,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from frazil.errors import CatalogUnavailable, KafkaUnavailable, SparkFailed
+from frazil.lake.jvm import told
 
-_CAUSES = 20  # exceptions wrap each other; a chain longer than this is a circle
 _TOLD = 400  # characters of Spark's own words in a message
 
 
@@ -45,7 +45,7 @@ _WORDS = (
     (
         Failure.MEMORY,
         r"OutOfMemoryError|UNABLE_TO_ACQUIRE_MEMORY|exceeding memory limits|"
-        r"ExecutorLostFailure[^\n]*(exit code:? (137|52)\b|code (137|52)\b|OOM)|ExecutorLostFailure[^\n]*\b(137|52)\b",
+        r"ExecutorLostFailure[^\n]*(code:? (137|52)\b|\bOOM)",
     ),
     (
         Failure.LOGIN,
@@ -60,20 +60,12 @@ _WORDS = (
 
 
 def meaning(text: str) -> Failure:
-    """What the failure means whose exceptions, causes included, have this text."""
-    return next((failure for failure, words in _WORDS if re.search(words, text, re.IGNORECASE)), Failure.OTHER)
+    """What the failure means whose exceptions, causes included, have this text.
 
-
-def told(error: Py4JJavaError | PySparkException) -> str:
-    """The words of the exception and of what caused it, each on a line."""
-    if isinstance(error, PySparkException):
-        return str(error)
-    lines: list[str] = []
-    current = error.java_exception
-    while current is not None and len(lines) < _CAUSES:
-        lines.append(str(current.toString()))
-        current = current.getCause()
-    return "\n".join(lines)
+    Stack frames do not count: whatever fails while it writes has Iceberg's classes among them.
+    """
+    said = "\n".join(_said(text))
+    return next((failure for failure, words in _WORDS if re.search(words, said, re.IGNORECASE)), Failure.OTHER)
 
 
 @contextmanager
@@ -109,8 +101,14 @@ def explained(where: str, *, stopping: Callable[[], bool] = lambda: False) -> It
                 raise SparkFailed(f"a Spark job failed: {words}", where=where, do="Nothing was published") from None
 
 
+def _said(text: str) -> list[str]:
+    """The lines that are not stack frames."""
+    lines = (line.strip() for line in text.splitlines())
+    return [line for line in lines if line and not re.match(r"at [\w$./<>-]+\(|\.\.\. \d+ more$", line)]
+
+
 def _short(text: str) -> str:
     """The line that says most: the innermost exception's."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    causes = [line for line in lines if (not line.startswith("at ") and "Exception" in line) or "Error" in line]
+    lines = _said(text)
+    causes = [line for line in lines if "Exception" in line or "Error" in line]
     return " ".join((causes or lines or ["no message"])[-1].split())[:_TOLD]

@@ -80,18 +80,11 @@ def finish_open(
         held=None,
         topic_id=last.end.topic_id,
     )
-    if last.commit_id and _is_finished(iceberg.load(side_table), last.commit_id, batch):
+    if _is_finished(iceberg.load(side_table), pipeline, last.commit_id, last.end):
         return 0
-    try:
-        decision = json.loads(iceberg.read_text(main, last.side))
-    except Py4JJavaError as error:
-        if last.commit_id and _is_finished(iceberg.load(side_table), last.commit_id, batch):
-            return 0  # somebody else finished it just now
-        raise CatalogUnavailable(
-            f"the last decision's file {last.side} cannot be read ({thrown(error)}), and its rows are not in {side_table} yet",
-            where=f"pipeline {pipeline}, table {table}",
-            do="Restore the file from the bucket's versions, then run again",
-        ) from None
+    decision = _read(iceberg, main, last, side_table, pipeline)
+    if decision is None:
+        return 0
     rows = _finish(iceberg, decision, batch, reach=reach, wait=wait)
     main.io().deleteFile(last.side)
     return rows
@@ -106,30 +99,27 @@ def open_decision(iceberg: Iceberg, table: str, side_table: str, pipeline: str) 
     last = entry(main, pipeline)
     if last is None or last.side is None or last.end is None:
         return None
-
-    def is_finished() -> bool:
-        return iceberg.exists(side_table) and _reached(iceberg.load(side_table), last, pipeline)
-
-    if is_finished():
+    if iceberg.exists(side_table) and _is_finished(iceberg.load(side_table), pipeline, last.commit_id, last.end):
         return None
-    try:
-        decision = json.loads(iceberg.read_text(main, last.side))
-    except Py4JJavaError as error:
-        if is_finished():
-            return None
-        raise CatalogUnavailable(
-            f"the last decision's file {last.side} cannot be read ({thrown(error)}), and its rows are not in {side_table} yet",
-            where=f"pipeline {pipeline}, table {table}",
-            do="Restore the file from the bucket's versions, then run the pipeline",
-        ) from None
+    decision = _read(iceberg, main, last, side_table, pipeline)
+    if decision is None:
+        return None
     return (last.side, *(file["file-path"] for side in decision["tables"] for file in side["files"]))
 
 
-def _reached(side: Java, decided: Entry, pipeline: str) -> bool:
-    last = entry(side, pipeline)
-    if last is None or decided.end is None:
-        return False
-    return last.commit_id == decided.commit_id or (last.end is not None and last.end.reaches(decided.end))
+def _read(iceberg: Iceberg, main: Java, last: Entry, side_table: str, pipeline: str) -> dict[str, Any] | None:
+    """The decision that `last` names; None if somebody else finished it just now."""
+    try:
+        parsed: dict[str, Any] = json.loads(iceberg.read_text(main, str(last.side)))
+        return parsed
+    except Py4JJavaError as error:
+        if iceberg.exists(side_table) and _is_finished(iceberg.load(side_table), pipeline, last.commit_id, last.end):
+            return None
+        raise CatalogUnavailable(
+            f"the last decision's file {last.side} cannot be read ({thrown(error)}), and its rows are not in {side_table} yet",
+            where=f"pipeline {pipeline}, table {main.name()}",
+            do="Restore the file from the bucket's versions, then run the pipeline again",
+        ) from None
 
 
 def _document(iceberg: Iceberg, staged: Staged, sides: Sequence[Staged], batch: Batch) -> dict[str, Any]:
@@ -175,8 +165,11 @@ def _finish(
 ) -> int:
     appended = 0
     for side in decision["tables"]:
-        while not _is_finished(_same_table(iceberg, side, batch), decision["commit_id"], batch):
-            held = _held(iceberg, side["table"], batch.pipeline)
+        # One look at the table says both whether it is finished and what it holds: whoever finishes it after that fences us.
+        while not _is_finished(
+            found := _same_table(iceberg, side, batch), batch.pipeline, decision["commit_id"], batch.end
+        ):
+            last = entry(found, batch.pipeline)
             staged = Staged(
                 table=side["table"],
                 table_uuid=side["uuid"],
@@ -192,7 +185,7 @@ def _finish(
                 publish(
                     iceberg,
                     staged,
-                    replace(batch, held=held),
+                    replace(batch, held=last.end if last else None),
                     extra={ledger.COMMIT_ID: decision["commit_id"], ledger.COUNTS: json.dumps(decision["counts"])},
                     is_side=True,
                     wait=wait,
@@ -203,11 +196,6 @@ def _finish(
                 continue  # somebody else finished it, or a decision before it: ask again
         reach("finish.finished")
     return appended
-
-
-def _held(iceberg: Iceberg, table: str, pipeline: str) -> Offsets | None:
-    last = entry(iceberg.load(table), pipeline)
-    return last.end if last else None
 
 
 def _same_table(iceberg: Iceberg, side: dict[str, Any], batch: Batch) -> Java:
@@ -221,16 +209,17 @@ def _same_table(iceberg: Iceberg, side: dict[str, Any], batch: Batch) -> Java:
     return table
 
 
-def _is_finished(table: Java, commit_id: str, batch: Batch) -> bool:
-    last = entry(table, batch.pipeline)
+def _is_finished(side: Java, pipeline: str, commit_id: str | None, end: Offsets | None) -> bool:
+    """Whether a side table, as loaded, has the rows of the decision `commit_id`, whose offsets end at `end`."""
+    last = entry(side, pipeline)
     if last is None:
         return False
-    if last.end is not None and last.end.reaches(batch.end):
+    if last.end is not None and end is not None and last.end.reaches(end):
         return True
-    for snapshot in islice(ancestors(table, last.snapshot_id), ANCESTORS):
+    for snapshot in islice(ancestors(side, last.snapshot_id), ANCESTORS):
         summary = dict(snapshot.summary())
         if ledger.EVENTS in summary:
             return False  # an operator had the ledger go back: the same records, delivered before, are another decision
-        if summary.get(ledger.COMMIT_ID) == commit_id:
+        if commit_id is not None and summary.get(ledger.COMMIT_ID) == commit_id:
             return True
     return False

@@ -11,10 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 Java = Any  # an object that lives in the JVM
 
+_CAUSES = 20  # exceptions wrap each other; a chain longer than this is a circle
 _ICEBERG = "org.apache.iceberg."
 _JSON = _ICEBERG + "shaded.com.fasterxml.jackson.databind."
 
@@ -27,6 +29,18 @@ def thrown(error: Py4JJavaError) -> str:
 def message(error: Py4JJavaError) -> str:
     """The first line of the Java exception's message."""
     return (str(error.java_exception.getMessage()) or thrown(error)).splitlines()[0]
+
+
+def told(error: Py4JJavaError | PySparkException) -> str:
+    """The words of the exception and of what caused it, each on a line."""
+    if isinstance(error, PySparkException):
+        return str(error)
+    lines: list[str] = []
+    current = error.java_exception
+    while current is not None and len(lines) < _CAUSES:
+        lines.append(str(current.toString()))
+        current = current.getCause()
+    return "\n".join(lines)
 
 
 class Iceberg:

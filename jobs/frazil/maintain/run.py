@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from py4j.protocol import Py4JJavaError
@@ -10,7 +11,7 @@ from pyspark.errors import PySparkException
 from frazil.declaration import Pipeline
 from frazil.declaration.engines import refuse_foreign
 from frazil.errors import FrazilError, SparkFailed
-from frazil.lake.jvm import message, thrown
+from frazil.lake.jvm import message, thrown, told
 from frazil.maintain import lease as leases
 from frazil.maintain.carry import carry
 from frazil.maintain.compact import compact
@@ -22,6 +23,7 @@ from frazil.maintain.orphans import orphans as look_for_orphans
 from frazil.maintain.outcome import Action, Ended, Outcome, Reporter, Sink
 
 TRIES = 3
+GONE = re.compile("FileNotFoundException|NotFoundException|NoSuchKeyException|NoSuchFileException")
 BROKEN = (FrazilError, Py4JJavaError, PySparkException)
 
 
@@ -92,22 +94,29 @@ def _all(keeper: Keeper, kept: Kept, lease: Lease, *, orphans: bool) -> Iterable
                 why = "another maintainer took the lease, which had run out"
                 yield Outcome(action=action, table=kept.identifier, ended=Ended.STOPPED, why=why)
                 return
-            outcome = _tried(keeper, kept, acts[action])
+            outcome = _tried(keeper, kept, action, acts[action])
         except BROKEN as error:
             outcome = _failed(keeper, action, kept, error)
         yield outcome
 
 
-def _tried(keeper: Keeper, kept: Kept, act: Callable[[], Outcome]) -> Outcome:
-    """Do an action, and again if it failed while the table moved on: what it was reading may have gone rightly."""
-    for _ in range(TRIES - 1):
+def _tried(keeper: Keeper, kept: Kept, action: Action, act: Callable[[], Outcome]) -> Outcome:
+    """Do an action, and again if it failed while the table moved on: what it was reading may have gone rightly.
+
+    Where files go faster than they can be read, it is another writer who wins.
+    """
+    for tries_left in reversed(range(TRIES)):
         before = _version(keeper, kept)
         try:
             return act()
-        except (Py4JJavaError, PySparkException):
+        except (Py4JJavaError, PySparkException) as error:
             if keeper.stopping() or _version(keeper, kept) == before:
                 raise
-    return act()
+            if not tries_left:
+                if not GONE.search(told(error)):
+                    raise
+                return Outcome(action=action, table=kept.identifier, ended=Ended.CONFLICT, why=_words(error))
+    raise AssertionError("unreachable")
 
 
 def _version(keeper: Keeper, kept: Kept) -> str:
@@ -148,6 +157,11 @@ def _failed(keeper: Keeper, action: Action, kept: Kept, error: Exception) -> Out
     if keeper.stopping():  # jobs are cancelled when a run is to end
         return Outcome(action=action, table=kept.identifier, ended=Ended.STOPPED, why="the run was asked to end")
     if not isinstance(error, FrazilError):
-        said = f"{thrown(error)}: {message(error)}" if isinstance(error, Py4JJavaError) else str(error).splitlines()[0]
-        error = SparkFailed(said, where=f"table {kept.identifier}", do="Run again; nothing but files was changed")
+        error = SparkFailed(
+            _words(error), where=f"table {kept.identifier}", do="Run again; nothing but files was changed"
+        )
     return Outcome(action=action, table=kept.identifier, ended=Ended.FAILED, why=str(error))
+
+
+def _words(error: Exception) -> str:
+    return f"{thrown(error)}: {message(error)}" if isinstance(error, Py4JJavaError) else str(error).splitlines()[0]
