@@ -13,7 +13,7 @@ from frazil.declaration.transforms import PartitionField, Transform
 from frazil.errors import FrazilError, LedgerLost, RolledBack
 from frazil.ingest.plan import Span
 from frazil.lake import ledger, tables
-from frazil.lake.jvm import Iceberg, Java, ancestors
+from frazil.lake.jvm import Iceberg, Java, ancestors, entries
 from frazil.lake.ledger import Entry, Offsets
 from frazil.lake.publish import Batch, entry, head_follows, publish
 from frazil.lake.stage import nothing
@@ -102,7 +102,7 @@ def head_behind_tag(table: Java, pipeline: str) -> Entry | None:
 
 
 def _of(snapshot: Java, pipeline: str) -> Entry | None:
-    found = Entry.of(int(snapshot.snapshotId()), dict(snapshot.summary()))
+    found = Entry.of(int(snapshot.snapshotId()), entries(snapshot.summary()))
     return found if found.end is not None and found.summary.get(ledger.PIPELINE) == pipeline else None
 
 

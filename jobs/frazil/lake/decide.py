@@ -18,7 +18,7 @@ from py4j.protocol import Py4JJavaError
 
 from frazil.errors import CatalogUnavailable, Fenced, TableReplaced
 from frazil.lake import ledger
-from frazil.lake.jvm import Iceberg, Java, ancestors, thrown
+from frazil.lake.jvm import Iceberg, Java, ancestors, entries, thrown
 from frazil.lake.ledger import Entry, Offsets
 from frazil.lake.publish import ANCESTORS, Batch, Published, entry, publish
 from frazil.lake.stage import Staged
@@ -217,7 +217,7 @@ def _is_finished(side: Java, pipeline: str, commit_id: str | None, end: Offsets 
     if last.end is not None and end is not None and last.end.reaches(end):
         return True
     for snapshot in islice(ancestors(side, last.snapshot_id), ANCESTORS):
-        summary = dict(snapshot.summary())
+        summary = entries(snapshot.summary())
         if ledger.EVENTS in summary:
             return False  # an operator had the ledger go back: the same records, delivered before, are another decision
         if commit_id is not None and summary.get(ledger.COMMIT_ID) == commit_id:

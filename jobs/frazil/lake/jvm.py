@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
+from py4j.java_gateway import JavaClass
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -43,12 +45,32 @@ def told(error: Py4JJavaError | PySparkException) -> str:
     return "\n".join(lines)
 
 
+def entries(java_map: Java) -> dict[str, str]:
+    """A map of texts, such as a snapshot's summary, in one call: iterating takes two a key and an exception at the end."""
+    parsed: dict[str, str] = json.loads(_mapper(java_map._gateway_client).writeValueAsString(java_map))
+    return parsed
+
+
+def items(collection: Java) -> tuple[Java, ...]:
+    """The members of a Java collection, without the exception that ends an iteration and is costly to make."""
+    array = collection.toArray()
+    return tuple(array[i] for i in range(len(array)))
+
+
+@lru_cache(maxsize=1)
+def _mapper(client: Any) -> Java:
+    return JavaClass("com.fasterxml.jackson.databind.ObjectMapper", client)()
+
+
 class Iceberg:
     """One catalog of a Spark session, through Iceberg's own API. Safe to share between threads."""
 
     def __init__(self, spark: SparkSession, catalog: str = "lake") -> None:
-        self._jvm: Java = spark._jvm
         self._gateway: Java = spark.sparkContext._gateway
+        self._named: dict[str, Java] = {}
+        self._loaded: dict[str, Java] = {}
+        self._methods: dict[tuple[str, str, int], Java] = {}
+        self._identifiers: dict[str, Java] = {}
         self.name = catalog
         plugin = spark._jsparkSession.sessionState().catalogManager().catalog(catalog)
         self.catalog: Java = plugin.icebergCatalog()
@@ -58,7 +80,9 @@ class Iceberg:
     # ── Tables ──────────────────────────────────────────────────────────────────────────────────
     def identifier(self, table: str) -> Java:
         """`namespace.table` as Iceberg's identifier."""
-        return self.static("catalog.TableIdentifier", "parse", (self._string, table))
+        if table not in self._identifiers:
+            self._identifiers[table] = self.static("catalog.TableIdentifier", "parse", (self._string, table))
+        return self._identifiers[table]
 
     def exists(self, table: str) -> bool:
         """Whether the catalog has the table."""
@@ -127,7 +151,7 @@ class Iceberg:
         name = method.get(transform, transform)
         if argument is None:
             return self.static("expressions.Expressions", name, (self._string, source))
-        integer = self._jvm.java.lang.Integer.TYPE
+        integer = self._java("java.lang.Integer").TYPE
         return self.static("expressions.Expressions", name, (self._string, source), (integer, argument))
 
     # ── Staging: internal API of Iceberg's Spark module, used in lake/stage.py only ─────────────
@@ -154,8 +178,8 @@ class Iceberg:
         return self._new(
             "actions.RewriteDataFilesCommitManager",
             (self._class(_ICEBERG + "Table"), table),
-            (self._jvm.java.lang.Long.TYPE, snapshot_id),
-            (self._jvm.java.lang.Boolean.TYPE, True),
+            (self._java("java.lang.Long").TYPE, snapshot_id),
+            (self._java("java.lang.Boolean").TYPE, True),
             (self._class("java.util.Map"), self._map(summary)),
         )
 
@@ -210,12 +234,17 @@ class Iceberg:
 
     # ── Reflection ──────────────────────────────────────────────────────────────────────────────
     def static(self, name: str, method: str, *arguments: tuple[Java, Any]) -> Java:
-        """Call a static method of `org.apache.iceberg.<name>`; each argument comes with its declared class."""
-        types = self._classes([kind for kind, _ in arguments])
-        values = self._objects([value for _, value in arguments])
-        found = self._class(_ICEBERG + name).getDeclaredMethod(method, types)
-        found.setAccessible(True)
-        return found.invoke(None, values)
+        """Call a static method of `org.apache.iceberg.<name>`; each argument comes with its declared class.
+
+        Methods are kept by name and number of arguments: one of two with the same number is called only.
+        """
+        key = (name, method, len(arguments))
+        if key not in self._methods:
+            types = self._classes([kind for kind, _ in arguments])
+            found = self._class(_ICEBERG + name).getDeclaredMethod(method, types)
+            found.setAccessible(True)
+            self._methods[key] = found
+        return self._methods[key].invoke(None, self._objects([value for _, value in arguments]))
 
     def _new(self, name: str, *arguments: tuple[Java, Any]) -> Java:
         """Make an object of `org.apache.iceberg.<name>`; each argument comes with its declared class."""
@@ -227,28 +256,36 @@ class Iceberg:
 
     def java_set(self, items: Iterable[Java]) -> Java:
         """Java objects as a set that lives in the JVM."""
-        made = self._jvm.java.util.HashSet()
+        made = self._java("java.util.HashSet")()
         for item in items:
             made.add(item)
         return made
 
     def _map(self, entries: Mapping[str, str]) -> Java:
-        made = self._jvm.java.util.HashMap()
+        made = self._java("java.util.HashMap")()
         for key, value in entries.items():
             made.put(key, value)
         return made
 
     def _class(self, name: str) -> Java:
-        return self._jvm.java.lang.Class.forName(name, True, self._loader)
+        if name not in self._loaded:
+            self._loaded[name] = self._java("java.lang.Class").forName(name, True, self._loader)
+        return self._loaded[name]
+
+    def _java(self, name: str) -> Java:
+        """A class of Java's own. `jvm.java…` would be looked for in every jar, and in every package that PySpark imports."""
+        if name not in self._named:
+            self._named[name] = JavaClass(name, self._gateway._gateway_client)
+        return self._named[name]
 
     def _classes(self, items: Iterable[Java]) -> Java:
-        return self._array(self._jvm.java.lang.Class, items)
+        return self._array(self._java("java.lang.Class"), items)
 
     def _objects(self, items: Iterable[Any]) -> Java:
-        return self._array(self._jvm.java.lang.Object, items)
+        return self._array(self._java("java.lang.Object"), items)
 
     def _strings(self, items: Iterable[str]) -> Java:
-        return self._array(self._jvm.java.lang.String, items)
+        return self._array(self._java("java.lang.String"), items)
 
     def _array(self, kind: Java, items: Iterable[Any]) -> Java:
         values = list(items)

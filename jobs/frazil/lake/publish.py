@@ -17,7 +17,7 @@ from py4j.protocol import Py4JJavaError
 
 from frazil.errors import CatalogUnavailable, Fenced, FrazilError, RolledBack, TableReplaced, TopicRecreated
 from frazil.lake import ledger
-from frazil.lake.jvm import Iceberg, Java, ancestors, message, thrown
+from frazil.lake.jvm import Iceberg, Java, ancestors, entries, message, thrown
 from frazil.lake.ledger import Counts, Entry, Offsets
 from frazil.lake.stage import Staged
 from frazil.schemas.iceberg import field_ids
@@ -217,7 +217,7 @@ def _read(iceberg: Iceberg, table: Java, staged: Staged, batch: Batch) -> Base:
     ours, commit = None, batch.commit_id(str(table.uuid()))
     if tagged is not None:
         for snapshot in islice(ancestors(table, tagged.snapshot_id), ANCESTORS):
-            found = Entry.of(int(snapshot.snapshotId()), dict(snapshot.summary()))
+            found = Entry.of(int(snapshot.snapshotId()), entries(snapshot.summary()))
             if found.commit_id == commit and found.run == batch.run:
                 ours = found.snapshot_id
             if ours is not None or (found.end is not None and found.end.same_as(batch.held)):
@@ -236,7 +236,7 @@ def _read(iceberg: Iceberg, table: Java, staged: Staged, batch: Batch) -> Base:
 def _newest(table: Java, pipeline: str) -> Entry | None:
     head = table.currentSnapshot()
     for snapshot in ancestors(table, head.snapshotId()) if head is not None else ():
-        found = Entry.of(int(snapshot.snapshotId()), dict(snapshot.summary()))
+        found = Entry.of(int(snapshot.snapshotId()), entries(snapshot.summary()))
         if found.end is not None and found.summary.get(ledger.PIPELINE) == pipeline:
             return found
     return None
@@ -248,7 +248,7 @@ def entry(table: Java, pipeline: str) -> Entry | None:
     if ref is None:
         return None
     snapshot = table.snapshot(ref.snapshotId())
-    return Entry.of(int(ref.snapshotId()), dict(snapshot.summary()))
+    return Entry.of(int(ref.snapshotId()), entries(snapshot.summary()))
 
 
 def head_follows(table: Java, tagged: Entry | None) -> bool:

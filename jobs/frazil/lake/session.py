@@ -45,6 +45,8 @@ def session(
         "spark.sql.redaction.options.regex": f"{REDACT}|url",
         "spark.sql.ansi.enabled": "true",
         "spark.sql.adaptive.enabled": "false",  # the plans have no shuffle; adaptivity only delays them
+        # The place in our code that made a column, for messages: eight calls into the JVM for each of hundreds of columns.
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
         "spark.sql.ui.retainedExecutions": "1",
         "spark.ui.retainedJobs": "10",
         "spark.ui.retainedStages": "10",

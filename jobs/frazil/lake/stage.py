@@ -13,7 +13,7 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame
 
-from frazil.lake.jvm import Iceberg, Java
+from frazil.lake.jvm import Iceberg, Java, items
 from frazil.schemas.iceberg import field_ids
 
 CATALOG = "staged"
@@ -57,7 +57,7 @@ def stage(
         ordered.writeTo(f"{CATALOG}.`{ticket}`").option("fanout-enabled", "true").option(
             "check-nullability", "false"
         ).append()
-        files = tuple(coordinator.fetchNewFiles(target, ticket))
+        files = items(coordinator.fetchNewFiles(target, ticket))
     finally:
         cache.remove(ticket)
         coordinator.clearRewrite(target, ticket)
