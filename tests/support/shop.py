@@ -38,6 +38,7 @@ from frazil.ingest.writers import Writers
 from frazil.lake.catalogs import needs_s3
 from frazil.lake.jvm import Iceberg
 from frazil.local.jars import spark_jars
+from frazil.local.shared_classes import java_options
 from frazil.local.world import World
 from tests.support import oracle
 
@@ -55,7 +56,7 @@ INGEST = Path(__file__).parents[2] / "jobs" / "ingest.py"
 # One short JVM: the first compiler tier only, and a small heap.
 SETTINGS = {
     "spark.driver.memory": "2g",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss4m",
+    "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss4m {java_options()}",
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
 }

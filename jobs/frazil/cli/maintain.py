@@ -13,7 +13,7 @@ from frazil.cli.exits import Exit
 from frazil.cli.options import AsJson, EnvironmentChoice, PipelineNames, PipelinesFile
 from frazil.cli.run import Master, Memory
 from frazil.cli.screen import log_lines, number, out, plain, show_json, table
-from frazil.cli.spark_here import hosted, jars_here
+from frazil.cli.spark_here import hosted, jars_here, settings_here
 from frazil.clients.secrets import Secrets
 from frazil.errors import FrazilError
 
@@ -59,7 +59,7 @@ def maintain(
         secrets,
         jars=jars_here(place),
         master=master,
-        settings={"spark.driver.memory": memory},
+        settings=settings_here(memory),
         dry_run=dry_run,
         stopping=stopping,
     )

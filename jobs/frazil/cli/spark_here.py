@@ -38,12 +38,19 @@ def spark_here(
         secrets,
         jars=jars_here(environment),
         master=master,
-        settings={"spark.driver.memory": memory},
+        settings=settings_here(memory),
         failpoints=failpoints,
         stopping=stopping,
     )
     with hosted(begun, stopping, log=log) as shared:
         yield shared
+
+
+def settings_here(memory: str) -> dict[str, str]:
+    """Spark's settings for a driver on this machine, whose heap has `memory`."""
+    from frazil.local.shared_classes import java_options
+
+    return {"spark.driver.memory": memory, "spark.driver.extraJavaOptions": java_options()}
 
 
 def jars_here(environment: Environment) -> list[Path]:
