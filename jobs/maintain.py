@@ -52,6 +52,7 @@ def main(arguments: Sequence[str]) -> int:
             settings=dict(chosen.setting),
             policy=policy,
             dry_run=chosen.dry_run,
+            failpoints=os.environ.get("FRAZIL_FAILPOINTS", ""),
             stopping=stopping,
         ) as shared:
             startup.check_jvm(expected, startup.SessionJvm(shared.spark, shared.iceberg))

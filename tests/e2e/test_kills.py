@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from frazil.errors import FrazilError
-from frazil.ingest.failpoints import STEPS, Failpoints
+from frazil.lake.failpoints import STEPS, Failpoints
 from tests.support.shop import ORDER, Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]

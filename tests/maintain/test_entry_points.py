@@ -21,11 +21,11 @@ pytestmark = pytest.mark.spark
 MAINTAIN = Path(__file__).parents[2] / "jobs" / "maintain.py"
 
 
-def ran(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+def ran(command: list[str], folder: Path, failpoints: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command,
         cwd=folder,
-        env={**os.environ, "COLUMNS": "200", "NO_COLOR": "1"},
+        env={**os.environ, "COLUMNS": "200", "NO_COLOR": "1", "FRAZIL_FAILPOINTS": failpoints},
         capture_output=True,
         text=True,
         timeout=200,
@@ -41,7 +41,7 @@ def written(stock: Stock, folder: Path) -> tuple[Path, Path]:
     return pipelines, environment
 
 
-def entry_point(stock: Stock, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def entry_point(stock: Stock, folder: Path, *arguments: str, failpoints: str = "") -> subprocess.CompletedProcess[str]:
     pipelines, environment = written(stock, folder)
     command = [sys.executable, str(MAINTAIN), "--document", str(pipelines), "--environment", str(environment), "--once"]
     for jar in spark_jars():
@@ -49,7 +49,7 @@ def entry_point(stock: Stock, folder: Path, *arguments: str) -> subprocess.Compl
             command += ["--jar", str(jar)]
     for key, value in SETTINGS.items():
         command += ["--setting", f"{key}={value}"]
-    return ran([*command, "--master", "local[2]", *arguments], folder)
+    return ran([*command, "--master", "local[2]", *arguments], folder, failpoints)
 
 
 def test_the_entry_point_keeps_tables_and_writes_json_lines(stock: Stock, tmp_path: Path) -> None:

@@ -30,11 +30,11 @@ from frazil.errors import (
     Suspended,
 )
 from frazil.ingest.driver import Driver
-from frazil.ingest.failpoints import Failpoints
 from frazil.ingest.failures import Cancelled, explained
 from frazil.ingest.report import Event, Reporter, Sink, Total
 from frazil.ingest.run import Ingestion
 from frazil.ingest.writers import Writers
+from frazil.lake.failpoints import Failpoints
 from frazil.lake.jvm import Iceberg
 from frazil.lake.probe import prove_fence
 from frazil.lake.session import session

@@ -8,9 +8,11 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from frazil.clients.secrets import Secrets
 from frazil.declaration.environment import Environment
+from frazil.lake.failpoints import UPKEEP_STEPS, Failpoints
 from frazil.lake.jvm import Iceberg
 from frazil.lake.session import session
 from frazil.maintain.keeper import Keeper, Policy
@@ -27,11 +29,13 @@ def keeper(
     settings: Mapping[str, str] | None = None,
     policy: Policy | None = None,
     dry_run: bool = False,
+    failpoints: str = "",
     stopping: threading.Event | None = None,
 ) -> Iterator[Keeper]:
     """A keeper; its Spark session ends with it. Once `stopping` is set, it ends between two steps."""
     stop = stopping or threading.Event()
     spark = session(environment, secrets.read, name="frazil-maintain", jars=jars, master=master, settings=settings)
+    jvm: Any = spark._jvm
 
     def wait(seconds: float) -> None:
         stop.wait(seconds)
@@ -47,6 +51,7 @@ def keeper(
             ticket=lambda: uuid.uuid4().hex,
             policy=policy or Policy(),
             dry_run=dry_run,
+            reach=Failpoints(failpoints, lambda: int(jvm.java.lang.ProcessHandle.current().pid()), UPKEEP_STEPS),
             stopping=stop.is_set,
         )
     finally:

@@ -19,7 +19,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 
 from frazil.errors import CatalogUnavailable
-from frazil.lake.jvm import Iceberg, Java, message, thrown
+from frazil.lake.jvm import Iceberg, Java, entries, message, thrown
 from frazil.maintain.choose import Mark, remembered
 
 PROPERTY = "frazil.upkeep"
@@ -115,7 +115,7 @@ def _change(
         try:
             transaction = iceberg.load(table).newTransaction()
             base = transaction.table()
-            wanted = next_of(Lease.of(dict(base.properties())))
+            wanted = next_of(Lease.of(entries(base.properties())))
             if wanted is None:
                 return None
             if wanted.holder is not None:

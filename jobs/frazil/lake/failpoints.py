@@ -1,4 +1,4 @@
-"""Failpoints: steps of a batch at which a test makes the driver die or wait. Inert unless a test sets them.
+"""Failpoints: steps of a batch, or of upkeep, at which a test makes the driver die or wait. Inert unless a test sets them.
 
 A setting is `step[@hit]=action`, several joined by `;`. `hit` counts from 1 and is 1 if left out. Actions:
 `kill` ends the driver at once, as `kill -9` does; `kill-jvm` ends Spark's JVM so; `fail` raises; `pause:PIPE` writes one byte
@@ -11,7 +11,7 @@ import os
 import signal
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from frazil.errors import FrazilError
 
@@ -32,7 +32,19 @@ STEPS = (
     "finish.started",
     "finish.finished",
 )
-"""Every step that code marks, in the order of a batch; a test checks that each is reached."""
+"""Every step of a batch that code marks, in its order; a test checks that each is reached."""
+UPKEEP_STEPS = (
+    "lease.filled",
+    "compact.rewritten",
+    "compact.committed",
+    "carry.decided",
+    "publish.decided",
+    "publish.filled",
+    "publish.committed",
+    "expire.decided",
+    "orphans.decided",
+)
+"""The same of a maintenance run; carrying a tag forward publishes."""
 
 
 class Failed(FrazilError):
@@ -40,9 +52,10 @@ class Failed(FrazilError):
 
 
 class Failpoints:
-    """What to do at which step. `jvm_pid` tells the process id of Spark's JVM once there is one."""
+    """What to do at which of `steps`. `jvm_pid` tells the process id of Spark's JVM once there is one."""
 
-    def __init__(self, settings: str, jvm_pid: Callable[[], int]) -> None:
+    def __init__(self, settings: str, jvm_pid: Callable[[], int], steps: Sequence[str] = STEPS) -> None:
+        self._steps = steps
         self._actions: dict[tuple[str, int], str] = {}
         self._hits: Counter[str] = Counter()
         self._lock = threading.Lock()
@@ -50,13 +63,13 @@ class Failpoints:
         for setting in filter(None, settings.split(";")):
             place, _, action = setting.partition("=")
             step, _, hit = place.partition("@")
-            if step not in STEPS:
-                raise FrazilError(f"there is no step {step!r}", where="failpoints", do=f"Use one of {', '.join(STEPS)}")
+            if step not in steps:
+                raise FrazilError(f"there is no step {step!r}", where="failpoints", do=f"Use one of {', '.join(steps)}")
             self._actions[step, int(hit or 1)] = action
 
     def __call__(self, step: str) -> None:
         """The driver has reached `step`."""
-        assert step in STEPS, step
+        assert step in self._steps, step
         with self._lock:
             self._hits[step] += 1
             action = self._actions.get((step, self._hits[step]), "")
