@@ -94,13 +94,13 @@ def test_one_is_shown_with_where_decoding_goes_wrong_and_its_bytes(ask: Ask, let
     told = ended.stdout.splitlines()
     assert told[0] == f"{letters.topic}, partition 0, offset 5"
     assert told[1] == "undecodable: the value is not one of its schema"
-    assert f"{letters.topic}-value" in told[3]
-    assert told[4].startswith("decoded once more: a length of -5 at byte 27, field tags{")
     assert "no key" in told
     value = letters.journal[0, 5]
     assert value is not None
     (at,) = (number for number, line in enumerate(told) if line == f"value, {len(value)} bytes")
-    hexes = "".join("".join(line[10:49].split()) for line in told[at + 1 :])
+    assert f"{letters.topic}-value" in told[at + 1]
+    assert told[at + 2].startswith("decoded once more: a length of -5 at byte 27, field tags{")
+    hexes = "".join("".join(line[10:49].split()) for line in told[at + 3 :])
     assert bytes.fromhex(hexes) == value
 
 
@@ -111,7 +111,7 @@ def test_a_record_cannot_act_on_the_terminal(ask: Ask, letters: Shop) -> None:
             assert ended.exit_code == 0, ended.stderr
             assert is_inert(ended.output)
     assert r"header \x1b]0;owned\x07\x1b[2J\u202e" in ask("show", "1:0").stdout
-    assert HOSTILE in json.loads(ask("show", "0:5", "--json").stdout)["attempt"]["path"]
+    assert HOSTILE in json.loads(ask("show", "0:5", "--json").stdout)["value"]["attempt"]["path"]
 
 
 def test_what_is_no_dead_letter_is_told_on_one_line(ask: Ask) -> None:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from frazil.clients.registered import SchemaType
 from frazil.clients.registry import Registry
 from frazil.clients.secrets import Secrets
 from frazil.dead_letters.show import Shown, show
+from frazil.declaration import KeyFormat
 from frazil.lake.reader import Lake
 from frazil.schemas.frames import Frame, FrameProblem
 from tests.support.fake_registry import FakeRegistry
 from tests.support.letters import HEADERS, HOSTILE
-from tests.support.shop import Shop
+from tests.support.shop import Shop, frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 
@@ -30,27 +34,32 @@ def shown(shop: Shop, partition: int, offset: int, schemas: Any = "the real one"
 
 def test_a_body_that_is_not_its_schemas_is_told_with_byte_and_field(letters: Shop) -> None:
     found = shown(letters, 0, 5)
-    assert isinstance(found.frame, Frame)
-    assert found.writer is not None
-    assert found.attempt is not None
-    assert f"{letters.topic}-value" in found.writer.subjects
-    assert (found.attempt.what, found.attempt.path) == ("a length of -5", f"tags{{{HOSTILE}}}")
-    assert found.attempt.at is not None
-    assert found.value is not None
-    assert found.value[found.body_at + found.attempt.at] == 0x09
+    assert isinstance(found.value.frame, Frame)
+    assert found.value.writer is not None
+    assert found.value.attempt is not None
+    assert f"{letters.topic}-value" in found.value.writer.subjects
+    assert (found.value.attempt.what, found.value.attempt.path) == ("a length of -5", f"tags{{{HOSTILE}}}")
+    assert found.value.attempt.at is not None
+    assert found.value.data is not None
+    assert found.value.data[found.value.body_at + found.value.attempt.at] == 0x09
 
 
 def test_a_value_without_a_frame_is_told_so(letters: Shop) -> None:
-    frames = [shown(letters, 1, offset).frame for offset in (0, 1, 3)]
+    frames = [shown(letters, 1, offset).value.frame for offset in (0, 1, 3)]
     assert frames == [FrameProblem.TOO_SHORT, FrameProblem.WRONG_MAGIC, FrameProblem.NULL_VALUE]
     found = shown(letters, 1, 1)
-    assert (found.writer, found.attempt, found.key, found.headers) == (None, None, b"k\x00\xff", tuple(HEADERS))
+    assert (found.value.writer, found.value.attempt, found.key.data, found.headers) == (
+        None,
+        None,
+        b"k\x00\xff",
+        tuple(HEADERS),
+    )
 
 
 def test_an_id_that_the_registry_lacks_is_told_so(letters: Shop) -> None:
     found = shown(letters, 0, 4)
-    assert found.writer is not None
-    assert (found.writer.id, found.writer.problem) == (2_000_000_000, "the registry has no such schema")
+    assert found.value.writer is not None
+    assert (found.value.writer.id, found.value.writer.problem) == (2_000_000_000, "the registry has no such schema")
 
 
 def test_without_a_registry_the_rest_is_shown(letters: Shop) -> None:
@@ -58,9 +67,9 @@ def test_without_a_registry_the_rest_is_shown(letters: Shop) -> None:
     down.down = True
     for schemas, problem in ((None, "no registry was asked"), (down, "fake registry: it is down")):
         found = shown(letters, 0, 5, schemas)
-        assert found.writer is not None
-        assert (found.writer.problem, found.attempt) == (problem, None)
-        assert found.value_view()
+        assert found.value.writer is not None
+        assert (found.value.writer.problem, found.value.attempt) == (problem, None)
+        assert found.value.view()
 
 
 def test_what_is_no_dead_letter_is_none(letters: Shop) -> None:
@@ -71,18 +80,41 @@ def test_what_is_no_dead_letter_is_none(letters: Shop) -> None:
 
 def test_its_document_is_json_with_all_bytes(letters: Shop) -> None:
     document = json.loads(json.dumps(shown(letters, 1, 2).document()))
-    assert bytes.fromhex(document["value"]) == letters.journal[1, 2]
-    assert bytes.fromhex(document["key"]) == b"k\x00\xff"
+    assert bytes.fromhex(document["value"]["bytes"]) == letters.journal[1, 2]
+    assert bytes.fromhex(document["key"]["bytes"]) == b"k\x00\xff"
     headers = [(h["key"], None if h["value"] is None else bytes.fromhex(h["value"])) for h in document["headers"]]
     assert headers == HEADERS
     assert document["reason"] == "undecodable"
 
 
-def test_the_view_begins_shortly_before_a_place_far_inside(letters: Shop) -> None:
-    from dataclasses import replace
+def test_a_key_is_explained_as_a_value_is(shop_of: Callable[..., Shop]) -> None:
+    shop = shop_of(key_format=KeyFormat.AVRO, partitions=1)
+    written = {
+        "type": "record",
+        "name": "Key",
+        "fields": [{"name": "id", "type": "int"}, {"name": "at", "type": "string"}],
+    }
+    key_id = shop.registry_admin.register(f"{shop.topic}-key", json.dumps(written), SchemaType.AVRO)
+    orders = shop.orders(2, shop.register())
+    shop.produce(orders[:1], key=frame(key_id, b"\x02\x09"))  # id 1, then a length of -5
+    shop.produce(orders[1:], key=b"\x00\x00")
+    assert sum(shop.drain().rejected.values()) == 2
+    key = shown(shop, 0, 0).key
+    assert key.writer is not None
+    assert key.attempt is not None
+    assert (key.writer.subjects, key.attempt.what, key.attempt.path) == ((f"{shop.topic}-key",), "a length of -5", "at")
+    assert key.attempt.at is not None
+    assert key.data is not None
+    assert key.data[key.body_at + key.attempt.at] == 0x09
+    assert shown(shop, 0, 1).key.frame is FrameProblem.TOO_SHORT
+    value = shown(shop, 0, 0).value
+    assert value.attempt is not None
+    assert value.attempt.succeeded
 
+
+def test_the_view_begins_shortly_before_a_place_far_inside(letters: Shop) -> None:
     found = shown(letters, 0, 5)
-    assert found.attempt is not None
-    far = replace(found, value=bytes(5_000), attempt=replace(found.attempt, at=2_000))
-    assert far.value_view()[0].startswith("000006d0")  # 2,005 - 256, at the beginning of its line
-    assert far.value_view()[-1] == "… 2744 more bytes"
+    assert found.value.attempt is not None
+    far = replace(found.value, data=bytes(5_000), attempt=replace(found.value.attempt, at=2_000))
+    assert far.view()[0].startswith("000006d0")  # 2,005 - 256, at the beginning of its line
+    assert far.view()[-1] == "… 2744 more bytes"

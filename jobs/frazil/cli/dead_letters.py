@@ -18,7 +18,7 @@ from frazil.schemas.reasons import Reason
 
 if TYPE_CHECKING:
     from frazil.dead_letters.listing import Listing
-    from frazil.dead_letters.show import Shown
+    from frazil.dead_letters.show import Part, Shown
 
 app = typer.Typer(help="Rejected records: what they are, and why they were rejected.", no_args_is_help=True)
 
@@ -139,22 +139,25 @@ def _lines(found: Shown) -> Iterator[str]:
     yield f"{found.topic}, partition {letter.partition}, offset {letter.offset}"
     yield f"{letter.reason}: {letter.message or ''}"
     yield f"rejected {letter.rejected_at}, by run {letter.run}; the record's time is {letter.timestamp}"
-    if found.writer:
-        subjects = f" of {', '.join(found.writer.subjects)}" if found.writer.subjects else ""
-        problem = f": {found.writer.problem}" if found.writer.problem else ""
-        yield f"schema {found.writer.id if found.writer.id is not None else '–'}{subjects}{problem}"
-    if found.attempt:
-        at = f" at byte {found.body_at + found.attempt.at}" if found.attempt.at is not None else ""
-        path = f", field {found.attempt.path}" if found.attempt.path else ""
-        yield f"decoded once more: {found.attempt.what}{at}{path}"
-        if found.attempt.decoded:
-            yield found.attempt.decoded
     for name, value in found.headers:
         yield f"header {name}: {_header(value)}"
-    yield "key" if found.key is not None else "no key"
-    yield from found.key_view()
-    yield f"value, {len(found.value)} bytes" if found.value is not None else "no value"
-    yield from found.value_view()
+    yield from _part("key", found.key)
+    yield from _part("value", found.value)
+
+
+def _part(name: str, part: Part) -> Iterator[str]:
+    yield f"{name}, {len(part.data)} bytes" if part.data is not None else f"no {name}"
+    if part.writer:
+        subjects = f" of {', '.join(part.writer.subjects)}" if part.writer.subjects else ""
+        problem = f": {part.writer.problem}" if part.writer.problem else ""
+        yield f"schema {part.writer.id if part.writer.id is not None else '–'}{subjects}{problem}"
+    if part.attempt:
+        at = f" at byte {part.body_at + part.attempt.at}" if part.attempt.at is not None else ""
+        path = f", field {part.attempt.path}" if part.attempt.path else ""
+        yield f"decoded once more: {part.attempt.what}{at}{path}"
+        if part.attempt.decoded:
+            yield part.attempt.decoded
+    yield from part.view()
 
 
 def _header(value: bytes | None) -> str:

@@ -13,7 +13,7 @@ from frazil.dead_letters.hexview import hexview
 from frazil.dead_letters.listing import COLUMNS, DeadLetter
 from frazil.dead_letters.protobuf_body import protobuf_fields
 from frazil.declaration import Pipeline
-from frazil.declaration.formats import ValueFormat
+from frazil.declaration.formats import KeyFormat, ValueFormat
 from frazil.errors import RegistryUnavailable, SchemaChanged, UnreadableSchema
 from frazil.lake.reader import Lake
 from frazil.lake.rows import Where, rows
@@ -65,39 +65,52 @@ class Writer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
-    """One dead letter. `frame` is None for formats without one; a `FrameProblem` says why the bytes are none.
+class Part:
+    """A record's value or key: its bytes, what its frame says, and what decoding it once more comes to.
 
-    `body_at` is where in the value the body begins, so that byte `attempt.at` of the body is byte `body_at +
-    attempt.at` of the value.
+    `frame` is None for formats without one; a `FrameProblem` says why the bytes are none. `body_at` is where in the bytes the
+    body begins, so that byte `attempt.at` of the body is byte `body_at + attempt.at` of `data`.
     """
+
+    data: bytes | None
+    frame: Frame | FrameProblem | None = None
+    writer: Writer | None = None
+    attempt: Attempt | None = None
+    body_at: int = 0
+
+    def view(self) -> tuple[str, ...]:
+        """The bytes for eyes, from the beginning, or from shortly before the place where decoding fails."""
+        failed = self.body_at + (self.attempt.at or 0) if self.attempt else 0
+        return hexview(self.data or b"", start=max(0, failed - 256) if failed >= 512 else 0)
+
+    def document(self) -> dict[str, Any]:
+        """The part as JSON: bytes as hex, a frame without its body."""
+        frame: Any = self.frame
+        if isinstance(frame, Frame):
+            frame = {"schema_id": frame.schema_id, "guid": frame.guid, "message_index": list(frame.message_index)}
+        return {
+            "bytes": _hex(self.data),
+            "frame": frame,
+            "writer": asdict(self.writer) if self.writer else None,
+            "attempt": asdict(self.attempt) if self.attempt else None,
+            "body_at": self.body_at,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """One dead letter."""
 
     pipeline: str
     table: str
     topic: str
     letter: DeadLetter
     headers: tuple[tuple[str, bytes | None], ...]
-    key: bytes | None
-    value: bytes | None
-    frame: Frame | FrameProblem | None
-    writer: Writer | None
-    attempt: Attempt | None
-    body_at: int = 0
-
-    def key_view(self) -> tuple[str, ...]:
-        """The key's bytes for eyes."""
-        return hexview(self.key or b"")
-
-    def value_view(self) -> tuple[str, ...]:
-        """The value's bytes for eyes, from the beginning, or from shortly before the place where decoding fails."""
-        failed = self.body_at + (self.attempt.at or 0) if self.attempt else 0
-        return hexview(self.value or b"", start=max(0, failed - 256) if failed >= 512 else 0)
+    key: Part
+    value: Part
 
     def document(self) -> dict[str, Any]:
-        """The dead letter as JSON: bytes as hex, a frame without its body."""
-        frame: Any = self.frame
-        if isinstance(frame, Frame):
-            frame = {"schema_id": frame.schema_id, "guid": frame.guid, "message_index": list(frame.message_index)}
+        """The dead letter as JSON."""
         letter = {k: v.isoformat() if isinstance(v, datetime) else v for k, v in asdict(self.letter).items()}
         return {
             "pipeline": self.pipeline,
@@ -105,12 +118,8 @@ class Shown:
             "topic": self.topic,
             **letter,
             "headers": [{"key": key, "value": _hex(value)} for key, value in self.headers],
-            "key": _hex(self.key),
-            "value": _hex(self.value),
-            "frame": frame,
-            "writer": asdict(self.writer) if self.writer else None,
-            "attempt": asdict(self.attempt) if self.attempt else None,
-            "body_at": self.body_at,
+            "key": self.key.document(),
+            "value": self.value.document(),
         }
 
 
@@ -129,31 +138,39 @@ def show(
         return None
     row = found[0]
     headers = tuple((header["key"], header["value"]) for header in row["headers"] or ())
-    value, value_format = row["value"], pipeline.topic.value_format
-    frame = _frame(value, headers, value_format)
-    writer, schema = _writer(frame, schemas)
-    body = frame.body if isinstance(frame, Frame) else value if frame is None else None
     return Shown(
         pipeline=pipeline.name,
         table=pipeline.table.dead_letters,
         topic=row["topic"],
         letter=DeadLetter(**{name: row[name] for name in COLUMNS}),
         headers=headers,
-        key=row["key"],
-        value=value,
-        frame=frame,
-        writer=writer,
-        attempt=_attempt(body, value_format, schema),
-        body_at=len(value) - len(body) if value is not None and body is not None else 0,
+        key=_part(row["key"], headers, pipeline.topic.key_format, schemas, is_key=True),
+        value=_part(row["value"], headers, pipeline.topic.value_format, schemas),
     )
 
 
-def _frame(
-    value: bytes | None, headers: Sequence[tuple[str, bytes | None]], value_format: ValueFormat
-) -> Frame | FrameProblem | None:
-    if not value_format.has_schema:
-        return None
-    return parse(value, headers, protobuf=value_format is ValueFormat.PROTOBUF)
+def _part(
+    data: bytes | None,
+    headers: Sequence[tuple[str, bytes | None]],
+    written: ValueFormat | KeyFormat,
+    schemas: Schemas | None,
+    *,
+    is_key: bool = False,
+) -> Part:
+    if data is None and is_key:
+        return Part(data=None)
+    frame = None
+    if written.has_schema:
+        frame = parse(data, headers, protobuf=written.value == ValueFormat.PROTOBUF, key=is_key)
+    writer, schema = _writer(frame, schemas)
+    body = frame.body if isinstance(frame, Frame) else data if frame is None else None
+    return Part(
+        data=data,
+        frame=frame,
+        writer=writer,
+        attempt=_attempt(body, written, schema),
+        body_at=len(data) - len(body) if data is not None and body is not None else 0,
+    )
 
 
 def _writer(
@@ -181,10 +198,10 @@ def _writer(
     return Writer(id=schema_id, subjects=subjects), parsed
 
 
-def _attempt(body: bytes | None, value_format: ValueFormat, schema: avro.AvroSchema | None) -> Attempt | None:
+def _attempt(body: bytes | None, written: ValueFormat | KeyFormat, schema: avro.AvroSchema | None) -> Attempt | None:
     if body is None:
         return None
-    match value_format:
+    match ValueFormat(written.value):
         case ValueFormat.AVRO:
             return attempt(body, lambda data: avro_value(data, schema)) if schema is not None else None
         case ValueFormat.JSON_SCHEMA | ValueFormat.JSON:
