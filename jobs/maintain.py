@@ -17,7 +17,7 @@ import threading
 from collections.abc import Sequence
 
 from frazil.clients.secrets import Secrets
-from frazil.control import entry, startup
+from frazil.control import entry, shutdown, startup
 from frazil.declaration.document import parse
 from frazil.declaration.environment import parse_environment
 from frazil.errors import FrazilError
@@ -56,6 +56,7 @@ def main(arguments: Sequence[str]) -> int:
             stopping=stopping,
         ) as shared:
             startup.check_jvm(expected, startup.SessionJvm(shared.spark, shared.iceberg))
+            shutdown.heed_the_jvm(shared.spark, stopping)
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: stopping.set())
             outcomes = maintain(pipelines, shared, entry.log(secrets), orphans=chosen.orphans)

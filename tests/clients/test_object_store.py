@@ -26,6 +26,8 @@ class Store(Protocol):
 
     def swap(self, key: str, data: bytes, *, version: str | None) -> str | None: ...
 
+    def keys(self, prefix: str) -> tuple[str, ...]: ...
+
 
 @pytest.fixture(scope="session")
 def s3(local_world: World) -> Any:
@@ -55,6 +57,13 @@ def test_what_is_put_is_read(store: Store, key: str, tmp_path: Path) -> None:
     held = store.read(key)
     assert held is not None
     assert held.data == b"content"
+
+
+def test_keys_are_listed_by_how_they_begin(store: Store, key: str) -> None:
+    for name in ("b/2", "b/1", "c"):
+        store.put_once(f"{key}/{name}", b"")
+    assert store.keys(f"{key}/b/") == (f"{key}/b/1", f"{key}/b/2")
+    assert store.keys(f"{key}/d/") == ()
 
 
 def test_the_same_content_again_changes_nothing(store: Store, key: str) -> None:

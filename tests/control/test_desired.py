@@ -28,6 +28,7 @@ def test_two_that_differ_in_anything_have_other_names() -> None:
         {"workers": Workers(most=5)},
         {"workers": Workers(driver=Worker(cores=2, memory_gb=8))},
         {"is_stopped": True},
+        {"stopped": ("orders",)},
         {"application": "app2"},
         {"log_group": "/x"},
     ]
@@ -59,6 +60,8 @@ def test_the_runs_name_in_the_ledger_can_be_part_of_a_files_name() -> None:
         ({"arguments": ["--follow"]}, "arguments[0]"),
         ({"arguments": ["--document=x"]}, "arguments[0]"),
         ({"arguments": ["a b"]}, "arguments[0]"),
+        ({"arguments": ["--without"]}, "arguments[0]"),
+        ({"stopped": ["--run"]}, "stopped[0]"),
         ({"grace_seconds": 14}, "grace_seconds"),
         ({"calm_seconds": 900, "proof_seconds": 600}, "calm_seconds"),
         ({"unknown": 1}, "unknown"),

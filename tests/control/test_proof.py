@@ -33,6 +33,8 @@ class FakeTable:
     """`commits` are newest first: the run, and the offsets that the table holds after it."""
 
     said: list[tuple[str, Mapping[int, int]]]
+    is_start: bool = False
+    """Whether a commit ends where it starts."""
 
     def commits(self, pipeline: str) -> tuple[Snapshot, ...]:
         return tuple(
@@ -42,7 +44,12 @@ class FakeTable:
                 sequence_number=number,
                 committed_at=datetime(2026, 1, 1, tzinfo=UTC),
                 operation="append",
-                summary={ledger.RUN: run, ledger.END: str(Offsets(pipeline, "id", held)), ledger.PIPELINE: pipeline},
+                summary={
+                    ledger.RUN: run,
+                    ledger.END: str(Offsets(pipeline, "id", held)),
+                    ledger.PIPELINE: pipeline,
+                    **({ledger.START: str(Offsets(pipeline, "id", held))} if self.is_start else {}),
+                },
                 manifest_list="",
             )
             for number, (run, held) in enumerate(self.said)
@@ -126,6 +133,14 @@ def test_a_commit_of_ours_counts_also_when_another_was_made_after_it() -> None:
     run = f"{ground.wanted().run_prefix}1"
     ground.tables = {name: FakeTable([("by-hand", SOME), (run, SOME)]) for name in NAMES}
     assert ground.proof() is Proof.COMMITTED
+
+
+def test_to_have_made_the_table_is_no_proof() -> None:
+    """Its first snapshot says where the pipeline starts, before any record was read."""
+    ground = Ground()
+    run = f"{ground.wanted().run_prefix}1"
+    ground.tables = {name: FakeTable([(run, {0: 0, 1: 0})], is_start=True) for name in NAMES}
+    assert ground.proof() is Proof.NOTHING_YET
 
 
 @pytest.mark.parametrize("lacks", ["kafka", "its secret"])

@@ -7,9 +7,12 @@ import pytest
 from frazil.control.decide import Proof
 from frazil.control.desired import Mode, desired_document, desired_key
 from frazil.control.memory import LEASE_SECONDS, memory_key, remembered
-from frazil.declaration import InvalidDeclaration
-from frazil.errors import FrazilError, LeaseHeld, NothingRuns
-from tests.support.reconciled import JOB, Calls, Killed, World, desired, release, replaced
+from frazil.control.stops import change_stop
+from frazil.control.upload import document_key
+from frazil.declaration import InvalidDeclaration, canonical
+from frazil.declaration.document import document
+from frazil.errors import FrazilError, LeaseHeld, NothingRuns, ObjectDiffers
+from tests.support.reconciled import JOB, PIPELINES, WRITTEN, Calls, Killed, World, desired, release, replaced
 
 
 @pytest.fixture
@@ -165,6 +168,86 @@ def test_a_stopped_job_has_no_run(world: World) -> None:
     assert world.reconciler().drift(JOB) == ()
     started = world.want(replaced(stopped, is_stopped=False))
     assert world.run() == started
+
+
+def test_a_pipeline_that_an_operator_has_stopped_is_left_out_until_it_is_started(world: World) -> None:
+    first = world.want(desired())
+    world.settle()
+    assert change_stop(world.store, first, "users", is_stopped=True)
+    assert not change_stop(world.store, first, "users", is_stopped=True), "once is enough"
+    runs = world.run()
+    assert runs is not None
+    assert (runs.generation, runs.stopped, world.steps()) == (1, ("users",), ["Cancel", "Start", "Prove"])
+    submit = world.running().request["jobDriver"]["sparkSubmit"]
+    assert submit["entryPointArguments"][-2:] == ["--without", "users"]
+    assert change_stop(world.store, first, "users", is_stopped=False)
+    assert world.run() == first
+
+
+def test_a_deployment_does_not_start_what_an_operator_has_stopped(world: World) -> None:
+    first = world.want(desired())
+    world.settle()
+    change_stop(world.store, first, "users", is_stopped=True)
+    world.want(replaced(first, release=release("2.0.0").key))
+    runs = world.run()
+    assert runs is not None
+    assert (runs.generation, runs.stopped) == (2, ("users",))
+
+
+def test_a_job_of_which_every_pipeline_is_stopped_has_no_run(world: World) -> None:
+    first = world.want(desired())
+    world.settle()
+    for name in ("orders", "users"):
+        change_stop(world.store, first, name, is_stopped=True)
+    assert world.run() is None
+    assert world.emr.active() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "said"), [("others", Mode.FOLLOW, "no pipeline others"), ("orders", Mode.DRAIN, "a schedule")]
+)
+def test_what_cannot_be_stopped_is_refused(world: World, name: str, mode: Mode, said: str) -> None:
+    first = world.want(desired(mode=mode))
+    with pytest.raises(FrazilError, match=said):
+        change_stop(world.store, first, name, is_stopped=True)
+    assert world.reconciler().desired(JOB) == first
+
+
+def test_two_operators_at_once_do_not_undo_each_other(world: World) -> None:
+    first = world.want(desired())
+    swap = world.store.swap
+
+    def late(key: str, data: bytes, *, version: str | None) -> str | None:
+        world.store.swap = swap  # type: ignore[method-assign]
+        change_stop(world.store, first, "orders", is_stopped=True)
+        return swap(key, data, version=version)
+
+    world.store.swap = late  # type: ignore[method-assign]
+    with pytest.raises(ObjectDiffers):
+        change_stop(world.store, first, "users", is_stopped=True)
+    assert world.reconciler().desired(JOB).stopped == ("orders",)
+
+
+def test_going_back_finds_the_documents_that_deployment_has_deleted(world: World) -> None:
+    first = world.want(desired())
+    world.settle()
+    newer = canonical(document(PIPELINES[:1]))
+    world.store.put(document_key(newer), newer)
+    del world.store.objects[first.document]
+    world.proofs[2] = Proof.NOTHING_YET
+    second = world.want(replaced(first, document=document_key(newer)))
+    assert world.run() == first
+    held = world.store.read(first.document)
+    assert held is not None
+    assert held.data == WRITTEN
+    assert world.runs_of(second) != []
+
+
+def test_a_document_that_nobody_has_is_an_error_before_anything_is_started(world: World) -> None:
+    world.want(desired(document=f"documents/{'0' * 64}.json"))
+    with pytest.raises(FrazilError, match="is not there"):
+        world.run()
+    assert world.emr.active() == []
 
 
 def test_a_new_application_gets_its_run_after_the_old_ones_has_ended(world: World) -> None:
@@ -328,7 +411,7 @@ def test_a_crash_at_any_call_of_going_back_still_goes_back(dies_after: bool) -> 
 # ── Two reconcilers at once ─────────────────────────────────────────────────────────────────────
 def test_a_second_reconciler_is_turned_away_at_any_call_of_the_first() -> None:
     for number in range(1, calls_of_a_swap() - 1):  # after it has the lease, before it gives it back
-        world, turned_away = World(), []
+        world, turned_away = World(), list[str]()
 
         def second(world: World = world, turned_away: list[str] = turned_away) -> None:
             held = remembered(world.store, JOB)

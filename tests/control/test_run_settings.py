@@ -23,6 +23,7 @@ GOLDEN = Path(__file__).with_name("run_settings.json")
 def test_the_request_is_the_golden_one() -> None:
     wanted = desired(
         7,
+        document=f"documents/{'d' * 64}.json",
         arguments=("--every-seconds=5",),
         workers=Workers(driver=Worker(cores=2, memory_gb=8), executor=Worker(cores=4, memory_gb=16), least=1, most=8),
         log_group="/frazil/prod",
@@ -40,6 +41,12 @@ def test_the_service_itself_takes_the_request(mode: Mode) -> None:
     told = shape.members
     assert len(request["name"]) <= told["name"].metadata["max"]
     assert len(request["clientToken"]) <= told["clientToken"].metadata["max"]
+
+
+def test_a_stopped_pipeline_is_left_out_by_name() -> None:
+    request = run_settings(desired(stopped=("orders", "users")), release(), bucket="artifacts")
+    arguments = request["jobDriver"]["sparkSubmit"]["entryPointArguments"]
+    assert arguments[-4:] == ["--without", "orders", "--without", "users"]
 
 
 def test_a_drain_ends_and_is_tried_twice() -> None:

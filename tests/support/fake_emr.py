@@ -112,7 +112,8 @@ class FakeEmr:
 
     def get_job_run(self, *, applicationId: str, jobRunId: str) -> dict[str, Any]:
         run = self._run(applicationId, jobRunId)
-        return {"jobRun": {**self._summary(run), "tags": run.tags, "jobDriver": run.request.get("jobDriver")}}
+        asked = {name: run.request.get(name) for name in ("jobDriver", "configurationOverrides")}
+        return {"jobRun": {**self._summary(run), "tags": run.tags, **asked}}
 
     def list_job_runs(
         self,

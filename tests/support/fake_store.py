@@ -17,6 +17,9 @@ class FakeStore:
     def read(self, key: str) -> Stored | None:
         return self.objects.get(key)
 
+    def keys(self, prefix: str) -> tuple[str, ...]:
+        return tuple(sorted(key for key in self.objects if key.startswith(prefix)))
+
     def put_once(self, key: str, source: Path | bytes) -> bool:
         data = source if isinstance(source, bytes) else source.read_bytes()
         held = self.objects.get(key)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+
 
 class FakeTime:
     """`sleeps` are the pauses that were asked for; each `clock()` takes `tick_seconds` by itself."""
@@ -18,3 +21,11 @@ class FakeTime:
     def sleep(self, seconds: float) -> None:
         self.sleeps.append(seconds)
         self.now += seconds
+
+
+def until(is_so: Callable[[], bool], *, seconds: float) -> None:
+    """Ask again and again what another process is about to make true; fail when it has not by then."""
+    deadline = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < deadline, "it does not come"
+        time.sleep(0.2)

@@ -6,7 +6,7 @@ It watches one rule all the time: no run is started while another of the job has
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,12 +16,19 @@ from frazil.control.desired import Desired, desired_document, desired_key
 from frazil.control.reconcile import Reconciler
 from frazil.control.release import Architecture, File, Release, Role, Runtime, manifest
 from frazil.control.run_settings import TAG_DESIRED
+from frazil.control.upload import document_key
+from frazil.declaration import Pipeline, Table, Topic, ValueFormat, canonical
+from frazil.declaration.document import document
 from tests.support.fake_emr import FakeEmr, FakeRun
 from tests.support.fake_store import FakeStore
 from tests.support.fake_time import FakeTime
 
 BUCKET, JOB = "artifacts", "orders"
-DOCUMENT = f"documents/{'d' * 64}.json"
+PIPELINES = [
+    Pipeline(topic=Topic(name, value_format=ValueFormat.TEXT), table=Table(f"shop.{name}")) for name in (JOB, "users")
+]
+WRITTEN = canonical(document(PIPELINES))
+DOCUMENT = document_key(WRITTEN)
 ENVIRONMENT = f"documents/{'e' * 64}.json"
 
 
@@ -127,6 +134,8 @@ class World:
         self.emr = FakeEmr(self.time.clock, applications={"app1": [], "app2": []}, started=self._started)
         for version in ("1.0.0", "2.0.0"):
             self.store.put(release(version).key, manifest(release(version)))
+        self.store.put(DOCUMENT, WRITTEN)
+        self.store.put(ENVIRONMENT, b"{}")
 
     def _started(self, request: dict[str, Any]) -> None:
         """The rule."""
@@ -192,7 +201,7 @@ class _Ending:
         self._foretell()
         return self._emr.runs(*said, **named)
 
-    def start(self, request: dict[str, Any], *, token: str) -> str:
+    def start(self, request: Mapping[str, Any], *, token: str) -> str:
         return self._emr.start(request, token=token)
 
     def cancel(self, run: Run, *, grace_seconds: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Environment, GlueCatalog
@@ -15,15 +16,26 @@ if TYPE_CHECKING:
 
 def artifact_store(place: Environment, secrets: Secrets) -> ObjectStore:
     """The artifact bucket. Raises `FrazilError` in an environment without one."""
-    from frazil.clients.object_store import ObjectStore, s3_client
-
     if place.artifact_bucket is None:
         raise FrazilError(
             "it has no artifact_bucket",
             where=f"environment {place.name}",
             do="Only a deployed environment has; its document is written by the deployment",
         )
-    return ObjectStore(s3_client(place.object_store, keys=_keys(place, secrets)), place.artifact_bucket)
+    return bucket(place, secrets, place.artifact_bucket)
+
+
+def bucket(place: Environment, secrets: Secrets, name: str) -> ObjectStore:
+    """Another bucket of the environment, like that of the logs."""
+    from frazil.clients.object_store import ObjectStore, s3_client
+
+    return ObjectStore(s3_client(place.object_store, keys=_keys(place, secrets)), name)
+
+
+def is_local(place: Environment) -> bool:
+    """Whether its services are stand-ins on this machine."""
+    endpoint = place.catalog.endpoint if isinstance(place.catalog, GlueCatalog) else None
+    return endpoint is not None and urlsplit(endpoint).hostname in ("127.0.0.1", "localhost")
 
 
 def emr(place: Environment, secrets: Secrets) -> Emr:

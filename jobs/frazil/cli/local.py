@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import uuid
+from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +13,7 @@ import typer
 from frazil.cli.options import AsJson
 from frazil.cli.screen import err, is_watched, out, show_json, table
 
+REGION = "us-east-1"
 app = typer.Typer(
     help="The local parts: a Kafka broker, a schema registry and a lake, for this folder.", no_args_is_help=True
 )
@@ -23,6 +27,12 @@ def up(
     aws: Annotated[
         bool, typer.Option("--aws", help="Also an S3 with Glue, in memory only: the environment `glue`.")
     ] = False,
+    cloud: Annotated[
+        bool,
+        typer.Option(
+            "--cloud", help="Also all of AWS that a deployment needs, where LocalStack would be, and job runs."
+        ),
+    ] = False,
     compatibility: Annotated[
         str | None,
         typer.Option(metavar="LEVEL", help="The level by which the registry checks new schemas, like BACKWARD."),
@@ -33,26 +43,60 @@ def up(
 
     For example: frazil local up
 
-    The data is in .frazil/ of this folder, and stays when the parts are stopped. Exit codes: 0 up,
-    3 a part did not start.
+    The data is in .frazil/ of this folder, and stays when the parts are stopped; AWS's is in memory, and goes. With --cloud it
+    tells what a shell has to export. Exit codes: 0 up, 3 a part did not start.
     """
+    from frazil.local.aws.edge import edge_port, exports
+    from frazil.local.terraform import stand_in_settings
     from frazil.local.world import USUAL, Part
     from frazil.local.world import up as start
 
-    parts = (*USUAL, *([Part.OBJECT_STORE] if object_store else ()), *([Part.AWS] if aws else ()))
-    if is_watched():
-        with err().status("starting the local parts"):
-            started = start(Path.cwd(), parts=parts, compatibility=compatibility)
-    else:
-        started = start(Path.cwd(), parts=parts, compatibility=compatibility)
+    parts = (*USUAL, *([Part.OBJECT_STORE] if object_store else ()), *([Part.AWS] if aws or cloud else ()))
+    port = edge_port() if cloud else None
+    with err().status("starting the local parts") if is_watched() else nullcontext():
+        started = start(Path.cwd(), parts=parts, compatibility=compatibility, aws_port=port)
+    exported: dict[str, str] = {}
+    if cloud:
+        exported = {**exports(started.address(Part.AWS)["endpoint"], region=REGION), **stand_in_settings(started)}
     if as_json:
-        show_json({"home": str(started.home), "parts": {name: dict(at) for name, at in started.addresses.items()}})
+        addresses = {name: dict(at) for name, at in started.addresses.items()}
+        show_json({"home": str(started.home), "parts": addresses, **({"exports": dict(exported)} if cloud else {})})
         return
     shown = table("part", "reached by")
     for part, address in started.addresses.items():
         shown.add_row(part, "  ".join(address.values()))
     shown.add_row("environment", str(started.environment_file))
     out().print(shown)
+    for name, value in exported.items():
+        out().print(f"export {name}={value}", markup=False, soft_wrap=True)
+
+
+@app.command()
+def fire(
+    schedule: Annotated[str, typer.Argument(metavar="SCHEDULE", help="A schedule's name, or GROUP/NAME.")],
+    region: Annotated[
+        str, typer.Option("--region", envvar="AWS_DEFAULT_REGION", help="The schedule's region.")
+    ] = REGION,
+    execution: Annotated[
+        str | None, typer.Option("--execution", metavar="ID", help="The same execution again: it is the same run.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Execute a schedule of the local cloud now. Nothing else does: the local cloud has no clock.
+
+    For example: frazil local fire frazil-local-ingest --region eu-central-1
+
+    Exit codes: 0 a run is started; 2 there is no such schedule, or it is disabled; 3 the local cloud is not up, or refuses.
+    """
+    from frazil.local.aws.fire import fire as fired
+    from frazil.local.world import Part, running
+
+    endpoint = running(Path.cwd()).address(Part.AWS)["endpoint"]
+    told = fired(endpoint, schedule, region=region, execution=execution or str(uuid.uuid4()))
+    if as_json:
+        show_json({**asdict(told)})
+    else:
+        out().print(f"{told.schedule}: run {told.run}, execution {told.execution}", markup=False)
 
 
 @app.command()
@@ -60,7 +104,7 @@ def down(
     data: Annotated[bool, typer.Option("--data", help="Remove what they held too: topics, schemas, tables.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Stop the local parts of this folder. Fine when nothing runs.
+    """Stop the local parts of this folder, job runs included. Fine when nothing runs.
 
     For example: frazil local down --data
 

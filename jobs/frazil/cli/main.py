@@ -9,7 +9,21 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from frazil.cli import accept, check, dead_letters, demo, local, maintain, reconcile, release, run, show, verify
+from frazil.cli import (
+    accept,
+    check,
+    dead_letters,
+    demo,
+    local,
+    maintain,
+    reconcile,
+    release,
+    run,
+    runs,
+    show,
+    stop,
+    verify,
+)
 from frazil.cli.exits import HELP, Exit, exit_of
 from frazil.cli.screen import tell_error
 from frazil.clients.secrets import Secrets
@@ -88,6 +102,10 @@ app.command("accept")(accept.accept)
 app.add_typer(dead_letters.app, name="dead-letters")
 app.add_typer(release.app, name="release")
 app.command("reconcile")(reconcile.reconcile)
+app.command("runs")(runs.runs)
+app.command("logs")(runs.logs)
+app.command("stop")(stop.stop)
+app.command("start")(stop.start)
 
 
 def main() -> None:

@@ -44,10 +44,16 @@ EnvironmentChoice = Annotated[
     str,
     typer.Option(
         "--env",
+        "--environment",
         metavar="NAME|FILE",
         envvar="FRAZIL_ENV",
         help="The environment: a name in .frazil/environments, or a document.",
         autocompletion=_environment_names,
     ),
 ]
+EnvironmentName = Annotated[
+    str,
+    typer.Argument(metavar="ENV", help="The environment: a name or a document.", autocompletion=_environment_names),
+]
+JobName = Annotated[str, typer.Option("--job", help="The job, as its desired state names it.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Answer with one JSON object on stdout.")]

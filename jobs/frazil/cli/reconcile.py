@@ -6,7 +6,7 @@ import os
 import socket
 import time
 import uuid
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,23 +14,30 @@ import typer
 
 from frazil.cli import cloud, environments
 from frazil.cli.exits import Exit
-from frazil.cli.options import AsJson
+from frazil.cli.options import AsJson, EnvironmentName, JobName
 from frazil.cli.screen import err, out, plain, show_json
 from frazil.clients.secrets import Secrets
 
 if TYPE_CHECKING:
     from frazil.control.decide import Step
+    from frazil.control.reconcile import Reconciler
+    from frazil.declaration import Environment
 
+LOOK_SECONDS, LOCAL_LOOK_SECONDS = 10.0, 1.0
+"""Between two looks while there is nothing to do but wait; local runs begin in seconds, and ask nobody's quota."""
 DRIFTED = 2
 """The exit code of `--check` when something is to be done, as `terraform plan -detailed-exitcode` has it."""
 
 
+Minutes = Annotated[int, typer.Option("--minutes", min=1, help="How long it may take at most.")]
+
+
 def reconcile(
     context: typer.Context,
-    env: Annotated[str, typer.Argument(metavar="ENV", help="The environment: a name or a document.")],
-    job: Annotated[str, typer.Option("--job", help="The job, as its desired state names it.")] = "ingest",
+    env: EnvironmentName,
+    job: JobName = "ingest",
     check: Annotated[bool, typer.Option("--check", help="Tell what would be done, and do nothing.")] = False,
-    minutes: Annotated[int, typer.Option("--minutes", min=1, help="How long it may take at most.")] = 120,
+    minutes: Minutes = 120,
     as_json: AsJson = False,
 ) -> None:
     """Have EMR Serverless run what was deployed: end the old run, start the new one, wait until it has proven itself.
@@ -41,12 +48,32 @@ def reconcile(
     runs; 1 it was given up, or a person must look; 2 with --check: something is to be done; 3 a service is away, or
     another reconciler is at work.
     """
+    at_work = reconciler(environments.environment(env), context.find_root().obj)
+    if check:
+        _tell_drift(at_work.drift(job), as_json=as_json)
+    else:
+        bring_about(at_work, job, minutes=minutes, as_json=as_json)
+
+
+def reconciler(place: Environment, secrets: Secrets) -> Reconciler:
+    """The reconciler of an environment. Raises `FrazilError` in one that was not deployed."""
     from frazil.control.proof import TableProofs
     from frazil.control.reconcile import Reconciler
 
-    place = environments.environment(env)
-    secrets: Secrets = context.find_root().obj
     store = cloud.artifact_store(place, secrets)
+    return Reconciler(
+        store=store,
+        bucket=store.bucket,
+        emr=cloud.emr(place, secrets),
+        proofs=TableProofs(store, secrets),
+        clock=time.time,
+        wait=time.sleep,
+        look_seconds=LOCAL_LOOK_SECONDS if cloud.is_local(place) else LOOK_SECONDS,
+    )
+
+
+def bring_about(at_work: Reconciler, job: str, *, minutes: int, as_json: bool) -> None:
+    """Reconcile, tell each step as it is done, and end with 1 if what is wanted does not run."""
     done: list[Step] = []
 
     def tell(step: Step) -> None:
@@ -54,27 +81,17 @@ def reconcile(
             err().print(plain(sentence(step)), markup=False, soft_wrap=True)
             done.append(step)
 
-    reconciler = Reconciler(
-        store=store,
-        bucket=store.bucket,
-        emr=cloud.emr(place, secrets),
-        proofs=TableProofs(store, secrets),
-        clock=time.time,
-        wait=time.sleep,
-        tell=tell,
-    )
-    if check:
-        _tell_drift(reconciler.drift(job), as_json=as_json)
-        return
     holder = f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
-    runs = reconciler.reconcile(job, holder=holder, patience_seconds=minutes * 60)
-    wanted = reconciler.desired(job)
+    runs = replace(at_work, tell=tell).reconcile(job, holder=holder, patience_seconds=minutes * 60)
+    wanted = at_work.desired(job)
     is_wanted = wanted.is_stopped if runs is None else runs == wanted
+    stopped = list(runs.stopped if runs else wanted.stopped)
     if as_json:
-        told = {"job": job, "wanted": wanted.generation, "runs": runs.generation if runs else None}
+        told = {"job": job, "wanted": wanted.generation, "runs": runs.generation if runs else None, "stopped": stopped}
         show_json({**told, "steps": [document(step) for step in done]})
     else:
-        what = f"generation {runs.generation} runs" if runs else "nothing runs, as is wanted"
+        without = f" without {', '.join(stopped)}" if stopped else ""
+        what = f"generation {runs.generation} runs{without}" if runs else "nothing runs, as is wanted"
         out().print(
             plain(f"{job}: {what}" + ("" if is_wanted else f"; {wanted.generation} was given up")), markup=False
         )

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from frazil.cli import cloud, environments
-from frazil.cli.options import AsJson
+from frazil.cli.options import AsJson, EnvironmentName
 from frazil.cli.screen import err, number, out, show_json, table
 from frazil.clients.secrets import Secrets
 from frazil.control.labels import NEWEST, label
@@ -52,7 +52,7 @@ def build(
 @app.command("upload")
 def upload(
     context: typer.Context,
-    env: Annotated[str, typer.Argument(metavar="ENV", help="The environment: a name or a document.")],
+    env: EnvironmentName,
     folder: Annotated[Path, typer.Option("--from", metavar="DIR", help="The release's folder.")] = Path("dist/release"),
     as_json: AsJson = False,
 ) -> None:

@@ -48,6 +48,8 @@ class Run:
     created_at: datetime
     updated_at: datetime
     tags: Mapping[str, str] = field(default_factory=dict)
+    log_uri: str = ""
+    """Where on S3 its logs are; empty for a run that leaves none there."""
 
 
 def emr_client(*, region: str | None = None, endpoint: str | None = None, keys: tuple[str, str] | None = None) -> Any:
@@ -122,6 +124,7 @@ class Emr:
             return known
         with _asking(f"run {run_id}"):
             told = self._client.get_job_run(applicationId=application, jobRunId=run_id)["jobRun"]
+        monitoring = (told.get("configurationOverrides") or {}).get("monitoringConfiguration") or {}
         run = Run(
             id=run_id,
             application=application,
@@ -131,6 +134,7 @@ class Emr:
             created_at=told["createdAt"],
             updated_at=told["updatedAt"],
             tags=dict(told.get("tags") or {}),
+            log_uri=(monitoring.get("s3MonitoringConfiguration") or {}).get("logUri") or "",
         )
         if run.state.is_terminal:
             self._ended[application, run_id] = run

@@ -63,6 +63,12 @@ class ObjectStore:
         except _Absent:
             return None
 
+    def keys(self, prefix: str) -> tuple[str, ...]:
+        """The keys that begin so, sorted."""
+        with self._asking(prefix):
+            pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=prefix)
+            return tuple(sorted(held["Key"] for page in pages for held in page.get("Contents", ())))
+
     def put_once(self, key: str, source: Path | bytes) -> bool:
         """Write what is never overwritten; whether this call wrote it. The same bytes again change nothing.
 

@@ -26,6 +26,7 @@ _DOCUMENT = matching(r"documents/[0-9a-f]{64}\.json", "a document's key", "Write
 _ROLE = matching(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[\w+=,.@/-]+", "a role's ARN", "Write it in full")
 _LOG_URI = matching("s3://[a-z0-9][a-z0-9.-]+/.*", "a location on S3", "Write it like s3://bucket/prefix/")
 _LABEL = matching("|".join(row.name for row in LABELS), "a label we build for", "Write one of control/labels.py")
+_PIPELINE = matching("[a-z][a-z0-9_]{0,99}", "a pipeline's name", "Write it as it is declared")
 _ARGUMENT = matching(r"[^\s'\"\\]+", "an argument", "Write it without spaces, quotes and backslashes")
 
 
@@ -57,6 +58,7 @@ class Desired:
     log_uri: Annotated[str, "Where runs leave their logs.", _LOG_URI]
     mode: Annotated[Mode, "How it runs."] = Mode.FOLLOW
     is_stopped: Annotated[bool, "Whether nothing of it is to run."] = False
+    stopped: Annotated[tuple[Annotated[str, _PIPELINE], ...], "Pipelines that an operator has stopped."] = ()
     arguments: Annotated[tuple[Annotated[str, _ARGUMENT], ...], "Further arguments of the entry point."] = ()
     workers: Annotated[Workers, "The sizes of its workers."] = Workers()  # noqa: RUF009 # frozen
     log_group: Annotated[str | None, "The CloudWatch log group, whose lines hold the metrics."] = None
@@ -72,7 +74,7 @@ class Desired:
 
     def _contradictions(self) -> Iterator[Problem]:
         for index, argument in enumerate(self.arguments):
-            if argument.split("=")[0] in {"--document", "--environment", "--once", "--follow", "--run"}:
+            if argument.split("=")[0] in {"--document", "--environment", "--once", "--follow", "--run", "--without"}:
                 yield Problem(f"arguments[{index}]", f"{argument} is given by the settings of the run", "Remove it")
         if self.calm_seconds > self.proof_seconds:
             yield Problem("calm_seconds", f"it is more than proof_seconds, {self.proof_seconds}", "Lower it")

@@ -66,16 +66,17 @@ def read(document: Path) -> bytes:
         raise FrazilError(f"it cannot be read ({error.strerror})", where=str(document)) from None
 
 
-def chosen(pipelines: Sequence[Pipeline], names: Sequence[str]) -> list[Pipeline]:
-    """The pipelines of these names, all if there are none. Raises `FrazilError` for a name that nobody has."""
-    unknown = sorted(set(names) - {p.name for p in pipelines})
-    if unknown:
-        raise FrazilError(
-            f"there is no pipeline {', '.join(unknown)}",
-            where="--pipeline",
-            do=f"The document has {', '.join(p.name for p in pipelines)}",
-        )
-    return [p for p in pipelines if not names or p.name in names]
+def chosen(pipelines: Sequence[Pipeline], names: Sequence[str], without: Sequence[str] = ()) -> list[Pipeline]:
+    """The pipelines of these names, all if there are none, but for some. Raises `FrazilError` for a name that nobody has."""
+    for option, given in (("--pipeline", names), ("--without", without)):
+        unknown = sorted(set(given) - {p.name for p in pipelines})
+        if unknown:
+            raise FrazilError(
+                f"there is no pipeline {', '.join(unknown)}",
+                where=option,
+                do=f"The document has {', '.join(p.name for p in pipelines)}",
+            )
+    return [p for p in pipelines if (not names or p.name in names) and p.name not in without]
 
 
 def log(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Annotated, Any, Protocol
 
 from frazil.control.desired import Desired
@@ -81,6 +82,10 @@ class Store(Protocol):
 
     def swap(self, key: str, data: bytes, *, version: str | None) -> str | None:
         """Replace the version that was read, and return the new one's; None if it is newer by now."""
+        ...
+
+    def put_once(self, key: str, source: Path | bytes) -> bool:
+        """Write what is never overwritten; whether this call wrote it."""
         ...
 
 

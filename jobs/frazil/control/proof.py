@@ -56,7 +56,7 @@ class TableProofs:
         A drain that has ended well has seen all its pipelines through: one commit among them is enough. Of a run that
         goes on each pipeline must have committed, or have nothing to read.
         """
-        pipelines = parse(self._document(desired.document))
+        pipelines = [p for p in parse(self._document(desired.document)) if p.name not in desired.stopped]
         place = parse_environment(self._document(desired.environment))
         lake = self._lake_of(place, self._secrets)
         tables = {pipeline.name: lake.table(pipeline.table.identifier) for pipeline in pipelines}
@@ -88,6 +88,6 @@ class TableProofs:
 
 
 def _has_commit(table: StoredTable | None, pipeline: Pipeline, run_prefix: str) -> bool:
-    """Whether one of the generation's drivers has committed to the table."""
-    commits = table.commits(pipeline.name) if table is not None else ()
-    return any((commit.entry.run or "").startswith(run_prefix) for commit in commits)
+    """Whether one of the generation's drivers has committed records to the table; to have made it is no proof."""
+    entries = (commit.entry for commit in (table.commits(pipeline.name) if table is not None else ()))
+    return any((entry.run or "").startswith(run_prefix) and entry.end != entry.start for entry in entries)

@@ -15,9 +15,11 @@ from typing import Any, Protocol
 from frazil.clients.emr import Run
 from frazil.control.decide import Cancel, GiveUp, Halt, Proof, Prove, Start, Step, Wait, decide, judged, target_of
 from frazil.control.desired import Desired, desired_key, parse_desired
+from frazil.control.kept import keep_documents
 from frazil.control.memory import Lease, Memory, Store, remembered
 from frazil.control.release import Release, parse_manifest
 from frazil.control.run_settings import TAG_JOB, run_settings
+from frazil.control.stops import with_stops
 from frazil.errors import FrazilError, NothingRuns
 
 LOOK_SECONDS = 10.0
@@ -88,7 +90,7 @@ class Reconciler:
             lease.give_back()
 
     def desired(self, job: str) -> Desired:
-        """What is wanted. Raises `FrazilError` if nobody has written it."""
+        """What is wanted, without what an operator has stopped. Raises `FrazilError` if nobody has written it."""
         held = self.store.read(desired_key(job))
         if held is None:
             raise FrazilError(
@@ -99,7 +101,7 @@ class Reconciler:
         desired = parse_desired(held.data)
         if desired.job != job:
             raise FrazilError(f"it is of job {desired.job}", where=f"s3://{self.bucket}/{desired_key(job)}")
-        return desired
+        return with_stops(desired, self.store)
 
     def _decided(self, desired: Desired, memory: Memory) -> tuple[Step, ...]:
         runs = self._runs(desired, memory)
@@ -121,6 +123,7 @@ class Reconciler:
                     lease.keep()
                     self.emr.cancel(step.run, grace_seconds=step.grace_seconds)
                 case Start():
+                    keep_documents(step.desired, self.store)
                     request = run_settings(step.desired, self._release(step.desired), bucket=self.bucket)
                     lease.keep(partial(Memory.with_application, application=step.desired.application))
                     self.emr.start(request, token=step.token)

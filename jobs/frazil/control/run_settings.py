@@ -99,6 +99,7 @@ def _arguments(desired: Desired) -> list[str]:
         "--follow" if desired.mode is Mode.FOLLOW else "--once",
         "--run",
         desired.run_prefix,
+        *(part for name in desired.stopped for part in ("--without", name)),
         *desired.arguments,
     ]
 

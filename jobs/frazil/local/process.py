@@ -65,23 +65,28 @@ def start(
             )
         except OSError as problem:
             raise LocalPartFailed(f"{name} could not be started: {problem}", where=str(arguments[0])) from problem
+    return note(name, child, home=home)
+
+
+def note(name: str, child: subprocess.Popen[bytes], *, home: Path) -> Process:
+    """Write down which process was just started, so that `noted` tells of it; it leads a session of its own."""
     _children[child.pid] = child
     process = Process(name=name, pid=child.pid, started=_start_time(child.pid), home=home)
-    note = _note(home, name)
-    note.parent.mkdir(parents=True, exist_ok=True)
-    note.write_text(json.dumps({"pid": process.pid, "started": process.started}))
+    written = _note(home, name)
+    written.parent.mkdir(parents=True, exist_ok=True)
+    written.write_text(json.dumps({"pid": process.pid, "started": process.started}))
     return process
 
 
 def noted(home: Path) -> list[Process]:
     """Every process that was started for a `.frazil` folder and not stopped since, whether it still runs or not."""
     found = []
-    for note in sorted((home / "run").glob("*.json")):
+    for file in sorted((home / "run").glob("*.json")):
         try:
-            facts = json.loads(note.read_bytes())
-            found.append(Process(name=note.stem, pid=int(facts["pid"]), started=str(facts["started"]), home=home))
+            facts = json.loads(file.read_bytes())
+            found.append(Process(name=file.stem, pid=int(facts["pid"]), started=str(facts["started"]), home=home))
         except (ValueError, KeyError):  # written by halves, by a process that was killed
-            note.unlink(missing_ok=True)
+            file.unlink(missing_ok=True)
     return found
 
 

@@ -37,7 +37,8 @@ class Part(StrEnum):
     """What a local world can be made of. A lake on files needs no process and is always there.
 
     `kafka` is the broker, `registry` the schema registry. Two more lakes, for what files cannot show: `object-store` is
-    an S3 with an Iceberg REST catalog, `aws` an S3 with Glue, in memory only.
+    an S3 with an Iceberg REST catalog, `aws` an S3 with Glue, in memory only. `aws` has the other services of AWS that a
+    deployment needs, too, and an EMR Serverless whose job runs are processes of this machine.
     """
 
     KAFKA = "kafka"
@@ -61,12 +62,12 @@ class World:
     @property
     def bootstrap(self) -> str:
         """The broker's `host:port`."""
-        return self._address(Part.KAFKA)["bootstrap"]
+        return self.address(Part.KAFKA)["bootstrap"]
 
     @property
     def registry_url(self) -> str:
         """The registry's Confluent API."""
-        return self._address(Part.REGISTRY)["url"]
+        return self.address(Part.REGISTRY)["url"]
 
     @property
     def environment(self) -> Environment:
@@ -76,7 +77,7 @@ class World:
     @property
     def rest_environment(self) -> Environment:
         """The environment `rest`: the same broker and registry, tables in the object store by its REST catalog."""
-        store = self._address(Part.OBJECT_STORE)
+        store = self.address(Part.OBJECT_STORE)
         return rest_lake(
             self.home,
             bootstrap=self.bootstrap,
@@ -92,7 +93,7 @@ class World:
             self.home,
             bootstrap=self.bootstrap,
             registry_url=self._registry_url_if_up(),
-            endpoint=self._address(Part.AWS)["endpoint"],
+            endpoint=self.address(Part.AWS)["endpoint"],
         )
 
     @property
@@ -100,7 +101,8 @@ class World:
         """The document of the environment `local`; those of `rest` and `glue` are beside it."""
         return self.home / "environments" / "local.json"
 
-    def _address(self, part: Part) -> Address:
+    def address(self, part: Part) -> Address:
+        """What a part is reached by. Raises `LocalPartFailed` if it is not up."""
         if part not in self.addresses:
             raise LocalPartFailed(f"{part} is not part of this world", where=str(self.home), do="Ask `up` for it")
         return self.addresses[part]
@@ -109,12 +111,19 @@ class World:
         return self.registry_url if Part.REGISTRY in self.addresses else None
 
 
-def up(folder: Path, *, parts: Sequence[Part] = USUAL, compatibility: str | None = None) -> World:
+def up(
+    folder: Path,
+    *,
+    parts: Sequence[Part] = USUAL,
+    compatibility: str | None = None,
+    aws_port: int | None = None,
+) -> World:
     """Start what is asked for and does not run yet, all at once, and write the environment documents.
 
     What runs already is kept, and stays part of the world. `compatibility` is the level the registry checks new schemas
-    by from its start on; without it, the level stays as it was, at first NONE. When a part fails, those that this call
-    has started are stopped again, and the part's `LocalPartFailed` is raised.
+    by from its start on; without it, the level stays as it was, at first NONE. `aws_port` is where the local AWS is to be,
+    or the first free port after it. When a part fails, those that this call has started are stopped again, and the part's
+    `LocalPartFailed` is raised.
     """
     home = folder.resolve() / ".frazil"
     with _alone(home):
@@ -122,17 +131,25 @@ def up(folder: Path, *, parts: Sequence[Part] = USUAL, compatibility: str | None
         for process in noted(home):
             if process.name not in addresses:  # it has ended, or its start was never finished
                 stop(process)
+        if Part.AWS not in addresses:  # the runs of one that was killed
+            _stop_together(noted(home / Part.AWS))
         starts: dict[Part, Callable[[], Address]] = {
             Part.KAFKA: lambda: {"bootstrap": start_kafka(home)},
             Part.REGISTRY: lambda: {"url": start_registry(home, compatibility=compatibility)},
             Part.OBJECT_STORE: lambda: asdict(start_object_store(home)),
-            Part.AWS: lambda: {"endpoint": start_aws(home)},
+            Part.AWS: lambda: {"endpoint": start_aws(home, lowest_port=aws_port)},
         }
         missing = [part for part in dict.fromkeys(parts) if part not in addresses]
         addresses |= _start_together(home, {part: starts[part] for part in missing}, kept=set(addresses))
         world_now = World(home=home, addresses=addresses)
         _write_documents(world_now)
     return world_now
+
+
+def running(folder: Path) -> World:
+    """The world of a folder as it is, without starting anything."""
+    home = folder.resolve() / ".frazil"
+    return World(home=home, addresses=_addresses_of_running(home))
 
 
 def down(folder: Path, *, data: bool = False) -> None:
@@ -142,6 +159,8 @@ def down(folder: Path, *, data: bool = False) -> None:
         return
     with _alone(home):
         _stop_together(noted(home))
+        _stop_together(noted(home / Part.AWS))  # job runs: after the one who would begin them again
+        shutil.rmtree(home / Part.AWS / "runs", ignore_errors=True)
         for told in ("local.json", *(f"environments/{name}.json" for name in ("local", "rest", "glue"))):
             (home / told).unlink(missing_ok=True)
         if data:

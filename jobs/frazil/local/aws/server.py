@@ -1,19 +1,45 @@
-"""The process: `python -m frazil.local.aws.server PORT` serves every service of moto at 127.0.0.1, mended."""
+"""The process: `python -m frazil.local.aws.server PORT` serves every service of moto at 127.0.0.1, mended.
+
+Job runs work in the folder in which it is started.
+"""
 
 from __future__ import annotations
 
 import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
 
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
 from werkzeug.serving import run_simple
 
+from frazil.local.aws.emr_serverless import mend_emr_serverless
 from frazil.local.aws.glue import mend_glue
+from frazil.local.aws.job_run import Surroundings
+from frazil.local.aws.spark_home import SparkHome
+from frazil.local.aws.spark_run import SparkRuns
 from frazil.local.ports import HOST
+
+STEP_SECONDS = 0.3
+"""How long each step of a run's start takes at least, so that a watcher sees it; on AWS together about a minute."""
 
 
 def main(port: int) -> None:
     """Serve until the process is ended."""
+    home = Path.cwd()
+    runs = SparkRuns(home=home, spark=SparkHome.made_in(home), endpoint=f"http://{HOST}:{port}")
+    serve(
+        port,
+        Surroundings(
+            clock=time.monotonic, today=lambda: datetime.now(UTC), begin=runs.begin, step_seconds=STEP_SECONDS
+        ),
+    )
+
+
+def serve(port: int, around: Surroundings) -> None:
+    """Serve, with job runs in these surroundings."""
     mend_glue()
+    mend_emr_serverless(around)
     application = DomainDispatcherApplication(create_backend_app)
     run_simple(HOST, port, application, threaded=True, request_handler=MotoRequestHandler)
 

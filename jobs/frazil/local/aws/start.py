@@ -25,14 +25,15 @@ def key_files(home: Path) -> KeyFiles:
     return KeyFiles.of(home, _PART)
 
 
-def start_aws(home: Path) -> str:
+def start_aws(home: Path, *, lowest_port: int | None = None) -> str:
     """Start it, empty but for the bucket `lake`, and return the address of all its services.
 
-    Raises `LocalPartFailed` with the end of the log when it doesn't come up.
+    Its port is the first free one from the lowest on, if that matters. Raises `LocalPartFailed` with the end of the log when
+    it doesn't come up.
     """
     keys = key_files(home)
     keys.make()
-    with free_ports(1) as (port,):
+    with free_ports(1, lowest=lowest_port) as (port,):
         endpoint = f"http://{HOST}:{port}"
         server = start(_PART, [sys.executable, "-m", "frazil.local.aws.server", str(port)], home=home)
         await_ready(server, lambda: _has_bucket(endpoint, keys), seconds=READY_SECONDS)

@@ -1,0 +1,125 @@
+"""`frazil runs` and `frazil logs`: what ran, and what it said."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from frazil.cli import cloud, environments
+from frazil.cli.options import AsJson, EnvironmentName, JobName
+from frazil.cli.screen import duration, err, number, out, plain, show_json, table
+from frazil.clients.secrets import Secrets
+from frazil.control.run_settings import TAG_GENERATION, TAG_JOB, TAG_RELEASE
+from frazil.errors import FrazilError
+
+if TYPE_CHECKING:
+    from frazil.clients.emr import Run
+    from frazil.declaration import Environment
+
+COLUMNS = ("run", "state", "generation", "release", "began", "took", "")
+
+
+def runs(
+    context: typer.Context,
+    env: EnvironmentName,
+    job: JobName = "ingest",
+    last: Annotated[int, typer.Option("--last", min=1, metavar="N", help="How many, the newest.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """List the job runs of an environment, the newest first.
+
+    For example: frazil runs prod --last 5
+
+    Exit codes: 0 listed, also when there are none; 2 wrong input; 3 a service is away.
+    """
+    found = _found(environments.environment(env), context.find_root().obj, job)[:last]
+    now = time.time()
+    if as_json:
+        show_json({"job": job, "runs": [facts(run, now=now) for run in found]})
+        return
+    shown = table(*COLUMNS, right=("generation", "took"))
+    for run in found:
+        told = facts(run, now=now)
+        began = run.created_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+        named = (str(told[key] or "–") for key in ("generation", "release"))
+        shown.add_row(run.id, run.state, *named, began, duration(told["seconds"]), plain(run.details))
+    out().print(shown)
+
+
+def logs(
+    context: typer.Context,
+    env: EnvironmentName,
+    run_id: Annotated[
+        str | None, typer.Argument(metavar="[RUN]", help="The run's id; without one, the newest run.")
+    ] = None,
+    job: JobName = "ingest",
+    is_sparks: Annotated[
+        bool, typer.Option("--spark", help="Spark's own log, in place of what the job wrote.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Print what the driver of a run wrote, as far as it is uploaded.
+
+    For example: frazil logs prod 00f1abc2def3gh45
+
+    Exit codes: 0 printed, also when there is nothing yet; 2 there is no such run, or it leaves no log on S3; 3 a service is away.
+    """
+    from frazil.control.run_log import Stream, bucket_of, run_log
+
+    place = environments.environment(env)
+    secrets: Secrets = context.find_root().obj
+    run = _chosen(_found(place, secrets, job), run_id, job)
+    if not bucket_of(run):
+        raise FrazilError("it leaves no log on S3", where=f"run {run.id}", do="Its monitoring configuration names none")
+    stream = Stream.STDERR if is_sparks else Stream.STDOUT
+    parts = run_log(run, cloud.bucket(place, secrets, bucket_of(run)), stream)
+    if as_json:
+        told = [{"key": part.key, "lines": secrets.redactor.redact(part.text).splitlines()} for part in parts]
+        show_json({"run": run.id, "state": run.state, "stream": stream, "parts": told})
+        return
+    for part in parts:
+        if len(parts) > 1:
+            err().print(part.key, style="dim", markup=False)
+        for line in secrets.redactor.redact(part.text).splitlines():
+            out().print(plain(line), markup=False, soft_wrap=True)
+    if not parts:
+        err().print(f"run {run.id} is {run.state}, and has no log yet", markup=False)
+
+
+def facts(run: Run, *, now: float) -> Mapping[str, Any]:
+    """A run as JSON. `seconds` are from its request to its end, or to now."""
+    end = run.updated_at if run.state.is_terminal else datetime.fromtimestamp(now, UTC)
+    generation = run.tags.get(TAG_GENERATION)
+    return {
+        "run": run.id,
+        "application": run.application,
+        "state": run.state,
+        "generation": int(generation) if generation else None,
+        "release": run.tags.get(TAG_RELEASE),
+        "created_at": run.created_at.astimezone(UTC).isoformat(),
+        "seconds": round((end - run.created_at).total_seconds(), 1),
+        "details": run.details,
+    }
+
+
+def _found(place: Environment, secrets: Secrets, job: str) -> list[Run]:
+    """A job's runs on all applications that may have some, the newest first."""
+    from frazil.control.memory import remembered
+
+    store, emr = cloud.artifact_store(place, secrets), cloud.emr(place, secrets)
+    named = [place.emr_application] if place.emr_application else []
+    applications = dict.fromkeys((*remembered(store, job).applications, *named))
+    found = [run for a in applications for run in emr.runs(a, {TAG_JOB: job}, name_prefix=f"frazil-{job}")]
+    return sorted(found, key=lambda run: (run.created_at, run.id), reverse=True)
+
+
+def _chosen(found: list[Run], run_id: str | None, job: str) -> Run:
+    for run in found:
+        if run_id in (None, run.id):
+            return run
+    what = f"there is no run {run_id}" if run_id else "there are no runs"
+    raise FrazilError(what, where=f"job {job}", do=f"`frazil runs` lists {number(len(found))}; --job names another job")

@@ -1,0 +1,207 @@
+"""EMR Serverless in moto's process, with runs that really run.
+
+moto 5.2.5 ends every run with SUCCESS at its birth, forgets its token, mode, retry policy and tags, and has no attempts.
+https://docs.aws.amazon.com/emr-serverless/latest/APIReference/
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from datetime import UTC, datetime
+from typing import Any
+
+from moto.core.responses import ActionResult, PaginatedResult
+from moto.emrserverless import urls
+from moto.emrserverless.exceptions import AccessDeniedException, ResourceNotFoundException, ValidationException
+
+from frazil.local.aws.emr_applications import Applications, Conflict, Runs, plain
+from frazil.local.aws.job_run import STREAMING, Attempt, JobRun, Surroundings
+
+GRACE_SECONDS = range(15, 1801)
+"""The grace periods that the service takes, beside none at all."""
+LOOK_SECONDS = 0.1
+_ASKED = (
+    "executionRoleArn",
+    "executionIamPolicy",
+    "jobDriver",
+    "configurationOverrides",
+    "tags",
+    "name",
+    "mode",
+    "retryPolicy",
+)
+_PATHS = (
+    "applications$",
+    "applications/(?P<applicationId>[^/]+)$",
+    "applications/(?P<applicationId>[^/]+)/start$",
+    "applications/(?P<applicationId>[^/]+)/stop$",
+    "applications/(?P<applicationId>[^/]+)/jobruns$",
+    "applications/(?P<applicationId>[^/]+)/jobruns/(?P<jobRunId>[^/]+)$",
+    "applications/(?P<applicationId>[^/]+)/jobruns/(?P<jobRunId>[^/]+)/attempts$",
+    "tags/(?P<resourceArn>.+)$",
+)
+
+_one_at_a_time = threading.RLock()
+"""The server answers each request in a thread of its own, and one more lets the runs go on."""
+
+
+def mend_emr_serverless(around: Surroundings) -> None:
+    """Have this process's moto serve EMR Serverless, with runs that go on by themselves while the process lives."""
+    Applications.runs = Runs(around)
+    urls.url_paths = {f"{{0}}/{path}": JobRuns.dispatch for path in _PATHS}
+    threading.Thread(target=_go_on, args=(Applications.runs,), daemon=True, name="runs").start()
+
+
+def _go_on(runs: Runs) -> None:
+    while True:
+        with _one_at_a_time:
+            runs.go_on()
+        threading.Event().wait(LOOK_SECONDS)
+
+
+class JobRuns(Applications):
+    """What is answered about runs."""
+
+    def call_action(self) -> Any:
+        """Answer one request, and no other meanwhile."""
+        with _one_at_a_time:
+            return super().call_action()
+
+    def start_job_run(self) -> ActionResult:
+        """The same token is the same run, however it has ended; with another request it is a conflict."""
+        application, request = self.application, self._asked()
+        runs = self.runs.of(application)
+        for run in runs:
+            if run.request["clientToken"] == request["clientToken"]:
+                if run.request != request:
+                    raise Conflict("clientToken was used before with different parameters")
+                return self._started(run)
+        if application.state == "TERMINATED":
+            raise ValidationException(f"Application {application.id} is terminated. Cannot start job run.")
+        if application.state != "STARTED":
+            start: Any = application.auto_start_configuration or {}
+            if not start.get("enabled", True):
+                raise Conflict(f"Application {application.id} is not started")
+            application.state = "STARTED"
+        made = JobRun(f"00f{uuid.uuid4().hex[:13]}", request, self.runs.around)
+        runs.append(made)
+        self.runs.of(application)  # which gives it a place, if there is one
+        return self._started(made)
+
+    def get_job_run(self) -> ActionResult:
+        """A run, or one of its attempts."""
+        run = self._run()
+        number = self._get_int_param("attempt")
+        attempt = run.attempt if number is None else next((a for a in run.attempts if a.number == number), None)
+        if attempt is None:
+            raise ResourceNotFoundException(f"{run.id} attempt {number}", "JobRun")
+        request = run.request
+        seconds = ((run.ended_at or self.runs.around.today()) - run.started_at).total_seconds() if run.started_at else 0
+        told = {
+            **self._summary(run, attempt),
+            "jobRunId": run.id,
+            "tags": run.tags,
+            "retryPolicy": request["retryPolicy"],
+            "executionIamPolicy": request["executionIamPolicy"],
+            "jobDriver": request["jobDriver"],
+            "configurationOverrides": request["configurationOverrides"],
+            "networkConfiguration": self.application.network_configuration,
+            "executionTimeoutMinutes": run.timeout_minutes,
+            "startedAt": run.started_at,
+            "endedAt": run.ended_at,
+            "totalExecutionDurationSeconds": int(seconds),
+        }
+        return ActionResult({"jobRun": {name: value for name, value in told.items() if value is not None}})
+
+    def list_job_runs(self) -> ActionResult:
+        """The newest first."""
+        states, mode = list(self._get_param("states", []) or []), self._get_param("mode")
+        after, before = self._time("createdAtAfter"), self._time("createdAtBefore")
+        found = [
+            self._summary(run, run.attempt)
+            for run in reversed(self.runs.of(self.application))
+            if (not states or run.state in states)
+            and (mode is None or run.request["mode"] == mode)
+            and (after is None or run.created_at > after)
+            and (before is None or run.created_at < before)
+        ]
+        return PaginatedResult({"jobRuns": found})
+
+    def list_job_run_attempts(self) -> ActionResult:
+        """The newest first."""
+        run = self._run()
+        told = [
+            {**self._summary(run, attempt), "jobCreatedAt": run.created_at, "createdAt": attempt.created_at}
+            for attempt in run.attempts
+        ]
+        return PaginatedResult({"jobRunAttempts": told})
+
+    def cancel_job_run(self) -> ActionResult:
+        """A run that has ended cannot be cancelled."""
+        run, grace = self._run(), self._get_int_param("shutdownGracePeriodInSeconds")
+        if grace and grace not in GRACE_SECONDS:
+            raise ValidationException("shutdownGracePeriodInSeconds must be 0 or 15 to 1800")
+        if run.state.is_terminal:
+            raise ValidationException(f"JobRun {run.id} is in terminal state {run.state}")
+        run.cancel(grace)
+        return ActionResult({"applicationId": self.application.id, "jobRunId": run.id})
+
+    def _asked(self) -> dict[str, Any]:
+        """What a run is asked to be. Raises what the service refuses."""
+        asked = {name: plain(self._get_param(name)) for name in _ASKED}
+        asked |= {"applicationId": self.application.id, "clientToken": self._get_param("clientToken")}
+        asked |= {"mode": asked["mode"] or "BATCH", "tags": asked["tags"] or {}}
+        asked["region"] = self.emrserverless_backend.region_name
+        asked["executionTimeoutMinutes"] = minutes = self._get_int_param("executionTimeoutMinutes")
+        policy, is_streaming = asked["retryPolicy"] or {}, asked["mode"] == STREAMING
+        if not asked["clientToken"]:
+            raise ValidationException("clientToken is required")
+        if ("maxAttempts" in policy and is_streaming) or ("maxFailedAttemptsPerHour" in policy and not is_streaming):
+            raise ValidationException("retryPolicy does not fit mode")
+        if minutes == 0 and not is_streaming:
+            raise ValidationException("executionTimeoutMinutes must not be 0 for BATCH")
+        if minutes and minutes < 5:
+            raise ValidationException("RunTimeout must be at least 5 minutes.")
+        role = str(asked["executionRoleArn"]).split(":")
+        if len(role) < 6 or role[4] != self.emrserverless_backend.account_id:
+            raise AccessDeniedException("Cross-account pass role is not allowed.")
+        return asked
+
+    def _run(self) -> JobRun:
+        wanted = self._get_param("jobRunId")
+        for run in self.runs.of(self.application):
+            if run.id == wanted:
+                return run
+        raise ResourceNotFoundException(str(wanted), "JobRun")
+
+    def _started(self, run: JobRun) -> ActionResult:
+        return ActionResult(
+            {"applicationId": run.request["applicationId"], "jobRunId": run.id, "arn": self.arn_of(run)}
+        )
+
+    def _summary(self, run: JobRun, attempt: Attempt) -> dict[str, Any]:
+        return {
+            "applicationId": run.request["applicationId"],
+            "id": run.id,
+            "name": run.request["name"],
+            "mode": run.request["mode"],
+            "arn": self.arn_of(run),
+            "createdBy": f"arn:aws:iam::{self.emrserverless_backend.account_id}:root",
+            "createdAt": run.created_at,
+            "updatedAt": attempt.updated_at,
+            "executionRole": run.request["executionRoleArn"],
+            "state": str(attempt.state),
+            "stateDetails": attempt.details,
+            "releaseLabel": self.application.release_label,
+            "type": self.application.type,
+            "attempt": attempt.number,
+            "attemptCreatedAt": attempt.created_at,
+            "attemptUpdatedAt": attempt.updated_at,
+        }
+
+    def _time(self, name: str) -> datetime | None:
+        given = self._get_param(name)
+        if not isinstance(given, datetime):
+            return None
+        return given if given.tzinfo else given.replace(tzinfo=UTC)

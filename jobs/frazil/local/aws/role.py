@@ -1,0 +1,60 @@
+"""The execution role of a run: its credentials, as the service gets them, by STS."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+_ANY_KEY = "frazil"  # moto takes any: it knows the account by it, and this is the usual one's
+
+
+class Role:
+    """A role that is assumed when its credentials are first asked for. `policy` is the run's `executionIamPolicy`."""
+
+    def __init__(self, arn: str, policy: Mapping[str, Any] | None, *, endpoint: str, region: str) -> None:
+        self._arn, self._policy, self._endpoint, self._region = arn, policy or {}, endpoint, region
+
+    def client(self, service: str) -> Any:
+        """A client with the role's rights."""
+        return _client(service, self._endpoint, self._region, self._credentials)
+
+    def environment(self) -> dict[str, str]:
+        """What a process of the role has in its environment."""
+        return {
+            "AWS_ENDPOINT_URL": self._endpoint,
+            "AWS_REGION": self._region,
+            "AWS_DEFAULT_REGION": self._region,
+            "AWS_ACCESS_KEY_ID": self._credentials["aws_access_key_id"],
+            "AWS_SECRET_ACCESS_KEY": self._credentials["aws_secret_access_key"],
+            "AWS_SESSION_TOKEN": self._credentials["aws_session_token"],
+            "AWS_EC2_METADATA_DISABLED": "true",
+        }
+
+    @cached_property
+    def _credentials(self) -> dict[str, str]:
+        anyone = {"aws_access_key_id": _ANY_KEY, "aws_secret_access_key": _ANY_KEY}
+        asked: dict[str, Any] = {"RoleArn": self._arn, "RoleSessionName": "emr-serverless"}
+        if self._policy.get("policy"):
+            asked["Policy"] = self._policy["policy"]
+        if self._policy.get("policyArns"):
+            asked["PolicyArns"] = [{"arn": arn} for arn in self._policy["policyArns"]]
+        given = _client("sts", self._endpoint, self._region, anyone).assume_role(**asked)["Credentials"]
+        return {
+            "aws_access_key_id": given["AccessKeyId"],
+            "aws_secret_access_key": given["SecretAccessKey"],
+            "aws_session_token": given["SessionToken"],
+        }
+
+
+def _client(service: str, endpoint: str, region: str, keys: Mapping[str, str]) -> Any:
+    import boto3
+    from botocore.config import Config
+
+    patience = Config(
+        connect_timeout=5,
+        read_timeout=60,
+        retries={"mode": "standard", "total_max_attempts": 3},
+        s3={"addressing_style": "path"},
+    )
+    return boto3.session.Session().client(service, endpoint_url=endpoint, region_name=region, config=patience, **keys)

@@ -1,0 +1,39 @@
+"""The logs of an attempt, where EMR Serverless puts them on S3.
+
+https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/logging.html
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from frazil.local.aws.job_run import JobRun
+
+
+class RunLogs:
+    """Uploads a driver's output, as a whole, whenever it has grown."""
+
+    def __init__(self, bucket: str, prefix: str) -> None:
+        self._bucket, self._prefix = bucket, prefix
+        self._sizes: dict[str, int] = {}
+
+    @classmethod
+    def of(cls, run: JobRun) -> RunLogs:
+        """Those of the run's newest attempt. A run that names no place has none; a second attempt's are beside the first's."""
+        monitoring = (run.request["configurationOverrides"] or {}).get("monitoringConfiguration") or {}
+        uri = (monitoring.get("s3MonitoringConfiguration") or {}).get("logUri") or ""
+        bucket, _, folder = uri.removeprefix("s3://").partition("/")
+        attempt = f"attempts/{run.attempt.number}/" if run.attempt.number > 1 else ""
+        place = f"applications/{run.request['applicationId']}/jobs/{run.id}/{attempt}SPARK_DRIVER/"
+        return cls(bucket, f"{folder.rstrip('/')}/{place}".lstrip("/"))
+
+    def upload(self, s3: Any, files: Mapping[str, Path]) -> None:
+        """Upload what is new, by the names that the service gives them."""
+        for name, file in files.items():
+            data = file.read_bytes()
+            if self._bucket and self._sizes.get(name) != len(data):
+                s3.put_object(Bucket=self._bucket, Key=f"{self._prefix}{name}.gz", Body=gzip.compress(data, 1))
+                self._sizes[name] = len(data)

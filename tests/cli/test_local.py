@@ -1,0 +1,80 @@
+"""`frazil local up --cloud`: it is where `localstack_client` looks, and says what to export."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from typer.testing import CliRunner
+
+from frazil.cli.main import app
+from frazil.local.aws.edge import edge_port
+from frazil.local.ports import HOST, free_ports
+from frazil.local.process import noted
+from frazil.local.world import down
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path
+    down(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("variables", "port"),
+    [
+        ({}, 4566),
+        ({"LOCALSTACK_HOST": "localhost:14566"}, 14566),
+        ({"AWS_ENDPOINT_URL": f"http://{HOST}:14567"}, 14567),
+        ({"LOCALSTACK_HOST": "elsewhere.example:14566"}, 4566),
+    ],
+)
+def test_the_edge_is_where_localstacks_client_looks(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], port: int
+) -> None:
+    for name in ("LOCALSTACK_HOST", "AWS_ENDPOINT_URL"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert edge_port() == port
+
+
+@pytest.mark.e2e
+def test_the_cloud_is_found_by_localstacks_client_and_leaves_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with free_ports(1) as (port,):
+        monkeypatch.setenv("LOCALSTACK_HOST", f"localhost:{port}")
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    ended = CliRunner().invoke(app, ["local", "up", "--cloud", "--json"])
+    assert ended.exit_code == 0, ended.output
+    told = json.loads(ended.stdout)
+    assert told["exports"]["AWS_ENDPOINT_URL"] == f"http://{HOST}:{port}"
+    assert set(told["parts"]) == {"kafka", "registry", "aws"}
+    code = (
+        "from localstack_client.session import Session\n"
+        "made = Session().client('emr-serverless').create_application(\n"
+        "    name='a', releaseLabel='emr-spark-8.1.0', type='SPARK', clientToken='t')\n"
+        "print(made['name'], [b['Name'] for b in Session().client('s3').list_buckets()['Buckets']])\n"
+    )
+    asked = subprocess.run(
+        [sys.executable, "-c", code], env=dict(os.environ), capture_output=True, text=True, check=True
+    )
+    assert asked.stdout.strip() == "a ['lake']"
+    pids = [process.pid for process in noted(folder / ".frazil")]
+    assert len(pids) == 3
+    assert CliRunner().invoke(app, ["local", "down"]).exit_code == 0
+    assert not any(psutil.pid_exists(pid) for pid in pids)
+
+
+def test_firing_without_a_cloud_is_told(folder: Path) -> None:
+    ended = CliRunner().invoke(app, ["local", "fire", "ingest"])
+    assert ended.exit_code == 3
+    assert "aws is not part of this world" in ended.stderr

@@ -1,0 +1,145 @@
+"""`frazil runs`, `logs`, `stop` and `start`: what they answer, and how they end."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from frazil.cli import cloud, reconcile
+from frazil.cli.main import app
+from frazil.clients.emr import Emr
+from frazil.control import proof
+from frazil.control.desired import Mode
+from frazil.declaration import Environment, Kafka, LocalCatalog
+from frazil.declaration.environment import environment_document
+from tests.support.reconciled import BUCKET, JOB, World, desired, replaced
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    """The services that the commands find are the world's; one bucket has everything."""
+    made = World()
+    made.store.bucket = BUCKET  # type: ignore[attr-defined]
+    monkeypatch.setattr(cloud, "artifact_store", lambda place, secrets: made.store)
+    monkeypatch.setattr(cloud, "bucket", lambda place, secrets, name: made.store)
+    monkeypatch.setattr(cloud, "emr", lambda place, secrets: Emr(made.emr))
+    monkeypatch.setattr(proof, "TableProofs", lambda store, secrets: made)
+    monkeypatch.setattr(reconcile, "time", SimpleNamespace(time=made.time.clock, sleep=made.time.sleep))
+    return made
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> str:
+    environment = Environment(
+        name="dev",
+        kafka=Kafka(bootstrap="k:9092"),
+        catalog=LocalCatalog(path="/x/c.db", warehouse="file:///x"),
+        emr_application="app1",
+    )
+    file = tmp_path / "dev.json"
+    file.write_text(json.dumps(environment_document(environment)))
+    return str(file)
+
+
+def ran(*arguments: str) -> Result:
+    return CliRunner().invoke(app, [*arguments, "--job", JOB])
+
+
+def answered(*arguments: str) -> Any:
+    result = ran(*arguments, "--json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def test_runs_are_listed_the_newest_first(world: World, place: str) -> None:
+    first = world.want(desired())
+    world.settle()
+    world.want(replaced(first))
+    world.settle()
+    told = answered("runs", place)["runs"]
+    assert [(run["generation"], run["state"], run["release"]) for run in told] == [
+        (2, "RUNNING", "1.0.0"),
+        (1, "CANCELLED", "1.0.0"),
+    ]
+    assert len(answered("runs", place, "--last", "1")["runs"]) == 1
+    assert [line.split()[1] for line in ran("runs", place).stdout.splitlines()[1:]] == ["RUNNING", "CANCELLED"]
+
+
+def test_where_nothing_has_run_nothing_is_listed(world: World, place: str) -> None:
+    assert answered("runs", place)["runs"] == []
+
+
+@pytest.fixture
+def logged(world: World) -> str:
+    """A run that was tried again, with the logs of both attempts."""
+    world.want(desired())
+    world.settle()
+    run = world.running().id
+    folder = f"jobs/applications/app1/jobs/{run}"
+    for key, text in (
+        (f"{folder}/attempts/2/SPARK_DRIVER/stdout.gz", "second\n"),
+        (f"{folder}/SPARK_DRIVER/stdout.gz", 'first \x1b[31m\n{"event": "landed"}\n'),
+        (f"{folder}/SPARK_DRIVER/stderr.gz", "of Spark\n"),
+        (f"{folder}/SPARK_EXECUTOR/1/stdout.gz", "executor\n"),
+    ):
+        world.store.put(key, gzip.compress(text.encode()))
+    return run
+
+
+def test_a_log_is_told_attempt_by_attempt_and_inert(logged: str, place: str) -> None:
+    told = answered("logs", place, logged)
+    assert [part["lines"] for part in told["parts"]] == [["first \x1b[31m", '{"event": "landed"}'], ["second"]]
+    shown = ran("logs", place, logged).stdout
+    assert shown.splitlines() == [r"first \x1b[31m", '{"event": "landed"}', "second"]
+
+
+def test_without_a_run_the_newest_ones_log_is_told_and_sparks_own_on_demand(logged: str, place: str) -> None:
+    assert answered("logs", place)["run"] == logged
+    assert [part["lines"] for part in answered("logs", place, "--spark")["parts"]] == [["of Spark"]]
+
+
+def test_a_run_that_has_no_log_yet_is_no_error(world: World, place: str) -> None:
+    world.want(desired())
+    world.settle()
+    assert answered("logs", place)["parts"] == []
+    assert "has no log yet" in ran("logs", place).stderr
+
+
+def test_a_run_that_is_not_there_is_told(world: World, place: str) -> None:
+    world.want(desired())
+    world.settle()
+    result = ran("logs", place, "00fnothere")
+    assert result.exit_code == 2
+    assert "there is no run 00fnothere" in result.stderr
+
+
+def test_a_pipeline_is_stopped_and_started_by_reconciling(world: World, place: str) -> None:
+    world.want(desired())
+    world.settle()
+    told = answered("stop", "users", "--environment", place)
+    assert (told["runs"], told["stopped"]) == (1, ["users"])
+    assert [step["step"] for step in told["steps"] if step["step"] != "wait"] == [
+        "cancel run",
+        "start generation",
+        "proven generation",
+    ]
+    assert "--without" in world.running().request["jobDriver"]["sparkSubmit"]["entryPointArguments"]
+    assert "without users" in ran("reconcile", place).stdout
+    assert answered("start", "users", "--env", place)["stopped"] == []
+    assert "--without" not in world.running().request["jobDriver"]["sparkSubmit"]["entryPointArguments"]
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_what_cannot_be_stopped_ends_with_2_and_changes_nothing(world: World, place: str, mode: Mode) -> None:
+    world.want(replace(desired(), mode=mode))
+    before = dict(world.store.objects)
+    result = ran("stop", "nobody" if mode is Mode.FOLLOW else "users", "--environment", place)
+    assert result.exit_code == 2
+    assert world.store.objects == before
