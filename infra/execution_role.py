@@ -6,11 +6,16 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from infra.tf import Construct, IamRole, IamRolePolicy
+from frazil.declaration.problems import InvalidDeclaration, Problem
+from infra.tf import Construct, IamPolicy, IamRole, IamRolePolicyAttachment, TerraformResource
+from policies.documents import split
+
+MOST_ATTACHED = 10
+"""Managed policies that IAM lets a role have: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html"""
 
 
 class ExecutionRole(Construct):
-    """A role of one trust and one policy. Nothing else may be attached to it by us."""
+    """A role of one trust and one policy, which is attached in as many parts as IAM's limits ask for."""
 
     def __init__(
         self,
@@ -18,13 +23,28 @@ class ExecutionRole(Construct):
         name: str,
         *,
         role: str,
+        boundary_arn: str,
         trust: Mapping[str, Any],
         policy: Mapping[str, Any],
         description: str,
     ) -> None:
+        """`boundary_arn`: the policy that bounds it, whatever else it is given. Raises `InvalidDeclaration` when the policy
+        has more parts than a role may have."""
         super().__init__(scope, name)
-        self._role = IamRole(self, "role", name=role, description=description, assume_role_policy=json.dumps(trust))
-        self._rights = IamRolePolicy(self, "rights", name=role, role=self._role.id, policy=json.dumps(policy))
+        parts = split(policy)
+        if len(parts) > MOST_ATTACHED:
+            what = f"{role} would need {len(parts)} managed policies, and IAM lets a role have {MOST_ATTACHED}"
+            do = "Deploy some of the pipelines as an environment of their own, whose roles name fewer tables"
+            raise InvalidDeclaration([Problem("pipelines", what, do)])
+        self._role = IamRole(
+            self,
+            "role",
+            name=role,
+            description=description,
+            assume_role_policy=json.dumps(trust),
+            permissions_boundary=boundary_arn,
+        )
+        self._rights = tuple(self._attached(number, f"{role}-{number}", part) for number, part in enumerate(parts, 1))
 
     @property
     def arn(self) -> str:
@@ -32,6 +52,10 @@ class ExecutionRole(Construct):
         return self._role.arn
 
     @property
-    def ready(self) -> tuple[Construct, Construct]:
+    def ready(self) -> tuple[TerraformResource, ...]:
         """What whoever assumes it must wait for: a role without its rights fails at once."""
-        return (self._role, self._rights)
+        return (self._role, *self._rights)
+
+    def _attached(self, number: int, name: str, part: Mapping[str, Any]) -> TerraformResource:
+        managed = IamPolicy(self, f"rights-{number}", name=name, policy=json.dumps(part))
+        return IamRolePolicyAttachment(self, f"attached-{number}", role=self._role.name, policy_arn=managed.arn)

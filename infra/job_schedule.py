@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from infra.tf import (
     Construct,
@@ -10,6 +11,7 @@ from infra.tf import (
     SchedulerScheduleFlexibleTimeWindow,
     SchedulerScheduleTarget,
     SchedulerScheduleTargetRetryPolicy,
+    TerraformResource,
 )
 
 START_JOB_RUN = "arn:aws:scheduler:::aws-sdk:emrserverless:startJobRun"
@@ -35,9 +37,11 @@ class JobSchedule(Construct):
         role_arn: str,
         longest_minutes: int,
         is_on: bool,
+        after: Sequence[TerraformResource],
     ) -> None:
         """`request` is the JSON that StartJobRun takes, but for its token and time limit, with members in upper case as the
-        scheduler wants them. `longest_minutes` is the interval of `expression`, or less."""
+        scheduler wants them. `longest_minutes` is the interval of `expression`, or less. `after`: what a run needs and
+        the request only names: documents, and roles with their rights."""
         super().__init__(scope, name)
         whole = {**json.loads(request), "ClientToken": CLIENT_TOKEN, "ExecutionTimeoutMinutes": longest_minutes}
         SchedulerSchedule(
@@ -48,6 +52,7 @@ class JobSchedule(Construct):
             schedule_expression=expression,
             schedule_expression_timezone="UTC",
             state="ENABLED" if is_on else "DISABLED",
+            depends_on=list(after),
             flexible_time_window=SchedulerScheduleFlexibleTimeWindow(mode="OFF"),
             target=SchedulerScheduleTarget(
                 arn=START_JOB_RUN,

@@ -35,6 +35,12 @@ class Names:
         """The ARN of a role of ours, known before the role is made."""
         return f"arn:aws:iam::{self.account}:role/{self.role(what)}"
 
+    @property
+    def boundary_arn(self) -> str:
+        """The ARN of the policy that bounds all roles of ours. Whoever deploys may change what begins with `prefix`, so
+        this name doesn't."""
+        return f"arn:aws:iam::{self.account}:policy/boundary-{self.prefix}"
+
     def arn(self, service: str, resource: str) -> str:
         """An ARN in this account and region."""
         return f"arn:aws:{service}:{self.region}:{self.account}:{resource}"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from frazil.declaration import Pipeline, canonical, digest
 from frazil.declaration.document import document
-from infra.tf import Construct, S3Object
+from infra.tf import Construct, S3Object, TerraformResource, TerraformResourceLifecycle
 
 PREFIX = "documents"
 
@@ -29,7 +29,7 @@ class PipelineDocument(Construct):
         self.digest = digest(written)
         self.key = f"{PREFIX}/{self.digest}.json"
         self.uri = f"s3://{bucket}/{self.key}"
-        S3Object(
+        written_down = S3Object(
             self,
             "object",
             bucket=bucket,
@@ -39,4 +39,7 @@ class PipelineDocument(Construct):
             content_type="application/json",
             server_side_encryption="aws:kms",
             kms_key_id=key_arn,
+            lifecycle=TerraformResourceLifecycle(create_before_destroy=True),
         )
+        self.ready: tuple[TerraformResource, ...] = (written_down,)
+        """What must stand before anyone is told of it."""

@@ -61,8 +61,9 @@ from cdktf_cdktf_provider_aws.emrserverless_application import (  # noqa: E402
     EmrserverlessApplicationNetworkConfiguration,
 )
 from cdktf_cdktf_provider_aws.glue_catalog_database import GlueCatalogDatabase  # noqa: E402
+from cdktf_cdktf_provider_aws.iam_policy import IamPolicy  # noqa: E402
 from cdktf_cdktf_provider_aws.iam_role import IamRole  # noqa: E402
-from cdktf_cdktf_provider_aws.iam_role_policy import IamRolePolicy  # noqa: E402
+from cdktf_cdktf_provider_aws.iam_role_policy_attachment import IamRolePolicyAttachment  # noqa: E402
 from cdktf_cdktf_provider_aws.internet_gateway import InternetGateway  # noqa: E402
 from cdktf_cdktf_provider_aws.kms_alias import KmsAlias  # noqa: E402
 from cdktf_cdktf_provider_aws.kms_key import KmsKey  # noqa: E402
@@ -134,8 +135,9 @@ __all__ = [
     "EmrserverlessApplicationNetworkConfiguration",
     "Fn",
     "GlueCatalogDatabase",
+    "IamPolicy",
     "IamRole",
-    "IamRolePolicy",
+    "IamRolePolicyAttachment",
     "InternetGateway",
     "KmsAlias",
     "KmsKey",

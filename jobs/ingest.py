@@ -20,7 +20,7 @@ from pathlib import Path
 
 from frazil.clients.registry import Registry
 from frazil.clients.secrets import Secrets
-from frazil.control import entry, startup
+from frazil.control import entry, shutdown, startup
 from frazil.declaration.document import parse
 from frazil.declaration.environment import parse_environment
 from frazil.errors import FrazilError
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str]) -> int:
         expected = startup.expected()
         startup.check_python(expected)
         environment = parse_environment(entry.read(chosen.environment))
-        pipelines = entry.chosen(parse(entry.read(chosen.document)), chosen.pipeline)
+        pipelines = entry.chosen(parse(entry.read(chosen.document)), chosen.pipeline, chosen.without)
         registry = (
             Registry.of(environment.registry, secrets, cache=chosen.schema_cache) if environment.registry else None
         )
@@ -53,6 +53,7 @@ def main(arguments: Sequence[str]) -> int:
             run_prefix=chosen.run,
         ) as shared:
             startup.check_jvm(expected, startup.SessionJvm(shared.spark, shared.iceberg))
+            shutdown.heed_the_jvm(shared.spark, stopping)
             log = entry.log(secrets, lambda event: metrics.lines(event, environment.metrics_namespace))
             if chosen.follow:
                 outcomes = drive.follow(pipelines, shared, registry, log, every_seconds=chosen.every_seconds)
@@ -75,6 +76,9 @@ def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
         type=entry.more_than_zero,
         default=drive.EVERY_SECONDS,
         help="how often --follow looks for records",
+    )
+    parser.add_argument(
+        "--without", action="append", default=[], metavar="NAME", help="not this one; may be given again"
     )
     parser.add_argument("--run", type=_run_prefix, default="", metavar="PREFIX", help="how the run's name begins")
     parser.add_argument("--schema-cache", type=Path, help="folder that keeps schemas between runs")

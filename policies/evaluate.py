@@ -2,7 +2,7 @@
 
 By https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_evaluation-logic.html, for requests within one account: a
 statement that denies decides; else one that allows, of the identity's policies or of the resource's; else it is denied.
-What our policies do not use (sessions, boundaries, organisations, policy variables, dates, addresses) is not guessed at: it
+What our policies do not use (sessions, organisations, policy variables, dates, addresses) is not guessed at: it
 is an error.
 """
 
@@ -56,20 +56,30 @@ class Decision:
         return self.verdict is Verdict.ALLOWED
 
 
-def evaluate(request: Request, identity: Sequence[Document] = (), resource: Document | None = None) -> Decision:
+def evaluate(
+    request: Request,
+    identity: Sequence[Document] = (),
+    resource: Document | None = None,
+    *,
+    boundary: Document | None = None,
+) -> Decision:
     """Decide a request of a principal with these `identity` policies on what has that `resource` policy, in one account.
 
     A resource's policy that allows a whole account leaves it to that account whom: the identity's policies must allow too.
     Nothing but its trust (a resource's policy without resources) lets anyone assume a role, nothing but its own policy
-    lets anyone use a KMS key. A principal of another account needs that account's leave as well, which is not asked here.
+    lets anyone use a KMS key. A role with a permissions `boundary` may do what that allows too, also where a resource's policy
+    names the role. A principal of another account needs that account's leave as well, which is not asked here.
     Raises `Unsupported` for what is not known here,
     also in statements that do not apply: silence would be taken for a no.
     """
     ours = [each for document in identity for each in statements(document) if _applies(each, request)]
     theirs = [each for each in statements(resource) if _applies(each, request, is_resources=True)]
-    denying = tuple(each.get("Sid", "") for each in (*ours, *theirs) if each["Effect"] == "Deny")
+    bounds = [each for each in statements(boundary) if _applies(each, request)]
+    denying = tuple(each.get("Sid", "") for each in (*ours, *theirs, *bounds) if each["Effect"] == "Deny")
     if denying:
         return Decision(Verdict.EXPLICITLY_DENIED, denying)
+    if boundary is not None and not bounds:
+        return Decision(Verdict.IMPLICITLY_DENIED)
     is_trust = any(not each.keys() & {"Resource", "NotResource"} for each in statements(resource))
     is_closed = is_trust or ":kms:" in request.resource
     named = [each for each in theirs if _is_named(each["Principal"], request.principal, is_account_enough=False)]

@@ -114,8 +114,22 @@ def together(parts: Iterable[Reviewed]) -> Reviewed:
 def _merged(stacked: Resource | None, planned: Resource) -> Resource:
     if stacked is None:
         return planned
-    known = {name: value for name, value in planned.values.items() if value is not None and not _is_reference(value)}
-    return Resource(planned.address, planned.type, {**stacked.values, **known}, is_planned=True)
+    return Resource(planned.address, planned.type, _filled(planned.values, stacked.values), is_planned=True)
+
+
+def _filled(planned: Any, stacked: Any) -> Any:
+    """What a plan knows and, at any depth, what the stack has where it knows nothing yet."""
+    if stacked is None:
+        return planned
+    if planned is None or _is_reference(planned):
+        return stacked
+    if isinstance(planned, list) and isinstance(stacked, Mapping):
+        stacked = [stacked]
+    if isinstance(planned, Mapping) and isinstance(stacked, Mapping):
+        return {name: _filled(planned.get(name), stacked.get(name)) for name in {**stacked, **planned}}
+    if isinstance(planned, list) and isinstance(stacked, list) and len(planned) == len(stacked):
+        return [_filled(one, other) for one, other in zip(planned, stacked, strict=True)]
+    return planned
 
 
 def _is_reference(value: Any) -> bool:

@@ -116,7 +116,7 @@ class Confluent(EnvironmentStack):
         self._manager = Account(
             self, "manager", account=f"{self._names.prefix}-manager", description="Terraform's: topics, ACLs, Tableflow"
         )
-        cluster_admin = self._bind(
+        self._cluster_admin = self._bind(
             self._manager, "cluster-admin", "CloudClusterAdmin", self._cluster.computed("rbac_crn")
         )
         subjects = f"{self._registry.computed('resource_name')}/subject=*"
@@ -124,7 +124,7 @@ class Confluent(EnvironmentStack):
         kafka = KafkaAccess(
             cluster_id=self._cluster.id,
             rest_endpoint=self._cluster.computed("rest_endpoint"),
-            credentials=self._key(self._manager, "kafka", [cluster_admin]),
+            credentials=self._key(self._manager, "kafka", [self._cluster_admin]),
         )
         registry = RegistryAccess(
             registry_id=self._registry.id,
@@ -203,7 +203,7 @@ class Confluent(EnvironmentStack):
         crn = f"{self._environment.computed('resource_name')}/provider-integration={role.id}"
         assigns = self._bind(self._manager, "integration-owner", "ResourceOwner", crn)
         flows = ManagedResource(id="tableflow", kind="Tableflow", api_version="tableflow/v1")
-        key = self._manager.key("tableflow", flows, depends_on=[assigns])
+        key = self._manager.key("tableflow", flows, depends_on=[assigns, self._cluster_admin])
         place = {"cluster_id": self._cluster.id, "environment_id": self._environment.id, "integration_id": role.id}
         tables = [
             TableflowTopic(

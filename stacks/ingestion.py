@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from frazil.control.desired import Desired, Mode, desired_document, desired_key
 from frazil.control.release import Release
@@ -13,7 +14,16 @@ from infra.alarms import PipelineAlarms, ScheduleAlarm
 from infra.execution_role import ExecutionRole
 from infra.job_schedule import JobSchedule
 from infra.pipeline_document import PipelineDocument
-from infra.tf import Construct, Fn, S3Object, SchedulerScheduleGroup, TerraformLocal, TerraformOutput
+from infra.tf import (
+    Construct,
+    Fn,
+    S3Object,
+    SchedulerScheduleGroup,
+    TerraformLocal,
+    TerraformOutput,
+    TerraformResource,
+    TerraformResourceLifecycle,
+)
 from policies.documents import fill, placeholders
 from policies.places import Places
 from stacks.confluent import ConfluentOutputs
@@ -60,9 +70,10 @@ class Ingestion(EnvironmentStack):
             environment_text(deployment, foundation, replace(confluent, bootstrap=str(bootstrap.as_string))),
         )
         key = f"documents/{environment.sha256}.json"
-        self._object("environment", key, environment.text)
+        told = self._object("environment", key, environment.text, is_named_by_content=True)
         if release is not None:
-            self._run(self._desired(release, document), release, environment.sha256, roles)
+            after = [*document.ready, told]
+            self._run(self._desired(release, document), release, environment.sha256, roles, after)
         for pipeline in ours:
             PipelineAlarms(
                 self,
@@ -76,8 +87,17 @@ class Ingestion(EnvironmentStack):
             )
         TerraformOutput(self, "environment_document", value=f"s3://{foundation.artifact_bucket}/{key}")
 
-    def _object(self, name: str, key: str, text: str) -> None:
-        S3Object(
+    def _object(
+        self,
+        name: str,
+        key: str,
+        text: str,
+        *,
+        is_named_by_content: bool = False,
+        after: Sequence[TerraformResource] = (),
+    ) -> S3Object:
+        """An object. One that is named by its content is another one when that changes, and made before the old one goes."""
+        return S3Object(
             self,
             name,
             bucket=self._foundation.artifact_bucket,
@@ -86,6 +106,8 @@ class Ingestion(EnvironmentStack):
             content_type="application/json",
             server_side_encryption="aws:kms",
             kms_key_id=self._foundation.key_arn,
+            depends_on=list(after) or None,
+            lifecycle=TerraformResourceLifecycle(create_before_destroy=True) if is_named_by_content else None,
         )
 
     def _role(self, job: str, pipelines: Sequence[Pipeline]) -> ExecutionRole:
@@ -116,6 +138,7 @@ class Ingestion(EnvironmentStack):
             self,
             f"{job}-role",
             role=self._names.role(job),
+            boundary_arn=self._names.boundary_arn,
             trust=fill("job_trust", {**where, **applications}),
             policy=fill(document, values),
             description=f"The {job} job's runs.",
@@ -140,16 +163,25 @@ class Ingestion(EnvironmentStack):
             timeout_minutes=runs.ingest_minutes,
         )
 
-    def _run(self, desired: Desired, release: Release, environment: str, roles: dict[str, ExecutionRole]) -> None:
+    def _run(
+        self,
+        desired: Desired,
+        release: Release,
+        environment: str,
+        roles: dict[str, ExecutionRole],
+        documents: Sequence[TerraformResource],
+    ) -> None:
+        """What should run, and when. It only names documents and roles: they are there before anyone can start a run."""
         bucket, runs = self._foundation.artifact_bucket, self._deployment.runs
         known = {APPLICATION: self._foundation.application_id, ENVIRONMENT_DIGEST: environment}
-        self._object("desired", desired_key("ingest"), filled(desired_document(desired).decode(), known))
+        after = [*documents, *(part for role in roles.values() for part in role.ready)]
+        self._object("desired", desired_key("ingest"), filled(desired_document(desired).decode(), known), after=after)
         # The digest of desired state, which tags runs and names their drivers, is of its filled text.
         chosen = Text(self, "desired-text", filled(desired.chosen.decode(), known))
         marked = {**known, desired.digest: chosen.sha256, desired.digest[:8]: chosen.beginning(8)}
         scheduler = self._scheduler(roles)
         group = SchedulerScheduleGroup(self, "schedules", name=self._names.schedule_group)
-        common = {"group": group.name, "role_arn": scheduler.arn}
+        common: dict[str, Any] = {"group": group.name, "role_arn": scheduler.arn, "after": [*after, *scheduler.ready]}
         if runs.mode is Mode.DRAIN:
             JobSchedule(
                 self,
@@ -199,6 +231,7 @@ class Ingestion(EnvironmentStack):
             self,
             "scheduler-role",
             role=self._names.role("scheduler"),
+            boundary_arn=self._names.boundary_arn,
             trust=fill("scheduler_trust", {**where, "schedule_group": self._names.schedule_group}),
             policy=fill(
                 "scheduler",

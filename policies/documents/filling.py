@@ -16,11 +16,11 @@ Value = str | Sequence[str]
 
 _HERE = Path(__file__).parent
 _PLACEHOLDER = re.compile(r"\{\{([a-z_]+)\}\}")
-# A value that Terraform knows only later: cdktf's token, or a reference like ${aws_kms_key.lake.arn}. A policy variable of
-# IAM (${aws:username}, ${*}) is none of these: it would be read by IAM, and let a value mean many things.
-_REFERENCE = re.compile(
+REFERENCE = re.compile(
     r"\$\{(?:TfToken\[[A-Z0-9._]+\]|[a-zA-Z_][a-zA-Z0-9_-]*(?:\.[a-zA-Z0-9_-]+|\[\"?[a-zA-Z0-9_-]+\"?\])+)\}"
 )
+"""A value that Terraform knows only later: cdktf's token, or a reference like ${aws_kms_key.lake.arn}. A policy variable of
+IAM (${aws:username}, ${*}) is none of these: it would be read by IAM, and let a value mean many things."""
 _MEANS_MORE = re.compile(r"[*?\s\x00-\x1f\x7f]|\$\{|\{\{|\}\}")
 
 
@@ -102,7 +102,7 @@ def _value_problems(key: str, value: Value) -> Iterator[str]:
         where = key if isinstance(value, str) else f"{key}[{index}]"
         if not one:
             yield f"{where} is empty"
-        elif _MEANS_MORE.search(_REFERENCE.sub("", one)):
+        elif _MEANS_MORE.search(REFERENCE.sub("", one)):
             yield f"{where} means more than itself to IAM: it holds a wildcard, a variable or white space"
 
 

@@ -10,14 +10,17 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from policies.documents.filling import CannotFill
+from policies.documents.filling import REFERENCE, CannotFill
 
 MANAGED_LIMIT = 6_144
+_KNOWN_LATER = "x" * 128
+"""What Terraform fills in counts as this: longer than any ARN of ours."""
 
 
 def characters(document: Mapping[str, Any]) -> int:
-    """The characters of a policy as IAM counts them, if it is written without white space."""
-    return len(json.dumps(document, separators=(",", ":"), ensure_ascii=False))
+    """The characters of a policy as IAM counts them, if it is written without white space: of what is known later, the most
+    that it may become."""
+    return len(REFERENCE.sub(_KNOWN_LATER, json.dumps(document, separators=(",", ":"), ensure_ascii=False)))
 
 
 def split(document: Mapping[str, Any], limit: int = MANAGED_LIMIT) -> tuple[dict[str, Any], ...]:
@@ -33,10 +36,12 @@ def split(document: Mapping[str, Any], limit: int = MANAGED_LIMIT) -> tuple[dict
     parts: list[dict[str, Any]] = []
     for statement in document["Statement"]:
         for piece in _pieces(document, statement, limit):
-            if parts and characters(_with(parts[-1], piece)) <= limit:
-                parts[-1] = _with(parts[-1], piece)
-            else:
+            longer = [_with(part, piece) for part in parts]
+            room = next((index for index, part in enumerate(longer) if characters(part) <= limit), None)
+            if room is None:
                 parts.append({**document, "Statement": [piece]})
+            else:
+                parts[room] = longer[room]
     return tuple(parts)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from policies.evaluate import Document, many, statements
 from policies.facts import Facts
@@ -12,6 +12,7 @@ from policies.reading import Change, Reviewed, policy
 
 Grant = tuple[str, str, str]
 _POLICIES = ("assume_role_policy", "policy")
+_PART = "aws_iam_policy"
 _DO = "Have whoever owns the data agree to it; narrow it where you can"
 _PROTECTIONS = (
     # type, argument, what it was good for
@@ -39,8 +40,41 @@ def policy_widened(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
             if name in change.unknown and change.before.get(name):
                 what = f"{name} is known only after it was applied: what it will allow cannot be told"
                 yield Finding("policy_widened", change.address, what, "Apply what it depends on first, then plan again")
-            elif change.before.get(name) != change.after.get(name) and change.after.get(name):
-                yield from _widened(change, name)
+            elif change.type != _PART and change.after.get(name) not in (None, change.before.get(name)):
+                before, after = policy(change.before.get(name)), policy(change.after.get(name))
+                yield from _widened(change.address, name, [before], [after])
+    yield from _parts_widened(reviewed)
+
+
+def _parts_widened(reviewed: Reviewed) -> Iterator[Finding]:
+    """The policy of a role is in parts: a right may move from one to another, and a part more is more rights for a role
+    that exists."""
+    changed: dict[str, list[Change]] = {}
+    for change in reviewed.changes:
+        if change.type == _PART:
+            changed.setdefault(_whole(change.after or change.before), []).append(change)
+    for whole, changes in changed.items():
+        touched = {change.address for change in changes}
+        unchanged = [
+            policy(each.values.get("policy"))
+            for each in reviewed.of(_PART)
+            if each.is_planned and each.address not in touched and _whole(each.values) == whole
+        ]
+        before = [policy(change.before.get("policy")) for change in changes] + unchanged
+        after = [policy(change.after.get("policy")) for change in changes] + unchanged
+        if any(document is not None for document in before):
+            for change in changes:
+                if change.verb == "create" and "policy" in change.unknown:
+                    what = "policy is known only after it was applied: what it will allow cannot be told"
+                    yield Finding(
+                        "policy_widened", change.address, what, "Apply what it depends on first, then plan again"
+                    )
+            yield from _widened(changes[0].address, "policy", before, after)
+
+
+def _whole(values: Mapping[str, object]) -> str:
+    """What a part's name says that it is a part of: its name without its number."""
+    return str(values.get("name", "")).rpartition("-")[0]
 
 
 def protection_removed(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
@@ -54,6 +88,12 @@ def protection_removed(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
             for name in arguments if change.type == kind and change.verb == "update" else ():
                 if change.before.get(name) is True and change.after.get(name) is not True:
                     yield Finding("protection_removed", change.address, f"{name} is turned off", "Leave it on")
+        bound = change.before.get("permissions_boundary") if change.type == "aws_iam_role" else None
+        if bound and change.after and change.after.get("permissions_boundary") != bound:
+            what = "its permissions boundary is taken away, or another one"
+            yield Finding(
+                "protection_removed", change.address, what, "Leave it: it bounds what whoever deploys can give"
+            )
         if change.verb == "update" and _status(change.before) == "Enabled" != _status(change.after):
             yield Finding("protection_removed", change.address, "versions are no longer kept", "Leave it enabled")
 
@@ -63,21 +103,27 @@ def _status(values: Mapping[str, object]) -> object:
     return found[0].get("status") if isinstance(found, list) and found else None
 
 
-def _widened(change: Change, name: str) -> Iterator[Finding]:
-    before, after = policy(change.before.get(name)), policy(change.after.get(name))
-    if after is None:
+def _widened(
+    address: str, name: str, before: Sequence[Document | None], after: Sequence[Document | None]
+) -> Iterator[Finding]:
+    """What some policies together allow, and did not; and what they no longer deny."""
+    if all(document is None for document in after):
         return
-    allowed, allows = _grants(before, "Allow"), _grants(after, "Allow")
+    allowed, allows = _all_grants(before, "Allow"), _all_grants(after, "Allow")
     known = {grant for grant, _ in allowed}
     for grant, condition in allows - allowed:
         what = f"{name} now allows {_told(grant, condition)}"
         if grant in known:
             others = " or ".join(sorted(_on(other) for same, other in allowed if same == grant))
             what = f"{name} allows {_told(grant, condition)}; it was {others}"
-        yield Finding("policy_widened", change.address, what, _DO)
-    for grant, condition in _grants(before, "Deny") - _grants(after, "Deny"):
+        yield Finding("policy_widened", address, what, _DO)
+    for grant, condition in _all_grants(before, "Deny") - _all_grants(after, "Deny"):
         what = f"{name} no longer denies {_told(grant, condition)}"
-        yield Finding("policy_widened", change.address, what, _DO)
+        yield Finding("policy_widened", address, what, _DO)
+
+
+def _all_grants(documents: Sequence[Document | None], effect: str) -> set[tuple[Grant, str]]:
+    return {grant for document in documents for grant in _grants(document, effect)}
 
 
 def _grants(document: Document | None, effect: str) -> set[tuple[Grant, str]]:

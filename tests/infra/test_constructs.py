@@ -135,6 +135,7 @@ def test_a_schedule_keeps_what_the_request_says_and_adds_token_and_limit() -> No
             role_arn="arn:role",
             longest_minutes=15,
             is_on=False,
+            after=(),
         )
     )
     [told] = found["aws_scheduler_schedule"].values()

@@ -23,6 +23,8 @@ LOG_GROUP = f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:/frazil/dev/ingest:log-s
 S3 = {"kms:ViaService": f"s3.{REGION}.amazonaws.com"}
 VAULT = {"kms:ViaService": f"secretsmanager.{REGION}.amazonaws.com"}
 EMR = {"iam:PassedToService": "emr-serverless.amazonaws.com"}
+BOUNDARY, RIGHTS = (f"arn:aws:iam::{ACCOUNT}:policy/{name}" for name in ("boundary-frazil-dev", "frazil-dev-ingest-1"))
+BOUNDED = {"iam:PermissionsBoundary": BOUNDARY}
 OTHER_SECRET = SECRET.replace("kafka", "postgres")
 
 
@@ -104,7 +106,9 @@ _MAY: dict[str, list[tuple[Any, ...]]] = {
         ("s3:CreateBucket s3:PutBucketPolicy s3:PutEncryptionConfiguration", TABLES),
         ("s3:PutObject s3:DeleteObject", f"{ARTIFACTS}/desired/ingest.json"),
         ("s3:GetObject s3:PutObject", "arn:aws:s3:::frazil-dev-state/dev/foundation.tfstate"),
-        ("iam:CreateRole iam:PutRolePolicy", INGEST),
+        ("iam:CreateRole iam:PutRolePermissionsBoundary", INGEST, BOUNDED),
+        ("iam:AttachRolePolicy", INGEST, {**BOUNDED, "iam:PolicyARN": RIGHTS}),
+        ("iam:CreatePolicy iam:CreatePolicyVersion iam:DeletePolicy", RIGHTS),
         (
             "iam:PassRole",
             f"arn:aws:iam::{ACCOUNT}:role/frazil-dev-scheduler",
@@ -181,10 +185,25 @@ _MAY_NOT: dict[str, list[tuple[Any, ...]]] = {
         ("s3:CreateBucket s3:PutBucketPolicy", "arn:aws:s3:::frazil-prod-tables", "arn:aws:s3:::somebodys"),
         ("s3:GetObject", "arn:aws:s3:::frazil-dev-state/prod/foundation.tfstate"),
         (
-            "iam:CreateRole iam:PutRolePolicy",
+            "iam:CreateRole",
             f"arn:aws:iam::{ACCOUNT}:role/admin",
             f"arn:aws:iam::{ACCOUNT}:role/frazil-prod-ingest",
+            BOUNDED,
         ),
+        (
+            "iam:CreateRole iam:PutRolePermissionsBoundary",
+            INGEST,
+            {},
+            {"iam:PermissionsBoundary": RIGHTS},
+        ),
+        ("iam:PutRolePolicy iam:DeleteRolePermissionsBoundary", INGEST, BOUNDED),
+        (
+            "iam:AttachRolePolicy",
+            INGEST,
+            {"iam:PolicyARN": RIGHTS},
+            {**BOUNDED, "iam:PolicyARN": "arn:aws:iam::aws:policy/AdministratorAccess"},
+        ),
+        ("iam:CreatePolicyVersion iam:DeletePolicy iam:SetDefaultPolicyVersion", BOUNDARY),
         ("iam:PassRole", INGEST, EMR),
         (
             "iam:PassRole",

@@ -22,6 +22,7 @@ GLOBAL = {"aws:SecureTransport", "aws:PrincipalAccount", "aws:PrincipalIsAWSServ
 NEEDS_ALL = {
     # "A resource * here means": why no ARN can be written
     "lake_key": "a key's policy is about its own key, which it cannot name before it is made",
+    "boundary": "describing knows no resources",
     "deployer": "what is made has no ARN before it is made; describing knows no resources",
 }
 

@@ -102,3 +102,15 @@ def test_what_is_not_known_is_an_error_and_no_answer(odd: dict[str, Any]) -> Non
 )
 def test_a_star_stays_within_its_part_of_an_arn(pattern: str, arn: str, is_match: bool) -> None:
     assert matches_arn(pattern, arn) is is_match
+
+
+def test_a_boundary_must_allow_too_and_its_denial_decides() -> None:
+    request = Request(action="s3:GetObject", resource="arn:aws:s3:::b/k")
+    allow, deny = (
+        {"Statement": {"Effect": effect, "Action": "s3:GetObject", "Resource": "*"}} for effect in ("Allow", "Deny")
+    )
+    other = {"Statement": {"Effect": "Allow", "Action": "s3:PutObject", "Resource": "*"}}
+    assert evaluate(request, [allow], boundary=allow).is_allowed
+    assert evaluate(request, [], boundary=allow).verdict is Verdict.IMPLICITLY_DENIED
+    assert evaluate(request, [allow], boundary=other).verdict is Verdict.IMPLICITLY_DENIED
+    assert evaluate(request, [allow], boundary=deny).verdict is Verdict.EXPLICITLY_DENIED

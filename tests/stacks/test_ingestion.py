@@ -11,6 +11,7 @@ from frazil.control.desired import Desired, Mode, parse_desired
 from frazil.control.run_settings import TAG_DESIRED, TAG_JOB, run_settings
 from frazil.declaration import Environment, Security, parse, parse_environment
 from stacks.environments import DEPLOYMENTS
+from tests.stacks.depending import closures
 from tests.stacks.synthesised import (
     EXAMPLE,
     FLOWING,
@@ -150,6 +151,33 @@ def test_a_scheduled_run_is_started_once_an_execution_and_ends_within_its_interv
 def test_a_job_that_follows_is_not_scheduled() -> None:
     assert DEPLOYMENTS["prod"].runs.mode is Mode.FOLLOW
     assert set(schedules("prod")) == {"frazil-prod-maintain"}
+
+
+@pytest.mark.parametrize("environment", NAMES)
+def test_nobody_is_told_of_a_run_before_its_documents_and_roles_are_there(environment: str) -> None:
+    """Neither desired state nor a schedule refers to them: it only holds their names."""
+    stack = ingestion(environment)
+    documents = {f"aws_s3_object.{name}" for name in resources(stack, "aws_s3_object")} - {"aws_s3_object.desired"}
+    attached = {
+        f"aws_iam_role_policy_attachment.{name}"
+        for name in resources(stack, "aws_iam_role_policy_attachment")
+        if not name.startswith("scheduler")
+    }
+    assert len(documents) == 2
+    assert len(attached) >= 2
+    needed = closures(stack)
+    starting = [each for each in needed if each.startswith("aws_scheduler_schedule.")]
+    assert starting
+    for each in ("aws_s3_object.desired", *starting):
+        assert needed[each] >= documents | attached, each
+    for each in starting:
+        assert any(one.startswith("aws_iam_role_policy_attachment.scheduler") for one in needed[each])
+
+
+@pytest.mark.parametrize("environment", NAMES)
+def test_a_document_is_there_until_the_one_that_follows_it_is(environment: str) -> None:
+    for name, item in resources(ingestion(environment), "aws_s3_object").items():
+        assert (item.get("lifecycle") == {"create_before_destroy": True}) == (name != "desired")
 
 
 def test_maintenance_has_its_own_role_log_and_entry_point() -> None:

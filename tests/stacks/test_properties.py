@@ -108,13 +108,25 @@ def test_no_lifecycle_rule_removes_a_tables_file(environment: str) -> None:
 def test_no_role_may_do_everything_or_touch_everything(environment: str) -> None:
     named_by_nothing_else = {"logs:DescribeLogGroups"}  # it takes no resource
     for kind, name, arguments in every(environment):
-        if kind != "aws_iam_role_policy":
+        if kind != "aws_iam_policy":
             continue
         for statement in json.loads(arguments["policy"])["Statement"]:
             actions = statement["Action"] if isinstance(statement["Action"], list) else [statement["Action"]]
             assert not [action for action in actions if "*" in action], name
             if statement["Resource"] in ("*", ["*"]):
                 assert set(actions) <= named_by_nothing_else, (name, statement)
+
+
+@pytest.mark.parametrize("environment", NAMES)
+def test_every_role_is_bounded_by_a_policy_that_whoever_deploys_cannot_change(environment: str) -> None:
+    prefix = DEPLOYMENTS["dev" if environment == FLOWING else environment].names.prefix
+    roles = [arguments for kind, _, arguments in every(environment) if kind == "aws_iam_role"]
+    assert len(roles) >= 3
+    for role in roles:
+        assert role["permissions_boundary"].endswith(f":policy/boundary-{prefix}")
+    policies = [arguments["name"] for kind, _, arguments in every(environment) if kind == "aws_iam_policy"]
+    assert all(name.startswith(f"{prefix}-") for name in policies)
+    assert not [kind for kind, _, _ in every(environment) if kind == "aws_iam_role_policy"]
 
 
 @pytest.mark.parametrize("environment", NAMES)
@@ -140,7 +152,7 @@ def test_a_tableflow_table_waits_for_topic_schema_role_and_rights() -> None:
         table["display_name"]: {each.partition(".")[0] for each in table["depends_on"]}
         for table in resources(stack, "confluent_tableflow_topic").values()
     }
-    common = {"aws_iam_role", "aws_iam_role_policy", "confluent_provider_integration"}
+    common = {"aws_iam_role", "aws_iam_role_policy_attachment", "confluent_provider_integration"}
     assert waits == {"clicks": {*common, "confluent_kafka_topic", "confluent_schema"}, "views": common}
     [glue] = resources(stack, "confluent_catalog_integration").values()
     assert sum(each.startswith("confluent_tableflow_topic.") for each in glue["depends_on"]) == 2

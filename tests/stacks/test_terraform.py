@@ -1,59 +1,94 @@
-"""Terraform itself finds every stack of every environment valid.
-
-Providers come from folders that are mirrors: `FRAZIL_TERRAFORM_MIRRORS`, joined as paths are; without it, from wherever
-Terraform is set up to find them.
-"""
+"""Terraform itself finds every stack of every environment valid, by schemas that are those which we keep."""
 
 from __future__ import annotations
 
+import copy
 import json
 import os
-import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.stacks.synthesised import ALL, stacks_of
+from frazil.local.terraform import BUILD_FLAGS
+from infra.confluent import resource
+from tests.infra.aws_schema import VERSION, trimmed, used_resources
+from tests.infra.provider_schema import schema
+from tests.stacks.synthesised import ALL, resources, stacks_of
+from tests.support.standin import STAND_IN, Terraform
 
 pytestmark = pytest.mark.long
 
-Terraform = Callable[..., subprocess.CompletedProcess[str]]
+KEPT = {"type", "required", "optional", "computed", "sensitive"}
 
 
-@pytest.fixture(scope="module")
-def terraform(tmp_path_factory: pytest.TempPathFactory) -> Terraform:
-    """Runs Terraform in a folder."""
-    program = shutil.which("terraform")
-    if program is None:
-        pytest.skip("terraform is not installed")
-    settings = dict(os.environ, CHECKPOINT_DISABLE="1")
-    if mirrors := os.environ.get("FRAZIL_TERRAFORM_MIRRORS"):
-        listed = "\n".join(f'  filesystem_mirror {{ path = "{folder}" }}' for folder in mirrors.split(os.pathsep))
-        file = tmp_path_factory.mktemp("terraform") / "rc"
-        file.write_text(f"provider_installation {{\n{listed}\n}}\n")
-        settings["TF_CLI_CONFIG_FILE"] = str(file)
-    else:
-        # One download for all stacks: the AWS provider has 700 MB. Of a mirror, Terraform makes links.
-        settings["TF_PLUGIN_CACHE_DIR"] = str(tmp_path_factory.mktemp("providers"))
-        settings["TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE"] = "1"
-
-    def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [program, *arguments], cwd=folder, env=settings, capture_output=True, text=True, check=False
-        )
-
-    return run
+def judged(terraform: Terraform, folder: Path, stack: dict[str, Any]) -> dict[str, Any]:
+    """What `terraform validate` says of a stack."""
+    (folder / "cdk.tf.json").write_text(json.dumps(stack))
+    terraform.prepare(folder, "-backend=false")
+    said: dict[str, Any] = json.loads(terraform.run(folder, "validate", "-json").stdout)
+    return said
 
 
 @pytest.mark.parametrize(("environment", "what"), ALL)
 def test_terraform_finds_a_stack_valid(environment: str, what: str, terraform: Terraform, tmp_path: Path) -> None:
-    (tmp_path / "cdk.tf.json").write_text(json.dumps(stacks_of(environment)[what]))
-    prepared = terraform(tmp_path, "init", "-backend=false", "-input=false", "-no-color")
-    if prepared.returncode:
-        wanted = ", ".join(sorted(stacks_of(environment)[what]["provider"]))
-        pytest.skip(f"not all of the providers {wanted} can be had here: set FRAZIL_TERRAFORM_MIRRORS")
-    ended = terraform(tmp_path, "validate", "-json")
-    told = json.loads(ended.stdout)
-    assert told["valid"], told["diagnostics"]
+    said = judged(terraform, tmp_path, stacks_of(environment)[what])
+    assert said["valid"], said["diagnostics"]
+    assert said["diagnostics"] == []
+
+
+def test_terraform_would_tell_what_is_wrong(terraform: Terraform, tmp_path: Path) -> None:
+    stack = copy.deepcopy(stacks_of("dev")["confluent"])
+    topic = next(iter(resources(stack, "confluent_kafka_topic").values()))
+    topic["partition_count"] = topic.pop("partitions_count")
+    said = judged(terraform, tmp_path, stack)
+    assert not said["valid"]
+    [told] = said["diagnostics"]
+    assert told["detail"].endswith('is named "partition_count". Did you mean "partitions_count"?')
+
+
+def without_prose(block: dict[str, Any]) -> dict[str, Any]:
+    """A block as it is kept: no descriptions, no versions."""
+    return {
+        "attributes": {
+            name: {key: value for key, value in each.items() if key in KEPT}
+            for name, each in block.get("attributes", {}).items()
+        },
+        "block_types": {
+            name: {
+                **{key: value for key, value in each.items() if key != "block"},
+                "block": without_prose(each["block"]),
+            }
+            for name, each in block.get("block_types", {}).items()
+        },
+    }
+
+
+def test_the_sdk_takes_the_stand_ins_schemas(terraform: Terraform) -> None:
+    """`terraform validate` does not look at them. Flags as of the build: with others, everything is compiled anew."""
+    command = ["go", "test", "-vet=off", *BUILD_FLAGS, "./..."]
+    settings = {**os.environ, "CGO_ENABLED": "0"}
+    ended = subprocess.run(command, cwd=STAND_IN.source, env=settings, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+def test_the_stand_in_has_the_schema_that_is_kept_of_the_provider(terraform: Terraform, tmp_path: Path) -> None:
+    wanted = {"confluent": {"source": resource.SOURCE, "version": resource.VERSION}}
+    (tmp_path / "main.tf.json").write_text(json.dumps({"terraform": {"required_providers": wanted}}))
+    terraform.prepare(tmp_path)
+    told, kept = terraform.schemas(tmp_path)[resource.SOURCE], schema("confluent")
+    assert without_prose(told["provider"]["block"]) == kept["provider"]["block"]
+    for kinds in ("resource_schemas", "data_source_schemas"):
+        assert set(told[kinds]) == set(kept[kinds])
+        for name, each in told[kinds].items():
+            assert without_prose(each["block"]) == kept[kinds][name]["block"], name
+
+
+def test_the_kept_schema_of_aws_is_the_providers_own(terraform: Terraform, tmp_path: Path) -> None:
+    source = "hashicorp/aws"
+    wanted = {"aws": {"source": source, "version": VERSION}}
+    (tmp_path / "main.tf.json").write_text(json.dumps({"terraform": {"required_providers": wanted}}))
+    terraform.prepare(tmp_path)
+    whole = {"provider_schemas": {f"host/{source}": terraform.schemas(tmp_path)[source]}}
+    assert trimmed(whole, used_resources()) == schema("aws")

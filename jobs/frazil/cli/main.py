@@ -18,6 +18,7 @@ from frazil.cli import (
     maintain,
     reconcile,
     release,
+    review,
     run,
     runs,
     show,
@@ -101,6 +102,7 @@ app.command("maintain")(maintain.maintain)
 app.command("accept")(accept.accept)
 app.add_typer(dead_letters.app, name="dead-letters")
 app.add_typer(release.app, name="release")
+app.command("review")(review.review)
 app.command("reconcile")(reconcile.reconcile)
 app.command("runs")(runs.runs)
 app.command("logs")(runs.logs)

@@ -90,6 +90,44 @@ def test_a_role_that_may_do_more_is_told() -> None:
     )
 
 
+def part(number: int, verb: str, before: Any, after: Any, **more: Any) -> dict[str, Any]:
+    was, will = (
+        each and {"name": f"frazil-dev-ingest-{number}", "policy": json.dumps({"Statement": each})}
+        for each in (before, after)
+    )
+    return change(f"aws_iam_policy.rights-{number}", verb, was, will, **more)
+
+
+def right(action: str) -> dict[str, Any]:
+    return {"Effect": "Allow", "Action": action, "Resource": "arn:aws:s3:::b/*"}
+
+
+READ, WRITE = right("s3:GetObject"), right("s3:PutObject")
+
+
+def test_a_right_that_moves_from_one_part_to_another_is_none_more() -> None:
+    moved = plan(part(1, "update", [READ, WRITE], [READ]), part(2, "create", None, [WRITE]))
+    assert told(policy_widened, moved) == []
+    same = plan(part(1, "no-op", [READ], [READ]), part(2, "update", [WRITE], [READ]))
+    assert told(policy_widened, same) == []
+
+
+def test_a_part_more_is_more_for_a_role_that_exists() -> None:
+    more = plan(part(1, "no-op", [READ], [READ]), part(2, "create", None, [WRITE]))
+    [(address, what)] = told(policy_widened, more)
+    assert address == "aws_iam_policy.rights-2"
+    assert what.startswith("policy now allows s3:PutObject")
+    unknown = plan(
+        part(1, "update", [READ], [READ]),
+        change("aws_iam_policy.rights-2", "create", None, {"name": "frazil-dev-ingest-2"}, unknown=("policy",)),
+    )
+    assert ["known only after" in what for _, what in told(policy_widened, unknown)] == [True]
+
+
+def test_the_parts_of_a_new_role_widen_nothing() -> None:
+    assert told(policy_widened, plan(part(1, "create", None, [READ]), part(2, "create", None, [WRITE]))) == []
+
+
 # ── Protection ──────────────────────────────────────────────────────────────────────────────────
 def test_a_public_access_block_that_opens_is_told() -> None:
     was, will = (
@@ -123,3 +161,11 @@ def test_versions_stay_on() -> None:
 def test_a_clusters_deletion_protection_stays_on() -> None:
     was, will = {"deletion_protection": True}, {"deletion_protection": None}
     assert len(told(protection_removed, plan(change("confluent_kafka_cluster.x", "update", was, will)))) == 1
+
+
+@pytest.mark.parametrize("after", [None, "arn:aws:iam::123456789012:policy/other"])
+def test_a_roles_boundary_stays(after: str | None) -> None:
+    bounded = {"permissions_boundary": "arn:aws:iam::123456789012:policy/boundary-frazil-dev"}
+    lost = change("aws_iam_role.x", "update", bounded, {"permissions_boundary": after})
+    assert len(told(protection_removed, plan(lost))) == 1
+    assert told(protection_removed, plan(change("aws_iam_role.x", "update", {}, bounded))) == []

@@ -1,0 +1,78 @@
+"""`frazil review`: what a deployment would do, before it does it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from frazil.cli.options import AsJson
+from frazil.cli.screen import tell_error
+
+FAILED = 1
+_ANSWERS = {0, FAILED, 2, 3}
+
+
+def review(
+    env: Annotated[str, typer.Argument(metavar="ENV", help="An environment of stacks/environments.py.")],
+    plans: Annotated[
+        list[str] | None,
+        typer.Option("--plan", metavar="[STACK=]FILE", help="A plan that was made already, as `terraform show -json`."),
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option("--pipelines", metavar="FILE", envvar="FRAZIL_PIPELINES", help="The pipelines to be deployed."),
+    ] = None,
+    release: Annotated[
+        Path | None,
+        typer.Option("--release", metavar="FILE", envvar="FRAZIL_RELEASE", help="The manifest of the release to run."),
+    ] = None,
+    before: Annotated[
+        Path | None, typer.Option("--before", metavar="FILE", help="The deployed document of pipelines.")
+    ] = None,
+    assumptions: Annotated[
+        Path | None,
+        typer.Option("--assumptions", metavar="FILE", help="What the estimate of the cost assumes, as JSON."),
+    ] = None,
+    reason: Annotated[
+        str,
+        typer.Option("--accept-danger", metavar="REASON", help="Do not refuse; the reason becomes part of the review."),
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Review a deployment: what changes, what becomes of data, who may do more, what it costs. Nothing is changed.
+
+    For example: frazil review dev --release dist/release/manifest.json > review.md
+
+    Runs in a checkout, with Terraform and rights to read what stands. The plans hold secrets and are deleted; the review
+    holds none.
+    Exit codes: 0 nothing changes; 2 something does; 3 refused: a danger, or a finding of a guardrail; 1 it could not be reviewed.
+    """
+    root = _checkout(Path.cwd())
+    arguments = [env, *(["--json"] if as_json else []), *(["--accept-danger", reason] if reason.strip() else [])]
+    for each in plans or ():
+        stack, is_named, path = each.rpartition("=")
+        arguments += ["--plan", f"{stack}{is_named}{Path(path).absolute()}"]
+    for option, path_of in (("--before", before), ("--assumptions", assumptions)):
+        arguments += [option, str(path_of.absolute())] if path_of is not None else []
+    chosen = {"FRAZIL_PIPELINES": file, "FRAZIL_RELEASE": release}
+    told = {name: str(path_of.absolute()) for name, path_of in chosen.items() if path_of is not None}
+    # Deployment has packages that no job has, and that this command does not import.
+    ended = subprocess.run(
+        [sys.executable, "-m", "stacks.review", *arguments], cwd=root, env={**os.environ, **told}, check=False
+    )
+    if ended.returncode:
+        raise typer.Exit(ended.returncode if ended.returncode in _ANSWERS else FAILED)
+
+
+def _checkout(start: Path) -> Path:
+    """The checkout that a folder is in; the command ends if it is in none."""
+    for folder in (start, *start.parents):
+        if (folder / "stacks" / "review.py").is_file():
+            return folder
+    tell_error(f"{start}: this is no checkout of Frazil. Run it in one: stacks are not in the package")
+    raise typer.Exit(FAILED)

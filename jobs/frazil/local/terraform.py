@@ -1,0 +1,134 @@
+"""Terraform on this machine: where it finds its providers, with a stand-in for Confluent's that is built from its source.
+
+The source is a part of the checkout (`tests/standin/provider`), which whoever deploys has anyway. A build takes minutes the
+first time, and is kept in the user's cache by what was built.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from frazil.errors import LocalPartFailed
+from frazil.local.jars import cache_folder
+from frazil.local.world import Part, World
+
+SOURCE = Path("tests", "standin", "provider")
+"""The stand-in's source, seen from the root of a checkout."""
+BUILD_FLAGS = ("-trimpath", "-ldflags=-s -w")
+_BUILD_SECONDS = 1200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandIn:
+    """A provider's stand-in: Terraform takes it for the provider of that name and version."""
+
+    source: Path
+    """The folder of its Go module."""
+    provider: str
+    """`namespace/name`."""
+    version: str
+
+    def mirror(self) -> Path:
+        """A folder that Terraform takes for a mirror of providers, with this one in it; built if it is not there yet.
+
+        Raises `LocalPartFailed` when Go or Terraform is missing, or with what Go says when it cannot be built.
+        """
+        go, terraform = _program("go"), _program("terraform")
+        folder = cache_folder() / "terraform" / self._digest(go, terraform)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with folder.with_suffix(".lock").open("w") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            if not folder.is_dir():
+                with tempfile.TemporaryDirectory(prefix=".build-", dir=folder.parent) as temporary:
+                    self._build(go, Path(temporary, "mirror") / self._place(go, terraform))
+                    Path(temporary, "mirror").rename(folder)
+        return folder
+
+    def _digest(self, *programs: str) -> str:
+        digest = hashlib.sha256(f"{self.provider} {self.version} {BUILD_FLAGS}".encode())
+        for program in programs:
+            digest.update(_told([program, "version"]).partition("\n")[0].encode())
+        for file in sorted([*self.source.glob("*.go"), *self.source.glob("go.*")]):
+            digest.update(f"\0{file.name}\0".encode() + file.read_bytes())
+        return digest.hexdigest()[:16]
+
+    def _place(self, go: str, terraform: str) -> Path:
+        """Where a mirror has it; whose address a name without a host means is Terraform's to tell."""
+        system = "_".join(_told([go, "env", "GOOS", "GOARCH"]).split())
+        wanted = {"terraform": {"required_providers": {"it": {"source": self.provider, "version": self.version}}}}
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "main.tf.json").write_text(json.dumps(wanted))
+            told = _told([terraform, f"-chdir={folder}", "providers"])
+        found = re.search(rf"provider\[(\S+/{re.escape(self.provider)})\]", told)
+        if found is None:
+            raise LocalPartFailed(f"terraform does not tell where {self.provider} is from:\n{told}")
+        name = f"terraform-provider-{self.provider.partition('/')[2]}_v{self.version}"
+        return Path(found[1], self.version, system, name)
+
+    def _build(self, go: str, program: Path) -> None:
+        program.parent.mkdir(parents=True)
+        ended = subprocess.run(
+            [go, "build", *BUILD_FLAGS, "-o", str(program), "."],
+            cwd=self.source,
+            env={**os.environ, "CGO_ENABLED": "0"},
+            capture_output=True,
+            text=True,
+            timeout=_BUILD_SECONDS,
+            check=False,
+        )
+        if ended.returncode:
+            raise LocalPartFailed(f"it could not be built:\n{ended.stderr[-2000:]}", where=str(self.source))
+
+
+def write_settings(file: Path, stand_in: StandIn, *, mirrors: Sequence[Path] = ()) -> None:
+    """Write Terraform's settings: the stand-in from its mirror, everything else from these mirrors.
+
+    Without mirrors, everything else is from where Terraform gets providers by itself. TF_CLI_CONFIG_FILE names the file.
+    """
+    lines = [_mirror(stand_in.mirror(), f'include = ["{stand_in.provider}"]')]
+    lines += [_mirror(mirror) for mirror in mirrors]
+    if not mirrors:
+        lines.append(f'  direct {{\n    exclude = ["{stand_in.provider}"]\n  }}')
+    file.write_text("disable_checkpoint = true\nprovider_installation {\n" + "\n".join(lines) + "\n}\n")
+
+
+def stand_in_settings(world: World) -> dict[str, str]:
+    """The variables by which the stand-in finds its organization, a file of this world, and the servers behind it.
+
+    The world needs the parts `kafka`, `registry` and `aws`.
+    """
+    return {
+        "CONFLUENT_STANDIN_STATE": str(world.home / "confluent.json"),
+        "CONFLUENT_STANDIN_BOOTSTRAP": world.bootstrap,
+        "CONFLUENT_STANDIN_REGISTRY": world.registry_url,
+        "CONFLUENT_STANDIN_IAM": world.addresses[Part.AWS]["endpoint"],
+    }
+
+
+def _mirror(folder: Path, *more: str) -> str:
+    inner = "".join(f"    {line}\n" for line in (f"path = {json.dumps(str(folder))}", *more))
+    return f"  filesystem_mirror {{\n{inner}  }}"
+
+
+def _program(name: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        raise LocalPartFailed(f"{name} is not found", where="PATH", do=f"Install {name}")
+    return found
+
+
+def _told(command: Sequence[str]) -> str:
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    if ended.returncode:
+        raise LocalPartFailed(f"{Path(command[0]).name} failed: {ended.stderr[-500:]}", where=" ".join(command[1:3]))
+    return ended.stdout

@@ -1,0 +1,33 @@
+"""A policy for whoever makes it by hand: `python -m policies.documents boundary account=… region=… databases=nyc,shop`.
+
+It is written to stdout as JSON. A value that is several is joined by commas. Without values, the placeholders are told.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+
+from policies.documents import CannotFill, fill, names, placeholders
+from policies.documents.filling import Value
+
+
+def main(arguments: Sequence[str]) -> int:
+    """2 and every problem on stderr when it cannot be filled."""
+    name, *given = arguments or [""]
+    try:
+        if name in names() and not given:
+            sys.stdout.write(" ".join(f"{key}=…" for key in sorted(placeholders(name))) + "\n")
+            return 0
+        pairs = (each.partition("=") for each in given)
+        values: dict[str, Value] = {key: value.split(",") if "," in value else value for key, _, value in pairs}
+        sys.stdout.write(json.dumps(fill(name, values), indent=2) + "\n")
+    except CannotFill as problem:
+        sys.stderr.write(f"error: {problem}\n")
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,103 @@
+"""Columns: what a new version of a subject's schema does to the tables that are landed from it.
+
+Deployment registers the schemas of its own topics, so a plan holds the old and the new text. Later versions come from
+producers, and are not known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from frazil.declaration import Pipeline, SchemaEvolution, SubjectStrategy, ValueFormat
+from frazil.errors import FrazilError
+from frazil.schemas import avro, json_schema
+from frazil.schemas.changes import changes, plain
+from frazil.schemas.landing import landing
+from frazil.schemas.merge import merge
+from frazil.schemas.types import Struct
+from policies.review.effects import Effect
+from policies.review.field_effects import Outcome
+from policies.review.planned import Planned, Verb
+
+_SUBJECT_OF = "{topic}-value"
+
+
+def column_effects(planned: Iterable[Planned], pipelines: Iterable[Pipeline]) -> Iterator[Effect]:
+    """What changed schemas do to the tables of these pipelines: columns added, widened, or refused."""
+    readers: dict[str, list[Pipeline]] = {}
+    for pipeline in pipelines:
+        if pipeline.topic.subject_strategy is SubjectStrategy.TOPIC and pipeline.topic.value_format.has_schema:
+            readers.setdefault(_SUBJECT_OF.format(topic=pipeline.topic.name), []).append(pipeline)
+    for change in planned:
+        if change.type != "confluent_schema" or change.verb not in {Verb.UPDATE, Verb.REPLACE}:
+            continue
+        if change.before.get("schema") != change.after.get("schema") or change.is_unknown("schema"):
+            for pipeline in readers.get(str(change.after.get("subject_name", "")), ()):
+                yield from _of(pipeline, change)
+
+
+def _of(pipeline: Pipeline, change: Planned) -> Iterator[Effect]:
+    old, new = str(change.before.get("schema") or ""), str(change.after.get("schema") or "")
+    try:
+        lines, refused = _compared(pipeline, old, new)
+    except (FrazilError, _NotReadHere) as problem:
+        yield _effect(pipeline, f"the schema changes; which columns that means cannot be told here: {problem}")
+        return
+    if refused:
+        what = (
+            f"the new version does not fit the table under schema_evolution={pipeline.table.schema_evolution}: {refused}. "
+            "Records of it are rejected"
+        )
+        yield _effect(pipeline, what, is_dangerous=True)
+    for line in lines:
+        yield _effect(pipeline, line)
+    if not lines and not refused:
+        yield _effect(pipeline, "the schema changes, and no column does", outcome=Outcome.UPKEEP)
+
+
+class _NotReadHere(Exception):
+    """A schema's language needs a compiler that is not at hand."""
+
+
+def _compared(pipeline: Pipeline, old: str, new: str) -> tuple[list[str], str]:
+    """Which columns change, in words, and why the new version is refused, if it is."""
+    before, after = _row(pipeline.topic.value_format, old), _row(pipeline.topic.value_format, new)
+    evolution = pipeline.table.schema_evolution
+    table = plain(merge([(1, before)]).type)
+    assert isinstance(table, Struct)
+    found = landing(
+        table,
+        [(1, before), (2, after)],
+        may_add=evolution is not SchemaEvolution.FREEZE,
+        may_widen=evolution is SchemaEvolution.WIDEN,
+    )
+    problem = found.incompatible.get(2)
+    if problem is not None:
+        return [], str(problem)
+    needed = {str(change) for change in changes(table, merge([(1, before)]).type)}
+    gone = [f.name for f in before.fields if f.name not in {g.name for g in after.fields}]
+    told = [str(change) for change in found.changes if str(change) not in needed]
+    return [*told, *(f"column {name} stays, and is null in new rows: the schema has it no more" for name in gone)], ""
+
+
+def _row(language: ValueFormat, text: str) -> Struct:
+    match language:
+        case ValueFormat.AVRO:
+            return avro.row_type(avro.parse(text, {}))
+        case ValueFormat.JSON_SCHEMA:
+            return json_schema.row_type(json_schema.parse(text, {}))
+        case _:
+            raise _NotReadHere(f"{language} is not compiled by a review")
+
+
+def _effect(
+    pipeline: Pipeline, what: str, *, outcome: Outcome = Outcome.FROM_NOW_ON, is_dangerous: bool = False
+) -> Effect:
+    return Effect(
+        pipeline=pipeline.name,
+        table=pipeline.table.identifier,
+        outcome=outcome,
+        what=what,
+        changed="schema",
+        is_dangerous=is_dangerous,
+    )

@@ -1,0 +1,217 @@
+"""Cost: what an environment costs a month, by its resources, its runs and what is assumed of its use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from policies.reading import Resource
+from policies.review.prices import Prices
+from policies.review.runs import Run, Size, documents, pipelines, runs
+
+SERVICES = ("EMR Serverless", "S3", "Glue", "NAT gateway", "Interface endpoints", "Confluent egress")
+_FREE_DISK_GB = 20
+_FREE_GLUE = Decimal(1_000_000)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One part of the bill: a month's amount, and the arithmetic that it comes from, in words."""
+
+    service: str
+    amount: Decimal
+    how: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """A month. `missing` names what runs and could not be counted, `pipelines` those that are landed."""
+
+    lines: tuple[Line, ...] = ()
+    missing: tuple[str, ...] = ()
+    pipelines: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> Decimal:
+        """All lines."""
+        return sum((line.amount for line in self.lines), Decimal(0))
+
+    def of(self, service: str) -> Decimal:
+        """The lines of one service."""
+        return sum((line.amount for line in self.lines if line.service == service), Decimal(0))
+
+
+def estimate(resources: Iterable[Resource], prices: Prices, *, left: Sequence[str] = ()) -> Estimate:
+    """What these resources cost a month. `left` names pipelines that are gone, whose tables stay."""
+    listed = list(resources)
+    found, missing = runs(listed)
+    landed = list(pipelines(documents(listed)))
+    ingest = [run for run in found if run.job != "maintain"]
+    streams = any(run.every_minutes is None for run in ingest)
+    drains = sum((_times(run, prices) for run in ingest if run.every_minutes is not None), Decimal(0))
+    reads = {name: prices.gb_of(name) for name, _ in landed} if ingest else {}
+    batches = sum(
+        (prices.hours * 3600 / seconds * prices.assumed("busy_share") if streams else drains for _, seconds in landed),
+        Decimal(0),
+    )
+    kept = [*reads, *(name for name in left if name not in reads)]
+    gb = sum(reads.values(), Decimal(0))
+    lines = [
+        *(_emr(run, _architecture(listed), prices) for run in found),
+        *_s3(kept, batches, prices),
+        *_glue(2 * len(kept), batches, prices),
+        *_network(listed, gb, prices),
+    ]
+    if gb:
+        lines.append(
+            _line(
+                "Confluent egress",
+                gb * prices.price("egress_gb"),
+                f"{_n(gb)} GB read by {_count(len(reads), 'pipeline')}",
+            )
+        )
+    return Estimate(
+        lines=tuple(line for line in lines if line.amount),
+        missing=tuple(missing),
+        pipelines=tuple(reads),
+    )
+
+
+def _emr(run: Run, architecture: str, prices: Prices) -> Line:
+    hours = _hours(run, prices)
+    executors = run.least + (run.most - run.least) * prices.assumed("executor_share")
+    kind = "arm" if architecture == "ARM64" else "x86"
+
+    def summed(of: Mapping[str, Decimal]) -> Decimal:
+        return of["driver"] + executors * of["executor"]
+
+    sizes = {"driver": run.driver, "executor": run.executor}
+    cores = summed({who: Decimal(size.cores) for who, size in sizes.items()})
+    memory = summed({who: size.memory_gb for who, size in sizes.items()})
+    disk = summed({who: Decimal(max(0, size.disk_gb - _FREE_DISK_GB)) for who, size in sizes.items()})
+    hourly = (
+        cores * prices.price(f"emr_{kind}_vcpu_hour")
+        + memory * prices.price(f"emr_{kind}_gb_hour")
+        + disk * prices.price("emr_disk_gb_hour")
+    )
+    how = (
+        f"{run.job}: {_n(hours)} h a month ({_often(run, prices)}), a driver of {_told(run.driver)} and on average "
+        f"{_n(executors)} executors of {_told(run.executor)}, {architecture}"
+    )
+    return _line("EMR Serverless", hours * hourly, how)
+
+
+def _s3(kept: Sequence[str], batches: Decimal, prices: Prices) -> list[Line]:
+    stored = sum(
+        (prices.gb_of(name) * prices.assumed("stored_share") * prices.assumed("months_stored") for name in kept),
+        Decimal(0),
+    )
+    puts, gets = (batches * prices.assumed(f"{kind}_a_batch") for kind in ("puts", "gets"))
+    return [
+        _line(
+            "S3",
+            stored * prices.price("s3_gb_month"),
+            f"{_n(stored)} GB in the tables of {_count(len(kept), 'pipeline')}",
+        ),
+        _line(
+            "S3",
+            puts / 1000 * prices.price("s3_put_1000") + gets / 1000 * prices.price("s3_get_1000"),
+            f"{_n(batches)} batches: {_n(puts)} writes and {_n(gets)} reads",
+        ),
+    ]
+
+
+def _glue(tables: int, batches: Decimal, prices: Prices) -> list[Line]:
+    requests = batches * prices.assumed("glue_requests_a_batch")
+    beyond = max(Decimal(0), requests - _FREE_GLUE)
+    objects = max(Decimal(0), tables - _FREE_GLUE)
+    amount = beyond / 1_000_000 * prices.price("glue_million_requests") + objects / 100_000 * prices.price(
+        "glue_100k_objects"
+    )
+    return [_line("Glue", amount, f"{_n(requests)} requests and {tables} tables; the first million of either is free")]
+
+
+def _network(resources: Sequence[Resource], gb: Decimal, prices: Prices) -> list[Line]:
+    gateways = [each for each in resources if each.type == "aws_nat_gateway"]
+    addresses = [each for each in resources if each.type == "aws_eip"]
+    endpoints = [
+        each
+        for each in resources
+        if each.type == "aws_vpc_endpoint" and each.values.get("vpc_endpoint_type") == "Interface"
+    ]
+    zones = sum((_zones(each, prices) for each in endpoints), Decimal(0))
+    through = gb + prices.assumed("service_gb") if gb else Decimal(0)
+    lines = []
+    if gateways:
+        hours = len(gateways) * prices.hours
+        amount = hours * prices.price("nat_hour") + through * prices.price("nat_gb")
+        lines.append(
+            _line("NAT gateway", amount, f"{len(gateways)} for {_n(hours)} h, and {_n(through)} GB through it")
+        )
+    if addresses:
+        hours = len(addresses) * prices.hours
+        lines.append(
+            _line(
+                "NAT gateway",
+                hours * prices.price("public_ip_hour"),
+                _count(len(addresses), "public address", "public addresses"),
+            )
+        )
+    if endpoints:
+        through = Decimal(0) if gateways else through
+        amount = zones * prices.hours * prices.price("endpoint_hour") + through * prices.price("endpoint_gb")
+        how = f"{len(endpoints)} in {_n(zones)} zones together, for {_n(prices.hours)} h, and {_n(through)} GB through them"
+        lines.append(_line("Interface endpoints", amount, how))
+    return lines
+
+
+def _zones(endpoint: Resource, prices: Prices) -> Decimal:
+    subnets = endpoint.values.get("subnet_ids")
+    return Decimal(len(subnets)) if isinstance(subnets, list) and subnets else prices.assumed("unknown_zones")
+
+
+def _architecture(resources: Sequence[Resource]) -> str:
+    found = [each.text("architecture") for each in resources if each.type == "aws_emrserverless_application"]
+    return next(filter(None, found), "X86_64")
+
+
+def _times(run: Run, prices: Prices) -> Decimal:
+    """Runs a month."""
+    return prices.hours * 60 / run.every_minutes if run.every_minutes else Decimal(1)
+
+
+def _minutes(run: Run, prices: Prices) -> Decimal:
+    """How long a run of a schedule lasts; at most until the next."""
+    assert run.every_minutes is not None
+    name = "maintain_minutes" if run.job == "maintain" else "drain_minutes"
+    return min(prices.assumed(name), Decimal(run.every_minutes))
+
+
+def _hours(run: Run, prices: Prices) -> Decimal:
+    if run.every_minutes is None:
+        return prices.hours
+    return _times(run, prices) * _minutes(run, prices) / 60
+
+
+def _often(run: Run, prices: Prices) -> str:
+    if run.every_minutes is None:
+        return "always"
+    return f"{_n(_minutes(run, prices))} min each {run.every_minutes} min"
+
+
+def _line(service: str, amount: Decimal, how: str) -> Line:
+    return Line(service=service, amount=amount, how=how)
+
+
+def _count(number: int, one: str, several: str = "") -> str:
+    return f"{number} {one}" if number == 1 else f"{number} {several or one + 's'}"
+
+
+def _told(size: Size) -> str:
+    return f"{size.cores} vCPU and {_n(size.memory_gb)} GB"
+
+
+def _n(number: Decimal) -> str:
+    """A number for people: `2,920`, `1.25`."""
+    return f"{number:,.2f}".rstrip("0").rstrip(".")

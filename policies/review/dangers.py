@@ -1,0 +1,151 @@
+"""Dangers: what a person must look at before anything else, explained, with the data that it touches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from frazil.declaration import Pipeline
+from policies.facts import Facts
+from policies.finding import Finding
+from policies.holds_data import HOLDS_DATA
+from policies.reading import Change
+from policies.review.effects import Effect
+from policies.review.planned import Planned, Verb
+from policies.review.touched import touched
+from policies.review.trust import PolicyChange, follows_from
+
+_WIDENED = "policy_widened"
+_LOSING = {"data_lost", "partitions_lowered", "retention_under_lag"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Danger:
+    """One danger. `rule` names what found it, `where` is an address, a pipeline or a stack, `touches` the data, by name."""
+
+    rule: str
+    where: str
+    what: str
+    do: str
+    stack: str = ""
+    touches: tuple[str, ...] = ()
+
+    @classmethod
+    def unread(cls, where: str, why: str) -> Danger:
+        """Something that could not be reviewed: nobody may take it for harmless."""
+        return cls(
+            rule="not_reviewed", where=where, what=f"it is not reviewed: {why}", do="Mend that, and review again"
+        )
+
+
+def change_dangers(
+    findings: Sequence[Finding],
+    changes: Sequence[Planned],
+    policies: Iterable[PolicyChange],
+    deployed: Sequence[Pipeline],
+) -> Iterator[Danger]:
+    """The dangers of changes: what the rules find on what changes, and what only a review can see."""
+    by_address = {change.address: change for change in changes}
+    for finding in findings:
+        change = by_address.get(finding.resource)
+        if change is not None:
+            yield Danger(
+                rule=finding.rule,
+                where=finding.resource,
+                what=finding.what,
+                do=finding.do,
+                stack=change.stack,
+                touches=touched(change, deployed) if finding.rule in _LOSING else (),
+            )
+    for change in changes:
+        if change.verb is Verb.FORGET and change.type in HOLDS_DATA:
+            yield Danger(
+                rule="forgotten",
+                where=change.address,
+                what="Terraform forgets it: it stays, and neither its protection nor its settings are kept any longer. "
+                f"It holds {HOLDS_DATA[change.type]}",
+                do="Leave it declared; if it is meant, say who keeps it from now on",
+                stack=change.stack,
+                touches=touched(change, deployed),
+            )
+    told = {(each.resource, each.rule) for each in findings}
+    for policy in policies:
+        if policy.is_unknown and (policy.address, _WIDENED) not in told:
+            yield Danger(
+                rule=_WIDENED,
+                where=policy.address,
+                what=f"{policy.argument} cannot be read before it is applied: what it will allow cannot be told",
+                do="Apply what it depends on first, then plan again",
+                stack=policy.stack,
+            )
+
+
+def effect_danger(effect: Effect) -> Danger:
+    """A dangerous effect on data."""
+    changed = f"{effect.changed} from {effect.before} to {effect.after}: " if effect.before or effect.after else ""
+    return Danger(
+        rule="data_effect",
+        where=effect.pipeline,
+        what=f"{changed}{effect.what}",
+        do="Undo it; if it is meant, agree with whoever reads the table",
+        touches=(effect.table,) if effect.table else (),
+    )
+
+
+def expected(
+    found: Iterable[Finding],
+    changes: Mapping[str, Change],
+    facts: Facts,
+    *,
+    before: Sequence[Pipeline],
+    after: Sequence[Pipeline],
+    tolerated: Mapping[str, str],
+) -> Iterator[tuple[Finding, str]]:
+    """The findings that are no reason to refuse, and why.
+
+    A role that gets rights to tables that this very change declares, and no more, follows from the declaration; the rule alone
+    cannot know that. `tolerated` names rules by environment.
+    """
+    tables = _tables(after) - _tables(before)
+    databases = {each.table.namespace for each in after} - {each.table.namespace for each in before}
+    narrow: dict[str, bool] = {}
+    for finding in found:
+        if finding.rule in tolerated:
+            yield finding, tolerated[finding.rule]
+        elif finding.rule == _WIDENED and finding.resource in changes:
+            if finding.resource not in narrow:
+                narrow[finding.resource] = follows_from(changes[finding.resource], tables, databases, facts)
+            if narrow[finding.resource]:
+                yield finding, "it is what the tables need that this change declares"
+
+
+def right_dangers(changes: Sequence[Planned], plans: Iterable[Mapping[str, Any]]) -> Iterator[Danger]:
+    """What roles get beside the policies of this code: policies of others, whose text no plan holds."""
+    known = {
+        str(side.get("arn"))
+        for plan in plans
+        for each in plan["resource_changes"]
+        if each.get("type") == "aws_iam_policy"
+        for side in (each["change"].get("before") or {}, each["change"].get("after") or {})
+        if side.get("arn")
+    }
+    for change in changes:
+        attached = change.after.get("policy_arn") if change.type == "aws_iam_role_policy_attachment" else None
+        listed = [attached] if attached else []
+        if change.type == "aws_iam_role":
+            had = change.before.get("managed_policy_arns") or []
+            listed += [each for each in change.after.get("managed_policy_arns") or [] if each not in had]
+        for arn in listed:
+            if str(arn) not in known:
+                yield Danger(
+                    rule=_WIDENED,
+                    where=change.address,
+                    what=f"it gets the policy {arn}, whose text is not in this plan: what it allows cannot be told",
+                    do="Declare the policy here, as a document",
+                    stack=change.stack,
+                )
+
+
+def _tables(pipelines: Iterable[Pipeline]) -> set[str]:
+    return {name for each in pipelines for name in (each.table.identifier, each.table.dead_letters)}

@@ -1,0 +1,131 @@
+"""Effects: what becomes of data when one document of pipelines takes the place of another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from frazil.declaration import Engine, Pipeline
+from frazil.declaration.writing import to_json
+from policies.review.field_effects import FIELDS, Outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """One change of a pipeline, and what it does. `is_dangerous`: rows may be lost or doubled, or it stops.
+
+    `changed` is the field with its old and new value, empty if the pipeline as a whole comes or goes.
+    """
+
+    pipeline: str
+    table: str
+    outcome: Outcome
+    what: str
+    changed: str = ""
+    before: str = ""
+    after: str = ""
+    is_dangerous: bool = False
+
+
+def effects(before: Sequence[Pipeline], after: Sequence[Pipeline]) -> tuple[Effect, ...]:
+    """The effects, those that stop a pipeline first."""
+    old, new = ({each.name: each for each in side} for side in (before, after))
+    writers = {each.table.identifier: each.name for each in before}
+    found: list[Effect] = []
+    for name, pipeline in new.items():
+        if name not in old:
+            found.append(_new(pipeline, writers.get(pipeline.table.identifier)))
+    for name, pipeline in old.items():
+        found += (
+            _changes(pipeline, new[name]) if name in new else [_gone(pipeline, {p.table.identifier for p in after})]
+        )
+    order = list(Outcome)
+    return tuple(sorted(found, key=lambda e: (not e.is_dangerous, order.index(e.outcome), e.pipeline, e.changed)))
+
+
+def _new(pipeline: Pipeline, earlier: str | None) -> Effect:
+    table = pipeline.table
+    if earlier is not None:
+        return Effect(
+            pipeline=pipeline.name,
+            table=table.identifier,
+            outcome=Outcome.STOPS,
+            is_dangerous=True,
+            what=f"the table holds its offsets under the name {earlier}, so the pipeline finds no ledger of its own (LedgerLost). "
+            f"A pipeline's name is for ever: keep {earlier}",
+        )
+    layout = f", partitioned by {', '.join(table.partition_by)}" if table.partition_by else ", without partitions"
+    return Effect(
+        pipeline=pipeline.name,
+        table=table.identifier,
+        outcome=Outcome.MADE,
+        what=f"{table.identifier} and {table.dead_letters} are made from the topic {pipeline.topic.name}, "
+        f"from {started(pipeline)}{layout}"
+        if pipeline.engine is Engine.SPARK
+        else f"{pipeline.engine} makes the table",
+    )
+
+
+def _gone(pipeline: Pipeline, kept: set[str]) -> Effect:
+    table = pipeline.table.identifier
+    if table in kept:
+        what = "the pipeline is gone, another one has its table"
+    else:
+        what = (
+            f"{table} and {pipeline.table.dead_letters} stay with all rows; nothing is landed or maintained any more, "
+            "and what is not landed yet is lost when Kafka's retention has passed"
+        )
+    return Effect(pipeline=pipeline.name, table=table, outcome=Outcome.LEFT, what=what, is_dangerous=table not in kept)
+
+
+def _changes(old: Pipeline, new: Pipeline) -> Iterator[Effect]:
+    for path, before, after in _differing(old, new):
+        known = FIELDS[path]
+        yield Effect(
+            pipeline=new.name,
+            table=old.table.identifier,
+            outcome=known.outcome,
+            what=known.what,
+            changed=path,
+            before=_shown(before),
+            after=_shown(after),
+            is_dangerous=known.is_dangerous(before, after),
+        )
+
+
+def _differing(old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
+    for part in fields(old):
+        one, other = getattr(old, part.name), getattr(new, part.name)
+        if one == other:
+            continue
+        if part.name in {"topic", "table", "limits"}:
+            yield from ((f"{part.name}.{path}", b, a) for path, b, a in _differing(one, other))
+        else:
+            yield part.name, one, other
+
+
+def started(pipeline: Pipeline) -> str:
+    """Where a pipeline begins, in words."""
+    start = to_json(pipeline.topic.start)
+    told = {
+        "earliest": "the oldest record there is",
+        "latest": "the next record",
+        "timestamp": f"records since {start.get('timestamp')}",
+        "offsets": "offsets that are declared",
+    }
+    return told[start["type"]]
+
+
+def _shown(value: Any) -> str:
+    """A field's value as its document has it."""
+    plain = to_json(value)
+    if plain is None:
+        return "nothing"
+    if isinstance(plain, list):
+        return ", ".join(map(str, plain)) or "nothing"
+    if isinstance(plain, dict):
+        told = {key: part for key, part in plain.items() if key != "type"}
+        pairs = ", ".join(f"{key}={part}" for key, part in sorted(told.items()))
+        return " ".join(filter(None, (str(plain.get("type", "")), pairs))) or "nothing"
+    return str(plain).lower() if isinstance(plain, bool) else str(plain)

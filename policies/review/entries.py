@@ -1,0 +1,180 @@
+"""Entries: single things of a review as Markdown: a danger, an effect, a policy, a resource, what drifted, the cost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
+from typing import Any
+
+from policies.finding import Finding
+from policies.review.cost import SERVICES, Estimate
+from policies.review.dangers import Danger
+from policies.review.effects import Effect
+from policies.review.escaping import cell, code, prose
+from policies.review.field_effects import Outcome
+from policies.review.planned import LATER, Difference, Planned
+from policies.review.prices import Prices
+from policies.review.trust import PolicyChange, Told
+
+_MOST_DIFFERENCES = 12
+_MOST_OF_A_RULE = 6
+_OUTCOMES = {
+    Outcome.STOPS: "stops",
+    Outcome.LEFT: "left behind",
+    Outcome.REBUILD: "needs a rebuild",
+    Outcome.FROM_NOW_ON: "from now on",
+    Outcome.MADE: "new",
+    Outcome.UPKEEP: "no row changes",
+}
+_TOO_LONG = {"content", "input", "assume_role_policy", "policy", "schema"}
+"""Arguments that are documents: their own sections tell what changes in them."""
+
+
+def dangers(told: Sequence[Danger]) -> Iterator[str]:
+    """The dangers, what they touch, and the remedy; what one rule has against one thing is one entry."""
+    groups: dict[tuple[str, str, str], list[Danger]] = {}
+    for each in told:
+        groups.setdefault((each.rule, each.where, each.do), []).append(each)
+    for (rule, where, do), group in groups.items():
+        whats = [prose(_sentence(each.what)) for each in group]
+        if len(whats) == 1:
+            lines = [f"- **{code(where, None)}**: {whats[0]} `{rule}`"]
+        else:
+            lines = [f"- **{code(where, None)}**: {len(whats)} times `{rule}`"]
+            lines += [f"  - {what}" for what in whats[:_MOST_OF_A_RULE]]
+            lines += [f"  - … and {len(whats) - _MOST_OF_A_RULE} more"] if len(whats) > _MOST_OF_A_RULE else []
+        touches = list(dict.fromkeys(each for danger in group for each in danger.touches))
+        if touches:
+            lines.append(f"  - It touches: {'; '.join(map(prose, touches))}.")
+        lines.append(f"  - **Do**: {prose(_sentence(do))}")
+        yield "\n".join(lines)
+
+
+def expected(found: Sequence[tuple[Finding, str]]) -> Iterator[str]:
+    """Findings that are no reason to refuse; what one rule has against one thing is one entry."""
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    for finding, why in found:
+        groups.setdefault((finding.resource, finding.rule, why), []).append(finding.what)
+    for (where, rule, why), whats in groups.items():
+        said = prose(whats[0]) if len(whats) == 1 else f"{len(whats)} times"
+        yield f"- {prose(where)}: {said} `{rule}`: {prose(_sentence(why))}"
+
+
+def effect(told: Effect) -> str:
+    """A row of the table of effects."""
+    changed = cell(told.changed) if told.changed else ""
+    if told.before or told.after:
+        changed = f"{changed}: {cell(told.before)} → {cell(told.after)}"
+    what = prose(_sentence(told.what))
+    mark = "⚠️ " if told.is_dangerous else ""
+    columns = (
+        cell(told.pipeline),
+        cell(told.table) if told.table else "",
+        f"{mark}{_OUTCOMES[told.outcome]}",
+        f"{changed}<br>{what}" if changed else what,
+    )
+    return f"| {' | '.join(columns)} |"
+
+
+def policy(change: PolicyChange) -> str:
+    """A policy's statements, as far as they change."""
+    head = f"- {code(change.address, None)} {code(change.argument)}"
+    if change.is_unknown:
+        return f"{head}: ⚠️ not known before it is applied, so nothing can be said of it"
+    return "\n".join([head, *(line for told in change.statements for line in _statement(told))])
+
+
+def resource(change: Planned) -> str:
+    """A resource that changes: why, and what of it."""
+    told = [f"forced by {', '.join(map(code, change.forced_by))}"] if change.forced_by else []
+    told += [prose(change.why)] if change.why else []
+    told += [f"formerly {code(change.moved_from, None)}"] if change.moved_from else []
+    told += [f"it exists as {code(change.imported)}"] if change.imported else []
+    head = f"- {code(change.address, None)}" + (f": {'; '.join(told)}" if told else "")
+    return "\n".join([head, *_differences(change.differences())])
+
+
+def drift(change: Planned, differences: Sequence[Difference]) -> str:
+    """What somebody else changed."""
+    what = "deleted" if change.verb == "delete" else "changed"
+    return "\n".join([f"- {code(change.address, None)}: {what}", *_differences(differences)])
+
+
+def cost_table(before: Estimate, after: Estimate, prices: Prices) -> str:
+    """The estimate by service: now, after, and the difference."""
+    rows = [f"| {name} | {_money(before.of(name))} | {_money(after.of(name))} | {_signed(after.of(name) - before.of(name))} |"
+            for name in SERVICES if before.of(name) or after.of(name)]  # fmt: skip
+    total = f"| **total** | **{_money(before.total)}** | **{_money(after.total)}** | **{_signed(after.total - before.total)}** |"
+    heads = [f"| {prices.currency} a month | now | after | difference |", "|---|--:|--:|--:|"]
+    return "\n".join([*heads, *rows, total])
+
+
+def cost_details(before: Estimate, after: Estimate, prices: Prices, region: str) -> list[str]:
+    """The arithmetic, every assumption, every price with its source, and what is not counted."""
+    told = [f"Prices of {prices.region} on {prices.date}. {prose(prices.note)}"]
+    if region and region != prices.region:
+        told.append(f"⚠️ This environment is in {code(region)}, whose prices differ.")
+    for name, side in (("Now", before), ("After", after)):
+        lines = [f"- {line.service}, {_money(line.amount)}: {prose(line.how)}" for line in side.lines]
+        lines += [f"- ⚠️ not counted, as it could not be understood: {code(missing)}" for missing in side.missing]
+        told.append("\n".join([f"**{name}**", "", *(lines or ["- nothing that costs"])]))
+    used = {*before.pipelines, *after.pipelines}
+    assumed = [
+        f"- {prose(each.meaning)}: {each.value.normalize():f}{' (given)' if each.is_given else ''}"
+        for each in prices.assumptions.values()
+    ]
+    assumed += [
+        f"- GB a month of {code(name)}: {gb.normalize():f} (given)"
+        for name, gb in prices.gb_a_month.items()
+        if name in used
+    ]
+    told.append("\n".join(["**Assumed**", "", *assumed]))
+    priced = [
+        f"| {name} | {each.amount:f} | {prose(each.unit)} | {prose(each.source)} |"
+        for name, each in prices.prices.items()
+    ]
+    told.append("\n".join([f"| price | {prices.currency} | for | source |", "|---|--:|---|---|", *priced]))
+    told.append(f"Not counted: {prose(prices.not_counted)}.")
+    return told
+
+
+def _statement(told: Told) -> Iterable[str]:
+    effect_of = f" ({prose(told.effect)})" if told.effect else ""
+    yield f"  - {told.what} {code(told.name)}{effect_of}"
+    for line in told.lines:
+        yield f"    - {code(line, 400)}"
+
+
+def _differences(differences: Sequence[Difference]) -> Iterable[str]:
+    shown = [each for each in differences if each.path.partition(".")[0].partition("[")[0] not in _TOO_LONG]
+    for each in shown[:_MOST_DIFFERENCES]:
+        yield f"  - {code(each.path)}: {_value(each.before)} → {_value(each.after)}"
+    if len(shown) > _MOST_DIFFERENCES:
+        yield f"  - … and {len(shown) - _MOST_DIFFERENCES} more attributes"
+    documents = sorted({each.path.partition(".")[0].partition("[")[0] for each in differences} & _TOO_LONG)
+    if documents:
+        yield f"  - {', '.join(map(code, documents))}: another text"
+
+
+def _value(value: Any) -> str:
+    if value is LATER:
+        return "(known after apply)"
+    if value is None:
+        return "(nothing)"
+    return code(value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False))
+
+
+def _sentence(text: str) -> str:
+    """With a capital and a full stop, unless it begins with a name."""
+    first = text.partition(" ")[0]
+    start = text[:1].upper() if first.rstrip(",:;").isalpha() and first.islower() else text[:1]
+    return f"{start}{text[1:]}" + ("" if text.endswith((".", "?", "!")) else ".")
+
+
+def _money(amount: Decimal) -> str:
+    return f"{amount:,.2f}"
+
+
+def _signed(amount: Decimal) -> str:
+    return f"{amount:+,.2f}" if round(amount, 2) else "0.00"

@@ -1,0 +1,143 @@
+"""Markdown: a review as a comment on a pull request. What is dangerous stands first, what is long is folded.
+
+A comment may have so many characters only. When a review has more, whole entries are left out, of the least important
+section first, and it is said how many.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from policies.review import entries
+from policies.review.escaping import code, prose
+from policies.review.planned import Verb
+from policies.review.review import Review, Verdict
+
+LONGEST = 60_000
+"""Characters; GitHub takes 65,536 for a comment."""
+
+_VERBS = {
+    # verb: what is counted, the heading
+    Verb.DELETE: ("deleted", "Deleted"),
+    Verb.REPLACE: ("deleted and made again", "Deleted and made again"),
+    Verb.FORGET: ("forgotten", "Forgotten: it stays, and Terraform no longer knows it"),
+    Verb.UPDATE: ("changed in place", "Changed in place"),
+    Verb.IMPORT: ("taken over", "Taken over: it exists already"),
+    Verb.MOVE: ("moved", "Called by another address, and otherwise as it was"),
+    Verb.CREATE: ("made", "Made"),
+}
+_VERDICTS = {
+    Verdict.NOTHING: "nothing changes",
+    Verdict.CHANGES: "changes",
+    Verdict.REFUSED: "refused",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    """A heading, an introduction, and entries, one a line or more. `is_folded` hides it until it is asked for."""
+
+    title: str
+    entries: tuple[str, ...]
+    intro: str = ""
+    is_folded: bool = False
+    left_out: int = 0
+
+    def text(self) -> str:
+        """The section as Markdown."""
+        said = f"\n… and {self.left_out} more, left out because the review would be too long." if self.left_out else ""
+        listed = "\n".join([*self.entries, *([said] if said else [])])
+        body = "\n".join(part for part in (self.intro, listed) if part)
+        if self.is_folded:
+            return f"<details><summary>{self.title}</summary>\n\n{body}\n\n</details>"
+        return f"### {self.title}\n\n{body}"
+
+
+def marker(environment: str) -> str:
+    """The first line of a review's comment, by which the next one finds it."""
+    return f"<!-- frazil review {''.join(c for c in environment if c.isalnum() or c == '-')} -->"
+
+
+def markdown(review: Review, longest: int = LONGEST) -> str:
+    """The review as one page of at most `longest` characters, but for a few hundred of its head."""
+    head = "\n".join([marker(review.environment), *_head(review)])
+    sections = [section for section in _sections(review) if section.entries or section.intro]
+    return "\n\n".join([head, *(section.text() for section in _shortened(head, sections, longest))]) + "\n"
+
+
+def _shortened(head: str, sections: list[_Section], longest: int) -> list[_Section]:
+    """Entries are taken from the end of the last section, then of the one before, until the page is short enough."""
+    sections = list(sections)
+    room = 80  # for the sentence that says so
+    for index in range(len(sections) - 1, -1, -1):
+        over = len(head) + 1 + sum(len(section.text()) + 2 for section in sections) - longest
+        if over <= 0:
+            break
+        kept = list(sections[index].entries)
+        while kept and over > -room:
+            over -= len(kept.pop()) + 1
+        left_out = len(sections[index].entries) - len(kept)
+        sections[index] = replace(sections[index], entries=tuple(kept), left_out=left_out)
+    return sections
+
+
+def _head(review: Review) -> list[str]:
+    lines = [f"## Review of {code(review.environment)}: **{_VERDICTS[review.verdict]}**", "", _counted(review)]
+    if review.accepted:
+        lines += ["", f"Whoever asked for this review accepts the dangers: {prose(review.accepted)}"]
+    for note in review.notes:
+        lines += ["", f"> {prose(note)}"]
+    return lines
+
+
+def _counted(review: Review) -> str:
+    counted = [f"{review.count(verb)} {word}" for verb, (word, _) in _VERBS.items() if review.count(verb)]
+    outputs = f"; {_number(len(review.outputs), 'output')} changed" if review.outputs else ""
+    standing = f", {_number(len(review.standing), 'finding')} on what does not change" if review.standing else ""
+    dangers = _number(len(review.dangers), "danger").capitalize()
+    stacks = ", ".join(map(code, review.stacks))
+    return f"{dangers}{standing}. Resources: {', '.join(counted) or 'none changes'}{outputs}. Stacks: {stacks}."
+
+
+def _number(count: int, word: str) -> str:
+    return f"{count or 'no'} {word}{'' if count == 1 else 's'}"
+
+
+def _sections(review: Review) -> list[_Section]:
+    """The sections, what matters most first."""
+    effects = tuple(map(entries.effect, review.effects))
+    now, after, prices = review.cost_before, review.cost_after, review.prices
+    return [
+        _Section("⚠️ Dangers", tuple(entries.dangers(review.dangers))),
+        _Section(
+            "⚠️ Guardrails, on what does not change",
+            tuple(
+                f"- {prose(str(one.resource))}: {prose(one.what)}. {prose(one.do)}. `{one.rule}`"
+                for one in review.standing
+            ),
+        ),
+        _Section(
+            "What becomes of data",
+            effects,
+            intro="| pipeline | table | | what changes, and what it does |\n|---|---|---|---|" if effects else "",
+        ),
+        _Section("Who may do what", tuple(map(entries.policy, review.policies))),
+        _Section("Changed outside of this code", tuple(entries.drift(*each) for each in review.drift)),
+        _Section("Cost, estimated", (), intro=entries.cost_table(now, after, prices)),
+        *(_changes(review, verb, heading) for verb, (_, heading) in _VERBS.items()),
+        _Section(
+            f"Findings that are expected ({len(review.expected)})",
+            tuple(entries.expected(review.expected)),
+            is_folded=True,
+        ),
+        _Section(
+            "Where the estimate comes from",
+            tuple(f"{part}\n" for part in entries.cost_details(now, after, prices, review.region)),
+            is_folded=True,
+        ),
+    ]
+
+
+def _changes(review: Review, verb: Verb, heading: str) -> _Section:
+    found = tuple(entries.resource(change) for change in review.changes if change.verb is verb)
+    return _Section(f"{heading} ({len(found)})", found, is_folded=True)

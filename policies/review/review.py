@@ -1,0 +1,232 @@
+"""Review: everything that is to be told of a deployment before it happens, and whether it is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from enum import StrEnum
+from typing import Any
+
+from frazil.declaration import InvalidDeclaration, Pipeline, parse
+from policies.facts import Facts
+from policies.finding import Finding
+from policies.reading import Resource, Reviewed, read, together
+from policies.review.columns import column_effects
+from policies.review.cost import Estimate, estimate
+from policies.review.dangers import Danger, change_dangers, effect_danger, expected, right_dangers
+from policies.review.desired_effects import desired_effects
+from policies.review.effects import Effect, effects
+from policies.review.planned import Difference, Planned, Verb, drifted, is_whole, planned
+from policies.review.prices import Prices
+from policies.review.role_rights import RoleRights, role_rights
+from policies.review.runs import documents
+from policies.review.secrets import cleaned
+from policies.review.trust import PolicyChange, policy_changes, rights_change
+from policies.rules import findings
+from policies.rules.widened import policy_widened
+
+Json = Mapping[str, Any]
+
+
+class Verdict(StrEnum):
+    """What a review ends with. `refused`: there is a danger or a finding that nobody has accepted."""
+
+    NOTHING = "nothing"
+    CHANGES = "changes"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackPlan:
+    """A stack, what was synthesised of it, and its plan (`terraform show -json`), or why there is none."""
+
+    name: str
+    synthesised: Json | None = None
+    plan: Json | None = None
+    why_not: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Review:
+    """A review of one environment. Nothing in it is secret.
+
+    `dangers` come with this change, `standing` are findings about what does not change, `expected` are findings that are no
+    reason to refuse, each with why. `accepted` is the reason of whoever takes the dangers on.
+    """
+
+    environment: str
+    stacks: tuple[str, ...]
+    changes: tuple[Planned, ...]
+    outputs: tuple[str, ...]
+    dangers: tuple[Danger, ...]
+    standing: tuple[Finding, ...]
+    expected: tuple[tuple[Finding, str], ...]
+    policies: tuple[PolicyChange, ...]
+    effects: tuple[Effect, ...]
+    drift: tuple[tuple[Planned, tuple[Difference, ...]], ...]
+    notes: tuple[str, ...]
+    cost_before: Estimate
+    cost_after: Estimate
+    prices: Prices
+    region: str = ""
+    accepted: str = ""
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether it may be applied."""
+        if (self.dangers or self.standing) and not self.accepted:
+            return Verdict.REFUSED
+        return Verdict.CHANGES if self.changes or self.outputs or self.effects or self.dangers else Verdict.NOTHING
+
+    def count(self, verb: Verb) -> int:
+        """How many resources this happens to."""
+        return sum(change.verb is verb for change in self.changes)
+
+
+def review(
+    environment: str,
+    stacks: Sequence[StackPlan],
+    *,
+    prices: Prices,
+    today: date,
+    before: Json | None = None,
+    region: str = "",
+    accepted: str = "",
+    tolerated: Mapping[str, str] | None = None,
+) -> Review:
+    """Review the plans of an environment's stacks, in the order in which they are deployed.
+
+    `before` is the deployed document of pipelines, if the plans do not hold it. `tolerated` names rules whose findings are
+    expected in this environment, with why. Plans come as Terraform shows them: secrets are taken out here, first of all.
+    """
+    plans = {each.name: cleaned(each.plan) for each in stacks if each.plan is not None}
+    reviewed = together(
+        [read(each.synthesised) for each in stacks if each.synthesised is not None]
+        + [read(plan) for plan in plans.values()]
+    )
+    facts = Facts(reviewed, today)
+    changes = tuple(change for name, plan in plans.items() for change in planned(plan, name))
+    old_resources = _before(plans.values())
+    old_documents = [before] if before is not None else documents(old_resources)
+    new_documents = _after(reviewed)
+    old, old_problem = _pipelines(old_documents)
+    new, new_problem = _pipelines(new_documents)
+    told: list[Effect] = []
+    if not (old_problem or new_problem):
+        told += effects(old, new) if new_documents and _has_pipelines(new_documents) else ()
+    told += column_effects(changes, new)
+    told += desired_effects(documents(old_resources), new_documents)
+    rights = [each for name, plan in plans.items() for each in role_rights(plan, name)]
+    found = _findings(reviewed, facts, rights)
+    by_address = {each.address: each for each in (*reviewed.changes, *(each.change for each in rights))}
+    anticipated = tuple(expected(found, by_address, facts, before=old, after=new, tolerated=tolerated or {}))
+    refusing = [each for each in found if each not in {finding for finding, _ in anticipated}]
+    policies = (
+        *(policy for change in changes for policy in policy_changes(change)),
+        *(told_of for each in rights if (told_of := rights_change(each)) is not None),
+    )
+    dangers = [
+        *_unreviewed(stacks, plans),
+        *change_dangers(refusing, changes, policies, old),
+        *right_dangers(changes, plans.values()),
+        *(effect_danger(effect) for effect in told if effect.is_dangerous),
+        *(Danger.unread("document of pipelines", problem) for problem in (old_problem, new_problem) if problem),
+    ]
+    changed = {change.address for change in changes}
+    now, kept = estimate(old_resources, prices), {each.table.identifier for each in new}
+    left = [each.name for each in old if each.name in now.pipelines and each.table.identifier not in kept]
+    return Review(
+        environment=environment,
+        stacks=tuple(each.name for each in stacks),
+        changes=changes,
+        outputs=tuple(f"{name}: {output}" for name, plan in plans.items() for output in _outputs(plan)),
+        dangers=tuple(dict.fromkeys(dangers)),
+        standing=tuple(each for each in refusing if each.resource not in changed),
+        expected=anticipated,
+        policies=policies,
+        effects=tuple(sorted(told, key=lambda effect: not effect.is_dangerous)),
+        drift=tuple(each for name, plan in plans.items() for each in drifted(plan, name)),
+        notes=tuple(_notes(stacks, plans, new_documents)),
+        cost_before=now,
+        cost_after=estimate(reviewed.resources, prices, left=left),
+        prices=prices,
+        region=region,
+        accepted=accepted,
+    )
+
+
+def _findings(reviewed: Reviewed, facts: Facts, rights: Sequence[RoleRights]) -> list[Finding]:
+    """What the rules find; about the rights of roles, what they find when all policies of a role are taken together."""
+    parts = {address for each in rights for address in each.addresses}
+    apart = [
+        each
+        for each in findings(reviewed, facts)
+        if not (each.rule == policy_widened.__name__ and each.resource in parts)
+    ]
+    whole = Reviewed(changes=tuple(each.change for each in rights if not each.is_new))
+    return [*apart, *sorted(policy_widened(whole, facts))]
+
+
+def _before(plans: Iterable[Json]) -> list[Resource]:
+    """What stands now, as far as the plans tell."""
+    return [
+        Resource(str(each.get("address", "")), str(each.get("type", "")), each["change"]["before"])
+        for plan in plans
+        for each in plan["resource_changes"]
+        if each.get("mode", "managed") == "managed" and isinstance(each["change"].get("before"), Mapping)
+    ]
+
+
+def _after(reviewed: Reviewed) -> list[Json]:
+    """The documents as they will be: as the plans have them, and what they do not know as the stacks have it."""
+    return documents(reviewed.resources)
+
+
+def _has_pipelines(found: Iterable[Json]) -> bool:
+    return any("pipelines" in each for each in found)
+
+
+def _pipelines(found: Iterable[Json]) -> tuple[list[Pipeline], str]:
+    """The pipelines of the documents; or why they cannot be read."""
+    listed: list[Pipeline] = []
+    for each in found:
+        if "pipelines" in each:
+            try:
+                listed += parse(each)
+            except InvalidDeclaration as invalid:
+                return [], f"this release cannot read it: {'; '.join(map(str, invalid.problems[:3]))}"
+    return listed, ""
+
+
+def _unreviewed(stacks: Iterable[StackPlan], plans: Mapping[str, Json]) -> list[Danger]:
+    found = []
+    for each in stacks:
+        plan = plans.get(each.name)
+        if plan is None:
+            found.append(Danger.unread(each.name, each.why_not or "it has no plan"))
+        elif not is_whole(plan):
+            found.append(Danger.unread(each.name, each.why_not or "Terraform did not finish its plan"))
+    return found
+
+
+def _outputs(plan: Json) -> list[str]:
+    return [name for name, each in plan["output_changes"].items() if set(each["actions"]) - {"no-op"}]
+
+
+def _notes(stacks: Sequence[StackPlan], plans: Mapping[str, Json], new_documents: Sequence[Json]) -> list[str]:
+    told = []
+    changing: list[str] = []
+    for each in stacks:
+        if changing and each.name in plans:
+            told.append(
+                f"{each.name} was planned with the outputs that {', '.join(changing)} has now, and this change changes them: "
+                "plan it again when that is applied"
+            )
+        if each.name in plans and any(
+            "update" in one["actions"] for one in plans[each.name]["output_changes"].values()
+        ):
+            changing.append(each.name)
+    if not _has_pipelines(new_documents):
+        told.append("no plan holds the document of pipelines: what becomes of data is not told")
+    return told

@@ -1,0 +1,110 @@
+"""`python -m stacks.review ENV`: review what would be deployed, as Markdown or JSON. `frazil review` runs it.
+
+Synthesises the environment, plans its stacks, holds both against the guardrails, and tells what changes, what becomes of data,
+who may do more, and what it costs. Exit status: 0 nothing changes, 2 something does, 3 refused, 1 it could not be reviewed.
+
+What it synthesises is told by the same variables as `stacks.app`'s: `FRAZIL_PIPELINES`, `FRAZIL_RELEASE`, `FRAZIL_DESTROY_DATA`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any, NoReturn
+
+from policies.review.document import document
+from policies.review.markdown import markdown
+from policies.review.prices import NotAssumed, price_table
+from policies.review.review import Review, Verdict, review
+from stacks.environments import DEPLOYMENTS
+from stacks.review_plans import NotPlanned, given, plans, synthesise
+
+EXITS = {Verdict.NOTHING: 0, Verdict.CHANGES: 2, Verdict.REFUSED: 3}
+FAILED = 1
+
+_ON_STAND_INS = {"in_the_clear": "Kafka and registry of this environment are stand-ins on this machine"}
+
+
+def main(arguments: Sequence[str], settings: Mapping[str, str], today: date) -> int:
+    """Print the review; see the module."""
+    chosen = _arguments(arguments)
+    try:
+        found = _reviewed(chosen, settings, today)
+    except (NotPlanned, NotAssumed, OSError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return FAILED
+    if chosen.json:
+        print(json.dumps(document(found), indent=2, ensure_ascii=True))
+    else:
+        print(markdown(found), end="")
+    return EXITS[found.verdict]
+
+
+def _reviewed(chosen: argparse.Namespace, settings: Mapping[str, str], today: date) -> Review:
+    deployment = DEPLOYMENTS.get(chosen.environment)
+    if deployment is None:
+        raise NotPlanned(f"there is no environment {chosen.environment}: {', '.join(DEPLOYMENTS)}")
+    prices = price_table(_object(chosen.assumptions) if chosen.assumptions else None)
+    before = _object(chosen.before) if chosen.before else None
+    terraform = shutil.which("terraform", path=settings.get("PATH"))
+    if terraform is None and not chosen.plan:
+        raise NotPlanned("terraform is not found; install it, or give plans with --plan")
+    # Nobody else may look into it, and whatever happens it is removed.
+    with tempfile.TemporaryDirectory(prefix="frazil-review-") as folder:
+        folders = synthesise(chosen.environment, Path(folder), settings)
+        planned = list(given(chosen.plan, folders) if chosen.plan else plans(folders, settings, terraform or ""))
+        return review(
+            chosen.environment,
+            planned,
+            prices=prices,
+            today=today,
+            before=before,
+            region=deployment.region,
+            accepted=chosen.accept_danger.strip(),
+            tolerated=_ON_STAND_INS if deployment.is_local else {},
+        )
+
+
+def _object(file: Path) -> dict[str, Any]:
+    told = json.loads(file.read_text("utf-8"))
+    if not isinstance(told, dict):
+        raise ValueError(f"{file}: this is no JSON object")
+    return told
+
+
+class _Parser(argparse.ArgumentParser):
+    """A wrong command line is an error here, and not "something changes", as argparse's own 2 would say."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(FAILED, f"error: {message}\n")
+
+
+def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = _Parser(prog="python -m stacks.review", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("environment", metavar="ENV", help=f"one of {', '.join(DEPLOYMENTS)}")
+    parser.add_argument("--plan", action="append", default=[], metavar="[STACK=]FILE", help="a plan as JSON")
+    parser.add_argument("--before", type=Path, metavar="FILE", help="the deployed document of pipelines")
+    parser.add_argument("--assumptions", type=Path, metavar="FILE", help="what the estimate of the cost assumes")
+    parser.add_argument("--accept-danger", default="", metavar="REASON", help="do not refuse; the reason is printed")
+    parser.add_argument("--json", action="store_true", help="JSON instead of Markdown")
+    return parser.parse_args(arguments)
+
+
+def _end(number: int, frame: object) -> NoReturn:
+    """End as an exception does, so that the folder with the plans is removed."""
+    sys.exit(128 + number)
+
+
+if __name__ == "__main__":
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _end)
+    sys.exit(main(sys.argv[1:], os.environ, datetime.now(UTC).date()))

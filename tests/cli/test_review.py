@@ -1,0 +1,73 @@
+"""`frazil review`: what it asks of the checkout, and how it ends."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from frazil.cli.main import app
+
+
+@pytest.fixture
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """A checkout in which the review is only noted, and ends as `status` says."""
+    (tmp_path / "stacks").mkdir()
+    (tmp_path / "stacks" / "review.py").touch()
+    below = tmp_path / "docs"
+    below.mkdir()
+    monkeypatch.chdir(below)
+    told: dict[str, Any] = {"status": 0, "root": tmp_path}
+
+    def run(command: list[str], **more: Any) -> subprocess.CompletedProcess[str]:
+        told.update(command=command, **more)
+        return subprocess.CompletedProcess(command, told["status"])
+
+    monkeypatch.setattr(subprocess, "run", run)
+    return told
+
+
+def ran(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["review", *arguments])
+
+
+def test_the_checkouts_own_review_is_asked_by_the_same_python(asked: dict[str, Any]) -> None:
+    assert ran("dev").exit_code == 0
+    assert asked["command"] == [sys.executable, "-m", "stacks.review", "dev"]
+    assert asked["cwd"] == asked["root"]
+
+
+def test_all_options_are_handed_on_and_files_as_seen_from_here(
+    asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = Path.cwd()
+    told = ran(
+        "dev", "--json", "--plan", "a.json", "--plan", "dev-confluent=b.json", "--before", "old.json", "--assumptions", "c.json",
+        "--accept-danger", "it is empty; $(touch x)", "--pipelines", "mine.py", "--release", "manifest.json",
+    )  # fmt: skip
+    assert told.exit_code == 0
+    assert asked["command"][3:] == [
+        "dev", "--json", "--accept-danger", "it is empty; $(touch x)", "--plan", f"{here}/a.json", "--plan",
+        f"dev-confluent={here}/b.json", "--before", f"{here}/old.json", "--assumptions", f"{here}/c.json",
+    ]  # fmt: skip
+    assert asked["env"]["FRAZIL_PIPELINES"] == f"{here}/mine.py"
+    assert asked["env"]["FRAZIL_RELEASE"] == f"{here}/manifest.json"
+
+
+@pytest.mark.parametrize(("status", "wanted"), [(0, 0), (1, 1), (2, 2), (3, 3), (143, 1), (-9, 1)])
+def test_it_ends_as_the_review_ends(asked: dict[str, Any], status: int, wanted: int) -> None:
+    asked["status"] = status
+    assert ran("dev").exit_code == wanted
+
+
+def test_outside_of_a_checkout_it_is_1_and_not_that_something_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    told = ran("dev")
+    assert told.exit_code == 1
+    assert "this is no checkout of Frazil" in told.stderr

@@ -1,0 +1,37 @@
+"""A policy that a person makes by hand is told by a command."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from policies.documents.__main__ import main
+from tests.policies.example import policy
+
+GIVEN = [
+    "prefix=frazil-dev",
+    "environment=dev",
+    "region=eu-central-1",
+    "account=123456789012",
+    "state_bucket=frazil-dev-state",
+]
+
+
+def test_a_policy_is_told_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["boundary", *GIVEN, "databases=nyc,shop"]) == 0
+    assert json.loads(capsys.readouterr().out) == policy("boundary")
+
+
+def test_without_values_the_placeholders_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["boundary"]) == 0
+    told = capsys.readouterr().out.split()
+    assert told == [f"{name}=…" for name in sorted(["databases", *(each.partition("=")[0] for each in GIVEN)])]
+
+
+@pytest.mark.parametrize("arguments", [[], ["nothing"], ["boundary", *GIVEN], ["boundary", *GIVEN, "databases=*"]])
+def test_what_is_wrong_is_told_and_nothing_is_written(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("error: ")

@@ -1,0 +1,492 @@
+"""The kinds of change that a review must tell well: each a plan, and the Markdown that is wanted.
+
+python -m tests.policies.review.cases     writes the goldens anew
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from frazil.declaration import (
+    At,
+    ErrorMode,
+    Isolation,
+    KeyFormat,
+    Latest,
+    Limits,
+    MetadataColumns,
+    Pipeline,
+    SchemaEvolution,
+    Table,
+    Topic,
+    ValueFormat,
+)
+from policies.documents import fill, placeholders
+from policies.review.markdown import markdown
+from policies.review.prices import price_table
+from policies.review.review import Review, StackPlan, review
+from tests.policies.example import KEY, PLACES, VALUES, policy
+from tests.policies.review.planning import FLIGHTS, PLANES, change, documents, plan, reviewed, stays
+from tests.policies.reviewing import TODAY
+
+GOLDEN = Path(__file__).parent / "golden"
+DAY_MS = 86_400_000
+BOATS = Pipeline(
+    topic=Topic("boats", value_format=ValueFormat.JSON, start=Latest()),
+    table=Table("sea.boats", partition_by=("days(_kafka_timestamp)",)),
+)
+WORKER = {"cores": 1, "memory_gb": 4, "disk_gb": 20}
+DESIRED = {
+    "version": 1,
+    "job": "ingest",
+    "generation": 4,
+    "label": "emr-spark-8.1.0",
+    "mode": "drain",
+    "is_stopped": False,
+    "release": f"releases/1.0.0/{'a' * 64}/manifest.json",
+    "workers": {"driver": WORKER, "executor": WORKER, "least": 1, "most": 2},
+}
+SIZES = (
+    "--conf spark.driver.cores=1 --conf spark.driver.memory=3276m --conf spark.driver.memoryOverhead=820m "
+    "--conf spark.executor.cores=1 --conf spark.executor.memory=3276m --conf spark.executor.memoryOverhead=820m "
+    "--conf spark.dynamicAllocation.minExecutors=1 --conf spark.dynamicAllocation.maxExecutors=2"
+)
+APPLICATION = {
+    "name": "frazil-dev",
+    "architecture": "ARM64",
+    "release_label": "emr-spark-8.1.0",
+    "maximum_capacity": [{"cpu": "8 vCPU", "memory": "32 GB"}],
+}
+
+
+def closed(bucket: str) -> tuple[dict[str, Any], ...]:
+    """What a bucket needs so that no guardrail has anything against it."""
+    blocks = ("block_public_acls", "block_public_policy", "ignore_public_acls", "restrict_public_buckets")
+    by_key = {"sse_algorithm": "aws:kms", "kms_master_key_id": KEY}
+    parts: dict[str, dict[str, Any]] = {
+        "public_access_block": dict.fromkeys(blocks, True),
+        "server_side_encryption_configuration": {"rule": [{"apply_server_side_encryption_by_default": [by_key]}]},
+        "ownership_controls": {"rule": [{"object_ownership": "BucketOwnerEnforced"}]},
+        "policy": {"policy": json.dumps(policy("table_bucket"))},
+    }
+    return tuple(stays(f"aws_s3_bucket_{part}.x", {"bucket": bucket, **values}) for part, values in parts.items())
+
+
+def topic(partitions: int = 6, days: int = 7, name: str = "flights") -> dict[str, Any]:
+    config = {"cleanup.policy": "delete", "retention.ms": str(days * DAY_MS)}
+    return {"topic_name": name, "partitions_count": partitions, "config": config, "rest_endpoint": "https://lkc-1:443"}
+
+
+def avro(*fields: dict[str, Any]) -> dict[str, Any]:
+    text = json.dumps({"type": "record", "name": "Flight", "fields": list(fields)})
+    return {"subject_name": "flights-value", "format": "AVRO", "schema": text}
+
+
+def role(trust: Any) -> dict[str, Any]:
+    return {"name": "frazil-dev-tableflow", "assume_role_policy": json.dumps(trust)}
+
+
+def rights(*tables: str) -> dict[str, Any]:
+    places = replace(PLACES, tables=[name for table in tables for name in (table, f"{table}__dead_letters")])
+    wanted = placeholders("ingest_job")
+    filled = fill("ingest_job", places.values("ingest_job", **{k: v for k, v in VALUES.items() if k in wanted}))
+    return {"name": "frazil-dev-ingest", "policy": json.dumps(filled)}
+
+
+def scheduled(job: str, minutes: int) -> dict[str, Any]:
+    request = {"JobDriver": {"SparkSubmit": {"SparkSubmitParameters": SIZES}}, "Tags": {"frazil:job": job}}
+    return {
+        "name": f"frazil-dev-{job}",
+        "schedule_expression": f"rate({minutes} minutes)",
+        "state": "ENABLED",
+        "target": [{"arn": "arn:aws:scheduler:::aws-sdk:emrserverless:startJobRun", "input": json.dumps(request)}],
+    }
+
+
+def with_topic(pipeline: Pipeline, **changed: Any) -> Pipeline:
+    return replace(pipeline, topic=replace(pipeline.topic, **changed))
+
+
+def with_table(pipeline: Pipeline, **changed: Any) -> Pipeline:
+    return replace(pipeline, table=replace(pipeline.table, **changed))
+
+
+def declares(*after: Pipeline) -> Review:
+    """Only the declarations change, from the two that are deployed."""
+    return reviewed(plan(documents([FLIGHTS, PLANES], after)))
+
+
+ID = {"name": "id", "type": "int"}
+TRUST = policy("confluent_trust")
+OPEN_TRUST = {
+    **TRUST,
+    "Statement": [{k: v for k, v in TRUST["Statement"][0].items() if k != "Condition"}, TRUST["Statement"][1]],
+}
+BUCKET = "aws_s3_bucket.tables_bucket"
+TOPIC = "confluent_kafka_topic.topic-flights"
+DEPLOYED = documents([FLIGHTS, PLANES], [FLIGHTS, PLANES])
+
+
+def nothing() -> Review:
+    return reviewed(plan(DEPLOYED, stays(TOPIC, topic())))
+
+
+def first_deployment() -> Review:
+    return reviewed(
+        plan(
+            documents(None, [FLIGHTS, PLANES]),
+            change(TOPIC, "create", None, topic(), unknown={"id": True}),
+            change("aws_scheduler_schedule.ingest", "create", None, scheduled("ingest", 15)),
+            outputs={"environment_document": "create"},
+        )
+    )
+
+
+def pipeline_added() -> Review:
+    """The ingest role's rights grow with it: expected, and no reason to refuse."""
+    return reviewed(
+        plan(
+            documents([FLIGHTS, PLANES], [FLIGHTS, PLANES, BOATS]),
+            change("aws_iam_role_policy.ingest", "update", rights("nyc.flights"), rights("nyc.flights", "sea.boats")),
+        )
+    )
+
+
+def pipeline_removed() -> Review:
+    return declares(FLIGHTS)
+
+
+def pipeline_renamed() -> Review:
+    return declares(FLIGHTS, replace(PLANES, name="aircraft"))
+
+
+def table_moved() -> Review:
+    return declares(FLIGHTS, with_table(PLANES, identifier="nyc.aircraft"))
+
+
+def layout_changed() -> Review:
+    """Partitions, order, format version: what a table that stands does not follow, and what it does from now on."""
+    return declares(
+        with_table(
+            FLIGHTS, partition_by=("days(time_hour)", "bucket(8, carrier)"), sort_by=("carrier",), format_version=3
+        ),
+        PLANES,
+    )
+
+
+def metadata_columns_changed() -> Review:
+    return declares(with_table(FLIGHTS, metadata_columns=MetadataColumns.STRUCT), PLANES)
+
+
+def evolution_and_retention_changed() -> Review:
+    return declares(
+        replace(
+            with_table(FLIGHTS, schema_evolution=SchemaEvolution.FREEZE, keep_snapshots=10, keep_days=30),
+            limits=Limits(target_seconds=60, max_rows=5_000_000),
+        ),
+        PLANES,
+    )
+
+
+def reading_changed() -> Review:
+    return declares(
+        with_topic(
+            FLIGHTS,
+            start=At(datetime(2026, 1, 1, tzinfo=UTC)),
+            on_error=ErrorMode.SKIP,
+            isolation=Isolation.READ_UNCOMMITTED,
+            key_format=KeyFormat.AVRO,
+        ),
+        PLANES,
+    )
+
+
+def topic_exchanged() -> Review:
+    return declares(replace(with_topic(FLIGHTS, name="flights.v2"), name="flights"), PLANES)
+
+
+def columns_added_and_widened() -> Review:
+    after = avro({"name": "id", "type": "long"}, {"name": "gate", "type": ["null", "string"], "default": None})
+    before = avro(ID, {"name": "tail", "type": ["null", "string"], "default": None})
+    return reviewed(plan(DEPLOYED, change("confluent_schema.flights", "update", before, after)))
+
+
+def columns_refused() -> Review:
+    frozen = with_table(FLIGHTS, schema_evolution=SchemaEvolution.FREEZE)
+    after = avro(ID, {"name": "gate", "type": "string"})
+    return reviewed(plan(documents([frozen], [frozen]), change("confluent_schema.flights", "update", avro(ID), after)))
+
+
+def bucket_replaced() -> Review:
+    was, will = {"bucket": "frazil-dev-tables-1"}, {"bucket": "frazil-dev-tables-2"}
+    made_again = change(
+        BUCKET,
+        "replace",
+        was,
+        will,
+        forced=[["bucket"]],
+        unknown={"arn": True},
+        action_reason="replace_because_cannot_update",
+    )
+    return reviewed(plan(DEPLOYED, made_again, *closed("frazil-dev-tables-2")))
+
+
+def partitions_lowered() -> Review:
+    return reviewed(plan(DEPLOYED, change(TOPIC, "replace", topic(6), topic(3), forced=[["partitions_count"]])))
+
+
+def partitions_added() -> Review:
+    return reviewed(plan(DEPLOYED, change(TOPIC, "update", topic(6), topic(12))))
+
+
+def kafka_retention_cut() -> Review:
+    late = {"metric_name": "freshness_seconds", "threshold": 2 * 86_400, "dimensions": {"pipeline": "flights"}}
+    return reviewed(
+        plan(
+            DEPLOYED,
+            change(TOPIC, "update", topic(days=7), topic(days=1)),
+            stays("aws_cloudwatch_metric_alarm.late", late),
+        )
+    )
+
+
+def trust_widened() -> Review:
+    return reviewed(plan(DEPLOYED, change("aws_iam_role.tableflow", "update", role(TRUST), role(OPEN_TRUST))))
+
+
+def trust_unknown() -> Review:
+    integration = {"display_name": "frazil-dev", "environment": [{"id": "env-1"}]}
+    will = {"name": "frazil-dev-tableflow"}
+    return reviewed(
+        plan(
+            DEPLOYED,
+            change(
+                "confluent_provider_integration.tableflow",
+                "replace",
+                integration,
+                {**integration, "environment": [{"id": "env-2"}]},
+                forced=[["environment", 0, "id"]],
+                unknown={"id": True},
+            ),
+            change("aws_iam_role.tableflow", "update", role(TRUST), will, unknown={"assume_role_policy": True}),
+        )
+    )
+
+
+def protection_removed() -> Review:
+    closed = {"bucket": "b", "block_public_acls": True, "block_public_policy": True}
+    return reviewed(
+        plan(
+            DEPLOYED,
+            change("aws_s3_bucket_public_access_block.x", "update", closed, {**closed, "block_public_policy": False}),
+            change("aws_s3_bucket_policy.x", "delete", {"bucket": "b", "policy": "{}"}),
+        )
+    )
+
+
+def forgotten_moved_imported() -> Review:
+    bucket = {"bucket": "frazil-dev-tables-1"}
+    return reviewed(
+        plan(
+            DEPLOYED,
+            change("aws_s3_bucket.old", "forget", bucket, None),
+            change("aws_glue_catalog_database.nyc", "stay", {"name": "nyc"}, {"name": "nyc"}, previous_address="aws_glue_catalog_database.n"),
+            change("aws_kms_key.lake", "stay", {"description": "lake"}, {"description": "lake"}, importing="1111-2222"),
+        )
+    )  # fmt: skip
+
+
+def drifted() -> Review:
+    """Tags that a provider tells as null and as {} did not change, and what this plan does not depend on is not told."""
+    was = {**topic(), "tags": None}
+    now = {**topic(days=2), "tags": {}}
+    return reviewed(
+        plan(
+            DEPLOYED,
+            stays(TOPIC, topic()),
+            resource_drift=[
+                change(TOPIC, "update", was, now),
+                change("aws_iam_role.ingest", "update", {"description": "a"}, {"description": "b"}),
+                change("aws_scheduler_schedule.ingest", "delete", {"name": "frazil-dev-ingest"}),
+            ],
+            relevant_attributes=[{"resource": TOPIC, "attribute": ["config"]}],
+        )
+    )
+
+
+def unfinished() -> Review:
+    """One stack whose plan ended in an error, one that could not be planned."""
+    lost = change(
+        BUCKET, "delete", {"bucket": "frazil-dev-tables-1"}, action_reason="delete_because_no_resource_config"
+    )
+    return review(
+        "dev",
+        [
+            StackPlan(
+                name="dev-foundation",
+                plan=plan(lost, errored=True, outputs={"key": "create"}),
+                why_not="Terraform refuses this plan: Instance cannot be destroyed",
+            ),
+            StackPlan(name="dev-confluent", why_not="it takes outputs of dev-foundation that do not stand yet"),
+        ],
+        prices=price_table(),
+        today=TODAY,
+    )
+
+
+def outputs_changed_before() -> Review:
+    """The second stack was planned with what the first one's outputs are now."""
+    first = plan(change("aws_emrserverless_application.spark", "update", APPLICATION, {**APPLICATION, "name": "other"}),
+                 outputs={"application_id": "update"})  # fmt: skip
+    return review(
+        "dev",
+        [StackPlan(name="dev-foundation", plan=first), StackPlan(name="dev-ingestion", plan=plan(DEPLOYED))],
+        prices=price_table(),
+        today=TODAY,
+    )
+
+
+def secret_rotated() -> Review:
+    """A key pair: what is marked is masked, and so is the same value where it is not marked."""
+    marks = {"secret": True}
+    old, new = "OLDoldOLDold1234|`<b>", "NEWnewNEWnew5678|`<b>"
+    stored = {"secret_id": "frazil/dev/confluent-reader", "secret_string": json.dumps({"kafka_secret": old})}
+    return reviewed(
+        plan(
+            DEPLOYED,
+            change(
+                "confluent_api_key.reader",
+                "update",
+                {"id": "K1", "secret": old},
+                {"id": "K1", "secret": new},
+                secret=marks,
+            ),
+            change(
+                "aws_secretsmanager_secret_version.reader",
+                "replace",
+                stored,
+                {**stored, "secret_string": json.dumps({"kafka_secret": new})},
+                secret={"secret_string": True},
+                forced=[["secret_string"]],
+            ),
+            change(
+                "aws_s3_object.readme",
+                "update",
+                {"key": "a", "tags": {"was": old}},
+                {"key": "a", "tags": {"is": f"x{new}"}},
+            ),
+        )
+    )
+
+
+def mode_changed() -> Review:
+    """From drains each quarter of an hour to a streaming run: no rebuild, and another bill."""
+    follow = {**DESIRED, "mode": "follow", "generation": 5}
+    return reviewed(
+        plan(
+            DEPLOYED,
+            stays("aws_emrserverless_application.spark", APPLICATION),
+            stays("aws_scheduler_schedule.maintain", scheduled("maintain", 360)),
+            change("aws_scheduler_schedule.ingest", "delete", scheduled("ingest", 15)),
+            change("aws_s3_object.desired", "update", {"key": "desired/ingest.json", "content": json.dumps(DESIRED)},
+                   {"key": "desired/ingest.json", "content": json.dumps(follow)}),
+        )
+    )  # fmt: skip
+
+
+def stopped() -> Review:
+    """The job is stopped, and somebody forgot to raise the generation."""
+    return reviewed(
+        plan(
+            DEPLOYED,
+            change("aws_s3_object.desired", "update", {"key": "desired/ingest.json", "content": json.dumps(DESIRED)},
+                   {"key": "desired/ingest.json", "content": json.dumps({**DESIRED, "is_stopped": True})}),
+        )
+    )  # fmt: skip
+
+
+def danger_accepted() -> Review:
+    lowered = change(TOPIC, "replace", topic(6), topic(3), forced=[["partitions_count"]])
+    return reviewed(plan(DEPLOYED, lowered), accepted="the topic is empty, see #12; agreed with @anna")
+
+
+def hostile_names() -> Review:
+    """Text of users: mentions, HTML, pipes, backticks, links, invisible characters."""
+    told = "@everyone | `x` <script>alert(1)</script> [a](https://evil.example) ![i](//e) \u202etxt\n# H #1"
+    return reviewed(
+        plan(
+            DEPLOYED,
+            change("aws_s3_bucket.tables", "delete", {"bucket": told}),
+            change('aws_sns_topic.x["@everyone|`<b>"]', "update", {"name": "x", "kms_master_key_id": "k"}, {"name": told, "kms_master_key_id": "k"}),
+        ),
+        accepted=told,
+    )  # fmt: skip
+
+
+def of_the_page() -> Review:
+    """The example of docs/review.md: some of everything."""
+    frozen = with_table(FLIGHTS, schema_evolution=SchemaEvolution.FREEZE)
+    follow = {**DESIRED, "mode": "follow", "generation": 5}
+    return reviewed(
+        plan(
+            documents([FLIGHTS, PLANES], [frozen, PLANES, BOATS]),
+            change("aws_iam_role_policy.ingest", "update", rights("nyc.flights"), rights("nyc.flights", "sea.boats")),
+            change(TOPIC, "replace", topic(6), topic(3), forced=[["partitions_count"]]),
+            stays("aws_emrserverless_application.spark", APPLICATION),
+            stays("aws_nat_gateway.nat", {"subnet_id": "a"}),
+            change("aws_scheduler_schedule.ingest", "delete", scheduled("ingest", 15), action_reason="delete_because_no_resource_config"),
+            change("aws_s3_object.desired", "update", {"key": "desired/ingest.json", "content": json.dumps(DESIRED)},
+                   {"key": "desired/ingest.json", "content": json.dumps(follow)}),
+        )
+    )  # fmt: skip
+
+
+def private_link() -> Review:
+    """NAT makes way for endpoints: another bill."""
+    interface = {"vpc_endpoint_type": "Interface", "subnet_ids": ["a", "b"]}
+    return reviewed(
+        plan(
+            documents([FLIGHTS], [FLIGHTS]),
+            stays("aws_scheduler_schedule.ingest", scheduled("ingest", 15)),
+            stays("aws_emrserverless_application.spark", APPLICATION),
+            change("aws_nat_gateway.nat", "delete", {"subnet_id": "a"}),
+            change("aws_eip.nat", "delete", {"domain": "vpc"}),
+            *(change(f"aws_vpc_endpoint.{n}", "create", None, interface) for n in ("glue", "kms", "logs", "sts", "secretsmanager")),
+            change("aws_vpc_endpoint.confluent", "create", None, {"vpc_endpoint_type": "Interface"}, unknown={"subnet_ids": True}),
+        )
+    )  # fmt: skip
+
+
+CASES: dict[str, Callable[[], Review]] = {
+    each.__name__: each
+    for each in (
+        nothing, first_deployment, pipeline_added, pipeline_removed, pipeline_renamed, table_moved, layout_changed,
+        metadata_columns_changed, evolution_and_retention_changed, reading_changed, topic_exchanged, columns_added_and_widened,
+        columns_refused, bucket_replaced, partitions_lowered, partitions_added, kafka_retention_cut, trust_widened, trust_unknown,
+        protection_removed, forgotten_moved_imported, drifted, unfinished, outputs_changed_before, secret_rotated, mode_changed,
+        stopped, danger_accepted, hostile_names, private_link, of_the_page,
+    )
+}  # fmt: skip
+WITH_ARITHMETIC = {"mode_changed", "private_link"}
+
+
+def golden(name: str) -> str:
+    """The Markdown of a case; where the estimate comes from is told by two of them only."""
+    told = markdown(CASES[name]())
+    if name in WITH_ARITHMETIC:
+        return told
+    head, _, _ = told.partition("\n\n<details><summary>Where the estimate comes from</summary>")
+    return f"{head}\n"
+
+
+if __name__ == "__main__":
+    GOLDEN.mkdir(exist_ok=True)
+    for stale in GOLDEN.glob("*.md"):
+        stale.unlink()
+    for case in CASES:
+        (GOLDEN / f"{case}.md").write_text(golden(case), "utf-8")

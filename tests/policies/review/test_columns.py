@@ -1,0 +1,92 @@
+"""What a new version of a schema does to columns."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from frazil.declaration import Pipeline, SchemaEvolution, SubjectStrategy, ValueFormat
+from policies.review.columns import column_effects
+from policies.review.effects import Effect
+from policies.review.planned import planned
+from policies.review.secrets import cleaned
+from tests.policies.review.cases import ID, avro, with_table, with_topic
+from tests.policies.review.planning import FLIGHTS, change, plan
+
+NOTE = {"name": "note", "type": ["null", "string"], "default": None}
+
+
+def told(before: dict[str, Any], after: dict[str, Any], *pipelines: Pipeline, **more: Any) -> list[Effect]:
+    made = plan(change("confluent_schema.s", "update", before, after, **more))
+    return list(column_effects(planned(cleaned(made), "dev-confluent"), pipelines or (FLIGHTS,)))
+
+
+def test_a_field_that_is_new_is_a_column_that_is_added() -> None:
+    [effect] = told(avro(ID), avro(ID, NOTE))
+    assert (effect.what, effect.is_dangerous, effect.table) == ("column note added, string", False, "nyc.flights")
+
+
+def test_a_wider_type_widens_the_column() -> None:
+    [effect] = told(avro(ID), avro({**ID, "type": "long"}))
+    assert effect.what == "column id widened from int to long"
+
+
+@pytest.mark.parametrize(
+    ("evolution", "after"),
+    [
+        (SchemaEvolution.FREEZE, avro(ID, NOTE)),
+        (SchemaEvolution.ADD_COLUMNS, avro({**ID, "type": "long"})),
+        (SchemaEvolution.WIDEN, avro({**ID, "type": "string"})),
+    ],
+)
+def test_what_the_policy_does_not_allow_is_refused_and_dangerous(
+    evolution: SchemaEvolution, after: dict[str, Any]
+) -> None:
+    [effect] = told(avro(ID), after, with_table(FLIGHTS, schema_evolution=evolution))
+    assert effect.is_dangerous
+    assert f"schema_evolution={evolution}" in effect.what
+
+
+def test_a_field_that_is_gone_leaves_its_column() -> None:
+    [effect] = told(avro(ID, NOTE), avro(ID))
+    assert "column note stays" in effect.what
+
+
+def test_json_schema_is_understood() -> None:
+    before, after = (
+        {
+            "subject_name": "flights-value",
+            "schema": json.dumps({"type": "object", "properties": {key: {"type": "string"} for key in names}}),
+        }
+        for names in (["a"], ["a", "b"])
+    )
+    [effect] = told(before, after, with_topic(FLIGHTS, value_format=ValueFormat.JSON_SCHEMA))
+    assert effect.what == "column b added, string"
+
+
+def test_a_schema_that_cannot_be_read_here_is_told_and_not_guessed_at() -> None:
+    protobuf = with_topic(FLIGHTS, value_format=ValueFormat.PROTOBUF)
+    for pipeline, text in ((protobuf, 'syntax = "proto3";'), (FLIGHTS, "{")):
+        [effect] = told(avro(ID), {**avro(ID), "schema": text}, pipeline)
+        assert "cannot be told here" in effect.what
+
+
+def test_a_schema_that_is_known_later_is_told() -> None:
+    after = {key: value for key, value in avro(ID).items() if key != "schema"}
+    [effect] = told(avro(ID), after, unknown={"schema": True})
+    assert "cannot be told here" in effect.what
+
+
+@pytest.mark.parametrize(
+    "other", [with_topic(FLIGHTS, subject_strategy=SubjectStrategy.RECORD), with_topic(FLIGHTS, name="others")]
+)
+def test_pipelines_of_other_subjects_are_not_concerned(other: Pipeline) -> None:
+    assert told(avro(ID), avro(ID, NOTE), other) == []
+
+
+def test_another_spelling_of_a_schema_changes_no_column() -> None:
+    spelled = {**avro(ID), "schema": json.dumps(json.loads(avro(ID)["schema"]), indent=2)}
+    [effect] = told(avro(ID), spelled)
+    assert "no column does" in effect.what

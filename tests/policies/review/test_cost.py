@@ -1,0 +1,178 @@
+"""What things cost, worked out by hand beside what is worked out here."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from policies.reading import Resource
+from policies.review.cost import Estimate, estimate
+from policies.review.prices import NotAssumed, Prices, price_table
+from tests.policies.review.cases import APPLICATION, DESIRED, SIZES, scheduled
+from tests.policies.review.planning import FLIGHTS, PLANES, declared
+
+TABLE = price_table()
+
+
+def made(**resources: Any) -> list[Resource]:
+    """Resources, `aws_eip__nat={...}` being `aws_eip.nat`."""
+    return [
+        Resource(address.replace("__", ".", 1), address.partition("__")[0], values)
+        for address, values in resources.items()
+    ]
+
+
+def follow(**changed: Any) -> dict[str, Any]:
+    return {"content": json.dumps({**DESIRED, "mode": "follow", **changed})}
+
+
+def cost(prices: Prices = TABLE, /, **resources: Any) -> Estimate:
+    return estimate(made(**resources), prices)
+
+
+def cents(amount: Decimal) -> str:
+    return f"{amount:.2f}"
+
+
+def test_a_drain_each_quarter_of_an_hour() -> None:
+    """730 h x 60 / 15 = 2,920 runs of 6 min = 292 h. A driver and 1 + (2 - 1) x 0.25 = 1.25 executors of 1 vCPU and 4 GB are
+    2.25 vCPU and 9 GB; on x86 2.25 x 0.060528 + 9 x 0.006643 = 0.195975 an hour; x 292 = 57.2247."""
+    told = cost(aws_scheduler_schedule__i=scheduled("ingest", 15))
+    assert cents(told.of("EMR Serverless")) == "57.22"
+
+
+def test_arm_costs_four_fifths() -> None:
+    """2.25 x 0.048422 + 9 x 0.005314 = 0.1567755 an hour; x 292 = 45.778."""
+    application = {"aws_emrserverless_application__a": APPLICATION}
+    assert cents(cost(aws_scheduler_schedule__i=scheduled("ingest", 15), **application).of("EMR Serverless")) == "45.78"
+
+
+def test_a_streaming_run_costs_all_hours_of_the_month() -> None:
+    """0.195975 x 730 = 143.06."""
+    assert cents(cost(aws_s3_object__d=follow()).of("EMR Serverless")) == "143.06"
+
+
+def test_a_disk_beyond_20_gb_costs() -> None:
+    """50 GB are 30 beyond: (1 + 1.25) x 30 x 0.000132 = 0.00891 more an hour; (0.195975 + 0.00891) x 730 = 149.566."""
+    worker = {"cores": 1, "memory_gb": 4, "disk_gb": 50}
+    told = cost(aws_s3_object__d=follow(workers={"driver": worker, "executor": worker, "least": 1, "most": 2}))
+    assert cents(told.of("EMR Serverless")) == "149.57"
+
+
+def test_maintenance_every_six_hours() -> None:
+    """730 / 6 = 121.667 runs of 20 min = 40.556 h; x 0.195975 = 7.948."""
+    assert cents(cost(aws_scheduler_schedule__m=scheduled("maintain", 360)).of("EMR Serverless")) == "7.95"
+
+
+def test_a_run_is_no_longer_than_its_interval() -> None:
+    """Each 5 min for at most 5 min is always: 730 h x 0.195975 = 143.06."""
+    assert cents(cost(aws_scheduler_schedule__i=scheduled("ingest", 5)).of("EMR Serverless")) == "143.06"
+
+
+@pytest.mark.parametrize("off", [{"state": "DISABLED"}, None])
+def test_what_does_not_run_costs_nothing(off: dict[str, str] | None) -> None:
+    schedule = {"aws_scheduler_schedule__i": {**scheduled("ingest", 15), **(off or {})}} if off else {}
+    assert cost(aws_s3_object__p=declared(FLIGHTS), **schedule).total == 0
+    assert cost(aws_s3_object__p=declared(FLIGHTS), aws_s3_object__d=follow(is_stopped=True)).total == 0
+
+
+def test_a_desired_drain_is_counted_by_its_schedule_only() -> None:
+    told = cost(aws_scheduler_schedule__i=scheduled("ingest", 15), aws_s3_object__d={"content": json.dumps(DESIRED)})
+    assert cents(told.of("EMR Serverless")) == "57.22"
+
+
+def test_tables_and_requests_of_two_pipelines_that_drain() -> None:
+    """Stored: 2 x 50 GB x 0.6 x 12 = 720 GB x 0.0245 = 17.64. Batches: 2 x 2,920 = 5,840; writes 58,400 x 0.0054 / 1,000 = 0.31536;
+    reads 175,200 x 0.00043 / 1,000 = 0.075336. Together 18.0307. Glue: 35,040 requests, within the free million. Egress: 100 GB x 0.05."""
+    told = cost(aws_scheduler_schedule__i=scheduled("ingest", 15), aws_s3_object__p=declared(FLIGHTS, PLANES))
+    assert cents(told.of("S3")) == "18.03"
+    assert told.of("Glue") == 0
+    assert told.of("Confluent egress") == 5
+
+
+def test_batches_of_ten_seconds_cost_requests() -> None:
+    """730 x 3,600 / 10 = 262,800 batches. Writes 2,628,000 x 0.0054 / 1,000 = 14.1912; reads 7,884,000 x 0.00043 / 1,000 = 3.39012;
+    stored 360 GB x 0.0245 = 8.82: 26.40. Glue: 1,576,800 requests, 576,800 beyond the free million: 0.5768."""
+    told = cost(aws_s3_object__d=follow(), aws_s3_object__p=declared(FLIGHTS))
+    assert cents(told.of("S3")) == "26.40"
+    assert cents(told.of("Glue")) == "0.58"
+
+
+def test_nat_costs_hours_gigabytes_and_its_address() -> None:
+    """730 x 0.052 = 37.96; 50 + 1 GB x 0.052 = 2.652; the address 730 x 0.005 = 3.65: 44.262."""
+    told = cost(
+        aws_nat_gateway__n={}, aws_eip__n={}, aws_s3_object__d=follow(), aws_s3_object__p=declared(FLIGHTS),
+    )  # fmt: skip
+    assert cents(told.of("NAT gateway")) == "44.26"
+
+
+def test_interface_endpoints_cost_by_zone() -> None:
+    """Two in two known zones, one whose zones are known later (2): 6 x 730 x 0.012 = 52.56; 51 GB x 0.01 = 0.51: 53.07."""
+    interface = {"vpc_endpoint_type": "Interface", "subnet_ids": ["a", "b"]}
+    told = cost(
+        aws_vpc_endpoint__glue=interface,
+        aws_vpc_endpoint__sts=interface,
+        aws_vpc_endpoint__confluent={"vpc_endpoint_type": "Interface"},
+        aws_vpc_endpoint__s3={"vpc_endpoint_type": "Gateway", "subnet_ids": ["a", "b"]},
+        aws_s3_object__d=follow(),
+        aws_s3_object__p=declared(FLIGHTS),
+    )
+    assert cents(told.of("Interface endpoints")) == "53.07"
+
+
+def test_tables_of_a_pipeline_that_is_gone_still_cost() -> None:
+    """2 x 360 GB x 0.0245 = 17.64, and the requests of one pipeline: 0.1953."""
+    listed = made(aws_scheduler_schedule__i=scheduled("ingest", 15), aws_s3_object__p=declared(FLIGHTS))
+    assert cents(estimate(listed, TABLE, left=["planes"]).of("S3")) == "17.84"
+
+
+def test_given_assumptions_count_and_are_told_as_given() -> None:
+    """30 GB x 0.5 x 1 month = 15 GB x 0.0245 = 0.3675."""
+    prices = price_table(
+        {"stored_share": 0.5, "months_stored": 1, "puts_a_batch": 0, "gets_a_batch": 0, "pipelines": {"flights": 30}}
+    )
+    told = cost(prices, aws_scheduler_schedule__i=scheduled("ingest", 15), aws_s3_object__p=declared(FLIGHTS))
+    assert cents(told.of("S3")) == "0.37"
+    assert {name for name, each in prices.assumptions.items() if each.is_given} == {
+        "stored_share", "months_stored", "puts_a_batch", "gets_a_batch",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "given", [{"months": 1}, {"stored_share": "much"}, {"stored_share": -1}, {"pipelines": 3}, {"drain_minutes": "NaN"}]
+)
+def test_what_is_no_assumption_is_refused(given: dict[str, Any]) -> None:
+    with pytest.raises(NotAssumed):
+        price_table(given)
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        {**scheduled("ingest", 15), "schedule_expression": "cron(0 * * * ? *)"},
+        {**scheduled("ingest", 15), "target": [{"input": None}]},
+        {**scheduled("ingest", 15), "target": [{"input": json.dumps({"JobDriver": {"SparkSubmit": {}}})}]},
+    ],
+)
+def test_a_schedule_that_cannot_be_understood_is_told_and_not_guessed_at(schedule: dict[str, Any]) -> None:
+    told = cost(aws_scheduler_schedule__i=schedule)
+    assert told.missing == ("aws_scheduler_schedule.i",)
+    assert told.total == 0
+
+
+def test_workers_that_cannot_be_understood_are_told() -> None:
+    assert cost(aws_s3_object__d=follow(workers={"driver": 3})).missing == ("desired state of ingest",)
+
+
+def test_every_price_has_a_source_and_the_table_a_date_and_a_region() -> None:
+    assert (TABLE.date, TABLE.region, TABLE.currency) == ("2026-11-21", "eu-central-1", "USD")
+    assert all(price.source and price.unit and price.amount > 0 for price in TABLE.prices.values())
+    assert all(assumption.meaning for assumption in TABLE.assumptions.values())
+
+
+def test_the_sizes_of_the_examples_are_a_worker_of_four_gigabytes() -> None:
+    assert SIZES.count("=3276m") == SIZES.count("=820m") == 2
+    assert 3276 + 820 == 4096

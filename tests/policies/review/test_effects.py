@@ -1,0 +1,138 @@
+"""What becomes of data: a claim for each kind of change of a declaration."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+
+from frazil.declaration import (
+    Engine,
+    ErrorMode,
+    Isolation,
+    KeyFormat,
+    Latest,
+    Limits,
+    MetadataColumns,
+    Pipeline,
+    SchemaEvolution,
+    SubjectStrategy,
+    Table,
+    Tombstones,
+    Topic,
+    ValueFormat,
+)
+from policies.review.effects import Effect, effects
+from policies.review.field_effects import FIELDS, Outcome
+from tests.policies.review.cases import BOATS, with_table, with_topic
+from tests.policies.review.planning import FLIGHTS, PLANES
+
+
+def only(before: Pipeline, after: Pipeline) -> Effect:
+    [effect] = effects([before], [after])
+    return effect
+
+
+def test_every_field_of_a_declaration_has_its_effect() -> None:
+    declared = {
+        *(f"topic.{each.name}" for each in fields(Topic)),
+        *(f"table.{each.name}" for each in fields(Table)),
+        *(f"limits.{each.name}" for each in fields(Limits)),
+        *(each.name for each in fields(Pipeline)),
+    }
+    assert FIELDS.keys() == declared - {"topic", "table", "limits", "name"}
+
+
+def test_the_same_pipelines_have_no_effect_in_any_order() -> None:
+    assert effects([FLIGHTS, PLANES], [PLANES, FLIGHTS]) == ()
+
+
+def test_a_new_pipeline_makes_its_tables_and_says_where_it_begins() -> None:
+    [effect] = effects([FLIGHTS], [FLIGHTS, BOATS])
+    assert (effect.outcome, effect.is_dangerous) == (Outcome.MADE, False)
+    assert "sea.boats and sea.boats__dead_letters are made from the topic boats, from the next record" in effect.what
+
+
+def test_a_pipeline_that_is_gone_leaves_its_table_and_loses_what_comes_later() -> None:
+    [effect] = effects([FLIGHTS, PLANES], [FLIGHTS])
+    assert (effect.pipeline, effect.outcome, effect.is_dangerous) == ("planes", Outcome.LEFT, True)
+
+
+def test_a_pipeline_by_another_name_stops() -> None:
+    stopped, left = effects([PLANES], [replace(PLANES, name="aircraft")])
+    assert (stopped.outcome, stopped.is_dangerous) == (Outcome.STOPS, True)
+    assert "LedgerLost" in stopped.what
+    assert (left.outcome, left.is_dangerous) == (Outcome.LEFT, False)
+
+
+@pytest.mark.parametrize(
+    ("changed", "field", "outcome", "dangerous"),
+    [
+        (with_topic(FLIGHTS, start=Latest()), "topic.start", Outcome.REBUILD, False),
+        (with_topic(FLIGHTS, value_format=ValueFormat.JSON_SCHEMA), "topic.value_format", Outcome.FROM_NOW_ON, True),
+        (with_topic(FLIGHTS, key_format=KeyFormat.TEXT), "topic.key_format", Outcome.STOPS, True),
+        (
+            with_topic(FLIGHTS, subject_strategy=SubjectStrategy.RECORD),
+            "topic.subject_strategy",
+            Outcome.FROM_NOW_ON,
+            True,
+        ),
+        (with_topic(FLIGHTS, isolation=Isolation.READ_UNCOMMITTED), "topic.isolation", Outcome.FROM_NOW_ON, True),
+        (with_topic(FLIGHTS, transactional=True), "topic.transactional", Outcome.FROM_NOW_ON, True),
+        (with_topic(FLIGHTS, on_error=ErrorMode.SKIP), "topic.on_error", Outcome.FROM_NOW_ON, True),
+        (with_topic(FLIGHTS, on_error=ErrorMode.SUSPEND), "topic.on_error", Outcome.FROM_NOW_ON, False),
+        (with_topic(FLIGHTS, tombstones=Tombstones.SKIP), "topic.tombstones", Outcome.FROM_NOW_ON, True),
+        (with_topic(FLIGHTS, tombstones=Tombstones.NULL_ROW), "topic.tombstones", Outcome.FROM_NOW_ON, False),
+        (with_topic(FLIGHTS, headers=False), "topic.headers", Outcome.FROM_NOW_ON, True),
+        (with_topic(FLIGHTS, kafka_options={"client.rack": "a"}), "topic.kafka_options", Outcome.FROM_NOW_ON, False),
+        (with_table(FLIGHTS, identifier="nyc.trips"), "table.identifier", Outcome.LEFT, True),
+        (with_table(FLIGHTS, partition_by=("days(time_hour)",)), "table.partition_by", Outcome.REBUILD, False),
+        (with_table(FLIGHTS, sort_by=()), "table.sort_by", Outcome.FROM_NOW_ON, False),
+        (with_table(FLIGHTS, format_version=3), "table.format_version", Outcome.REBUILD, False),
+        (with_table(FLIGHTS, target_file_size_bytes=2**27), "table.target_file_size_bytes", Outcome.UPKEEP, False),
+        (with_table(FLIGHTS, metadata_columns=MetadataColumns.STRUCT), "table.metadata_columns", Outcome.STOPS, True),
+        (with_table(FLIGHTS, properties={"read.split.target-size": "1"}), "table.properties", Outcome.REBUILD, False),
+        (
+            with_table(FLIGHTS, schema_evolution=SchemaEvolution.FREEZE),
+            "table.schema_evolution",
+            Outcome.FROM_NOW_ON,
+            False,
+        ),
+        (with_table(FLIGHTS, keep_snapshots=5), "table.keep_snapshots", Outcome.UPKEEP, False),
+        (with_table(FLIGHTS, keep_days=5), "table.keep_days", Outcome.UPKEEP, False),
+        (replace(FLIGHTS, limits=Limits(target_seconds=60)), "limits.target_seconds", Outcome.UPKEEP, False),
+        (replace(FLIGHTS, limits=Limits(first_rows=1)), "limits.first_rows", Outcome.UPKEEP, False),
+        (replace(FLIGHTS, limits=Limits(max_rows=10**9)), "limits.max_rows", Outcome.UPKEEP, False),
+        (replace(FLIGHTS, limits=Limits(max_bytes=1)), "limits.max_bytes", Outcome.UPKEEP, False),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_changed_field_does_what_it_does(changed: Pipeline, field: str, outcome: Outcome, dangerous: bool) -> None:
+    effect = only(FLIGHTS, changed)
+    assert (effect.changed, effect.outcome, effect.is_dangerous) == (field, outcome, dangerous)
+    assert effect.before != effect.after
+
+
+def test_another_topic_stops_the_pipeline() -> None:
+    effect = only(FLIGHTS, replace(with_topic(FLIGHTS, name="other"), name="flights"))
+    assert (effect.changed, effect.outcome, effect.is_dangerous) == ("topic.name", Outcome.STOPS, True)
+
+
+def test_another_engine_leaves_the_table() -> None:
+    plain = Pipeline(topic=Topic("clicks", value_format=ValueFormat.AVRO), table=Table("flow.clicks"))
+    effect = only(plain, replace(plain, engine=Engine.TABLEFLOW))
+    assert (effect.outcome, effect.is_dangerous) == (Outcome.LEFT, True)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "dangerous"), [("text", "json", False), ("json", "text", False), ("text", "bytes", True)]
+)
+def test_keys_as_text_and_as_json_share_a_column(old: str, new: str, dangerous: bool) -> None:
+    effect = only(with_topic(FLIGHTS, key_format=KeyFormat(old)), with_topic(FLIGHTS, key_format=KeyFormat(new)))
+    assert effect.is_dangerous is dangerous
+
+
+def test_what_is_dangerous_comes_first() -> None:
+    mixed: list[Any] = [with_table(FLIGHTS, keep_days=3, metadata_columns=MetadataColumns.STRUCT), PLANES]
+    assert [each.is_dangerous for each in effects([FLIGHTS, PLANES], mixed)] == [True, False]

@@ -1,0 +1,30 @@
+"""Each kind of change reads as it should; `python -m tests.policies.review.cases` writes what is wanted anew."""
+
+from __future__ import annotations
+
+import pytest
+
+from policies.review.review import Verdict
+from tests.policies.review.cases import CASES, GOLDEN, golden
+
+REFUSED = {
+    "pipeline_removed", "pipeline_renamed", "table_moved", "metadata_columns_changed", "reading_changed", "topic_exchanged",
+    "columns_refused", "bucket_replaced", "partitions_lowered", "kafka_retention_cut", "trust_widened", "trust_unknown",
+    "protection_removed", "forgotten_moved_imported", "unfinished", "stopped", "of_the_page",
+}  # fmt: skip
+NOTHING = {"nothing", "drifted"}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_kind_of_change_reads_as_it_should(name: str) -> None:
+    assert golden(name) == (GOLDEN / f"{name}.md").read_text("utf-8")
+
+
+def test_every_golden_has_its_case() -> None:
+    assert {file.stem for file in GOLDEN.glob("*.md")} == CASES.keys()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_kind_of_change_is_refused_or_not(name: str) -> None:
+    wanted = Verdict.REFUSED if name in REFUSED else Verdict.NOTHING if name in NOTHING else Verdict.CHANGES
+    assert CASES[name]().verdict is wanted

@@ -1,0 +1,107 @@
+"""The Markdown shows other people's text and never obeys it; and it is never too long."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from policies.review.escaping import cell, code, plain, prose
+from policies.review.markdown import LONGEST, markdown, marker
+from tests.policies.review.cases import CASES, GOLDEN
+from tests.policies.review.planning import change, plan, reviewed
+
+RENDERER = MarkdownIt("gfm-like", {"linkify": False})
+OWN_HTML = re.compile(r"<!-- frazil review [a-z0-9-]+ -->|</?details>|<summary>[^<]*</summary>|<br>")
+MENTION = re.compile(r"(?:^|\W)@[a-zA-Z0-9]|(?:^|[^\w&])#\d|://|\bwww\.", re.IGNORECASE)
+
+
+def inert(text: str) -> list[str]:
+    """Why a page is not inert: markup, HTML or links that are not ours, and what GitHub makes links of."""
+    problems = []
+    for token in _flat(RENDERER.parse(text)):
+        if token.type in {"link_open", "image"}:
+            problems.append(f"{token.type} {token.attrs}")
+        if token.type in {"html_block", "html_inline"} and OWN_HTML.sub("", token.content).strip():
+            problems.append(f"HTML {token.content!r}")
+        if token.type == "text" and MENTION.search(token.content):
+            problems.append(f"mention {token.content!r}")
+    return problems
+
+
+def _flat(tokens: list[Token]) -> list[Token]:
+    return [each for token in tokens for each in (token, *_flat(token.children or []))]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_golden_is_inert(name: str) -> None:
+    assert inert((GOLDEN / f"{name}.md").read_text("utf-8")) == []
+
+
+def test_what_is_not_inert_would_be_seen() -> None:
+    """The test above can fail."""
+    bad = "ask @anna, see #12, [a](https://evil.example), <b>, ![i](x), https://evil.example"
+    assert len(inert(bad)) >= 4
+
+
+NASTY = st.lists(
+    st.sampled_from(
+        [*"@#`|<>[]()!*_~&\\$:/.{}\"'=-+ \n\t\r\u202e\u200b\ud800\x00", "www", "http", "x", "1", "</details>"]
+    ),
+    max_size=40,
+).map("".join)
+
+
+@settings(max_examples=300, deadline=None)
+@given(NASTY)
+def test_any_text_is_inert_as_code_in_a_cell_and_in_a_sentence(text: str) -> None:
+    page = f"- {code(text)}: x\n- {prose(text)}\n\n| a | b |\n|---|---|\n| {cell(text)} | {prose(text)} |\n\nend"
+    assert inert(page) == []
+    tokens = _flat(RENDERER.parse(page))
+    assert sum(token.type == "td_open" for token in tokens) == 2
+    assert sum(token.type == "list_item_open" for token in tokens) == 2
+    assert tokens[-2].content == "end" or any(token.content == "end" for token in tokens)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(alphabet=st.sampled_from(list("@#`|<>[]()!*_~&\\$:/. ax1")), min_size=1, max_size=30))
+def test_a_code_span_shows_its_text_as_it_is(text: str) -> None:
+    [span] = [token for token in _flat(RENDERER.parse(f"x {code(text)} y")) if token.type == "code_inline"]
+    assert span.content.strip() == plain(text).strip()
+
+
+def test_a_long_value_is_cut_and_says_how_long_it_was() -> None:
+    assert plain("x" * 1000).endswith("… (1,000 characters)")
+    assert len(plain("x" * 1000)) < 170
+
+
+def test_characters_that_turn_or_hide_text_are_shown_as_escapes() -> None:
+    assert plain("a\u202eb\u200bc\x00d\ne") == "a\\u202eb\\u200bc\\x00d e"
+
+
+def test_the_comment_is_found_by_its_first_line() -> None:
+    assert markdown(CASES["nothing"]()).startswith(f"{marker('dev')}\n")
+
+
+@pytest.mark.parametrize("longest", [LONGEST, 6_000, 3_000])
+def test_a_review_that_is_too_long_keeps_what_is_dangerous_and_says_what_it_leaves_out(longest: int) -> None:
+    lost = change("aws_kms_key.lake", "delete", {"description": "lake"})
+    many = [change(f"aws_subnet.s{number}", "create", None, {"n": number}) for number in range(5_000)]
+    told = markdown(reviewed(plan(lost, *many)), longest)
+    assert len(told) <= longest
+    assert "`data_lost`" in told
+    [left_out] = [int(found) for found in re.findall(r"and (\d+) more, left out", told) if int(found) > 100]
+    assert told.count("`aws_subnet.s") + left_out == 5_000
+    assert inert(told) == []
+
+
+def test_even_too_many_dangers_are_cut_and_counted() -> None:
+    lost = [change(f"aws_kms_key.k{number}", "delete", {"description": "x" * 100}) for number in range(2_000)]
+    told = markdown(reviewed(plan(*lost)))
+    assert len(told) <= LONGEST
+    assert "2000 dangers" in told
+    assert "left out because the review would be too long" in told

@@ -1,0 +1,108 @@
+"""When a review is refused, and what it says of what it could not see."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from frazil.declaration.document import document as pipelines_document
+from policies.review.document import document
+from policies.review.prices import price_table
+from policies.review.review import StackPlan, Verdict, review
+from tests.policies.review.cases import CASES, DESIRED, TOPIC, topic
+from tests.policies.review.planning import FLIGHTS, PLANES, change, declared, documents, plan, reviewed
+from tests.policies.reviewing import TODAY
+
+LOST = change(TOPIC, "delete", topic())
+
+
+def test_outputs_alone_are_a_change() -> None:
+    assert reviewed(plan(outputs={"a": "update"})).verdict is Verdict.CHANGES
+    assert reviewed(plan(outputs={"a": "no-op"})).verdict is Verdict.NOTHING
+
+
+@pytest.mark.parametrize(("reason", "verdict"), [("", Verdict.REFUSED), ("it is empty", Verdict.CHANGES)])
+def test_a_danger_is_accepted_by_a_reason_only(reason: str, verdict: Verdict) -> None:
+    assert reviewed(plan(LOST), accepted=reason).verdict is verdict
+
+
+def test_a_stack_without_a_plan_is_refused() -> None:
+    made = review("dev", [StackPlan(name="dev-confluent", why_not="no")], prices=price_table(), today=TODAY)
+    assert made.verdict is Verdict.REFUSED
+    assert made.dangers[0].rule == "not_reviewed"
+
+
+@pytest.mark.parametrize("more", [{"errored": True}, {"complete": False}])
+def test_a_plan_that_is_not_whole_is_refused_even_if_it_changes_nothing(more: dict[str, bool]) -> None:
+    assert reviewed({**plan(), **more}).verdict is Verdict.REFUSED
+
+
+def test_the_deployed_document_can_be_given() -> None:
+    """Where the plan does not hold it, because state was lost or another tool deployed it."""
+    made = plan(documents(None, [FLIGHTS]))
+    assert [each.outcome.value for each in reviewed(made).effects] == ["made"]
+    given = reviewed(made, before=pipelines_document([FLIGHTS, PLANES]))
+    assert [(each.pipeline, each.outcome.value) for each in given.effects] == [("planes", "left")]
+
+
+def test_a_deployed_document_that_cannot_be_read_is_a_danger() -> None:
+    old = {**declared(FLIGHTS), "content": json.dumps({"version": 1, "pipelines": [{"of": "another release"}]})}
+    made = reviewed(plan(change("aws_s3_object.pipelines", "replace", old, declared(FLIGHTS))))
+    assert [danger.rule for danger in made.dangers] == ["not_reviewed"]
+    assert made.effects == ()
+
+
+def test_without_a_document_nothing_is_said_of_data_and_that_is_told() -> None:
+    made = reviewed(
+        plan(
+            change(
+                "aws_sns_topic.a",
+                "update",
+                {"name": "a", "kms_master_key_id": "k"},
+                {"name": "b", "kms_master_key_id": "k"},
+            )
+        )
+    )
+    assert made.effects == ()
+    assert any("what becomes of data is not told" in note for note in made.notes)
+
+
+def test_what_the_application_is_called_later_hides_no_mode() -> None:
+    """The desired state names the application, which is known later when it is new: the stack tells the rest."""
+    wanted = {**DESIRED, "mode": "follow", "generation": 5, "application": "${aws_emrserverless_application.a.id}"}
+    synthesised = {
+        "resource": {"aws_s3_object": {"desired": {"key": "desired/ingest.json", "content": json.dumps(wanted)}}}
+    }
+    old = {"key": "desired/ingest.json", "content": json.dumps({**DESIRED, "application": "00f1"})}
+    made = plan(
+        change("aws_s3_object.desired", "update", old, {"key": "desired/ingest.json"}, unknown={"content": True})
+    )
+    told = review(
+        "dev", [StackPlan(name="dev-ingestion", synthesised=synthesised, plan=made)], prices=price_table(), today=TODAY
+    )
+    assert [(each.changed, each.before, each.after) for each in told.effects] == [("mode", "drain", "follow")]
+
+
+def test_a_desired_state_that_goes_is_a_danger() -> None:
+    made = reviewed(plan(change("aws_s3_object.desired", "delete", {"key": "k", "content": json.dumps(DESIRED)})))
+    assert [danger.where for danger in made.dangers] == ["job ingest"]
+
+
+def test_a_job_that_is_started_again_is_told() -> None:
+    before, after = (
+        {"key": "k", "content": json.dumps({**DESIRED, "is_stopped": off, "generation": n})}
+        for off, n in ((True, 1), (False, 2))
+    )
+    [effect] = reviewed(plan(change("aws_s3_object.desired", "update", before, after))).effects
+    assert (effect.outcome.value, effect.is_dangerous) == ("from_now_on", False)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_review_is_a_json_document_too(name: str) -> None:
+    told: Any = json.loads(json.dumps(document(CASES[name]())))
+    assert told["version"] == 1
+    assert told["verdict"] == CASES[name]().verdict.value
+    assert set(told["cost"]["total"]) == {"before", "after", "difference"}
+    assert len(told["dangers"]) == len(CASES[name]().dangers)

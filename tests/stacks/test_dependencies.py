@@ -1,0 +1,139 @@
+"""What one resource needs of others, Terraform knows: of each, what it depends on is applied to an empty state, and is enough.
+
+A plain apply passes by luck: what was forgotten is mostly made in time. `terraform apply -target=X` makes nothing but X and what X
+depends on, and the stand-ins refuse what is not ready, as Confluent does.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.stacks.depending import Closure, closures
+from tests.support.standin_cloud import LOCAL, Cloud
+
+pytestmark = [pytest.mark.long, pytest.mark.e2e, pytest.mark.timeout(1800)]
+
+
+def differing(stack: dict[str, Any]) -> list[str]:
+    """The resources that depend on others; of those of one type whose dependencies are of the same types, one."""
+    chosen: dict[tuple[str, Closure], str] = {}
+    for address, needed in sorted(closures(stack).items()):
+        kinds = frozenset(each.rpartition(".")[0] for each in needed)
+        if any(not kind.startswith(("data.", "local")) for kind in kinds):
+            chosen.setdefault((address.partition(".")[0] + str(len(needed)), kinds), address)
+    return sorted(chosen.values())
+
+
+@pytest.fixture
+def empty(founded: Cloud) -> Iterator[Cloud]:
+    """The cloud with its foundation, and Terraform's states of the other stacks empty."""
+    forget(founded)
+    yield founded
+    forget(founded)
+
+
+def forget(cloud: Cloud) -> None:
+    """Take away all that stacks other than the foundation have made, and what Terraform knows of it."""
+    for what in ("confluent", "ingestion"):
+        cloud.state_file(what).unlink(missing_ok=True)
+    cloud.organization_file.unlink(missing_ok=True)
+    if ours := {"flights", "clicks"} & cloud.partitions().keys():
+        cloud.delete_topics(*ours)
+    if cloud.schemas("clicks-value"):
+        cloud.registry.delete_subject("clicks-value")
+    forget_rights(cloud)
+    for secret in cloud.aws("secretsmanager").list_secrets()["SecretList"]:
+        cloud.aws("secretsmanager").delete_secret(SecretId=secret["ARN"], ForceDeleteWithoutRecovery=True)
+    scheduler = cloud.aws("scheduler")
+    for group in scheduler.list_schedule_groups(NamePrefix=LOCAL.names.prefix)["ScheduleGroups"]:
+        scheduler.delete_schedule_group(Name=group["Name"])
+    bucket = LOCAL.names.bucket("artifacts")
+    for each in cloud.aws("s3").list_objects_v2(Bucket=bucket).get("Contents", ()):
+        cloud.aws("s3").delete_object(Bucket=bucket, Key=each["Key"])
+
+
+def forget_rights(cloud: Cloud) -> None:
+    iam = cloud.aws("iam")
+    for role in iam.list_roles()["Roles"]:
+        for each in iam.list_attached_role_policies(RoleName=role["RoleName"])["AttachedPolicies"]:
+            iam.detach_role_policy(RoleName=role["RoleName"], PolicyArn=each["PolicyArn"])
+        iam.delete_role(RoleName=role["RoleName"])
+    for policy in iam.list_policies(Scope="Local")["Policies"]:
+        iam.delete_policy(PolicyArn=policy["Arn"])
+
+
+def test_each_resource_of_confluent_depends_on_all_that_it_needs(empty: Cloud) -> None:
+    chosen = differing(empty.stack("confluent"))
+    assert len(chosen) >= 20
+    for address in chosen:
+        ended = empty.run("confluent", "apply", "-auto-approve", f"-target={address}")
+        assert ended.returncode == 0, f"{address}: {ended.stderr}"
+        forget(empty)
+
+
+@pytest.mark.parametrize(
+    ("kind", "dropped", "told"),
+    [
+        ("confluent_kafka_topic", "confluent_role_binding.", "403 Forbidden"),
+        ("confluent_tableflow_topic", "aws_iam_role_policy_attachment.", "its rights missing"),
+        ("confluent_tableflow_topic", "confluent_schema.", "has no schema clicks-value"),
+        ("confluent_catalog_integration", "confluent_tableflow_topic.", "no table to publish"),
+    ],
+)
+def test_what_was_forgotten_is_told(empty: Cloud, kind: str, dropped: str, told: str) -> None:
+    stack = empty.stack("confluent")
+    target = next(each for each in sorted(closures(stack)) if each.startswith(f"{kind}.") and "views" not in each)
+    for named in stack["resource"].values():
+        for arguments in named.values():
+            kept = [each for each in arguments.get("depends_on", ()) if not each.startswith(dropped)]
+            arguments["depends_on"] = kept
+    file = empty.folder / "cdktf.out" / "stacks" / "local-confluent" / "cdk.tf.json"
+    whole = file.read_text()
+    try:
+        file.write_text(json.dumps(stack))
+        ended = empty.run("confluent", "apply", "-auto-approve", f"-target={target}")
+    finally:
+        file.write_text(whole)
+    assert ended.returncode == 1
+    assert told in " ".join(ended.stderr.replace("│", " ").split())
+
+
+def test_each_resource_of_ingestion_comes_after_what_it_only_names(empty: Cloud) -> None:
+    empty.apply("confluent")
+    confluent = empty.state_file("confluent").read_bytes()
+    organization = empty.organization_file.read_bytes()
+    chosen = differing(empty.stack("ingestion"))
+    assert {"aws_s3_object.desired", "aws_scheduler_schedule"} <= {
+        each if "desired" in each else each.partition(".")[0] for each in chosen
+    }
+    for address in chosen:
+        forget(empty)
+        empty.organization_file.write_bytes(organization)
+        empty.state_file("confluent").write_bytes(confluent)
+        ended = empty.run("ingestion", "apply", "-auto-approve", f"-target={address}")
+        assert ended.returncode == 0, f"{address}: {ended.stderr}"
+        missing = [name for name, is_there in named_by(empty, address) if not is_there]
+        assert missing == [], f"{address} names what is not there yet"
+
+
+def named_by(cloud: Cloud, address: str) -> Iterator[tuple[str, bool]]:
+    """What a run would need that this object tells of: documents and roles with rights; and whether they are there."""
+    text = json.dumps(json.loads(cloud.state_file("ingestion").read_text())["resources"])
+    kind, _, name = address.partition(".")
+    told = [each for each in json.loads(text) if each["type"] == kind and each["name"] == name]
+    written = json.dumps(told)
+    if kind not in ("aws_scheduler_schedule", "aws_s3_object"):
+        return
+    bucket = LOCAL.names.bucket("artifacts")
+    there = {each["Key"] for each in cloud.aws("s3").list_objects_v2(Bucket=bucket).get("Contents", ())}
+    for key in sorted(set(re.findall(r"documents/[0-9a-f]{64}\.json", written))):
+        yield key, key in there
+    iam = cloud.aws("iam")
+    roles = {each["RoleName"] for each in iam.list_roles()["Roles"]}
+    for role in sorted(set(re.findall(r":role/([a-z-]+)", written))):
+        yield role, role in roles and bool(iam.list_attached_role_policies(RoleName=role)["AttachedPolicies"])

@@ -1,0 +1,150 @@
+"""The environment `local`, deployed to stand-ins: made, changed, found changed by others, and destroyed with two keys only.
+
+The tests follow each other: the last ones destroy what the others have looked at.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+
+from tests.support.standin_cloud import CLICK, LOCAL, Cloud
+
+pytestmark = [pytest.mark.long, pytest.mark.e2e, pytest.mark.timeout(1800)]
+
+STACKS = ("foundation", "confluent", "ingestion")
+WIDER = CLICK.replace("]}", ',{"name":"user","type":"string","default":""}]}')
+UNFIT = WIDER.replace("]}", ',{"name":"place","type":"string"}]}')
+HOUR_MS = 3_600_000
+
+
+@pytest.fixture(scope="module")
+def deployed(founded: Cloud) -> Cloud:
+    """All stacks, deployed in order."""
+    founded.declare()
+    for what in STACKS:
+        founded.apply(what)
+    return founded
+
+
+@pytest.mark.parametrize("what", STACKS)
+def test_a_second_plan_is_empty(deployed: Cloud, what: str) -> None:
+    code, said = deployed.plan(what)
+    assert code == 0, said
+
+
+def test_topics_and_schemas_are_really_there(deployed: Cloud) -> None:
+    assert deployed.partitions() == {"flights": 6, "clicks": 3, "views": 2}
+    assert deployed.setting("flights", "retention.ms") == str(168 * HOUR_MS)
+    assert deployed.schemas("clicks-value") == [1]
+
+
+def test_the_readers_keys_are_in_secrets_manager_and_are_those_that_confluent_made(deployed: Cloud) -> None:
+    told = deployed.aws("secretsmanager").get_secret_value(SecretId=LOCAL.names.secret("confluent-reader"))
+    secret = json.loads(told["SecretString"])
+    made = {id_: key["secret"] for id_, key in deployed.organization["api_key"].items()}
+    assert secret["kafka_secret"] == made[secret["kafka_key"]]
+    assert secret["registry_secret"] == made[secret["registry_key"]]
+
+
+def test_no_plan_and_no_output_shows_a_secret(deployed: Cloud) -> None:
+    secrets = [key["secret"] for key in deployed.organization["api_key"].values()]
+    assert len(secrets) == 5
+    for what in STACKS:
+        shown = (
+            deployed.run(what, "plan").stdout
+            + deployed.terraform.run(
+                deployed.folder / "cdktf.out" / "stacks" / f"local-{what}", "show", "-no-color", **deployed.settings
+            ).stdout
+        )
+        assert not [secret for secret in secrets if secret in shown], what
+
+
+def test_environment_document_and_desired_state_name_what_was_deployed(deployed: Cloud) -> None:
+    bucket = LOCAL.names.bucket("artifacts")
+    s3 = deployed.aws("s3")
+    desired = json.loads(s3.get_object(Bucket=bucket, Key="desired/ingest.json")["Body"].read())
+    environment = json.loads(s3.get_object(Bucket=bucket, Key=desired["environment"])["Body"].read())
+    assert environment["kafka"]["bootstrap"] == deployed.world.bootstrap
+    assert environment["registry"]["url"] == deployed.world.registry_url
+    assert desired["application"] == environment["emr_application"]
+
+
+def test_partitions_are_added_in_place(deployed: Cloud) -> None:
+    deployed.declare(partitions=8)
+    code, said = deployed.plan("confluent")
+    assert code == 2
+    assert "0 to add, 1 to change, 0 to destroy" in said
+    deployed.apply("confluent")
+    assert deployed.partitions()["flights"] == 8
+    assert deployed.plan("confluent")[0] == 0
+
+
+def test_fewer_partitions_are_refused(deployed: Cloud) -> None:
+    deployed.declare(partitions=2)
+    code, said = deployed.plan("confluent")
+    deployed.declare(partitions=8)
+    assert code == 1
+    assert "Instance cannot be destroyed" in said
+
+
+def test_a_schema_that_fits_is_a_new_version_and_one_that_does_not_fails_the_plan(deployed: Cloud) -> None:
+    deployed.declare(partitions=8, schema=WIDER)
+    deployed.apply("confluent")
+    assert deployed.schemas("clicks-value") == [1, 2]
+    deployed.declare(partitions=8, schema=UNFIT)
+    code, said = deployed.plan("confluent")
+    deployed.declare(partitions=8, schema=WIDER)
+    assert code == 1
+    assert "does not fit the newest version" in said
+    assert deployed.plan("confluent")[0] == 0
+
+
+def test_a_setting_that_somebody_changed_is_seen_and_set_back(deployed: Cloud) -> None:
+    entry = ConfigEntry("retention.ms", "1000", incremental_operation=AlterConfigOpType.SET)
+    changed = ConfigResource(ResourceType.TOPIC, "flights", incremental_configs=[entry])
+    deployed.kafka.incremental_alter_configs([changed])[changed].result()
+    code, said = deployed.plan("confluent")
+    assert code == 2
+    assert "1 to change" in said
+    deployed.apply("confluent")
+    assert deployed.setting("flights", "retention.ms") == str(168 * HOUR_MS)
+
+
+def test_a_topic_that_somebody_deleted_is_seen_and_made_again(deployed: Cloud) -> None:
+    deployed.delete_topics("flights")
+    code, said = deployed.plan("confluent")
+    assert code == 2
+    assert "1 to add, 0 to change, 0 to destroy" in said
+    deployed.apply("confluent")
+    assert deployed.partitions()["flights"] == 8
+
+
+@pytest.mark.parametrize("what", ["foundation", "confluent"])
+def test_with_one_key_what_holds_data_is_not_destroyed(deployed: Cloud, what: str) -> None:
+    assert LOCAL.is_disposable
+    ended = deployed.run(what, "destroy", "-auto-approve")
+    assert ended.returncode == 1
+    assert "Instance cannot be destroyed" in ended.stderr
+    assert deployed.plan(what)[0] == 0
+
+
+def test_with_both_keys_all_of_it_goes(deployed: Cloud) -> None:
+    deployed.aws("s3").put_object(Bucket=LOCAL.names.bucket("tables"), Key="lake/nyc.db/flights/data/1", Body=b"rows")
+    deployed.declare(partitions=8, schema=WIDER, destroy="local")
+    for what in STACKS:
+        deployed.apply(what)
+    for what in reversed(STACKS):
+        ended = deployed.run(what, "destroy", "-auto-approve")
+        assert ended.returncode == 0, ended.stderr
+    assert deployed.partitions() == {"views": 2}
+    assert deployed.schemas("clicks-value") == []
+    assert not any(deployed.organization.values())
+    prefix = LOCAL.names.prefix
+    buckets = [each["Name"] for each in deployed.aws("s3").list_buckets()["Buckets"]]
+    assert not [name for name in buckets if name.startswith(prefix)]
+    assert not [role for role in deployed.aws("iam").list_roles()["Roles"] if role["RoleName"].startswith(prefix)]
+    assert not deployed.aws("secretsmanager").list_secrets()["SecretList"]
+    assert not deployed.aws("scheduler").list_schedules()["Schedules"]

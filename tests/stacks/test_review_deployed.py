@@ -1,0 +1,111 @@
+"""Reviews of the environment `local` as it is deployed to stand-ins: what a person would read before each change."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from policies.review.markdown import marker
+from tests.support.standin import Terraform
+from tests.support.standin_cloud import CLICK, Cloud, cloud
+
+pytestmark = [pytest.mark.long, pytest.mark.e2e, pytest.mark.timeout(1800)]
+
+WIDER = CLICK.replace("]}", ',{"name":"user","type":"string","default":""}]}')
+STACKS = ("foundation", "confluent", "ingestion")
+MORE = """
+from frazil.declaration import SchemaEvolution
+pipelines[0] = Pipeline(
+    topic=Topic("flights", value_format=AVRO), table=Table("nyc.flights", schema_evolution=SchemaEvolution.FREEZE)
+)
+pipelines.append(Pipeline(topic=Topic("weather", value_format=AVRO), table=Table("sky.weather")))
+"""
+
+
+@pytest.fixture(scope="module")
+def deployed(root: Path, tmp_path_factory: pytest.TempPathFactory, terraform: Terraform) -> Iterator[Cloud]:
+    with cloud(root, tmp_path_factory.mktemp("reviewed"), terraform) as made:
+        made.declare()
+        yield made
+
+
+def reviewed(cloud: Cloud, *arguments: str, **variables: str) -> tuple[int, str, str]:
+    """How `python -m stacks.review local` ends, what it says, and what it complains of."""
+    told: Mapping[str, str] = {
+        **os.environ,
+        **cloud.terraform.settings,
+        **cloud.settings,
+        "PYTHONPATH": f"{cloud.root}{os.pathsep}{cloud.root / 'jobs'}",
+        "TMPDIR": str(cloud.folder),
+        "FRAZIL_PIPELINES": str(cloud.folder / "pipelines.py"),
+        "FRAZIL_RELEASE": str(cloud.folder / "release.json"),
+        **variables,
+    }
+    command = [sys.executable, "-m", "stacks.review", "local", *arguments]
+    done = subprocess.run(command, cwd=cloud.folder, env=told, capture_output=True, text=True, timeout=600, check=False)
+    assert not list(cloud.folder.glob("frazil-review-*"))
+    return done.returncode, done.stdout, done.stderr
+
+
+def outcomes(document: Any) -> set[tuple[str, str]]:
+    return {(each["pipeline"], each["outcome"]) for each in document["effects"]}
+
+
+def test_in_an_empty_account_what_cannot_be_planned_yet_is_refused_and_named(deployed: Cloud) -> None:
+    status, out, err = reviewed(deployed, "--json")
+    assert (status, err) == (3, "")
+    told = json.loads(out)
+    assert {danger["where"] for danger in told["dangers"]} == {"local-confluent", "local-ingestion"}
+    assert {danger["rule"] for danger in told["dangers"]} == {"not_reviewed"}
+
+
+def test_what_stands_as_it_is_declared_has_nothing_to_tell(deployed: Cloud) -> None:
+    for what in STACKS:
+        deployed.apply(what)
+    status, out, err = reviewed(deployed)
+    assert (status, err) == (0, "")
+    assert out.startswith(f"{marker('local')}\n## Review of `local`: **nothing changes**")
+
+
+def test_a_change_is_told_with_what_becomes_of_data_and_no_secret(deployed: Cloud) -> None:
+    secrets = [key["secret"] for key in deployed.organization["api_key"].values()]
+    assert len(secrets) == 5
+    deployed.declare(partitions=8, schema=WIDER)
+    more = deployed.folder / "more.py"
+    more.write_text((deployed.folder / "pipelines.py").read_text() + MORE)
+    status, out, err = reviewed(deployed, "--json", FRAZIL_PIPELINES=str(more))
+    told = json.loads(out)
+    assert (status, err) == (2, ""), told["dangers"]
+    assert outcomes(told) >= {("flights", "from_now_on"), ("weather", "made")}
+    by_address = {each["address"]: each for each in told["changes"]}
+    [topic] = [each for address, each in by_address.items() if address.startswith("confluent_kafka_topic.")]
+    assert topic["differences"] == [{"path": "partitions_count", "before": 6, "after": 8}]
+    assert told["expected"]
+    assert float(told["cost"]["total"]["difference"]) > 0
+    page = reviewed(deployed, FRAZIL_PIPELINES=str(more))[1]
+    assert not [secret for secret in secrets if secret in out + page]
+
+
+def test_fewer_partitions_are_refused_by_terraform_and_by_the_review(deployed: Cloud) -> None:
+    deployed.declare(partitions=3)
+    status, out, _ = reviewed(deployed, "--json")
+    assert status == 3
+    dangers = json.loads(out)["dangers"]
+    assert any("Instance cannot be destroyed" in danger["what"] for danger in dangers)
+
+
+def test_with_both_keys_the_review_says_what_would_be_lost(deployed: Cloud) -> None:
+    deployed.declare(partitions=3)
+    status, out, _ = reviewed(deployed, "--json", FRAZIL_DESTROY_DATA="local")
+    assert status == 3
+    dangers = json.loads(out)["dangers"]
+    [lost] = [danger for danger in dangers if danger["rule"] == "data_lost"]
+    assert lost["touches"] == ["flights, 6 partitions", "what stands on it: flights (nyc.flights)"]
+    assert "partitions_lowered" in {danger["rule"] for danger in dangers}

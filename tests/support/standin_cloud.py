@@ -1,0 +1,193 @@
+"""A cloud of stand-ins, and Terraform deploying the environment `local` to it, as a person would from a checkout."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+import boto3
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
+
+from frazil.clients.registry_admin import RegistryAdmin
+from frazil.control.release import Architecture, manifest
+from frazil.local.aws.start import key_files
+from frazil.local.terraform import stand_in_settings
+from frazil.local.world import Part, World, world
+from stacks.environments import DEPLOYMENTS
+from tests.stacks.synthesised import release
+from tests.support.standin import Terraform
+
+LOCAL = DEPLOYMENTS["local"]
+CLICK = '{"type":"record","name":"Click","fields":[{"name":"at","type":"long"},{"name":"note","type":"string","default":"${x}"}]}'
+OTHERS = ("views",)
+"""Topics that somebody else has made, and Tableflow lands."""
+
+_DECLARED = """
+from frazil.declaration import Engine, ErrorMode, Pipeline, Table, Topic, ValueFormat
+from infra.own_topic import OwnTopic, SchemaFormat, ValueSchema
+
+AVRO = ValueFormat.AVRO
+pipelines = [
+    Pipeline(topic=Topic("flights", value_format=AVRO), table=Table("nyc.flights")),
+    Pipeline(topic=Topic("planes", value_format=AVRO), table=Table("nyc.planes")),
+    Pipeline(topic=Topic("clicks", value_format=AVRO), table=Table("flow.clicks"), engine=Engine.TABLEFLOW),
+    Pipeline(
+        topic=Topic("views", value_format=AVRO, on_error=ErrorMode.SUSPEND),
+        table=Table("flow.views"),
+        engine=Engine.TABLEFLOW,
+    ),
+]
+topics = [
+    OwnTopic("flights", partitions=PARTITIONS),
+    OwnTopic("clicks", partitions=3, schema=ValueSchema(format=SchemaFormat.AVRO, file="clicks.avsc")),
+]
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cloud:
+    """The stand-ins of one world, and a checkout's folder in which the environment is synthesised and deployed."""
+
+    root: Path
+    folder: Path
+    world: World
+    terraform: Terraform
+
+    def declare(self, *, partitions: int = 6, schema: str = CLICK, destroy: str = "") -> None:
+        """Synthesise. `partitions`: of the topic flights. `destroy`: the second key, an environment's name."""
+        pipelines, told = self.folder / "pipelines.py", self.folder / "release.json"
+        pipelines.write_text(_DECLARED.replace("PARTITIONS", str(partitions)))
+        (self.folder / "clicks.avsc").write_text(schema)
+        told.write_bytes(manifest(release(Architecture.X86_64)))
+        asked = {
+            "CDKTF_OUTDIR": str(self.folder / "cdktf.out"),
+            "FRAZIL_ENVIRONMENTS": "local",
+            "FRAZIL_PIPELINES": str(pipelines),
+            "FRAZIL_RELEASE": str(told),
+            "FRAZIL_DESTROY_DATA": destroy,
+        }
+        command = [sys.executable, "-m", "stacks.app"]
+        subprocess.run(command, cwd=self.root, env={**os.environ, **self.settings, **asked}, check=True, timeout=120)
+
+    @cached_property
+    def settings(self) -> Mapping[str, str]:
+        """Where everything is, as Terraform and synthesis are told."""
+        pair = key_files(self.world.home).credentials()
+        return {
+            **stand_in_settings(self.world),
+            "AWS_ENDPOINT_URL": self.endpoint,
+            "AWS_ACCESS_KEY_ID": pair.access_key,
+            "AWS_SECRET_ACCESS_KEY": pair.secret_key,
+        }
+
+    @property
+    def endpoint(self) -> str:
+        return self.world.addresses[Part.AWS]["endpoint"]
+
+    @property
+    def organization(self) -> dict[str, dict[str, dict[str, Any]]]:
+        """What Confluent's stand-in holds, by kind and id."""
+        told: dict[str, dict[str, dict[str, Any]]] = json.loads(self.organization_file.read_text())
+        return told
+
+    @property
+    def organization_file(self) -> Path:
+        return Path(self.settings["CONFLUENT_STANDIN_STATE"])
+
+    def state_file(self, what: str) -> Path:
+        """Terraform's state of a stack."""
+        return self.folder / ".frazil" / "terraform" / "local" / f"{what}.tfstate"
+
+    def stack(self, what: str) -> dict[str, Any]:
+        """A stack as it was synthesised."""
+        told: dict[str, Any] = json.loads((self._at(what) / "cdk.tf.json").read_text())
+        return told
+
+    def run(self, what: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Terraform in a stack's folder."""
+        if not (self._at(what) / ".terraform").exists():
+            self.terraform.prepare(self._at(what))
+        wanted = (*arguments, "-input=false", "-no-color")
+        return self.terraform.run(self._at(what), *wanted, **self.settings)
+
+    def apply(self, what: str, *arguments: str) -> str:
+        """Apply, and return what was said; an error is the test's."""
+        ended = self.run(what, "apply", "-auto-approve", *arguments)
+        assert ended.returncode == 0, ended.stderr
+        return ended.stdout
+
+    def plan(self, what: str, *arguments: str) -> tuple[int, str]:
+        """Exit code (0 nothing, 1 an error, 2 changes), and what is said."""
+        ended = self.run(what, "plan", "-detailed-exitcode", *arguments)
+        return ended.returncode, ended.stdout + ended.stderr
+
+    def aws(self, service: str) -> Any:
+        """A client of the local AWS."""
+        return boto3.session.Session().client(
+            service,
+            endpoint_url=self.endpoint,
+            region_name=LOCAL.region,
+            aws_access_key_id=self.settings["AWS_ACCESS_KEY_ID"],
+            aws_secret_access_key=self.settings["AWS_SECRET_ACCESS_KEY"],
+        )
+
+    @cached_property
+    def kafka(self) -> AdminClient:
+        return AdminClient({"bootstrap.servers": self.world.bootstrap})
+
+    def partitions(self) -> dict[str, int]:
+        """The topics that are there, with their partitions."""
+        topics = self.kafka.list_topics(timeout=20).topics
+        return {name: len(topic.partitions) for name, topic in topics.items() if not name.startswith("_")}
+
+    def make_topic(self, name: str) -> None:
+        """Make a topic as somebody else would."""
+        self.kafka.create_topics([NewTopic(name, 2)], operation_timeout=20)[name].result()
+
+    def delete_topics(self, *names: str) -> None:
+        """Delete topics behind Terraform's back."""
+        for ended in self.kafka.delete_topics(list(names), operation_timeout=20).values():
+            ended.result()
+
+    def setting(self, topic: str, name: str) -> str:
+        """A setting of a topic."""
+        asked = ConfigResource(ResourceType.TOPIC, topic)
+        return str(self.kafka.describe_configs([asked])[asked].result()[name].value)
+
+    @cached_property
+    def registry(self) -> RegistryAdmin:
+        return RegistryAdmin(self.world.registry_url)
+
+    def schemas(self, subject: str) -> list[int]:
+        """The numbers of a subject's versions; none of one that is not there."""
+        try:
+            with urlopen(f"{self.world.registry_url}/subjects/{subject}/versions", timeout=20) as answer:
+                return [int(each) for each in json.load(answer)]
+        except HTTPError as refused:
+            if refused.code == 404:
+                return []
+            raise
+
+    def _at(self, what: str) -> Path:
+        return self.folder / "cdktf.out" / "stacks" / f"local-{what}"
+
+
+@contextmanager
+def cloud(root: Path, folder: Path, terraform: Terraform) -> Iterator[Cloud]:
+    """A cloud in which nothing is deployed yet; topics of others are there, with their schemas."""
+    with world(folder, parts=[Part.KAFKA, Part.REGISTRY, Part.AWS], compatibility="BACKWARD") as running:
+        made = Cloud(root=root, folder=folder, world=running, terraform=terraform)
+        for name in OTHERS:
+            made.make_topic(name)
+            made.registry.register(f"{name}-value", CLICK)
+        yield made
