@@ -16,16 +16,12 @@ class Body:
     """How one kind of bytes is decoded: `parse` them once, and make the row of what that gives; the row is the table's columns,
     then `_decoded`. Without `row`, what is parsed is the row.
 
-    `ahead` is a quicker way for most: it gives the row that the two steps would, or null, and then they are taken. It runs on
-    every record wherever it stands, as Spark takes functions in Python out of a `CASE`; so null is what others have to be.
-
     The two steps are two projections where that is possible: each use of a column that is an expression repeats the
     expression, unless the column stands in a projection of its own.
     """
 
     parse: Step
     row: Step | None = None
-    ahead: Step | None = None
 
     def at_once(self, value: Column) -> Column:
         """Both steps as one expression, parsed once: what is parsed is bound to a lambda's variable, which is interpreted and so
@@ -33,5 +29,4 @@ class Body:
         """
         if self.row is None:
             return self.parse(value)
-        row = F.transform(F.array(self.parse(value)), self.row)[0]
-        return row if self.ahead is None else F.coalesce(self.ahead(value), row)
+        return F.transform(F.array(self.parse(value)), self.row)[0]

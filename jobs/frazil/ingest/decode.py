@@ -133,14 +133,7 @@ def _framed(records: DataFrame, decoding: Decoding) -> DataFrame:
     parsed = {}
     for body, column in _parsed(decoding).items():
         frames = {f: n for f, n in decoding.frames.items() if decoding.bodies[n] == body}
-        is_to_parse = _is_one_of(_frame(decoding), frames)
-        if body.ahead is not None:
-            ahead = body.ahead(F.when(is_to_parse, _body(decoding)))
-            records, is_to_parse = (
-                records.withColumn(f"{column}_ahead", ahead),
-                is_to_parse & F.isnull(f"{column}_ahead"),
-            )
-        parsed[column] = F.when(is_to_parse, body.parse(_body(decoding)))
+        parsed[column] = F.when(_is_one_of(_frame(decoding), frames), body.parse(_body(decoding)))
     return records.withColumns(parsed) if parsed else records
 
 
@@ -193,10 +186,7 @@ def _row(decoding: Decoding) -> Column:
 
         def made(number: int) -> Column:
             body = decoding.bodies[number]
-            if body.row is None:
-                return body.parse(_body(decoding))
-            row = body.row(F.col(parsed[body]))
-            return row if body.ahead is None else F.coalesce(F.col(f"{parsed[body]}_ahead"), row)
+            return body.parse(_body(decoding)) if body.row is None else body.row(F.col(parsed[body]))
 
         row = _choice(decoding, made, nothing)
     if decoding.tombstones is Tombstones.NULL_ROW:

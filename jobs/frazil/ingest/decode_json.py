@@ -15,7 +15,6 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from frazil.ingest.body import Body
-from frazil.ingest.decode_json_ahead import ahead_of
 from frazil.ingest.spark_types import spark_type
 from frazil.schemas.json_schema import WHOLE
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
@@ -78,7 +77,7 @@ def json_body(target: Struct, *, whole: bool = False) -> Body:
         decoded = F.coalesce(reduce(Column.__and__, checks), F.lit(False))
         return F.struct(*columns, decoded.alias("_decoded"))
 
-    return Body(parse, row, None if whole or not reading.by_source else ahead_of(target))
+    return Body(parse, row)
 
 
 def _null(field: Field) -> Column:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from frazil.clients.registry import Registry
@@ -133,15 +132,12 @@ class Writers:
             from frazil.ingest.decode_protobuf import batch_of  # loads Arrow and Protobuf
 
             batched = batch_of({number: w.reading(target) for number, w in fitting.items() if w.reading}, target)
-        bodies = {number: w.body(target) for number, w in fitting.items() if w.body}
-        if self._is_key:  # keys are small, and each would be carried to Python for little
-            bodies = {number: replace(body, ahead=None) for number, body in bodies.items()}
         return Decoding(
             row_type=ddl,
             frames={f: number for f, number in self._frames.items() if number not in unfit},
             guids=dict(self._guids),
             refused={**self._refused, **misfits},
-            bodies=bodies,
+            bodies={number: w.body(target) for number, w in fitting.items() if w.body},
             batched=batched,
             tombstones=tombstones,
             column=column,
