@@ -100,10 +100,14 @@ def review(
     `before` is the deployed document of pipelines, if the plans do not hold it. `tolerated` names rules whose findings are
     expected in this environment, with why. Plans come as Terraform shows them: secrets are taken out here, first of all.
     """
-    plans = {each.name: cleaned(each.plan) for each in stacks if each.plan is not None}
+    told_by_terraform = {each.name: each.plan for each in stacks if each.plan is not None}
+    plans = {name: cleaned(plan, told_by_terraform.values()) for name, plan in told_by_terraform.items()}
+    synthesised = {each.name: each.synthesised for each in stacks if each.synthesised is not None}
     reviewed = together(
-        [read(each.synthesised) for each in stacks if each.synthesised is not None]
-        + [read(plan) for plan in plans.values()]
+        [
+            *(read(stack) for stack in synthesised.values()),
+            *(read(_as_declared(plan, synthesised.get(name))) for name, plan in plans.items()),
+        ]
     )
     facts = Facts(reviewed, today)
     changes = tuple(change for name, plan in plans.items() for change in planned(plan, name))
@@ -166,6 +170,26 @@ def _findings(reviewed: Reviewed, facts: Facts, rights: Sequence[RoleRights]) ->
     ]
     whole = Reviewed(changes=tuple(each.change for each in rights if not each.is_new))
     return [*apart, *sorted(policy_widened(whole, facts))]
+
+
+def _as_declared(plan: Json, synthesised: Json | None) -> Json:
+    """The plan, its resources with what is declared of them. What a service fills in by itself is nobody's declaration:
+    the open policy that AWS gives an endpoint, or a topic, would be found in each review for ever."""
+    if synthesised is None:
+        return plan
+    declared = {
+        f"{kind}.{name}": values
+        for kind, named in synthesised.get("resource", {}).items()
+        for name, values in named.items()
+    }
+    kept = [
+        {
+            **each,
+            "values": {k: v for k, v in each["values"].items() if k in declared.get(each["address"], each["values"])},
+        }
+        for each in plan["planned_values"]["root_module"]["resources"]
+    ]
+    return {**plan, "planned_values": {"root_module": {**plan["planned_values"]["root_module"], "resources": kept}}}
 
 
 def _before(plans: Iterable[Json]) -> list[Resource]:

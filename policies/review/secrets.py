@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -17,16 +17,19 @@ Json = Mapping[str, Any]
 MASK = "(secret)"
 OTHER = "(another secret)"
 """Stands for a secret that the change makes another one."""
+_HANDED_ON = "cross-stack-output-"
+"""CDKTF marks whatever one stack hands to another, names and ARNs too. A secret among it is marked where it is made."""
 SHORTEST = 8
 """Characters of a secret that is searched for in other texts; shorter ones stand in too many words."""
 
 
-def cleaned(plan: Json) -> dict[str, Any]:
+def cleaned(plan: Json, others: Iterable[Json] = ()) -> dict[str, Any]:
     """What a review needs of `terraform show -json`, without a sensitive value anywhere. The plan itself stays as it is.
 
-    Of the configuration only references stay: constants written into it are not marked.
+    What is marked in one of the `others` is hidden too: a value that one stack marks may come to another unmarked. Of the
+    configuration only references stay: constants written into it are not marked.
     """
-    known = _known(plan)
+    known = _known(plan, *others)
 
     def resource(told: Json) -> dict[str, Any]:
         kept = {key: value for key, value in told.items() if key != "change"}
@@ -53,9 +56,9 @@ def hidden(text: str, plan: Json) -> str:
     return _hidden(text, _known(plan))
 
 
-def _known(plan: Json) -> list[str]:
+def _known(*plans: Json) -> list[str]:
     """What is searched for in all texts, the longest first: a secret may be a part of another."""
-    found = {way for secret in _found(plan) if len(secret) >= SHORTEST for way in _ways(secret)}
+    found = {way for plan in plans for secret in _found(plan) if len(secret) >= SHORTEST for way in _ways(secret)}
     return sorted(found, key=lambda way: (-len(way), way))
 
 
@@ -159,12 +162,14 @@ def _found(plan: Json) -> Iterator[str]:
     """Every sensitive text of a plan, wherever Terraform tells values."""
     for each in (*(plan.get("resource_changes") or ()), *(plan.get("resource_drift") or ())):
         yield from _in_change(each["change"])
-    for each in (plan.get("output_changes") or {}).values():
-        yield from _in_change(each)
+    for name, each in (plan.get("output_changes") or {}).items():
+        if not name.startswith(_HANDED_ON):
+            yield from _in_change(each)
     for values in (plan.get("planned_values") or {}, (plan.get("prior_state") or {}).get("values") or {}):
         yield from _in_module(values.get("root_module") or {})
-        for output in (values.get("outputs") or {}).values():
-            yield from _leaves(output.get("value"), bool(output.get("sensitive")))
+        for name, output in (values.get("outputs") or {}).items():
+            if not name.startswith(_HANDED_ON):
+                yield from _leaves(output.get("value"), bool(output.get("sensitive")))
     declared = plan.get("configuration", {}).get("root_module", {}).get("variables") or {}
     for name, variable in (plan.get("variables") or {}).items():
         yield from _leaves(variable.get("value"), bool((declared.get(name) or {}).get("sensitive")))

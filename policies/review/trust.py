@@ -141,7 +141,9 @@ def _compared(old: Document | None, new: Document | None) -> Iterator[Told]:
     for name in [*after, *(name for name in before if name not in after)]:
         one, other = before.get(name), after.get(name)
         if one is None and other is not None and _canonical(other) not in same:
-            yield Told(what="added", name=name, effect=_effect(other), lines=tuple(_lines(other)))
+            # What a new statement denies takes nothing from anybody's safety: its name is enough.
+            lines = () if _effect(other) == "Deny" else tuple(_lines(other))
+            yield Told(what="added", name=name, effect=_effect(other), lines=lines)
         elif other is None and one is not None and _canonical(one) not in same:
             yield Told(what="removed", name=name, effect=_effect(one), lines=tuple(_lines(one)))
         elif one is not None and other is not None and _canonical(one) != _canonical(other):

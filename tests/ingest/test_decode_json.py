@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from frazil.ingest.decode_json import json_body
 from frazil.ingest.spark_types import spark_struct
+from frazil.ingest.unframed import json_text
 from frazil.schemas import json_schema
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 
@@ -203,6 +204,21 @@ DOCUMENTS: list[tuple[bytes | str | None, Any]] = [
     ('{"x": 1}]', REJECTED),
     ('{"x": 1}]}', REJECTED),
     ('{"x": 1}]} x', REJECTED),
+    *(
+        (f'{{"x": 1}}{behind}', REJECTED)  # JSON no more, unless what it is read within is closed by it
+        for behind in (
+            '],"z":[2',
+            '],"z":[{"x": 2}',
+            '],"v":[{"x": 2}',
+            '],"e":true}',
+            '],"e":true} [',
+            '],"e":true,"v":[{"x": 2}',
+            ']},"z":{"v":[{"x": 2}',
+            ']},"e":{"v":[{"x": 2}',
+            '],"e":[]}}',
+            '],"e":[]}} [',
+        )
+    ),
     ('{"x": 1', REJECTED),
     ("{", REJECTED),
     ('{"x": 1,}', REJECTED),
@@ -300,6 +316,40 @@ def test_schemaless_json_lands_as_its_text(spark: SparkSession) -> None:
         None,
         None,
     ]
+
+
+@pytest.mark.parametrize("text", ['{"a": 1}', ' [1, "x"]\n', "5", '"x"', "null"])
+def test_one_json_document_is_its_own_text(spark: SparkSession, text: str) -> None:
+    assert unframed_json(spark, text.encode()) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "nul",
+        "{",
+        '{"a": 1} x',
+        '{"a": 1}{"b": 2}',
+        "1 2",
+        "1,2",
+        "1],[2",
+        "1]",
+        "1],[2,3",
+        '1,"x"',
+        '{"a": 1, "a": 2}',
+        b'"\xff"',
+    ],
+)
+def test_what_is_not_one_json_document_is_rejected(spark: SparkSession, text: str | bytes) -> None:
+    assert unframed_json(spark, text.encode() if isinstance(text, str) else text) == REJECTED
+
+
+def unframed_json(spark: SparkSession, value: bytes) -> Any:
+    rows = spark.createDataFrame([(value,)], "value binary").select(json_text()(F.col("value")).alias("r"))
+    (row,) = rows.select("r.value", "r._decoded").collect()
+    return row.value if row._decoded else REJECTED
 
 
 def test_the_struct_has_exactly_the_columns_of_the_target_and_decoded(spark: SparkSession) -> None:

@@ -260,30 +260,3 @@ def _key_reason(key: Decoding) -> Column:
         return undecodable
     has_schema = _frame(key).isNull() | _is_one_of(_frame(key), key.frames)
     return F.when(has_schema, undecodable).otherwise(F.lit(Reason.KEY_SCHEMA.value))
-
-
-# ── Formats without a frame ─────────────────────────────────────────────────────────────────────
-def text(column: str = "value") -> Step:
-    """UTF-8 text as one column."""
-
-    def body(value: Column) -> Column:
-        words = value.cast("string")
-        return F.struct(words.alias(column), F.when(F.is_valid_utf8(words), F.lit(True)).alias(DECODED))
-
-    return body
-
-
-def raw(column: str = "value") -> Step:
-    """Bytes as one column."""
-    return lambda value: F.struct(value.alias(column), F.when(value.isNotNull(), F.lit(True)).alias(DECODED))
-
-
-def json_text(column: str = "value") -> Step:
-    """Schemaless JSON as one column of validated text."""
-
-    def body(value: Column) -> Column:
-        words = value.cast("string")
-        is_json = F.is_valid_utf8(words) & F.try_parse_json(words).isNotNull()
-        return F.struct(words.alias(column), F.when(is_json, F.lit(True)).alias(DECODED))
-
-    return body

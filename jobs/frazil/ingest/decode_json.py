@@ -2,12 +2,16 @@
 
 `from_json` is strict about most types, and lenient in five places that would change a value or hide a problem: it stops
 reading after the first document, takes numbers and dates for timestamps, rounds decimals, drops the quotes of a string
-that should stay JSON, and replaces bytes that are not UTF-8. So the body is read inside `{"v":[BODY],"e":true}`, where
-anything behind the document shows, and values of those types are read as text or as a variant and converted here.
+that should stay JSON, and replaces bytes that are not UTF-8. So the body is read inside `{"N":{"v":[BODY],"N":[]}}`, and
+values of those types are read as text or as a variant and converted here.
+
+Anything behind the document shows there: the inner object has exactly those two members, and the list one element. Only a body
+that knew the name `N` could end one of them and begin another, and `N` is drawn anew by each process.
 """
 
 from __future__ import annotations
 
+import secrets
 from functools import lru_cache, reduce
 
 from pyspark.sql import Column
@@ -28,6 +32,9 @@ _OPTIONS = {
     "allowSingleQuotes": "false",
     "maxStringLen": str(LONGEST_STRING),
 }
+NAME = f"frazil_{secrets.token_hex(8)}"
+"""A name that no body has, but by chance."""
+
 _DAY = r"\d{4}-\d{2}-\d{2}"
 _TIME = r"[T ]\d{2}:\d{2}:\d{2}(\.\d+)?"
 # RFC 3339, which JSON Schema names, and the offset without a colon, which Java's older libraries write.
@@ -54,16 +61,17 @@ def json_body(target: Struct, *, whole: bool = False) -> Body:
     written = T.VariantType() if document is None else _written(document.type, as_json=document.as_json)
 
     def parse(body: Column) -> Column:
-        text = F.concat(F.lit('{"v":['), F.try_validate_utf8(body.cast("string")), F.lit('],"e":true}'))
-        return F.from_json(text, _envelope(written), _OPTIONS)
+        return F.from_json(enclosed(F.try_validate_utf8(body.cast("string"))), _envelope(written), _OPTIONS)
 
     def row(envelope: Column) -> Column:
-        documents = envelope["v"]
+        members = envelope[NAME]
+        documents = F.get(F.map_values(members), F.lit(0))
         if not reading.by_source and document is not None:
             named = _written(document.type, as_json=document.as_json, by_source=False)
             documents = documents.cast(T.ArrayType(named))
         raw = F.get(documents, F.lit(0))
-        checks = [envelope["corrupt"].isNull() & envelope["e"] & (F.size(documents) == 1)]
+        is_alone = (F.map_keys(members) == F.array(F.lit("v"), F.lit(NAME))) & (F.size(documents) == 1)
+        checks = [envelope["corrupt"].isNull() & is_alone]
         if document is not None:
             checks += reading.checks(raw, document.type, as_json=document.as_json)
         if whole:
@@ -78,6 +86,11 @@ def json_body(target: Struct, *, whole: bool = False) -> Body:
         return F.struct(*columns, decoded.alias("_decoded"))
 
     return Body(parse, row)
+
+
+def enclosed(body: Column) -> Column:
+    """The text that is read of a body: `{"N":{"v":[BODY],"N":[]}}`."""
+    return F.concat(F.lit(f'{{"{NAME}":{{"v":['), body, F.lit(f'],"{NAME}":[]}}}}'))
 
 
 def _null(field: Field) -> Column:
@@ -154,8 +167,7 @@ class _Reading:
 def _envelope(written: T.DataType) -> T.StructType:
     return T.StructType(
         [
-            T.StructField("v", T.ArrayType(written)),
-            T.StructField("e", T.BooleanType()),
+            T.StructField(NAME, T.MapType(T.StringType(), T.ArrayType(written))),
             T.StructField("corrupt", T.StringType()),
         ]
     )

@@ -10,8 +10,8 @@ from frazil.clients.registry import Registry
 from frazil.declaration.formats import SubjectStrategy, Tombstones, ValueFormat
 from frazil.declaration.topic import Topic
 from frazil.errors import UnreadableSchema
-from frazil.ingest import decode
-from frazil.ingest.decode import Decoding
+from frazil.ingest import unframed
+from frazil.ingest.decode import DECODED, Decoding
 from frazil.ingest.spark_types import spark_struct
 from frazil.ingest.written import Written, avro_type, json_type, protobuf_type
 from frazil.schemas.frames import (
@@ -119,11 +119,15 @@ class Writers:
 
     def decoding(self, target: Struct, unfit: Mapping[int, object], tombstones: Tombstones) -> Decoding:
         """How to decode into `target`; writers in `unfit`, by number, do not fit it and are refused."""
-        ddl = spark_struct(Struct((*target.fields, Field(decode.DECODED, Primitive(Kind.BOOLEAN))))).simpleString()
+        ddl = spark_struct(Struct((*target.fields, Field(DECODED, Primitive(Kind.BOOLEAN))))).simpleString()
         column = "key" if self._is_key else "value"
         if not self.is_framed:
             name = target.fields[0].name
-            made = {ValueFormat.TEXT: decode.text, ValueFormat.JSON: decode.json_text, ValueFormat.BYTES: decode.raw}
+            made = {
+                ValueFormat.TEXT: unframed.text,
+                ValueFormat.JSON: unframed.json_text,
+                ValueFormat.BYTES: unframed.raw,
+            }
             return Decoding(row_type=ddl, unframed=made[self._format](name), tombstones=tombstones, column=column)
         fitting = {number: writer for number, writer in self._writers.items() if number not in unfit}
         misfits = {f: Reason.INCOMPATIBLE_SCHEMA for f, number in self._frames.items() if number in unfit}

@@ -12,7 +12,7 @@ from policies.review.prices import price_table
 from policies.review.review import StackPlan, Verdict, review
 from policies.rules import RULES
 from tests.policies.review.cases import OPEN_TRUST, TOPIC, TRUST, closed, role, topic
-from tests.policies.review.planning import FLIGHTS, change, declared, plan
+from tests.policies.review.planning import FLIGHTS, change, declared, plan, stays
 from tests.policies.reviewing import TODAY, allow, stack
 
 WORKER = {"cores": 4, "memory_gb": 16, "disk_gb": 20}
@@ -111,3 +111,17 @@ def test_what_the_plan_does_not_know_yet_deep_inside_the_stack_tells() -> None:
     )  # fmt: skip
     one = StackPlan(name="dev-foundation", synthesised=synthesised, plan=made)
     assert review("dev", [one], prices=price_table(), today=TODAY).dangers == ()
+
+
+def test_what_a_service_fills_in_by_itself_is_not_held_against_the_declaration() -> None:
+    """AWS gives an endpoint a policy that allows all, where none is declared; one that is declared is looked at."""
+    open_to_all = allow(Action="*", Resource="*", Principal="*")
+    endpoint = stays("aws_vpc_endpoint.s3", {"service_name": "s3", "policy": open_to_all})
+    for declared_values, wanted in (
+        ({"service_name": "s3"}, Verdict.NOTHING),
+        ({"service_name": "s3", "policy": open_to_all}, Verdict.REFUSED),
+    ):
+        one = StackPlan(
+            name="dev-foundation", synthesised=stack(aws_vpc_endpoint__s3=declared_values), plan=plan(endpoint)
+        )
+        assert review("dev", [one], prices=price_table(), today=TODAY).verdict is wanted

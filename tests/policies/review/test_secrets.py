@@ -149,6 +149,23 @@ def test_terraforms_own_words_lose_the_secrets_of_their_plan() -> None:
     assert hidden(f"bad value {SECRET}", everywhere(SECRET)) == f"bad value {MASK}"
 
 
+def test_what_one_stack_marks_is_hidden_in_the_others() -> None:
+    marked = plan(change("confluent_api_key.k", "create", None, {"secret": SECRET}, secret={"secret": True}))
+    other = plan(change("aws_s3_bucket.b", "delete", {"bucket": SECRET}))
+    assert CORE not in repr(reviewed(marked, other))
+
+
+def test_what_stacks_hand_to_each_other_is_not_secret_for_that() -> None:
+    """CDKTF marks all of it, the key's ARN too, which stands in every policy."""
+    arn = "arn:aws:kms:eu-central-1:123456789012:key/1111"
+    output = {"actions": ["no-op"], "before": arn, "after": arn, "before_sensitive": True, "after_sensitive": True}
+    made = plan(change("aws_s3_bucket.b", "update", {"key": "x"}, {"key": arn}))
+    made["output_changes"] = {"cross-stack-output-aws_kms_keyarn": output}
+    assert cleaned(made)["resource_changes"][0]["change"]["after"] == {"key": arn}
+    made["output_changes"] = {"password": output}
+    assert cleaned(made)["resource_changes"][0]["change"]["after"] == {"key": MASK}
+
+
 # ── Any plan ────────────────────────────────────────────────────────────────────────────────────
 words = st.text(alphabet=st.characters(exclude_categories=()), max_size=12)
 secret_texts = words.map(lambda text: f"{text}{CORE}-0123{text}")

@@ -16,6 +16,7 @@ from werkzeug.serving import run_simple
 from frazil.local.aws.emr_serverless import mend_emr_serverless
 from frazil.local.aws.glue import mend_glue
 from frazil.local.aws.job_run import Surroundings
+from frazil.local.aws.s3 import mend_s3
 from frazil.local.aws.spark_home import SparkHome
 from frazil.local.aws.spark_run import SparkRuns
 from frazil.local.ports import HOST
@@ -39,6 +40,7 @@ def main(port: int) -> None:
 def serve(port: int, around: Surroundings) -> None:
     """Serve, with job runs in these surroundings."""
     mend_glue()
+    mend_s3()
     mend_emr_serverless(around)
     application = DomainDispatcherApplication(create_backend_app)
     run_simple(HOST, port, application, threaded=True, request_handler=MotoRequestHandler)
