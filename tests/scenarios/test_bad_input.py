@@ -197,6 +197,25 @@ def test_json_of_a_schema_nested_5000_deep_is_a_dead_letter(shop_of: ShopOf) -> 
     assert reasons(shop) == {1: "undecodable"}
 
 
+def test_text_behind_a_json_document_is_a_dead_letter(shop_of: ShopOf) -> None:
+    shop = shop_of(value_format=ValueFormat.JSON, partitions=1)
+    shop.produce([b'{"n": 1}', b'{"n": 2} x', b'{"n": 3}{"n": 4}', b"5 6", b"7],[8"])
+    shop.drain()
+    shop.assert_each_record_once()
+    assert [row["value"] for row in shop.landed()] == ['{"n": 1}']
+    assert reasons(shop) == dict.fromkeys(range(1, 5), "undecodable")
+
+
+def test_text_behind_a_document_of_a_json_schema_is_a_dead_letter(shop_of: ShopOf) -> None:
+    shop = shop_of(value_format=ValueFormat.JSON_SCHEMA, partitions=1)
+    behind = (b" x", b'{"n": 9}', b'],"z":[2', b'],"v":[{"n": 9}', b'],"e":true}', b'],"e":[]}} [')
+    rows = json_lands(
+        shop, {"type": "object", "properties": {"n": {"type": "integer"}}}, {"n": 1}, *(b'{"n": 2}' + b for b in behind)
+    )
+    assert [row["n"] for row in rows] == [1]
+    assert reasons(shop) == dict.fromkeys(range(1, 7), "undecodable")
+
+
 # ── Values ──────────────────────────────────────────────────────────────────────────────────────
 def test_text_that_is_no_utf_8_is_a_dead_letter(shop_of: ShopOf) -> None:
     shop = shop_of(value_format=ValueFormat.TEXT, partitions=1)
