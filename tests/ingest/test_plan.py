@@ -1,3 +1,4 @@
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -64,7 +65,7 @@ def test_records_deleted_before_they_were_read_are_refused_by_name() -> None:
         planned({0: 2}, {0: (5, 9)})
 
 
-PACE = Pace(target_seconds=10, max_rows=1_000_000, max_bytes=1 << 30, rows=20_000)
+PACE = Pace(target_seconds=10, max_rows=1_000_000, max_bytes=1 << 30, first_rows=20_000, rows=20_000)
 
 
 def test_a_fast_full_batch_lets_the_next_grow_at_most_fourfold() -> None:
@@ -72,7 +73,23 @@ def test_a_fast_full_batch_lets_the_next_grow_at_most_fourfold() -> None:
 
 
 def test_a_slow_batch_makes_the_next_smaller() -> None:
-    assert PACE.after(20_000, 2_000_000, 20).rows == 10_000
+    assert replace(PACE, rows=80_000).after(80_000, 8_000_000, 20).rows == 40_000
+
+
+def test_slow_commits_do_not_make_batches_ever_smaller() -> None:
+    """A commit that takes longer than the target takes as long for fewer records."""
+    pace = PACE
+    for _ in range(20):
+        pace = pace.after(pace.rows, pace.rows * 100, 25)
+    assert pace.rows == 20_000
+    for rows in (50, 25, 10):
+        pace = pace.after(rows, rows * 100, 25)
+    assert pace.rows == 20_000
+
+
+def test_a_batch_that_memory_made_small_is_not_made_large_by_being_slow() -> None:
+    pace = PACE.halved().halved()
+    assert pace.after(pace.rows, pace.rows * 100, 25).rows == 5_000
 
 
 def test_a_small_batch_says_nothing_about_large_ones() -> None:

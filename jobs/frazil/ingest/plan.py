@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
+from frazil.declaration.limits import Limits
 from frazil.errors import LogTruncated, OffsetsLost, TopicRecreated
 from frazil.ingest.ranges import OffsetRange
 from frazil.lake.ledger import Offsets
@@ -111,15 +112,22 @@ def _share(waiting: Mapping[int, int], limit: int) -> dict[int, int]:
 class Pace:
     """How large the next batch may be, learnt from those before.
 
-    `rows` starts small, at most quadruples from one batch to the next, and aims at `target_seconds` a batch within
-    `max_rows` and `max_bytes`; `row_bytes` is the running mean of a record's value in bytes.
+    `rows` starts at `first_rows`, at most quadruples from one batch to the next, and aims at `target_seconds` a batch within
+    `max_rows` and `max_bytes`; `row_bytes` is the running mean of a record's value in bytes. Time alone never takes it below
+    `first_rows`: where a commit takes longer than `target_seconds`, smaller batches take as long and land less.
     """
 
     target_seconds: float
     max_rows: int
     max_bytes: int
+    first_rows: int
     rows: int
     row_bytes: float = 0.0
+
+    @classmethod
+    def of(cls, limits: Limits) -> Pace:
+        """The pace of the first batch."""
+        return cls(limits.target_seconds, limits.max_rows, limits.max_bytes, limits.first_rows, limits.first_rows)
 
     def after(self, rows: int, bytes_read: int, seconds: float) -> Pace:
         """The pace after a batch of `rows` records with `bytes_read` bytes of values that took `seconds`."""
@@ -129,10 +137,10 @@ class Pace:
         wanted = int(rows * self.target_seconds / max(seconds, 0.01))
         grown = self.rows
         if rows >= self.rows // 2 or seconds > self.target_seconds:  # a small batch says little about large ones
-            grown = max(min(wanted, self.rows * 4), self.rows // 4, 1)
+            grown = max(min(wanted, self.rows * 4), self.rows // 4, min(self.first_rows, self.rows))
         bounded = min(grown, self.max_rows, int(self.max_bytes / max(row_bytes, 1.0)))
-        return Pace(self.target_seconds, self.max_rows, self.max_bytes, max(bounded, 1), row_bytes)
+        return replace(self, rows=max(bounded, 1), row_bytes=row_bytes)
 
     def halved(self) -> Pace:
         """The pace after a task died of memory."""
-        return Pace(self.target_seconds, self.max_rows, self.max_bytes, max(self.rows // 2, 1), self.row_bytes)
+        return replace(self, rows=max(self.rows // 2, 1))

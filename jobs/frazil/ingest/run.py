@@ -43,8 +43,7 @@ class Ingestion:
 
     def __init__(self, pipeline: Pipeline, driver: Driver, writers: Writers, report: Reporter) -> None:
         self.pipeline, self.driver, self.writers, self.report = pipeline, driver, writers, report
-        limits = pipeline.limits
-        self.pace = Pace(limits.target_seconds, limits.max_rows, limits.max_bytes, limits.first_rows)
+        self.pace = Pace.of(pipeline.limits)
         self.keys = Keys.of(pipeline.topic, writers.registry, pipeline.table.metadata_columns)
         self.total = Total()
         self._held: Offsets | None = None
