@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long check bench
+.PHONY: help setup demo deploy-demo test test-long check bench
 
 PYTHON := .venv/bin/python
 
@@ -14,6 +14,10 @@ setup: ## a virtual environment in .venv, and the jars in the user's cache
 
 demo: setup ## the whole story on real data: land, break, prove, query
 	@.venv/bin/frazil demo
+
+deploy-demo: ## deploy to stand-ins for AWS and Confluent: plan, review, change, swap a release, destroy; needs Go, Terraform, Node
+	@.ci/setup-deploy
+	@$(PYTHON) -m tests.demo.deploy
 
 test: setup ## the tests that every change must pass
 	@$(PYTHON) -m pytest -m "not long"

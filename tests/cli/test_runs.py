@@ -136,6 +136,17 @@ def test_a_pipeline_is_stopped_and_started_by_reconciling(world: World, place: s
     assert "--without" not in world.running().request["jobDriver"]["sparkSubmit"]["entryPointArguments"]
 
 
+def test_all_pipelines_are_stopped_at_once_and_nothing_runs(world: World, place: str) -> None:
+    world.want(desired())
+    world.settle()
+    before = dict(world.store.objects)
+    assert ran("stop", "users", "nobody", "--environment", place).exit_code == 2
+    assert world.store.objects == before
+    told = answered("stop", "users", "orders", "--environment", place)
+    assert (told["runs"], sorted(told["stopped"])) == (None, ["orders", "users"])
+    assert [step["step"] for step in told["steps"] if step["step"] != "wait"] == ["cancel run"]
+
+
 @pytest.mark.parametrize("mode", list(Mode))
 def test_what_cannot_be_stopped_ends_with_2_and_changes_nothing(world: World, place: str, mode: Mode) -> None:
     world.want(replace(desired(), mode=mode))

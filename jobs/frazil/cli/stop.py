@@ -1,4 +1,4 @@
-"""`frazil stop` and `frazil start`: a pipeline of a job that runs for ever, by what is wanted of it."""
+"""`frazil stop` and `frazil start`: pipelines of a job that runs for ever, by what is wanted of it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def stop(
     For example: frazil stop orders --environment prod
 
     The job's run is replaced by one without them, or by none if no pipeline is left, as `frazil reconcile` does. What is not
-    landed stays in its topic, as long as that keeps it. Exit codes: those of `frazil reconcile`; 2 also for a job whose runs a schedule starts.
+    landed stays in its topic, as long as that keeps it. Exit codes: those of `frazil reconcile`; 2 also for a job whose runs
+    a schedule starts.
     """
     _change(context, names, env, job, minutes, is_stopped=True, as_json=as_json)
 
@@ -57,6 +58,5 @@ def _change(
     place = environments.environment(env)
     secrets: Secrets = context.find_root().obj
     at_work = reconciler(place, secrets)
-    for name in names:
-        change_stop(cloud.artifact_store(place, secrets), at_work.desired(job), name, is_stopped=is_stopped)
+    change_stop(cloud.artifact_store(place, secrets), at_work.desired(job), *names, is_stopped=is_stopped)
     bring_about(at_work, job, minutes=minutes, as_json=as_json)

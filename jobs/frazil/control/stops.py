@@ -50,15 +50,17 @@ def pipeline_names(desired: Desired, store: Store) -> tuple[str, ...]:
     return tuple(pipeline.name for pipeline in parse(held.data))
 
 
-def change_stop(store: Store, desired: Desired, pipeline: str, *, is_stopped: bool) -> bool:
-    """Stop a pipeline, or let it go on; whether that changed anything.
+def change_stop(store: Store, desired: Desired, *pipelines: str, is_stopped: bool) -> bool:
+    """Stop pipelines, or let them go on; whether that changed anything. One that cannot be changed keeps all as they are.
 
     Raises `FrazilError` for a pipeline that the job does not have, or whose runs a schedule starts, and `ObjectDiffers` if
     another operator changed the stops at the same moment.
     """
     names = pipeline_names(desired, store)
-    if pipeline not in names:
-        raise FrazilError(f"it has no pipeline {pipeline}", where=f"job {desired.job}", do=f"It has {', '.join(names)}")
+    for pipeline in pipelines:
+        if pipeline not in names:
+            what, there = f"it has no pipeline {pipeline}", ", ".join(names)
+            raise FrazilError(what, where=f"job {desired.job}", do=f"It has {there}")
     if desired.mode is Mode.DRAIN:
         raise FrazilError(
             "its runs are started by a schedule, which knows nothing of stops",
@@ -66,9 +68,10 @@ def change_stop(store: Store, desired: Desired, pipeline: str, *, is_stopped: bo
             do="Deploy without the pipeline, or disable the schedule",
         )
     stops, version = _read(store, desired.job)
-    if (pipeline in stops.pipelines) is is_stopped:
+    stopped = set(stops.pipelines)
+    kept = stopped | set(pipelines) if is_stopped else stopped - set(pipelines)
+    if kept == stopped:
         return False
-    kept = set(stops.pipelines) ^ {pipeline}
     wanted = Stops(pipelines=tuple(sorted(kept)), number=stops.number + 1)
     if store.swap(stops_key(desired.job), canonical({"version": VERSION, **to_json(wanted)}), version=version) is None:
         raise ObjectDiffers("someone else has just changed it", where=stops_key(desired.job), do="Try again")

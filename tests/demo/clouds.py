@@ -1,0 +1,106 @@
+"""Clouds: what the stand-ins hold, asked by clients that Frazil has no part in: boto3, PyIceberg and Kafka's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import boto3
+from confluent_kafka.admin import AdminClient
+from pyiceberg.catalog import load_catalog
+from pyiceberg.exceptions import NoSuchTableError
+
+from frazil.declaration import Pipeline
+from stacks.environments import DEPLOYMENTS
+from tests.demo.producing import Place
+
+LOCAL = DEPLOYMENTS["local"]
+_LANDED, _DEAD = ("_kafka_partition", "_kafka_offset"), ("partition", "offset")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """The places of the records that a table holds, and how many rows it has: more than places if some are there twice."""
+
+    places: frozenset[Place]
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clouds:
+    """The stand-ins of AWS, by what a shell exports, and of Kafka."""
+
+    exports: Mapping[str, str]
+    bootstrap: str
+
+    def client(self, service: str) -> Any:
+        """A client of AWS."""
+        return boto3.session.Session().client(
+            service,
+            endpoint_url=self.exports["AWS_ENDPOINT_URL"],
+            region_name=LOCAL.region,
+            aws_access_key_id=self.exports["AWS_ACCESS_KEY_ID"],
+            aws_secret_access_key=self.exports["AWS_SECRET_ACCESS_KEY"],
+        )
+
+    def read(self, uri: str) -> bytes:
+        """An object of S3."""
+        bucket, _, key = uri.removeprefix("s3://").partition("/")
+        data: bytes = self.client("s3").get_object(Bucket=bucket, Key=key)["Body"].read()
+        return data
+
+    def landed(self, pipeline: Pipeline) -> Rows:
+        """What is in a pipeline's table."""
+        return self._rows(pipeline.table.identifier, _LANDED)
+
+    def dead_lettered(self, pipeline: Pipeline) -> Rows:
+        """What is in its table of dead letters."""
+        return self._rows(pipeline.table.dead_letters, _DEAD)
+
+    def columns(self, pipeline: Pipeline) -> dict[str, str]:
+        """A table's columns, with their types."""
+        table = self._catalog().load_table(pipeline.table.identifier)
+        return {field.name: str(field.field_type) for field in table.schema().fields}
+
+    def left(self) -> dict[str, list[str]]:
+        """What is still there of the environment, by kind; kinds of which nothing is are left out."""
+        prefix = LOCAL.names.prefix
+
+        def ours(names: list[str]) -> list[str]:
+            return [name for name in names if name.startswith(prefix)]
+
+        applications = self.client("emr-serverless").list_applications()["applications"]
+        found = {
+            "buckets": ours([each["Name"] for each in self.client("s3").list_buckets()["Buckets"]]),
+            "databases": [each["Name"] for each in self.client("glue").get_databases()["DatabaseList"]],
+            "applications": [each["name"] for each in applications if each["state"] != "TERMINATED"],
+            "roles": ours([each["RoleName"] for each in self.client("iam").list_roles()["Roles"]]),
+            "secrets": [each["Name"] for each in self.client("secretsmanager").list_secrets()["SecretList"]],
+            "schedules": [each["Name"] for each in self.client("scheduler").list_schedules()["Schedules"]],
+            "topics": self.topics(),
+        }
+        return {kind: names for kind, names in found.items() if names}
+
+    def topics(self) -> list[str]:
+        """The topics that are on the broker, but for its own."""
+        found = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0}).list_topics(timeout=30).topics
+        return sorted(name for name in found if not name.startswith("_"))
+
+    def _rows(self, identifier: str, columns: tuple[str, str]) -> Rows:
+        try:
+            table = self._catalog().load_table(identifier)
+        except NoSuchTableError:
+            return Rows(places=frozenset(), count=0)
+        read = table.scan(selected_fields=columns).to_arrow()
+        partitions, offsets = (read.column(name).to_pylist() for name in columns)
+        return Rows(places=frozenset(zip(partitions, offsets, strict=True)), count=read.num_rows)
+
+    def _catalog(self) -> Any:
+        key = (self.exports["AWS_ACCESS_KEY_ID"], self.exports["AWS_SECRET_ACCESS_KEY"])
+        settings = {"type": "glue"}
+        for service in ("glue", "s3"):
+            settings[f"{service}.endpoint"] = self.exports["AWS_ENDPOINT_URL"]
+            settings[f"{service}.region"] = LOCAL.region
+            settings[f"{service}.access-key-id"], settings[f"{service}.secret-access-key"] = key
+        return load_catalog("demo", **settings)

@@ -1,0 +1,86 @@
+"""Declared: what is deployed first, and the change. A person would edit these files of a checkout; so does the demo."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from frazil.local.sources import flights
+
+PIPELINES, TOPICS, ENVIRONMENTS = (Path("stacks", f"{name}.py") for name in ("pipelines", "topics", "environments"))
+SCHEMA = Path("stacks", "flights.avsc")
+
+_PIPELINES = '''"""The pipelines of the demonstration."""
+
+from frazil.declaration import Pipeline, SchemaEvolution, Table, Topic, ValueFormat
+
+flights = Pipeline(
+    topic=Topic("flights", value_format=ValueFormat.AVRO),
+    table=Table(
+        "nyc.flights",
+        partition_by=("months(time_hour)",),
+        sort_by=("time_hour",),
+        schema_evolution=SchemaEvolution.FREEZE,
+    ),
+)
+
+planes = Pipeline(
+    topic=Topic("planes", value_format=ValueFormat.PROTOBUF),
+    table=Table("nyc.planes"),
+)
+
+pipelines = [flights, planes]
+'''
+_WEATHER = """weather = Pipeline(
+    topic=Topic("weather", value_format=ValueFormat.JSON_SCHEMA),
+    table=Table("nyc.weather", partition_by=("months(time_hour)",), sort_by=("time_hour",)),
+)
+
+pipelines = [flights, planes, weather]
+"""
+_TOPICS = '''"""The topics of the demonstration."""
+
+from infra.own_topic import OwnTopic, SchemaFormat, ValueSchema
+
+topics = [
+    OwnTopic("flights", partitions=6, schema=ValueSchema(format=SchemaFormat.AVRO, file="flights.avsc")),
+    OwnTopic("planes", partitions=1),
+]
+'''
+_LOCAL = """
+# Nothing starts a schedule here, so one streaming run follows the topics. Idle for a minute, the application stops, and can go.
+local = replace(local, generation=1, runs=replace(_SMALL_RUNS, mode=Mode.FOLLOW, freshness_minutes=10, idle_minutes=1))
+DEPLOYMENTS["local"] = local
+"""
+
+
+def declare(checkout: Path) -> None:
+    """What is deployed first: two topics with their pipelines, one of which takes no new columns; one streaming run."""
+    (checkout / PIPELINES).write_text(_PIPELINES)
+    (checkout / TOPICS).write_text(_TOPICS)
+    (checkout / SCHEMA).write_text(flights().versions[0].text)
+    with (checkout / ENVIRONMENTS).open("a") as file:
+        file.write(_LOCAL)
+
+
+def change(checkout: Path) -> None:
+    """The change: flights takes new columns and has one, weather is a new topic and pipeline, the package is a new version."""
+    _replace(checkout / PIPELINES, "schema_evolution=SchemaEvolution.FREEZE", "schema_evolution=SchemaEvolution.WIDEN")
+    _replace(checkout / PIPELINES, "pipelines = [flights, planes]\n", _WEATHER)
+    _replace(
+        checkout / TOPICS, '    OwnTopic("planes"', '    OwnTopic("weather", partitions=3),\n    OwnTopic("planes"'
+    )
+    (checkout / SCHEMA).write_text(flights().versions[1].text)
+    _replace(checkout / ENVIRONMENTS, "local, generation=1,", "local, generation=2,")
+    project = checkout / "pyproject.toml"
+    text = project.read_text()
+    [version] = re.findall(r'^version = "(.+)"$', text, re.MULTILINE)
+    major, minor, patch = version.split(".")
+    _replace(project, f'version = "{version}"', f'version = "{major}.{minor}.{int(patch) + 1}"')
+
+
+def _replace(file: Path, old: str, new: str) -> None:
+    text = file.read_text()
+    if text.count(old) != 1:
+        raise ValueError(f"{file}: {old!r} is there {text.count(old)} times, and not once")
+    file.write_text(text.replace(old, new))

@@ -1,0 +1,117 @@
+"""`make deploy-demo`: the environment `local` deployed to stand-ins, changed under a live producer, and destroyed.
+
+Everything is done by commands, as a person would type them in a checkout. What is left is in `.frazil/deploy-demo`.
+Exit codes: 0 all of it holds; 1 a step failed; 3 this machine lacks something, and nothing was started; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import NoReturn
+
+from rich.console import Console
+from rich.markdown import Markdown
+
+from frazil.errors import FrazilError
+from frazil.local.keeper import kept_from_outliving
+from frazil.local.world import down
+from tests.demo import checkout as own_checkout
+from tests.demo.machine import Missing, clean, terraform_settings
+from tests.demo.producing import NotProduced
+from tests.demo.steps import StepFailed, Steps
+from tests.demo.story import Story
+from tests.demo.told import Told, write
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = Path(".frazil", "deploy-demo")
+
+
+def main(root: Path) -> int:
+    """Tell the story; see the module."""
+    console, out = Console(highlight=False), root / FOLDER
+    try:
+        with _alone(out):
+            return _told(root, out, console)
+    except Missing as missing:
+        console.print(f"error: {missing}\n  nothing was started", style="red", markup=False)
+        return 3
+
+
+def _told(root: Path, out: Path, console: Console) -> int:
+    began, told = time.monotonic(), Told()
+    _clear(out)
+    settings = {**clean(os.environ, root), **terraform_settings(root, out, os.environ), "FRAZIL_ENVIRONMENTS": "local"}
+    place = out / "checkout"
+    steps = Steps(folder=place, logs=out / "logs", environment=settings, console=console)
+    code = 1
+    try:
+        with _ended_afterwards(place):
+            own_checkout.make(root, place)
+            Story(steps=steps, checkout=place, out=out, told=told).tell()
+        told.outcome, code = "passed", 0
+    except (StepFailed, NotProduced, FrazilError) as failed:
+        told.failure = str(failed)
+    except KeyboardInterrupt:
+        told.failure, code = "interrupted", 130
+    except Exception as error:
+        told.failure = f"{type(error).__name__}: {error}"
+        raise
+    finally:
+        told.seconds, told.steps = round(time.monotonic() - began, 1), steps.done
+        page = write(told, out)
+        for file in (out / "terraform.rc", out / "providers"):
+            shutil.rmtree(file) if file.is_dir() else file.unlink(missing_ok=True)
+        if code == 0:
+            shutil.rmtree(place)
+    console.print(Markdown(page) if console.is_terminal else page, markup=False, soft_wrap=True)
+    console.print(f"in {out.relative_to(root)}", style="dim", markup=False)
+    return code
+
+
+@contextmanager
+def _ended_afterwards(place: Path) -> Iterator[None]:
+    """Whatever happens, the local cloud of this folder and its job runs are ended, also when this process is killed."""
+    with ExitStack() as left:
+        place.mkdir(parents=True)
+        left.enter_context(kept_from_outliving(place, is_temporary=False))
+        left.callback(down, place, data=True)
+        yield
+
+
+def _clear(out: Path) -> None:
+    """Begin anew: end and remove what an earlier demonstration left."""
+    down(out / "checkout", data=True)
+    for each in out.iterdir():
+        if each.name != ".lock":
+            shutil.rmtree(each) if each.is_dir() else each.unlink()
+    (out / "logs").mkdir()
+
+
+@contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    out.mkdir(parents=True, exist_ok=True)
+    with (out / ".lock").open("w") as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Missing(what="another deploy-demo runs in this checkout", do="Wait for its end") from None
+        yield
+
+
+def _end(number: int, frame: object) -> NoReturn:
+    """End as from the keyboard, so that everything is stopped."""
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _end)
+    sys.exit(main(ROOT))

@@ -1,0 +1,93 @@
+"""Machine: what deploying needs of it, asked before anything is started; and the environment that every command gets."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from frazil.errors import LocalPartFailed
+from frazil.local.jars import cache_folder
+from frazil.local.terraform import SOURCE, StandIn, write_settings
+from infra.confluent import resource
+from tests.infra.aws_schema import VERSION as AWS_VERSION
+
+MIRRORS = "FRAZIL_TERRAFORM_MIRRORS"
+_ELSEWHERE = ("AWS_", "CONFLUENT_", "TF_", "CDKTF_", "FRAZIL_", "LOCALSTACK_", "GIT_", "PYTHON")
+"""Beginnings of variables that may lead to somebody's account, or to another checkout."""
+_SECONDS = 900
+
+
+@dataclass(eq=False, kw_only=True)
+class Missing(Exception):
+    """This machine lacks something. `what` is missing, `do` is the remedy."""
+
+    what: str
+    do: str
+
+    def __str__(self) -> str:
+        return f"{self.what}\n  {self.do}"
+
+
+def clean(variables: Mapping[str, str], root: Path) -> dict[str, str]:
+    """The shell's variables without any that name an account, and with the checkout's own programs first on the PATH."""
+    kept = {name: value for name, value in variables.items() if not name.startswith(_ELSEWHERE)}
+    return {
+        **kept,
+        "PATH": f"{root / '.venv' / 'bin'}{os.pathsep}{kept.get('PATH', os.defpath)}",
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "CI": "1",
+        "NO_COLOR": "1",
+        "CHECKPOINT_DISABLE": "1",
+        "DISABLE_VERSION_CHECK": "1",
+    }
+
+
+def terraform_settings(root: Path, folder: Path, variables: Mapping[str, str]) -> dict[str, str]:
+    """Where Terraform finds its providers: written into a folder, and proved by having them installed once.
+
+    Raises `Missing` when one of them is not to be had.
+    """
+    stand_in = StandIn(source=root / SOURCE, provider=resource.SOURCE, version=resource.VERSION)
+    mirrors = [Path(each) for each in variables.get(MIRRORS, "").split(os.pathsep) if each]
+    file = folder / "terraform.rc"
+    try:
+        write_settings(file, stand_in, mirrors=mirrors)
+    except LocalPartFailed as failed:
+        raise Missing(what=str(failed), do="The first build needs Go's modules from Go's module proxy") from failed
+    settings = {"TF_CLI_CONFIG_FILE": str(file), "CHECKPOINT_DISABLE": "1", "TF_IN_AUTOMATION": "1"}
+    if not mirrors:
+        shared = cache_folder() / "terraform" / "providers"  # the AWS provider has 700 MB: fetched once, for all stacks
+        shared.mkdir(parents=True, exist_ok=True)
+        settings["TF_PLUGIN_CACHE_DIR"] = str(shared)
+        settings["TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE"] = "1"
+    _try_providers(folder / "providers", {**clean(variables, root), **settings})
+    return settings
+
+
+def _try_providers(folder: Path, settings: Mapping[str, str]) -> None:
+    wanted = {
+        "aws": {"source": "hashicorp/aws", "version": AWS_VERSION},
+        "confluent": {"source": resource.SOURCE, "version": resource.VERSION},
+    }
+    folder.mkdir(exist_ok=True)
+    (folder / "main.tf.json").write_text(json.dumps({"terraform": {"required_providers": wanted}}))
+    ended = subprocess.run(
+        ["terraform", "init", "-input=false", "-no-color"],
+        cwd=folder,
+        env=settings,
+        capture_output=True,
+        text=True,
+        timeout=_SECONDS,
+        check=False,
+    )
+    if ended.returncode:
+        raise Missing(
+            what=f"Terraform cannot install hashicorp/aws {AWS_VERSION}:\n{ended.stderr.strip()[-600:]}",
+            do=f"Let Terraform reach its registry, or name folders that are mirrors of providers: export {MIRRORS}=FOLDER",
+        )

@@ -1,0 +1,135 @@
+"""Producing: records of the demo's topics, without a pause, and a journal of what the broker acknowledged."""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain, repeat
+from random import Random
+from typing import Any
+
+from confluent_kafka import KafkaException, Producer
+
+from frazil.clients.registry_admin import RegistryAdmin
+from frazil.local.nycflights import Row
+from frazil.local.poison import KINDS
+from frazil.local.sources import SOURCES, Source
+
+PORTION, PAUSE_SECONDS = 100, 2.0
+"""Records of each topic that are sent at once, and how long it then waits."""
+SPOILT_EVERY = 100
+_FLUSH_SECONDS = 60.0
+
+Place = tuple[int, int]
+"""A record's partition and offset."""
+
+
+@dataclass(slots=True)
+class Journal:
+    """What the broker acknowledged, by topic: good records, and those that were spoilt on purpose."""
+
+    good: dict[str, set[Place]] = field(default_factory=lambda: defaultdict(set))
+    spoilt: dict[str, set[Place]] = field(default_factory=lambda: defaultdict(set))
+
+    def count(self, topic: str) -> int:
+        """All records of a topic."""
+        return len(self.good[topic]) + len(self.spoilt[topic])
+
+
+class NotProduced(Exception):
+    """The broker did not take a record."""
+
+
+class Feed:
+    """One topic's records, for ever: the rows of its source, again when they end, by one version of its schema."""
+
+    def __init__(self, source: Source, registry: RegistryAdmin, *, version: int = 0) -> None:
+        self.source, self._registry = source, registry
+        self._rows: Iterator[Row] = chain.from_iterable(each() for each in repeat(source.rows))
+        self._random, self._sent = Random(source.topic), 0
+        self.turn_to(version)
+
+    def turn_to(self, version: int) -> None:
+        """From now on records are written by this version, which is registered if it is not yet."""
+        chosen = self.source.versions[version]
+        schema = self._registry.register(f"{self.source.topic}-value", chosen.text, self.source.type)
+        self._write = (b"\0" + schema.to_bytes(4, "big") + self.source.index, chosen.encode)
+
+    def next(self) -> Iterator[tuple[bytes, bytes, bool]]:
+        """The next record: key, value, whether it is spoilt; each hundredth has a spoilt twin after it."""
+        row, (frame, encode) = next(self._rows), self._write
+        key, value = self.source.key(row).encode(), frame + encode(row)
+        yield key, value, False
+        self._sent += 1
+        if self._sent % SPOILT_EVERY == 0:
+            spoil = list(KINDS.values())[self._sent // SPOILT_EVERY % len(KINDS)]
+            yield key, spoil(value, len(frame), self._random), True
+
+
+class Producing:
+    """Sends records from its start to its `stop`, by a thread of its own."""
+
+    def __init__(self, bootstrap: str, registry_url: str) -> None:
+        self.journal = Journal()
+        self._registry = RegistryAdmin(registry_url)
+        self._producer = Producer(
+            {"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 5, "log_level": 0}
+        )
+        self._feeds: dict[str, Feed] = {}
+        self._refused: list[str] = []
+        self._lock, self._enough = threading.Lock(), threading.Event()
+        self._thread = threading.Thread(target=self._go_on, name="producing", daemon=True)
+
+    def add(self, topic: str, *, at_once: int = 0) -> None:
+        """Begin with a topic, with so many records at once."""
+        feed = Feed(SOURCES[topic](), self._registry)
+        self._send(feed, at_once)
+        with self._lock:
+            self._feeds[topic] = feed
+
+    def turn_to(self, topic: str, version: int) -> None:
+        """Have a topic's records written by another version of its schema."""
+        with self._lock:
+            self._feeds[topic].turn_to(version)
+
+    def start(self) -> None:
+        """Send portion by portion, until `stop`."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Send nothing more, and wait until all is acknowledged. Raises `NotProduced` if a record was refused."""
+        self._enough.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        left = self._producer.flush(_FLUSH_SECONDS)
+        if left or self._refused:
+            raise NotProduced(self._refused[0] if self._refused else f"{left} records are not acknowledged")
+
+    def _go_on(self) -> None:
+        try:
+            while not self._enough.wait(PAUSE_SECONDS):
+                with self._lock:
+                    for feed in self._feeds.values():
+                        self._send(feed, PORTION)
+        except (KafkaException, BufferError, NotProduced) as error:  # told by `stop`, in the thread that asks
+            self._refused.append(f"{type(error).__name__}: {error}")
+
+    def _send(self, feed: Feed, count: int) -> None:
+        for _ in range(count):
+            for key, value, is_spoilt in feed.next():
+                told = partial(self._delivered, is_spoilt)
+                self._producer.produce(feed.source.topic, value, key, on_delivery=told)
+            self._producer.poll(0)
+        left = self._producer.flush(_FLUSH_SECONDS)
+        if left:
+            raise NotProduced(f"{left} records of {feed.source.topic} are not acknowledged")
+
+    def _delivered(self, is_spoilt: bool, error: Any, message: Any) -> None:
+        if error is not None:
+            self._refused.append(error.str())
+            return
+        kept = self.journal.spoilt if is_spoilt else self.journal.good
+        kept[message.topic()].add((message.partition(), message.offset()))

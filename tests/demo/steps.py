@@ -1,0 +1,150 @@
+"""Steps: commands, one after another, each named, shown, timed and logged; and none outlives the one who watches."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shlex
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich.console import Console
+
+TAIL = 30
+"""Lines of a log that are shown when its command has failed."""
+_END_SECONDS = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """A step that was done. `command` is empty for what no command did; `exit` is that of the command.
+
+    `cpu_seconds` are those of the command and its children, by which a step can be judged on a busy machine; servers and job
+    runs are not in them.
+    """
+
+    name: str
+    command: str
+    seconds: float
+    cpu_seconds: float
+    exit: int = 0
+
+
+@dataclass(eq=False, kw_only=True)
+class StepFailed(Exception):
+    """A command ended otherwise than it should, or what it did does not hold. `log` has all that it said."""
+
+    name: str
+    what: str
+    log: Path | None = None
+    tail: str = ""
+
+    def __str__(self) -> str:
+        where = f"\nits log: {self.log}" if self.log else ""
+        return f"{self.name}: {self.what}{where}" + (f"\n{self.tail}" if self.tail else "")
+
+
+@dataclass(kw_only=True)
+class Steps:
+    """The steps so far. Commands run in `folder`, with `environment` and nothing of this process's."""
+
+    folder: Path
+    logs: Path
+    environment: dict[str, str]
+    console: Console
+    done: list[Done] = field(default_factory=list)
+
+    def run(
+        self,
+        name: str,
+        *command: str,
+        expect: Sequence[int] = (0,),
+        quiet: bool = False,
+        more: Mapping[str, str] | None = None,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command; what it said, if it ended as expected. `more` is added to its environment.
+
+        Raises `StepFailed` if not. A `quiet` step is shown and counted only if it fails.
+        """
+        more = more or {}
+        shown = " ".join([*(f"{key}={value}" for key, value in more.items()), shlex.join(command)])
+        log = self.logs / f"{len(self.done) + 1:02d}-{name.replace(' ', '-')}.log"
+        with nullcontext() if quiet else self._shown(name, shown) as told:
+            ended = self._ended(command, {**self.environment, **more})
+            with log.open("a") as file:
+                file.write(f"$ {shown}\n{ended.stdout}{ended.stderr}\n")
+            if ended.returncode not in expect:
+                lines = (ended.stdout + ended.stderr).splitlines()[-TAIL:]
+                wanted = " or ".join(map(str, expect))
+                what = f"exit code {ended.returncode}, and not {wanted}, of `{shown}`"
+                raise StepFailed(name=name, what=what, log=log, tail="\n".join(lines))
+            if told is not None:
+                told.append(ended.returncode)
+        return ended
+
+    @contextmanager
+    def watch(self, name: str) -> Iterator[None]:
+        """A step that this process does itself."""
+        with self._shown(name, ""):
+            yield
+
+    def require(self, holds: bool, name: str, what: str) -> None:
+        """Raise `StepFailed` unless something holds."""
+        if not holds:
+            raise StepFailed(name=name, what=what)
+
+    @contextmanager
+    def _shown(self, name: str, command: str) -> Iterator[list[int]]:
+        began, worked, told = time.monotonic(), _worked(), list[int]()
+        self.console.print(f"{len(self.done) + 1:2}  [bold]{name}[/bold]")
+        if command:
+            self.console.print(f"    $ {command}", style="dim", markup=False, soft_wrap=True)
+        with self.console.status(name) if self.console.is_terminal else nullcontext():
+            yield told
+        seconds, cpu = round(time.monotonic() - began, 1), round(_worked() - worked, 1)
+        code = told[0] if told else 0
+        self.done.append(Done(name=name, command=command, seconds=seconds, cpu_seconds=cpu, exit=code))
+        self.console.print(f"    {seconds:.1f} s", style="green")
+
+    def _ended(self, command: Sequence[str], environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+        # A session of its own: Ctrl-C reaches us alone, and we end it with all of its children.
+        child = subprocess.Popen(
+            command,
+            cwd=self.folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            out, err = child.communicate()
+        except BaseException:
+            _end(child)
+            raise
+        return subprocess.CompletedProcess(command, child.returncode, out, err)
+
+
+def _worked() -> float:
+    """The CPU seconds of all commands so far."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _end(child: subprocess.Popen[str]) -> None:
+    """End a command and its children: asked first, as Terraform writes its state then."""
+    for number, seconds in ((signal.SIGINT, _END_SECONDS), (signal.SIGKILL, None)):
+        try:
+            os.killpg(child.pid, number)
+        except ProcessLookupError:
+            break
+        try:
+            child.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            continue

@@ -1,0 +1,200 @@
+"""Story: what the demonstration does, top to bottom."""
+
+from __future__ import annotations
+
+import json
+import runpy
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from frazil.declaration import Pipeline
+from tests.demo import checkout as own_checkout
+from tests.demo import declared
+from tests.demo.clouds import Clouds
+from tests.demo.producing import Producing
+from tests.demo.steps import Steps
+from tests.demo.told import DIFFERENCE, REVIEW, Account, Told
+
+STACKS = ("local-foundation", "local-confluent", "local-ingestion")
+BEGUN_WITH = {"flights": 20_000, "planes": 3_000}
+CDKTF = ("npx", "--no-install", "cdktf")
+OPTIONS = ("--auto-approve", "--skip-provider-lock", "--no-color")
+OUTPUTS = "outputs.json"
+CHANGED_COLUMNS = ("distance", "cancelled")
+_MOST_LOOKS = 120
+
+
+@dataclass(kw_only=True)
+class Story:
+    """One demonstration, in a checkout of its own. What comes of it is put into `told` and the folder `out`."""
+
+    steps: Steps
+    checkout: Path
+    out: Path
+    told: Told
+    _clouds: Clouds = field(init=False)
+    _registry: str = field(init=False)
+
+    def tell(self) -> None:
+        """All of it. Raises `StepFailed`."""
+        self._begin()
+        with self._producing() as producing:
+            self._deploy_first(producing)
+            self._change(producing)
+            self._land_all(producing)
+        self._account(producing)
+        self._destroy()
+
+    def _begin(self) -> None:
+        declared.declare(self.checkout)
+        own_checkout.commit(self.checkout, "What is deployed first")
+        started = self.steps.run("local cloud", "frazil", "local", "up", "--cloud", "--json")
+        told = json.loads(started.stdout)
+        self.steps.environment.update(told["exports"])
+        self._registry = told["parts"]["registry"]["url"]
+        self._clouds = Clouds(exports=told["exports"], bootstrap=told["parts"]["kafka"]["bootstrap"])
+
+    @contextmanager
+    def _producing(self) -> Iterator[Producing]:
+        producing = Producing(self._clouds.bootstrap, self._registry)
+        try:
+            yield producing
+        finally:
+            producing.stop()
+
+    def _deploy_first(self, producing: Producing) -> None:
+        steps = self.steps
+        self._release("first")
+        self._deploy("deploy", "first")
+        steps.require(self._clouds.topics() == ["flights", "planes"], "deploy", "the topics are not those declared")
+        self._upload("first")
+        with steps.watch("produce"):
+            for topic, count in BEGUN_WITH.items():
+                producing.add(topic, at_once=count)
+            producing.start()
+        steps.run("reconcile", "frazil", "reconcile", "local")
+        for name in BEGUN_WITH:
+            steps.run(f"verify {name}", "frazil", "verify", name)
+        for stack in STACKS:
+            plan = ("plan", "-input=false", "-no-color", "-detailed-exitcode")
+            steps.run(f"second plan of {stack}", "terraform", f"-chdir=cdktf.out/stacks/{stack}", *plan, expect=(0,))
+        self.told.is_second_plan_empty = True
+
+    def _change(self, producing: Producing) -> None:
+        steps, before = self.steps, self._clouds.columns(self._pipelines()["flights"])
+        declared.change(self.checkout)
+        own_checkout.commit(self.checkout, "New columns, a new topic and its pipeline, a new version")
+        (self.out / DIFFERENCE).write_text(own_checkout.difference(self.checkout))
+        self._release("second")
+        reviewed = steps.run("review of the change", *self._review("second"), expect=(2,))
+        (self.out / REVIEW).write_text(reviewed.stdout)
+        self.told.reviewed = next(line.lstrip("# ") for line in reviewed.stdout.splitlines() if line.startswith("#"))
+        self._upload("second")
+        self._deploy("deploy the change", "second")
+        produced = self._produced(producing)
+        producing.add("weather", at_once=1_000)
+        steps.run("swap the release", "frazil", "reconcile", "local")
+        self.told.produced_meanwhile = self._produced(producing) - produced
+        producing.turn_to("flights", 1)
+        with steps.watch("columns arrive"):
+            after = self._columns_after(before)
+        self.told.columns = {name: [before.get(name, "none"), after[name]] for name in CHANGED_COLUMNS}
+
+    def _columns_after(self, before: dict[str, str]) -> dict[str, str]:
+        """The table's columns when they are no longer those from before."""
+        for _ in range(_MOST_LOOKS):
+            self._lag("flights")  # takes a second or two
+            after = self._clouds.columns(self._pipelines()["flights"])
+            if all(after.get(name) not in (None, before.get(name)) for name in CHANGED_COLUMNS):
+                return after
+        self.steps.require(False, "columns arrive", "the table has not got the new columns")
+        return {}
+
+    def _land_all(self, producing: Producing) -> None:
+        with self.steps.watch("land what is left"):
+            producing.stop()
+            for name in self._pipelines():
+                looks = (self._lag(name) for _ in range(_MOST_LOOKS))
+                self.steps.require(0 in looks, "land what is left", f"{name} does not come to its topic's end")
+
+    def _account(self, producing: Producing) -> None:
+        steps, journal = self.steps, producing.journal
+        for name, pipeline in self._pipelines().items():
+            said = steps.run(f"verify {name} at the end", "frazil", "verify", name, "--deep", "--json").stdout
+            verified = json.loads(said)
+            landed, dead = self._clouds.landed(pipeline), self._clouds.dead_lettered(pipeline)
+            topic = pipeline.topic.name
+            is_same = landed.places == journal.good[topic] and dead.places == journal.spoilt[topic]
+            self.told.topics[topic] = Account(
+                produced=journal.count(topic),
+                spoilt=len(journal.spoilt[topic]),
+                landed=landed.count,
+                dead_lettered=dead.count,
+                is_same=is_same,
+                verified=verified["outcome"],
+                read=sum(partition["read"] for partition in verified["partitions"]),
+            )
+            steps.require(self.told.topics[topic].adds_up, f"verify {name} at the end", "the account does not add up")
+        told = json.loads(steps.run("runs", "frazil", "runs", "local", "--json").stdout)
+        self.told.runs = [
+            {key: run[key] for key in ("state", "generation", "release", "seconds")} for run in told["runs"]
+        ]
+        states = [(run["generation"], run["state"]) for run in self.told.runs]
+        steps.require(states == [(2, "RUNNING"), (1, "CANCELLED")], "runs", f"they are {states}")
+
+    def _destroy(self) -> None:
+        steps, before = self.steps, {each.produced for each in self.told.topics.values()}
+        steps.run("stop", "frazil", "stop", *self._pipelines())
+        destroy = (*CDKTF, "destroy", *STACKS, *OPTIONS)
+        release = self._manifest("second")
+        refused = steps.run("destroy with one key", *destroy, expect=(1,), more={"FRAZIL_RELEASE": release})
+        is_said = "Instance cannot be destroyed" in refused.stdout + refused.stderr
+        held = sum(self._clouds.landed(each).count for each in self._pipelines().values())
+        self.told.is_destroying_refused = is_said and held == sum(each.landed for each in self.told.topics.values())
+        steps.require(
+            bool(before) and self.told.is_destroying_refused, "destroy with one key", "it was not refused for data"
+        )
+        both = {"FRAZIL_RELEASE": release, "FRAZIL_DESTROY_DATA": "local"}
+        steps.run("turn the second key", *CDKTF, "deploy", *STACKS[:2], *OPTIONS, more=both)  # ingestion holds no data
+        steps.run("destroy with both keys", *destroy, more=both)
+        self.told.left = self._clouds.left()
+        steps.require(not self.told.left, "destroy with both keys", f"it has left {self.told.left}")
+
+    def _release(self, name: str) -> None:
+        built = self.steps.run(f"{name} release", "frazil", "release", "build", "--out", f"dist/{name}", "--json")
+        told = json.loads(built.stdout)
+        self.told.releases.append(f"{told['release']['version']} ({told['digest'][:12]})")
+        self.steps.require(not told["release"]["is_dirty"], f"{name} release", "it is not of a commit")
+
+    def _manifest(self, name: str) -> str:
+        return f"dist/{name}/manifest.json"
+
+    def _upload(self, name: str) -> None:
+        self.steps.run(f"upload the {name}", "frazil", "release", "upload", "local", "--from", f"dist/{name}")
+
+    def _review(self, release: str) -> tuple[str, ...]:
+        return ("frazil", "review", "local", "--release", self._manifest(release))
+
+    def _deploy(self, step: str, release: str) -> None:
+        """Deploy all stacks; the environment `local` is from then on what the deployment says it is."""
+        command = (*CDKTF, "deploy", *STACKS, *OPTIONS, "--outputs-file", OUTPUTS)
+        self.steps.run(step, *command, more={"FRAZIL_RELEASE": self._manifest(release)})
+        outputs: dict[str, Any] = json.loads((self.checkout / OUTPUTS).read_text())
+        document = self._clouds.read(outputs["local-ingestion"]["environment_document"])
+        (self.checkout / ".frazil" / "environments" / "local.json").write_bytes(document)
+
+    def _pipelines(self) -> dict[str, Pipeline]:
+        found: list[Pipeline] = runpy.run_path(str(self.checkout / declared.PIPELINES))["pipelines"]
+        return {pipeline.name: pipeline for pipeline in found}
+
+    def _lag(self, name: str) -> int | None:
+        shown = self.steps.run("lag", "frazil", "show", name, "--json", quiet=True)
+        lag: int | None = json.loads(shown.stdout)["lag"]
+        return lag
+
+    def _produced(self, producing: Producing) -> int:
+        journal = producing.journal
+        return sum(journal.count(topic) for topic in list(journal.good))

@@ -1,0 +1,43 @@
+"""The whole of `make deploy-demo`, where its programs are."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.demo.deploy import FOLDER
+from tests.demo.told import DOCUMENT, REVIEW
+
+pytestmark = [pytest.mark.long, pytest.mark.e2e, pytest.mark.spark, pytest.mark.timeout(1800)]
+
+MOST_SECONDS = 12 * 60
+
+
+def test_everything_is_deployed_changed_and_destroyed_and_no_record_is_lost_or_doubled(root: Path) -> None:
+    missing = [name for name in ("go", "terraform", "node", "npm", "git") if shutil.which(name) is None]
+    if missing:
+        pytest.skip(f"{', '.join(missing)} is not installed")
+    ended = subprocess.run(["make", "deploy-demo"], cwd=root, capture_output=True, text=True, check=False)
+    if ended.returncode and "nothing was started" in ended.stdout:
+        pytest.skip(ended.stdout[-500:])
+    assert ended.returncode == 0, ended.stdout[-4000:] + ended.stderr[-2000:]
+    told = json.loads((root / FOLDER / DOCUMENT).read_text())
+    assert told["outcome"] == "passed"
+    assert set(told["topics"]) == {"flights", "planes", "weather"}
+    for one in told["topics"].values():
+        assert one["produced"] == one["landed"] + one["dead_lettered"] == one["read"]
+        assert one["is_same"]
+        assert one["spoilt"] == one["dead_lettered"] > 0
+    assert told["produced_meanwhile"] > 1_000, "the producer was at work while the release was swapped"
+    assert told["columns"] == {"distance": ["int", "long"], "cancelled": ["none", "boolean"]}
+    assert len(set(told["releases"])) == 2
+    assert told["is_second_plan_empty"]
+    assert told["is_destroying_refused"]
+    assert told["left"] == {}
+    assert told["seconds"] < MOST_SECONDS
+    assert "flights" in (root / FOLDER / REVIEW).read_text()
+    assert not (root / FOLDER / "checkout").exists()

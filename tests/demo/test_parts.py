@@ -1,0 +1,133 @@
+"""The parts of `make deploy-demo` that can be asked without a cloud."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from tests.demo import checkout as own_checkout
+from tests.demo import declared
+from tests.demo.machine import Missing, clean, terraform_settings
+from tests.demo.steps import StepFailed, Steps
+from tests.demo.told import Account, Told, write
+
+
+def steps_in(folder: Path) -> Steps:
+    (folder / "logs").mkdir()
+    console = Console(file=StringIO())
+    return Steps(folder=folder, logs=folder / "logs", environment=dict(os.environ), console=console)
+
+
+@pytest.fixture
+def checkout(root: Path, tmp_path: Path) -> Path:
+    place = tmp_path / "checkout"
+    place.mkdir()
+    own_checkout.make(root, place)
+    return place
+
+
+def test_what_is_declared_and_the_change_fit_the_stacks_as_they_are(checkout: Path) -> None:
+    synthesis = [sys.executable, "-m", "stacks.app"]
+    environment = {**clean(os.environ, checkout), "FRAZIL_ENVIRONMENTS": "local"}
+    commits = []
+    for edit in (declared.declare, declared.change):
+        edit(checkout)
+        commits.append(own_checkout.commit(checkout, "x"))
+        ended = subprocess.run(synthesis, cwd=checkout, env=environment, capture_output=True, text=True, check=False)
+        assert ended.returncode == 0, ended.stderr
+    assert len(set(commits)) == 2
+    shown = own_checkout.difference(checkout)
+    for line in ('+    OwnTopic("weather", partitions=3),', "-        schema_evolution=SchemaEvolution.FREEZE,"):
+        assert line in shown.splitlines()
+
+
+def test_a_file_that_is_not_as_expected_is_named(checkout: Path) -> None:
+    declared.declare(checkout)
+    (checkout / declared.TOPICS).write_text("topics = []\n")
+    with pytest.raises(ValueError, match="topics.py"):
+        declared.change(checkout)
+
+
+def test_no_variable_that_leads_to_an_account_reaches_a_command(root: Path) -> None:
+    given = {
+        "AWS_PROFILE": "prod",
+        "AWS_SECRET_ACCESS_KEY": "x",
+        "CONFLUENT_CLOUD_API_KEY": "x",
+        "TF_VAR_x": "x",
+        "FRAZIL_DESTROY_DATA": "prod",
+        "GIT_DIR": "x",
+        "LANG": "C",
+        "PATH": "p",
+    }
+    found = clean(given, root)
+    assert not {"AWS_PROFILE", "AWS_SECRET_ACCESS_KEY", "FRAZIL_DESTROY_DATA", "GIT_DIR", "TF_VAR_x"} & found.keys()
+    assert not [name for name in found if name.startswith("CONFLUENT")]
+    assert found["LANG"] == "C"
+    assert found["PATH"].endswith(f"{os.pathsep}p")
+
+
+def test_missing_programs_are_told_at_once(root: Path, tmp_path: Path) -> None:
+    for name in ("bash", "dirname", "sed"):
+        (tmp_path / name).symlink_to(str(shutil.which(name)))
+    command = [str(tmp_path / "bash"), str(root / ".ci" / "setup-deploy"), "--check"]
+    ended = subprocess.run(command, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False)
+    assert ended.returncode == 3
+    assert "nothing was started" in ended.stderr
+    for name in ("go", "terraform", "node", "npm", "git"):
+        assert f"  {name} is not found" in ended.stderr
+
+
+def test_a_provider_that_is_not_to_be_had_is_told(root: Path, tmp_path: Path) -> None:
+    if not (shutil.which("go") and shutil.which("terraform")):
+        pytest.skip("Go or Terraform is not installed")
+    (tmp_path / "mirror").mkdir()
+    variables = {**os.environ, "FRAZIL_TERRAFORM_MIRRORS": str(tmp_path / "mirror")}
+    with pytest.raises(Missing, match="hashicorp/aws"):
+        terraform_settings(root, tmp_path, variables)
+
+
+def test_a_command_that_fails_is_told_with_the_end_of_its_log(tmp_path: Path) -> None:
+    steps = steps_in(tmp_path)
+    with pytest.raises(StepFailed, match=r"exit code 4, and not 0(?s:.*)the end") as failed:
+        steps.run("it fails", "bash", "-c", "echo the end; exit 4")
+    assert failed.value.log is not None
+    assert "the end" in failed.value.log.read_text()
+    assert steps.done == []
+    steps.run("it refuses", "bash", "-c", "exit 4", expect=(4,))
+    assert [(step.name, step.exit) for step in steps.done] == [("it refuses", 4)]
+
+
+FINE = Account(produced=10, spoilt=2, landed=8, dead_lettered=2, is_same=True, verified="proven", read=10)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"landed": 7},
+        {"landed": 9},
+        {"dead_lettered": 3, "landed": 7},
+        {"is_same": False},
+        {"verified": "not_proven"},
+        {"read": 9},
+    ],
+)
+def test_an_account_in_which_anything_is_wrong_does_not_add_up(wrong: dict[str, object]) -> None:
+    assert FINE.adds_up
+    assert not replace(FINE, **wrong).adds_up  # type: ignore[arg-type]
+
+
+def test_the_page_tells_what_was_proven_and_what_failed(tmp_path: Path) -> None:
+    told = Told(topics={"flights": FINE}, left={}, failure="it broke")
+    page = write(told, tmp_path)
+    assert "| flights | 10 | 8 | 2 | proven | the same records, each once |" in page
+    assert "it broke" in page
+    assert "nothing" in page
+    assert (tmp_path / "summary.md").read_text() == page

@@ -1,0 +1,103 @@
+"""Told: the demonstration's result, as one page for people and as JSON beside it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.demo.steps import Done
+
+VERSION = 1
+REVIEW, DIFFERENCE, PAGE, DOCUMENT = "review.md", "change.diff", "summary.md", "summary.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """One topic's records: what the broker took, what its tables hold by another reader, what `frazil verify` says."""
+
+    produced: int
+    spoilt: int
+    landed: int
+    dead_lettered: int
+    is_same: bool
+    """Whether the tables hold exactly the records of the journal, each once."""
+    verified: str
+    read: int
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether every record that was produced is in one of the tables, once, and is proven to be."""
+        return (
+            self.is_same
+            and self.verified == "proven"
+            and self.produced == self.landed + self.dead_lettered == self.read
+            and self.spoilt == self.dead_lettered
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class Told:
+    """What came of it, filled in as the story goes on."""
+
+    outcome: str = "failed"
+    failure: str = ""
+    seconds: float = 0.0
+    steps: list[Done] = field(default_factory=list)
+    topics: dict[str, Account] = field(default_factory=dict)
+    releases: list[str] = field(default_factory=list)
+    runs: list[Mapping[str, Any]] = field(default_factory=list)
+    produced_meanwhile: int = 0
+    """Records that the broker took between the deployment of the change and the end of the swap."""
+    columns: dict[str, list[str]] = field(default_factory=dict)
+    """The table's columns that the change has added or widened, as before and after."""
+    is_second_plan_empty: bool = False
+    reviewed: str = ""
+    """The heading of the review of the change."""
+    is_destroying_refused: bool = False
+    left: dict[str, list[str]] | None = None
+    """What was still there at the end; nothing known if it did not come to that."""
+
+
+def write(told: Told, folder: Path) -> str:
+    """Write page and JSON; the page."""
+    document = {"version": VERSION, **asdict(told)}
+    (folder / DOCUMENT).write_text(json.dumps(document, indent=2) + "\n")
+    page = _page(told)
+    (folder / PAGE).write_text(page)
+    return page
+
+
+def _page(told: Told) -> str:
+    minutes = f"{told.seconds // 60:.0f} min {told.seconds % 60:.0f} s"
+    lines = [f"# make deploy-demo: {told.outcome} in {minutes}", ""]
+    if told.failure:
+        lines += ["```", told.failure, "```", ""]
+    if told.topics:
+        lines += [
+            "| topic | produced | landed | dead-lettered | `frazil verify` | read back |",
+            "|---|--:|--:|--:|---|---|",
+        ]
+        for name, one in told.topics.items():
+            same = "the same records, each once" if one.is_same else "not the same"
+            figures = f"{one.produced:,} | {one.landed:,} | {one.dead_lettered:,}"
+            lines.append(f"| {name} | {figures} | {one.verified} | {same} |")
+        lines.append("")
+    facts = {
+        "second plan": "empty" if told.is_second_plan_empty else "",
+        "review of the change": f"{told.reviewed} ({REVIEW}; the change itself: {DIFFERENCE})" if told.reviewed else "",
+        "columns": "; ".join(f"{name}: {' -> '.join(kinds)}" for name, kinds in told.columns.items()),
+        "releases": ", then ".join(told.releases),
+        "records while the release was swapped": f"{told.produced_meanwhile:,}" if told.produced_meanwhile else "",
+        "runs": "; ".join(f"generation {r['generation']}, {r['release']}: {r['state']}" for r in reversed(told.runs)),
+        "destroying with one key": "refused" if told.is_destroying_refused else "",
+        "left after destroying with both": ""
+        if told.left is None
+        else (json.dumps(told.left) if told.left else "nothing"),
+    }
+    lines += [f"- {name}: {value}" for name, value in facts.items() if value]
+    lines += ["", "| step | seconds | of the CPU |", "|---|--:|--:|"]
+    lines += [f"| {step.name} | {step.seconds:.1f} | {step.cpu_seconds:.1f} |" for step in told.steps]
+    return "\n".join(lines) + "\n"
