@@ -1,4 +1,4 @@
-"""Execution role: who a job or a service is, and what it may do. Policies come filled, from `policies.documents`."""
+"""Execution role: who a job, a service or an operator is, and what it may do. Policies come filled, from `policies.documents`."""
 
 from __future__ import annotations
 
@@ -23,13 +23,15 @@ class ExecutionRole(Construct):
         name: str,
         *,
         role: str,
-        boundary_arn: str,
+        boundary_arn: str | None,
         trust: Mapping[str, Any],
         policy: Mapping[str, Any],
         description: str,
     ) -> None:
-        """`boundary_arn`: the policy that bounds it, whatever else it is given. Raises `InvalidDeclaration` when the policy
-        has more parts than a role may have."""
+        """`boundary_arn`: the policy that bounds it, whatever else it is given; None of a role that makes bounded ones.
+
+        Raises `InvalidDeclaration` when the policy has more parts than a role may have.
+        """
         super().__init__(scope, name)
         parts = split(policy)
         if len(parts) > MOST_ATTACHED:

@@ -36,10 +36,19 @@ class Names:
         return f"arn:aws:iam::{self.account}:role/{self.role(what)}"
 
     @property
+    def boundary(self) -> str:
+        """The policy that bounds all roles of ours. Whoever deploys may change what begins with `prefix`, so this doesn't."""
+        return f"boundary-{self.prefix}"
+
+    @property
     def boundary_arn(self) -> str:
-        """The ARN of the policy that bounds all roles of ours. Whoever deploys may change what begins with `prefix`, so
-        this name doesn't."""
-        return f"arn:aws:iam::{self.account}:policy/boundary-{self.prefix}"
+        """The ARN of that policy, known before it is made."""
+        return f"arn:aws:iam::{self.account}:policy/{self.boundary}"
+
+    @property
+    def deployer(self) -> str:
+        """The role of whoever deploys; it may not change itself, so this does not begin with `prefix` either."""
+        return f"deployer-{self.prefix}"
 
     def arn(self, service: str, resource: str) -> str:
         """An ARN in this account and region."""

@@ -23,7 +23,7 @@ from infra.protection import Protection
 from infra.provider_integration import ConfluentRole
 from infra.service_account import Account, StoredKeys
 from infra.tableflow_topic import TableflowTopic, publish_to_glue
-from infra.tf import Construct
+from infra.tf import Construct, Fn, Op, TerraformLocal
 from infra.topic import Topic, let_read
 from policies.documents import fill
 from stacks.environments import ClusterKind, Deployment
@@ -60,12 +60,7 @@ class Confluent(EnvironmentStack):
         self._deployment, self._foundation, self._protection = deployment, foundation, protection
         self._names = deployment.names
         self._environment, self._cluster = self._place()
-        self._registry = SchemaRegistry(environment=Id(id=self._environment.id)).look_up(
-            self,
-            "registry",
-            # Confluent makes the registry with the first cluster of an environment.
-            depends_on=[self._cluster] if isinstance(self._cluster, Declared) else (),
-        )
+        self._registry = SchemaRegistry(environment=Id(id=self._with_registry())).look_up(self, "registry")
         kafka, registry = self._manage()
         self._topics: dict[str, tuple[Declared, ...]] = {}
         for own in topics:
@@ -100,6 +95,18 @@ class Confluent(EnvironmentStack):
             standard=Empty() if wanted.kind is ClusterKind.STANDARD else None,
             enterprise=Empty() if wanted.kind is ClusterKind.ENTERPRISE else None,
         ).declare(self, "cluster", is_kept=is_kept)
+
+    def _with_registry(self) -> str:
+        """The environment's id, known as soon as its cluster stands: Confluent makes the registry with the first one.
+
+        By a local, and neither by `depends_on` nor by a reference: of a cluster that changes in anything, like its protection,
+        those make the registry's id unknown while it is planned, and keys, bindings and schemas are replaced for it.
+        """
+        if isinstance(self._cluster, Found):
+            return self._environment.id
+        none = "none"  # no cluster's id: it is only there to wait for one
+        known = Fn.conditional(Op.eq(self._cluster.id, none), none, self._environment.id)
+        return str(TerraformLocal(self, "registry-environment", known).as_string)
 
     def _key(self, account: Account, name: str, after: Sequence[Construct]) -> Credentials:
         opened = self._cluster if name == "kafka" else self._registry

@@ -15,6 +15,7 @@ from stacks.confluent import Confluent
 from stacks.environments import Deployment
 from stacks.foundation import Foundation
 from stacks.ingestion import Ingestion
+from stacks.owner import Owner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +45,8 @@ def compose(
     problems = [*check(pipelines), *_problems(deployment, pipelines, topics, release)]
     if problems:
         raise InvalidDeclaration(problems)
+    if deployment.deployer_principals:
+        Owner(app, deployment, pipelines)
     protection = Protection(is_disposable=deployment.is_disposable, is_named=is_named_for_destruction)
     foundation = Foundation(app, deployment, pipelines, protection=protection, today=today)
     confluent = Confluent(

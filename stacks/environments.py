@@ -24,6 +24,13 @@ from infra.network_plan import NetworkPlan
 _MOST_NAME = 12  # so that bucket names, which hold account and region too, stay within S3's 63 characters
 
 
+_PRINCIPAL = matching(
+    r"arn:aws:iam::[0-9]{12}:(?:role|user)/[\w+=,.@/-]+",
+    "the ARN of a role or a user",
+    "Write arn:aws:iam::<account>:role/<name>",
+)
+
+
 class ClusterKind(StrEnum):
     """Confluent's kinds of clusters, by its words. `basic` has no uptime guarantee; `enterprise` is private only."""
 
@@ -103,6 +110,15 @@ class Deployment:
     alarm_emails: Annotated[
         tuple[Annotated[str, matching("[^@ ]+@[^@ ]+", "an address", "Like a@b.c")], ...], "Whom alarms reach."
     ] = ()
+    reader_principals: Annotated[
+        tuple[Annotated[str, _PRINCIPAL], ...], "Who may become the reader of tables; of nobody no role is made."
+    ] = ()
+    reconciler_principals: Annotated[
+        tuple[Annotated[str, _PRINCIPAL], ...], "Who may become the reconciler; of nobody no role is made."
+    ] = ()
+    deployer_principals: Annotated[
+        tuple[Annotated[str, _PRINCIPAL], ...], "Who may become the deployer; of nobody there is no stack `owner`."
+    ] = ()
     log_days: Annotated[int, "How long logs are kept.", between(1, 3653)] = 30
     generation: Annotated[
         int,
@@ -167,7 +183,18 @@ prod = Deployment(
     log_days=90,
 )
 
-local = replace(dev, name="local", account="123456789012", architecture=Architecture.X86_64, is_local=True, log_days=1)
+_OPERATORS = ("arn:aws:iam::123456789012:role/operators",)
+
+local = replace(
+    dev,
+    name="local",
+    account="123456789012",
+    architecture=Architecture.X86_64,
+    is_local=True,
+    log_days=1,
+    reader_principals=_OPERATORS,
+    reconciler_principals=_OPERATORS,
+)
 
 DEPLOYMENTS = {deployment.name: deployment for deployment in (dev, staging, prod, local)}
 """All environments, by name."""

@@ -25,13 +25,13 @@ from infra.tf import (
     TerraformResourceLifecycle,
 )
 from policies.documents import fill, placeholders
-from policies.places import Places
 from stacks.confluent import ConfluentOutputs
-from stacks.environment_document import WAREHOUSE, environment_text
+from stacks.environment_document import environment_text
 from stacks.environments import Deployment
 from stacks.foundation import FoundationOutputs
 from stacks.job_requests import ingest_request, maintenance_request
 from stacks.later import APPLICATION, ENVIRONMENT_DIGEST, Text, filled
+from stacks.operator_roles import OperatorRoles, places
 from stacks.providers import EnvironmentStack
 
 ARTIFACTS = ("artifacts", "releases", "documents")
@@ -74,6 +74,7 @@ class Ingestion(EnvironmentStack):
         if release is not None:
             after = [*document.ready, told]
             self._run(self._desired(release, document), release, environment.sha256, roles, after)
+        OperatorRoles(self, "operators", deployment=deployment, foundation=foundation, pipelines=ours)
         for pipeline in ours:
             PipelineAlarms(
                 self,
@@ -113,14 +114,6 @@ class Ingestion(EnvironmentStack):
     def _role(self, job: str, pipelines: Sequence[Pipeline]) -> ExecutionRole:
         """The role of a job: its own tables, its own secret, its own log."""
         document = {"ingest": "ingest_job", "maintain": "maintenance_job"}[job]
-        tables = [name for p in pipelines for name in (p.table.identifier, p.table.dead_letters)]
-        places = Places(
-            region=self._deployment.region,
-            account=self._deployment.account,
-            table_bucket=self._foundation.table_bucket,
-            warehouse=WAREHOUSE,
-            tables=tables,
-        )
         more = {
             "artifact_bucket": self._foundation.artifact_bucket,
             "artifact_prefixes": ARTIFACTS,
@@ -131,7 +124,8 @@ class Ingestion(EnvironmentStack):
             "secrets": [self._confluent.secret_arn],
         }
         wanted = placeholders(document)
-        values = places.values(document, **{key: value for key, value in more.items() if key in wanted})
+        where_tables_are = places(self._deployment, self._foundation, pipelines)
+        values = where_tables_are.values(document, **{key: value for key, value in more.items() if key in wanted})
         applications = {"applications": [self._foundation.application_id]}
         where = {"account": self._deployment.account, "region": self._deployment.region}
         return ExecutionRole(

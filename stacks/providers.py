@@ -24,9 +24,12 @@ _LOCAL_SERVICES = (
 class EnvironmentStack(TerraformStack):
     """One stack of one environment: named for both, its state beside those of its siblings."""
 
-    def __init__(self, scope: Construct, what: str, deployment: Deployment, *, has_confluent: bool) -> None:
+    def __init__(
+        self, scope: Construct, what: str, deployment: Deployment, *, has_confluent: bool, folder: str = ""
+    ) -> None:
+        """`folder`: of its state, where that is not the environment's."""
         super().__init__(scope, f"{deployment.name}-{what}")
-        names, key = deployment.names, f"{deployment.name}/{what}.tfstate"
+        names, key = deployment.names, f"{folder or deployment.name}/{what}.tfstate"
         if deployment.is_local:
             LocalBackend(self, path=f"{_STATE_FOLDER}/{key}")
         else:

@@ -25,6 +25,7 @@ VAULT = {"kms:ViaService": f"secretsmanager.{REGION}.amazonaws.com"}
 EMR = {"iam:PassedToService": "emr-serverless.amazonaws.com"}
 BOUNDARY, RIGHTS = (f"arn:aws:iam::{ACCOUNT}:policy/{name}" for name in ("boundary-frazil-dev", "frazil-dev-ingest-1"))
 BOUNDED = {"iam:PermissionsBoundary": BOUNDARY}
+NEW = {"s3:if-none-match": "*"}
 OTHER_SECRET = SECRET.replace("kafka", "postgres")
 
 
@@ -98,9 +99,13 @@ _MAY: dict[str, list[tuple[Any, ...]]] = {
         ),
         ("emr-serverless:GetJobRun emr-serverless:CancelJobRun emr-serverless:TagResource", RUN),
         ("iam:PassRole", INGEST, EMR),
-        ("s3:GetObject s3:PutObject", f"{ARTIFACTS}/reconcile/ingest.json"),
-        ("s3:GetObject", f"{ARTIFACTS}/documents/1.json", METADATA, f"{LOGS}/runs/1/driver.gz"),
+        ("s3:GetObject s3:PutObject", f"{ARTIFACTS}/reconcile/ingest.json", f"{ARTIFACTS}/reconcile/kept/1.json"),
+        ("s3:PutObject", f"{ARTIFACTS}/documents/1.json", NEW),
+        ("s3:GetObject", f"{ARTIFACTS}/documents/1.json", f"{ARTIFACTS}/desired/ingest.json"),
+        ("s3:GetObject", METADATA, f"{LOGS}/runs/1/driver.gz"),
+        ("s3:ListBucket", LOGS, {"s3:prefix": "runs/applications/1/jobs/2/"}),
         ("glue:GetTable", glue("shop/orders")),
+        ("kms:Decrypt kms:GenerateDataKey", KEY, S3),
     ],
     "deployer": [
         ("s3:CreateBucket s3:PutBucketPolicy s3:PutEncryptionConfiguration", TABLES),
@@ -172,6 +177,9 @@ _MAY_NOT: dict[str, list[tuple[Any, ...]]] = {
     "reconciler": [
         ("s3:GetObject", DATA),
         ("s3:PutObject s3:DeleteObject", METADATA, f"{ARTIFACTS}/releases/1/wheel.zip"),
+        ("s3:PutObject s3:DeleteObject", f"{ARTIFACTS}/documents/1.json"),
+        ("s3:PutObject", f"{ARTIFACTS}/artifacts/1/wheel.zip", f"{ARTIFACTS}/releases/1/manifest.json", NEW),
+        ("s3:PutObject s3:DeleteObject", f"{ARTIFACTS}/desired/ingest.json", NEW, {}),
         ("glue:UpdateTable", glue("shop/orders")),
         ("secretsmanager:GetSecretValue", SECRET),
         ("s3:DeleteObject", f"{ARTIFACTS}/reconcile/ingest.json"),

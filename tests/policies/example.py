@@ -29,6 +29,7 @@ VALUES: dict[str, Value] = {
     "artifact_bucket": "frazil-dev-artifacts",
     "artifact_prefixes": ["releases", "documents"],
     "write_once_prefixes": ["releases", "documents"],
+    "document_prefixes": ["documents"],
     "state_prefixes": ["reconcile"],
     "log_bucket": "frazil-dev-logs",
     "log_prefix": "runs",
@@ -51,9 +52,12 @@ VALUES: dict[str, Value] = {
     "state_bucket": "frazil-dev-state",
     "disposable_buckets": ["frazil-dev-logs"],
 }
+_OF: dict[str, dict[str, Value]] = {"reconciler": {"artifact_prefixes": ["releases", "documents", "desired"]}}
+"""What is another value for one document."""
 
 
 def policy(name: str, **others: Value) -> dict[str, Any]:
     """A policy of the example, with these values instead of the example's."""
     wanted = placeholders(name)
-    return fill(name, PLACES.values(name, **{key: each for key, each in {**VALUES, **others}.items() if key in wanted}))
+    values = {**VALUES, **_OF.get(name, {}), **others}
+    return fill(name, PLACES.values(name, **{key: each for key, each in values.items() if key in wanted}))

@@ -11,7 +11,7 @@ from policies.evaluate import Request, Verdict, evaluate
 from tests.policies.asked import ARTIFACTS, BOUNDARY, DATA, EMR, METADATA, RUNS, TABLES, Asked, glue, may
 from tests.policies.example import ACCOUNT, APPLICATION, INGEST, KEY, REGION, SECRET, policy
 
-DEPLOYED = {"ingest_job", "maintenance_job", "scheduler", "confluent_provider"}
+DEPLOYED = {"ingest_job", "maintenance_job", "scheduler", "confluent_provider", "reader", "reconciler"}
 OURS = {"aws:ResourceTag/frazil:environment": "dev"}
 ANYTHING: dict[str, Any] = {
     "Version": "2012-10-17",
@@ -36,7 +36,7 @@ OUTSIDE: list[tuple[Any, ...]] = [
     ("kms:Decrypt", KEY, {}, {"aws:ResourceTag/frazil:environment": "prod"}),
     ("kms:ScheduleKeyDeletion kms:PutKeyPolicy", KEY, OURS),
     ("emr-serverless:StartJobRun", f"{RUNS}/another", {}, {"aws:ResourceTag/frazil:environment": "prod"}),
-    ("emr-serverless:DeleteApplication emr-serverless:CancelJobRun", f"{RUNS}/{APPLICATION}", OURS),
+    ("emr-serverless:DeleteApplication emr-serverless:UpdateApplication", f"{RUNS}/{APPLICATION}", OURS),
 ]
 
 

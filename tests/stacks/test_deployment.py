@@ -72,6 +72,16 @@ def test_environment_document_and_desired_state_name_what_was_deployed(deployed:
     assert desired["application"] == environment["emr_application"]
 
 
+def test_turning_both_keys_replaces_nothing(deployed: Cloud) -> None:
+    """A cluster that changes must not make what hangs on its registry unknown: that would replace keys, bindings, schemas."""
+    deployed.declare(destroy="local")
+    code, said = deployed.plan("confluent")
+    deployed.declare()
+    assert code == 2
+    assert "~ deletion_protection" in said
+    assert "0 to add, 2 to change, 0 to destroy" in said  # the cluster, and how long its keys can be recovered
+
+
 def test_partitions_are_added_in_place(deployed: Cloud) -> None:
     deployed.declare(partitions=8)
     code, said = deployed.plan("confluent")

@@ -63,6 +63,12 @@ def test_a_deployment_that_cannot_be_is_refused(field: str, value: Any) -> None:
     assert list(problems_of(lambda: replace(dev, **{field: value}))) == [f"deployment.{field}"]
 
 
+@pytest.mark.parametrize("principal", ["*", "arn:aws:iam::111111111111:root", "arn:aws:iam::111111111111:role/*", "me"])
+@pytest.mark.parametrize("field", ["reader_principals", "reconciler_principals", "deployer_principals"])
+def test_who_may_become_a_role_is_named(field: str, principal: str) -> None:
+    assert list(problems_of(lambda: replace(dev, **{field: (principal,)}))) == [f"deployment.{field}[0]"]
+
+
 def test_every_problem_of_a_deployment_is_told_at_once() -> None:
     assert len(problems_of(lambda: replace(dev, name="", account="", region="", log_days=0))) == 4
 

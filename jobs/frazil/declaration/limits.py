@@ -16,7 +16,9 @@ class Limits:
     """How much one batch may hold. Batches start small and grow, as far as they learn to keep to `target_seconds`."""
 
     target_seconds: Annotated[int, "How long a batch should take, from read to published.", between(1, 3600)] = 10
-    first_rows: Annotated[int, "The most records of the first batch. Slowness alone makes no later one smaller.", at_least(1)] = 20_000
+    first_rows: Annotated[
+        int, "The most records of the first batch. Slowness alone makes no later one smaller.", at_least(1)
+    ] = 20_000
     max_rows: Annotated[int, "The most records of any batch.", at_least(1)] = 1_000_000
     max_bytes: Annotated[
         int, "The most bytes of values and keys of any batch, as estimated before it.", at_least(1)

@@ -1,0 +1,73 @@
+"""Operator roles: who reads tables, and who reconciles runs. People or other services become them, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from frazil.declaration import Pipeline
+from infra.execution_role import ExecutionRole
+from infra.tf import Construct
+from policies.documents import fill, placeholders
+from policies.documents.filling import Value
+from policies.places import Places
+from stacks.environment_document import WAREHOUSE
+from stacks.environments import Deployment
+from stacks.foundation import FoundationOutputs
+
+DOCUMENTS = "documents"
+"""The prefix of the artifact bucket where runs look for their documents."""
+
+
+def places(deployment: Deployment, foundation: FoundationOutputs, pipelines: Sequence[Pipeline]) -> Places:
+    """Where the pipelines' tables are, dead-letter tables among them."""
+    return Places(
+        region=deployment.region,
+        account=deployment.account,
+        table_bucket=foundation.table_bucket,
+        warehouse=WAREHOUSE,
+        tables=[name for p in pipelines for name in (p.table.identifier, p.table.dead_letters)],
+    )
+
+
+class OperatorRoles(Construct):
+    """The roles of those whom the deployment names; of nobody no role is made."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        name: str,
+        *,
+        deployment: Deployment,
+        foundation: FoundationOutputs,
+        pipelines: Sequence[Pipeline],
+    ) -> None:
+        super().__init__(scope, name)
+        self._deployment, self._places = deployment, places(deployment, foundation, pipelines)
+        key: dict[str, Value] = {"key": foundation.key_arn}
+        self._made("reader", deployment.reader_principals, key, "Engines and people query tables.")
+        runs: dict[str, Value] = {
+            "artifact_bucket": foundation.artifact_bucket,
+            "artifact_prefixes": ["releases", DOCUMENTS, "desired"],
+            "document_prefixes": [DOCUMENTS],
+            "state_prefixes": ["reconcile"],
+            "log_bucket": foundation.log_bucket,
+            "log_prefix": ["ingest", "maintain"],
+            "applications": [foundation.application_id],
+            "job_roles": [deployment.names.role_arn("ingest")],
+        }
+        self._made("reconciler", deployment.reconciler_principals, {**key, **runs}, "It keeps runs as they are wanted.")
+
+    def _made(self, role: str, principals: Sequence[str], values: Mapping[str, Value], description: str) -> None:
+        if not principals:
+            return
+        wanted = placeholders(role)
+        more = {key: value for key, value in values.items() if key in wanted}
+        ExecutionRole(
+            self,
+            role,
+            role=self._deployment.names.role(role),
+            boundary_arn=self._deployment.names.boundary_arn,
+            trust=fill("account_trust", {"principals": list(principals)}),
+            policy=fill(role, self._places.values(role, **more)),
+            description=description,
+        )
