@@ -109,7 +109,7 @@ def _settings(folder: Path, *, port: int, controller_port: int) -> Path:
 def _format(folder: Path, settings: Path, classpath: Sequence[Path], log: Path) -> None:
     """Make the folder the data of a new cluster, or leave nothing of it."""
     cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-    arguments = ("kafka.tools.StorageTool", "format", "--standalone", "-t", cluster, "-c", str(settings))
+    arguments = ("kafka.tools.StorageTool", "format", "--standalone", f"--cluster-id={cluster}", "-c", str(settings))
     with log.open("wb") as output:
         run = subprocess.run(
             _java(classpath, _SHORT_LIVED, *arguments),
