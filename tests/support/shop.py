@@ -222,6 +222,7 @@ class Shop:
             [sys.executable, str(script), *map(str, arguments)],
             env={**os.environ, "FRAZIL_FAILPOINTS": failpoints},
             cwd=folder,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

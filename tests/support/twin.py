@@ -2,7 +2,8 @@
 
     twin.py (the arguments of jobs/ingest.py)
 
-Prints how often it landed a batch and how often it was fenced.
+Prints one line when it is ready and begins when it is answered by one; at its end prints how often it landed a batch and how
+often it was fenced.
 """
 
 import importlib.util
@@ -24,6 +25,8 @@ def main() -> int:
 
     def drain_on(*arguments, **options):
         nonlocal batches, fenced
+        print("ready", flush=True)
+        sys.stdin.readline()
         while True:
             outcomes = drain(*arguments, **{**options, "probe": False})
             (outcome,) = outcomes.values()

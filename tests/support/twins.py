@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from frazil.declaration import Limits
@@ -19,21 +20,29 @@ BEGINNINGS = ("begin.resolved", "publish.decided", "publish.filled")
 
 
 def run_free(shop_of: Callable[..., Shop], folder: Path, *, orders: int = 1000, batch: int = 40) -> None:
-    """Two drivers plan again whenever they are fenced, until the topic is drained by both together."""
+    """Two drivers begin together and plan again whenever they are fenced, until the topic is drained by both."""
     shop = shop_of(limits=Limits(first_rows=batch, max_rows=batch), partitions=3)
     shop.produce([*shop.orders(orders, shop.register()), *[b"bad!!"] * 10])
     drivers = []
     for name in ("one", "two"):
         (folder / name).mkdir()
         drivers.append(shop.process(folder / name, script=TWIN))
-    results = []
     for driver in drivers:
-        out, log = driver.communicate(timeout=240)
+        assert driver.stdout.readline() == "ready\n", driver.communicate()
+    for driver in drivers:
+        driver.stdin.write("go\n")
+        driver.stdin.flush()
+    results = []
+    with ThreadPoolExecutor(
+        len(drivers)
+    ) as pool:  # both are read all the while, so that none waits for its log to be read
+        words = list(pool.map(lambda driver: driver.communicate(timeout=240), drivers))
+    for driver, (out, log) in zip(drivers, words, strict=True):
         assert driver.returncode == 0, log
         results.append(json.loads(out.splitlines()[-1]))
     shop.assert_each_record_once()
-    assert sum(r["batches"] for r in results) >= (orders + 10) // batch
-    assert sum(r["fenced"] for r in results) >= 1
+    assert sum(r["batches"] for r in results) >= (orders + 10) // batch, results
+    assert sum(r["fenced"] for r in results) >= 1, results
 
 
 def commit_while_one_pauses(shop: Shop, folder: Path, step: str) -> None:
