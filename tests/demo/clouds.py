@@ -44,12 +44,6 @@ class Clouds:
             aws_secret_access_key=self.exports["AWS_SECRET_ACCESS_KEY"],
         )
 
-    def read(self, uri: str) -> bytes:
-        """An object of S3."""
-        bucket, _, key = uri.removeprefix("s3://").partition("/")
-        data: bytes = self.client("s3").get_object(Bucket=bucket, Key=key)["Body"].read()
-        return data
-
     def landed(self, pipeline: Pipeline) -> Rows:
         """What is in a pipeline's table."""
         return self._rows(pipeline.table.identifier, _LANDED)

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from frazil.declaration import Pipeline
 from tests.demo import checkout as own_checkout
@@ -182,9 +181,7 @@ class Story:
         """Deploy all stacks; the environment `local` is from then on what the deployment says it is."""
         command = (*CDKTF, "deploy", *STACKS, *OPTIONS, "--outputs-file", OUTPUTS)
         self.steps.run(step, *command, more={"FRAZIL_RELEASE": self._manifest(release)})
-        outputs: dict[str, Any] = json.loads((self.checkout / OUTPUTS).read_text())
-        document = self._clouds.read(outputs["local-ingestion"]["environment_document"])
-        (self.checkout / ".frazil" / "environments" / "local.json").write_bytes(document)
+        self.steps.run(f"{step}: where things are", "frazil", "environment", OUTPUTS)
 
     def _pipelines(self) -> dict[str, Pipeline]:
         found: list[Pipeline] = runpy.run_path(str(self.checkout / declared.PIPELINES))["pipelines"]

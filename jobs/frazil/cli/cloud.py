@@ -20,7 +20,7 @@ def artifact_store(place: Environment, secrets: Secrets) -> ObjectStore:
         raise FrazilError(
             "it has no artifact_bucket",
             where=f"environment {place.name}",
-            do="Only a deployed environment has; its document is written by the deployment",
+            do="Only a deployed environment has; `frazil environment` fetches its document",
         )
     return bucket(place, secrets, place.artifact_bucket)
 

@@ -40,4 +40,7 @@ def _remedy(choice: str, file: Path, folder: Path) -> str:
         return "`frazil local up` starts the local parts and writes it; --env names another"
     others = [name for name in known(folder) if name != choice]
     there = f"; there is {', '.join(others)}" if others else ""
-    return f"Write {file} (docs/environment.schema.json describes it), or give --env a name or a file{there}"
+    return (
+        f"Write {file} (docs/environment.schema.json describes it), fetch that of a deployment with `frazil environment`, "
+        f"or give --env a name or a file{there}"
+    )

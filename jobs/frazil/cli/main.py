@@ -14,6 +14,7 @@ from frazil.cli import (
     check,
     dead_letters,
     demo,
+    deployed,
     local,
     maintain,
     reconcile,
@@ -101,6 +102,7 @@ app.command("verify")(verify.verify)
 app.command("maintain")(maintain.maintain)
 app.command("accept")(accept.accept)
 app.add_typer(dead_letters.app, name="dead-letters")
+app.command("environment")(deployed.environment)
 app.add_typer(release.app, name="release")
 app.command("review")(review.review)
 app.command("reconcile")(reconcile.reconcile)

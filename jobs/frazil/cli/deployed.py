@@ -1,0 +1,91 @@
+"""`frazil environment`: a deployed environment becomes known by its name."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from frazil.cli.environments import FOLDER
+from frazil.cli.options import AsJson
+from frazil.cli.screen import out, show_json
+from frazil.declaration import Environment, canonical, environment_document, parse_environment
+from frazil.errors import FrazilError
+
+OUTPUT = "environment_document"
+"""The output of a deployment that names its environment document."""
+_ADDRESS = re.compile("s3://([^/]+)/(.+)")
+
+
+def environment(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="OUTPUTS|S3-ADDRESS",
+            help="What `cdktf deploy --outputs-file` wrote, or the address that the deployment gives as environment_document.",
+        ),
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Fetch the documents of deployed environments, so that other commands know them by their names.
+
+    For example: frazil environment outputs.json
+
+    Writes .frazil/environments/NAME.json, which holds no secrets, only where they are. S3 is asked with the shell's own
+    credentials.
+    Exit codes: 0 written; 2 the file, the address or the document is wrong; 3 S3 refuses or is away.
+    """
+    addresses = [source] if source.startswith("s3:") else _addresses(Path(source))
+    found = [_read(address) for address in addresses]
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for each in found:
+        _write(FOLDER / f"{each.name}.json", canonical(environment_document(each)))
+    if as_json:
+        show_json({"environments": [each.name for each in found]})
+        return
+    for each in found:
+        out().print(f"{each.name} is in {FOLDER / each.name}.json", markup=False)
+
+
+def _addresses(file: Path) -> list[str]:
+    """The documents that a file of outputs names: by stack, then by output."""
+    try:
+        outputs: Any = json.loads(file.read_bytes())
+    except OSError as error:
+        raise FrazilError(f"it cannot be read ({error.strerror})", where=str(file), do=_REMEDY) from None
+    except ValueError:
+        raise FrazilError("it is no JSON", where=str(file), do=_REMEDY) from None
+    stacks = outputs.values() if isinstance(outputs, dict) else ()
+    found = [stack[OUTPUT] for stack in stacks if isinstance(stack, dict) and isinstance(stack.get(OUTPUT), str)]
+    if not found:
+        raise FrazilError(f"no stack of it has the output {OUTPUT}", where=str(file), do=_REMEDY)
+    return found
+
+
+_REMEDY = "Give what `cdktf deploy --outputs-file FILE` wrote when it deployed an ingestion stack"
+
+
+def _read(address: str) -> Environment:
+    from frazil.clients.object_store import ObjectStore, s3_client
+
+    named = _ADDRESS.fullmatch(address)
+    if named is None:
+        raise FrazilError("that is no address of an object", where=repr(address), do="Write s3://BUCKET/KEY")
+    bucket, key = named.groups()
+    stored = ObjectStore(s3_client(None), bucket).read(key)
+    if stored is None:
+        raise FrazilError(
+            "there is no such object", where=address, do="Was it deployed since? Its newest outputs name the newest"
+        )
+    return parse_environment(stored.data)
+
+
+def _write(file: Path, content: bytes) -> None:
+    """Replace a file, whole or not at all."""
+    beside = file.with_suffix(".new")
+    beside.write_bytes(content)
+    os.replace(beside, file)
