@@ -1,11 +1,13 @@
-"""Bucket policies on the stand-in: what has no condition holds, what has one is not this stand-in's to judge."""
+"""S3 on the stand-in: statements with a condition are not its to judge; what was deleted does not keep a bucket from being emptied."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
+import boto3
 import pytest
+from moto import mock_aws
 from moto.iam.access_control import PermissionResult
 from moto.s3.models import FakeBucket
 
@@ -37,3 +39,20 @@ def test_a_statement_with_a_condition_refuses_nothing(statements: Any, action: s
     if statements is not None:
         bucket.policy = json.dumps({"Version": "2012-10-17", "Statement": statements}).encode()
     assert bucket.get_permission(action, "arn:aws:s3:::b/key") is wanted
+
+
+def test_what_was_deleted_does_not_keep_a_bucket_from_being_emptied() -> None:
+    """Terraform suspends the versions of a bucket, and then deletes them one by one: objects, and markers of deleted ones."""
+    mend_s3()
+    with mock_aws():
+        s3 = boto3.client("s3", region_name="us-east-1", aws_access_key_id="a", aws_secret_access_key="b")
+        s3.create_bucket(Bucket="emptied")
+        s3.put_bucket_versioning(Bucket="emptied", VersioningConfiguration={"Status": "Enabled"})
+        s3.put_object(Bucket="emptied", Key="k")
+        s3.delete_object(Bucket="emptied", Key="k")
+        s3.put_bucket_versioning(Bucket="emptied", VersioningConfiguration={"Status": "Suspended"})
+        held = s3.list_object_versions(Bucket="emptied")
+        names = [{"Key": "k", "VersionId": one["VersionId"]} for one in held["Versions"] + held["DeleteMarkers"]]
+        assert len(names) == 2
+        s3.delete_objects(Bucket="emptied", Delete={"Objects": names})
+        s3.delete_bucket(Bucket="emptied")

@@ -1,7 +1,8 @@
-"""S3, mended: a statement of a bucket's policy that has a condition says nothing here.
+"""S3, mended: a statement of a bucket's policy that has a condition says nothing here, and deleted objects can be forgotten.
 
-moto reads it as if its condition always held, so that a bucket that refuses what is not encrypted, or not new, refuses everything.
-What such statements mean is evaluated by the tests of `policies`, not by this stand-in.
+moto reads such a statement as if its condition always held, so that a bucket that refuses what is not encrypted, or not new, refuses all;
+what they mean is evaluated by the tests of `policies`, not by this stand-in. And it fails to remove a key with the marker of a deletion
+from a bucket whose versioning is suspended, which is how Terraform empties one.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ import json
 from typing import Any
 
 from moto.iam.access_control import IAMPolicy, PermissionResult
-from moto.s3.models import FakeBucket
+from moto.s3.models import FakeBucket, FakeDeleteMarker
 
 
 def mend_s3() -> None:
     """Mend moto in this process; done twice, it is done once."""
     FakeBucket.get_permission = _permission  # type: ignore[method-assign,assignment]
+    FakeDeleteMarker.dispose = lambda marker: None  # type: ignore[attr-defined]
 
 
 def _permission(bucket: FakeBucket, action: str, resource: str) -> PermissionResult:
