@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -53,18 +54,19 @@ def synthesised(folder: Path) -> dict[str, Any]:
 
 
 def plans(folders: Mapping[str, Path], settings: Mapping[str, str], terraform: str) -> Iterator[StackPlan]:
-    """Plan each stack. Raises `NotPlanned` where Terraform fails for a reason that is not the plan's own."""
-    waiting: list[str] = []
-    for name, folder in folders.items():
-        run = _Terraform(folder, settings, terraform)
+    """Plan each stack, all at once. Raises `NotPlanned` where Terraform fails for a reason that is not the plan's own."""
+    runs = [_Terraform(folder, settings, terraform) for folder in folders.values()]
+    for run in runs:  # one after another: they share what providers are downloaded to
         run.must("init", "-input=false", "-no-color")
-        ended = run("plan", "-input=false", "-no-color", "-lock=false", "-detailed-exitcode", "-out=plan")
-        told = run.shown() if (folder / "plan").is_file() else None
-        why_not = ""
-        if ended.returncode == 1:
+    with ThreadPoolExecutor(len(runs)) as pool:
+        ended = list(pool.map(_Terraform.planned, runs))
+    waiting: list[str] = []
+    for (name, folder), (planning, plan) in zip(folders.items(), ended, strict=True):
+        told, why_not = plan, ""
+        if planning.returncode == 1:
             if told is None and not waiting:
-                raise NotPlanned(f"{name}: {(ended.stderr or ended.stdout).strip()}")
-            why_not = _why_not(ended.stderr, told or {}, waiting)
+                raise NotPlanned(f"{name}: {(planning.stderr or planning.stdout).strip()}")
+            why_not = _why_not(planning.stderr, told or {}, waiting)
             told = {**told, "errored": True} if told is not None else None
         yield StackPlan(name=name, synthesised=synthesised(folder), plan=told, why_not=why_not)
         if told is None or _makes_outputs(told):
@@ -106,10 +108,11 @@ class _Terraform:
             raise NotPlanned(f"{self._folder.name}: {(ended.stderr or ended.stdout).strip()}")
         return ended.stdout
 
-    def shown(self) -> dict[str, Any]:
-        """The plan as JSON. It is not written anywhere."""
-        told: dict[str, Any] = json.loads(self.must("show", "-json", "plan"))
-        return told
+    def planned(self) -> tuple[subprocess.CompletedProcess[str], dict[str, Any] | None]:
+        """Plan; how that ended, and the plan as JSON if there is one. The JSON is not written anywhere."""
+        ended = self("plan", "-input=false", "-no-color", "-lock=false", "-detailed-exitcode", "-out=plan")
+        is_there = (self._folder / "plan").is_file()
+        return ended, json.loads(self.must("show", "-json", "plan")) if is_there else None
 
 
 def _provider_cache(folder: Path, settings: Mapping[str, str]) -> dict[str, str]:

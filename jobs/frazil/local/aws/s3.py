@@ -1,8 +1,8 @@
 """S3, mended: a statement of a bucket's policy that has a condition says nothing here, and deleted objects can be forgotten.
 
-moto reads such a statement as if its condition always held, so that a bucket that refuses what is not encrypted, or not new, refuses all;
-what they mean is evaluated by the tests of `policies`, not by this stand-in. And it fails to remove a key with the marker of a deletion
-from a bucket whose versioning is suspended, which is how Terraform empties one.
+moto reads such a statement as if its condition always held, so that a bucket that refuses what is not encrypted, or not new,
+refuses all; what they mean is evaluated by the tests of `policies`, not by this stand-in. And it fails to remove a key with the
+marker of a deletion from a bucket whose versioning is suspended, which is how Terraform empties one.
 """
 
 from __future__ import annotations
