@@ -1,0 +1,208 @@
+"""Checkov, which knows what others got wrong, has nothing against our stacks that is not explained in `checkov_skips.json`."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections import defaultdict
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.tf import App
+from stacks.environment import compose
+from stacks.environments import DEPLOYMENTS, Deployment
+from tests.policies.checkov_environment import OutOfReach, python_with_checkov
+from tests.policies.checkov_report import Report, Verdict, report
+from tests.stacks.synthesised import (
+    AVRO_TEXT,
+    EXAMPLE,
+    EXAMPLE_TOPICS,
+    FLOWING_PIPELINES,
+    FLOWING_TOPICS,
+    TODAY,
+    named,
+    release,
+)
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1200)]
+
+ENVIRONMENTS = ("dev", "staging", "prod")
+SKIPS: list[dict[str, str]] = json.loads(Path(__file__).with_name("checkov_skips.json").read_text())
+OF_POLICIES = {"CKV_AWS_62", "CKV_AWS_63", "CKV_AWS_286", "CKV_AWS_287", "CKV_AWS_288", "CKV_AWS_289", "CKV_AWS_290", "CKV_AWS_355"}  # fmt: skip
+"""What checkov asks of an IAM policy's text. Of one that it cannot read, most of these say nothing."""
+LEAST_CHECKS = {
+    # how many checks a resource of a type passes at least
+    "aws_iam_policy": 9,
+    "aws_iam_role": 5,
+    "aws_kms_key": 4,
+    "aws_s3_bucket": 8,
+    "aws_s3_bucket_policy": 2,
+    "aws_s3_bucket_public_access_block": 4,
+    "aws_secretsmanager_secret": 1,
+    "aws_security_group": 6,
+    "aws_sns_topic": 1,
+    "aws_vpc_security_group_ingress_rule": 4,
+}
+PLANTED = "planted"
+
+Stacks = dict[str, dict[str, Any]]
+
+
+def everything(deployment: Deployment, folder: Path) -> Stacks:
+    """All stacks that an environment can have, with all roles, and pipelines of both engines, by the stacks' names."""
+    people = (f"arn:aws:iam::{deployment.account}:role/people",)
+    app = App(outdir=str(folder))
+    compose(
+        app,
+        named(deployment, reader_principals=people, reconciler_principals=people, deployer_principals=people),
+        (*EXAMPLE, *FLOWING_PIPELINES),
+        (*EXAMPLE_TOPICS, *FLOWING_TOPICS),
+        today=TODAY,
+        text_of=lambda _: AVRO_TEXT,
+        release=release(deployment.architecture),
+    )
+    app.synth()
+    files = sorted(folder.glob("stacks/*/cdk.tf.json"))
+    return {file.parent.name.removeprefix(f"{deployment.name}-"): json.loads(file.read_text()) for file in files}
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Callable[[dict[str, Any]], Report]:
+    """Asks checkov about a stack."""
+    try:
+        python = python_with_checkov()
+    except OutOfReach as problem:
+        pytest.skip(f"checkov cannot be had here, no package index answers: {problem}")
+    return lambda stack: report(python, stack, tmp_path_factory.mktemp("checkov"))
+
+
+@pytest.fixture(scope="module")
+def synthesised(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Stacks]:
+    """The stacks of each environment."""
+    return {name: everything(DEPLOYMENTS[name], tmp_path_factory.mktemp(name)) for name in ENVIRONMENTS}
+
+
+@pytest.fixture(scope="module")
+def reports(asked: Callable[[dict[str, Any]], Report], synthesised: dict[str, Stacks]) -> dict[str, dict[str, Report]]:
+    """What checkov says of each environment's stacks."""
+    return {name: {what: asked(stack) for what, stack in stacks.items()} for name, stacks in synthesised.items()}
+
+
+def explains(skip: dict[str, str], finding: Verdict) -> bool:
+    return skip["check"] == finding.check and fnmatchcase(finding.address, skip["address"])
+
+
+def unexplained(findings: frozenset[Verdict]) -> list[Verdict]:
+    return sorted(finding for finding in findings if not any(explains(skip, finding) for skip in SKIPS))
+
+
+@pytest.mark.parametrize("environment", ENVIRONMENTS)
+def test_every_finding_is_explained(reports: dict[str, dict[str, Report]], environment: str) -> None:
+    assert {what: unexplained(each.failed) for what, each in reports[environment].items()} == {
+        "confluent": [],
+        "foundation": [],
+        "ingestion": [],
+        "owner": [],
+    }
+
+
+def test_every_skip_explains_a_finding(reports: dict[str, dict[str, Report]]) -> None:
+    findings = {finding for stacks in reports.values() for each in stacks.values() for finding in each.failed}
+    idle = [skip for skip in SKIPS if not any(explains(skip, finding) for finding in findings)]
+    assert idle == [], "what is mended, or gone, needs no skip"
+    assert all(set(skip) == {"check", "address", "reason"} and skip["reason"].endswith(".") for skip in SKIPS)
+
+
+@pytest.mark.parametrize("environment", ENVIRONMENTS)
+def test_every_resource_is_read(
+    synthesised: dict[str, Stacks], reports: dict[str, dict[str, Report]], environment: str
+) -> None:
+    made = {
+        what: sum(len(each) for each in stack["resource"].values()) for what, stack in synthesised[environment].items()
+    }
+    assert {what: each.resources for what, each in reports[environment].items()} == made
+
+
+@pytest.mark.parametrize("environment", ENVIRONMENTS)
+def test_what_can_be_got_wrong_is_judged(
+    synthesised: dict[str, Stacks], reports: dict[str, dict[str, Report]], environment: str
+) -> None:
+    checks: defaultdict[str, set[str]] = defaultdict(set)
+    for verdict in chain.from_iterable(each.passed for each in reports[environment].values()):
+        checks[verdict.address].add(verdict.check)
+    for kind, least in LEAST_CHECKS.items():
+        names = [name for stack in synthesised[environment].values() for name in stack["resource"].get(kind, {})]
+        assert names, kind
+        for name in names:
+            assert len(checks[f"{kind}.{name}"]) >= least, f"{kind}.{name}"
+            assert kind != "aws_iam_policy" or checks[f"{kind}.{name}"] >= OF_POLICIES, name
+
+
+def with_ssh_open(stack: dict[str, Any]) -> None:
+    [group] = stack["resource"]["aws_security_group"]
+    stack["resource"]["aws_vpc_security_group_ingress_rule"][PLANTED] = {
+        "security_group_id": f"${{aws_security_group.{group}.id}}",
+        "description": "From everywhere.",
+        "ip_protocol": "tcp",
+        "from_port": 22,
+        "to_port": 22,
+        "cidr_ipv4": "0.0.0.0/0",
+    }
+
+
+def with_a_public_bucket(stack: dict[str, Any]) -> None:
+    for closed in stack["resource"]["aws_s3_bucket_public_access_block"].values():
+        closed["block_public_policy"] = False
+
+
+def without_encryption(stack: dict[str, Any]) -> None:
+    del stack["resource"]["aws_s3_bucket_server_side_encryption_configuration"]
+
+
+def without_rotation(stack: dict[str, Any]) -> None:
+    for key in stack["resource"]["aws_kms_key"].values():
+        key["enable_key_rotation"] = False
+
+
+def with_a_policy_of_everything(stack: dict[str, Any]) -> None:
+    statement = {"Effect": "Allow", "Action": "*", "Resource": "*"}
+    text = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    stack["resource"]["aws_iam_policy"][PLANTED] = {"name": PLANTED, "policy": text}
+
+
+def with_a_policy_of_writing_anywhere(stack: dict[str, Any]) -> None:
+    """It has a reference in it, as ours have."""
+    statements = [
+        {"Effect": "Allow", "Action": "s3:PutObject", "Resource": "*"},
+        {"Effect": "Allow", "Action": "s3:GetObject", "Resource": "${aws_s3_bucket.tables.arn}/*"},
+    ]
+    text = json.dumps({"Version": "2012-10-17", "Statement": statements})
+    stack["resource"]["aws_iam_policy"][PLANTED] = {"name": PLANTED, "policy": text}
+
+
+@pytest.mark.parametrize(
+    ("what", "plant", "found"),
+    [
+        ("foundation", with_ssh_open, {"CKV_AWS_24"}),
+        ("foundation", with_a_public_bucket, {"CKV_AWS_54", "CKV2_AWS_6"}),
+        ("foundation", without_encryption, {"CKV_AWS_145"}),
+        ("foundation", without_rotation, {"CKV_AWS_7"}),
+        ("owner", with_a_policy_of_everything, {*OF_POLICIES, "CKV2_AWS_40"}),
+        ("ingestion", with_a_policy_of_writing_anywhere, {"CKV_AWS_290", "CKV_AWS_355"}),
+    ],
+)
+def test_checkov_would_find_something(
+    asked: Callable[[dict[str, Any]], Report],
+    synthesised: dict[str, Stacks],
+    what: str,
+    plant: Callable[[dict[str, Any]], None],
+    found: set[str],
+) -> None:
+    stack = copy.deepcopy(synthesised["dev"][what])
+    plant(stack)
+    assert {finding.check for finding in unexplained(asked(stack).failed)} == found
