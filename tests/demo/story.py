@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from frazil.declaration import Pipeline
 from tests.demo import checkout as own_checkout
 from tests.demo import declared
-from tests.demo.clouds import Clouds
+from tests.demo.clouds import LOCAL, Clouds
 from tests.demo.producing import Producing
 from tests.demo.steps import Steps
 from tests.demo.told import DIFFERENCE, REVIEW, Account, Told
@@ -22,6 +23,7 @@ BEGUN_WITH = {"flights": 20_000, "planes": 3_000}
 CDKTF = ("npx", "--no-install", "cdktf")
 OPTIONS = ("--auto-approve", "--skip-provider-lock", "--no-color")
 OUTPUTS = "outputs.json"
+ENDED = ("SUCCESS", "FAILED", "CANCELLED")
 CHANGED_COLUMNS = ("distance", "cancelled")
 _MOST_LOOKS = 120
 
@@ -43,6 +45,7 @@ class Story:
         with self._producing() as producing:
             self._deploy_first(producing)
             self._change(producing)
+            self._maintain()
             self._land_all(producing)
         self._account(producing)
         self._destroy()
@@ -112,6 +115,16 @@ class Story:
         self.steps.require(False, "columns arrive", "the table has not got the new columns")
         return {}
 
+    def _maintain(self) -> None:
+        """What Terraform has scheduled, started now and not by the clock, beside the run that lands records."""
+        schedule = f"{LOCAL.names.prefix}-maintain"
+        self.steps.run("maintain", "frazil", "local", "fire", schedule, "--region", LOCAL.region)
+        with self.steps.watch("maintenance ends"):
+            looks = (self._runs("maintain") for _ in range(_MOST_LOOKS))
+            (run,) = next((runs for runs in looks if runs[0]["state"] in ENDED), [{"state": "not ended"}])
+            self.steps.require(run["state"] == "SUCCESS", "maintenance ends", f"the run is {run}")
+        self.told.maintained = f"{run['release']}: {run['state']} in {run['seconds']:.0f} s, beside the ingest"
+
     def _land_all(self, producing: Producing) -> None:
         with self.steps.watch("land what is left"):
             producing.stop()
@@ -137,9 +150,8 @@ class Story:
                 read=sum(partition["read"] for partition in verified["partitions"]),
             )
             steps.require(self.told.topics[topic].adds_up, f"verify {name} at the end", "the account does not add up")
-        told = json.loads(steps.run("runs", "frazil", "runs", "local", "--json").stdout)
         self.told.runs = [
-            {key: run[key] for key in ("state", "generation", "release", "seconds")} for run in told["runs"]
+            {key: run[key] for key in ("state", "generation", "release", "seconds")} for run in self._runs()
         ]
         states = [(run["generation"], run["state"]) for run in self.told.runs]
         steps.require(states == [(2, "RUNNING"), (1, "CANCELLED")], "runs", f"they are {states}")
@@ -196,6 +208,12 @@ class Story:
         shown = self.steps.run("lag", "frazil", "show", name, "--json", quiet=True)
         lag: int | None = json.loads(shown.stdout)["lag"]
         return lag
+
+    def _runs(self, job: str = "ingest") -> list[dict[str, Any]]:
+        """A job's runs, the newest first."""
+        shown = self.steps.run("runs", "frazil", "runs", "local", "--job", job, "--json", quiet=True)
+        runs: list[dict[str, Any]] = json.loads(shown.stdout)["runs"]
+        return runs
 
     def _produced(self, producing: Producing) -> int:
         journal = producing.journal

@@ -35,6 +35,7 @@ def test_everything_is_deployed_changed_and_destroyed_and_no_record_is_lost_or_d
     assert told["produced_meanwhile"] > 1_000, "the producer was at work while the release was swapped"
     assert told["columns"] == {"distance": ["int", "long"], "cancelled": ["none", "boolean"]}
     assert len(set(told["releases"])) == 2
+    assert "SUCCESS" in told["maintained"]
     assert told["is_second_plan_empty"]
     assert told["is_destroying_refused"]
     assert told["left"] == {}

@@ -49,6 +49,8 @@ class Told:
     topics: dict[str, Account] = field(default_factory=dict)
     releases: list[str] = field(default_factory=list)
     runs: list[Mapping[str, Any]] = field(default_factory=list)
+    maintained: str = ""
+    """How the maintenance run ended."""
     produced_meanwhile: int = 0
     """Records that the broker took between the deployment of the change and the end of the swap."""
     columns: dict[str, list[str]] = field(default_factory=dict)
@@ -92,6 +94,7 @@ def _page(told: Told) -> str:
         "releases": ", then ".join(told.releases),
         "records while the release was swapped": f"{told.produced_meanwhile:,}" if told.produced_meanwhile else "",
         "runs": "; ".join(f"generation {r['generation']}, {r['release']}: {r['state']}" for r in reversed(told.runs)),
+        "maintenance": told.maintained,
         "destroying with one key": "refused" if told.is_destroying_refused else "",
         "left after destroying with both": ""
         if told.left is None

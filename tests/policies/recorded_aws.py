@@ -24,7 +24,6 @@ from frazil.local.aws.glue import mend_glue
 ACCOUNT, REGION = "123456789012", "us-east-1"
 HOST = "127.0.0.1"
 Start = Callable[..., Any]
-Told = Callable[[dict[str, Any], bytes], "Iterator[Call]"]
 
 
 class Call(NamedTuple):
@@ -63,14 +62,9 @@ class Log:
         return taken
 
 
-def asked_by_jobs(environ: dict[str, Any], body: bytes) -> Iterator[Call]:
-    """What a request of a job's asks for: Glue's tables and S3's objects."""
-    yield from _calls(environ, body)
-
-
 @contextmanager
-def recorded_aws(told: Told = asked_by_jobs) -> Iterator[tuple[str, Log]]:
-    """Serve moto in a thread; its address, and the log of what `told` makes of each request."""
+def recorded_aws() -> Iterator[tuple[str, Log]]:
+    """Serve moto in a thread; its address, and the log of what is asked of it: Glue's tables and S3's objects."""
     mend_glue()
     log, application = Log(), DomainDispatcherApplication(create_backend_app)
 
@@ -80,7 +74,7 @@ def recorded_aws(told: Told = asked_by_jobs) -> Iterator[tuple[str, Log]]:
         body = environ["wsgi.input"].read(length) if is_read else b""
         if is_read:
             environ["wsgi.input"] = io.BytesIO(body)
-        log.add(told(environ, body), f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}?{environ['QUERY_STRING']}")
+        log.add(_calls(environ, body), f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}?{environ['QUERY_STRING']}")
         return application(environ, start_response)  # type: ignore[no-any-return]
 
     server = make_server(HOST, 0, noted, threaded=True, request_handler=MotoRequestHandler)

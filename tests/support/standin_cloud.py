@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from frazil.local.terraform import stand_in_settings
 from frazil.local.world import Part, World, world
 from stacks.environments import DEPLOYMENTS
 from tests.stacks.synthesised import release
+from tests.support.provider_log import LOGGED, actions
 from tests.support.standin import Terraform
 
 LOCAL = DEPLOYMENTS["local"]
@@ -62,6 +63,8 @@ class Cloud:
     folder: Path
     world: World
     terraform: Terraform
+    asked: set[str] = field(default_factory=set)
+    """What Terraform has asked of AWS so far, as IAM's actions."""
 
     def declare(self, *, partitions: int = 6, schema: str = CLICK, destroy: str = "") -> None:
         """Synthesise. `partitions`: of the topic flights. `destroy`: the second key, an environment's name."""
@@ -117,8 +120,12 @@ class Cloud:
         """Terraform in a stack's folder."""
         if not (self._at(what) / ".terraform").exists():
             self.terraform.prepare(self._at(what))
-        wanted = (*arguments, "-input=false", "-no-color")
-        return self.terraform.run(self._at(what), *wanted, **self.settings)
+        wanted, log = (*arguments, "-input=false", "-no-color"), self.folder / "provider.log"
+        ended = self.terraform.run(self._at(what), *wanted, **self.settings, **LOGGED, TF_LOG_PATH=str(log))
+        if log.exists():  # it is long: what is wanted of it is kept, and no more
+            self.asked.update(actions(log))
+            log.unlink()
+        return ended
 
     def apply(self, what: str, *arguments: str) -> str:
         """Apply, and return what was said; an error is the test's."""
