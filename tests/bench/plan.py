@@ -14,8 +14,8 @@ RACES = (
         warm_rows=100_000,
         rounds=3,
     ),
-    Race(shape="light_json", ways=("n0", "n1", "ours"), rows=600_000, warm_rows=150_000, rounds=2),
-    Race(shape="nested_json", ways=("n0", "n1", "ours"), rows=600_000, warm_rows=150_000, rounds=2),
+    Race(shape="light_json", ways=("n0", "n1", "ours"), rows=600_000, warm_rows=60_000, rounds=2),
+    Race(shape="nested_json", ways=("n0", "n1", "ours"), rows=600_000, warm_rows=60_000, rounds=2),
     Race(shape="wide_avro", ways=("spike", "ours"), rows=150_000, warm_rows=30_000, rounds=2),
 )
 OTHERS = ("follow", "commits", "many")
