@@ -107,3 +107,19 @@ def test_an_object_that_is_no_environment_leaves_what_is_known(s3: Any) -> None:
 def test_a_bucket_that_refuses_is_unavailable() -> None:
     with mock_aws():
         assert fetched("s3://nobodys/documents/abc.json").exit_code == Exit.UNAVAILABLE
+
+
+@pytest.mark.usefixtures("s3")
+def test_a_profile_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_PROFILE", "nobodys")
+    result = fetched(ADDRESS)
+    assert (result.exit_code, result.output.count("\n")) == (Exit.UNAVAILABLE, 1)
+    assert "nobodys" in result.output
+
+
+@pytest.mark.usefixtures("s3")
+def test_a_folder_that_cannot_be_written_is_told() -> None:
+    Path(".frazil").write_text("a file")
+    result = fetched(ADDRESS)
+    assert (result.exit_code, result.output.count("\n")) == (Exit.WRONG, 1)
+    assert "it cannot be written" in result.output

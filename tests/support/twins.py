@@ -33,9 +33,7 @@ def run_free(shop_of: Callable[..., Shop], folder: Path, *, orders: int = 1000, 
         driver.stdin.write("go\n")
         driver.stdin.flush()
     results = []
-    with ThreadPoolExecutor(
-        len(drivers)
-    ) as pool:  # both are read all the while, so that none waits for its log to be read
+    with ThreadPoolExecutor(len(drivers)) as pool:  # both logs are read all the while, so that no driver waits for it
         words = list(pool.map(lambda driver: driver.communicate(timeout=240), drivers))
     for driver, (out, log) in zip(drivers, words, strict=True):
         assert driver.returncode == 0, log

@@ -41,7 +41,6 @@ def environment(
     """
     addresses = [source] if source.startswith("s3:") else _addresses(Path(source))
     found = [_read(address) for address in addresses]
-    FOLDER.mkdir(parents=True, exist_ok=True)
     for each in found:
         _write(FOLDER / f"{each.name}.json", canonical(environment_document(each)))
     if as_json:
@@ -87,5 +86,9 @@ def _read(address: str) -> Environment:
 def _write(file: Path, content: bytes) -> None:
     """Replace a file, whole or not at all."""
     beside = file.with_suffix(".new")
-    beside.write_bytes(content)
-    os.replace(beside, file)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        beside.write_bytes(content)
+        os.replace(beside, file)
+    except OSError as error:
+        raise FrazilError(f"it cannot be written ({error.strerror})", where=str(file)) from None

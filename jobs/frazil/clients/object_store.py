@@ -31,21 +31,31 @@ class Stored:
 
 
 def s3_client(place: Place | None, *, keys: tuple[str, str] | None = None) -> Any:
-    """boto3's client of a place, with short timeouts (5 s to connect, 30 s to answer, 5 attempts)."""
+    """boto3's client of a place, with short timeouts (5 s to connect, 30 s to answer, 5 attempts).
+
+    Raises `ObjectStoreUnavailable` when the shell's AWS settings cannot be used, like a profile that is not there.
+    """
     import boto3
     from botocore.config import Config
+    from botocore.exceptions import BotoCoreError
 
     style = {"addressing_style": "path"} if place is not None and place.path_style else {}
-    return boto3.session.Session().client(
-        "s3",
-        endpoint_url=place.endpoint if place is not None else None,
-        region_name=(place.region or ("us-east-1" if place.endpoint else None)) if place is not None else None,
-        aws_access_key_id=keys[0] if keys else None,
-        aws_secret_access_key=keys[1] if keys else None,
-        config=Config(
-            connect_timeout=5, read_timeout=30, retries={"mode": "standard", "total_max_attempts": ATTEMPTS}, s3=style
-        ),
-    )
+    try:
+        return boto3.session.Session().client(
+            "s3",
+            endpoint_url=place.endpoint if place is not None else None,
+            region_name=(place.region or ("us-east-1" if place.endpoint else None)) if place is not None else None,
+            aws_access_key_id=keys[0] if keys else None,
+            aws_secret_access_key=keys[1] if keys else None,
+            config=Config(
+                connect_timeout=5,
+                read_timeout=30,
+                retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
+                s3=style,
+            ),
+        )
+    except BotoCoreError as error:
+        raise ObjectStoreUnavailable(f"{error}", where="S3", do="Look at AWS_PROFILE and the AWS settings") from None
 
 
 class ObjectStore:

@@ -17,6 +17,7 @@ from moto.s3.models import FakeBucket, FakeDeleteMarker
 def mend_s3() -> None:
     """Mend moto in this process; done twice, it is done once."""
     FakeBucket.get_permission = _permission  # type: ignore[method-assign,assignment]
+    # A key that is removed has each of its versions disposed of; a marker has no content that could be.
     FakeDeleteMarker.dispose = lambda marker: None  # type: ignore[attr-defined]
 
 
