@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -50,6 +52,31 @@ def test_young_files_stay(stock: Stock) -> None:
     stock.staged(1, 10)
     assert orphans(stock.keeper(policy=Policy()), stock.kept, remove=True).files_removed == 0
     assert len(stock.files("data")) == 2
+
+
+def test_files_may_come_and_go_while_it_lists(stock: Stock) -> None:
+    stock.land(1)
+    folder, ended = Path(next(iter(stock.files("metadata")))).parent, threading.Event()
+
+    def churn() -> int:
+        rounds = 0
+        while not ended.is_set():
+            made = [folder / f"passing-{rounds}-{i}.avro" for i in range(500)]
+            for file in made:
+                file.touch()
+            for file in made:
+                file.unlink()
+            rounds += 1
+        return rounds
+
+    with ThreadPoolExecutor(1) as pool:
+        churning = pool.submit(churn)
+        try:
+            told = [orphans(stock.keeper(policy=Policy()), stock.kept, remove=False) for _ in range(2)]
+        finally:
+            ended.set()
+        assert churning.result() > 0
+    assert [outcome.files_removed for outcome in told] == [0, 0]
 
 
 def test_less_than_three_days_is_refused(stock: Stock) -> None:

@@ -41,11 +41,11 @@ def orphans(keeper: Keeper, kept: Kept, *, remove: bool) -> Outcome:
     """
     check_age(keeper.policy.orphan_seconds)
     began, declared = keeper.clock(), kept.pipeline.table
-    found = _unreferred(keeper, kept.identifier)
+    table = keeper.iceberg.load(kept.identifier)
+    found = _unreferred(keeper, kept.identifier, by_prefix=str(table.location()).startswith("s3"))
     # Asked after the listing, so that what was decided meanwhile is known.
     named = open_decision(keeper.iceberg, declared.identifier, declared.dead_letters, kept.pipeline.name) or ()
     gone = unnamed(found, named)
-    table = keeper.iceberg.load(kept.identifier)
     sizes = {location: size for location in gone if (size := _size(table, location)) is not None}
     ended = Ended.TOLD
     if remove and not keeper.dry_run:
@@ -66,13 +66,17 @@ def orphans(keeper: Keeper, kept: Kept, *, remove: bool) -> Outcome:
     )
 
 
-def _unreferred(keeper: Keeper, table: str) -> list[str]:
-    """What Iceberg's own procedure would remove. It lists by prefix, as object stores do; the procedure deletes nothing."""
+def _unreferred(keeper: Keeper, table: str, *, by_prefix: bool) -> list[str]:
+    """What Iceberg's own procedure would remove; it deletes nothing itself.
+
+    Object stores are listed by prefix. In a folder that way of listing asks `ls` about each file, and fails if one has gone
+    meanwhile, as manifests do after an expiry.
+    """
     before = datetime.fromtimestamp(keeper.clock() - keeper.policy.orphan_seconds, UTC)
     # A procedure's arguments cannot be bound. These are a time, and a name that declarations keep to a-z, 0-9 and _.
     answer = keeper.spark.sql(
         f"CALL {quoted(keeper.iceberg.name)}.system.remove_orphan_files(table => '{quoted(table)}', "
-        f"older_than => TIMESTAMP '{before:%Y-%m-%d %H:%M:%S}', dry_run => true, prefix_listing => true)"
+        f"older_than => TIMESTAMP '{before:%Y-%m-%d %H:%M:%S}', dry_run => true, prefix_listing => {str(by_prefix).lower()})"
     )
     return [row["orphan_file_location"] for row in answer.collect()]
 
