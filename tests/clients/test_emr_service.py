@@ -251,3 +251,9 @@ def test_many_runs_are_listed_over_pages(ground: Ground) -> None:
     started = {ground.start() for _ in range(55)}
     found = Emr(ground.client).runs(ground.application, {}, name_prefix="frazil-")
     assert {run.id for run in found} == started
+
+
+def test_a_profile_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_PROFILE", "nobodys")
+    with pytest.raises(EmrUnavailable, match="nobodys"):
+        emr_client(region="eu-central-1")

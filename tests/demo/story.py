@@ -85,7 +85,6 @@ class Story:
             plan = ("plan", "-input=false", "-no-color", "-detailed-exitcode")
             steps.run(f"second plan of {stack}", "terraform", f"-chdir=cdktf.out/stacks/{stack}", *plan, expect=(0,))
         self.told.is_second_plan_empty = True
-        self._maintained()
 
     def _change(self, producing: Producing) -> None:
         steps, before = self.steps, self._clouds.columns(self._pipelines()["flights"])
@@ -96,6 +95,7 @@ class Story:
         reviewed = steps.run("review of the change", *self._review("second"), expect=(2,))
         (self.out / REVIEW).write_text(reviewed.stdout)
         self.told.reviewed = next(line.lstrip("# ") for line in reviewed.stdout.splitlines() if line.startswith("#"))
+        self._maintained()
         self._upload("second")
         self._deploy("deploy the change", "second")
         produced = self._produced(producing)

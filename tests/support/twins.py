@@ -27,14 +27,18 @@ def run_free(shop_of: Callable[..., Shop], folder: Path, *, orders: int = 1000, 
     for name in ("one", "two"):
         (folder / name).mkdir()
         drivers.append(shop.process(folder / name, script=TWIN))
-    for driver in drivers:
-        assert driver.stdout.readline() == "ready\n", driver.communicate()
-    for driver in drivers:
-        driver.stdin.write("go\n")
-        driver.stdin.flush()
+    try:
+        for driver in drivers:
+            assert driver.stdout.readline() == "ready\n", driver.communicate()
+        for driver in drivers:
+            driver.stdin.write("go\n")
+            driver.stdin.flush()
+        with ThreadPoolExecutor(len(drivers)) as pool:  # both logs are read all the while: no driver waits for it
+            words = list(pool.map(lambda driver: driver.communicate(timeout=240), drivers))
+    finally:
+        for driver in drivers:
+            driver.kill()
     results = []
-    with ThreadPoolExecutor(len(drivers)) as pool:  # both logs are read all the while, so that no driver waits for it
-        words = list(pool.map(lambda driver: driver.communicate(timeout=240), drivers))
     for driver, (out, log) in zip(drivers, words, strict=True):
         assert driver.returncode == 0, log
         results.append(json.loads(out.splitlines()[-1]))

@@ -55,20 +55,27 @@ class Run:
 def emr_client(*, region: str | None = None, endpoint: str | None = None, keys: tuple[str, str] | None = None) -> Any:
     """boto3's client, with short timeouts (5 s to connect, 20 s to answer, 5 attempts).
 
-    AWS's default chain decides what is None.
+    AWS's default chain decides what is None. Raises `EmrUnavailable` when the shell's AWS settings cannot be used, like a
+    profile that is not there.
     """
     import boto3
     from botocore.config import Config
+    from botocore.exceptions import BotoCoreError
 
     patience = Config(connect_timeout=5, read_timeout=20, retries={"mode": "standard", "total_max_attempts": ATTEMPTS})
-    return boto3.session.Session().client(
-        "emr-serverless",
-        region_name=region,
-        endpoint_url=endpoint,
-        aws_access_key_id=keys[0] if keys else None,
-        aws_secret_access_key=keys[1] if keys else None,
-        config=patience,
-    )
+    try:
+        return boto3.session.Session().client(
+            "emr-serverless",
+            region_name=region,
+            endpoint_url=endpoint,
+            aws_access_key_id=keys[0] if keys else None,
+            aws_secret_access_key=keys[1] if keys else None,
+            config=patience,
+        )
+    except BotoCoreError as error:
+        raise EmrUnavailable(
+            f"{error}", where="EMR Serverless", do="Look at AWS_PROFILE and the AWS settings"
+        ) from None
 
 
 class Emr:
