@@ -23,8 +23,8 @@ from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.environment import Environment, Kafka
 from frazil.declaration.formats import MetadataColumns
 from frazil.lake import ledger
+from frazil.lake.fence import Batch
 from frazil.lake.ledger import Counts, Offsets, Totals
-from frazil.lake.publish import Batch
 from frazil.lake.reader import Lake
 from frazil.schemas.iceberg import schema_json
 from frazil.schemas.metadata import metadata_fields

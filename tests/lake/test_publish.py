@@ -11,10 +11,11 @@ from pyspark.sql import SparkSession
 from frazil.declaration.environment import Environment
 from frazil.errors import Fenced, RolledBack, TableReplaced, TopicRecreated
 from frazil.lake import ledger, tables
+from frazil.lake.fence import Batch, StageAgain
 from frazil.lake.jvm import Iceberg
 from frazil.lake.ledger import Counts, Offsets
 from frazil.lake.probe import prove_fence
-from frazil.lake.publish import Batch, StageAgain, entry, publish
+from frazil.lake.publish import entry, publish
 from frazil.lake.stage import Staged, nothing, stage
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 from tests.support import oracle

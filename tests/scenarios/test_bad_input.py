@@ -364,6 +364,9 @@ def test_a_topic_with_dots_and_upper_case_lands(
 
 
 # ── The registry ────────────────────────────────────────────────────────────────────────────────
+IMPATIENT = Patience(total_seconds=3, attempt_seconds=0.5, attempts=3, first_pause_seconds=0.01)
+
+
 class Away:
     """A shop whose registry can misbehave: it is a thread of the test, and asked with little patience."""
 
@@ -372,8 +375,7 @@ class Away:
         self.server.store.register(f"{shop.topic}-value", json.dumps({**ORDER, "name": "Unused"}))
         self.schema_id = self.server.store.register(f"{shop.topic}-value", json.dumps(ORDER))
 
-    def ingestion(self, *, url: str | None = None, **overrides: Any) -> Ingestion:
-        patience = Patience(total_seconds=3, attempt_seconds=0.5, attempts=3, first_pause_seconds=0.01)
+    def ingestion(self, *, url: str | None = None, patience: Patience = IMPATIENT, **overrides: Any) -> Ingestion:
         settings = RegistrySettings(url=url or self.server.url)
         registry = Registry.of(settings, Secrets({}), patience=patience, sleep=lambda seconds: None)
         driver, pipeline = self.shop.driver(**overrides), self.shop.pipeline
@@ -452,15 +454,7 @@ def test_a_registry_that_is_down_ends_the_run_and_rejects_nothing(away: Away) ->
 def test_a_registry_that_is_slow_is_waited_for(away: Away) -> None:
     away.shop.produce(away.shop.orders(3, away.schema_id))
     away.server.misbehaviours.extend([hangs, says(503), says(429, Retry_After="1")])
-    asked = Registry.of(
-        RegistrySettings(url=away.server.url),
-        Secrets({}),
-        patience=Patience(total_seconds=20, attempt_seconds=0.5, attempts=6),
-        sleep=lambda seconds: None,
-    )
-    ingestion = away.ingestion()
-    ingestion.writers = Writers(away.shop.pipeline.topic, asked)
-    assert ingestion.drain().written == 3
+    assert away.drain(patience=Patience(total_seconds=20, attempt_seconds=0.5, attempts=6)).written == 3
     assert away.shop.dead() == []
 
 

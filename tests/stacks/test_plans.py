@@ -20,8 +20,10 @@ import boto3
 import pytest
 
 from frazil.control.release import manifest
+from infra.tf import App
+from stacks.environment import compose
 from stacks.environments import DEPLOYMENTS, Deployment
-from tests.stacks.synthesised import release
+from tests.stacks.synthesised import EXAMPLE, EXAMPLE_TOPICS, STACKS, TODAY, named, release
 from tests.support.standin import Terraform
 from tests.support.standin_cloud import Cloud, cloud
 
@@ -82,13 +84,20 @@ class Account:
         told: dict[str, Any] = json.loads(self.terraform.run(self.stack(what), "show", "-json", "plan").stdout)
         return told
 
+    def client(self, service: str) -> Any:
+        """The local AWS, as Terraform's role in the account."""
+        names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
+        keys = [self.terraform.settings[name] for name in names]
+        made = boto3.session.Session(*keys, region_name=self.deployment.region)
+        return made.client(service, endpoint_url=self.cloud.endpoint)
+
     def apply(self, what: str) -> None:
         """Apply what was planned."""
         ended = self.run(what, "apply", "plan")
         assert ended.returncode == 0, ended.stderr
 
 
-@pytest.fixture(params=["dev", "staging", "prod"])
+@pytest.fixture(params=["dev", "staging", "prod"], scope="module")
 def account(request: pytest.FixtureRequest, everything: Cloud) -> Iterator[Account]:
     """The environment, synthesised for deployment; what it makes on the broker goes afterwards."""
     deployment = DEPLOYMENTS[request.param]
@@ -105,21 +114,15 @@ def account(request: pytest.FixtureRequest, everything: Cloud) -> Iterator[Accou
     }
     terraform = replace(everything.terraform, settings={**everything.terraform.settings, **told})
     here = replace(everything, terraform=terraform)
-    s3 = session(keys, deployment).client("s3", endpoint_url=everything.endpoint)
-    s3.create_bucket(
+    made = Account(deployment=deployment, cloud=here, terraform=terraform)
+    made.client("s3").create_bucket(
         Bucket=deployment.names.bucket("state"), CreateBucketConfiguration={"LocationConstraint": deployment.region}
     )
     everything.organization_file.write_text(json.dumps(others_cluster(deployment)))
-    yield Account(deployment=deployment, cloud=here, terraform=terraform)
+    yield made
     everything.organization_file.unlink()
-    if made := set(OURS) & everything.partitions().keys():
-        everything.delete_topics(*sorted(made))
-
-
-def session(keys: dict[str, str], deployment: Deployment) -> Any:
-    return boto3.session.Session(
-        keys["AccessKeyId"], keys["SecretAccessKey"], keys["SessionToken"], region_name=deployment.region
-    )
+    if topics := set(OURS) & everything.partitions().keys():
+        everything.delete_topics(*sorted(topics))
 
 
 def synthesise(cloud: Cloud, deployment: Deployment) -> None:
@@ -135,14 +138,30 @@ def synthesise(cloud: Cloud, deployment: Deployment) -> None:
     }
     command = [sys.executable, "-m", "stacks.app"]
     subprocess.run(command, cwd=cloud.root, env=asked, check=True, timeout=120)
-    for what in ("foundation", "confluent", "ingestion"):
-        file = cloud.folder / "cdktf.out" / "stacks" / f"{deployment.name}-{what}" / "cdk.tf.json"
-        stack = json.loads(file.read_text())
-        stack["terraform"]["backend"]["s3"]["use_path_style"] = True
-        stack["provider"]["aws"][0]["s3_use_path_style"] = True
-        for state in stack.get("data", {}).get("terraform_remote_state", {}).values():
-            state["config"]["use_path_style"] = True
-        file.write_text(json.dumps(stack))
+    for what in STACKS:
+        by_path(cloud.folder / "cdktf.out" / "stacks" / f"{deployment.name}-{what}")
+
+
+def synthesise_owners(cloud: Cloud, deployment: Deployment) -> Path:
+    """The stack of whoever owns the account; no environment of the example names who may deploy."""
+    app = App(outdir=str(cloud.folder / "owners"))
+    principals = (f"arn:aws:iam::{deployment.account}:role/ci",)
+    compose(app, named(deployment, deployer_principals=principals), EXAMPLE, EXAMPLE_TOPICS, today=TODAY, text_of=str)
+    app.synth()
+    folder = cloud.folder / "owners" / "stacks" / f"{deployment.name}-owner"
+    by_path(folder)
+    return folder
+
+
+def by_path(folder: Path) -> None:
+    """Have S3 asked by path."""
+    file = folder / "cdk.tf.json"
+    stack = json.loads(file.read_text())
+    stack["terraform"]["backend"]["s3"]["use_path_style"] = True
+    stack["provider"]["aws"][0]["s3_use_path_style"] = True
+    for state in stack.get("data", {}).get("terraform_remote_state", {}).values():
+        state["config"]["use_path_style"] = True
+    file.write_text(json.dumps(stack))
 
 
 def others_cluster(deployment: Deployment) -> dict[str, Any]:
@@ -210,3 +229,21 @@ def assert_a_cluster_that_is_not_there_fails_the_plan(account: Account) -> None:
     file.write_text(whole)
     assert code == 1
     assert f'there is no confluent_kafka_cluster "{account.deployment.confluent.cluster_id}"' in said
+
+
+def test_the_account_owners_stack_is_planned_made_and_then_has_no_changes(account: Account) -> None:
+    folder, names = synthesise_owners(account.cloud, account.deployment), account.deployment.names
+    account.terraform.prepare(folder)
+    applied = account.terraform.run(folder, "apply", "-auto-approve", "-input=false", "-no-color")
+    assert applied.returncode == 0, applied.stderr
+    planned = account.terraform.run(folder, "plan", "-detailed-exitcode", "-input=false", "-no-color")
+    assert planned.returncode == 0, planned.stdout
+    iam = account.client("iam")
+    trust = iam.get_role(RoleName=names.deployer)["Role"]["AssumeRolePolicyDocument"]
+    assert trust["Statement"][0]["Principal"] == {"AWS": [f"arn:aws:iam::{account.deployment.account}:role/ci"]}
+    boundary = f"arn:aws:iam::{account.deployment.account}:policy/{names.boundary}"
+    assert iam.get_policy(PolicyArn=boundary)["Policy"]["PolicyName"] == names.boundary
+    attached = iam.list_attached_role_policies(RoleName=names.deployer)["AttachedPolicies"]
+    assert {each["PolicyName"].rpartition("-")[0] for each in attached} == {names.deployer}
+    keys = [each["Key"] for each in account.client("s3").list_objects_v2(Bucket=names.bucket("state"))["Contents"]]
+    assert any(key.startswith(f"owner/{account.deployment.name}") for key in keys), keys

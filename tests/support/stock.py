@@ -21,9 +21,10 @@ from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.declaration.environment import Environment
 from frazil.ingest.prepare import begin, make_tables
 from frazil.lake.decide import decide_and_finish
+from frazil.lake.fence import Batch
 from frazil.lake.jvm import Iceberg
 from frazil.lake.ledger import Counts, Offsets
-from frazil.lake.publish import Batch, entry, publish
+from frazil.lake.publish import entry, publish
 from frazil.lake.reader import Lake
 from frazil.lake.retention import History
 from frazil.lake.stage import Staged, stage

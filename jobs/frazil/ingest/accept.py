@@ -15,8 +15,9 @@ from frazil.ingest.acceptance import Acceptance, Accepted
 from frazil.ingest.driver import Driver
 from frazil.lake import ledger, places
 from frazil.lake.decide import finish_open
+from frazil.lake.fence import Batch
 from frazil.lake.ledger import Counts, Entry, Offsets
-from frazil.lake.publish import Batch, entry, publish
+from frazil.lake.publish import entry, publish
 from frazil.lake.stage import nothing
 
 FLAT, STRUCT, LETTERS = "_kafka_", "_kafka.", ""  # what the columns of a record's place begin with

@@ -20,9 +20,9 @@ from frazil.ingest.keys import KeyLanding, key_column
 from frazil.ingest.plan import Plan
 from frazil.ingest.read import HEADERS, read
 from frazil.ingest.route import metadata, route
+from frazil.lake.fence import Batch
 from frazil.lake.ledger import Counts
 from frazil.lake.order import order
-from frazil.lake.publish import Batch
 from frazil.lake.stage import Staged, stage
 
 

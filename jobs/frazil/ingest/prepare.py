@@ -13,9 +13,10 @@ from frazil.declaration.transforms import PartitionField, Transform
 from frazil.errors import FrazilError, LedgerLost, RolledBack
 from frazil.ingest.plan import Span
 from frazil.lake import ledger, tables
+from frazil.lake.fence import Batch
 from frazil.lake.jvm import Iceberg, Java, ancestors, entries
 from frazil.lake.ledger import Entry, Offsets
-from frazil.lake.publish import Batch, entry, head_follows, publish
+from frazil.lake.publish import entry, head_follows, publish
 from frazil.lake.stage import nothing
 from frazil.schemas.metadata import metadata_fields
 from frazil.schemas.types import Struct, Type

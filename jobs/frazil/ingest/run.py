@@ -9,30 +9,23 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any
 
 from frazil.declaration import Pipeline
-from frazil.declaration.formats import SchemaEvolution
 from frazil.errors import CountsDisagree, Fenced, SparkFailed
 from frazil.ingest import prepare
 from frazil.ingest.batch import StagedBatch, Staging, UnknownSchemas
-from frazil.ingest.decode import schema_id_of
 from frazil.ingest.driver import Driver
+from frazil.ingest.evolution import Evolution
 from frazil.ingest.failures import Cancelled, LoginRefused
-from frazil.ingest.keys import KeyLanding, Keys, check_bytes
 from frazil.ingest.plan import Pace, Plan, Span, plan
 from frazil.ingest.report import Event, Reporter, Total
 from frazil.ingest.writers import Writers
-from frazil.lake import tables, trim
+from frazil.lake import trim
 from frazil.lake.decide import decide_and_finish, finish_open
-from frazil.lake.evolve import evolve
+from frazil.lake.fence import StageAgain
 from frazil.lake.ledger import Offsets
-from frazil.lake.publish import Published, StageAgain
-from frazil.schemas.changes import Change
-from frazil.schemas.landing import Landing, landing
-from frazil.schemas.merge import merge
-from frazil.schemas.types import Struct
+from frazil.lake.publish import Published
 
 ATTEMPTS = 3  # how often one batch is staged anew before the run gives up
 IDLE_TOLD_SECONDS = 60.0
@@ -42,9 +35,9 @@ class Ingestion:
     """One pipeline, landed by one driver."""
 
     def __init__(self, pipeline: Pipeline, driver: Driver, writers: Writers, report: Reporter) -> None:
-        self.pipeline, self.driver, self.writers, self.report = pipeline, driver, writers, report
+        self.pipeline, self.driver, self.report = pipeline, driver, report
         self.pace = Pace.of(pipeline.limits)
-        self.keys = Keys.of(pipeline.topic, writers.registry, pipeline.table.metadata_columns)
+        self._evolution = Evolution(pipeline, driver, writers, report)
         self.total = Total()
         self._held: Offsets | None = None
         self._staging: Staging | None = None
@@ -121,7 +114,7 @@ class Ingestion:
         planned = plan(self.pipeline.name, held, topic_id, spans, max_rows=self.pace.rows)
         if planned.is_empty:
             self._idle(lag=0)
-        elif self._refresh():
+        elif self._evolution.refresh():
             self._evolve()
         self.driver.reach("plan.done")
         return planned
@@ -187,13 +180,10 @@ class Ingestion:
         """Make the table and its ledger ready; False while the topic has no schema."""
         driver, pipeline = self.driver, self.pipeline
         self.report(Event.STARTED, version=driver.version)
-        self._refresh()
-        if not self.writers.versions and not self.writers.may_begin_without:
+        self._evolution.refresh()
+        if not self._evolution.is_known:
             return False
-        if self.keys is not None and not self.keys.writers.versions:
-            return False
-        row, key = merge(self.writers.versions).type, self.keys.type if self.keys else None
-        prepare.make_tables(driver.iceberg, pipeline, row, key)
+        prepare.make_tables(driver.iceberg, pipeline, *self._evolution.types)
         self._finish_open()
         held = prepare.read_ledger(driver.iceberg, pipeline)
         if held is None:
@@ -245,51 +235,12 @@ class Ingestion:
             )
 
     def _evolve(self) -> None:
-        """Bring the table's schema to what the known versions need, and the decoding to the table's schema."""
-        table, evolution = self.pipeline.table, self.pipeline.table.schema_evolution
-        may_add, may_widen = evolution is not SchemaEvolution.FREEZE, evolution is SchemaEvolution.WIDEN
-
-        def wanted(current: Struct) -> tuple[Landing, KeyLanding | None]:
-            keys = self.keys.landing(current, may_add=may_add, may_widen=may_widen) if self.keys else None
-            if self.keys is None:
-                check_bytes(current, table.metadata_columns)
-            return landing(current, self.writers.versions, may_add=may_add, may_widen=may_widen), keys
-
-        def needed(current: Struct) -> tuple[Change, ...]:
-            values, keys = wanted(current)
-            return (*values.changes, *(keys.changes if keys else ()))
-
-        changes = evolve(
-            self.driver.iceberg,
-            table.identifier,
-            needed,
-            wait=self.driver.wait,
-            reach=self.driver.reach,
-        )
-        if changes:
-            self.report(Event.EVOLVED, changes=[str(c) for c in changes])
-        landed, keys = wanted(tables.columns(self.driver.iceberg, table.identifier))
-        for number, problem in [*landed.incompatible.items(), *(keys.incompatible.items() if keys else ())]:
-            self.report(Event.INCOMPATIBLE, schema_id=schema_id_of(number), why=str(problem))
-        decoding = self.writers.decoding(landed.target, landed.incompatible, self.pipeline.topic.tombstones)
-        if self.keys is not None and keys is not None:
-            decoding = replace(decoding, key=self.keys.decoding(keys))
-        columns = tuple(f.name for f in landed.target.fields)
-        self._staging = Staging(self.pipeline, self.driver, decoding, columns, keys)
-
-    def _refresh(self) -> bool:
-        """Ask for new schemas; returns whether there are any."""
-        found = [self.writers.refresh(), self.keys is not None and self.keys.writers.refresh()]
-        return any(found)
+        self._staging = self._evolution.staging()
 
     def _again(self, problem: Exception, attempts: int) -> None:
         self.report(Event.AGAIN, why=str(problem), attempt=attempts)
         if isinstance(problem, UnknownSchemas):
-            for frame in problem.values:
-                self.writers.resolve(frame)
-            if self.keys is not None:
-                for frame in problem.keys:
-                    self.keys.writers.resolve(frame)
+            self._evolution.resolve(problem)
             self._evolve()
         elif isinstance(problem, MemoryError) and self.pace.rows > 1:
             self.pace = self.pace.halved()

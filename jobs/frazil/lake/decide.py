@@ -18,9 +18,10 @@ from py4j.protocol import Py4JJavaError
 
 from frazil.errors import CatalogUnavailable, Fenced, TableReplaced
 from frazil.lake import ledger
+from frazil.lake.fence import Batch
 from frazil.lake.jvm import Iceberg, Java, ancestors, entries, thrown
 from frazil.lake.ledger import Entry, Offsets
-from frazil.lake.publish import ANCESTORS, Batch, Published, entry, publish
+from frazil.lake.publish import ANCESTORS, Published, entry, publish
 from frazil.lake.stage import Staged
 
 

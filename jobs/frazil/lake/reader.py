@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from frazil.clients.object_store import ATTEMPTS
 from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.environment import Environment
 from frazil.errors import CatalogUnavailable
@@ -184,7 +185,9 @@ class Lake:
             case "glue":
                 from pyiceberg.catalog.glue import GlueCatalog
 
-                return GlueCatalog(name, **properties)
+                # A number, as botocore compares it. It is 10 without: half a minute until Glue is said to be away.
+                attempts: Any = ATTEMPTS
+                return GlueCatalog(name, **{**properties, "glue.max-retries": attempts})
             case _:
                 from pyiceberg.catalog.rest import RestCatalog
 

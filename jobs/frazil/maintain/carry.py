@@ -10,7 +10,8 @@ from __future__ import annotations
 from frazil.errors import Fenced, RolledBack
 from frazil.lake import ledger
 from frazil.lake.decide import open_decision
-from frazil.lake.publish import Batch, entry, publish
+from frazil.lake.fence import Batch
+from frazil.lake.publish import entry, publish
 from frazil.lake.retention import History
 from frazil.lake.stage import nothing
 from frazil.maintain.choose import to_carry

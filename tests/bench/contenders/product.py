@@ -15,7 +15,7 @@ from frazil.clients.registry import Registry
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Limits, Pipeline, Table
 from frazil.declaration import Topic as DeclaredTopic
-from frazil.ingest import drive, run
+from frazil.ingest import drive, evolution
 from frazil.ingest.batch import Staging
 from frazil.ingest.driver import Driver
 from frazil.ingest.report import Reporter
@@ -51,7 +51,7 @@ def ours_as_spike(job: Job) -> Iterator[Mapping[str, Way]]:
     No declaration says so: the table is made beforehand, the projection of the run is replaced, and so is the check that
     the table has a column for keys.
     """
-    run.check_bytes = lambda table, layout: None
+    evolution.check_bytes = lambda table, layout: None
     with driver(job) as (shared, registry):
 
         def ready(topic: Topic, table: str) -> Callable[[], int]:

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from frazil.lake.fence import Base, Batch, Verdict, decide
 from frazil.lake.ledger import Entry, Offsets
-from frazil.lake.publish import Base, Batch, Verdict, decide
 from frazil.lake.stage import Staged
 
 HELD = Offsets("orders", "T1", {0: 10, 1: 5})

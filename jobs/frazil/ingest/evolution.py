@@ -1,0 +1,86 @@
+"""Evolution: what the schemas that are known mean for a pipeline's table, and for how its records are decoded."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from frazil.declaration import Pipeline
+from frazil.declaration.formats import SchemaEvolution
+from frazil.ingest.batch import Staging, UnknownSchemas
+from frazil.ingest.decode import schema_id_of
+from frazil.ingest.driver import Driver
+from frazil.ingest.keys import KeyLanding, Keys, check_bytes
+from frazil.ingest.report import Event, Reporter
+from frazil.ingest.writers import Writers
+from frazil.lake import tables
+from frazil.lake.evolve import evolve
+from frazil.schemas.changes import Change
+from frazil.schemas.landing import Landing, landing
+from frazil.schemas.merge import merge
+from frazil.schemas.types import Struct, Type
+
+
+class Evolution:
+    """The writers' schemas of one pipeline's values and keys, and the table that follows them as far as is declared."""
+
+    def __init__(self, pipeline: Pipeline, driver: Driver, writers: Writers, report: Reporter) -> None:
+        self._pipeline, self._driver, self._writers, self._report = pipeline, driver, writers, report
+        self._keys = Keys.of(pipeline.topic, writers.registry, pipeline.table.metadata_columns)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether enough is known to make a table: a schema of the values, and of the keys if they are decoded."""
+        has_values = bool(self._writers.versions) or self._writers.may_begin_without
+        return has_values and (self._keys is None or bool(self._keys.writers.versions))
+
+    @property
+    def types(self) -> tuple[Struct, Type | None]:
+        """The row that holds all known versions, and the type of its key; None if keys are not decoded."""
+        return merge(self._writers.versions).type, self._keys.type if self._keys else None
+
+    def refresh(self) -> bool:
+        """Ask for new schemas; returns whether there are any."""
+        found = [self._writers.refresh(), self._keys is not None and self._keys.writers.refresh()]
+        return any(found)
+
+    def resolve(self, unknown: UnknownSchemas) -> None:
+        """Ask for the schemas that records name."""
+        for frame in unknown.values:
+            self._writers.resolve(frame)
+        if self._keys is not None:
+            for frame in unknown.keys:
+                self._keys.writers.resolve(frame)
+
+    def staging(self) -> Staging:
+        """Bring the table's schema to what the known versions need; how batches are staged into it from then on."""
+        table = self._pipeline.table
+        changes = evolve(
+            self._driver.iceberg,
+            table.identifier,
+            self._needed,
+            wait=self._driver.wait,
+            reach=self._driver.reach,
+        )
+        if changes:
+            self._report(Event.EVOLVED, changes=[str(c) for c in changes])
+        landed, keys = self._landing(tables.columns(self._driver.iceberg, table.identifier))
+        for number, problem in [*landed.incompatible.items(), *(keys.incompatible.items() if keys else ())]:
+            self._report(Event.INCOMPATIBLE, schema_id=schema_id_of(number), why=str(problem))
+        decoding = self._writers.decoding(landed.target, landed.incompatible, self._pipeline.topic.tombstones)
+        if self._keys is not None and keys is not None:
+            decoding = replace(decoding, key=self._keys.decoding(keys))
+        columns = tuple(f.name for f in landed.target.fields)
+        return Staging(self._pipeline, self._driver, decoding, columns, keys)
+
+    def _landing(self, current: Struct) -> tuple[Landing, KeyLanding | None]:
+        """How the known versions land in a table of these columns."""
+        evolution = self._pipeline.table.schema_evolution
+        may_add, may_widen = evolution is not SchemaEvolution.FREEZE, evolution is SchemaEvolution.WIDEN
+        keys = self._keys.landing(current, may_add=may_add, may_widen=may_widen) if self._keys else None
+        if self._keys is None:
+            check_bytes(current, self._pipeline.table.metadata_columns)
+        return landing(current, self._writers.versions, may_add=may_add, may_widen=may_widen), keys
+
+    def _needed(self, current: Struct) -> tuple[Change, ...]:
+        values, keys = self._landing(current)
+        return (*values.changes, *(keys.changes if keys else ()))

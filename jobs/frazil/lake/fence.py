@@ -1,0 +1,147 @@
+"""Fence: whether a staged batch may be committed on what the table says now. Pure: values in, a verdict out.
+
+The table of all verdicts is docs/exactly-once.md; `lake/publish.py` reads the base inside its transaction and acts on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from frazil.errors import Fenced, FrazilError, RolledBack, TableReplaced, TopicRecreated
+from frazil.lake import ledger
+from frazil.lake.ledger import Counts, Entry, Offsets
+from frazil.lake.stage import Staged
+
+
+class StageAgain(FrazilError):
+    """The staged files may be gone, or no longer fit the table: the batch is to be staged again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """The offsets and the account of what was staged: all that a commit says beside its files.
+
+    `held` is what the table held when the batch was planned (`None`: no ledger yet); `topic_id` is the topic's id as asked
+    again after staging. `over_rollback` is an operator's word that a head behind the tag is meant.
+    """
+
+    pipeline: str
+    run: str
+    version: str
+    start: Offsets
+    end: Offsets
+    held: Offsets | None
+    topic_id: str
+    counts: Counts = field(default_factory=Counts)
+    schema_ids: tuple[int, ...] = ()
+    valid_through: int | None = None
+    accepted: str | None = None
+    over_rollback: bool = False
+
+    def summary(self, table_uuid: str) -> dict[str, str]:
+        """The snapshot's summary entries."""
+        entries = {
+            ledger.FORMAT: ledger.FORMAT_VERSION,
+            ledger.PIPELINE: self.pipeline,
+            ledger.COMMIT_ID: self.commit_id(table_uuid),
+            ledger.START: str(self.start),
+            ledger.END: str(self.end),
+            ledger.COUNTS: str(self.counts),
+            ledger.SCHEMA_IDS: ledger.canonical(list(self.schema_ids)),
+            ledger.RUN: self.run,
+            ledger.VERSION: self.version,
+        }
+        if self.valid_through is not None:
+            entries[ledger.VALID_THROUGH] = str(self.valid_through)
+        if self.accepted is not None:
+            entries[ledger.EVENTS] = self.accepted
+        return entries
+
+    def commit_id(self, table_uuid: str) -> str:
+        """See `ledger.commit_id`."""
+        return ledger.commit_id(self.pipeline, table_uuid, self.start, self.end)
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What the transaction's own table says. Nothing that was read before the transaction counts."""
+
+    table_uuid: str
+    field_ids: Mapping[str, int]
+    tagged: Entry | None
+    head_follows_tag: bool
+    ours: int | None  # the snapshot that carries our commit id and run
+    last: Entry | None = (
+        None  # the newest entry that the head has: the tagged one, unless main was rolled back behind it
+    )
+
+
+class Verdict(StrEnum):
+    """What to do with a staged batch on this base.
+
+    `APPEND`: ours to write. `DONE`: an earlier try had succeeded and its answer was lost. The others refuse: `FENCED` by
+    another driver's commit, `REPLACED` table, columns that are `GONE`, `ROLLED_BACK` by hand, `RECREATED` topic.
+    """
+
+    APPEND = "append"
+    DONE = "done"
+    FENCED = "fenced"
+    REPLACED = "replaced"
+    GONE = "gone"
+    ROLLED_BACK = "rolled_back"
+    RECREATED = "recreated"
+
+
+def decide(base: Base, staged: Staged, batch: Batch) -> Verdict:
+    """The whole decision, on values only; the table is docs/exactly-once.md."""
+    if base.table_uuid != staged.table_uuid:
+        return Verdict.REPLACED
+    if base.ours is not None:
+        return Verdict.DONE
+    if any(base.field_ids.get(name) != number for name, number in staged.field_ids.items()):
+        return Verdict.GONE
+    if not base.head_follows_tag and not batch.over_rollback:
+        return Verdict.ROLLED_BACK
+    held = base.tagged.end if base.tagged else None
+    if not (held.same_as(batch.held) if held else batch.held is None):
+        return Verdict.FENCED
+    if batch.topic_id != batch.end.topic_id:
+        return Verdict.RECREATED
+    return Verdict.APPEND
+
+
+def refusal(verdict: Verdict, base: Base, staged: Staged, batch: Batch) -> FrazilError:
+    """What a verdict that refuses raises."""
+    where = f"pipeline {batch.pipeline}, table {staged.table}"
+    winner = base.tagged.run if base.tagged else "nobody"
+    match verdict:
+        case Verdict.FENCED:
+            holds = base.tagged.end if base.tagged else None
+            return Fenced(
+                f"run {winner} committed first; the table holds {holds}, this run expected {batch.held}",
+                where=where,
+                do="Nothing of this run's batch was added; the other driver goes on",
+            )
+        case Verdict.REPLACED:
+            return TableReplaced(
+                f"the table was dropped and created again (uuid {base.table_uuid}, staged for {staged.table_uuid})",
+                where=where,
+                do="Run again to land into the new table",
+            )
+        case Verdict.GONE:
+            return StageAgain("a column that was written is no longer the same field", where=where)
+        case Verdict.ROLLED_BACK:
+            return RolledBack(
+                "the table's head is not the snapshot of the last commit, nor a descendant: it was rolled back by hand",
+                where=where,
+                do=f"`frazil accept {batch.pipeline} rolled-back-replay --reason …` lands the records again, "
+                f"`frazil accept {batch.pipeline} rolled-back-hold --reason …` keeps the table as it is and goes on",
+            )
+        case _:
+            return TopicRecreated(
+                f"the topic's id is {batch.topic_id} now, the records were read from {batch.end.topic_id}",
+                where=f"pipeline {batch.pipeline}, topic {batch.end.topic}",
+                do=f"`frazil accept {batch.pipeline} topic-recreated --reason …` goes on from the new topic's beginning",
+            )
