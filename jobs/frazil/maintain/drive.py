@@ -18,6 +18,16 @@ from frazil.lake.session import session
 from frazil.maintain.keeper import Keeper, Policy
 from frazil.version import VERSION
 
+_SHUFFLE = "spark.sql.shuffle.partitions"
+
+
+def shuffle_partitions(cores: int) -> int:
+    """Into how many tasks expiry and the search for orphans divide what they compare: 4 a core, 16 at least.
+
+    Spark's 200 make most of them empty on tables of a few thousand files, and cost seconds an action.
+    """
+    return max(16, 4 * cores)
+
 
 @contextmanager
 def keeper(
@@ -35,6 +45,8 @@ def keeper(
     """A keeper; its Spark session ends with it. Once `stopping` is set, it ends between two steps."""
     stop = stopping or threading.Event()
     spark = session(environment, secrets.read, name="frazil-maintain", jars=jars, master=master, settings=settings)
+    if not spark.sparkContext.getConf().contains(_SHUFFLE):
+        spark.conf.set(_SHUFFLE, shuffle_partitions(spark.sparkContext.defaultParallelism))
     jvm: Any = spark._jvm
 
     def wait(seconds: float) -> None:
