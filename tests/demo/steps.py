@@ -22,7 +22,7 @@ _END_SECONDS = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """A step that was done. `command` is empty for what no command did; `exit` is that of the command.
+    """A step that was done. `command` is empty for what no command did, and has a line for each; `exit` is that of the first.
 
     `cpu_seconds` are those of the command and its children, by which a step can be judged on a busy machine; servers and job
     runs are not in them.
@@ -71,26 +71,40 @@ class Steps:
 
         Raises `StepFailed` if not. A `quiet` step is shown and counted only if it fails.
         """
+        return self.run_at_once(name, command, expect=expect, quiet=quiet, more=more)[0]
+
+    def run_at_once(
+        self,
+        name: str,
+        *commands: Sequence[str],
+        expect: Sequence[int] = (0,),
+        quiet: bool = False,
+        more: Mapping[str, str] | None = None,
+    ) -> list[subprocess.CompletedProcess[str]]:
+        """Run commands beside each other as one step, which has failed when one of them has; else like `run`."""
         more = more or {}
-        shown = " ".join([*(f"{key}={value}" for key, value in more.items()), shlex.join(command)])
+        settings = " ".join(f"{key}={value}" for key, value in more.items())
+        shown = [f"{settings} {shlex.join(command)}".strip() for command in commands]
         log = self.logs / f"{len(self.done) + 1:02d}-{name.replace(' ', '-')}.log"
         with nullcontext() if quiet else self._shown(name, shown) as told:
-            ended = self._ended(command, {**self.environment, **more})
+            ended = self._ended(commands, {**self.environment, **more})
             with log.open("a") as file:
-                file.write(f"$ {shown}\n{ended.stdout}{ended.stderr}\n")
-            if ended.returncode not in expect:
-                lines = (ended.stdout + ended.stderr).splitlines()[-TAIL:]
-                wanted = " or ".join(map(str, expect))
-                what = f"exit code {ended.returncode}, and not {wanted}, of `{shown}`"
-                raise StepFailed(name=name, what=what, log=log, tail="\n".join(lines))
+                for line, each in zip(shown, ended, strict=True):
+                    file.write(f"$ {line}\n{each.stdout}{each.stderr}\n")
+            for line, each in zip(shown, ended, strict=True):
+                if each.returncode not in expect:
+                    lines = (each.stdout + each.stderr).splitlines()[-TAIL:]
+                    wanted = " or ".join(map(str, expect))
+                    what = f"exit code {each.returncode}, and not {wanted}, of `{line}`"
+                    raise StepFailed(name=name, what=what, log=log, tail="\n".join(lines))
             if told is not None:
-                told.append(ended.returncode)
+                told.append(ended[0].returncode)
         return ended
 
     @contextmanager
     def watch(self, name: str) -> Iterator[None]:
         """A step that this process does itself."""
-        with self._shown(name, ""):
+        with self._shown(name, []):
             yield
 
     def require(self, holds: bool, name: str, what: str) -> None:
@@ -99,36 +113,45 @@ class Steps:
             raise StepFailed(name=name, what=what)
 
     @contextmanager
-    def _shown(self, name: str, command: str) -> Iterator[list[int]]:
+    def _shown(self, name: str, commands: Sequence[str]) -> Iterator[list[int]]:
         began, worked, told = time.monotonic(), _worked(), list[int]()
         self.console.print(f"{len(self.done) + 1:2}  [bold]{name}[/bold]")
-        if command:
+        for command in commands:
             self.console.print(f"    $ {command}", style="dim", markup=False, soft_wrap=True)
         with self.console.status(name) if self.console.is_terminal else nullcontext():
             yield told
         seconds, cpu = round(time.monotonic() - began, 1), round(_worked() - worked, 1)
         code = told[0] if told else 0
-        self.done.append(Done(name=name, command=command, seconds=seconds, cpu_seconds=cpu, exit=code))
+        self.done.append(Done(name=name, command="\n".join(commands), seconds=seconds, cpu_seconds=cpu, exit=code))
         self.console.print(f"    {seconds:.1f} s", style="green")
 
-    def _ended(self, command: Sequence[str], environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-        # A session of its own: Ctrl-C reaches us alone, and we end it with all of its children.
-        child = subprocess.Popen(
-            command,
-            cwd=self.folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
+    def _ended(
+        self, commands: Sequence[Sequence[str]], environment: Mapping[str, str]
+    ) -> list[subprocess.CompletedProcess[str]]:
+        # Sessions of their own: Ctrl-C reaches us alone, and we end them with all of their children.
+        children = [
+            subprocess.Popen(
+                command,
+                cwd=self.folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                start_new_session=True,
+            )
+            for command in commands
+        ]
         try:
-            out, err = child.communicate()
+            said = [child.communicate() for child in children]
         except BaseException:
-            _end(child)
+            for child in children:
+                _end(child)
             raise
-        return subprocess.CompletedProcess(command, child.returncode, out, err)
+        return [
+            subprocess.CompletedProcess(command, child.returncode, out, err)
+            for command, child, (out, err) in zip(commands, children, said, strict=True)
+        ]
 
 
 def _worked() -> float:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import zipfile
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
+from frazil.control.archives import write_zip
 from frazil.control.bill import Kind, Part
 from frazil.control.build import Jar, build
 from frazil.control.checkout import Checkout
@@ -22,9 +22,8 @@ def wheel(folder: Path, name: str, files: Mapping[str, bytes], *, version: str =
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}-{version}-py3-none-any.whl"
     told = f"Metadata-Version: 2.4\nName: {name}\nVersion: {version}\n{metadata}\n"
-    with zipfile.ZipFile(path, "w") as archive:
-        for entry, data in {**files, f"{name}-{version}.dist-info/METADATA": told.encode()}.items():
-            archive.writestr(entry, data)
+    # Without times, or what is built again a moment later would be of other wheels.
+    write_zip(path, {**files, f"{name}-{version}.dist-info/METADATA": told.encode()})
     return path
 
 
