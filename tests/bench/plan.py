@@ -16,6 +16,7 @@ RACES = (
     ),
     Race(shape="light_json", ways=("n0", "n1", "ours"), rows=600_000, warm_rows=60_000, rounds=2),
     Race(shape="nested_json", ways=("n0", "n1", "ours"), rows=600_000, warm_rows=60_000, rounds=2),
+    Race(shape="nested_protobuf", ways=("ours",), rows=300_000, warm_rows=30_000, rounds=2),
     Race(shape="wide_avro", ways=("spike", "ours"), rows=150_000, warm_rows=30_000, rounds=2),
 )
 OTHERS = ("follow", "commits", "many")
