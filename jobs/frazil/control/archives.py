@@ -12,7 +12,7 @@ from pathlib import Path
 _ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the oldest that a zip can tell
 _FILE_MODE = 0o644
 _LEVEL = 6  # of compression; written down because it decides the bytes
-_LEVEL_OF_MANY = 4  # of an environment of 380 MB: half the time of 6, and 3 % more bytes
+_LEVEL_OF_ENVIRONMENT = 4  # 380 MB in half the time of 6, 3.5 % larger
 
 
 def write_zip(target: Path, entries: Mapping[str, bytes]) -> None:
@@ -30,7 +30,7 @@ def write_tar_gz(target: Path, entries: Mapping[str, bytes]) -> None:
     """Write a gzipped tar of the entries, by name."""
     with (
         target.open("wb") as file,
-        gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=_LEVEL_OF_MANY, mtime=0) as packed,
+        gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=_LEVEL_OF_ENVIRONMENT, mtime=0) as packed,
         tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
     ):
         for name, content in sorted(entries.items()):

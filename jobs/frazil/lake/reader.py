@@ -186,8 +186,8 @@ class Lake:
                 from pyiceberg.catalog.glue import GlueCatalog
 
                 # A number, as botocore compares it. It is 10 without: half a minute until Glue is said to be away.
-                attempts: Any = ATTEMPTS
-                return GlueCatalog(name, **{**properties, "glue.max-retries": attempts})
+                retries: Any = ATTEMPTS
+                return GlueCatalog(name, **{**properties, "glue.max-retries": retries})
             case _:
                 from pyiceberg.catalog.rest import RestCatalog
 
