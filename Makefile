@@ -20,7 +20,7 @@ deploy-demo: ## deploy to stand-ins for AWS and Confluent: plan, review, change,
 	@$(PYTHON) -m tests.demo.deploy
 
 test: setup ## the tests that every change must pass
-	@$(PYTHON) -m pytest -m "not long"
+	@$(PYTHON) -m pytest -m "not long" --numprocesses 2 --dist loadfile
 
 test-long: setup ## the tests that are too slow for every change
 	@$(PYTHON) -m pytest -m long --timeout 1800
