@@ -38,11 +38,12 @@ class Log:
                     self.others.append(line)
                 self._news.notify_all()
 
-    def until(self, event: str) -> dict[str, Any]:
-        """Wait for an event of that name."""
+    def until(self, event: str, *, read: int = 0) -> dict[str, Any]:
+        """Wait for events of that name which tell of so many records read in all; returns the newest."""
 
         def found() -> list[dict[str, Any]]:
-            return [line for line in self.lines if line["event"] == event]
+            told = [line for line in self.lines if line["event"] == event]
+            return told if sum(line.get("read", 0) for line in told) >= read else []
 
         with self._news:
             assert self._news.wait_for(found, PATIENCE), (self.lines, self.others)
@@ -71,7 +72,7 @@ def test_what_is_produced_becomes_visible_and_sigterm_ends_it_well(
     process, log = following
     log.until("idle")
     shop.produce([*shop.orders(7, shop.register()), b"bad!!"])
-    landed = log.until("landed")
+    landed = log.until("landed", read=8)  # in one batch or in two, as the producer sends them
     shop.assert_each_record_once()
     began = time.monotonic()
     process.send_signal(signal.SIGTERM)

@@ -96,7 +96,8 @@ def test_a_topic_whose_first_schema_comes_later_is_landed_then(shop: Shop) -> No
     with Following(shop) as run:
         run.until("idle", why="no schema is registered yet")
         shop.produce(shop.orders(3, shop.register()))
-        run.until("landed")
+        run.until("landed")  # there is a table now
+        landed(shop, 3)
     shop.assert_each_record_once()
 
 
@@ -127,7 +128,7 @@ def test_an_outage_is_waited_out_with_growing_pauses(shop: Shop) -> None:
         assert [w["again_in_seconds"] for w in waits[:4]] == [1.0, 2.0, 4.0, 8.0]
         assert shop.landed() == []
         cluster.is_away = False
-        run.until("landed")
+        landed(shop, 4)
     shop.assert_each_record_once()
     assert run.outcomes[shop.pipeline.name].error is None
 
