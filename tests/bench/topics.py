@@ -44,7 +44,6 @@ class Job:
     cores: int = 2
     heap: str = "3g"
     batch_rows: int = 1_000_000
-    java: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
     wants: Mapping[str, int] = field(default_factory=dict)
@@ -62,9 +61,8 @@ class Job:
 
     @property
     def spark_settings(self) -> dict[str, str]:
-        """What every contender's JVM is given."""
-        java = {"spark.driver.extraJavaOptions": self.java} if self.java else {}
-        return {"spark.driver.memory": self.heap, **java, **self.settings}
+        """What a contender's Spark is given, whoever it is."""
+        return {"spark.driver.memory": self.heap, **self.settings}
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))

@@ -9,11 +9,12 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from frazil.ingest.decode import REASON, ROW, SCHEMA_ID, UNKNOWN, Decoding, avro, decode, rejected, rows, schema_id_of
+from frazil.ingest.decode_json import json_body
 from frazil.schemas.avro import parse, reader, row_type
 from frazil.schemas.frames import guid_header, prefixed
 from frazil.schemas.landing import landing
 from frazil.schemas.reasons import Reason
-from frazil.schemas.types import Struct
+from frazil.schemas.types import Field, Kind, Primitive, Struct
 from tests.support.shop import ORDER
 from tests.support.shop import avro as written
 
@@ -64,3 +65,16 @@ def test_a_number_is_its_schema_id_whatever_type_of_the_schema_it_is() -> None:
     decoding = Decoding(row_type=ROW_TYPE, frames={prefixed(7, b"", (0,)): 7, guid_header(GUID, (3,)): 3 << 32 | 7})
     assert decoding.schema_ids == (7,)
     assert schema_id_of(3 << 32 | 0xFFFF_FFFF) == 0xFFFF_FFFF
+
+
+def test_the_text_that_json_is_read_from_is_made_in_a_projection_of_its_own(spark: SparkSession) -> None:
+    target = Struct((Field("order_id", Primitive(Kind.LONG)),))
+    decoding = Decoding(row_type=ROW_TYPE, frames={prefixed(1, b""): 1}, bodies={1: json_body(target)})
+    framed = prefixed(1, b'{"order_id": 7}')
+    given = spark.createDataFrame([(framed, None)], "value binary, headers array<struct<key:string,value:binary>>")
+    decoded = rows(decode(given, decoding)).select(ROW)
+    assert [row[0].order_id for row in decoded.collect()] == [7]
+    projections = decoded._jdf.queryExecution().optimizedPlan().toString().split("\n")
+    (reading,) = [line for line in projections if "from_json" in line]
+    assert "concat" not in reading  # below `from_json`, which Spark interprets, it would be interpreted too
+    assert [line for line in projections if "concat" in line]

@@ -217,10 +217,20 @@ DOCUMENTS: list[tuple[bytes | str | None, Any]] = [
             ']},"e":{"v":[{"x": 2}',
             '],"e":[]}}',
             '],"e":[]}} [',
+            ",",
+            ",null",
+            ",true]}",
+            ',{"e":true}',
+            ',{"e":true}]}',
+            ',{"e":true}],"z":[{"x": 2}',
         )
     ),
     ('{"x": 1', REJECTED),
     ("{", REJECTED),
+    *(
+        (f'{{"x": 1{behind}', REJECTED)
+        for behind in (",", ',"y"', ',"y":', ',"y":[', ',"y":[1', ',"y":{', ',"y":{"z":1', ',"y":"')
+    ),
     ('{"x": 1,}', REJECTED),
     ("{'x': 1}", REJECTED),
     ("{x: 1}", REJECTED),
@@ -304,6 +314,8 @@ def test_a_body_that_is_not_an_object_is_the_column_value(spark: SparkSession) -
     bodies = ['["2024-02-29"]', '["x"]', "[] x", "5", "", "null", "[],[]", '{"value": []}']
     landed = [Row(None, [dt.date(2024, 2, 29)]), Row(None, None)]
     assert decode(spark, dates, *bodies, whole=True) == [landed[0], None, None, None, None, landed[1], None, None]
+    objects = Struct((column(Struct((column(LONG, "a"),)), "value_1", "value"),))
+    assert decode(spark, objects, '{"a": 1}', '{"a": 1} x', whole=True) == [Row(Row(1)), None]
 
 
 def test_schemaless_json_lands_as_its_text(spark: SparkSession) -> None:

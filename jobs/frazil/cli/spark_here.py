@@ -47,10 +47,16 @@ def spark_here(
 
 
 def settings_here(memory: str) -> dict[str, str]:
-    """Spark's settings for a driver on this machine, whose heap has `memory`."""
+    """Spark's settings for a driver on this machine, whose heap has `memory`.
+
+    Landing is all throughput, and nearly all it allocates is dead at once: with the parallel collector it takes a tenth less CPU
+    than with Java's default, G1. Only here: where Spark is a service, the collector is the service's, and a JVM that is given two
+    does not start.
+    """
     from frazil.local.shared_classes import java_options
 
-    return {"spark.driver.memory": memory, "spark.driver.extraJavaOptions": java_options()}
+    java = f"-XX:+UseParallelGC {java_options()}".strip()
+    return {"spark.driver.memory": memory, "spark.driver.extraJavaOptions": java}
 
 
 def jars_here(environment: Environment) -> list[Path]:

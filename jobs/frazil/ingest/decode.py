@@ -33,9 +33,9 @@ def avro(reader: Reader, target: Struct) -> Body:
         return from_avro(value, reader.writer, {**OPTIONS, "avroSchema": reader.reader})
 
     if reader.conforms:
-        return Body(parse)
+        return Body((parse,))
     whole = Struct((*reader.yields.fields, _MARK)), Struct((*target.fields, _MARK))
-    return Body(parse, lambda decoded: conform(decoded, *whole))
+    return Body((parse, lambda decoded: conform(decoded, *whole)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,17 +130,22 @@ def _framed(records: DataFrame, decoding: Decoding) -> DataFrame:
     framed = framing.frame(value, _header(decoding), protobuf=decoding.is_protobuf)
     records = records.withColumn(f"_frazil_{name}_frame", framed)
     records = records.withColumn(f"_frazil_{name}_body", framing.body(value, _header(decoding), _frame(decoding)))
-    parsed = {}
-    for body, column in _parsed(decoding).items():
+    for body, (begun, *others) in _begun(decoding).items():
         frames = {f: n for f, n in decoding.frames.items() if decoding.bodies[n] == body}
-        parsed[column] = F.when(_is_one_of(_frame(decoding), frames), body.parse(_body(decoding)))
-    return records.withColumns(parsed) if parsed else records
+        first = F.when(_is_one_of(_frame(decoding), frames), body.steps[0](_body(decoding)))
+        records = records.withColumn(begun, first)
+        for step, given, column in zip(body.steps[1:], [begun, *others], others, strict=False):
+            records = records.withColumn(column, step(F.col(given)))
+    return records
 
 
-def _parsed(decoding: Decoding) -> dict[Body, str]:
-    """The bodies that are decoded in two steps, and the column that holds the first one's."""
-    in_two = dict.fromkeys(body for body in decoding.bodies.values() if body.row is not None)
-    return {body: f"_frazil_{decoding.column}_parsed_{number}" for number, body in enumerate(in_two)}
+def _begun(decoding: Decoding) -> dict[Body, list[str]]:
+    """The bodies that are decoded in several steps, and the columns that hold what all but the last give."""
+    several = dict.fromkeys(body for body in decoding.bodies.values() if len(body.steps) > 1)
+    return {
+        body: [f"_frazil_{decoding.column}_{number}_{step}" for step in range(len(body.steps) - 1)]
+        for number, body in enumerate(several)
+    }
 
 
 def _header(decoding: Decoding) -> Column:
@@ -182,11 +187,11 @@ def _row(decoding: Decoding) -> Column:
         number = _choice(decoding, lambda number: F.lit(number).cast("long"), F.lit(None).cast("long"))
         row = decoding.batched(_body(decoding), number)
     else:
-        parsed = _parsed(decoding)
+        begun = _begun(decoding)
 
         def made(number: int) -> Column:
             body = decoding.bodies[number]
-            return body.parse(_body(decoding)) if body.row is None else body.row(F.col(parsed[body]))
+            return body.steps[-1](F.col(begun[body][-1]) if body in begun else _body(decoding))
 
         row = _choice(decoding, made, nothing)
     if decoding.tombstones is Tombstones.NULL_ROW:

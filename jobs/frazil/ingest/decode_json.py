@@ -2,16 +2,12 @@
 
 `from_json` is strict about most types, and lenient in five places that would change a value or hide a problem: it stops
 reading after the first document, takes numbers and dates for timestamps, rounds decimals, drops the quotes of a string
-that should stay JSON, and replaces bytes that are not UTF-8. So the body is read inside `{"N":{"v":[BODY],"N":[]}}`, and
+that should stay JSON, and replaces bytes that are not UTF-8. So the body is read inside an envelope (`json_envelope`), and
 values of those types are read as text or as a variant and converted here.
-
-Anything behind the document shows there: the inner object has exactly those two members, and the list one element. Only a body
-that knew the name `N` could end one of them and begin another, and `N` is drawn anew by each process.
 """
 
 from __future__ import annotations
 
-import secrets
 from functools import lru_cache, reduce
 
 from pyspark.sql import Column
@@ -19,6 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from frazil.ingest.body import Body
+from frazil.ingest.json_envelope import CORRUPT, Envelope, around_anything, around_objects
 from frazil.ingest.spark_types import spark_type
 from frazil.schemas.json_schema import WHOLE
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
@@ -28,13 +25,10 @@ LONGEST_STRING = 1 << 30
 
 _OPTIONS = {
     "mode": "PERMISSIVE",
-    "columnNameOfCorruptRecord": "corrupt",
+    "columnNameOfCorruptRecord": CORRUPT,
     "allowSingleQuotes": "false",
     "maxStringLen": str(LONGEST_STRING),
 }
-NAME = f"frazil_{secrets.token_hex(8)}"
-"""A name that no body has, but by chance."""
-
 _DAY = r"\d{4}-\d{2}-\d{2}"
 _TIME = r"[T ]\d{2}:\d{2}:\d{2}(\.\d+)?"
 # RFC 3339, which JSON Schema names, and the offset without a colon, which Java's older libraries write.
@@ -58,20 +52,20 @@ def json_body(target: Struct, *, whole: bool = False) -> Body:
     """
     reading = _Reading(by_source=not _is_ambiguous(target))
     document = next((f for f in target.fields if f.source == WHOLE), None) if whole else Field("", target)
-    written = T.VariantType() if document is None else _written(document.type, as_json=document.as_json)
+    envelope = _envelope(document, whole=whole)
 
-    def parse(body: Column) -> Column:
-        return F.from_json(enclosed(F.try_validate_utf8(body.cast("string"))), _envelope(written), _OPTIONS)
+    def text(body: Column) -> Column:
+        return envelope.around(F.try_validate_utf8(body.cast("string")))
 
-    def row(envelope: Column) -> Column:
-        members = envelope[NAME]
-        documents = F.get(F.map_values(members), F.lit(0))
-        if not reading.by_source and document is not None:
-            named = _written(document.type, as_json=document.as_json, by_source=False)
-            documents = documents.cast(T.ArrayType(named))
+    def parse(text: Column) -> Column:
+        return F.when(text.isNotNull(), F.from_json(text, envelope.type, _OPTIONS))
+
+    def row(read: Column) -> Column:
+        documents = envelope.documents(read)
+        if not reading.by_source:
+            documents = documents.cast(_envelope(document, whole=whole, by_source=False).listed)
         raw = F.get(documents, F.lit(0))
-        is_alone = (F.map_keys(members) == F.array(F.lit("v"), F.lit(NAME))) & (F.size(documents) == 1)
-        checks = [envelope["corrupt"].isNull() & is_alone]
+        checks = [read[CORRUPT].isNull() & envelope.is_alone(read)]
         if document is not None:
             checks += reading.checks(raw, document.type, as_json=document.as_json)
         if whole:
@@ -85,12 +79,17 @@ def json_body(target: Struct, *, whole: bool = False) -> Body:
         decoded = F.coalesce(reduce(Column.__and__, checks), F.lit(False))
         return F.struct(*columns, decoded.alias("_decoded"))
 
-    return Body(parse, row)
+    return Body((text, parse, row))
 
 
-def enclosed(body: Column) -> Column:
-    """The text that is read of a body: `{"N":{"v":[BODY],"N":[]}}`."""
-    return F.concat(F.lit(f'{{"{NAME}":{{"v":['), body, F.lit(f'],"{NAME}":[]}}}}'))
+def _envelope(document: Field | None, *, whole: bool, by_source: bool = True) -> Envelope:
+    if document is None:
+        return around_anything(T.VariantType())
+    written = _written(document.type, as_json=document.as_json, by_source=by_source)
+    if whole:
+        return around_anything(written)
+    assert isinstance(written, T.StructType)
+    return around_objects(written)
 
 
 def _null(field: Field) -> Column:
@@ -162,15 +161,6 @@ class _Reading:
         is_double = (kind == "DOUBLE") & (value.cast("double") == F.try_variant_get(raw, "$", "double"))
         is_decimal = kind.startswith("DECIMAL") & (scale.try_cast("int") <= of.scale)
         return value.isNotNull() & ((kind == "BIGINT") | is_decimal | is_double)
-
-
-def _envelope(written: T.DataType) -> T.StructType:
-    return T.StructType(
-        [
-            T.StructField(NAME, T.MapType(T.StringType(), T.ArrayType(written))),
-            T.StructField("corrupt", T.StringType()),
-        ]
-    )
 
 
 def _written(of: Type, *, as_json: bool = False, by_source: bool = True) -> T.DataType:

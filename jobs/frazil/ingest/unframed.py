@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from frazil.ingest.body import Step
 from frazil.ingest.decode import DECODED
-from frazil.ingest.decode_json import NAME
+from frazil.ingest.json_envelope import NAME
 
 
 def text(column: str = "value") -> Step:

@@ -11,6 +11,7 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from frazil.cli.spark_here import settings_here
 from frazil.clients.registry import Registry
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Limits, Pipeline, Table
@@ -117,10 +118,10 @@ def declared(job: Job, topic: Topic, table: str, **more: Any) -> Pipeline:
 
 @contextmanager
 def driver(job: Job, **more: Any) -> Iterator[tuple[Driver, Registry]]:
-    """The product's driver, with the bench's heap, and the registry."""
+    """The product's driver, as `frazil run` starts it but for the bench's heap, and the registry."""
     environment, secrets = job.environment, Secrets(os.environ)
     jars = [jar for jar in spark_jars() if "aws" not in jar.name]
-    settings = job.spark_settings
+    settings = {**settings_here(job.heap), **job.spark_settings}
     assert environment.registry is not None
     with drive.driver(
         environment, secrets, jars=jars, master=f"local[{job.cores}]", settings=settings, **more
