@@ -130,12 +130,12 @@ def _framed(records: DataFrame, decoding: Decoding) -> DataFrame:
     framed = framing.frame(value, _header(decoding), protobuf=decoding.is_protobuf)
     records = records.withColumn(f"_frazil_{name}_frame", framed)
     records = records.withColumn(f"_frazil_{name}_body", framing.body(value, _header(decoding), _frame(decoding)))
-    for body, (begun, *others) in _begun(decoding).items():
+    for body, columns in _begun(decoding).items():
         frames = {f: n for f, n in decoding.frames.items() if decoding.bodies[n] == body}
-        first = F.when(_is_one_of(_frame(decoding), frames), body.steps[0](_body(decoding)))
-        records = records.withColumn(begun, first)
-        for step, given, column in zip(body.steps[1:], [begun, *others], others, strict=False):
-            records = records.withColumn(column, step(F.col(given)))
+        given = F.when(_is_one_of(_frame(decoding), frames), _body(decoding))
+        for step, column in zip(body.steps, columns, strict=False):  # the last step makes the row
+            records = records.withColumn(column, step(given))
+            given = F.col(column)
     return records
 
 

@@ -21,7 +21,7 @@ NAME = f"frazil_{secrets.token_hex(8)}"
 """A name that no body has, but by chance."""
 
 CORRUPT = "corrupt"
-"""The column of `Envelope.type` that is null exactly if the text is JSON and fits the type."""
+"""The column of `Envelope.type` that is null exactly if what `from_json` reads of the text is JSON of that type."""
 
 
 @dataclass(frozen=True, slots=True)
