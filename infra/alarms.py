@@ -44,8 +44,9 @@ class PipelineAlarms(Construct):
         self._named = f"{prefix}-{pipeline}"
         period = max(60, every_minutes * 60)
         self._alarm("late", "freshness_seconds", "Maximum", freshness_seconds, period, 2, is_silence_bad=True)
-        self._alarm("refused", "refused", "Sum", 0, period, 1)
-        self._alarm("incompatible", "incompatible", "Sum", 0, period, 1)
+        self._alarm("decision-required", "decision_required", "Sum", 0, period, 1)
+        self._alarm("pipeline-failed", "pipeline_failed", "Sum", 0, period, 1)
+        self._alarm("schema-incompatible", "schema_incompatible", "Sum", 0, period, 1)
 
     def _alarm(
         self,
@@ -79,8 +80,9 @@ class PipelineAlarms(Construct):
 
 _MEANINGS: Mapping[str, str] = {
     "late": "Rows come later than was declared, or no run reports. frazil show, frazil runs",
-    "refused": "The pipeline stopped: a person must decide. The log names the command; docs/running.md",
-    "incompatible": "A version of the schema cannot land in this table; docs/schemas.md",
+    "decision-required": "The pipeline stopped until an operator decides. The log names the command; docs/running.md",
+    "pipeline-failed": "An error ended a pipeline's run. The log has its message; docs/running.md",
+    "schema-incompatible": "A version of the schema cannot land in this table; docs/schemas.md",
 }
 
 

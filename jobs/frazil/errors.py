@@ -6,7 +6,7 @@ FrazilError                    says what, where and what to do
 ├── UnreadableSchema           a writer schema that cannot be understood
 ├── Fenced                     another driver writes this pipeline; it won, nothing of ours was counted
 ├── TableReplaced              the table was dropped and made again, or a column was, under a staged batch
-├── Suspended                  the pipeline waits for a person
+├── DecisionRequired           the pipeline stops until an operator decides
 │   ├── RejectedRecords        error mode `suspend` met a record it cannot land
 │   ├── CountsDisagree         read != written + rejected + skipped, twice
 │   ├── LedgerLost             no snapshot says which offsets the table holds
@@ -14,16 +14,17 @@ FrazilError                    says what, where and what to do
 │   ├── TopicRecreated         the topic has another id than the one the ledger holds
 │   ├── LogTruncated           the topic ends before an offset that the table already holds
 │   └── OffsetsLost            the topic no longer has records that the table does not hold yet
+├── ServiceUnavailable         a service, or a secret for it, does not answer; retrying may help
+│   ├── KafkaUnavailable       the broker did not answer, or refused
+│   ├── RegistryUnavailable    the registry did not answer, or not with a schema; nothing is rejected because of it
+│   ├── SecretUnavailable      a secret that an environment names cannot be read
+│   ├── CatalogUnavailable     the catalog or the object store refused or did not answer
+│   ├── ObjectStoreUnavailable the bucket of releases and desired states refused or did not answer
+│   └── EmrUnavailable         EMR Serverless refused or did not answer
 ├── RowsWouldChange            compaction wrote other rows than it read; nothing of it was committed
 ├── FenceUnproven              the catalog let two drivers commit the same batch in the start probe
-├── KafkaUnavailable           the broker did not answer, or refused
-├── RegistryUnavailable        the registry did not answer, or not with a schema; nothing is rejected because of it
 ├── SchemaChanged              the registry answers another schema for an id than before
-├── SecretUnavailable          a secret that an environment names cannot be read
-├── CatalogUnavailable         the catalog or the object store refused or did not answer
-├── ObjectStoreUnavailable     the bucket of releases and desired states refused or did not answer
 ├── ObjectDiffers              a key that is written once holds other bytes than it should
-├── EmrUnavailable             EMR Serverless refused or did not answer
 ├── ReleaseIncomplete          a release cannot be built: something it is made of is missing or not what is locked
 ├── RuntimeDiffers             what runs is not what the release was built for: Spark, Iceberg, Python, or a class
 ├── LeaseHeld                  another reconciler is at work on this job, or has taken the lease from us
@@ -71,35 +72,35 @@ class TableReplaced(FrazilError):
     """The table, or a column that was written, is not the one the batch was staged for."""
 
 
-class Suspended(FrazilError):
-    """The pipeline stops until a person decides; the message names the command."""
+class DecisionRequired(FrazilError):
+    """The pipeline stops until an operator decides; the message names the command."""
 
 
-class RejectedRecords(Suspended):
+class RejectedRecords(DecisionRequired):
     """Error mode `suspend` met records that cannot be landed."""
 
 
-class CountsDisagree(Suspended):
+class CountsDisagree(DecisionRequired):
     """Twice in a row, the rows staged and rejected were not the records read."""
 
 
-class LedgerLost(Suspended):
+class LedgerLost(DecisionRequired):
     """No snapshot of the table says which offsets it holds."""
 
 
-class RolledBack(Suspended):
+class RolledBack(DecisionRequired):
     """The head of main is not the snapshot that the ledger names, nor a descendant of it."""
 
 
-class TopicRecreated(Suspended):
+class TopicRecreated(DecisionRequired):
     """The topic was deleted and created again: its offsets mean other records now."""
 
 
-class LogTruncated(Suspended):
+class LogTruncated(DecisionRequired):
     """The topic ends before an offset that the table already holds."""
 
 
-class OffsetsLost(Suspended):
+class OffsetsLost(DecisionRequired):
     """Retention removed records that the table does not hold yet."""
 
 
@@ -111,11 +112,15 @@ class FenceUnproven(FrazilError):
     """The catalog let two drivers commit the same batch on a scratch table."""
 
 
-class KafkaUnavailable(FrazilError):
+class ServiceUnavailable(FrazilError):
+    """A service, or a secret for it, did not answer or refused. Nothing is rejected because of it; retrying may help."""
+
+
+class KafkaUnavailable(ServiceUnavailable):
     """The Kafka cluster did not answer, or refused."""
 
 
-class RegistryUnavailable(FrazilError):
+class RegistryUnavailable(ServiceUnavailable):
     """The schema registry did not answer, or not with a schema."""
 
 
@@ -123,15 +128,15 @@ class SchemaChanged(FrazilError):
     """The registry answers another schema for a known id than it did before."""
 
 
-class SecretUnavailable(FrazilError):
+class SecretUnavailable(ServiceUnavailable):
     """A secret that the environment names cannot be read."""
 
 
-class CatalogUnavailable(FrazilError):
+class CatalogUnavailable(ServiceUnavailable):
     """The catalog or the object store refused or did not answer."""
 
 
-class ObjectStoreUnavailable(FrazilError):
+class ObjectStoreUnavailable(ServiceUnavailable):
     """The bucket of releases and desired states refused or did not answer."""
 
 
@@ -139,7 +144,7 @@ class ObjectDiffers(FrazilError):
     """A key that is written once holds other bytes than the ones it should hold."""
 
 
-class EmrUnavailable(FrazilError):
+class EmrUnavailable(ServiceUnavailable):
     """EMR Serverless refused or did not answer."""
 
 

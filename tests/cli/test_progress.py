@@ -15,7 +15,7 @@ def event(name: Event, time: float, **facts: Any) -> dict[str, Any]:
 
 
 def landed(time: float, read: int, lag: int, **rejected: int) -> dict[str, Any]:
-    return event(Event.LANDED, time, read=read, rejected=rejected, skipped={}, lag=lag, freshness_seconds=2.0)
+    return event(Event.BATCH_COMMITTED, time, read=read, rejected=rejected, skipped={}, lag=lag, freshness_seconds=2.0)
 
 
 def shown(progress: Progress) -> list[str]:
@@ -30,18 +30,18 @@ def shown(progress: Progress) -> list[str]:
 
 def test_what_batches_land_is_summed() -> None:
     progress = Progress(("orders",), clock=lambda: 130.0)
-    progress(event(Event.STARTED, 100.0))
+    progress(event(Event.PIPELINE_STARTED, 100.0))
     progress(landed(110.0, 1_000, 500, undecodable=2, too_short=1))
     progress(landed(120.0, 500, 0))
-    progress(event(Event.ENDED, 125.0))
+    progress(event(Event.PIPELINE_FINISHED, 125.0))
     # 1,500 records in 25 s; the newest committed record is of second 118
     assert shown(progress) == ["orders", "1,500", "60", "0", "12", "s", "3", "done"]
 
 
 def test_a_refused_pipeline_names_its_error() -> None:
     progress = Progress(("orders",), clock=lambda: 101.0)
-    progress(event(Event.STARTED, 100.0))
-    progress(event(Event.REFUSED, 100.5, error="TopicRecreated", why="another id"))
+    progress(event(Event.PIPELINE_STARTED, 100.0))
+    progress(event(Event.DECISION_REQUIRED, 100.5, error="TopicRecreated", message="another id"))
     assert shown(progress)[-1] == "TopicRecreated"
 
 
@@ -51,14 +51,14 @@ def test_a_pipeline_waits_until_it_is_heard_of() -> None:
 
 def test_changes_of_the_schema_are_noted() -> None:
     progress = Progress(("orders",))
-    progress(event(Event.EVOLVED, 100.0, changes=["add note: string"]))
+    progress(event(Event.SCHEMA_EVOLVED, 100.0, changes=["add note: string"]))
     assert progress.notes == ["orders: add note: string"]
 
 
 def test_every_event_is_taken() -> None:
     progress = Progress(("orders",))
     facts: dict[str, Any] = {
-        "read": 1, "rejected": {}, "skipped": {}, "lag": 0, "freshness_seconds": None, "why": "", "changes": ()
+        "read": 1, "rejected": {}, "skipped": {}, "lag": 0, "freshness_seconds": None, "message": "", "changes": ()
     }  # fmt: skip
     for name in Event:
         progress(event(name, 1.0, **facts))

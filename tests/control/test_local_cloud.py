@@ -248,7 +248,7 @@ def test_a_streaming_run_is_swapped_for_another_release_and_no_record_is_lost_or
     assert (new["state"], new["generation"], new["release"]) == ("RUNNING", 2, second.version)
     assert cloud.run(1)["state"] == "CANCELLED"
     said = cloud.events(old["run"])
-    assert said[-1]["event"] == "ended", "it was let end between two batches"
+    assert said[-1]["event"] == "pipeline_finished", "it was let end between two batches"
     assert cloud.frazil("reconcile", cloud.at, "--check")["drift"] is False
 
     # An operator stops the pipeline, and starts it again: what came meanwhile is landed then.
@@ -297,7 +297,7 @@ def test_a_schedule_that_is_fired_lands_what_is_there_and_the_same_execution_onl
     assert again["run"] == fired["run"]
     until(lambda: cloud.run()["state"] in ("SUCCESS", "FAILED"), seconds=120)
     assert cloud.run()["state"] == "SUCCESS", cloud.events(fired["run"])
-    assert sum(event["written"] for event in cloud.events(fired["run"]) if event["event"] == "landed") == 30
+    assert sum(event["written"] for event in cloud.events(fired["run"]) if event["event"] == "batch_committed") == 30
     cloud.assert_proven()
     assert cloud.frazil("reconcile", cloud.at)["runs"] == 1, "the fired run is the generation's, and proves it"
     assert len(cloud.frazil("runs", cloud.at)["runs"]) == 1

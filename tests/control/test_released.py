@@ -163,7 +163,7 @@ def test_the_released_job_lands_and_its_generation_is_proven(
     # spark-submit writes all that Python writes to its own stdout
     lines: list[Any] = [json.loads(line) for line in ended.stdout.splitlines() if line.startswith('{"')]
     assert ended.returncode == 0, ended.stderr[-4000:]
-    landed = [line for line in lines if line.get("event") == "landed"]
+    landed = [line for line in lines if line.get("event") == "batch_committed"]
     assert sum(line["written"] for line in landed) == 50
     assert all(line["run"].startswith(wanted.run_prefix) for line in landed)
     assert proofs.of(wanted) is Proof.COMMITTED

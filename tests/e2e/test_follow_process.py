@@ -72,15 +72,17 @@ def test_what_is_produced_becomes_visible_and_sigterm_ends_it_well(
     process, log = following
     log.until("idle")
     shop.produce([*shop.orders(7, shop.register()), b"bad!!"])
-    landed = log.until("landed", read=8)  # in one batch or in two, as the producer sends them
+    landed = log.until("batch_committed", read=8)  # in one batch or in two, as the producer sends them
     shop.assert_each_record_once()
     began = time.monotonic()
     process.send_signal(signal.SIGTERM)
     assert process.wait(PATIENCE) == 0, log.others
     assert time.monotonic() - began < 30
-    assert log.until("ended")["read"] == 8
+    assert log.until("pipeline_finished")["read"] == 8
     (directive,) = landed["_aws"]["CloudWatchMetrics"]
-    assert {"freshness_seconds", "lag", "read", "seconds"} <= {metric["Name"] for metric in directive["Metrics"]}
+    assert {"freshness_seconds", "lag", "read", "duration_seconds"} <= {
+        metric["Name"] for metric in directive["Metrics"]
+    }
     assert [(line["reason"], line["rejected"]) for line in log.lines if line["event"] == "rejected"]
     shop.assert_each_record_once()
 
@@ -88,7 +90,7 @@ def test_what_is_produced_becomes_visible_and_sigterm_ends_it_well(
 def test_a_second_sigterm_changes_nothing(shop: Shop, following: tuple[subprocess.Popen[str], Log]) -> None:
     process, log = following
     shop.produce(shop.orders(50, shop.register()))
-    log.until("landed")
+    log.until("batch_committed")
     for _ in range(2):
         process.send_signal(signal.SIGTERM)
     assert process.wait(PATIENCE) == 0, log.others

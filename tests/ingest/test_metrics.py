@@ -17,7 +17,7 @@ LANDED = {
     "rejected": {"undecodable": 2},
     "skipped": {"tombstone": 1},
     "bytes": 99,
-    "seconds": 1.5,
+    "duration_seconds": 1.5,
     "stage_seconds": 1.1,
     "freshness_seconds": 2.25,
     "lag": 4,
@@ -39,13 +39,13 @@ def measured(line: dict[str, Any]) -> dict[str, tuple[str, Any]]:
 
 
 def test_a_landed_batch_is_its_event_and_its_metrics() -> None:
-    batch, *_ = told(Event.LANDED, **LANDED)
-    assert {**LANDED, "event": "landed", "pipeline": "orders", "topic": "Orders"}.items() <= batch.items()
+    batch, *_ = told(Event.BATCH_COMMITTED, **LANDED)
+    assert {**LANDED, "event": "batch_committed", "pipeline": "orders", "topic": "Orders"}.items() <= batch.items()
     assert measured(batch) == {
         "read": ("Count", 10),
         "written": ("Count", 7),
         "bytes": ("Bytes", 99),
-        "seconds": ("Seconds", 1.5),
+        "duration_seconds": ("Seconds", 1.5),
         "stage_seconds": ("Seconds", 1.1),
         "freshness_seconds": ("Seconds", 2.25),
         "lag": ("Count", 4),
@@ -54,7 +54,7 @@ def test_a_landed_batch_is_its_event_and_its_metrics() -> None:
 
 
 def test_rejected_and_skipped_records_are_metrics_by_reason() -> None:
-    _, *others = told(Event.LANDED, **LANDED)
+    _, *others = told(Event.BATCH_COMMITTED, **LANDED)
     assert [(one["reason"], measured(one)) for one in others] == [
         ("undecodable", {"rejected": ("Count", 2)}),
         ("tombstone", {"skipped": ("Count", 1)}),
@@ -67,19 +67,22 @@ def test_freshness_and_lag_are_told_when_nothing_was_read() -> None:
     assert measured(idle) == {"lag": ("Count", 0), "freshness_seconds": ("Seconds", 0.0)}
 
 
-@pytest.mark.parametrize("event", [Event.FENCED, Event.REFUSED, Event.WAITING, Event.AGAIN, Event.INCOMPATIBLE])
+@pytest.mark.parametrize(
+    "event",
+    [Event.FENCED, Event.DECISION_REQUIRED, Event.SERVICE_UNAVAILABLE, Event.BATCH_RETRIED, Event.SCHEMA_INCOMPATIBLE],
+)
 def test_what_an_alarm_is_for_counts_one(event: Event) -> None:
-    (line,) = told(event, why="because")
+    (line,) = told(event, message="because")
     assert measured(line) == {event.value: ("Count", 1)}
 
 
 def test_an_event_without_numbers_is_a_line_without_metrics() -> None:
-    (line,) = told(Event.STARTED, version="1")
+    (line,) = told(Event.PIPELINE_STARTED, version="1")
     assert "_aws" not in line
 
 
 def test_a_batch_whose_freshness_is_not_known_tells_none() -> None:
-    batch, *_ = told(Event.LANDED, **{**LANDED, "freshness_seconds": None, "rejected": {}, "skipped": {}})
+    batch, *_ = told(Event.BATCH_COMMITTED, **{**LANDED, "freshness_seconds": None, "rejected": {}, "skipped": {}})
     assert "freshness_seconds" not in measured(batch)
 
 
@@ -94,6 +97,6 @@ def test_every_line_fits_cloudwatchs_limits() -> None:
 
 def test_an_environment_has_a_namespace_of_its_own() -> None:
     events: list[Any] = []
-    Reporter(events.append, "orders", "Orders", "r1", lambda: 1.0)(Event.LANDED, **LANDED)
+    Reporter(events.append, "orders", "Orders", "r1", lambda: 1.0)(Event.BATCH_COMMITTED, **LANDED)
     for line in metrics.lines(events[0], "Frazil/dev"):
         assert {one["Namespace"] for one in line["_aws"]["CloudWatchMetrics"]} == {"Frazil/dev"}

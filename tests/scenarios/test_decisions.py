@@ -38,7 +38,7 @@ def test_a_crash_between_decision_and_finish_is_finished_by_the_next_driver(shop
     assert (len(shop.landed()), len(shop.dead())) == (5, 0)
     assert shop.drain().read == 0
     shop.assert_each_record_once()
-    assert [e["dead_letters"] for e in shop.seen("finished")] == [2]
+    assert [e["dead_letters"] for e in shop.seen("dead_letters_recovered")] == [2]
 
 
 @pytest.mark.parametrize("step", ["stage.rejected", "decide.written", "publish.filled"])

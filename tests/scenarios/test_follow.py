@@ -94,9 +94,9 @@ def test_records_become_visible_while_the_run_goes_on(shop: Shop) -> None:
 
 def test_a_topic_whose_first_schema_comes_later_is_landed_then(shop: Shop) -> None:
     with Following(shop) as run:
-        run.until("idle", why="no schema is registered yet")
+        run.until("idle", message="no schema is registered yet")
         shop.produce(shop.orders(3, shop.register()))
-        run.until("landed")  # there is a table now
+        run.until("batch_committed")  # there is a table now
         landed(shop, 3)
     shop.assert_each_record_once()
 
@@ -124,8 +124,8 @@ def test_an_outage_is_waited_out_with_growing_pauses(shop: Shop) -> None:
         run.until("idle")
         cluster.is_away = True
         shop.produce(shop.orders(4, schema_id))
-        waits = run.until("waiting", 4)
-        assert [w["again_in_seconds"] for w in waits[:4]] == [1.0, 2.0, 4.0, 8.0]
+        waits = run.until("service_unavailable", 4)
+        assert [w["retry_in_seconds"] for w in waits[:4]] == [1.0, 2.0, 4.0, 8.0]
         assert shop.landed() == []
         cluster.is_away = False
         landed(shop, 4)
@@ -153,12 +153,12 @@ def test_a_decision_is_noticed_without_a_new_run_and_neighbours_go_on(shop_of: S
     suspended.produce(suspended.orders(5, schema_id, first=5))
     delete_records(suspended, 8)
     with Following(suspended, shop) as run:
-        (refused, *_) = run.until("refused")
-        assert (refused["error"], refused["again_in_seconds"]) == ("OffsetsLost", 60.0)
+        (refused, *_) = run.until("decision_required")
+        assert (refused["error"], refused["retry_in_seconds"]) == ("OffsetsLost", 60.0)
         shop.produce(shop.orders(3, other_id))
-        run.until("landed", pipeline=shop.pipeline.name)
+        run.until("batch_committed", pipeline=shop.pipeline.name)
         accept(suspended.pipeline, Accepted.OFFSETS_LOST, "the test's word", suspended.driver())
-        run.until("landed", pipeline=suspended.pipeline.name)
+        run.until("batch_committed", pipeline=suspended.pipeline.name)
     assert len(suspended.landed()) == 7
 
 

@@ -30,8 +30,8 @@ def test_snapshots_are_trimmed_while_batches_land_and_nothing_is_lost(
     for identifier in (shop.pipeline.table.identifier, shop.pipeline.table.dead_letters):
         table = shop.driver().iceberg.load(identifier)
         assert len(list(table.snapshots())) <= 3 + 5
-    assert sum(event["snapshots"] for event in shop.seen("trimmed")) >= 5
-    assert not any(event["gave_up"] for event in shop.seen("trimmed"))
+    assert sum(event["snapshots"] for event in shop.seen("snapshots_expired")) >= 5
+    assert not any(event["gave_up"] for event in shop.seen("snapshots_expired"))
     shop.assert_each_record_once()
     found = verify(shop.pipeline, Lake(shop.lake, Secrets({}).read), deep=True)
     assert found.outcome == "proven", [str(f) for f in found.findings]

@@ -197,6 +197,6 @@ def test_a_message_that_does_not_fit_the_columns_is_kept_aside(shop: Shop) -> No
     schema_id = register(shop, text)
     shop.produce([framed(schema_id, b"\x08\x05"), framed(schema_id, b"\x0a\x01x", 1)])
     assert shop.drain().rejected == {"incompatible_schema": 1}
-    (event, *_) = shop.seen("incompatible")
+    (event, *_) = shop.seen("schema_incompatible")
     assert event["schema_id"] == schema_id
     assert json.dumps(event)

@@ -55,7 +55,7 @@ def commit_while_one_pauses(shop: Shop, folder: Path, step: str) -> None:
     shop.produce([*shop.orders(5, schema_id, first=5), b"bad!!"])
     with paused(shop, folder, step) as driver:
         shop.drain()
-    assert driver.ended("fenced", "landed") == ["fenced"]
+    assert driver.ended("fenced", "batch_committed") == ["fenced"]
     shop.assert_each_record_once()
 
 
@@ -64,5 +64,5 @@ def begin_while_one_pauses(shop: Shop, folder: Path, step: str) -> None:
     shop.produce(shop.orders(5, shop.register()))
     with paused(shop, folder, step) as driver:
         shop.drain()
-    assert driver.ended("fenced", "landed", "idle") == ["idle"]
+    assert driver.ended("fenced", "batch_committed", "idle") == ["idle"]
     shop.assert_each_record_once()

@@ -29,12 +29,7 @@ class Exit(IntEnum):
 HELP = "Exit codes: 0 done, 1 refused (a person must decide), 2 wrong input, 3 unavailable, 70 a fault of Frazil's."
 
 _UNAVAILABLE = (
-    errors.KafkaUnavailable,
-    errors.RegistryUnavailable,
-    errors.CatalogUnavailable,
-    errors.SecretUnavailable,
-    errors.ObjectStoreUnavailable,
-    errors.EmrUnavailable,
+    errors.ServiceUnavailable,
     errors.LeaseHeld,
     errors.LocalPartFailed,
     errors.JavaUnsuitable,

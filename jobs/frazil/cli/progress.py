@@ -50,10 +50,10 @@ class Progress:
     def _take(self, line: Line, event: Mapping[str, Any]) -> None:
         name = event["pipeline"]
         match event["event"]:
-            case Event.STARTED:
+            case Event.PIPELINE_STARTED:
                 line.state, line.ended = "running", None
                 line.began = line.began or event["time"]
-            case Event.LANDED:
+            case Event.BATCH_COMMITTED:
                 line.records += event["read"]
                 line.rejected += sum(event["rejected"].values())
                 line.skipped += sum(event["skipped"].values())
@@ -63,19 +63,19 @@ class Progress:
                 line.newest = event["time"] - fresh if fresh is not None else line.newest
             case Event.IDLE:
                 line.lag = event.get("lag", line.lag)
-            case Event.ENDED:
+            case Event.PIPELINE_FINISHED:
                 line.state, line.ended = "done", event["time"]
             case Event.FENCED:
                 line.state, line.ended = "fenced by another driver", event["time"]
-            case Event.REFUSED | Event.FAILED:
+            case Event.DECISION_REQUIRED | Event.PIPELINE_FAILED | Event.SERVICE_UNAVAILABLE:
                 line.state, line.ended = str(event.get("error", event["event"])), event["time"]
-            case Event.EVOLVED:
+            case Event.SCHEMA_EVOLVED:
                 self.notes += [f"{name}: {change}" for change in event["changes"]]
-            case Event.AGAIN:
-                self.notes.append(f"{name}: a batch was done again: {event['why']}")
-            case Event.INCOMPATIBLE | Event.WAITING:
-                self.notes.append(f"{name}: {event['why']}")
-            case Event.FINISHED:
+            case Event.BATCH_RETRIED:
+                self.notes.append(f"{name}: a batch was done again: {event['message']}")
+            case Event.SCHEMA_INCOMPATIBLE:
+                self.notes.append(f"{name}: {event['message']}")
+            case Event.DEAD_LETTERS_RECOVERED:
                 self.notes.append(f"{name}: dead letters of an earlier decision were appended")
 
     def view(self) -> Table:

@@ -20,15 +20,7 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration import Pipeline
 from frazil.declaration.engines import refuse_foreign
 from frazil.declaration.environment import Environment
-from frazil.errors import (
-    CatalogUnavailable,
-    Fenced,
-    FrazilError,
-    KafkaUnavailable,
-    RegistryUnavailable,
-    SecretUnavailable,
-    Suspended,
-)
+from frazil.errors import DecisionRequired, Fenced, FrazilError, ServiceUnavailable
 from frazil.ingest.driver import Driver
 from frazil.ingest.failures import Cancelled, explained
 from frazil.ingest.report import Event, Reporter, Sink, Total
@@ -42,7 +34,6 @@ from frazil.version import VERSION
 
 PARALLEL = 16  # pipelines that are drained at once; more threads than this only wait for cores
 EVERY_SECONDS = 2.0  # between two looks at a topic that is followed: with a small batch's second, visible within 5
-OUTAGE = (KafkaUnavailable, RegistryUnavailable, CatalogUnavailable, SecretUnavailable)
 OUTAGE_SECONDS = (1.0, 60.0)  # the first pause of a pipeline whose service is away, doubled up to the last
 DECISION_SECONDS = (60.0, 600.0)  # ... of one that waits for a person
 CANCEL_SECONDS = 0.5  # how often jobs are cancelled while the run ends: one may just have been submitted
@@ -158,12 +149,11 @@ def _follow(ingestion: Ingestion, every_seconds: float) -> None:
             pause = 0.0
         except Cancelled:
             break
-        except (*OUTAGE, Suspended) as error:
-            is_outage = isinstance(error, OUTAGE)
+        except (ServiceUnavailable, DecisionRequired) as error:
+            is_outage = isinstance(error, ServiceUnavailable)
             least, most = OUTAGE_SECONDS if is_outage else DECISION_SECONDS
             pause = min(max(pause * 2, least), most)
-            event = Event.WAITING if is_outage else Event.REFUSED
-            ingestion.report(event, error=type(error).__name__, why=str(error), again_in_seconds=pause)
+            ingestion.report(event_of(error), error=type(error).__name__, message=str(error), retry_in_seconds=pause)
             ingestion.forget()
         driver.wait(max(pause or every_seconds - (driver.clock() - began), 0.0))
 
@@ -189,7 +179,7 @@ def _guarded(
     try:
         ingestion = Ingestion(pipeline, shared, Writers(pipeline.topic, registry), report)
     except FrazilError as error:
-        report(Event.REFUSED, error=type(error).__name__, why=str(error))
+        report(event_of(error), error=type(error).__name__, message=str(error))
         return Outcome(Total(), error)
     shared.spark.sparkContext.setLocalProperty("spark.scheduler.pool", pipeline.name)
     try:
@@ -199,9 +189,16 @@ def _guarded(
         pass
     except Fenced as fenced:
         ingestion.total.fenced = True
-        report(Event.FENCED, why=fenced.what)
+        report(Event.FENCED, message=fenced.what)
     except FrazilError as error:
-        report(Event.REFUSED, error=type(error).__name__, why=str(error))
+        report(event_of(error), error=type(error).__name__, message=str(error))
         return Outcome(ingestion.total, error)
-    report(Event.ENDED, read=ingestion.total.read, written=ingestion.total.written)
+    report(Event.PIPELINE_FINISHED, read=ingestion.total.read, written=ingestion.total.written)
     return Outcome(ingestion.total)
+
+
+def event_of(error: FrazilError) -> Event:
+    """The event that reports an error: an outage, a decision that an operator must make, or a failure."""
+    if isinstance(error, ServiceUnavailable):
+        return Event.SERVICE_UNAVAILABLE
+    return Event.DECISION_REQUIRED if isinstance(error, DecisionRequired) else Event.PIPELINE_FAILED

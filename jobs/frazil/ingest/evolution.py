@@ -62,10 +62,10 @@ class Evolution:
             reach=self._driver.reach,
         )
         if changes:
-            self._report(Event.EVOLVED, changes=[str(c) for c in changes])
+            self._report(Event.SCHEMA_EVOLVED, changes=[str(c) for c in changes])
         landed, keys = self._landing(tables.columns(self._driver.iceberg, table.identifier))
         for number, problem in [*landed.incompatible.items(), *(keys.incompatible.items() if keys else ())]:
-            self._report(Event.INCOMPATIBLE, schema_id=schema_id_of(number), why=str(problem))
+            self._report(Event.SCHEMA_INCOMPATIBLE, schema_id=schema_id_of(number), message=str(problem))
         decoding = self._writers.decoding(landed.target, landed.incompatible, self._pipeline.topic.tombstones)
         if self._keys is not None and keys is not None:
             decoding = replace(decoding, key=self._keys.decoding(keys))

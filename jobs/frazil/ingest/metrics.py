@@ -20,7 +20,7 @@ UNITS = {
     "read": "Count",
     "written": "Count",
     "bytes": "Bytes",
-    "seconds": "Seconds",
+    "duration_seconds": "Seconds",
     "stage_seconds": "Seconds",
     "freshness_seconds": "Seconds",
     "lag": "Count",
@@ -28,20 +28,21 @@ UNITS = {
 # Events that are counted as such: an alarm on a sum above zero tells of each.
 COUNTED = {
     Event.FENCED: "fenced",
-    Event.REFUSED: "refused",
-    Event.WAITING: "waiting",
-    Event.AGAIN: "again",
-    Event.INCOMPATIBLE: "incompatible",
+    Event.DECISION_REQUIRED: "decision_required",
+    Event.PIPELINE_FAILED: "pipeline_failed",
+    Event.SERVICE_UNAVAILABLE: "service_unavailable",
+    Event.BATCH_RETRIED: "batch_retried",
+    Event.SCHEMA_INCOMPATIBLE: "schema_incompatible",
 }
 
 
 def lines(event: Mapping[str, Any], namespace: str = NAMESPACE) -> Iterator[dict[str, Any]]:
     """An event as log lines: the event itself, with its metrics, and one line for each reason of rejected or skipped records.
 
-    Metrics are `read`, `written`, `bytes`, `seconds`, `stage_seconds`, `lag` (offsets not landed yet) and `freshness_seconds` (now
-    minus the newest landed record's time while records are waiting, 0 when none are) by pipeline; `rejected` and `skipped` by
-    pipeline and reason; and a count of 1 of each event `fenced`, `refused`, `waiting`, `again` and `incompatible`. Environments
-    that share an account have each a `namespace` of their own.
+    Metrics by pipeline are `read`, `written`, `bytes`, `duration_seconds`, `stage_seconds`, `lag` (offsets not landed yet),
+    `freshness_seconds` (now minus the newest landed record's time while records are waiting, 0 when none are), and a count of
+    1 of each event of `COUNTED`, by the event's name. By pipeline and reason: `rejected` and `skipped`. Environments that share
+    an account have each a `namespace` of their own.
     """
     facts = dict(event)
     metrics = {name: unit for name, unit in UNITS.items() if isinstance(facts.get(name), int | float)}

@@ -13,26 +13,29 @@ Sink = Callable[[Mapping[str, Any]], None]
 class Event(StrEnum):
     """The events of a run, by the name in the log.
 
-    `STARTED` and `ENDED` frame a pipeline's run. `LANDED`: a batch is in the table. `IDLE`: nothing to read.
-    `EVOLVED`: the schema changed. `FINISHED`: dead letters of an earlier decision were appended. `AGAIN`: a batch was dropped
-    and is done again, with the reason. `FENCED`: another driver won. `INCOMPATIBLE`: a writer schema's records cannot land.
-    `REFUSED`: the pipeline waits for a person. `FAILED`: an error ended it. `WAITING`: a service does not answer.
-    `TRIMMED`: old snapshots left the metadata.
+    `PIPELINE_STARTED` and `PIPELINE_FINISHED` frame a pipeline's run. `BATCH_COMMITTED`: a batch is in the table. `IDLE`:
+    nothing to read. `SCHEMA_EVOLVED`: the table's schema changed. `DEAD_LETTERS_RECOVERED`: dead letters of an earlier commit
+    were appended. `BATCH_RETRIED`: a batch was dropped and is staged again. `FENCED`: another driver committed first.
+    `SCHEMA_INCOMPATIBLE`: records of a writer schema cannot land. `SNAPSHOTS_EXPIRED`: old snapshots left the metadata.
+
+    Three events report an error, each with one meaning. `SERVICE_UNAVAILABLE`: a service does not answer; a pipeline that
+    follows its topic retries. `DECISION_REQUIRED`: the pipeline stops until an operator decides; the message names the command.
+    `PIPELINE_FAILED`: any other error.
     """
 
-    STARTED = "started"
-    ENDED = "ended"
-    LANDED = "landed"
+    PIPELINE_STARTED = "pipeline_started"
+    PIPELINE_FINISHED = "pipeline_finished"
+    BATCH_COMMITTED = "batch_committed"
     IDLE = "idle"
-    EVOLVED = "evolved"
-    FINISHED = "finished"
-    AGAIN = "again"
+    SCHEMA_EVOLVED = "schema_evolved"
+    DEAD_LETTERS_RECOVERED = "dead_letters_recovered"
+    BATCH_RETRIED = "batch_retried"
     FENCED = "fenced"
-    INCOMPATIBLE = "incompatible"
-    REFUSED = "refused"
-    FAILED = "failed"
-    WAITING = "waiting"
-    TRIMMED = "trimmed"
+    SCHEMA_INCOMPATIBLE = "schema_incompatible"
+    DECISION_REQUIRED = "decision_required"
+    PIPELINE_FAILED = "pipeline_failed"
+    SERVICE_UNAVAILABLE = "service_unavailable"
+    SNAPSHOTS_EXPIRED = "snapshots_expired"
 
 
 @dataclass(slots=True)

@@ -50,13 +50,13 @@ class Ingestion:
         spans = self._spans()
         try:
             if not self._ready():
-                self._idle(lag=0, why="no schema is registered yet")
+                self._idle(lag=0, message="no schema is registered yet")
                 return self.total
             self._land(lambda: spans, least=1)
             self._trim()
         except Fenced as fenced:
             self.total.fenced = True
-            self.report(Event.FENCED, why=fenced.what)
+            self.report(Event.FENCED, message=fenced.what)
         return self.total
 
     def poll(self) -> bool:
@@ -65,7 +65,7 @@ class Ingestion:
         While more than half a batch is waiting it goes on; the little that came in meanwhile is the next poll's.
         """
         if self._held is None and not self._ready():
-            self._idle(lag=0, why="no schema is registered yet")
+            self._idle(lag=0, message="no schema is registered yet")
             return False
         before = self.total.batches
         self._land(self._spans, least=max(self.pace.rows // 2, 1))
@@ -141,14 +141,14 @@ class Ingestion:
         self.total.add(counts.read, counts.written, counts.rejected, counts.skipped)
         through = staged.batch.valid_through
         self.report(
-            Event.LANDED,
+            Event.BATCH_COMMITTED,
             snapshot=published.snapshot_id,
             read=counts.read,
             written=counts.written,
             rejected=dict(counts.rejected),
             skipped=dict(counts.skipped),
             bytes=staged.bytes_read,
-            seconds=round(now - staged.began, 3),
+            duration_seconds=round(now - staged.began, 3),
             stage_seconds=round(staged.seconds, 3),
             freshness_seconds=None if through is None else round(now - through / 1000, 3),
             lag=staged.plan.lag - staged.plan.rows,
@@ -166,7 +166,9 @@ class Ingestion:
                 now_ms=round(self.driver.clock() * 1000),
             )
             if trimmed.snapshots or trimmed.gave_up:
-                self.report(Event.TRIMMED, table=identifier, snapshots=trimmed.snapshots, gave_up=trimmed.gave_up)
+                self.report(
+                    Event.SNAPSHOTS_EXPIRED, table=identifier, snapshots=trimmed.snapshots, gave_up=trimmed.gave_up
+                )
 
     def _idle(self, **facts: Any) -> None:
         """Say that there is nothing to read: at once, then once a minute, as metrics are kept by the minute."""
@@ -179,7 +181,7 @@ class Ingestion:
     def _ready(self) -> bool:
         """Make the table and its ledger ready; False while the topic has no schema."""
         driver, pipeline = self.driver, self.pipeline
-        self.report(Event.STARTED, version=driver.version)
+        self.report(Event.PIPELINE_STARTED, version=driver.version)
         self._evolution.refresh()
         if not self._evolution.is_known:
             return False
@@ -210,7 +212,7 @@ class Ingestion:
             reach=driver.reach,
         )
         if finished:
-            self.report(Event.FINISHED, dead_letters=finished)
+            self.report(Event.DEAD_LETTERS_RECOVERED, dead_letters=finished)
 
     def _begin(self) -> None:
         driver, topic = self.driver, self.pipeline.topic
@@ -238,7 +240,7 @@ class Ingestion:
         self._staging = self._evolution.staging()
 
     def _again(self, problem: Exception, attempts: int) -> None:
-        self.report(Event.AGAIN, why=str(problem), attempt=attempts)
+        self.report(Event.BATCH_RETRIED, message=str(problem), attempt=attempts)
         if isinstance(problem, UnknownSchemas):
             self._evolution.resolve(problem)
             self._evolve()

@@ -44,7 +44,7 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
 
         def look(event: Mapping[str, Any]) -> None:
             is_compared = 100 < len(commits) <= 200 or len(commits) > wanted - 100
-            if event["event"] == "landed" and is_compared and len(commits) % EVERY == 0:
+            if event["event"] == "batch_committed" and is_compared and len(commits) % EVERY == 0:
                 looks.append({"commit": len(commits), **_look(shared, catalog, job.table)})
 
         product.decide_and_finish = timed

@@ -130,5 +130,5 @@ def driver(job: Job, **more: Any) -> Iterator[tuple[Driver, Registry]]:
 
 
 def _silent(event: Mapping[str, Any]) -> None:
-    if event["event"] == "again":
+    if event["event"] == "batch_retried":
         raise RuntimeError(f"a batch was done again: {event}")

@@ -50,7 +50,7 @@ def test_what_was_deleted_does_not_keep_a_bucket_from_being_emptied() -> None:
         s3.put_bucket_versioning(Bucket="emptied", VersioningConfiguration={"Status": "Enabled"})
         s3.put_object(Bucket="emptied", Key="k")
         s3.delete_object(Bucket="emptied", Key="k")
-        s3.put_bucket_versioning(Bucket="emptied", VersioningConfiguration={"Status": "Suspended"})
+        s3.put_bucket_versioning(Bucket="emptied", VersioningConfiguration={"Status": "DecisionRequired"})
         held = s3.list_object_versions(Bucket="emptied")
         names = [{"Key": "k", "VersionId": one["VersionId"]} for one in held["Versions"] + held["DeleteMarkers"]]
         assert len(names) == 2

@@ -153,7 +153,7 @@ def test_what_guards_a_bucket_is_not_removed(kind: str) -> None:
 
 
 def test_versions_stay_on() -> None:
-    was, will = ({"versioning_configuration": [{"status": status}]} for status in ("Enabled", "Suspended"))
+    was, will = ({"versioning_configuration": [{"status": status}]} for status in ("Enabled", "DecisionRequired"))
     assert len(told(protection_removed, plan(change("aws_s3_bucket_versioning.x", "update", was, will)))) == 1
     assert told(protection_removed, plan(change("aws_s3_bucket_versioning.x", "update", will, was))) == []
 
