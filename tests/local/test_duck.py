@@ -65,3 +65,11 @@ def test_a_question_that_fails_tells_no_key() -> None:
     with pytest.raises(Exception, match="Could not connect") as failed:
         ask("s3://nowhere/v1.metadata.json", QUESTION, store=store, resolve=Secrets({"ID": "id", "KEY": secret}).read)
     assert secret not in str(failed.value)
+
+
+def test_duckdb_keeps_no_cache_of_files(tmp_path: Path) -> None:
+    """With its cache, DuckDB 1.5.5 applies one file's deletion vector to another file of the same Puffin file."""
+    catalog = LocalCatalog(path=str(tmp_path / "catalog.db"), warehouse=f"file://{tmp_path}/warehouse")
+    metadata = written(Environment(name="e", kafka=Kafka(bootstrap="127.0.0.1:9"), catalog=catalog))
+    setting = "SELECT value FROM duckdb_settings() WHERE name = 'enable_external_file_cache'"
+    assert ask(metadata, setting)[1] == [("false",)]
