@@ -26,8 +26,13 @@ def test_the_end_names_every_partition() -> None:
     assert planned({0: 3, 1: 9}, {0: (0, 7), 1: (2, 9)}).end.at == {0: 7, 1: 9}
 
 
-def test_a_new_partition_starts_at_its_earliest_offset() -> None:
-    assert planned({0: 3}, {0: (0, 3), 1: (5, 8)}).ranges == (OffsetRange(1, 5, 8),)
+def test_a_new_partition_starts_at_0() -> None:
+    assert planned({0: 3}, {0: (0, 3), 1: (0, 8)}).ranges == (OffsetRange(1, 0, 8),)
+
+
+def test_a_new_partition_whose_first_records_are_gone_is_refused() -> None:
+    with pytest.raises(OffsetsLost, match="records 0 to 4 of partition 1"):
+        planned({0: 3}, {0: (0, 3), 1: (5, 8)})
 
 
 def test_nothing_new_is_an_empty_plan() -> None:

@@ -9,9 +9,14 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from frazil.audit.verify import verify
+from frazil.clients.secrets import Secrets
 from frazil.declaration import At, Latest
 from frazil.declaration import Offsets as StartOffsets
 from frazil.errors import CountsDisagree, OffsetsLost, TopicRecreated
+from frazil.ingest.accept import accept
+from frazil.ingest.acceptance import Accepted
+from frazil.lake.reader import Lake
 from tests.support.shop import ORDER, Shop, avro, frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
@@ -68,6 +73,26 @@ def test_added_partitions_are_read_from_their_beginning(shop_of: ShopOf) -> None
         shop.produce(shop.orders(4, schema_id), partition=partition)
     shop.drain()
     shop.assert_each_record_once()
+
+
+def test_records_of_an_added_partition_that_retention_took_unread_stop_the_pipeline(shop_of: ShopOf) -> None:
+    shop = shop_of(partitions=1)
+    schema_id = shop.register()
+    shop.produce(shop.orders(4, schema_id), partition=0)
+    shop.drain()
+    shop.add_partitions(2)
+    shop.produce(shop.orders(10, schema_id, first=100), partition=1)
+    admin = AdminClient({"bootstrap.servers": shop.world.bootstrap})
+    for deleted in admin.delete_records([TopicPartition(shop.topic, 1, 6)]).values():
+        deleted.result()
+    with pytest.raises(OffsetsLost, match="records 0 to 5 of partition 1"):
+        shop.drain()
+    decided = accept(shop.pipeline, Accepted.OFFSETS_LOST, "as the test says", shop.driver())
+    assert (decided.after.at, decided.lost) == ({0: 4, 1: 6}, {1: 6})
+    assert shop.drain().written == 4
+    found = verify(shop.pipeline, Lake(shop.lake, Secrets({}).read), deep=True)
+    assert found.outcome == "proven", [str(f) for f in found.findings]
+    assert [(a.read, a.landed, a.explained) for a in found.partitions] == [(4, 4, 0), (10, 4, 6)]
 
 
 def transactional(shop: Shop, name: str) -> Producer:

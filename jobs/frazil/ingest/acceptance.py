@@ -55,18 +55,23 @@ def topic_recreated(held: Offsets, topic_id: str, spans: Mapping[int, Span]) -> 
 
 def log_truncated(held: Offsets, topic_id: str, spans: Mapping[int, Span]) -> Acceptance:
     """The topic's ends, where the ledger is past them."""
-    at = {p: min(held.at.get(p, span.earliest), span.stable) for p, span in sorted(spans.items())}
+    at = {p: min(held.at.get(p, 0), span.stable) for p, span in sorted(spans.items())}
     happened = held.at.keys() > spans.keys() or any(held.at.get(p, 0) > o for p, o in at.items())
     _happened(held.topic_id == topic_id and happened, Accepted.LOG_TRUNCATED, held)
     return Acceptance(Accepted.LOG_TRUNCATED, held, Offsets(held.topic, topic_id, at))
 
 
 def offsets_lost(held: Offsets, topic_id: str, spans: Mapping[int, Span]) -> Acceptance:
-    """The topic's first offsets, where the ledger is before them; what lies between is lost."""
-    lost = {p: s.earliest - held.at[p] for p, s in spans.items() if held.at.get(p, s.earliest) < s.earliest}
+    """Go on from the topic's first offsets where the ledger is before them; what lies between is lost.
+
+    A partition that the ledger does not name was added after it began, so it is lost from offset 0.
+    """
+    lost = {p: n for p, span in sorted(spans.items()) if (n := span.earliest - held.at.get(p, 0)) > 0}
     _happened(held.topic_id == topic_id and bool(lost), Accepted.OFFSETS_LOST, held)
+    before = {**dict.fromkeys(lost, 0), **held.at}
     at = {**held.at, **{p: spans[p].earliest for p in lost}}
-    return Acceptance(Accepted.OFFSETS_LOST, held, Offsets(held.topic, topic_id, dict(sorted(at.items()))), lost)
+    start, end = (Offsets(held.topic, topic_id, dict(sorted(offsets.items()))) for offsets in (before, at))
+    return Acceptance(Accepted.OFFSETS_LOST, start, end, lost)
 
 
 def rolled_back_replay(held: Offsets, head: Offsets | None) -> Acceptance:

@@ -56,8 +56,9 @@ class Plan:
 def plan(pipeline: str, held: Offsets, topic_id: str, spans: Mapping[int, Span], *, max_rows: int) -> Plan:
     """Plan the next batch: at most `max_rows` offsets, shared among partitions by what each has waiting.
 
-    A partition that the ledger does not know yet starts at its earliest offset. Raises `TopicRecreated`, `LogTruncated`
-    or `OffsetsLost`: the offsets in the ledger and those in Kafka then do not fit together, and going on would lose records.
+    A partition that the ledger does not name was added after it began, so all its records are unread: it starts at 0.
+    Raises `TopicRecreated`, `LogTruncated` or `OffsetsLost`: the offsets in the ledger and those in Kafka then do not fit
+    together, and going on would lose records.
     """
     where = f"pipeline {pipeline}, topic {held.topic}"
     if held.topic_id != topic_id:
@@ -73,7 +74,7 @@ def plan(pipeline: str, held: Offsets, topic_id: str, spans: Mapping[int, Span],
             where=where,
             do="Check that the environment names the right cluster",
         )
-    start = {p: held.at.get(p, span.earliest) for p, span in sorted(spans.items())}
+    start = {p: held.at.get(p, 0) for p in sorted(spans)}
     for p, span in spans.items():
         if start[p] > span.stable:
             raise LogTruncated(
