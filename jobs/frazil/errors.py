@@ -65,7 +65,18 @@ class UnreadableSchema(FrazilError):
 
 
 class Fenced(FrazilError):
-    """Another driver committed to this pipeline first; the run ends, and that is a success."""
+    """Another driver committed to this pipeline first; the run ends, and that is a success.
+
+    `winner` is the run whose commit the table holds; empty if the table holds none.
+    """
+
+    def __init__(self, what: str, *, where: str = "", do: str = "", winner: str = "") -> None:
+        super().__init__(what, where=where, do=do)
+        self.winner = winner
+
+    def is_by_another_than(self, run: str) -> bool:
+        """Return whether a run other than `run` won. A lost ledger, or an own commit that came late, is no winner."""
+        return self.winner not in ("", run)
 
 
 class TableReplaced(FrazilError):

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from frazil.lake.fence import Base, Batch, Verdict, decide
+from frazil.errors import Fenced
+from frazil.lake.fence import Base, Batch, Verdict, decide, refusal
 from frazil.lake.ledger import Entry, Offsets
 from frazil.lake.stage import Staged
 
@@ -73,3 +74,16 @@ def test_a_head_behind_the_tag_is_a_rollback_unless_the_operator_means_it() -> N
 
 def test_a_topic_with_another_id_after_staging_publishes_nothing() -> None:
     assert decide(BASE, STAGED, replace(BATCH, topic_id="T2")) is Verdict.RECREATED
+
+
+def test_a_renamed_column_is_the_same_column() -> None:
+    renamed = replace(BASE, field_ids={"b": 1})
+    assert decide(renamed, STAGED, BATCH) is Verdict.APPEND
+
+
+@pytest.mark.parametrize(("winner", "is_by_another"), [("other", True), ("me", False), ("", False)])
+def test_only_another_run_fences_for_good(winner: str, is_by_another: bool) -> None:
+    tagged = entry(END, run=winner)
+    refused = refusal(Verdict.FENCED, replace(BASE, tagged=tagged if winner else None), STAGED, BATCH)
+    assert isinstance(refused, Fenced)
+    assert refused.is_by_another_than("me") is is_by_another

@@ -1,7 +1,7 @@
 """Run: the order of one batch, top to bottom, and of the batches of one pipeline.
 
-While batch n is published, batch n+1 is staged; n+1 is handed to publish only after n is done, and a failed n drops n+1 and
-ends the run with n's own error.
+While batch n is published, batch n+1 is staged; n+1 is handed to publish only after n is committed. If n fails, n+1 is dropped:
+`StageAgain` stages n again, some times at most, and any other error ends the run.
 """
 
 from __future__ import annotations
@@ -18,16 +18,18 @@ from frazil.ingest.batch import StagedBatch, Staging, UnknownSchemas
 from frazil.ingest.driver import Driver
 from frazil.ingest.evolution import Evolution
 from frazil.ingest.failures import Cancelled, LoginRefused
-from frazil.ingest.plan import Pace, Plan, Span, plan
+from frazil.ingest.plan import Pace, Span, plan
 from frazil.ingest.report import Event, Reporter, Total
 from frazil.ingest.writers import Writers
-from frazil.lake import trim
+from frazil.lake import tables, trim
 from frazil.lake.decide import decide_and_finish, finish_open
 from frazil.lake.fence import StageAgain
 from frazil.lake.ledger import Offsets
 from frazil.lake.publish import Published
+from frazil.schemas.types import Struct
 
-ATTEMPTS = 3  # how often one batch is staged anew before the run gives up
+ATTEMPTS = 3  # how often one batch is staged before the run gives up
+_RETRIED = (UnknownSchemas, StageAgain, Fenced, CountsDisagree, MemoryError, LoginRefused)
 IDLE_TOLD_SECONDS = 60.0
 
 
@@ -43,6 +45,9 @@ class Ingestion:
         self._staging: Staging | None = None
         self._idle_told: float | None = None
         self._commits = 0
+        self._publishing: Future[tuple[StagedBatch, Published]] | None = None
+        self._attempts = 0
+        self._columns = Struct(())
 
     # ── The order of one batch ──────────────────────────────────────────────────────────────────
     def drain(self) -> Total:
@@ -55,6 +60,8 @@ class Ingestion:
             self._land(lambda: spans, least=1)
             self._trim()
         except Fenced as fenced:
+            if not fenced.is_by_another_than(self.driver.run):
+                raise
             self.total.fenced = True
             self.report(Event.FENCED, message=fenced.what)
         return self.total
@@ -77,47 +84,55 @@ class Ingestion:
 
     def _land(self, spans: Callable[[], Mapping[int, Span]], *, least: int) -> None:
         """Land batch after batch until nothing is waiting; after the first, until less than `least` records are."""
-        attempts, landed, pending = 0, 0, None
+        landed = 0
         assert self._held is not None
-        held = self._held
+        held, self._attempts = self._held, 0
         with ThreadPoolExecutor(1, thread_name_prefix=f"publish-{self.pipeline.name}") as publisher:
-            while not self.driver.stopping():
+            while True:
                 try:
-                    planned = self._plan(held, spans())
-                    if planned.is_empty or (landed and planned.lag < least):
-                        break
-                    assert self._staging is not None
-                    staged = self._staging.stage(planned)
-                    self.pace = self.pace.after(planned.rows, staged.bytes_read, staged.seconds)
-                    if pending is not None:
-                        self._settle(pending)
-                    pending = publisher.submit(self._publish, staged)
-                    held, attempts, landed = planned.end, 0, landed + 1
+                    try:
+                        staged = self._stage_next(held, spans, least if landed else 1)
+                    finally:
+                        self._settle()  # the error of batch n comes before one of batch n+1, which is dropped
+                    if staged is None:
+                        return
+                    self._publishing = publisher.submit(self._publish, staged)
+                    held, landed = staged.batch.end, landed + 1
                 except Cancelled:
-                    break
-                except (UnknownSchemas, StageAgain, CountsDisagree, MemoryError, LoginRefused) as problem:
-                    attempts += 1
-                    if pending is not None:
-                        waiting, pending = pending, None
-                        self._settle(waiting)
-                    self._again(problem, attempts)
+                    return
+                except _RETRIED as problem:
+                    if isinstance(problem, Fenced) and problem.is_by_another_than(self.driver.run):
+                        raise
+                    self._attempts += 1
+                    self._again(problem, self._attempts)
                     held = self._held
-                except BaseException:
-                    if pending is not None:
-                        self._settle(pending)  # batch n's own error comes first
-                    raise
-            if pending is not None:
-                self._settle(pending)
 
-    def _plan(self, held: Offsets, spans: Mapping[int, Span]) -> Plan:
+    def _stage_next(self, held: Offsets, spans: Callable[[], Mapping[int, Span]], least: int) -> StagedBatch | None:
+        """Stage the batch behind `held`; None if fewer than `least` records are waiting, or the run is to end."""
+        if self.driver.stopping():
+            return None
         topic_id = self.driver.kafka.topic(self.pipeline.topic.name).topic_id
-        planned = plan(self.pipeline.name, held, topic_id, spans, max_rows=self.pace.rows)
-        if planned.is_empty:
-            self._idle(lag=0)
-        elif self._evolution.refresh():
-            self._evolve()
+        planned = plan(self.pipeline.name, held, topic_id, spans(), max_rows=self.pace.rows)
         self.driver.reach("plan.done")
-        return planned
+        if planned.is_empty or planned.lag < least:
+            if planned.is_empty:
+                self._settle()
+                self._idle(lag=0)
+            return None
+        if self._evolution.refresh():
+            self._staging = None
+        if self._staging is None:
+            self._settle()  # the schema changes only between two commits, or the first of them would fail
+            self._evolve()
+        assert self._staging is not None
+        try:
+            staged = self._staging.stage(planned)
+        except SparkFailed as error:
+            if tables.columns(self.driver.iceberg, self.pipeline.table.identifier) == self._columns:
+                raise
+            raise StageAgain(f"the table's columns changed while a batch was staged: {error.what}") from error
+        self.pace = self.pace.after(planned.rows, staged.bytes_read, staged.seconds)
+        return staged
 
     def _publish(self, staged: StagedBatch) -> tuple[StagedBatch, Published]:
         published = decide_and_finish(
@@ -134,8 +149,13 @@ class Ingestion:
             self._trim()
         return staged, published
 
-    def _settle(self, pending: Future[tuple[StagedBatch, Published]]) -> None:
-        staged, published = pending.result()
+    def _settle(self) -> None:
+        """Wait until the batch that is being published, if one is, is committed, and report it. Raises its error once."""
+        publishing, self._publishing = self._publishing, None
+        if publishing is None:
+            return
+        staged, published = publishing.result()
+        self._attempts = 0
         self._held = staged.batch.end
         counts, now = staged.batch.counts, self.driver.clock()
         self.total.add(counts.read, counts.written, counts.rejected, counts.skipped)
@@ -180,11 +200,16 @@ class Ingestion:
     # ── What a batch needs ──────────────────────────────────────────────────────────────────────
     def _ready(self) -> bool:
         """Make the table and its ledger ready; False while the topic has no schema."""
-        driver, pipeline = self.driver, self.pipeline
-        self.report(Event.PIPELINE_STARTED, version=driver.version)
+        self.report(Event.PIPELINE_STARTED, version=self.driver.version)
         self._evolution.refresh()
         if not self._evolution.is_known:
             return False
+        self._resume()
+        return True
+
+    def _resume(self) -> None:
+        """Read from the table where to go on, after finishing what an earlier driver has left open."""
+        driver, pipeline = self.driver, self.pipeline
         prepare.make_tables(driver.iceberg, pipeline, *self._evolution.types)
         self._finish_open()
         held = prepare.read_ledger(driver.iceberg, pipeline)
@@ -197,7 +222,6 @@ class Ingestion:
         self._finish_open()
         self._held = held.end
         self._evolve()
-        return True
 
     def _finish_open(self) -> None:
         driver, pipeline = self.driver, self.pipeline
@@ -238,6 +262,7 @@ class Ingestion:
 
     def _evolve(self) -> None:
         self._staging = self._evolution.staging()
+        self._columns = tables.columns(self.driver.iceberg, self.pipeline.table.identifier)
 
     def _again(self, problem: Exception, attempts: int) -> None:
         self.report(Event.BATCH_RETRIED, message=str(problem), attempt=attempts)
@@ -248,6 +273,8 @@ class Ingestion:
             self.pace = self.pace.halved()
         elif isinstance(problem, LoginRefused) and attempts == 1:
             self.driver.kafka.read_secrets_again()
+        elif isinstance(problem, StageAgain | Fenced) and attempts < ATTEMPTS:
+            self._resume()  # the table is not as it was: what it holds and its columns are read again
         elif attempts >= (2 if isinstance(problem, CountsDisagree) else ATTEMPTS):
             if isinstance(problem, MemoryError):
                 raise SparkFailed(

@@ -100,7 +100,9 @@ def decide(base: Base, staged: Staged, batch: Batch) -> Verdict:
         return Verdict.REPLACED
     if base.ours is not None:
         return Verdict.DONE
-    if any(base.field_ids.get(name) != number for name, number in staged.field_ids.items()):
+    if not set(staged.field_ids.values()) <= set(
+        base.field_ids.values()
+    ):  # files name columns by id: a rename harms none
         return Verdict.GONE
     if not base.head_follows_tag and not batch.over_rollback:
         return Verdict.ROLLED_BACK
@@ -115,14 +117,15 @@ def decide(base: Base, staged: Staged, batch: Batch) -> Verdict:
 def refusal(verdict: Verdict, base: Base, staged: Staged, batch: Batch) -> FrazilError:
     """What a verdict that refuses raises."""
     where = f"pipeline {batch.pipeline}, table {staged.table}"
-    winner = base.tagged.run if base.tagged else "nobody"
+    winner = (base.tagged.run or "") if base.tagged else ""
     match verdict:
         case Verdict.FENCED:
             holds = base.tagged.end if base.tagged else None
             return Fenced(
-                f"run {winner} committed first; the table holds {holds}, this run expected {batch.held}",
+                f"run {winner or 'unknown'} committed first; the table holds {holds}, this run expected {batch.held}",
                 where=where,
                 do="Nothing of this run's batch was added; the other driver goes on",
+                winner=winner,
             )
         case Verdict.REPLACED:
             return TableReplaced(
