@@ -4,7 +4,7 @@ import datetime as dt
 import json
 from collections.abc import Sequence
 from decimal import Decimal as Dec
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pytest
@@ -19,6 +19,7 @@ from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_type
 
 from frazil.ingest.decode_protobuf import batch_of, decode_protobuf, decoded
+from frazil.ingest.proto_columns import assemble
 from frazil.ingest.proto_descriptors import compile_proto
 from frazil.ingest.proto_reading import reading
 from frazil.ingest.spark_types import spark_struct
@@ -42,6 +43,11 @@ def schema(body: str, rest: str = "", syntax: str = 'syntax = "proto3"') -> Prot
     return compile_proto(f"{syntax};\n{IMPORTS}message M {{ {body} }}\n{rest}")
 
 
+def one_field_each(fields: Sequence[str], types: str = "") -> ProtobufSchema:
+    """The messages `M0`, `M1` … of a field each, compiled at once: protoc takes longer than all the rest."""
+    return schema("", " ".join([types or TYPES, *(f"message M{i} {{ {field} }}" for i, field in enumerate(fields))]))
+
+
 def message(of: ProtobufSchema, name: str = "M", **fields: Any) -> Any:
     """An empty message, or one of the fields that JSON can say."""
     pool = DescriptorPool()
@@ -56,13 +62,13 @@ def arrow(target: Struct) -> pa.StructType:
 
 
 def decode(
-    of: ProtobufSchema, bodies: Sequence[Message | bytes | None], target: Struct | None = None
+    of: ProtobufSchema, bodies: Sequence[Message | bytes | None], target: Struct | None = None, name: str = "M"
 ) -> list[dict[str, Any] | None]:
     """Each body's row without `_decoded`; None if it could not be read."""
-    target = target or row_type(of, "M")
+    target = target or row_type(of, name)
     raw = [body.SerializeToString() if isinstance(body, Message) else body for body in bodies]
     array = pa.array(raw, pa.binary())
-    out = decoded(array, pa.array([0] * len(raw), pa.int32()), [reading(of, "M", target)], arrow(target))
+    out = decoded(array, pa.array([0] * len(raw), pa.int32()), [reading(of, name, target)], arrow(target))
     assert out.type == arrow(target)
     out.validate(full=True)
     rows = out.to_pylist()
@@ -163,10 +169,16 @@ VALUES: list[tuple[str, Any, Any, Any]] = [
 TYPES = "enum E { Z = 0; A = 1; MINUS = -1; } message N { int32 a = 1; optional string s = 2; } message Nothing {}"
 
 
-@pytest.mark.parametrize(("field", "value", "expected", "empty"), VALUES)
-def test_each_field_type_has_its_value(field: str, value: Any, expected: Any, empty: Any) -> None:
-    of = schema(field, TYPES)
-    full, nothing = decode(of, [message(of, x=value), b""])
+@pytest.fixture(scope="module")
+def of_every_type() -> ProtobufSchema:
+    return one_field_each([field for field, *_ in VALUES])
+
+
+@pytest.mark.parametrize("number", range(len(VALUES)), ids=[field for field, *_ in VALUES])
+def test_each_field_type_has_its_value(of_every_type: ProtobufSchema, number: int) -> None:
+    _, value, expected, empty = VALUES[number]
+    name = f"M{number}"
+    full, nothing = decode(of_every_type, [message(of_every_type, name, x=value), b""], name=name)
     assert full is not None
     assert nothing is not None
     assert full["x"] == expected
@@ -315,6 +327,93 @@ class TestWireFormat:
         one, two = message(of, m={"a": 1, "b": 2}, i=1).SerializeToString(), message(of, m={"a": 3}).SerializeToString()
         rows = decode(of, [message(of, m={"a": 9}), one + two, b"", message(of, m={"b": 8})])
         assert [dict(row["m"]) for row in rows if row is not None] == [{"a": 9}, {"a": 3, "b": 2}, {}, {"b": 8}]
+
+
+class TestWhatProtobufMerges:
+    """https://protobuf.dev/programming-guides/encoding/#last-one-wins; compared with the official library."""
+
+    TYPES = TYPES + " message T { google.protobuf.Timestamp t = 1; google.protobuf.Int32Value w = 2; }"
+
+    TWICE: ClassVar = [
+            ("google.protobuf.Timestamp x = 1;", b"\x0a\x02\x08\x05\x0a\x03\x10\xd8\x36", dt.datetime(1970, 1, 1, 0, 0, 5, 7, UTC)),
+            ("google.protobuf.Duration x = 1;", b"\x0a\x02\x08\x05\x0a\x03\x10\xd8\x36", 5_000_007),
+            ("google.protobuf.Int32Value x = 1;", b"\x0a\x02\x08\x05\x0a\x00", 5),
+            ("google.protobuf.StringValue x = 1;", b"\x0a\x03\x0a\x01a\x0a\x00", "a"),
+            ("N x = 1;", b"\x0a\x02\x08\x05\x0a\x03\x12\x01a", {"a": 5, "s": "a"}),
+            ("T x = 1;", b"\x0a\x04\x0a\x02\x08\x05\x0a\x05\x0a\x03\x10\xd8\x36", {"t": dt.datetime(1970, 1, 1, 0, 0, 5, 7, UTC), "w": None}),
+            ("repeated T x = 1;", b"\x0a\x08\x12\x02\x08\x05\x12\x02\x08\x06", [{"t": None, "w": 6}]),
+            ("google.protobuf.Struct x = 1;", b"\x0a\x09\x0a\x07\x0a\x01a\x12\x02\x20\x01\x0a\x09\x0a\x07\x0a\x01b\x12\x02\x20\x00", '{"a":true,"b":false}'),
+            ("google.protobuf.ListValue x = 1;", b"\x0a\x04\x0a\x02\x20\x01\x0a\x04\x0a\x02\x20\x00", "[true,false]"),
+            ("Nothing x = 1;", b"\x0a\x00\x0a\x00", "{}"),
+            ("map<string, google.protobuf.Timestamp> x = 1;", b"\x0a\x0c\x0a\x01a\x12\x02\x08\x05\x12\x03\x10\xd8\x36", [("a", dt.datetime(1970, 1, 1, 0, 0, 5, 7, UTC))]),
+    ]  # fmt: skip
+
+    def test_a_field_that_occurs_twice_is_merged(self) -> None:
+        of = one_field_each([field for field, _, _ in self.TWICE], self.TYPES)
+        for i, (field, body, expected) in enumerate(self.TWICE):
+            rows = decode(of, [b"", body, b""], name=f"M{i}")
+            assert rows[1] == {"x": expected}, field
+            assert rows[0] == rows[2] != rows[1], field
+
+    def test_a_recursive_field_that_occurs_twice_is_merged_in_json_text(self) -> None:
+        of = schema("int32 v = 1; repeated int32 l = 2; M next = 3;")
+        twice = b"\x1a\x02\x08\x07\x1a\x02\x10\x08"
+        deep = twice
+        for _ in range(2):
+            deep = b"\x1a" + _varint(len(deep)) + deep
+        (row,) = decode(of, [deep])
+        assert row is not None
+        assert json.loads(row["next"]["next"]["next"]) == {"v": 7, "l": [8]}
+
+    ONEOFS: ClassVar = [
+            (b"\x08\x01\x12\x01b", {"a": None, "b": "b", "c": None, "d": None}),
+            (b"\x12\x01b\x08\x00", {"a": 0, "b": None, "c": None, "d": None}),
+            (b"\x1a\x02\x08\x05\x08\x01\x1a\x03\x12\x01s", {"a": None, "b": None, "c": {"a": 0, "s": "s"}, "d": None}),
+            (b"\x1a\x02\x08\x05\x22\x02\x08\x05", {"a": None, "b": None, "c": None, "d": dt.datetime(1970, 1, 1, 0, 0, 5, tzinfo=UTC)}),
+    ]  # fmt: skip
+
+    def test_of_two_members_of_a_oneof_the_last_counts(self) -> None:
+        of = schema("oneof o { int32 a = 1; string b = 2; N c = 3; google.protobuf.Timestamp d = 4; }", TYPES)
+        assert decode(of, [body for body, _ in self.ONEOFS]) == [expected for _, expected in self.ONEOFS]
+
+    def test_a_member_of_a_oneof_without_a_column_counts_too(self) -> None:
+        of = schema("oneof o { int32 a = 1; N c = 3; } N n = 4;", TYPES)
+        target = Struct((Field("a", INT),))
+        assert decode(of, [b"\x08\x01\x1a\x00", b"\x1a\x00\x08\x01"], target) == [{"a": None}, {"a": 1}]
+
+
+class TestMapEntries:
+    ENTRIES: ClassVar = [
+            ("map<string, N> x = 1;", b"\x0a\x03\x0a\x01a", [("a", {"a": 0, "s": None})]),
+            ("map<string, N> x = 1;", b"\x0a\x00", [("", {"a": 0, "s": None})]),
+            ("map<string, int32> x = 1;", b"\x0a\x03\x0a\x01a", [("a", 0)]),
+            ("map<int32, string> x = 1;", b"\x0a\x03\x12\x01a", [(0, "a")]),
+            ("map<string, E> x = 1;", b"\x0a\x03\x0a\x01a", [("a", "Z")]),
+            ("map<string, google.protobuf.Timestamp> x = 1;", b"\x0a\x03\x0a\x01a", [("a", dt.datetime(1970, 1, 1, tzinfo=UTC))]),
+            ("map<string, google.protobuf.Duration> x = 1;", b"\x0a\x03\x0a\x01a", [("a", 0)]),
+            ("map<string, google.protobuf.Int64Value> x = 1;", b"\x0a\x03\x0a\x01a", [("a", 0)]),
+            ("map<string, Nothing> x = 1;", b"\x0a\x03\x0a\x01a", '{"a":{}}'),
+    ]  # fmt: skip
+
+    def test_an_entry_without_its_key_or_value_has_the_default(self) -> None:
+        of = one_field_each([field for field, _, _ in self.ENTRIES])
+        for i, (field, body, expected) in enumerate(self.ENTRIES):
+            assert decode(of, [b"", body, b""], name=f"M{i}")[1] == {"x": expected}, field
+
+
+def test_a_panic_of_the_decoder_rejects_its_record_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    class PanicError(BaseException):
+        pass
+
+    def panics(batch: pa.RecordBatch, *rest: Any) -> pa.Array:
+        if b"poison" in batch.column(0).to_pylist():
+            raise PanicError
+        return assemble(batch, *rest)
+
+    monkeypatch.setattr("frazil.ingest.decode_protobuf.assemble", panics)
+    of = schema("bytes x = 1;")
+    rows = decode(of, [message(of, x="AA=="), b"\x0a\x06poison", message(of, x="AQ==")])
+    assert rows == [{"x": b"\0"}, None, {"x": b"\1"}]
 
 
 class TestTargets:

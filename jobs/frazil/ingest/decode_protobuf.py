@@ -1,6 +1,7 @@
 """Protobuf bodies to rows: ptars makes Arrow columns of a whole batch, and no record is a Python object.
 
-Two exceptions: what lands as JSON text is made value by value, and a batch with a bad record is halved until that is alone.
+Two exceptions: what lands as JSON text is made value by value, and a batch with a record that ptars cannot read is halved until
+that record is alone; the official library then says what it means, or that it is bad.
 """
 
 from __future__ import annotations
@@ -11,8 +12,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from google.protobuf.descriptor_pb2 import FileDescriptorSet
-from google.protobuf.descriptor_pool import DescriptorPool
 from ptars import HandlerPool, PtarsConfig
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as F
@@ -20,6 +19,7 @@ from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_type
 
 from frazil.ingest.proto_columns import assemble
+from frazil.ingest.proto_official import canonical, pool_of
 from frazil.ingest.proto_reading import ROOT, Reading
 from frazil.ingest.spark_types import spark_struct
 from frazil.schemas.types import Struct
@@ -72,7 +72,7 @@ def decoded(bodies: pa.Array, types: pa.Array, readings: Sequence[Reading], arro
         at = np.flatnonzero(numbers == number)
         chosen = bodies if len(at) == len(bodies) else bodies.take(pa.array(at))
         make = _maker(readings[number], arrow_type)
-        parts += _halved(chosen, make, pa.nulls(1, arrow_type))
+        parts += _halved(chosen, make, readings[number], pa.nulls(1, arrow_type))
         places.append(at)
     if len(parts) == 1 and len(parts[0]) == len(bodies):
         return parts[0]
@@ -83,23 +83,34 @@ def decoded(bodies: pa.Array, types: pa.Array, readings: Sequence[Reading], arro
     return pa.concat_arrays(parts).take(pa.array(order, mask=order < 0))
 
 
-def _halved(bodies: pa.Array, make: Callable[[pa.Array], pa.Array], bad: pa.Array) -> list[pa.Array]:
+def _halved(bodies: pa.Array, make: Callable[[pa.Array], pa.Array], reading: Reading, bad: pa.Array) -> list[pa.Array]:
     """The rows of the bodies, in order: in one part if all can be read."""
+    rows = _tried(bodies, make)
+    if rows is not None:
+        return [rows]
+    if len(bodies) == 1:
+        body = canonical(bodies[0].as_py(), reading.schema, reading.message)
+        rows = None if body is None else _tried(pa.array([body], pa.binary()), make)
+        return [bad if rows is None else rows]
+    half = len(bodies) // 2
+    return _halved(bodies[:half], make, reading, bad) + _halved(bodies[half:], make, reading, bad)
+
+
+def _tried(bodies: pa.Array, make: Callable[[pa.Array], pa.Array]) -> pa.Array | None:
+    """The rows of the bodies; None if one of them cannot be read."""
     try:
-        return [make(bodies)]
-    except ValueError:
-        if len(bodies) == 1:
-            return [bad]
-        half = len(bodies) // 2
-        return _halved(bodies[:half], make, bad) + _halved(bodies[half:], make, bad)
+        return make(bodies)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as problem:  # a panic of Rust code is no `Exception`
+        if isinstance(problem, MemoryError) and len(bodies) == 1:
+            raise
+        return None
 
 
 @lru_cache(maxsize=256)
 def _handler(descriptors: bytes) -> Any:
-    pool = DescriptorPool()
-    for file in FileDescriptorSet.FromString(descriptors).file:
-        pool.AddSerializedFile(file.SerializeToString())
-    message = pool.FindMessageTypeByName(ROOT)
+    message = pool_of(descriptors).FindMessageTypeByName(ROOT)
     return HandlerPool([message.file], _CONFIG).get_for_message(message)
 
 

@@ -123,6 +123,7 @@ def _message(message: Descriptor, docs: Mapping[str, str]) -> Message:
 
 def _field(field: FieldDescriptor, docs: Mapping[str, str]) -> MessageField:
     of = field.message_type or field.enum_type
+    oneof = field.containing_oneof
     return MessageField(
         name=field.name,
         number=field.number,
@@ -131,6 +132,9 @@ def _field(field: FieldDescriptor, docs: Mapping[str, str]) -> MessageField:
         repeated=field.is_repeated,
         has_presence=field.has_presence,
         doc=docs.get(field.full_name, ""),
+        oneof=oneof.name
+        if oneof is not None and len(oneof.fields) > 1
+        else "",  # `optional` makes a oneof of one field
     )
 
 

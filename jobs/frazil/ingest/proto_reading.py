@@ -3,12 +3,15 @@
 ptars makes columns from a descriptor, and is lenient or silent in places: a group is dropped, a file with an edition aborts, an
 invalid `google.type.Date` becomes 1970-01-01. It is given a proto3 file that is made here, so that it meets only what it is exact
 about: enums are read as numbers, what lands as JSON text is read as bytes, and only five kinds of message keep their names.
+
+Protobuf merges a message field that occurs several times, and of a oneof the last member counts. ptars does neither for every type.
+So what it does not merge is read as a list, and all members of a oneof are read, which shows the records that need a second look.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from google.protobuf import duration_pb2, timestamp_pb2, wrappers_pb2
@@ -20,6 +23,7 @@ from frazil.schemas.types import Field, ListOf, MapOf, Struct, Type
 ROOT = "frazil.Row"
 """The full name of the message that is read."""
 
+_REPEATED = FieldDescriptorProto.LABEL_REPEATED
 _WELL_KNOWN_FILES = (timestamp_pb2, duration_pb2, wrappers_pb2)
 
 
@@ -27,14 +31,16 @@ class How(StrEnum):
     """What is done with a column that ptars has made.
 
     `ABSENT` the message has no such field; `AS_IS` the value is it, perhaps widened; `INSTANT` and `DURATION` must be in the
-    range of their message; `ENUM` a number becomes its name; `STRUCT`, `LIST` and `MAP` go on inside; `JSON` is bytes of the
-    field, one or several; `JSON_LIST` is a list of scalars that becomes JSON text.
+    range of their message; `ONCE` is a list with the occurrences of a field, at most one; `ENUM` a number becomes its name;
+    `STRUCT` and `LIST` go on inside; `MAP` is a list of entries; `JSON` is a list with the bytes of each occurrence of the field;
+    `JSON_LIST` is a list of scalars that becomes JSON text.
     """
 
     ABSENT = "absent"
     AS_IS = "as is"
     INSTANT = "instant"
     DURATION = "duration"
+    ONCE = "once"
     ENUM = "enum"
     STRUCT = "struct"
     LIST = "list"
@@ -47,8 +53,8 @@ class How(StrEnum):
 class Column:
     """What one target field is made of: the column `name` of what ptars makes, if there is one.
 
-    `names` are an enum's, `children` in the target's order; `source` is the full name of the message and the name of the field
-    that become JSON.
+    `names` are an enum's; `children` are in the target's order; `source` is the full name of the message and the
+    name of the field that become JSON; `oneofs` are the names of columns of which a message has at most one.
     """
 
     how: How
@@ -56,41 +62,60 @@ class Column:
     children: tuple[Column, ...] = ()
     source: tuple[str, str] = ("", "")
     name: str = ""
+    oneofs: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Everything a worker needs for one message type; `schema` is the writer's descriptors, only if something becomes JSON."""
+    """Everything a worker needs for one message type.
+
+    `row` is a `STRUCT`; `schema` is the writer's descriptors, `message` the full name of the type in them.
+    """
 
     descriptors: bytes
-    columns: tuple[Column, ...]
-    schema: bytes = b""
+    row: Column
+    schema: bytes
+    message: str
 
 
 def reading(schema: ProtobufSchema, message: str, target: Struct) -> Reading:
     """How to read the message of this full name into `target`; fields are found by `Field.source` and `aliases`."""
     building = _Building(schema)
-    columns = building.message("Row", schema.messages[message], target)
+    row = building.message("Row", schema.messages[message], target)
     descriptors = FileDescriptorSet()
     for module in _WELL_KNOWN_FILES:
         module.DESCRIPTOR.CopyToProto(descriptors.file.add())
     descriptors.file.append(building.file)
-    return Reading(
-        descriptors.SerializeToString(deterministic=True), columns, schema.descriptors if building.has_json else b""
-    )
+    return Reading(descriptors.SerializeToString(deterministic=True), row, schema.descriptors, message)
 
 
 class _Building:
     def __init__(self, schema: ProtobufSchema) -> None:
         self.file = FileDescriptorProto(name="frazil/row.proto", package="frazil", syntax="proto3")
         self.file.dependency.extend(module.DESCRIPTOR.name for module in _WELL_KNOWN_FILES)
-        self.has_json = False
         self._schema = schema
 
-    def message(self, name: str, message: Message, target: Struct) -> tuple[Column, ...]:
+    def message(self, name: str, message: Message, target: Struct) -> Column:
         """Add a message with the fields that `target` wants; what its columns become."""
         made = self.file.message_type.add(name=name)
-        return tuple(self._column(made, message, wanted) for wanted in target.fields)
+        children = tuple(self._column(made, message, wanted) for wanted in target.fields)
+        oneofs: dict[str, list[str]] = {}
+        for field_ in message.fields:
+            if field_.oneof:
+                oneofs.setdefault(field_.oneof, []).append(self._member(made, field_))
+        return Column(How.STRUCT, children=children, oneofs=tuple(map(tuple, oneofs.values())))
+
+    def _member(self, made: DescriptorProto, found: MessageField) -> str:
+        """The column of a oneof's member, added if no column of the target is made of it."""
+        name = f"f{found.number}"
+        if all(known.name != name for known in made.field):
+            added = made.field.add(name=name, number=found.number, label=FieldDescriptorProto.LABEL_OPTIONAL)
+            if found.kind is FieldKind.MESSAGE:
+                added.type = FieldDescriptorProto.TYPE_BYTES
+            else:
+                self._single(added, found, None)
+            _with_presence(made, added)
+        return name
 
     def _column(self, made: DescriptorProto, message: Message, wanted: Field) -> Column:
         names = (wanted.source, *wanted.aliases)
@@ -107,35 +132,35 @@ class _Building:
             of = wanted.type.element if found.repeated and isinstance(wanted.type, ListOf) else wanted.type
             column = self._single(added, found, of)
             if found.repeated:
-                added.label = FieldDescriptorProto.LABEL_REPEATED
+                added.label = _REPEATED
                 column = Column(How.LIST, children=(column,))
-        if found.has_presence and added.type != FieldDescriptorProto.TYPE_MESSAGE:
-            added.proto3_optional = True
-            added.oneof_index = len(made.oneof_decl)
-            made.oneof_decl.add(name=f"_f{found.number}")
-        return Column(column.how, column.names, column.children, column.source, added.name)
+            else:
+                column = _once(added, column)
+        if found.has_presence and added.label != _REPEATED and added.type != FieldDescriptorProto.TYPE_MESSAGE:
+            _with_presence(made, added)
+        return replace(column, name=added.name)
 
     def _json(self, added: FieldDescriptorProto, message: Message, found: MessageField) -> Column:
-        if found.repeated:
-            added.label = FieldDescriptorProto.LABEL_REPEATED
+        if found.repeated or found.kind is FieldKind.MESSAGE:
+            added.label = _REPEATED
         if found.kind is FieldKind.MESSAGE:
-            self.has_json = True
             added.type = FieldDescriptorProto.TYPE_BYTES
             return Column(How.JSON, source=(message.name, found.name))
         inner = self._single(added, found, None)
         return Column(How.JSON_LIST, children=(inner,)) if found.repeated else inner
 
     def _map(self, made: DescriptorProto, added: FieldDescriptorProto, entry: Message, of: Type) -> Column:
+        """A list of entries: an entry whose key or value is absent, which means the default, shows."""
         nested = made.nested_type.add(name=f"F{added.number}Entry")
-        nested.options.map_entry = True
-        added.label = FieldDescriptorProto.LABEL_REPEATED
+        added.label = _REPEATED
         added.type = FieldDescriptorProto.TYPE_MESSAGE
         added.type_name = f".{self.file.package}.{made.name}.{nested.name}"
         children = []
         kinds = (of.key, of.value) if isinstance(of, MapOf) else (None, None)
         for field_, kind in zip(entry.fields, kinds, strict=True):
             part = nested.field.add(name=field_.name, number=field_.number, label=FieldDescriptorProto.LABEL_OPTIONAL)
-            children.append(self._single(part, field_, kind))
+            column = _once(part, self._single(part, field_, kind))
+            children.append(replace(column, name=field_.name))
         return Column(How.MAP, children=tuple(children))
 
     def _single(self, added: FieldDescriptorProto, found: MessageField, of: Type | None) -> Column:
@@ -154,4 +179,19 @@ class _Building:
         name = f"M{len(self.file.message_type)}"
         added.type_name = f".{self.file.package}.{name}"
         inner = of if isinstance(of, Struct) else Struct(())
-        return Column(How.STRUCT, children=self.message(name, self._schema.messages[found.type_name], inner))
+        return self.message(name, self._schema.messages[found.type_name], inner)
+
+
+def _once(added: FieldDescriptorProto, column: Column) -> Column:
+    """The column of a field that is not a list: a list of its occurrences if ptars would not merge them."""
+    if added.type != FieldDescriptorProto.TYPE_MESSAGE or column.how is How.STRUCT:
+        return column
+    added.label = _REPEATED
+    return Column(How.ONCE, children=(column,))
+
+
+def _with_presence(made: DescriptorProto, added: FieldDescriptorProto) -> None:
+    """Make the field `optional`, so that an absent one is null."""
+    added.proto3_optional = True
+    added.oneof_index = len(made.oneof_decl)
+    made.oneof_decl.add(name=f"_{added.name}")

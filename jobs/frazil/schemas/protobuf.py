@@ -51,7 +51,8 @@ class MessageField:
     """A field of a message.
 
     `type_name` is the full name of an enum's or a message's type. `has_presence` says that the encoding tells absent from
-    default: a proto3 scalar without `optional` has none, nor has a list or a map.
+    default: a proto3 scalar without `optional` has none, nor has a list or a map. `oneof` is the name of the oneof, of two or more
+    fields, that the field is a member of.
     """
 
     name: str
@@ -61,6 +62,7 @@ class MessageField:
     repeated: bool = False
     has_presence: bool = False
     doc: str = ""
+    oneof: str = ""
 
 
 @dataclass(frozen=True, slots=True)
