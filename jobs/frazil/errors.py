@@ -1,7 +1,8 @@
 """Every error a person meets, in one tree.
 
 FrazilError                    says what, where and what to do
-├── InvalidDeclaration         a declaration or a document has problems; all of them are listed
+├── InvalidInput               a command, an argument, a file or a setting is wrong; a new attempt changes nothing
+│   └── InvalidDeclaration     a declaration or a document has problems; all of them are listed
 ├── IncompatibleSchema         a schema change that Iceberg forbids, or that the declaration does not allow
 ├── UnreadableSchema           a writer schema that cannot be understood
 ├── Fenced                     another driver writes this pipeline; it won, nothing of ours was counted
@@ -29,6 +30,8 @@ FrazilError                    says what, where and what to do
 ├── RuntimeDiffers             what runs is not what the release was built for: Spark, Iceberg, Python, or a class
 ├── LeaseHeld                  another reconciler is at work on this job, or has taken the lease from us
 ├── NothingRuns                no generation of a job can be had to run: what was tried failed, and there is none to go back to
+├── JvmEnded                   Spark's JVM ended while the run was going on
+├── Fault                      an error that no class here describes: a defect of Frazil
 ├── SparkFailed                a Spark job failed, and doing it again would not mend it
 ├── LocalPartFailed            a local process (broker, registry, object store) did not start or stop
 ├── JavaUnsuitable             no Java is found, or it is too old
@@ -54,6 +57,10 @@ class FrazilError(Exception):
         place = f"{self.where}: " if self.where else ""
         remedy = f". {self.do}" if self.do else ""
         return f"{place}{self.what}{remedy}"
+
+
+class InvalidInput(FrazilError):
+    """A command, an argument, a file or a setting is wrong. A new attempt with the same input changes nothing."""
 
 
 class IncompatibleSchema(FrazilError):
@@ -177,6 +184,14 @@ class NothingRuns(FrazilError):
 
 class SparkFailed(FrazilError):
     """A Spark job failed for a reason that a smaller batch or another try does not mend; nothing of it was published."""
+
+
+class JvmEnded(FrazilError):
+    """Spark's JVM ended while the run was going on. What was committed is safe; the process cannot continue."""
+
+
+class Fault(FrazilError):
+    """An error that no other class describes: a defect of Frazil. The message names the exception and its place."""
 
 
 class LocalPartFailed(FrazilError):

@@ -14,8 +14,8 @@ from pyspark.sql import functions as F
 from frazil.clients.registry import Registry
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Limits, Pipeline
-from frazil.errors import KafkaUnavailable
-from frazil.ingest import batch, drive
+from frazil.errors import Fault, KafkaUnavailable
+from frazil.ingest import batch, drive, guard
 from frazil.ingest.accept import accept
 from frazil.ingest.acceptance import Accepted
 from tests.scenarios.test_accept import delete_records
@@ -29,14 +29,15 @@ PATIENCE = 60.0
 class Following:
     """A run in a thread of its own. Pauses last until they are passed, but no pause is slept out."""
 
-    def __init__(self, shop: Shop, *shops: Shop, **overrides: Any) -> None:
+    def __init__(self, shop: Shop, *shops: Shop, report_seconds: float = 60.0, **overrides: Any) -> None:
         self.shops, self.stop, self.pauses = (shop, *shops), threading.Event(), list[float]()
         self._news, self._events = threading.Condition(), list[Mapping[str, Any]]()
-        self.outcomes: dict[str, drive.Outcome] = {}
+        self.outcomes: dict[str, guard.Outcome] = {}
         registry = shop.environment.registry
         assert registry is not None
         self._registry = Registry.of(registry, Secrets({}))
         self._driver = shop.driver(stopping=self.stop.is_set, wait=self._wait, **overrides)
+        self._report_seconds = report_seconds
         self._thread = threading.Thread(target=self._follow)
 
     def __enter__(self) -> Following:
@@ -51,8 +52,19 @@ class Following:
     def _follow(self) -> None:
         pipelines = [shop.pipeline for shop in self.shops]
         self.outcomes = drive.follow(
-            pipelines, self._driver, self._registry, self._take, every_seconds=0.05, probe=False
+            pipelines,
+            self._driver,
+            self._registry,
+            self._take,
+            every_seconds=0.05,
+            report_seconds=self._report_seconds,
+            probe=False,
         )
+
+    def join(self) -> None:
+        """Wait until the run ends by itself."""
+        self._thread.join(PATIENCE)
+        assert not self._thread.is_alive()
 
     def _wait(self, seconds: float) -> None:
         self.pauses.append(seconds)
@@ -143,6 +155,68 @@ class Flaky:
         if self.is_away:
             raise KafkaUnavailable("the brokers are away", where="the test")
         return getattr(self._kafka, name)
+
+
+class Broken:
+    """A client with a defect that shows at one topic."""
+
+    def __init__(self, kafka: Any, topic: str) -> None:
+        self._kafka, self._topic = kafka, topic
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._kafka, name)
+
+        def call(*arguments: Any) -> Any:
+            if self._topic in arguments:
+                raise ValueError("year 55840 is out of range")
+            return method(*arguments)
+
+        return call
+
+
+def test_an_error_that_nobody_expected_is_retried_then_reported_and_ends_no_neighbour(shop: Shop) -> None:
+    broken = shop_of_its_own(shop)
+    schema_id = shop.register()
+    broken.register()
+    cluster = Broken(shop.driver().kafka, broken.topic)
+    with Following(shop, broken, kafka=cluster, report_seconds=0.2) as run:
+        name = broken.pipeline.name
+        failed = run.until("pipeline_failed", 3, pipeline=name)  # again and again, while the other one goes on
+        retried = run.until("pipeline_retried", pipeline=name)
+        assert [each["retry_in_seconds"] for each in retried] == list(guard.FAILURE_SECONDS)
+        assert {(each["error"], each["message"][:60]) for each in failed} == {
+            ("Fault", f"pipeline {name}: ValueError: year 55840 is out of range (tes"[:60])
+        }
+        shop.produce(shop.orders(3, schema_id))
+        landed(shop, 3)
+    assert isinstance(run.outcomes[name].error, Fault)
+    assert run.outcomes[shop.pipeline.name].error is None
+
+
+def test_a_run_ends_when_all_its_pipelines_have_failed(shop: Shop) -> None:
+    shop.register()
+    with Following(shop, kafka=Broken(shop.driver().kafka, shop.topic)) as run:
+        run.join()
+    assert isinstance(run.outcomes[shop.pipeline.name].error, Fault)
+
+
+def test_a_drain_keeps_the_outcomes_of_the_neighbours_of_a_failed_pipeline(shop: Shop) -> None:
+    broken = shop_of_its_own(shop)
+    broken.register()
+    shop.produce(shop.orders(3, shop.register()))
+    settings = shop.environment.registry
+    assert settings is not None
+    outcomes = drive.drain(
+        [broken.pipeline, shop.pipeline],
+        shop.driver(kafka=Broken(shop.driver().kafka, broken.topic)),
+        Registry.of(settings, Secrets({})),
+        shop.events.append,
+        probe=False,
+    )
+    assert isinstance(outcomes[broken.pipeline.name].error, Fault)
+    assert outcomes[shop.pipeline.name].total.written == 3
+    (failed,) = shop.seen("pipeline_failed")
+    assert failed["pipeline"] == broken.pipeline.name
 
 
 def test_a_decision_is_noticed_without_a_new_run_and_neighbours_go_on(shop_of: ShopOf, shop: Shop) -> None:

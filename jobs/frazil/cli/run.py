@@ -22,7 +22,7 @@ from frazil.declaration import check as clashes
 from frazil.errors import FrazilError
 
 if TYPE_CHECKING:
-    from frazil.ingest.drive import Outcome
+    from frazil.ingest.guard import Outcome
 
 Master = Annotated[str, typer.Option(metavar="MASTER", help="Where Spark runs: local[*] is all cores of this machine.")]
 Memory = Annotated[str, typer.Option(metavar="SIZE", help="The memory of Spark's JVM.")]

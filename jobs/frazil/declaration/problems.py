@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from frazil.errors import FrazilError
+from frazil.errors import InvalidInput
 
 
 class Refusal(NamedTuple):
@@ -33,7 +33,7 @@ class Problem:
         return replace(self, path=f"{new}{self.path.removeprefix(old)}")
 
 
-class InvalidDeclaration(FrazilError):
+class InvalidDeclaration(InvalidInput):
     """A declaration, a document or an environment has problems; `problems` holds all of them, `str()` one a line."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:

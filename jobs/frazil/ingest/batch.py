@@ -64,7 +64,8 @@ class Staging:
         Raises `UnknownSchemas`, `RejectedRecords`, `CountsDisagree`, and what a failed Spark job means (`failures`); then there
         are files that no snapshot will name, and nothing else.
         """
-        with explained(f"pipeline {self.pipeline.name}", stopping=self.driver.stopping):
+        driver = self.driver
+        with explained(f"pipeline {self.pipeline.name}", stopping=driver.stopping, redact=driver.redact):
             return self._staged(planned)
 
     def _staged(self, planned: Plan) -> StagedBatch:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from frazil.clients.kafka import Kafka
@@ -20,31 +22,20 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration import Pipeline
 from frazil.declaration.engines import refuse_foreign
 from frazil.declaration.environment import Environment
-from frazil.errors import DecisionRequired, Fenced, FrazilError, ServiceUnavailable
 from frazil.ingest.driver import Driver
-from frazil.ingest.failures import Cancelled, explained
-from frazil.ingest.report import Event, Reporter, Sink, Total
-from frazil.ingest.run import Ingestion
-from frazil.ingest.writers import Writers
+from frazil.ingest.failures import explained
+from frazil.ingest.guard import Outcome, as_known, guarded, jvm_ended, persist, reporter, tell
+from frazil.ingest.report import Sink
 from frazil.lake.failpoints import Failpoints
 from frazil.lake.jvm import Iceberg
 from frazil.lake.probe import prove_fence
-from frazil.lake.session import session
+from frazil.lake.session import end, jvm_answers, session
 from frazil.version import VERSION
 
 PARALLEL = 16  # pipelines that are drained at once; more threads than this only wait for cores
 EVERY_SECONDS = 2.0  # between two looks at a topic that is followed: with a small batch's second, visible within 5
-OUTAGE_SECONDS = (1.0, 60.0)  # the first pause of a pipeline whose service is away, doubled up to the last
-DECISION_SECONDS = (60.0, 600.0)  # ... of one that waits for a person
+REPORT_SECONDS = 60.0  # how often the error of a pipeline that ended is reported again, while others go on
 CANCEL_SECONDS = 0.5  # how often jobs are cancelled while the run ends: one may just have been submitted
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How one pipeline's run ended: what it landed, and the error that ended it, if one did."""
-
-    total: Total
-    error: FrazilError | None = None
 
 
 @contextmanager
@@ -86,10 +77,12 @@ def driver(
             ticket=lambda: uuid.uuid4().hex,
             reach=Failpoints(failpoints, lambda: int(jvm.java.lang.ProcessHandle.current().pid())),
             stopping=stop.is_set,
+            stop=stop.set,
+            redact=secrets.redactor.redact,
         )
     finally:
         ended.set()
-        spark.stop()
+        end(spark)
 
 
 def _cancel_jobs(spark: SparkSession, stopping: threading.Event, ended: threading.Event) -> None:
@@ -98,7 +91,10 @@ def _cancel_jobs(spark: SparkSession, stopping: threading.Event, ended: threadin
         if ended.is_set():
             return
     while not ended.wait(CANCEL_SECONDS):
-        spark.sparkContext.cancelAllJobs()
+        try:
+            spark.sparkContext.cancelAllJobs()
+        except (Py4JError, OSError):  # the JVM ended, and its jobs with it
+            return
 
 
 def drain(
@@ -108,9 +104,12 @@ def drain(
     refuse_foreign(pipelines)
     if probe:
         prove(pipelines, shared)
-    with ThreadPoolExecutor(min(len(pipelines), PARALLEL), thread_name_prefix="pipeline") as threads:
-        runs = {p.name: threads.submit(_drain_one, p, shared, registry, sink) for p in pipelines}
-        return {name: run.result() for name, run in runs.items()}
+    with ThreadPoolExecutor(max(min(len(pipelines), PARALLEL), 1), thread_name_prefix="pipeline") as threads:
+        runs = {
+            p.name: threads.submit(guarded, p, shared, registry, sink, lambda ingestion: ingestion.drain())
+            for p in pipelines
+        }
+        return {p.name: _outcome(runs[p.name], p, shared) for p in pipelines}
 
 
 def follow(
@@ -120,85 +119,59 @@ def follow(
     sink: Sink,
     *,
     every_seconds: float = EVERY_SECONDS,
+    report_seconds: float = REPORT_SECONDS,
     probe: bool = True,
 ) -> dict[str, Outcome]:
-    """Land all pipelines until the driver is stopping; returns each one's outcome by name.
+    """Land all pipelines until the driver is stopping, or until all have ended; returns each one's outcome by name.
 
-    A pipeline looks at its topic every so many seconds. While a service is away it waits and tries again; one that waits for a
-    person looks again each minute, at last each ten minutes, whether it was decided. Any other error ends that pipeline alone.
+    A pipeline looks at its topic every so many seconds. `guard.persist` says what it does after an error. The error of a
+    pipeline that has ended is reported again every `report_seconds` while others go on. If Spark's JVM ends, all pipelines
+    end with `JvmEnded`.
     """
     refuse_foreign(pipelines)
     if probe:
         prove(pipelines, shared)
 
     def one(pipeline: Pipeline) -> Outcome:
-        return _guarded(pipeline, shared, registry, sink, lambda ingestion: _follow(ingestion, every_seconds))
+        return guarded(pipeline, shared, registry, sink, lambda ingestion: persist(ingestion, every_seconds))
 
     with ThreadPoolExecutor(max(len(pipelines), 1), thread_name_prefix="pipeline") as threads:
         runs = {p.name: threads.submit(one, p) for p in pipelines}
-        return {name: run.result() for name, run in runs.items()}
+        is_lost = _watch(pipelines, runs, shared, sink, report_seconds)
+        outcomes = {p.name: _outcome(runs[p.name], p, shared) for p in pipelines}
+    if not is_lost:
+        return outcomes
+    return {p.name: replace(o, error=o.error or jvm_ended(p)) for p in pipelines for o in [outcomes[p.name]]}
 
 
-def _follow(ingestion: Ingestion, every_seconds: float) -> None:
-    driver, pause = ingestion.driver, 0.0
-    while not driver.stopping():
-        began = driver.clock()
-        try:
-            with explained(f"pipeline {ingestion.pipeline.name}", stopping=driver.stopping):
-                ingestion.poll()
-            pause = 0.0
-        except Cancelled:
-            break
-        except (ServiceUnavailable, DecisionRequired) as error:
-            is_outage = isinstance(error, ServiceUnavailable)
-            least, most = OUTAGE_SECONDS if is_outage else DECISION_SECONDS
-            pause = min(max(pause * 2, least), most)
-            ingestion.report(event_of(error), error=type(error).__name__, message=str(error), retry_in_seconds=pause)
-            ingestion.forget()
-        driver.wait(max(pause or every_seconds - (driver.clock() - began), 0.0))
+def _watch(
+    pipelines: Sequence[Pipeline], runs: Mapping[str, Future[Outcome]], shared: Driver, sink: Sink, every: float
+) -> bool:
+    """Wait until all pipelines have ended, and report those that ended with an error; whether Spark's JVM was lost."""
+    is_lost, pending, due = False, set(runs.values()), time.monotonic() + every
+    while pending:
+        ended, pending = wait_for(pending, max(due - time.monotonic(), 0.0), FIRST_COMPLETED)
+        is_due = time.monotonic() >= due
+        if not is_lost and not shared.stopping() and (ended or is_due) and not jvm_answers(shared.spark):
+            is_lost = True
+            shared.stop()
+        if is_due:
+            due = time.monotonic() + every
+            for pipeline in pipelines:
+                error = _outcome(runs[pipeline.name], pipeline, shared).error if runs[pipeline.name].done() else None
+                if error is not None and pending:
+                    tell(reporter(pipeline, shared, sink), error)
+    return is_lost
+
+
+def _outcome(run: Future[Outcome], pipeline: Pipeline, shared: Driver) -> Outcome:
+    """The outcome of a pipeline's thread. An exception there, say of a log that cannot be written, is one pipeline's."""
+    error = run.exception()
+    return run.result() if error is None else Outcome(error=as_known(error, pipeline, shared))
 
 
 def prove(pipelines: Sequence[Pipeline], shared: Driver) -> None:
     """Prove the catalog's fence in the first pipeline's namespace. Raises `FenceUnproven`."""
     if pipelines:
-        prove_fence(shared.iceberg, pipelines[0].table.namespace, ticket=shared.ticket())
-
-
-def _drain_one(pipeline: Pipeline, shared: Driver, registry: Registry | None, sink: Sink) -> Outcome:
-    return _guarded(pipeline, shared, registry, sink, lambda ingestion: ingestion.drain())
-
-
-def _guarded(
-    pipeline: Pipeline,
-    shared: Driver,
-    registry: Registry | None,
-    sink: Sink,
-    work: Callable[[Ingestion], object],
-) -> Outcome:
-    report = Reporter(sink, pipeline.name, pipeline.topic.name, shared.run, shared.clock)
-    try:
-        ingestion = Ingestion(pipeline, shared, Writers(pipeline.topic, registry), report)
-    except FrazilError as error:
-        report(event_of(error), error=type(error).__name__, message=str(error))
-        return Outcome(Total(), error)
-    shared.spark.sparkContext.setLocalProperty("spark.scheduler.pool", pipeline.name)
-    try:
-        with explained(f"pipeline {pipeline.name}", stopping=shared.stopping):
-            work(ingestion)
-    except Cancelled:
-        pass
-    except Fenced as fenced:
-        ingestion.total.fenced = True
-        report(Event.FENCED, message=fenced.what)
-    except FrazilError as error:
-        report(event_of(error), error=type(error).__name__, message=str(error))
-        return Outcome(ingestion.total, error)
-    report(Event.PIPELINE_FINISHED, read=ingestion.total.read, written=ingestion.total.written)
-    return Outcome(ingestion.total)
-
-
-def event_of(error: FrazilError) -> Event:
-    """The event that reports an error: an outage, a decision that an operator must make, or a failure."""
-    if isinstance(error, ServiceUnavailable):
-        return Event.SERVICE_UNAVAILABLE
-    return Event.DECISION_REQUIRED if isinstance(error, DecisionRequired) else Event.PIPELINE_FAILED
+        with explained("catalog", stopping=shared.stopping, redact=shared.redact):
+            prove_fence(shared.iceberg, pipelines[0].table.namespace, ticket=shared.ticket())

@@ -13,7 +13,11 @@ from frazil.lake.jvm import Iceberg
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Driver:
-    """What all pipelines of one driver share. `reach` marks steps for tests; `stopping` says that the run is to end."""
+    """What all pipelines of one driver share.
+
+    `reach` marks steps for tests. `stopping` says that the run is to end, and `stop` asks for it. `redact` masks the secrets
+    that were read in a text.
+    """
 
     spark: SparkSession
     iceberg: Iceberg
@@ -25,3 +29,5 @@ class Driver:
     ticket: Callable[[], str]
     reach: Callable[[str], None] = lambda step: None
     stopping: Callable[[], bool] = lambda: False
+    stop: Callable[[], None] = lambda: None
+    redact: Callable[[str], str] = lambda text: text

@@ -69,14 +69,19 @@ def meaning(text: str) -> Failure:
 
 
 @contextmanager
-def explained(where: str, *, stopping: Callable[[], bool] = lambda: False) -> Iterator[None]:
+def explained(
+    where: str,
+    *,
+    stopping: Callable[[], bool] = lambda: False,
+    redact: Callable[[str], str] = lambda text: text,
+) -> Iterator[None]:
     """Turn what a Spark job in the block fails with into `MemoryError`, `LoginRefused`, `KafkaUnavailable`,
-    `CatalogUnavailable`, `Cancelled` (while `stopping`) or `SparkFailed`.
+    `CatalogUnavailable`, `Cancelled` (while `stopping`) or `SparkFailed`. `redact` masks secrets, before the text is cut.
     """
     try:
         yield
     except (Py4JJavaError, PySparkException) as error:
-        text = told(error)
+        text = redact(told(error))
         words = _short(text)
         if stopping():
             raise Cancelled(words) from None
@@ -108,7 +113,7 @@ def _said(text: str) -> list[str]:
 
 
 def _short(text: str) -> str:
-    """The line that says most: the innermost exception's."""
+    """Return the line that says most, the innermost exception's, cut. Secrets must be masked before: half of one is no match."""
     lines = _said(text)
     causes = [line for line in lines if "Exception" in line or "Error" in line]
     return " ".join((causes or lines or ["no message"])[-1].split())[:_TOLD]

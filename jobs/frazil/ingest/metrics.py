@@ -30,6 +30,7 @@ COUNTED = {
     Event.FENCED: "fenced",
     Event.DECISION_REQUIRED: "decision_required",
     Event.PIPELINE_FAILED: "pipeline_failed",
+    Event.PIPELINE_RETRIED: "pipeline_retried",
     Event.SERVICE_UNAVAILABLE: "service_unavailable",
     Event.BATCH_RETRIED: "batch_retried",
     Event.SCHEMA_INCOMPATIBLE: "schema_incompatible",

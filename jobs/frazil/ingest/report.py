@@ -18,9 +18,11 @@ class Event(StrEnum):
     were appended. `BATCH_RETRIED`: a batch was dropped and is staged again. `FENCED`: another driver committed first.
     `SCHEMA_INCOMPATIBLE`: records of a writer schema cannot land. `SNAPSHOTS_EXPIRED`: old snapshots left the metadata.
 
+    `PIPELINE_RETRIED`: an error that is neither an outage nor a decision; the pipeline starts again after a pause.
+
     Three events report an error, each with one meaning. `SERVICE_UNAVAILABLE`: a service does not answer; a pipeline that
     follows its topic retries. `DECISION_REQUIRED`: the pipeline stops until an operator decides; the message names the command.
-    `PIPELINE_FAILED`: any other error.
+    `PIPELINE_FAILED`: any other error; it ended the pipeline, and is reported each minute while other pipelines go on.
     """
 
     PIPELINE_STARTED = "pipeline_started"
@@ -32,6 +34,7 @@ class Event(StrEnum):
     BATCH_RETRIED = "batch_retried"
     FENCED = "fenced"
     SCHEMA_INCOMPATIBLE = "schema_incompatible"
+    PIPELINE_RETRIED = "pipeline_retried"
     DECISION_REQUIRED = "decision_required"
     PIPELINE_FAILED = "pipeline_failed"
     SERVICE_UNAVAILABLE = "service_unavailable"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from frazil.declaration.environment import Environment
@@ -93,3 +95,23 @@ def _limit_this_jvm(spark: SparkSession) -> None:
     for name, value in JVM_PROPERTIES.items():
         if jvm.java.lang.System.getProperty(name) is None:
             jvm.java.lang.System.setProperty(name, value)
+
+
+def jvm_answers(spark: SparkSession) -> bool:
+    """Return whether the session's JVM still runs."""
+    try:
+        cast(Any, spark._jvm).java.lang.System.nanoTime()
+    except (Py4JError, OSError, AttributeError, TypeError):  # what py4j raises for a peer that is gone
+        return False
+    return True
+
+
+def end(spark: SparkSession) -> None:
+    """Stop the session, also if its JVM has ended before."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # that the JVM could not be shut down cleanly
+            spark.stop()
+    except Exception:
+        if jvm_answers(spark):
+            raise

@@ -1,0 +1,162 @@
+"""Guard: whatever a pipeline raises becomes an outcome, an event and, where that may help, a bounded number of new attempts."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from frazil.clients.registry import Registry
+from frazil.declaration import Pipeline
+from frazil.errors import (
+    DecisionRequired,
+    Fault,
+    Fenced,
+    FrazilError,
+    InvalidInput,
+    JvmEnded,
+    RuntimeDiffers,
+    ServiceUnavailable,
+)
+from frazil.ingest.driver import Driver
+from frazil.ingest.failures import Cancelled, explained
+from frazil.ingest.report import Event, Reporter, Sink, Total
+from frazil.ingest.run import Ingestion
+from frazil.ingest.writers import Writers
+from frazil.lake.session import jvm_answers
+
+OUTAGE_SECONDS = (1.0, 60.0)  # the first pause of a pipeline whose service does not answer, doubled up to the last
+DECISION_SECONDS = (60.0, 600.0)  # ... of one that waits for an operator
+FAILURE_SECONDS = (5.0, 15.0, 45.0, 120.0, 300.0)  # the pauses after other errors in a row; one more ends the pipeline
+STOP_SECONDS = 1.0  # a signal that ends both processes reaches the JVM first or this one first
+LONGEST = 500  # characters of an unexpected error's message, secrets masked before it is cut
+_PERMANENT = (InvalidInput, RuntimeDiffers, JvmEnded)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How one pipeline's run ended: what it landed, and the error that ended it, if one did."""
+
+    total: Total = field(default_factory=Total)
+    error: FrazilError | None = None
+
+
+def guarded(
+    pipeline: Pipeline,
+    shared: Driver,
+    registry: Registry | None,
+    sink: Sink,
+    work: Callable[[Ingestion], object],
+) -> Outcome:
+    """Run `work` with the pipeline's ingestion and report how it ended. Any exception becomes the outcome's error."""
+    report, total = reporter(pipeline, shared, sink), Total()
+    try:
+        ingestion = Ingestion(pipeline, shared, Writers(pipeline.topic, registry), report)
+        total = ingestion.total
+        shared.spark.sparkContext.setLocalProperty("spark.scheduler.pool", pipeline.name)
+        with explained(_where(pipeline), stopping=shared.stopping, redact=shared.redact):
+            work(ingestion)
+    except Cancelled:
+        pass
+    except BaseException as error:  # noqa: BLE001 - a thread's last resort; a panic of a Rust library is no Exception
+        known = as_known(error, pipeline, shared)
+        if isinstance(known, Fenced) and known.is_by_another_than(shared.run):
+            total.fenced = True
+            report(Event.FENCED, message=known.what)
+        elif known is not None:
+            tell(report, known)
+            return Outcome(total, known)
+    report(Event.PIPELINE_FINISHED, read=total.read, written=total.written)
+    return Outcome(total)
+
+
+def persist(ingestion: Ingestion, every_seconds: float) -> None:
+    """Poll until the run is to end.
+
+    An outage and a decision are waited for without end. After any other error the pipeline starts again from what the table
+    says; after one error more than `FAILURE_SECONDS` has pauses, without a successful poll in between, the error is raised.
+    Raises at once what a new attempt cannot change: invalid input, a lost JVM, another driver's commit.
+    """
+    driver, pipeline = ingestion.driver, ingestion.pipeline
+    pause, failures = 0.0, 0
+    while not driver.stopping():
+        began = driver.clock()
+        try:
+            with explained(_where(pipeline), stopping=driver.stopping, redact=driver.redact):
+                ingestion.poll()
+            pause, failures = 0.0, 0
+        except Cancelled:
+            return
+        except BaseException as error:
+            known = as_known(error, pipeline, driver)
+            if known is None:
+                return
+            facts = {"error": type(known).__name__, "message": str(known)}
+            match known:
+                case ServiceUnavailable() | DecisionRequired():
+                    least, most = OUTAGE_SECONDS if isinstance(known, ServiceUnavailable) else DECISION_SECONDS
+                    pause = min(max(pause * 2, least), most)
+                    ingestion.report(event_of(known), **facts, retry_in_seconds=pause)
+                case _ if _is_final(known, driver.run) or failures == len(FAILURE_SECONDS):
+                    raise known from error
+                case _:
+                    pause, failures = FAILURE_SECONDS[failures], failures + 1
+                    ingestion.report(Event.PIPELINE_RETRIED, **facts, attempt=failures, retry_in_seconds=pause)
+            ingestion.forget()
+        driver.wait(max(pause or every_seconds - (driver.clock() - began), 0.0))
+
+
+def _is_final(error: FrazilError, run: str) -> bool:
+    return isinstance(error, _PERMANENT) or (isinstance(error, Fenced) and error.is_by_another_than(run))
+
+
+def as_known(error: BaseException, pipeline: Pipeline, shared: Driver) -> FrazilError | None:
+    """Return the error in Frazil's words; None if the run is ending and took the JVM with it.
+
+    What is no `FrazilError` is a `Fault`, or `JvmEnded` if Spark's JVM is gone.
+    """
+    if not jvm_answers(shared.spark):
+        shared.wait(STOP_SECONDS)
+        return None if shared.stopping() else jvm_ended(pipeline)
+    if isinstance(error, FrazilError):
+        return error
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    words = " ".join(shared.redact(str(error)).split())[:LONGEST]
+    return Fault(
+        f"{type(error).__name__}: {words}{place}",
+        where=_where(pipeline),
+        do="This is a defect of Frazil. Report it with this message",
+    )
+
+
+def jvm_ended(pipeline: Pipeline) -> JvmEnded:
+    """Return the error of a pipeline whose Spark JVM is gone."""
+    return JvmEnded(
+        "Spark's JVM ended, so nothing more can be read or committed",
+        where=_where(pipeline),
+        do="Run again: what was committed is safe. If it recurs, look for the end of the JVM in Spark's log, and give the "
+        "driver more memory",
+    )
+
+
+def event_of(error: FrazilError) -> Event:
+    """Return the event that reports an error: an outage, a decision that an operator must make, or a failure."""
+    if isinstance(error, ServiceUnavailable):
+        return Event.SERVICE_UNAVAILABLE
+    return Event.DECISION_REQUIRED if isinstance(error, DecisionRequired) else Event.PIPELINE_FAILED
+
+
+def tell(report: Reporter, error: FrazilError) -> None:
+    """Report an error that ended a pipeline."""
+    report(event_of(error), error=type(error).__name__, message=str(error))
+
+
+def reporter(pipeline: Pipeline, shared: Driver, sink: Sink) -> Reporter:
+    """Return what reports the events of one pipeline."""
+    return Reporter(sink, pipeline.name, pipeline.topic.name, shared.run, shared.clock)
+
+
+def _where(pipeline: Pipeline) -> str:
+    return f"pipeline {pipeline.name}"
