@@ -46,6 +46,7 @@ class Landed:
         begin: Mapping[int, int] | None = None,
         metadata_columns: MetadataColumns = MetadataColumns.FLAT,
         value_format: ValueFormat = ValueFormat.AVRO,
+        full: tuple[str, ...] = ("topic", "partition", "offset"),
     ) -> None:
         (folder / "warehouse").mkdir()
         self.environment = Environment(
@@ -66,8 +67,8 @@ class Landed:
         self.struct = metadata_columns is MetadataColumns.STRUCT
         row = Struct((Field("order_id", Primitive(Kind.LONG)), *metadata_fields(struct=self.struct)))
         prefix = "_kafka." if self.struct else "_kafka_"
-        self._create(self.pipeline.table.identifier, row, (f"{prefix}partition", f"{prefix}offset"))
-        self._create(self.pipeline.table.dead_letters, DEAD_LETTER_COLUMNS, ("partition", "offset"))
+        self._create(self.pipeline.table.identifier, row, tuple(f"{prefix}{name}" for name in full))
+        self._create(self.pipeline.table.dead_letters, DEAD_LETTER_COLUMNS, full)
         self.commit({}, Counts(), {})
 
     # ── What the ingest does ────────────────────────────────────────────────────────────────────

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from frazil.audit.dense import Columns, is_dense
+from frazil.audit.dense import Columns, is_dense, is_foreign
 from frazil.lake.data_files import Bounds, DataFile
 
 COLUMNS = Columns("topic", "partition", "offset")
@@ -57,8 +57,22 @@ def test_whatever_leaves_a_doubt_is_not_dense(other: DataFile) -> None:
     assert not is_dense(other, COLUMNS, "orders")
 
 
-def test_the_bounds_of_a_long_topic_name_are_cut() -> None:
+def test_a_name_that_metrics_cut_is_in_doubt() -> None:
+    """Two long names may begin alike; tables of older versions keep 16 characters of them."""
     topic = "shop.public.orders.v1"
     cut = file(topic=("shop.public.orde", "shop.public.ordf", 0))
-    assert is_dense(cut, COLUMNS, topic)
-    assert not is_dense(cut, COLUMNS, "shop.public.customers")
+    assert not is_dense(cut, COLUMNS, topic)
+    assert is_dense(file(topic=(topic, topic, 0)), COLUMNS, topic)
+
+
+def test_a_file_is_foreign_if_its_bounds_leave_the_topic_out() -> None:
+    assert is_foreign(Bounds("payments", "payments", 0), "orders")
+    assert is_foreign(Bounds("a", "b", 0), "orders")
+    for doubt in (
+        Bounds("a", "z", 0),
+        Bounds("shop.public.orde", "shop.public.ordf", 0),
+        Bounds(None, None, None),
+        None,
+    ):
+        assert not is_foreign(doubt, "shop.public.orders.v1")
+    assert not is_foreign(Bounds("payments", "payments", 1), "orders")

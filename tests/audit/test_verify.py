@@ -66,10 +66,27 @@ def test_the_struct_layout_is_read_too(tmp_path: Path) -> None:
     assert found.reads[0].files_by_scan == 2  # PyIceberg writes no bounds of nested columns
 
 
-def test_a_long_topic_name_is_dense_although_metrics_cut_it(tmp_path: Path) -> None:
+def test_a_long_topic_name_is_known_from_manifests(tmp_path: Path) -> None:
     lake = Landed(tmp_path, topic="shop.public.orders.v1")
     lake.land({0: 100, 1: 50})
     assert lake.verify().reads[0].files_by_manifest == 2
+
+
+def test_a_long_topic_name_that_metrics_cut_is_read(tmp_path: Path) -> None:
+    lake = Landed(tmp_path, topic="shop.public.orders.v1", full=("partition", "offset"))
+    lake.land({0: 100, 1: 50})
+    found = lake.verify()
+    assert (found.outcome, found.reads[0].files_by_scan) == (Outcome.PROVEN, 2)
+
+
+def test_rows_of_a_topic_that_begins_alike_do_not_stand_in_for_lost_ones(tmp_path: Path) -> None:
+    lake = Landed(tmp_path, topic="shop.public.orders.v1", full=("partition", "offset"))
+    lake.land({0: 100, 1: 50})
+    lake.table.delete("_kafka_partition = 0")
+    others = lake.files([(0, offset) for offset in range(100)], topic="shop.public.orders.v2")
+    lake.append(lake.pipeline.table.identifier, others, {}, tag=False)
+    found = lake.verify()
+    assert (flaws(found), missing(found)) == ({Flaw.MISSING}, [(0, (Range(0, 100),))])
 
 
 def test_skips_and_gaps_are_what_the_commits_say(tmp_path: Path) -> None:

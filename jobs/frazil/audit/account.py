@@ -1,27 +1,30 @@
-"""The account of one partition: landed + dead-lettered + declared skipped + explained = read.
+"""The account of one partition: landed + dead-lettered + declared skipped + gaps = offsets read.
 
-`landed` and `dead_lettered` come from data files, `skipped` and `explained` from what the commits say of themselves;
-nothing is told by subtracting one from another.
+`landed` and `dead_lettered` come from data files, `skipped` and the gaps from what the commits say of themselves. None of
+them is the difference of the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from frazil.audit.count import Counted
-from frazil.audit.finding import SHOWN, Finding, Flaw
-from frazil.audit.runs import Range, Runs, holes, of_ranges, union, within
+from frazil.audit.finding import Finding, Flaw
+from frazil.audit.runs import Range
+from frazil.audit.tally import NONE, Found, Tally, total
+from frazil.audit.window import Role
 from frazil.lake.ledger import Offsets, Totals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionAccount:
-    """What became of the offsets of one partition that were read since the pipeline began.
+    """The offsets of one partition that were read since the pipeline began, and what each of them is.
 
-    `start` and `end` are those of the stretch that the ledger is in; `read` counts stretches closed by an operator's
-    decision too. `explained` are offsets that hold no record: gaps of compaction and transactions, and those that an
-    operator accepted. `pending` are dead letters that are decided and not appended yet.
+    `start` and `end` are those of the stretch that the ledger is in; `read` counts the offsets of stretches that an
+    operator's decision closed too. `explained` counts gaps, which are offsets that hold no record: those that Kafka's
+    compaction and transactions leave, and those that an operator accepted. `pending` are dead letters that are decided
+    and not appended yet.
     """
 
     partition: int
@@ -35,99 +38,97 @@ class PartitionAccount:
     pending: int = 0
 
     @property
+    def gaps(self) -> int:
+        """The offsets that hold no record; `explained` is the older name, which JSON keeps."""
+        return self.explained
+
+    @property
     def adds_up(self) -> bool:
         """The equation."""
         return self.read == self.landed + self.dead_lettered + self.skipped + self.explained + self.pending
 
 
+def ranges_read(totals: Totals, end: Offsets) -> dict[int, list[Range]]:
+    """Return what was read of each partition: closed accounts in their order, then the one that the ledger is in."""
+    found: dict[int, list[Range]] = {}
+    for closed in totals.closed:
+        found.setdefault(closed.partition, []).append(Range(closed.start, closed.end))
+    for partition, total_ in totals.at.items():
+        found.setdefault(partition, []).append(Range(total_.start, end.at.get(partition, total_.start)))
+    return found
+
+
 def account(
-    totals: Totals, end: Offsets, table: Counted, side: Counted, pending: Counted
+    totals: Totals, end: Offsets, counted: Counted, tables: Mapping[Role, str]
 ) -> tuple[tuple[PartitionAccount, ...], list[Finding]]:
-    """Each partition's account, and what is wrong with its records."""
+    """Return each partition's account, and what is wrong with its records. `tables` are the names of the tables."""
     accounts, findings = [], []
-    closed = {c.partition for c in totals.closed}
-    partitions = {*totals.at, *closed, *table.tallies, *side.tallies, *pending.tallies}
-    for partition in sorted(partitions):
-        one, wrong = _account(partition, totals, end, table, side, pending)
+    read = ranges_read(totals, end)
+    tallies: dict[int, list[Tally]] = {}
+    for part, tally in counted.tallies:
+        tallies.setdefault(part.partition, []).append(tally)
+    for partition in sorted({*read, *(partition for _, partition in counted.outside)}):
+        outside = {role: counted.outside.get((role, partition), NONE) for role in Role}
+        tally = total(tallies.get(partition, ()))
+        one, wrong = _account(partition, read.get(partition, []), totals, tally, outside, tables)
         accounts.append(one)
         findings += wrong
     return tuple(accounts), findings
 
 
 def _account(
-    partition: int, totals: Totals, end: Offsets, table: Counted, side: Counted, pending: Counted
+    partition: int,
+    read: Sequence[Range],
+    totals: Totals,
+    tally: Tally,
+    outside: Mapping[Role, Found],
+    tables: Mapping[Role, str],
 ) -> tuple[PartitionAccount, list[Finding]]:
-    total, closed = totals.at.get(partition), [c for c in totals.closed if c.partition == partition]
-    stretches = [Range(c.start, c.end) for c in closed]
-    if total is not None:
-        stretches.append(Range(total.start, end.at.get(partition, total.start)))
     findings: list[Finding] = []
 
-    def note(flaw: Flaw, where: str, what: str, offsets: Runs, number: int | None = None) -> None:
-        number = offsets.offsets if number is None else number
+    def note(flaw: Flaw, role: Role, what: str, found: Found, number: int | None = None) -> None:
+        number = found.number if number is None else number
         if number:
             findings.append(
                 Finding(
                     flaw=flaw,
-                    where=f"{where}, partition {partition}",
-                    what=f"{number} {what}{_told(offsets)}",
+                    where=f"table {tables[role]}, partition {partition}",
+                    what=f"{number} {what}{found.told()}",
                     partition=partition,
-                    ranges=offsets.ranges(SHOWN),
+                    ranges=found.ranges,
                     count=number,
                 )
             )
 
-    # Offsets that an operator's decision lets come again may stand once more for each time.
-    _, again = union([of_ranges(stretches)])
-    doubled = 0
-    for counted in (table, side):
-        _, outside = within(counted.set_of(partition), stretches)
-        note(Flaw.OUT_OF_RANGE, f"table {counted.read.table}", "records are of offsets that were not read: ", outside)
-        excess = counted.tallies[partition].excess if partition in counted.tallies else []
-        twice, beyond = _beyond(excess, again)
-        note(Flaw.DOUBLED, f"table {counted.read.table}", "rows too many, of ", twice, beyond)
-        doubled += beyond + outside.offsets
-    _, both = union([table.set_of(partition), side.set_of(partition)])
-    both = within(both, again.ranges())[1]
-    note(Flaw.IN_BOTH, f"table {table.read.table}", "records are rows and dead letters too: ", both)
+    for role in Role:
+        note(Flaw.OUT_OF_RANGE, role, "records are of offsets that were not read: ", outside[role])
+    note(Flaw.DOUBLED, Role.TABLE, "rows too many, of ", tally.doubled)
+    note(Flaw.DOUBLED, Role.DEAD_LETTERS, "rows too many, of ", tally.doubled_dead)
+    note(Flaw.IN_BOTH, Role.TABLE, "records are rows and dead letters too: ", tally.both)
 
-    read = sum(map(len, stretches))
-    skipped = sum(c.skipped for c in closed) + (total.skipped if total else 0)
-    explained = sum(c.gaps for c in closed) + (total.gaps if total else 0)
-    found = [counted.rows_of(partition) for counted in (table, side, pending)]
-    missing = read - (sum(found) - doubled - both.offsets) - skipped - explained
-    absent = holes(union([c.set_of(partition) for c in (table, side, pending)])[0], stretches)
+    now, closed = totals.at.get(partition), [c for c in totals.closed if c.partition == partition]
+    offsets = sum(map(len, read))
+    skipped = sum(c.skipped for c in closed) + (now.skipped if now else 0)
+    gaps = sum(c.gaps for c in closed) + (now.gaps if now else 0)
+    found = tally.landed + tally.dead_lettered + tally.pending
+    missing = offsets - (found - tally.doubled.number - tally.doubled_dead.number - tally.both.number) - skipped - gaps
     if missing > 0:
-        what = (
-            "records are in neither table: "
-            if not skipped + explained
-            else (f"records are in neither table, among the {absent.offsets} offsets without a row: ")
-        )
-        note(Flaw.MISSING, f"table {table.read.table}", what, absent, missing)
+        what = "records are in neither table"
+        if skipped + gaps:
+            what += f", among the {tally.absent.number} offsets without a row"
+        note(Flaw.MISSING, Role.TABLE, f"{what}: ", tally.absent, missing)
     elif missing < 0:
-        what = "records were counted as skipped or explained, and are there: the offsets without a row are "
-        note(Flaw.EXCESS, f"table {table.read.table}", what, absent, -missing)
-    now = stretches[-1] if stretches else Range(0, 0)
+        what = "records were counted as skipped or as gaps, and exist: the offsets without a row are "
+        note(Flaw.EXCESS, Role.TABLE, what, tally.absent, -missing)
+    last = read[-1] if read else Range(0, 0)
     return PartitionAccount(
         partition=partition,
-        start=now.start,
-        end=now.end,
-        read=read,
-        landed=found[0],
-        dead_lettered=found[1],
+        start=last.start,
+        end=last.end,
+        read=offsets,
+        landed=tally.landed + outside[Role.TABLE].number,
+        dead_lettered=tally.dead_lettered + outside[Role.DEAD_LETTERS].number,
         skipped=skipped,
-        explained=explained,
-        pending=found[2],
+        explained=gaps,
+        pending=tally.pending + outside[Role.PENDING].number,
     ), findings
-
-
-def _beyond(excess: Sequence[Runs], again: Runs) -> tuple[Runs, int]:
-    """What of the excess is not allowed, as a set, and how many rows that is."""
-    twice, more = union(excess)
-    _, outside = within(twice, again.ranges())
-    return outside, outside.offsets + more.offsets
-
-
-def _told(offsets: Runs) -> str:
-    shown = ", ".join(map(str, offsets.ranges(3)))
-    return f"offsets {shown}{', …' if len(offsets) > 3 else ''}" if shown else "none"

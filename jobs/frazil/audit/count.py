@@ -1,59 +1,55 @@
-"""Count: which records stand in a table, told by its data files and by nothing else.
+"""Count the records in a pipeline's tables from their data files alone, one window of offsets after the other.
 
-A dense file (see `dense`) is counted from its manifest alone. All others are read: two columns of them.
+A gapless file (see `dense`) is counted from its manifest. Of all others two columns are read. Memory is bounded by the
+window, whatever the number of rows and files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from frazil.audit.dense import Columns, is_dense, is_of
+from frazil.audit.bitmap import joined
+from frazil.audit.dense import Columns, is_dense, is_foreign
 from frazil.audit.finding import SHOWN, Finding, Flaw
-from frazil.audit.runs import NONE, Range, Runs, of_ranges, of_rows, union
-from frazil.lake.data_files import Contents, DataFile, batches, contents, each, lengths
+from frazil.audit.proofs import Digests, Proof, Remembered, without_most
+from frazil.audit.runs import Range
+from frazil.audit.scan import Scan, Scanned, Source, unlike
+from frazil.audit.tally import NONE, Found, Tally
+from frazil.audit.window import Role, Window
+from frazil.audit.windows import Boxes, Stretch, contains, stretches, tile, without
+from frazil.lake.data_files import Contents, DataFile, contents, each, lengths
 from frazil.lake.reader import Snapshot, StoredTable
 
-READERS = 4  # files read at a time
-COALESCE = 1_000_000  # ranges kept apart before they are united: 16 MB
+READERS = 4
+"""Files that are read at a time."""
 
+WINDOW = 1 << 29
+"""Offsets that are counted at a time: 64 MiB for each bitmap of them."""
 
-@dataclass(slots=True)
-class Tally:
-    """The records of one partition in one table. `rows` counts doubled ones as often as they stand there."""
+SEGMENT = 1 << 26
+"""Offsets of a proof, at most."""
 
-    rows: int = 0
-    set: Runs = NONE
-    excess: list[Runs] = field(default_factory=list)
-    _apart: list[Runs] = field(default_factory=list)
-    _ranges: int = 0
+PROOFS = 64
+"""Proofs that are kept apart; above it, neighbours are joined."""
 
-    def add(self, runs: Runs) -> None:
-        """Count more rows. Ranges are united now and then, so that memory follows what is distinct and not what was
-        read.
-        """
-        self.rows += runs.offsets
-        self._apart.append(runs)
-        self._ranges += len(runs)
-        if self._ranges > COALESCE + 2 * len(self.set):
-            self.unite()
+ROWS_PER_SECOND = 10_000_000.0
+"""What one machine reads of compacted files, until a verification has measured it (docs/benchmarks.md)."""
 
-    def unite(self) -> None:
-        """Make `set` and `excess` what was added so far."""
-        self.set, excess = union([self.set, *self._apart])
-        if len(excess):
-            self.excess.append(excess)
-        self._apart, self._ranges = [], 0
+SECONDS_PER_FILE = 0.02
+"""What it takes to open a file, beside its rows."""
+
+MEASURED_ROWS = 1_000_000
+"""Rows from which on a verification's rate is remembered."""
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """How the files of one table were counted: `by_manifest` alone or `by_scan`, each as files and rows.
+    """How the files of one table were counted: `by_manifest` alone, or `by_scan`, each as files and rows.
 
-    `others` are rows of other topics, which are left alone; `unplaced` rows lack partition or offset.
+    Files of which each offset was remembered are in neither. `others` are rows of other topics, which are left alone;
+    `unplaced` rows lack partition or offset.
     """
 
     table: str
@@ -67,163 +63,238 @@ class Read:
     unplaced: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """What a verification has to read: files to open, their rows, the compressed size of the columns, and how long that
+    takes. `files_known` are told by their manifests or by an earlier verification.
+    """
+
+    files: int = 0
+    rows: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+    files_known: int = 0
+    windows: int = 0
+
+    def __add__(self, other: Estimate) -> Estimate:
+        return Estimate(
+            files=self.files + other.files,
+            rows=self.rows + other.rows,
+            bytes=self.bytes + other.bytes,
+            seconds=self.seconds + other.seconds,
+            files_known=self.files_known + other.files_known,
+            windows=self.windows + other.windows,
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What a table holds of a topic, by partition, how that was told, and what is wrong with its files."""
+    """What the tables hold of a topic: by stretch, and rows outside of all stretches by role and partition."""
 
-    read: Read
-    tallies: dict[int, Tally]
+    tallies: tuple[tuple[Stretch, Tally], ...]
+    outside: dict[tuple[Role, int], Found]
+    reads: dict[Role, Read]
     findings: tuple[Finding, ...]
-
-    def set_of(self, partition: int) -> Runs:
-        """The offsets of a partition that stand here."""
-        return self.tallies[partition].set if partition in self.tallies else NONE
-
-    def rows_of(self, partition: int) -> int:
-        """The rows of a partition."""
-        return self.tallies[partition].rows if partition in self.tallies else 0
+    remembered: Remembered
 
 
-def nothing(table: str) -> Counted:
-    """The count of a table that is not there."""
-    return Counted(Read(table, None), {}, ())
-
-
-def count(
-    table: StoredTable, snapshot: Snapshot | None, columns: Columns, *, topic: str, deep: bool = False
-) -> Counted:
-    """Count the topic's records in a snapshot of a table; with `deep` every file is read, dense or not."""
+def files_of(
+    role: Role, table: StoredTable, snapshot: Snapshot | None, columns: Columns
+) -> tuple[Source, list[Finding]]:
+    """Return the files of a snapshot that exist, and what is wrong with the others."""
     found = contents(table, snapshot, columns.all)
     sizes = lengths(table, [*found.delete_files, *(file.path for file in found.files)])
-    return tally(
-        table,
-        [file for file in found.files if sizes[file.path] is not None],
-        columns,
-        topic=topic,
-        deep=deep,
-        altered={file.path for file in found.files if sizes[file.path] not in (None, file.bytes)},
-        snapshot_id=snapshot.id if snapshot else None,
-        findings=_of_files(table, found, sizes),
-    )
+    files = tuple(file for file in found.files if sizes[file.path] is not None)
+    altered = frozenset(file.path for file in files if sizes[file.path] != file.bytes)
+    source = Source(role, table, columns, files, altered)
+    return source, _of_files(source, found, {path for path, size in sizes.items() if size is None}, sizes)
 
 
-def tally(
-    table: StoredTable,
-    files: Sequence[DataFile],
-    columns: Columns,
-    *,
-    topic: str,
-    deep: bool = False,
-    altered: Collection[str] = (),
-    snapshot_id: int | None = None,
-    findings: Sequence[Finding] = (),
-) -> Counted:
-    """Count the topic's records in files that are there; of the `altered` ones no manifest is believed."""
-    tallies: dict[int, Tally] = {}
-    problems, others, unplaced, rows_read = list(findings), 0, 0, 0
-    believed = [] if deep else [file for file in files if file.path not in altered]
-    dense = [file for file in believed if is_dense(file, columns, topic)]
-    known = {id(file) for file in dense}
-    for file in dense:
-        partition, offset = file.bounds[columns.partition].low, file.bounds[columns.offset]
-        tallies.setdefault(partition, Tally()).add(of_ranges([Range(offset.low, offset.high + 1)]))
-    # In the order of offsets, so that ranges that touch meet soon.
-    scanned = sorted((file for file in files if id(file) not in known), key=lambda file: _low(file, columns))
-    for rows in each(lambda file: _scan(table, file, columns, topic), scanned, parallel=READERS):
-        others, unplaced, rows_read = others + rows.others, unplaced + rows.unplaced, rows_read + rows.read
-        if rows.problem is not None:
-            problems.append(rows.problem)
-        for partition, runs in rows.runs.items():
-            tallies.setdefault(partition, Tally()).add(runs)
-    for one in tallies.values():
-        one.unite()
-    if unplaced:
-        problems.append(
-            Finding(
-                flaw=Flaw.UNPLACED,
-                where=f"table {table.identifier}",
-                what=f"{unplaced} rows lack partition or offset: they came from elsewhere",
-                count=unplaced,
-            )
+class Counting:
+    """A count that is planned and not begun. `estimate` is what it will read."""
+
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        read: dict[int, list[Range]],
+        *,
+        topic: str,
+        deep: bool = False,
+        remembered: Remembered | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._sources, self._clock = tuple(sources), clock
+        self._before = Remembered() if deep or remembered is None else remembered
+        self._read = stretches(read)
+        self._digests = Digests(sources)
+        self._known = tuple(proof for proof in self._before.proofs if self._holds(proof))
+        self._windows = tile(without(self._read, (part for proof in self._known for part in proof.parts)), WINDOW)
+        self._scan = Scan(self._read, topic=topic, deep=deep)
+        self._dense: dict[Role, list[DataFile]] = {}
+        self._foreign: dict[Role, list[DataFile]] = {}
+        self._scanned: dict[Role, list[DataFile]] = {}
+        for source in sources:
+            kinds: tuple[list[DataFile], list[DataFile], list[DataFile]] = ([], [], [])
+            for file in source.files:
+                kinds[_kind(source, file, topic, deep=deep)].append(file)
+            self._dense[source.role], self._foreign[source.role], self._scanned[source.role] = kinds
+        self._jobs = self._planned()
+        self.estimate = self._estimate()
+
+    def run(self) -> Counted:
+        """Read the files, window by window."""
+        began = self._clock()
+        tallies = [one for proof in self._known for one in proof.tallies]
+        outside: dict[tuple[Role, int], Found] = {}
+        scans: list[tuple[Role, Scanned]] = []
+        proofs: list[Proof] = list(self._known)
+        doubtful: list[tuple[Source, DataFile]] = []
+        for source in self._sources:
+            for file in self._dense[source.role]:
+                self._beyond(source, file, outside)
+        for spans, files in self._jobs:
+            window = Window(spans, tile(spans, SEGMENT))
+            for source in self._sources:
+                for file in self._dense[source.role]:
+                    box = source.box(file)
+                    if box is not None:
+                        window.fill(source.role, box.partition_low, Range(box.offset_low, box.offset_high + 1))
+
+            def scan(job: tuple[Source, DataFile], window: Window = window) -> Scanned:
+                return self._scan.scan(*job, window)
+
+            for (source, file), scanned in zip(files, each(scan, files, parallel=READERS), strict=True):
+                scans.append((source.role, scanned))
+                if scanned.problems or scanned.unplaced or scanned.outside:
+                    doubtful.append((source, file))
+                for partition, found in scanned.outside.items():
+                    key = (source.role, partition)
+                    outside[key] = outside.get(key, NONE) + found
+            for segment in window.tallies():
+                tallies += segment
+                proofs.append(Proof("", tuple(segment)))
+        seconds = self._clock() - began
+        rows = sum(scanned.rows for _, scanned in scans)
+        return Counted(
+            tallies=tuple(tallies),
+            outside=outside,
+            reads={source.role: self._told(source, scans) for source in self._sources},
+            findings=_findings(self._sources, scans),
+            remembered=Remembered(
+                self._kept(proofs, doubtful),
+                rows / seconds if rows >= MEASURED_ROWS and seconds else self._before.rows_per_second,
+            ),
         )
-    read = Read(
-        table=table.identifier,
-        snapshot_id=snapshot_id,
-        files_by_manifest=len(dense),
-        rows_by_manifest=sum(file.rows for file in dense),
-        files_by_scan=len(scanned),
-        rows_by_scan=rows_read,
-        files_with_deletes=sum(bool(file.deletes) for file in files),
-        others=others,
-        unplaced=unplaced,
-    )
-    return Counted(read, dict(sorted(tallies.items())), tuple(problems))
+
+    def _holds(self, proof: Proof) -> bool:
+        return contains(self._read, proof.parts) and proof.digest == self._digests.of(proof.parts)
+
+    def _kept(self, proofs: Sequence[Proof], doubtful: Sequence[tuple[Source, DataFile]]) -> tuple[Proof, ...]:
+        """Return the proofs worth remembering: of offsets that lived once, all clean, and of files without a problem."""
+        boxes = Boxes([source.box(file) for source, file in doubtful])
+        altered = any(source.altered for source in self._sources)
+        clean = [
+            replace(proof, digest=self._digests.of(proof.parts))
+            for proof in proofs
+            if proof.tallies
+            and all(part.lives == 1 and tally.is_clean for part, tally in proof.tallies)
+            and not bool(boxes.touching(proof.parts).any())
+        ]
+        return () if altered else without_most(clean, self._digests, at_most=PROOFS, limit=SEGMENT)
+
+    def _planned(self) -> list[tuple[tuple[Stretch, ...], list[tuple[Source, DataFile]]]]:
+        """Return each window with the files to read for it, in the order of their offsets; the first has strays too."""
+        jobs: list[tuple[tuple[Stretch, ...], list[tuple[Source, DataFile]]]] = [(w, []) for w in self._windows]
+        strays: list[tuple[Source, DataFile]] = []
+        for source in self._sources:
+            files = sorted(self._scanned[source.role], key=lambda file: _low(source, file))
+            boxes = Boxes([source.box(file) for file in files])
+            for spans, wanted in jobs:
+                wanted += [(source, files[i]) for i in boxes.touching(spans).nonzero()[0].tolist()]
+            inside = boxes.touching(self._read)
+            strays += [(source, file) for file, is_inside in zip(files, inside, strict=True) if not is_inside]
+        return [*jobs, ((), strays)] if strays else jobs
+
+    def _estimate(self) -> Estimate:
+        files = {(source.role, file.path): file for _, wanted in self._jobs for source, file in wanted}
+        rows = sum(file.rows for _, wanted in self._jobs for _, file in wanted)
+        rate = self._before.rows_per_second or ROWS_PER_SECOND
+        return Estimate(
+            files=len(files),
+            rows=sum(file.rows for file in files.values()),
+            bytes=sum(file.column_bytes for file in files.values()),
+            seconds=round(max(rows / rate, len(files) * SECONDS_PER_FILE / READERS), 1),
+            files_known=sum(len(source.files) for source in self._sources) - len(files),
+            windows=len(self._windows),
+        )
+
+    def _beyond(self, source: Source, file: DataFile, outside: dict[tuple[Role, int], Found]) -> None:
+        """Count the offsets of a gapless file that were never read."""
+        box = source.box(file)
+        if box is None:
+            return
+        whole = Stretch(box.partition_low, Range(box.offset_low, box.offset_high + 1))
+        strange = without([whole], (s for s in self._read if s.partition == whole.partition))
+        if strange:
+            key = (source.role, whole.partition)
+            found = Found(sum(map(len, strange)), tuple(joined([s.range for s in strange])[:SHOWN]))
+            outside[key] = outside.get(key, NONE) + found
+
+    def _told(self, source: Source, scans: Sequence[tuple[Role, Scanned]]) -> Read:
+        role, mine = source.role, [scanned for of, scanned in scans if of is source.role]
+        opened = {file.path for _, wanted in self._jobs for of, file in wanted if of.role is role}
+        return Read(
+            table=source.table.identifier,
+            snapshot_id=None,
+            files_by_manifest=len(self._dense[role]),
+            rows_by_manifest=sum(file.rows for file in self._dense[role]),
+            files_by_scan=len(opened),
+            rows_by_scan=sum(scanned.rows for scanned in mine),
+            files_with_deletes=sum(bool(file.deletes) for file in source.files),
+            others=sum(scanned.others for scanned in mine) + sum(file.rows for file in self._foreign[role]),
+            unplaced=sum(scanned.unplaced for scanned in mine),
+        )
 
 
-def _low(file: DataFile, columns: Columns) -> int:
-    bounds = file.bounds.get(columns.offset)
-    return bounds.low if bounds is not None and bounds.low is not None else 0
+def _kind(source: Source, file: DataFile, topic: str, *, deep: bool) -> int:
+    """Return 0 for a file that its manifest tells of, 1 for one of other topics, 2 for one that has to be read."""
+    if deep or file.path in source.altered:
+        return 2
+    if is_dense(file, source.columns, topic):
+        return 0
+    return 1 if is_foreign(file.bounds.get(source.columns.topic), topic) else 2
 
 
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    read: int = 0
-    runs: dict[int, Runs] = field(default_factory=dict)
-    others: int = 0
-    unplaced: int = 0
-    problem: Finding | None = None
+def _low(source: Source, file: DataFile) -> tuple[int, str]:
+    box = source.box(file)
+    return (box.offset_low if box is not None else 0, file.path)
 
 
-def _scan(table: StoredTable, file: DataFile, columns: Columns, topic: str) -> _Rows:
-    read, others, unplaced = 0, 0, 0
-    parts: dict[int, list[Runs]] = {}
-    names = [columns.partition, columns.offset]
-    if not is_of(file.bounds.get(columns.topic), topic):
-        names.append(columns.topic)
-    try:
-        for batch in batches(table, file, names):
-            read += len(batch)
-            placed = batch.drop_null() if batch.column(0).null_count or batch.column(1).null_count else batch
-            ours = placed if len(names) == 2 else placed.filter(pc.equal(placed.column(2), topic))
-            unplaced, others = unplaced + len(batch) - len(placed), others + len(placed) - len(ours)
-            for partition, runs in of_rows(ours.column(0), ours.column(1)).items():
-                parts.setdefault(partition, []).append(runs)
-    except FileNotFoundError:
-        return _Rows(problem=_unlike(table, Flaw.FILE_LOST, file, "does not exist"))
-    except pa.ArrowInvalid as error:
-        why = f"cannot be read: {str(error).splitlines()[0]}"
-        return _Rows(problem=_unlike(table, Flaw.FILE_UNREADABLE, file, why))
-    told = f"holds {read} rows, its manifest says {file.rows}" if read != file.rows and not file.deletes else ""
-    problem = _unlike(table, Flaw.FILE_ALTERED, file, told) if told else None
-    return _Rows(read, {partition: _joined(runs) for partition, runs in parts.items()}, others, unplaced, problem)
+def _findings(sources: Sequence[Source], scans: Sequence[tuple[Role, Scanned]]) -> tuple[Finding, ...]:
+    # A file that is read for several windows has the same problem in each.
+    found = list(dict.fromkeys(problem for _, scanned in scans for problem in scanned.problems))
+    for source in sources:
+        unplaced = sum(scanned.unplaced for role, scanned in scans if role is source.role)
+        if unplaced:
+            what = f"{unplaced} rows lack partition or offset: they came from elsewhere"
+            where = f"table {source.table.identifier}"
+            found.append(Finding(flaw=Flaw.UNPLACED, where=where, what=what, count=unplaced))
+    return tuple(found)
 
 
-def _joined(many: Sequence[Runs]) -> Runs:
-    """The runs of a file's batches in one, doubled rows still doubled."""
-    together, excess = union(many)
-    if not len(excess):
-        return together
-    return Runs(pa.concat_arrays([together.first, excess.first]), pa.concat_arrays([together.last, excess.last]))
-
-
-def _unlike(table: StoredTable, flaw: Flaw, file: DataFile, what: str) -> Finding:
-    return Finding(flaw=flaw, where=f"table {table.identifier}", what=f"{file.path} {what}", count=1)
-
-
-def _of_files(table: StoredTable, found: Contents, sizes: Mapping[str, int | None]) -> list[Finding]:
-    where = f"table {table.identifier}"
+def _of_files(source: Source, found: Contents, lost: set[str], sizes: dict[str, int | None]) -> list[Finding]:
+    where = f"table {source.table.identifier}"
     findings = [
-        _unlike(table, Flaw.FILE_ALTERED, file, f"has {sizes[file.path]} bytes, {file.bytes} were written")
-        for file in found.files
-        if sizes[file.path] not in (None, file.bytes)
+        unlike(source, Flaw.FILE_ALTERED, file, f"has {sizes[file.path]} bytes, {file.bytes} were written")
+        for file in source.files
+        if file.path in source.altered
     ]
     if found.has_equality_deletes:
         what = "rows are deleted by value (equality deletes), which only an engine applies: compact, then verify again"
         findings.append(Finding(flaw=Flaw.EQUALITY_DELETES, where=where, what=what))
-    lost = sorted(path for path, size in sizes.items() if size is None)
     if lost:
         rows = {file.path: file.rows for file in found.files}
-        shown = ", ".join(lost[:SHOWN])
+        shown = ", ".join(sorted(lost)[:SHOWN])
         what = f"{len(lost)} files of {sum(rows.get(path, 0) for path in lost)} rows do not exist: {shown}"
         findings.append(Finding(flaw=Flaw.FILE_LOST, where=where, what=what, count=len(lost)))
     return findings

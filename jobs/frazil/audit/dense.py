@@ -11,8 +11,6 @@ from dataclasses import dataclass
 
 from frazil.lake.data_files import Bounds, DataFile
 
-CUT = 16  # characters of a string that metrics keep, by Iceberg's default
-
 
 @dataclass(frozen=True, slots=True)
 class Columns:
@@ -45,15 +43,12 @@ def is_dense(file: DataFile, columns: Columns, topic: str) -> bool:
 
 
 def is_of(bounds: Bounds | None, topic: str) -> bool:
-    """Whether all rows of a file are the topic's, as far as metrics keep its name."""
-    return (
-        bounds is not None
-        and bounds.nulls == 0
-        and bounds.low == topic[:CUT]
-        and bounds.high in (topic, _cut_upper(topic))
-    )
+    """Return whether all rows of a file are the topic's. Names that metrics cut say nothing: two topics may begin alike."""
+    return bounds is not None and bounds.nulls == 0 and bounds.low == bounds.high == topic
 
 
-def _cut_upper(topic: str) -> str | None:
-    """The upper bound that a metric keeps of a long name: cut, its last character one higher."""
-    return topic[: CUT - 1] + chr(ord(topic[CUT - 1]) + 1) if len(topic) > CUT else None
+def is_foreign(bounds: Bounds | None, topic: str) -> bool:
+    """Return whether no row of a file is the topic's."""
+    if bounds is None or bounds.nulls != 0 or bounds.low is None or bounds.high is None:
+        return False
+    return bool(topic < bounds.low or topic > bounds.high)

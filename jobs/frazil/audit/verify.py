@@ -1,26 +1,29 @@
-"""Verify: the proof that each record that was read is in its table, in its dead letters, or accounted for, exactly
-once.
+"""Prove that each record that was read is in its table, in its dead letters, or accounted for, exactly once.
 
-It needs no JVM and no Kafka: the ledger in the table's snapshots says what was read, the data files say what is there.
+The proof needs no JVM and no Kafka: the ledger in the table's snapshots says what was read, the data files say what
+exists.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from frazil.audit import chain, history
-from frazil.audit.account import PartitionAccount, account
-from frazil.audit.count import Counted, Read, count, nothing, tally
+from frazil.audit.account import PartitionAccount, account, ranges_read
+from frazil.audit.count import Counted, Counting, Estimate, Read, files_of
 from frazil.audit.decision import as_of, decided_files, open_decision
 from frazil.audit.dense import Columns
 from frazil.audit.finding import Finding, Flaw, Outcome, worst
+from frazil.audit.proofs import RULE, ProofFolder
+from frazil.audit.scan import Source
+from frazil.audit.window import Role
 from frazil.declaration import Pipeline
 from frazil.declaration.formats import MetadataColumns
-from frazil.lake.data_files import missing
-from frazil.lake.ledger import Entry
+from frazil.lake.data_files import field_ids, missing
+from frazil.lake.ledger import Entry, Offsets, Totals
 from frazil.lake.reader import Lake, Snapshot, StoredTable
 
 FLAT = Columns("_kafka_topic", "_kafka_partition", "_kafka_offset")
@@ -35,10 +38,10 @@ VANISHED = {Flaw.FILE_LOST, Flaw.MANIFEST_LOST}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """What was compared, and what came of it.
+    """What was compared, and the result.
 
-    `reads` tell for each table how its files were counted; `notes` is what a reader of the proof should know. `is_deep`
-    says that every file was read, dense or not.
+    `reads` say for each table how its files were counted, `estimate` what was to be read; `notes` is what a reader of the
+    proof should know. `is_deep` says that every file was read, whatever its manifest and earlier proofs say.
     """
 
     pipeline: str
@@ -53,6 +56,7 @@ class Verification:
     notes: tuple[str, ...] = ()
     commits: int = 0
     seconds: float = 0.0
+    estimate: Estimate = field(default_factory=Estimate)
 
     @property
     def exit_code(self) -> int:
@@ -60,12 +64,13 @@ class Verification:
         return self.outcome.exit_code
 
     def sum_of(self, name: str) -> int:
-        """One column of the accounts, over all partitions: `read`, `landed`, `dead_lettered`, …"""
+        """Return the sum of one column of the accounts: `read`, `landed`, `dead_lettered`, …"""
         return sum(getattr(one, name) for one in self.partitions)
 
     def document(self) -> dict[str, Any]:
-        """The verification as JSON."""
-        return {**asdict(self), "exit_code": self.exit_code}
+        """Return the verification as JSON."""
+        partitions = [{**asdict(one), "gaps": one.gaps} for one in self.partitions]
+        return {**asdict(self), "partitions": partitions, "exit_code": self.exit_code}
 
 
 def verify(
@@ -73,20 +78,39 @@ def verify(
     lake: Lake,
     *,
     deep: bool = False,
+    fresh: bool = False,
+    proofs: ProofFolder | None = None,
+    announce: Callable[[Estimate], None] = lambda estimate: None,
     clock: Callable[[], float] = time.monotonic,
     wait: Callable[[float], None] = time.sleep,
 ) -> Verification:
-    """Verify one pipeline as its tables stand now; a driver and maintenance may be at work meanwhile.
+    """Verify one pipeline's tables as they are now; a driver and maintenance may be running meanwhile.
 
-    Raises `CatalogUnavailable`: nothing could be checked then, as with `Outcome.UNCHECKED`.
+    What was counted before and has not changed since is taken from `proofs`, unless `fresh` or `deep`. `announce` is
+    called with what has to be read before it is read. Raises `CatalogUnavailable`: nothing could be checked then, as with
+    `Outcome.UNCHECKED`.
     """
     began = clock()
     for _ in range(TRIES):
         tables = _load(pipeline, lake, wait)
-        found = _verified(pipeline, tables, deep=deep)
+        audit = _prepared(pipeline, tables, deep=deep, fresh=fresh or deep, proofs=proofs, clock=clock)
+        if isinstance(audit, _Audit):
+            announce(audit.counting.estimate)
+            found = audit.run(proofs)
+        else:
+            found = audit
         if not VANISHED & {finding.flaw for finding in found.findings} or tables.are_current(lake):
             break  # else what is gone may only have expired since the tables were loaded
     return replace(found, seconds=round(clock() - began, 3))
+
+
+def estimate(
+    pipeline: Pipeline, lake: Lake, *, deep: bool = False, fresh: bool = False, proofs: ProofFolder | None = None
+) -> Estimate:
+    """Return what a verification would read, without opening a data file. Raises as `verify` does."""
+    tables = _load(pipeline, lake, lambda seconds: None)
+    audit = _prepared(pipeline, tables, deep=deep, fresh=fresh or deep, proofs=proofs, clock=time.monotonic)
+    return audit.counting.estimate if isinstance(audit, _Audit) else Estimate()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +123,7 @@ class _Tables:
     decision: Entry | None = None
 
     def are_current(self, lake: Lake) -> bool:
-        """Whether nobody has committed to them since."""
+        """Return whether nothing has been committed to them since."""
         known = [table for table in (self.table, self.side) if table is not None]
         now = [lake.table(table.identifier) for table in known]
         return [table.version for table in known] == [table.version for table in now if table is not None]
@@ -120,7 +144,67 @@ def _load(pipeline: Pipeline, lake: Lake, wait: Callable[[float], None]) -> _Tab
     return _Tables(table, side, commits, decision)
 
 
-def _verified(pipeline: Pipeline, tables: _Tables, *, deep: bool) -> Verification:
+@dataclass(frozen=True, slots=True)
+class _Audit:
+    """A verification whose files are known and not read yet."""
+
+    result: Verification
+    counting: Counting
+    totals: Totals
+    end: Offsets
+    decision: Entry | None
+    snapshots: Mapping[Role, int | None]
+    key: Mapping[str, Any]
+
+    def run(self, proofs: ProofFolder | None) -> Verification:
+        """Read the files and compare."""
+        counted = self.counting.run()
+        findings = [*self.result.findings, *counted.findings, *self._unfinished(counted)]
+        accounts: tuple[PartitionAccount, ...] = ()
+        if not any(finding.flaw is Flaw.EQUALITY_DELETES for finding in findings):
+            names = dict.fromkeys(Role, self.result.dead_letters) | {Role.TABLE: self.result.table}
+            accounts, wrong = account(self.totals, self.end, counted, names)
+            findings += wrong
+            if proofs is not None:
+                proofs.store(self.key, counted.remembered)
+        reads = (
+            replace(counted.reads[role], snapshot_id=self.snapshots[role])
+            if role in counted.reads
+            else Read(self.result.dead_letters, None)
+            for role in (Role.TABLE, Role.DEAD_LETTERS)
+        )
+        return replace(
+            self.result,
+            outcome=worst(tuple(findings)),
+            findings=tuple(findings),
+            partitions=accounts,
+            reads=tuple(reads),
+            estimate=self.counting.estimate,
+        )
+
+    def _unfinished(self, counted: Counted) -> list[Finding]:
+        if self.decision is None or Role.PENDING not in counted.reads:
+            return []
+        rows = sum(tally.pending for _, tally in counted.tallies)
+        rows += sum(found.number for (role, _), found in counted.outside.items() if role is Role.PENDING)
+        what = (
+            f"{rows} dead letters of commit {self.decision.commit_id} are decided and not appended yet: no loss; "
+            f"`frazil run {self.result.pipeline} --once` appends them"
+        )
+        where = f"table {self.result.dead_letters}"
+        return [Finding(flaw=Flaw.UNFINISHED, where=where, what=what, count=rows)]
+
+
+def _prepared(
+    pipeline: Pipeline,
+    tables: _Tables,
+    *,
+    deep: bool,
+    fresh: bool,
+    proofs: ProofFolder | None,
+    clock: Callable[[], float],
+) -> _Audit | Verification:
+    """Return what is to be counted; or the verification, if there is nothing to compare with."""
     table, side, commits = tables.table, tables.side, tables.commits
     identifier, topic = pipeline.table.identifier, pipeline.topic.name
 
@@ -155,43 +239,52 @@ def _verified(pipeline: Pipeline, tables: _Tables, *, deep: bool) -> Verificatio
     for one in (table, side):
         findings += history.lost_manifests(one) if one is not None else []
     columns = STRUCT if pipeline.table.metadata_columns is MetadataColumns.STRUCT else FLAT
-    landed = count(table, table.head, columns, topic=topic, deep=deep)
-    dead = nothing(pipeline.table.dead_letters)
+    landed, wrong = files_of(Role.TABLE, table, table.head, columns)
+    sources, findings = [landed], [*findings, *wrong]
+    snapshots: dict[Role, int | None] = {Role.TABLE: table.head.id if table.head else None}
+    identities = [_identity(table, columns)]
     if side is not None:
-        dead = count(side, as_of(side, commits, pipeline.name), DEAD_LETTERS, topic=topic, deep=deep)
-    pending, undone = _pending(table, side, tables.decision, pipeline)
-    findings += [*landed.findings, *dead.findings, *undone]
-    accounts: tuple[PartitionAccount, ...] = ()
-    if not any(finding.flaw is Flaw.EQUALITY_DELETES for finding in findings):
-        accounts, wrong = account(totals, end, landed, dead, pending)
-        findings += wrong
-    return verification(
-        findings, partitions=accounts, reads=(landed.read, dead.read), notes=notes, commits=len(commits)
+        snapshot = as_of(side, commits, pipeline.name)
+        dead, wrong = files_of(Role.DEAD_LETTERS, side, snapshot, DEAD_LETTERS)
+        sources, findings = [*sources, dead], [*findings, *wrong]
+        snapshots[Role.DEAD_LETTERS] = snapshot.id if snapshot else None
+        identities.append(_identity(side, DEAD_LETTERS))
+    pending, wrong = _pending(table, side, tables.decision, pipeline)
+    key = {"rule": RULE, "pipeline": pipeline.name, "topic": topic, "tables": identities}
+    counting = Counting(
+        [*sources, *pending],
+        ranges_read(totals, end),
+        topic=topic,
+        deep=deep,
+        remembered=proofs.load(key) if proofs is not None and not fresh else None,
+        clock=clock,
     )
+    result = verification([*findings, *wrong], notes=notes, commits=len(commits))
+    return _Audit(result, counting, totals, end, tables.decision, snapshots, key)
+
+
+def _identity(table: StoredTable, columns: Columns) -> list[Any]:
+    """Return what makes a table this one: its uuid, and which of its columns say where a row comes from."""
+    return [table.uuid, [[name, number] for name, (number, _) in field_ids(table, columns.all).items()]]
 
 
 def _pending(
     table: StoredTable, side: StoredTable | None, decision: Entry | None, pipeline: Pipeline
-) -> tuple[Counted, list[Finding]]:
-    """The dead letters that are decided and not appended yet, counted in the files that the decision names."""
+) -> tuple[list[Source], list[Finding]]:
+    """Return the files of dead letters that are decided and not appended yet, as the decision names them."""
     name = pipeline.table.dead_letters
     if decision is None or decision.side is None:
-        return nothing(name), []
+        return [], []
     where = f"table {name}"
     files = decided_files(table, decision.side, name)
     if files is None or side is None:
         lost = f"its file {decision.side}" if files is None else "the table"
         what = f"commit {decision.commit_id} decided dead letters that were never appended, and {lost} is gone"
-        return nothing(name), [Finding(flaw=Flaw.DECISION_LOST, where=where, what=what)]
+        return [], [Finding(flaw=Flaw.DECISION_LOST, where=where, what=what)]
     gone = set(missing(side, [file.path for file in files]))
-    pending = tally(side, [file for file in files if file.path not in gone], DEAD_LETTERS, topic=pipeline.topic.name)
-    rows = sum(one.rows for one in pending.tallies.values())
-    what = (
-        f"{rows} dead letters of commit {decision.commit_id} are decided and not appended yet: no loss; "
-        f"`frazil run {pipeline.name} --once` appends them"
-    )
-    findings = [Finding(flaw=Flaw.UNFINISHED, where=where, what=what, count=rows), *pending.findings]
+    kept = tuple(file for file in files if file.path not in gone)
+    findings = []
     if gone:
         what = f"{len(gone)} files that the decision names do not exist: {', '.join(sorted(gone))}"
         findings.append(Finding(flaw=Flaw.FILE_LOST, where=where, what=what, count=len(gone)))
-    return pending, findings
+    return [Source(Role.PENDING, side, DEAD_LETTERS, kept)], findings

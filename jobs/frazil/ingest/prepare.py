@@ -39,7 +39,7 @@ def make_tables(iceberg: Iceberg, pipeline: Pipeline, row: Struct, key: Type | N
             format_version=table.format_version,
             target_file_size_bytes=table.target_file_size_bytes,
             keep_snapshots=table.keep_snapshots,
-            offset_columns=(f"{prefix}partition", f"{prefix}offset"),
+            offset_columns=(f"{prefix}topic", f"{prefix}partition", f"{prefix}offset"),
             declared=table.properties,
         ),
     )
@@ -52,7 +52,7 @@ def make_tables(iceberg: Iceberg, pipeline: Pipeline, row: Struct, key: Type | N
             format_version=2,
             target_file_size_bytes=table.target_file_size_bytes,
             keep_snapshots=table.keep_snapshots,
-            offset_columns=("partition", "offset"),
+            offset_columns=("topic", "partition", "offset"),
             declared={},
         ),
     )

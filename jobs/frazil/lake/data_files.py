@@ -36,7 +36,8 @@ class Bounds:
 class DataFile:
     """A data file that a snapshot refers to. `bounds` are those of the columns asked for, as far as there are metrics.
 
-    `deletes` are the delete files that apply to it, which only a merge-on-read delete leaves.
+    `deletes` are the delete files that apply to it, which only a merge-on-read delete leaves. `column_bytes` is the size
+    of the columns asked for, compressed, as far as there are metrics.
     """
 
     path: str
@@ -47,6 +48,7 @@ class DataFile:
     partition: Any
     bounds: Mapping[str, Bounds] = field(default_factory=dict)
     deletes: tuple[Any, ...] = ()
+    column_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ def contents(table: StoredTable, snapshot: Snapshot | None, columns: Sequence[st
     paths = tuple(manifest.manifest_path for manifest in listed)
     if any(manifest.content == ManifestContent.DELETES and manifest.has_live_files for manifest in map(_Live, listed)):
         return _with_deletes(table, snapshot, columns, paths)
-    ids = _field_ids(table, columns)
+    ids = field_ids(table, columns)
 
     def read(manifest: Any) -> list[DataFile] | None:
         try:
@@ -194,7 +196,7 @@ class _Live:
 def _with_deletes(
     table: StoredTable, snapshot: Snapshot, columns: Sequence[str], manifest_paths: tuple[str, ...]
 ) -> Contents:
-    ids = _field_ids(table, columns)
+    ids = field_ids(table, columns)
     lost = missing(table, manifest_paths)
     if lost:
         return Contents(manifests=manifest_paths, lost=lost)
@@ -210,7 +212,8 @@ def _with_deletes(
     return Contents(files=files, manifests=manifest_paths, delete_files=tuple(deletes))
 
 
-def _field_ids(table: StoredTable, columns: Sequence[str]) -> dict[str, tuple[int, Any]]:
+def field_ids(table: StoredTable, columns: Sequence[str]) -> dict[str, tuple[int, Any]]:
+    """Return Iceberg's id and type of columns, by name. Raises `CatalogUnavailable` if the table lacks one."""
     schema, ids = table.iceberg.schema(), {}
     for name in columns:
         try:
@@ -232,6 +235,7 @@ def _data_file(file: IcebergFile, ids: Mapping[str, tuple[int, Any]], deletes: t
         return None if value is None else from_bytes(kind, value)
 
     low, high, nulls = file.lower_bounds or {}, file.upper_bounds or {}, file.null_value_counts or {}
+    sizes = file.column_sizes or {}
     return DataFile(
         path=file.file_path,
         format=str(file.file_format.value),
@@ -244,4 +248,5 @@ def _data_file(file: IcebergFile, ids: Mapping[str, tuple[int, Any]], deletes: t
             for name, (number, kind) in ids.items()
         },
         deletes=deletes,
+        column_bytes=sum(sizes.get(number, 0) for number, _ in ids.values()),
     )

@@ -101,7 +101,7 @@ def _create_with_four(shared: Driver, pipeline: Pipeline, writers: Writers) -> N
         format_version=2,
         target_file_size_bytes=pipeline.table.target_file_size_bytes,
         keep_snapshots=pipeline.table.keep_snapshots,
-        offset_columns=("_kafka_partition", "_kafka_offset"),
+        offset_columns=("_kafka_topic", "_kafka_partition", "_kafka_offset"),
         declared=pipeline.table.properties,
     )
     tables.create(shared.iceberg, pipeline.table.identifier, Struct((*row.fields, *four)), properties=properties)

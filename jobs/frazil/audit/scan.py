@@ -1,0 +1,187 @@
+"""Scan a data file: mark its rows in a window, and check what its manifest and its footer state of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from frazil.audit.dense import Columns, is_of
+from frazil.audit.finding import SHOWN, Finding, Flaw
+from frazil.audit.runs import Range
+from frazil.audit.tally import NONE, Found
+from frazil.audit.window import Role, Window
+from frazil.audit.windows import Box, Boxes, Placement, Stretch
+from frazil.errors import CatalogUnavailable
+from frazil.lake.data_files import Bounds, DataFile
+from frazil.lake.reader import StoredTable
+from frazil.lake.row_groups import RowGroup, open_file
+
+_CORRUPT = re.compile(r"corrupt|decompress|end of stream|thrift|magic bytes|parquet", re.IGNORECASE)
+"""What Arrow says of a file whose bytes are not what was written; it raises `OSError` as for a store that fails."""
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The files of one table in which records are looked for. Of `altered` ones no manifest is believed."""
+
+    role: Role
+    table: StoredTable
+    columns: Columns
+    files: tuple[DataFile, ...]
+    altered: frozenset[str] = frozenset()
+
+    def box(self, file: DataFile) -> Box | None:
+        """Return where the records of a file may be; None if nothing says so."""
+        return None if file.path in self.altered else _box(file.bounds.get, self.columns)
+
+
+@dataclass(slots=True)
+class Scanned:
+    """What a scan met. `rows` are those read for the first time, `others` of other topics, `unplaced` without partition or
+    offset, `outside` of offsets that were never read, by partition.
+    """
+
+    rows: int = 0
+    others: int = 0
+    unplaced: int = 0
+    outside: dict[int, Found] = field(default_factory=dict)
+    problems: list[Finding] = field(default_factory=list)
+
+
+class Scan:
+    """Scans of the files of all windows. `read` is everything that the ledger says was read."""
+
+    def __init__(self, read: Sequence[Stretch], *, topic: str, deep: bool) -> None:
+        self._read, self._topic, self._deep = read, topic, deep
+        self._domain = Placement(read)
+        self._met: dict[tuple[Role, str], set[int]] = {}
+        """Row groups that were read before, by file: a row that is in no window is counted once."""
+
+    def scan(self, source: Source, file: DataFile, window: Window) -> Scanned:
+        """Mark the rows of a file in a window. Row groups that have none of it are not read."""
+        scanned = Scanned()
+        names = [source.columns.partition, source.columns.offset]
+        believed = not self._deep and file.path not in source.altered
+        if not (believed and is_of(file.bounds.get(source.columns.topic), self._topic)):
+            names.append(source.columns.topic)
+        met = self._met.setdefault((source.role, file.path), set())
+        try:
+            with open_file(source.table, file, names) as opened:
+                if opened.rows not in (None, file.rows):
+                    what = f"holds {opened.rows} rows, its manifest says {file.rows}"
+                    scanned.problems.append(unlike(source, Flaw.FILE_ALTERED, file, what))
+                for group in self._wanted(opened.groups, source.columns, window, met):
+                    self._group(
+                        source, file, group, opened.read(group), window, scanned, is_first=group.index not in met
+                    )
+                    met.add(group.index)
+        except FileNotFoundError:
+            scanned.problems.append(unlike(source, Flaw.FILE_LOST, file, "does not exist"))
+        except (pa.ArrowInvalid, ValueError) as error:
+            scanned.problems.append(_unreadable(source, file, error))
+        except (OSError, CatalogUnavailable) as error:
+            if not _CORRUPT.search(str(error)):
+                raise
+            scanned.problems.append(_unreadable(source, file, error))
+        return scanned
+
+    def _wanted(
+        self, groups: Sequence[RowGroup], columns: Columns, window: Window, met: set[int]
+    ) -> Sequence[RowGroup]:
+        boxes = Boxes([_box(group.bounds.get, columns) for group in groups])
+        here, anywhere = boxes.touching(window.placement.spans), boxes.touching(self._read)
+        return [g for g, now, ever in zip(groups, here, anywhere, strict=True) if now or not (ever or g.index in met)]
+
+    def _group(
+        self,
+        source: Source,
+        file: DataFile,
+        group: RowGroup,
+        batches: object,
+        window: Window,
+        scanned: Scanned,
+        *,
+        is_first: bool,
+    ) -> None:
+        boxes = [box for box in (source.box(file), _box(group.bounds.get, source.columns)) if box is not None]
+        lies = False
+        for batch in batches:  # type: ignore[attr-defined]
+            placed = batch.drop_null() if any(column.null_count for column in batch.columns) else batch
+            ours = placed.filter(pc.equal(placed.column(2), self._topic)) if batch.num_columns == 3 else placed
+            partitions, offsets = (np.asarray(placed.column(i)) for i in (0, 1))
+            lies = lies or not all(_inside(partitions, offsets, box) for box in boxes)
+            if ours is not placed:
+                partitions, offsets = (np.asarray(ours.column(i)) for i in (0, 1))
+            if is_first:
+                scanned.rows += len(batch)
+                scanned.unplaced += len(batch) - len(placed)
+                scanned.others += len(placed) - len(ours)
+            self._rows(
+                source.role, partitions, offsets.astype(np.int64, copy=False), window, scanned, is_first=is_first
+            )
+        if lies:
+            what = "has records outside of the bounds that its manifest or its footer states"
+            scanned.problems.append(unlike(source, Flaw.FILE_ALTERED, file, what))
+
+    def _rows(
+        self, role: Role, partitions: Ints, offsets: Ints, window: Window, scanned: Scanned, *, is_first: bool
+    ) -> None:
+        addresses = window.placement.place(partitions, offsets)
+        elsewhere = addresses < 0
+        if not bool(elsewhere.any()):
+            window.mark(role, addresses)
+            return
+        window.mark(role, addresses[~elsewhere])
+        if is_first:
+            partitions, offsets = partitions[elsewhere], offsets[elsewhere]
+            strange = self._domain.place(partitions, offsets) < 0
+            outside(scanned.outside, partitions[strange], offsets[strange])
+
+
+def outside(found: dict[int, Found], partitions: Ints, offsets: Ints) -> None:
+    """Count rows of offsets that were never read."""
+    for partition in np.unique(partitions).tolist():
+        mine = offsets[partitions == partition]
+        values = np.unique(mine)
+        begins = np.flatnonzero(np.diff(values, prepend=values[0] - 2) != 1)
+        ends = np.append(begins[1:], len(values))
+        shown = tuple(
+            Range(int(values[a]), int(values[b - 1]) + 1) for a, b in zip(begins[:SHOWN], ends[:SHOWN], strict=True)
+        )
+        found[partition] = found.get(partition, NONE) + Found(len(mine), shown)
+
+
+def unlike(source: Source, flaw: Flaw, file: DataFile, what: str) -> Finding:
+    """Return a finding about one file."""
+    return Finding(flaw=flaw, where=f"table {source.table.identifier}", what=f"{file.path} {what}", count=1)
+
+
+def _unreadable(source: Source, file: DataFile, error: Exception) -> Finding:
+    return unlike(source, Flaw.FILE_UNREADABLE, file, f"cannot be read: {(str(error).splitlines() or [''])[0]}")
+
+
+def _box(bounds: object, columns: Columns) -> Box | None:
+    partition, offset = (bounds(name) for name in (columns.partition, columns.offset))  # type: ignore[operator]
+    if not isinstance(partition, Bounds) or not isinstance(offset, Bounds):
+        return None
+    edges = (partition.low, partition.high, offset.low, offset.high)
+    return None if None in edges else Box(*map(int, edges))
+
+
+def _inside(partitions: Ints, offsets: Ints, box: Box) -> bool:
+    if not len(offsets):
+        return True
+    return (
+        box.partition_low <= int(partitions.min())
+        and int(partitions.max()) <= box.partition_high
+        and box.offset_low <= int(offsets.min())
+        and int(offsets.max()) <= box.offset_high
+    )
