@@ -4,7 +4,7 @@
 
 On a cluster it first makes sure that Python, Spark, Iceberg and their classes are those its release was built for.
 Exit status: 0 when every action ended well (leaving a table to another maintainer is well, so is giving up on a conflict), 1 when
-one failed, 2 when the arguments, the document or the environment are wrong.
+one failed or an operator must decide, 2 when the arguments, the document or the environment are wrong.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from frazil.errors import FrazilError
 from frazil.maintain.drive import keeper
 from frazil.maintain.keeper import Policy
 from frazil.maintain.orphans import check_age
-from frazil.maintain.outcome import Ended
 from frazil.maintain.run import maintain
 
 
@@ -63,7 +62,7 @@ def main(arguments: Sequence[str]) -> int:
     except FrazilError as error:
         print(secrets.redactor.redact(f"error: {error}"), file=sys.stderr)
         return 2
-    return 1 if any(one.ended is Ended.FAILED for done in outcomes.values() for one in done) else 0
+    return 0 if all(one.ended.is_well for done in outcomes.values() for one in done) else 1
 
 
 def _arguments(arguments: Sequence[str]) -> argparse.Namespace:

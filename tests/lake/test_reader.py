@@ -328,6 +328,16 @@ def test_the_tagged_commit_is_told_although_what_follows_it_expired(landed: Land
     assert [commit.id for commit in table.commits("orders")][:1] == [tagged.snapshot_id]
 
 
+def test_a_head_of_which_no_metadata_file_tells_the_descent_does_not_follow_the_tag(landed: Landed) -> None:
+    for _ in range(2):
+        landed.append(landed.pipeline.table.identifier, [], {}, tag=False)
+    between = landed.table.metadata.snapshots[-2].snapshot_id
+    landed.table.maintenance.expire_snapshots().by_ids([between]).commit()
+    for log in landed.table.metadata.metadata_log:
+        path(log.metadata_file).unlink()
+    assert not stored(landed).follows_tag("orders")
+
+
 def test_a_head_behind_the_tag_does_not_follow_it(landed: Landed) -> None:
     landed.table.manage_snapshots().rollback_to_snapshot(landed.table.metadata.snapshots[-2].snapshot_id).commit()
     assert not stored(landed).follows_tag("orders")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from frazil.lake import ledger
 from frazil.lake.retention import DAY_MS, History, Past, expirable, since
 
 
@@ -38,9 +41,27 @@ def test_the_young_stay() -> None:
 
 
 def test_what_a_tag_refers_to_stays_unless_the_tag_is_disregarded() -> None:
+    assert going(history(6, refs={"audit": 2})) == (1, 3)
     tagged = history(6, refs={"frazil_p": 2})
-    assert going(tagged) == (1, 3)
     assert expirable(tagged, keep=3, since_ms=10**9, disregard=["frazil_p"], with_data=True) == (1, 2, 3)
+
+
+def test_what_is_newer_than_the_ledger_stays_and_shows_that_the_head_descends_from_it() -> None:
+    assert going(history(6, refs={"frazil_p": 2}), with_data=True) == (1,)
+
+
+def test_nothing_goes_while_the_head_does_not_descend_from_the_ledger() -> None:
+    rolled_back = History(history(6).snapshots, {"main": 4, "frazil_p": 6}, 4)
+    assert going(rolled_back, keep=0, with_data=True) == ()
+    gap = tuple(s for s in history(6).snapshots if s.id != 5)
+    assert going(History(gap, {"main": 6, "frazil_p": 3}, 6), keep=0, with_data=True) == ()
+
+
+def test_without_a_tag_the_newest_snapshot_with_offsets_is_the_ledger() -> None:
+    plain = history(6)
+    summary = {ledger.END: "{}"}
+    noted = tuple(replace(s, summary=summary) if s.id in (1, 3) else s for s in plain.snapshots)
+    assert going(History(noted, plain.refs, 6), keep=0, with_data=True) == (1, 2)
 
 
 def test_who_deletes_no_data_leaves_the_snapshots_that_tell_of_replaced_files() -> None:

@@ -41,7 +41,7 @@ def maintain(
     For example: frazil maintain flights --dry-run
 
     Pipelines may be landing meanwhile: no row and no offset changes. Spark's own log is .frazil/logs/spark.log. Exit
-    codes: 0 done, or left to another maintainer; 1 an action failed; 2 wrong input.
+    codes: 0 done, or left to another maintainer; 1 an action failed, or an operator must decide; 2 wrong input.
     """
     declared = pipelines.declared(file)
     if is_all == bool(names):
@@ -70,7 +70,7 @@ def maintain(
         show_json({"pipelines": {name: [one.document() for one in done] for name, done in outcomes.items()}})
     else:
         _tell(outcomes)
-    if any(one.ended == "failed" for done in outcomes.values() for one in done):
+    if not all(one.ended.is_well for done in outcomes.values() for one in done):
         raise typer.Exit(Exit.REFUSED)
 
 

@@ -17,6 +17,7 @@ from frazil.lake import ledger, places
 from frazil.lake.decide import finish_open
 from frazil.lake.fence import Batch
 from frazil.lake.ledger import Counts, Entry, Offsets
+from frazil.lake.lineage import head_follows
 from frazil.lake.publish import entry, publish
 from frazil.lake.stage import nothing
 
@@ -60,8 +61,11 @@ class _Accepting:
             return Acceptance(self.event, held, held, self._undelivered(last))
         self._finish_open()
         if self.event in (Accepted.ROLLED_BACK_REPLAY, Accepted.ROLLED_BACK_HOLD):
-            head = prepare.head_behind_tag(driver.iceberg.load(self.pipeline.table.identifier), self.pipeline.name)
+            main = driver.iceberg.load(self.pipeline.table.identifier)
+            head = prepare.head_behind_tag(driver.iceberg, main, self.pipeline.name)
             before = head.end if head else None
+            if head is None and not head_follows(driver.iceberg, main, last):
+                return self._unknown(held)
             if self.event is Accepted.ROLLED_BACK_REPLAY:
                 return acceptance.rolled_back_replay(held, before)
             return acceptance.rolled_back_hold(held, before, self._kept(head, held))
@@ -72,6 +76,17 @@ class _Accepting:
         if self.event is Accepted.LOG_TRUNCATED:
             return acceptance.log_truncated(held, topic_id, spans)
         return acceptance.offsets_lost(held, topic_id, spans)
+
+    def _unknown(self, held: Offsets) -> Acceptance:
+        """The decision on a table of whose history no commit of the pipeline is left: it can be held, not replayed."""
+        if self.event is Accepted.ROLLED_BACK_HOLD:
+            return Acceptance(self.event, held, held)
+        raise FrazilError(
+            "the snapshots that say where to begin again were expired by another tool",
+            where=f"table {self.pipeline.table.identifier}",
+            do=f"`frazil verify {self.pipeline.name} --deep` counts the missing rows, "
+            f"`frazil accept {self.pipeline.name} rolled-back-hold --reason …` goes on without them",
+        )
 
     def ledger_lost(self, last: Entry | None) -> Acceptance:
         """The offsets after the last row or dead letter of each partition."""

@@ -10,13 +10,14 @@ from frazil.declaration.formats import MetadataColumns
 from frazil.declaration.start import At, Earliest, Latest, Start
 from frazil.declaration.start import Offsets as StartOffsets
 from frazil.declaration.transforms import PartitionField, Transform
-from frazil.errors import FrazilError, LedgerLost, RolledBack
+from frazil.errors import FrazilError, LedgerLost
 from frazil.ingest.plan import Span
 from frazil.lake import ledger, tables
-from frazil.lake.fence import Batch
-from frazil.lake.jvm import Iceberg, Java, ancestors, entries
+from frazil.lake.fence import Batch, rolled_back
+from frazil.lake.jvm import Iceberg, Java, entries
 from frazil.lake.ledger import Entry, Offsets
-from frazil.lake.publish import entry, head_follows, publish
+from frazil.lake.lineage import head_follows, lineage
+from frazil.lake.publish import entry, publish
 from frazil.lake.stage import nothing
 from frazil.schemas.metadata import metadata_fields
 from frazil.schemas.types import Struct, Type
@@ -68,13 +69,8 @@ def read_ledger(iceberg: Iceberg, pipeline: Pipeline) -> Entry | None:
     table = iceberg.load(pipeline.table.identifier)
     tagged = entry(table, pipeline.name)
     if tagged is not None and tagged.end is not None:
-        if not head_follows(table, tagged):
-            raise RolledBack(
-                "the table's head is not the snapshot of the last commit, nor a descendant: it was rolled back by hand",
-                where=f"pipeline {pipeline.name}, table {pipeline.table.identifier}",
-                do=f"`frazil accept {pipeline.name} rolled-back-replay --reason …` lands the records again, "
-                f"`frazil accept {pipeline.name} rolled-back-hold --reason …` keeps the table as it is and goes on",
-            )
+        if not head_follows(iceberg, table, tagged):
+            raise rolled_back(pipeline.name, where=f"pipeline {pipeline.name}, table {pipeline.table.identifier}")
         return tagged
     if table.currentSnapshot() is None:
         return None
@@ -94,12 +90,12 @@ def _newest(table: Java, pipeline: str) -> Entry | None:
     return max(found, key=lambda pair: int(pair[0]))[1] if found else None
 
 
-def head_behind_tag(table: Java, pipeline: str) -> Entry | None:
+def head_behind_tag(iceberg: Iceberg, table: Java, pipeline: str) -> Entry | None:
     """The newest entry among a rolled-back head and its ancestors; None if the head was not rolled back."""
     head = table.currentSnapshot()
-    if head is None or head_follows(table, entry(table, pipeline)):
+    if head is None or head_follows(iceberg, table, entry(table, pipeline)):
         return None
-    return next((e for s in ancestors(table, head.snapshotId()) if (e := _of(s, pipeline))), None)
+    return next((e for s in lineage(iceberg, table, head.snapshotId()) if (e := _of(s, pipeline))), None)
 
 
 def _of(snapshot: Java, pipeline: str) -> Entry | None:

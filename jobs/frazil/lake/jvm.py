@@ -139,6 +139,15 @@ class Iceberg:
         )
         return parsed
 
+    def older_metadata(self, table: Java, location: str) -> Java:
+        """Read another metadata file of a table, as a Java `TableMetadata`."""
+        return self.static(
+            "TableMetadataParser",
+            "read",
+            (self._class(_ICEBERG + "io.FileIO"), table.io()),
+            (self._string, location),
+        )
+
     def schema_json(self, table: Java) -> dict[str, Any]:
         """The current schema of a table as Iceberg's JSON."""
         text = self.static("SchemaParser", "toJson", (self._class(_ICEBERG + "Schema"), table.schema()))

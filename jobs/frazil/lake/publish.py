@@ -19,6 +19,7 @@ from frazil.lake import ledger
 from frazil.lake.fence import Base, Batch, StageAgain, Verdict, decide, refusal
 from frazil.lake.jvm import Iceberg, Java, ancestors, entries, message, thrown
 from frazil.lake.ledger import Entry
+from frazil.lake.lineage import head_follows, lineage
 from frazil.lake.stage import Staged
 from frazil.schemas.iceberg import field_ids
 
@@ -125,20 +126,20 @@ def _read(iceberg: Iceberg, table: Java, staged: Staged, batch: Batch) -> Base:
                 ours = found.snapshot_id
             if ours is not None or (found.end is not None and found.end.same_as(batch.held)):
                 break
-    follows = head_follows(table, tagged)
+    follows = head_follows(iceberg, table, tagged)
     return Base(
         table_uuid=str(table.uuid()),
         field_ids=field_ids(iceberg.schema_json(table)),
         tagged=tagged,
         head_follows_tag=follows,
         ours=ours,
-        last=tagged if follows else _newest(table, batch.pipeline),
+        last=tagged if follows else _newest(iceberg, table, batch.pipeline),
     )
 
 
-def _newest(table: Java, pipeline: str) -> Entry | None:
+def _newest(iceberg: Iceberg, table: Java, pipeline: str) -> Entry | None:
     head = table.currentSnapshot()
-    for snapshot in ancestors(table, head.snapshotId()) if head is not None else ():
+    for snapshot in lineage(iceberg, table, head.snapshotId()) if head is not None else ():
         found = Entry.of(int(snapshot.snapshotId()), entries(snapshot.summary()))
         if found.end is not None and found.summary.get(ledger.PIPELINE) == pipeline:
             return found
@@ -152,26 +153,6 @@ def entry(table: Java, pipeline: str) -> Entry | None:
         return None
     snapshot = table.snapshot(ref.snapshotId())
     return Entry.of(int(ref.snapshotId()), entries(snapshot.summary()))
-
-
-def head_follows(table: Java, tagged: Entry | None) -> bool:
-    """Whether main's head is the tagged snapshot or comes after it.
-
-    Expiry may have taken snapshots in between; then the head counts as a descendant unless the walk back meets a snapshot
-    that is older than the tagged one, which only a rollback makes.
-    """
-    if tagged is None:
-        return True
-    head = table.currentSnapshot()
-    if head is None:
-        return False
-    sequence = table.snapshot(tagged.snapshot_id).sequenceNumber()
-    for snapshot in ancestors(table, head.snapshotId()):
-        if snapshot.snapshotId() == tagged.snapshot_id:
-            return True
-        if snapshot.sequenceNumber() <= sequence:
-            return False
-    return True
 
 
 def _check_files(iceberg: Iceberg, table: Java, staged: Staged, *, age: float) -> None:

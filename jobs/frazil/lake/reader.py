@@ -23,6 +23,7 @@ from frazil.errors import CatalogUnavailable
 from frazil.lake import ledger
 from frazil.lake.catalogs import Resolve, pyiceberg_properties
 from frazil.lake.ledger import Entry
+from frazil.lake.older_metadata import lineage
 from frazil.schemas.iceberg import row_type
 from frazil.schemas.types import Struct
 
@@ -121,20 +122,21 @@ class StoredTable:
         return tuple(s for s in self.ancestors(self.tagged(pipeline)) if s.belongs_to(pipeline))
 
     def follows_tag(self, pipeline: str) -> bool:
-        """Whether the head is the tagged snapshot or comes after it; False when main was rolled back behind the tag.
+        """Return whether the head is the tagged snapshot or descends from it; True for a table without the tag.
 
-        Where expiry took what was between them, the head counts as coming after unless the walk back meets a snapshot
-        that is older than the tagged one. True also without a tag.
+        Where expiry removed the snapshots in between, older metadata files name them. If none does, a rollback cannot be
+        excluded, and the answer is False. Raises `CatalogUnavailable` if such a file cannot be read.
         """
         tagged = self.tagged(pipeline)
         if tagged is None:
             return True
-        for snapshot in self.ancestors(self.head):
-            if snapshot.id == tagged.id:
-                return True
-            if snapshot.sequence_number <= tagged.sequence_number:
-                return False
-        return self.head is not None
+        with asking(f"table {self.identifier}"):
+            for snapshot in lineage(self.iceberg):
+                if snapshot.snapshot_id == tagged.id:
+                    return True
+                if (snapshot.sequence_number or 0) <= tagged.sequence_number:
+                    return False
+        return False
 
     def read_text(self, location: str) -> str:
         """The text of a small file beside the table's own, such as a decision. Raises `FileNotFoundError`."""

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from frazil.lake import ledger
+
 DAY_MS = 86_400_000
 
 
@@ -64,6 +66,14 @@ class History:
         """The current snapshot."""
         return self.snapshot(self.head_id)
 
+    @property
+    def ledger(self) -> Past | None:
+        """The snapshot that holds the ledger: the newest that a pipeline's tag marks, else the newest with offsets."""
+        marked = {i for name, i in self.refs.items() if name.startswith(ledger.tag(""))}
+        if not marked:
+            marked = {s.id for s in self.snapshots if ledger.END in s.summary}
+        return max((s for s in self.snapshots if s.id in marked), key=lambda s: s.sequence, default=None)
+
     def lineage(self) -> set[int]:
         """The head and its ancestors, as far as the table still has them."""
         by_id, found = {s.id: s for s in self.snapshots}, set()
@@ -80,16 +90,25 @@ def expirable(
     """The ids of the snapshots that may go, oldest first.
 
     The newest `keep` stay, what was committed at `since_ms` or later stays, and what a branch or a tag refers to stays,
-    unless it is one of the tags to `disregard`. `with_data` says that whoever expires also deletes the data files that
-    only these snapshots refer to. Without, a snapshot that took files out, the one before it, and what is not in the
-    head's lineage stay too: they alone still tell which data files can be deleted one day.
+    unless it is one of the tags to `disregard`. The ledger's snapshot and all newer ones stay: their parents prove that the
+    table was not rolled back. While the head does not descend from the ledger's snapshot, nothing may go. Both rules are
+    off if a tag is disregarded.
+
+    `with_data` says that whoever expires also deletes the data files that only these snapshots refer to. Without, a snapshot
+    that took files out, the one before it, and what is not in the head's lineage stay too: they alone still tell which data
+    files can be deleted one day.
     """
-    referred = {snapshot_id for name, snapshot_id in history.refs.items() if name not in set(disregard)}
+    disregarded, lineage = set(disregard), history.lineage()
+    held = None if disregarded else history.ledger
+    if held is not None and held.id not in lineage:
+        return ()
+    referred = {snapshot_id for name, snapshot_id in history.refs.items() if name not in disregarded}
     older = history.snapshots[: max(0, len(history.snapshots) - keep)]
     going = [s for s in older if s.id not in referred and s.at_ms < since_ms and s.id != history.head_id]
+    if held is not None:
+        going = [s for s in going if s.sequence < held.sequence]
     if with_data:
         return tuple(s.id for s in going)
-    lineage = history.lineage()
     tellers = {i for s in history.snapshots if s.removes_files for i in (s.id, s.parent_id)}
     return tuple(s.id for s in going if s.id in lineage and s.id not in tellers)
 

@@ -95,10 +95,16 @@ def to_expire(history: History, *, keep: int, keep_days: int | None, now_ms: int
 def to_carry(
     history: History, tag: str, *, keep: int, keep_days: int | None, now_ms: int, grace_ms: int
 ) -> Past | None:
-    """The snapshot that a pipeline's tag keeps beyond the declared retention, with all files it refers to; None if none."""
+    """Return the snapshot whose tag must move to the head, or None.
+
+    The tag keeps it, and all files it refers to, beyond the declared retention; or another tool expired snapshots between it
+    and the head, so that the metadata no longer show that the table was not rolled back.
+    """
     tagged = history.snapshot(history.refs.get(tag))
     if tagged is None or tagged.id == history.head_id:
         return None
+    if tagged.id not in history.lineage():
+        return tagged
     moment = since(now_ms, keep_days, grace_ms=grace_ms)
     going = expirable(history, keep=keep, since_ms=moment, disregard=[tag], with_data=True)
     return tagged if tagged.id in going else None

@@ -29,15 +29,22 @@ class Ended(StrEnum):
 
     `DONE`: what there was to do is done, or nothing was to do. `TOLD`: a dry run told what it would do. `CONFLICT`:
     another writer's commit came first and it gave up; nothing changed, the next run tries again. `BUSY`: another
-    maintainer is at the table. `STOPPED`: the run was asked to end, or lost its lease. `FAILED`: an error ended it.
+    maintainer is at the table. `DECISION_REQUIRED`: the table was rolled back, and nothing was done until an operator decides.
+    `STOPPED`: the run was asked to end, or lost its lease. `FAILED`: an error ended it.
     """
 
     DONE = "done"
     TOLD = "told"
     CONFLICT = "conflict"
     BUSY = "busy"
+    DECISION_REQUIRED = "decision_required"
     STOPPED = "stopped"
     FAILED = "failed"
+
+    @property
+    def is_well(self) -> bool:
+        """Whether nobody has to do anything about it."""
+        return self not in {Ended.DECISION_REQUIRED, Ended.FAILED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,10 @@ from pyspark.errors import PySparkException
 from frazil.declaration import Pipeline
 from frazil.declaration.engines import refuse_foreign
 from frazil.errors import FrazilError, SparkFailed
+from frazil.lake.fence import rolled_back
 from frazil.lake.jvm import message, thrown, told
+from frazil.lake.lineage import head_follows
+from frazil.lake.publish import entry
 from frazil.maintain import lease as leases
 from frazil.maintain.carry import carry
 from frazil.maintain.compact import compact
@@ -50,6 +53,11 @@ def keep(keeper: Keeper, kept: Kept, *, orphans: bool) -> Iterable[Outcome]:
     """The outcomes of all actions at one table, under its lease. A table that is not there, or is empty, needs none."""
     try:
         if not _has_snapshots(keeper, kept):
+            return
+        if refusal := _rolled_back(
+            keeper, kept.pipeline
+        ):  # before the lease: not one commit at a table that was rolled back
+            yield _waiting(Action.COMPACT, kept, refusal)
             return
         lease = Lease.of(keeper.iceberg.metadata(keeper.iceberg.load(kept.identifier)).get("properties", {}))
         if not keeper.dry_run:
@@ -94,10 +102,27 @@ def _all(keeper: Keeper, kept: Kept, lease: Lease, *, orphans: bool) -> Iterable
                 why = "another maintainer took the lease, which had run out"
                 yield Outcome(action=action, table=kept.identifier, ended=Ended.STOPPED, why=why)
                 return
+            if refusal := _rolled_back(keeper, kept.pipeline):
+                yield _waiting(action, kept, refusal)
+                return
             outcome = _tried(keeper, kept, action, acts[action])
         except BROKEN as error:
             outcome = _failed(keeper, action, kept, error)
         yield outcome
+
+
+def _rolled_back(keeper: Keeper, pipeline: Pipeline) -> str:
+    """Return why nothing may be done at the pipeline's tables, or nothing.
+
+    A rollback of either table concerns both: the operator's decision needs the snapshots of both.
+    """
+    for identifier in (pipeline.table.identifier, pipeline.table.dead_letters):
+        if not keeper.iceberg.exists(identifier):
+            continue
+        table = keeper.iceberg.load(identifier)
+        if not head_follows(keeper.iceberg, table, entry(table, pipeline.name)):
+            return str(rolled_back(pipeline.name, where=f"table {identifier}"))
+    return ""
 
 
 def _tried(keeper: Keeper, kept: Kept, action: Action, act: Callable[[], Outcome]) -> Outcome:
@@ -151,6 +176,10 @@ def _has_snapshots(keeper: Keeper, kept: Kept) -> bool:
 
 def _told(lease: Lease) -> str:
     return f"maintenance run {lease.holder} is at this table"
+
+
+def _waiting(action: Action, kept: Kept, refusal: str) -> Outcome:
+    return Outcome(action=action, table=kept.identifier, ended=Ended.DECISION_REQUIRED, why=refusal)
 
 
 def _failed(keeper: Keeper, action: Action, kept: Kept, error: Exception) -> Outcome:
