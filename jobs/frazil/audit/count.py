@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from frazil.audit.bitmap import joined
 from frazil.audit.dense import Columns, is_dense, is_foreign
@@ -48,8 +48,8 @@ MEASURED_ROWS = 1_000_000
 class Read:
     """How the files of one table were counted: `by_manifest` alone, or `by_scan`, each as files and rows.
 
-    Files of which each offset was remembered are in neither. `others` are rows of other topics, which are left alone;
-    `unplaced` rows lack partition or offset.
+    `rows_remembered` are known from earlier proofs, those of manifests too. `others` are rows of other topics, which are
+    left alone; `unplaced` rows lack partition or offset.
     """
 
     table: str
@@ -61,6 +61,7 @@ class Read:
     files_with_deletes: int = 0
     others: int = 0
     unplaced: int = 0
+    rows_remembered: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,15 +77,9 @@ class Estimate:
     files_known: int = 0
     windows: int = 0
 
-    def __add__(self, other: Estimate) -> Estimate:
-        return Estimate(
-            files=self.files + other.files,
-            rows=self.rows + other.rows,
-            bytes=self.bytes + other.bytes,
-            seconds=self.seconds + other.seconds,
-            files_known=self.files_known + other.files_known,
-            windows=self.windows + other.windows,
-        )
+    def document(self) -> dict[str, float]:
+        """Return the estimate as JSON."""
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +248,11 @@ class Counting:
             files_with_deletes=sum(bool(file.deletes) for file in source.files),
             others=sum(scanned.others for scanned in mine) + sum(file.rows for file in self._foreign[role]),
             unplaced=sum(scanned.unplaced for scanned in mine),
+            rows_remembered=sum(
+                tally.dead_lettered if role is Role.DEAD_LETTERS else tally.landed
+                for proof in self._known
+                for _, tally in proof.tallies
+            ),
         )
 
 

@@ -82,6 +82,16 @@ def duration(seconds: float | None) -> str:
     return f"{seconds / 86_400:.0f} d"
 
 
+def size(count: int) -> str:
+    """Return a number of bytes for people: `512 B`, `1.2 MB`, `80 GB`."""
+    value = float(count)
+    for unit in ("B", "kB", "MB", "GB"):
+        if value < 1000:
+            return f"{value:.1f} {unit}" if value < 10 and unit != "B" else f"{value:.0f} {unit}"
+        value /= 1000
+    return f"{value:,.1f} TB"
+
+
 def log_lines(redactor: Redactor) -> Callable[[Mapping[str, Any]], None]:
     """A sink that writes each event as one JSON line on stderr, secrets masked. Safe to share between threads."""
     lock = threading.Lock()

@@ -2,20 +2,69 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from frazil.cli import environments, pipelines
 from frazil.cli.options import AsJson, EnvironmentChoice, PipelineName, PipelinesFile
-from frazil.cli.screen import number, out, show_json, table
+from frazil.cli.screen import duration, err, number, out, show_json, size, table
 from frazil.clients.secrets import Secrets
 
 if TYPE_CHECKING:
+    from frazil.audit.count import Estimate, Read
     from frazil.audit.verify import Verification
 
-COLUMNS = ("read", "landed", "dead_lettered", "skipped", "explained", "pending")
+PROOFS = Path(".frazil/proofs")
+"""Where proofs are remembered, in a folder for each environment."""
+
+TERMS = {
+    "read": "read",
+    "landed": "landed",
+    "dead_lettered": "dead-lettered",
+    "skipped": "skipped",
+    "gaps": "gaps",
+    "pending": "pending",
+}
+"""The members of an account, and their names on screen (docs/exactly-once.md)."""
+
+ALWAYS = ("read", "landed", "dead_lettered", "skipped")
+
+FINDINGS = 20
+"""Findings that are shown; `--json` has all."""
+
+LONG_SECONDS = 10.0
+"""What takes longer is announced before it begins."""
+
+WORDS = {"proven": "PROVEN", "not_proven": "NOT PROVEN", "unchecked": "NOT CHECKED"}
+
+REASONS = {
+    "missing": "{} records missing",
+    "excess": "{} records more than the commits count",
+    "doubled": "{} rows doubled",
+    "in_both": "{} records both landed and dead-lettered",
+    "out_of_range": "{} rows of offsets never read",
+    "unplaced": "{} rows without partition or offset",
+    "file_lost": "{} files lost",
+    "manifest_lost": "{} manifests lost",
+    "file_altered": "{} files altered",
+    "file_unreadable": "{} files unreadable",
+    "hole": "offsets left out between commits",
+    "miscounted": "commits that do not add up",
+    "untagged": "the tag is not at the last commit",
+    "rolled_back": "the table was rolled back",
+    "unfinished": "{} dead letters decided and not appended yet",
+    "decision_lost": "decided dead letters lost",
+    "no_table": "the table does not exist",
+    "no_ledger": "no snapshot says which offsets the table holds",
+    "no_totals": "the first commits have expired without totals",
+    "equality_deletes": "rows are deleted by value",
+}
+"""What a flaw is, in the first line; `{}` is how many."""
 
 
 def verify(
@@ -23,61 +72,120 @@ def verify(
     name: PipelineName,
     file: PipelinesFile = pipelines.USUAL,
     env: EnvironmentChoice = "local",
-    deep: Annotated[
-        bool, typer.Option("--deep", help="Read every data file, also where its manifest is proof.")
-    ] = False,
+    deep: Annotated[bool, typer.Option("--deep", help="Read every data file; trust no manifest.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Use no remembered proof.")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Only print what would be read.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print partitions, files and history.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Prove that each record that was read is landed, dead-lettered or accounted for, exactly once.
 
     For example: frazil verify flights --deep
 
-    It reads the tables' metadata and files; Kafka is not asked, no JVM is started. Exit codes: 0 proven, 1 not proven,
-    2 it could not be checked, or wrong input; 3 the catalog is not there.
+    It reads the tables' metadata and files, without Kafka and without a JVM. Files that were read before and have not
+    changed are not read again. Exit codes: 0 proven, 1 not proven, 2 it could not be checked, or wrong input; 3 the
+    catalog is unavailable.
     """
-    from frazil.audit.verify import verify as verified
+    from frazil.audit import verify as audit
+    from frazil.audit.proofs import ProofFolder
     from frazil.lake.reader import Lake
 
     (pipeline,) = pipelines.chosen(pipelines.declared(file), [name])
     secrets: Secrets = context.find_root().obj
-    found = verified(pipeline, Lake(environments.environment(env), secrets.read), deep=deep)
+    environment = environments.environment(env)
+    lake, proofs = Lake(environment, secrets.read), ProofFolder(PROOFS / environment.name)
+    if plan:
+        estimate = audit.estimate(pipeline, lake, deep=deep, fresh=fresh, proofs=proofs)
+        if as_json:
+            show_json({"pipeline": pipeline.name, "estimate": estimate.document()})
+        else:
+            out().print(f"{pipeline.name}: {planned(estimate)}", markup=False)
+        return
+
+    def announce(estimate: Estimate) -> None:
+        if estimate.seconds >= LONG_SECONDS:
+            err().print(f"{pipeline.name}: {planned(estimate)}", style="dim", markup=False)
+
+    found = audit.verify(pipeline, lake, deep=deep, fresh=fresh, proofs=proofs, announce=announce)
     if as_json:
         show_json(found.document())
     else:
-        tell(found, out())
+        tell(found, out(), verbose=verbose or deep)
     if found.exit_code:
         raise typer.Exit(found.exit_code)
 
 
-def tell(found: Verification, console: Console) -> None:
-    """Print a verification: the equation by partition, what is wrong, how it was counted."""
-    if found.partitions:
-        console.print(accounts(found))
-    for finding in found.findings:
-        console.print(f"{finding.flaw}: {finding}", style="red", markup=False)
-    for read in found.reads:
-        console.print(
-            f"{read.table}: {number(read.rows_by_manifest)} rows told by {read.files_by_manifest} manifest entries, "
-            f"{number(read.rows_by_scan)} read in {read.files_by_scan} files",
-            style="dim",
-            markup=False,
-        )
-    for note in found.notes:
-        console.print(note, style="dim", markup=False)
-    words = {"proven": "proven", "not_proven": "not proven", "unchecked": "could not be checked"}
-    how = ", every file read" if found.is_deep else ""
+def tell(found: Verification, console: Console, *, verbose: bool = False) -> None:
+    """Print a verification: its result in the first line, then what is wrong, then how it was counted if `verbose`."""
     style = "bold green" if found.outcome == "proven" else "bold red"
-    console.print(f"{words[found.outcome]} in {found.seconds:.1f} s{how}", style=style, markup=False)
+    console.print(headline(found), style=style, markup=False)
+    for finding in found.findings[:FINDINGS]:
+        console.print(f"{finding.flaw}: {finding}", style="red", markup=False)
+    if len(found.findings) > FINDINGS:
+        console.print(f"… and {number(len(found.findings) - FINDINGS)} more; --json has all", style="red", markup=False)
+    if verbose and found.partitions:
+        console.print(accounts(found, console.width))
+    if verbose:
+        for read in found.reads:
+            console.print(f"{read.table}: {counted(read)}", style="dim", markup=False)
+        console.print(f"{len(found.partitions)} partitions in {found.seconds:.1f} s", style="dim", markup=False)
+    if verbose or found.findings:
+        for note in found.notes:
+            console.print(note, style="dim", markup=False)
 
 
-def accounts(found: Verification) -> object:
-    """The equation, by partition and in sum."""
-    names = [column for column in COLUMNS if column != "pending" or found.sum_of(column)]
-    shown = table("partition", "offsets", *(name.replace("_", "-") for name in names), right=("partition",))
-    for column in shown.columns[2:]:
-        column.justify = "right"
-    for one in found.partitions:
-        cells = (number(getattr(one, name)) for name in names)
-        shown.add_row(str(one.partition), f"{one.start}–{one.end}", *cells)
-    shown.add_row("", "together", *(number(found.sum_of(name)) for name in names), style="bold")
+def headline(found: Verification) -> str:
+    """Return the result as one sentence: the equation if it is proven, else the reasons."""
+    begin = f"{WORDS[found.outcome]} {found.pipeline}: "
+    if found.outcome == "proven":
+        shown = [name for name in TERMS if name in ALWAYS or found.sum_of(name)]
+        read, *rest = (f"{number(found.sum_of(name))} {TERMS[name]}" for name in shown)
+        return f"{begin}{read} = {' + '.join(rest)}"
+    counts: dict[str, int] = {}
+    for finding in found.findings:
+        counts[finding.flaw] = counts.get(finding.flaw, 0) + (finding.count or 0)
+    return begin + ", ".join(REASONS[flaw].format(number(count)) for flaw, count in counts.items())
+
+
+def planned(estimate: Estimate) -> str:
+    """Return what has to be read, in words."""
+    known = f"; {number(estimate.files_known)} files need not be read" if estimate.files_known else ""
+    if not estimate.files:
+        return f"no file has to be read{known}"
+    return (
+        f"{number(estimate.files)} files to read, {number(estimate.rows)} rows, {size(estimate.bytes)}, "
+        f"about {duration(max(estimate.seconds, 1.0))}{known}"
+    )
+
+
+def counted(read: Read) -> str:
+    """Return how the files of a table were counted, in words."""
+    parts = [
+        f"{number(read.rows_by_scan)} rows read in {number(read.files_by_scan)} files" if read.files_by_scan else "",
+        f"{number(read.rows_by_manifest)} rows known from manifests" if read.rows_by_manifest else "",
+        f"{number(read.rows_remembered)} rows known from earlier proofs" if read.rows_remembered else "",
+        f"{number(read.files_with_deletes)} files with deleted rows" if read.files_with_deletes else "",
+        f"{number(read.others)} rows of other topics" if read.others else "",
+    ]
+    return ", ".join(part for part in parts if part) or "no rows"
+
+
+def accounts(found: Verification, width: int) -> Table:
+    """Return the equation by partition and in sum. Columns without a number are left out, and on narrow screens offsets."""
+    names = [name for name in TERMS if name in ALWAYS or found.sum_of(name)]
+    ranges = [f"{one.start}–{one.end}" for one in found.partitions]
+    cells = [[number(getattr(one, name)) for name in names] for one in found.partitions]
+    sums = [number(found.sum_of(name)) for name in names]
+    needed = sum(max(len(cell), len(TERMS[name])) + 2 for cell, name in zip(sums, names, strict=True)) + len(
+        "partition"
+    )
+    is_wide = needed + max(map(len, ranges)) + 2 <= width
+    shown = table("partition", *(["offsets"] if is_wide else []), *names)
+    headings = ["partition", *(["offsets"] if is_wide else []), *(TERMS[name].replace("-", "-\n") for name in names)]
+    for column, heading in zip(shown.columns, headings, strict=True):
+        column.header, column.no_wrap = Text(heading, style="dim"), True
+        column.justify = "left" if heading == "offsets" else "right"
+    for one, offsets, row in zip(found.partitions, ranges, cells, strict=True):
+        shown.add_row(str(one.partition), *([offsets] if is_wide else []), *row)
+    shown.add_row("all", *([""] if is_wide else []), *sums, style="bold")
     return shown

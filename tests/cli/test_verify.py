@@ -1,0 +1,133 @@
+"""`frazil verify` on tables as the ingest leaves them: its first line, its plan, what it remembers, narrow screens."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from rich.console import Console
+from typer.testing import CliRunner
+
+from frazil.audit.finding import Flaw
+from frazil.audit.verify import Verification
+from frazil.cli.main import app
+from frazil.cli.verify import REASONS, tell
+from frazil.declaration.document import canonical, document
+from frazil.declaration.writing import to_json
+from tests.audit.landed import Landed
+
+Ask = Callable[..., Result]
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Landed:
+    lake = Landed(tmp_path)
+    lake.land({0: 5_000, 1: 1_004}, rejected=[(0, 107), (1, 53), (1, 54), (0, 9)])
+    return lake
+
+
+@pytest.fixture
+def ask(lake: Landed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
+    """Runs `frazil verify orders …` in an empty folder."""
+    (tmp_path / "pipelines.json").write_bytes(canonical(document([lake.pipeline])))
+    (tmp_path / "here.json").write_bytes(canonical({"version": 1, **to_json(lake.environment)}))
+    (tmp_path / "project").mkdir()
+    monkeypatch.chdir(tmp_path / "project")
+    options = ["--pipelines", str(tmp_path / "pipelines.json"), "--env", str(tmp_path / "here.json")]
+
+    def run(*more: str) -> Result:
+        return CliRunner().invoke(app, ["verify", "orders", *options, *more])
+
+    return run
+
+
+def test_the_first_line_is_the_proof(ask: Ask) -> None:
+    ended = ask()
+    assert ended.exit_code == 0, ended.output
+    assert ended.stdout == "PROVEN orders: 6,004 read = 6,000 landed + 4 dead-lettered + 0 skipped\n"
+
+
+def test_gaps_are_named_when_there_are_any(lake: Landed, ask: Ask) -> None:
+    lake.land({0: 5_010, 1: 1_004}, gaps=[(0, 5_003)])
+    assert ask().stdout.splitlines()[0].endswith("= 6,009 landed + 4 dead-lettered + 0 skipped + 1 gaps")
+
+
+def test_the_first_line_of_a_failed_proof_has_the_reasons(lake: Landed, ask: Ask) -> None:
+    lake.table.delete("_kafka_partition = 1 and _kafka_offset = 20")
+    lake.append("shop.orders", lake.files([(0, 42)]), {}, tag=False)
+    ended = ask()
+    assert ended.exit_code == 1
+    first, *rest = ended.stdout.splitlines()
+    assert first == "NOT PROVEN orders: 1 rows doubled, 1 records missing"
+    assert rest[0] == "doubled: table shop.orders, partition 0: 1 rows too many, of offsets 42"
+    assert any("is not Frazil's" in line for line in rest)
+
+
+def test_each_flaw_has_words() -> None:
+    assert set(REASONS) == set(Flaw)
+
+
+def test_what_was_read_is_not_read_again(ask: Ask) -> None:
+    first, second, fresh = (json.loads(ask("--json", *more).stdout) for more in ((), (), ("--fresh",)))
+    assert [one["outcome"] for one in (first, second, fresh)] == ["proven"] * 3
+    assert [one["estimate"]["files"] for one in (first, second, fresh)] == [3, 0, 3]
+    assert [sum(read["rows_by_scan"] for read in one["reads"]) for one in (first, second, fresh)] == [6_004, 0, 6_004]
+    assert first["partitions"] == second["partitions"] == fresh["partitions"]
+
+
+def test_a_plan_reads_nothing(ask: Ask) -> None:
+    ended = ask("--plan")
+    assert ended.exit_code == 0, ended.output
+    assert re.fullmatch(r"orders: 3 files to read, 6,004 rows, [\d.]+ k?B, about 1\.0 s\n", ended.stdout)
+    assert json.loads(ask("--plan", "--json").stdout)["estimate"]["rows"] == 6_004
+    ask()
+    assert ask("--plan").stdout == "orders: no file has to be read; 3 files need not be read\n"
+
+
+def test_json_keeps_the_older_name_of_gaps(lake: Landed, ask: Ask) -> None:
+    lake.land({0: 5_010, 1: 1_004}, gaps=[(0, 5_003)])
+    (first, _) = json.loads(ask("--json").stdout)["partitions"]
+    assert (first["gaps"], first["explained"]) == (1, 1)
+
+
+def shown(found: Verification, width: int) -> list[str]:
+    screen = io.StringIO()
+    tell(found, Console(file=screen, width=width, highlight=False), verbose=True)
+    return screen.getvalue().splitlines()
+
+
+@pytest.mark.parametrize("width", [60, 80, 160])
+def test_no_number_is_broken_on_a_narrow_screen(lake: Landed, width: int) -> None:
+    lake.land({0: 5_010, 1: 1_004}, gaps=[(0, 5_003)], skipped=[(0, 5_004)])
+    lines = shown(lake.verify(), width)
+    assert max(map(len, lines)) <= width
+    (row,) = [line for line in lines if line.strip().startswith("all")]
+    assert row.split() == ["all", "6,014", "6,008", "4", "1", "1"]
+    assert any("5,010" in line.split() for line in lines)
+
+
+def test_a_thousand_partitions_are_one_line(tmp_path: Path) -> None:
+    (tmp_path / "wide").mkdir()
+    lake = Landed(tmp_path / "wide", partitions=1_000)
+    lake.land(dict.fromkeys(range(1_000), 3), per_file=250)
+    found = lake.verify()
+    screen = io.StringIO()
+    tell(found, Console(file=screen, width=80, highlight=False))
+    assert screen.getvalue() == "PROVEN orders: 3,000 read = 3,000 landed + 0 dead-lettered + 0 skipped\n"
+    assert found.seconds < 5
+
+
+def test_many_findings_are_cut_on_screen(tmp_path: Path) -> None:
+    (tmp_path / "wide").mkdir()
+    lake = Landed(tmp_path / "wide", partitions=100)
+    lake.land(dict.fromkeys(range(100), 3), per_file=50)
+    lake.table.delete("_kafka_offset = 1")
+    lines = shown(lake.verify(), 160)
+    assert lines[0] == "NOT PROVEN orders: 100 records missing"
+    assert sum(line.startswith("missing:") for line in lines) == 20
+    assert "… and 80 more; --json has all" in lines
