@@ -1,0 +1,292 @@
+"""Make the fixtures of one release: tables, documents and objects as that release writes them.
+
+Run once per release, with that release's tree first on the path; the output is committed and never made again:
+
+    PYTHONPATH=$OLD/jobs:$OLD python tests/compat/make_fixtures.py tests/compat/0.1.0
+
+Each `<case>.tar.gz` has the files of a table and of its dead-letter table, and `case.json`: topic, its id, its records with
+their places, the metadata file of each table. `documents/` has one file per kind of document. `tests/compat/restore.py` reads
+them.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+import tarfile
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from unittest import mock
+from urllib.parse import urlsplit
+
+from confluent_kafka import Producer
+from pyspark.sql import SparkSession
+
+from frazil.clients.secrets import Secrets
+from frazil.control.desired import Desired, desired_document
+from frazil.control.memory import Memory
+from frazil.control.release import Architecture, File, Release, Role, Runtime, manifest
+from frazil.control.stops import change_stop, stops_key
+from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+from frazil.declaration.catalogs import GlueCatalog, LocalCatalog, RestAuth, RestCatalog
+from frazil.declaration.document import canonical, digest, document
+from frazil.declaration.environment import Environment, Kafka, ObjectStore, Registry, environment_document
+from frazil.declaration.secret import Secret
+from frazil.ingest import batch
+from frazil.ingest.accept import Accepted, _Accepting
+from frazil.lake import ledger
+from frazil.lake.publish import entry
+from frazil.lake.session import session
+from frazil.local.jars import spark_jars
+from frazil.local.world import world
+from tests.support import oracle
+from tests.support.shop import SETTINGS, Shop
+
+BAD = [b"", b"\x01bad"]
+Make = Callable[..., Shop]
+
+
+def landed(make: Make) -> Shop:
+    """Two batches, each with dead letters."""
+    shop = make("compat_landed")
+    schema_id = shop.register()
+    for number in range(2):
+        shop.produce([*shop.orders(6, schema_id, first=6 * number), *BAD])
+        shop.drain()
+    return shop
+
+
+def open_decision(make: Make) -> Shop:
+    """The last batch is committed, its dead letters are not yet appended."""
+    shop = make("compat_open")
+    schema_id = shop.register()
+    shop.produce([*shop.orders(6, schema_id), *BAD])
+    shop.drain()
+    shop.produce([*shop.orders(6, schema_id, first=6), *BAD])
+
+    def die(step: str) -> None:
+        if step == "decide.decided":
+            raise InterruptedError
+
+    try:
+        shop.drain(reach=die)
+    except InterruptedError:
+        return shop
+    raise AssertionError("the driver did not die")
+
+
+def half_accepted_replay(make: Make) -> Shop:
+    """`accept rolled-back-replay` that died before its commit to the main table."""
+    shop = landed_as(make, "compat_half_replay")
+    table = shop.driver().iceberg.load(shop.pipeline.table.identifier)
+    table.manageSnapshots().rollbackTo(table.currentSnapshot().parentId()).commit()
+    return half_accepted(shop, Accepted.ROLLED_BACK_REPLAY)
+
+
+def half_accepted_recreated(make: Make) -> Shop:
+    """`accept topic-recreated` that died before its commit to the main table."""
+    shop = landed_as(make, "compat_half_topic")
+    shop.delete()
+    shop.create(1)
+    shop.journal.clear()
+    shop.produce([*shop.orders(5, shop.register(), first=100), *BAD])
+    return half_accepted(shop, Accepted.TOPIC_RECREATED)
+
+
+def side_without_tag(make: Make) -> Shop:
+    """The dead-letter table has lost its tag."""
+    shop = landed_as(make, "compat_no_tag")
+    side = shop.driver().iceberg.load(shop.pipeline.table.dead_letters)
+    side.manageSnapshots().removeTag(ledger.tag(shop.pipeline.name)).commit()
+    return shop
+
+
+def wrong_gaps(make: Make) -> Shop:
+    """A compacted topic whose offsets without a record were counted again after the cleaner had run."""
+    shop = make("compat_gaps", config={"cleanup.policy": "compact"})
+    schema_id = shop.register()
+    shop.produce(shop.orders(6, schema_id))
+    committed(shop, shop.orders(6, schema_id, first=6))
+    real = batch.account.gaps
+    with mock.patch.object(
+        batch.account, "gaps", lambda records, ranges: {p: n + 6 for p, n in real(records, ranges).items()}
+    ):
+        shop.drain()
+    return shop
+
+
+def landed_as(make: Make, name: str) -> Shop:
+    """Three batches of one partition, each with dead letters."""
+    shop = make(name)
+    schema_id = shop.register()
+    for number in range(3):
+        shop.produce([*shop.orders(4, schema_id, first=4 * number), *BAD])
+        shop.drain()
+    return shop
+
+
+def half_accepted(shop: Shop, event: Accepted) -> Shop:
+    """Do what `accept` does before its commit to the main table."""
+    driver = shop.driver()
+    work = _Accepting(shop.pipeline, event, "a test", driver)
+    last = entry(driver.iceberg.load(shop.pipeline.table.identifier), shop.pipeline.name)
+    assert last is not None
+    assert last.end is not None
+    work.take_dead_letters_back(work.decided(last, last.end))
+    return shop
+
+
+def committed(shop: Shop, values: list[bytes]) -> None:
+    """Produce in a transaction: its marker takes an offset that has no record."""
+    producer = Producer({"bootstrap.servers": shop.world.bootstrap, "transactional.id": shop.topic, "log_level": 0})
+    producer.init_transactions()
+    producer.begin_transaction()
+    for number, value in enumerate(values):
+        producer.produce(
+            shop.topic,
+            value,
+            f"k{number}".encode(),
+            0,
+            on_delivery=lambda error, m, v=value: shop.journal.__setitem__((m.partition(), m.offset()), v),
+        )
+    producer.commit_transaction()
+
+
+CASES = (landed, open_decision, half_accepted_replay, half_accepted_recreated, side_without_tag, wrong_gaps)
+
+
+def case(shop: Shop, to: Path) -> None:
+    """Write one case."""
+    tables = {}
+    with tarfile.open(to, "w:gz") as archive:
+        for identifier in (shop.pipeline.table.identifier, shop.pipeline.table.dead_letters):
+            table = oracle.table(shop.lake, identifier)
+            root = urlsplit(shop.lake.catalog.warehouse).path
+            tables[identifier] = str(Path(urlsplit(table.metadata_location).path).relative_to(root))
+            for file in sorted(Path(urlsplit(table.location()).path).rglob("*")):
+                if file.is_file() and not file.name.endswith(".crc"):
+                    archive.add(file, Path("warehouse") / file.relative_to(root))
+        told = {
+            "root": root,
+            "topic": shop.topic,
+            "topic_id": shop.driver().kafka.topic(shop.topic).topic_id,
+            "schema_id": shop.register(),
+            "tables": tables,
+            "records": [[p, o, None if v is None else v.hex()] for (p, o), v in sorted(shop.journal.items())],
+        }
+        text = json.dumps(told, indent=1).encode()
+        member = tarfile.TarInfo("case.json")
+        member.size = len(text)
+        archive.addfile(member, io.BytesIO(text))
+
+
+class Bucket:
+    """An artifact bucket in memory."""
+
+    def __init__(self, objects: dict[str, bytes]) -> None:
+        self.objects = objects
+
+    def read(self, key: str) -> Any:
+        data = self.objects.get(key)
+        return None if data is None else mock.Mock(data=data, version="1")
+
+    def swap(self, key: str, data: bytes, *, version: str | None) -> str | None:
+        self.objects[key] = data
+        return "2"
+
+
+def documents(to: Path) -> None:
+    """Write one document of each kind."""
+    to.mkdir(exist_ok=True)
+    pipelines = [
+        Pipeline(topic=Topic("orders", value_format=ValueFormat.AVRO), table=Table("shop.orders", keep_days=3)),
+        Pipeline(
+            topic=Topic("clicks", value_format=ValueFormat.JSON, kafka_options={"fetch.max.bytes": "1048576"}),
+            table=Table("shop.clicks", partition_by=("days(_kafka_timestamp)",)),
+        ),
+    ]
+    declared = canonical(document(pipelines))
+    kafka, registry = Kafka(bootstrap="broker:9092"), Registry(url="https://registry:8081")
+    environments = {
+        "local": LocalCatalog(path="/lake/catalog.db", warehouse="file:///lake/warehouse"),
+        "rest": RestCatalog(uri="https://catalog", warehouse="lake", auth=RestAuth.TOKEN, token=Secret(env="TOKEN")),
+        "glue": GlueCatalog(warehouse="s3://lake/warehouse", region="eu-central-1"),
+    }
+    for name, catalog in environments.items():
+        store = None if name == "local" else ObjectStore(region="eu-central-1")
+        made = Environment(name=name, kafka=kafka, registry=registry, catalog=catalog, object_store=store)
+        (to / f"environment-{name}.json").write_bytes(canonical(environment_document(made)))
+    files = [
+        File(name=f"{role}.bin", role=role, sha256=digest(role.encode()), size_bytes=3)
+        for role in (Role.PACKAGE, Role.ENVIRONMENT, Role.INGEST, Role.MAINTAIN, Role.BILL)
+    ]
+    release = Release(
+        version="0.1.0",
+        git_commit="1" * 40,
+        is_dirty=False,
+        label="emr-spark-8.1.0",
+        architecture=Architecture.X86_64,
+        runtime=Runtime(python="3.11", spark="4.1.1", iceberg="1.11.0", classes=("org.apache.iceberg.Table",)),
+        files=tuple(sorted(files, key=lambda file: file.name)),
+    )
+    desired = Desired(
+        job="shop",
+        generation=3,
+        label=release.label,
+        application="00f",
+        release=release.key,
+        document=f"documents/{digest(declared)}.json",
+        environment=f"documents/{digest(b'environment')}.json",
+        execution_role="arn:aws:iam::123456789012:role/shop",
+        log_uri="s3://logs/shop/",
+        arguments=("--poll-seconds=5",),
+    )
+    bucket = Bucket({desired.document: declared})
+    assert change_stop(bucket, desired, "clicks", is_stopped=True)
+    memory = Memory(number=7).with_application("00e").with_proven(desired).with_given_up(desired)
+    for name, data in {
+        "declaration": declared,
+        "manifest": manifest(release),
+        "desired": desired_document(desired),
+        "memory": memory.document(),
+        "stops": bucket.objects[stops_key("shop")],
+        "digests": canonical({"desired": desired.digest, "release": release.digest}),
+    }.items():
+        (to / f"{name}.json").write_bytes(data)
+
+
+def main(to: Path) -> None:
+    """Write all cases and documents."""
+    documents(to / "documents")
+    with tempfile.TemporaryDirectory() as folder:
+        warehouse = Path(folder) / "warehouse"
+        warehouse.mkdir()
+        lake = Environment(
+            name="test",
+            kafka=Kafka(bootstrap="127.0.0.1:9"),
+            catalog=LocalCatalog(path=f"{folder}/catalog.db", warehouse=warehouse.as_uri()),
+        )
+        with world(Path(folder) / "world") as running:
+            spark: SparkSession = session(
+                lake,
+                Secrets(os.environ).read,
+                name="fixtures",
+                jars=spark_jars(),
+                master="local[2]",
+                settings=SETTINGS,
+            )
+
+            def make(name: str, **topic: Any) -> Shop:
+                return Shop(running, spark, lake, name, partitions=1, **topic)
+
+            for one in CASES:
+                case(one(make), to / f"{one.__name__}.tar.gz")
+            spark.stop()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

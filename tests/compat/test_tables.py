@@ -1,0 +1,56 @@
+"""Tables that release 0.1.0 wrote are read and continued: each record once, proven."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from pyspark.sql import SparkSession
+
+from frazil.audit.verify import Verification, verify
+from frazil.clients.secrets import Secrets
+from frazil.declaration.environment import Environment
+from frazil.lake.reader import Lake
+from frazil.local.world import World
+from tests.compat.restore import Case
+from tests.support.shop import Shop
+
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+BAD = [b"", b"\x01bad"]
+Restore = Callable[[str], Shop]
+
+
+@pytest.fixture
+def restored(local_world: World, spark: SparkSession, lake_environment: Environment) -> Restore:
+    """Restores a case of 0.1.0 into the local lake."""
+    return lambda name: Case.of("0.1.0", name).restored(local_world, spark, lake_environment)
+
+
+def proof(shop: Shop) -> Verification:
+    return verify(shop.pipeline, Lake(shop.environment, Secrets({}).read), deep=True, wait=lambda seconds: None)
+
+
+def continued(shop: Shop) -> None:
+    """Five more records and two more dead letters land; all records are there once, and that is proven."""
+    shop.produce([*shop.orders(5, shop.register(), first=500), *BAD])
+    shop.drain()
+    shop.assert_each_record_once()
+    found = proof(shop)
+    assert found.outcome == "proven", found.findings
+
+
+def test_a_table_with_rows_and_dead_letters_is_continued(restored: Restore) -> None:
+    shop = restored("landed")
+    before = proof(shop)
+    assert before.outcome == "proven", before.findings
+    assert (len(shop.landed()), len(shop.dead())) == (12, 4)
+    continued(shop)
+
+
+def test_a_decision_that_was_open_is_finished_once(restored: Restore) -> None:
+    shop = restored("open_decision")
+    assert (len(shop.landed()), len(shop.dead())) == (12, 2)
+    assert shop.drain().read == 0
+    assert (len(shop.landed()), len(shop.dead())) == (12, 4)
+    assert shop.drain().read == 0
+    continued(shop)
