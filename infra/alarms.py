@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 
-from infra.tf import CloudwatchMetricAlarm, Construct, SnsTopic, SnsTopicSubscription
+from infra.tf import CloudwatchMetricAlarm, Construct, SnsTopic, SnsTopicSubscription, unique_name
 
 
 class AlarmTopic(Construct):
@@ -13,8 +14,13 @@ class AlarmTopic(Construct):
     def __init__(self, scope: Construct, name: str, *, topic: str, key_arn: str, emails: Sequence[str]) -> None:
         super().__init__(scope, name)
         self._topic = SnsTopic(self, "topic", name=topic, kms_master_key_id=key_arn)
-        for index, email in enumerate(emails):
-            SnsTopicSubscription(self, f"email-{index}", topic_arn=self._topic.arn, protocol="email", endpoint=email)
+        for number, email in enumerate(dict.fromkeys(emails)):
+            named = hashlib.sha256(email.encode()).hexdigest()[:16]
+            subscription = SnsTopicSubscription(
+                self, f"email-{named}", topic_arn=self._topic.arn, protocol="email", endpoint=email
+            )
+            # 0.1.0 numbered them.
+            subscription.move_from_id(f"aws_sns_topic_subscription.{unique_name(name, f'email-{number}')}")
 
     @property
     def arn(self) -> str:

@@ -12,7 +12,10 @@ PREFIX = "documents"
 
 
 class PipelineDocument(Construct):
-    """The document of some pipelines. Changed pipelines are another object, made before the old one is deleted."""
+    """The document of some pipelines. Changed pipelines are another object, at another address.
+
+    So Terraform can forget the old object instead of deleting it: a run that has not ended may still read it.
+    """
 
     def __init__(
         self,
@@ -31,7 +34,7 @@ class PipelineDocument(Construct):
         self.uri = f"s3://{bucket}/{self.key}"
         written_down = S3Object(
             self,
-            "object",
+            f"object-{self.digest[:16]}",
             bucket=bucket,
             key=self.key,
             # Terraform would take `${` in a declaration for its own.

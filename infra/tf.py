@@ -5,8 +5,10 @@ CDKTF is archived by its makers; `docs/adr/0005-archived-cdktf.md` says how the 
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import os
+import re
 import sys
 import types
 
@@ -119,6 +121,17 @@ from cdktf_cdktf_provider_aws.vpc_security_group_egress_rule import VpcSecurityG
 from cdktf_cdktf_provider_aws.vpc_security_group_ingress_rule import VpcSecurityGroupIngressRule  # noqa: E402
 from constructs import Construct  # noqa: E402
 
+
+def unique_name(*path: str) -> str:
+    """The name that CDKTF gives to the resource at this path of ids in its stack: what `moved` blocks refer to."""
+    if len(path) == 1:
+        return _ID.sub("", path[0])
+    human = "_".join(_ID.sub("", each) for each in path)
+    return f"{human}_{hashlib.md5('/'.join(path).encode(), usedforsecurity=False).hexdigest()[:8].upper()}"
+
+
+_ID = re.compile("[^A-Za-z0-9_-]")
+
 __all__ = [
     "Annotations",
     "App",
@@ -194,4 +207,5 @@ __all__ = [
     "VpcEndpoint",
     "VpcSecurityGroupEgressRule",
     "VpcSecurityGroupIngressRule",
+    "unique_name",
 ]

@@ -2,9 +2,10 @@
 
 | variable | meaning |
 | --- | --- |
-| `FRAZIL_ENVIRONMENTS` | environments to synthesise, joined by commas; all if left out |
-| `FRAZIL_PIPELINES` | a Python file with `pipelines`, and with `topics` if deployment makes any; else `stacks/` |
-| `FRAZIL_RELEASE` | the manifest of the release that should run; without one no run is scheduled |
+| `FRAZIL_ENVIRONMENTS` | required: the environments to synthesise, joined by commas |
+| `FRAZIL_PIPELINES` | required: a Python file with `pipelines`, and `topics` and `retired` if there are any |
+| `FRAZIL_RELEASE` | required: the manifest of the release that should run; `none` if nothing should run, as in a first deployment |
+| `FRAZIL_DEPLOYED` | the folder of the files that list what holds data; `deployed` if left out |
 | `FRAZIL_DESTROY_DATA` | the second key: the one environment whose data may be destroyed |
 """
 
@@ -21,51 +22,83 @@ from typing import Any
 from frazil.control.release import Release, parse_manifest
 from frazil.errors import FrazilError
 from infra.tf import App
+from stacks.deployed import Deployed, file_of, write
 from stacks.environment import compose
-from stacks.environments import DEPLOYMENTS
+from stacks.environments import DEPLOYMENTS, Deployment
+from stacks.guard import deployed_before, guard
 
-_HERE = Path(__file__).parent
+NO_RELEASE = "none"
+"""What `FRAZIL_RELEASE` says when nothing should run. Left out, it would delete schedules and desired state."""
+
+_REQUIRED = {
+    "FRAZIL_ENVIRONMENTS": f"the environments to deploy, of {', '.join(DEPLOYMENTS)}",
+    "FRAZIL_PIPELINES": "the Python file that declares your pipelines",
+    "FRAZIL_RELEASE": f"the manifest of the release to run; {NO_RELEASE} for a first deployment",
+}
 
 
 def main(settings: Mapping[str, str]) -> int:
-    """Synthesise; 2 and every problem on stderr when something that is declared cannot stand."""
-    wanted = [name.strip() for name in settings.get("FRAZIL_ENVIRONMENTS", ",".join(DEPLOYMENTS)).split(",")]
-    unknown = [name for name in wanted if name not in DEPLOYMENTS]
+    """Synthesise, and write what holds data into its file.
+
+    Returns 2, and prints every problem on stderr, if a variable is missing or a declaration cannot be deployed.
+    """
+    missing = [name for name in _REQUIRED if not settings.get(name, "").strip()]
+    if missing:
+        wanted = "; ".join(f"{name}: {_REQUIRED[name]}" for name in missing)
+        print(f"error: {', '.join(missing)} must be set. {wanted}", file=sys.stderr)
+        return 2
+    chosen = [name.strip() for name in settings["FRAZIL_ENVIRONMENTS"].split(",")]
+    unknown = [name for name in chosen if name not in DEPLOYMENTS]
     if unknown:
         print(f"error: there is no environment {', '.join(unknown)}: {', '.join(DEPLOYMENTS)}", file=sys.stderr)
         return 2
     try:
-        file = Path(settings["FRAZIL_PIPELINES"]) if settings.get("FRAZIL_PIPELINES") else None
-        declared = runpy.run_path(str(file)) if file else _examples()
-        folder = file.parent if file else _HERE
+        file = Path(settings["FRAZIL_PIPELINES"])
+        declared = _declared(file)
         app = App()
-        for name in wanted:
-            compose(
-                app,
-                DEPLOYMENTS[name],
-                declared["pipelines"],
-                declared.get("topics", []),
-                today=datetime.now(UTC).date(),
-                text_of=lambda schema: (folder / schema).read_text("utf-8"),
-                release=_release(settings.get("FRAZIL_RELEASE", "")),
-                is_named_for_destruction=settings.get("FRAZIL_DESTROY_DATA") == name,
-            )
+        files = dict(
+            _guarded(app, DEPLOYMENTS[name], declared, file.parent, settings) for name in dict.fromkeys(chosen)
+        )
         app.synth()
+        for deployed_file, deployed in files.items():
+            write(deployed_file, deployed)
     except (FrazilError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     return 0
 
 
-def _examples() -> dict[str, Any]:
-    from stacks.pipelines import pipelines
-    from stacks.topics import topics
+def _guarded(
+    app: App, deployment: Deployment, declared: Mapping[str, Any], folder: Path, settings: Mapping[str, str]
+) -> tuple[Path, Deployed]:
+    """Compose an environment; the file of what holds data, and its new content."""
+    release = _release(settings["FRAZIL_RELEASE"].strip())
+    file = file_of(deployment, settings.get("FRAZIL_DEPLOYED", ""))
+    before = deployed_before(deployment, file, is_first=release is None)
+    is_named = settings.get("FRAZIL_DESTROY_DATA") == deployment.name
+    stacks = compose(
+        app,
+        deployment,
+        declared["pipelines"],
+        declared.get("topics", []),
+        today=datetime.now(UTC).date(),
+        text_of=lambda schema: (folder / schema).read_text("utf-8"),
+        release=release,
+        is_named_for_destruction=is_named,
+    )
+    is_open = deployment.is_disposable and is_named
+    return file, guard(stacks, before, declared.get("retired", []), is_open=is_open)
 
-    return {"pipelines": pipelines, "topics": topics}
+
+def _declared(file: Path) -> dict[str, Any]:
+    declared = runpy.run_path(str(file))
+    if "pipelines" not in declared:
+        raise FrazilError("it declares no `pipelines`", where=str(file), do="Write pipelines = [Pipeline(…), …]")
+    return declared
 
 
 def _release(manifest: str) -> Release | None:
-    return parse_manifest(Path(manifest).read_bytes()) if manifest else None
+    return None if manifest == NO_RELEASE else parse_manifest(Path(manifest).read_bytes())
 
 
 if __name__ == "__main__":

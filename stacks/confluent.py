@@ -23,7 +23,7 @@ from infra.protection import Protection
 from infra.provider_integration import ConfluentRole
 from infra.service_account import Account, StoredKeys
 from infra.tableflow_topic import TableflowTopic, publish_to_glue
-from infra.tf import Construct, Fn, Op, TerraformLocal
+from infra.tf import Construct, Fn, Op, TerraformLocal, unique_name
 from infra.topic import Topic, let_read
 from policies.documents import fill
 from stacks.environments import ClusterKind, Deployment
@@ -161,11 +161,16 @@ class Confluent(EnvironmentStack):
                 depends_on=self._topics.get(topic, ()),
             )
         crn = self._registry.computed("resource_name")
-        bound = [
-            self._bind(reader, f"subject-{index}", "DeveloperRead", f"{crn}/subject={subject}")
-            for index, subject in enumerate(subjects(pipelines))
-        ]
-        keys = {"kafka": self._key(reader, "kafka", []), "registry": self._key(reader, "registry", bound)}
+        bound = {
+            subject: self._bind(reader, f"subject-{subject}", "DeveloperRead", f"{crn}/subject={subject}")
+            for subject in subjects(pipelines)
+        }
+        for number, binding in enumerate(bound.values()):  # 0.1.0 numbered them, in this order
+            binding.move_from_id(f"{RoleBinding.TYPE}.{unique_name('reader', f'subject-{number}')}")
+        keys = {
+            "kafka": self._key(reader, "kafka", []),
+            "registry": self._key(reader, "registry", list(bound.values())),
+        }
         stored = StoredKeys(
             self,
             "reader-keys",

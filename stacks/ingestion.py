@@ -9,7 +9,7 @@ from typing import Any
 
 from frazil.control.desired import Desired, Mode, desired_document, desired_key
 from frazil.control.release import Release
-from frazil.declaration import Engine, Pipeline
+from frazil.declaration import Engine, Pipeline, digest
 from infra.alarms import PipelineAlarms, ScheduleAlarm
 from infra.execution_role import ExecutionRole
 from infra.job_schedule import JobSchedule
@@ -30,7 +30,7 @@ from stacks.environment_document import environment_text
 from stacks.environments import Deployment
 from stacks.foundation import FoundationOutputs
 from stacks.job_requests import ingest_request, maintenance_request
-from stacks.later import APPLICATION, ENVIRONMENT_DIGEST, Text, filled
+from stacks.later import APPLICATION, BOOTSTRAP, ENVIRONMENT_DIGEST, REGISTRY, Text, filled
 from stacks.operator_roles import OperatorRoles, places
 from stacks.providers import EnvironmentStack
 
@@ -70,7 +70,7 @@ class Ingestion(EnvironmentStack):
             environment_text(deployment, foundation, replace(confluent, bootstrap=str(bootstrap.as_string))),
         )
         key = f"documents/{environment.sha256}.json"
-        told = self._object("environment", key, environment.text, is_named_by_content=True)
+        told = self._object(self._environment_id(), key, environment.text, is_named_by_content=True)
         if release is not None:
             after = [*document.ready, told]
             self._run(self._desired(release, document), release, environment.sha256, roles, after)
@@ -88,6 +88,20 @@ class Ingestion(EnvironmentStack):
             )
         TerraformOutput(self, "environment_document", value=f"s3://{foundation.artifact_bucket}/{key}")
 
+    def _environment_id(self) -> str:
+        """The id of the environment document's object: another one whenever the document may be another one.
+
+        Terraform fills in the ids of application and cluster, so what they depend on is part of it.
+        """
+        chosen = self._deployment
+        text = environment_text(
+            chosen,
+            replace(self._foundation, application_id=APPLICATION),
+            replace(self._confluent, bootstrap=BOOTSTRAP, registry_url=REGISTRY),
+        )
+        fills = (chosen.label, chosen.architecture, chosen.network, chosen.confluent)
+        return f"environment-{digest(f'{text} {fills!r}'.encode())[:16]}"
+
     def _object(
         self,
         name: str,
@@ -97,7 +111,7 @@ class Ingestion(EnvironmentStack):
         is_named_by_content: bool = False,
         after: Sequence[TerraformResource] = (),
     ) -> S3Object:
-        """An object. One that is named by its content is another one when that changes, and made before the old one goes."""
+        """An object. If it is named by its content, `name` depends on the content as well: Terraform deletes no old one."""
         return S3Object(
             self,
             name,

@@ -3,7 +3,8 @@
 Synthesises the environment, plans its stacks, holds both against the guardrails, and tells what changes, what becomes of data,
 who may do more, and what it costs. Exit status: 0 nothing changes, 2 something does, 3 refused, 1 it could not be reviewed.
 
-What it synthesises is told by the same variables as `stacks.app`'s: `FRAZIL_PIPELINES`, `FRAZIL_RELEASE`, `FRAZIL_DESTROY_DATA`.
+It synthesises by the variables of `stacks.app`: `FRAZIL_PIPELINES`, `FRAZIL_RELEASE`, `FRAZIL_DEPLOYED`, `FRAZIL_DESTROY_DATA`.
+The file of deployed objects is only read.
 """
 
 from __future__ import annotations

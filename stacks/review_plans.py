@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +18,8 @@ from typing import Any
 
 from policies.review.review import StackPlan
 from policies.review.secrets import hidden
+from stacks.deployed import file_of
+from stacks.environments import DEPLOYMENTS
 
 STACKS = ("foundation", "confluent", "ingestion")
 """In the order in which they are deployed: each takes outputs of those before it."""
@@ -35,9 +38,15 @@ def synthesise(environment: str, folder: Path, settings: Mapping[str, str]) -> d
     if state.is_dir():
         # The local environment keeps its state beside `cdktf.out`, and is to find it from here, too.
         (folder / ".frazil").symlink_to(state)
+    # Synthesis compares with the file of deployed objects and writes it; a review writes into a copy.
+    file, copy = file_of(DEPLOYMENTS[environment], settings.get("FRAZIL_DEPLOYED", "")), folder / "deployed"
+    copy.mkdir()
+    if file.is_file():
+        shutil.copyfile(file, copy / file.name)
+    told = {"FRAZIL_ENVIRONMENTS": environment, "CDKTF_OUTDIR": str(out), "FRAZIL_DEPLOYED": str(copy)}
     ended = subprocess.run(
         [sys.executable, "-m", "stacks.app"],
-        env={**settings, "FRAZIL_ENVIRONMENTS": environment, "CDKTF_OUTDIR": str(out)},
+        env={**settings, **told},
         capture_output=True,
         text=True,
         check=False,

@@ -58,6 +58,11 @@ def test_all_options_are_handed_on_and_files_as_seen_from_here(
     assert asked["env"]["FRAZIL_RELEASE"] == f"{here}/manifest.json"
 
 
+def test_that_nothing_is_to_run_is_handed_on_and_is_no_file(asked: dict[str, Any]) -> None:
+    assert ran("dev", "--release", "none").exit_code == 0
+    assert asked["env"]["FRAZIL_RELEASE"] == "none"
+
+
 @pytest.mark.parametrize(("status", "wanted"), [(0, 0), (1, 1), (2, 2), (3, 3), (143, 1), (-9, 1)])
 def test_it_ends_as_the_review_ends(asked: dict[str, Any], status: int, wanted: int) -> None:
     asked["status"] = status

@@ -23,6 +23,8 @@ BEGUN_WITH = {"flights": 20_000, "planes": 3_000}
 CDKTF = ("npx", "--no-install", "cdktf")
 OPTIONS = ("--auto-approve", "--skip-provider-lock", "--no-color")
 OUTPUTS = "outputs.json"
+DEPLOYED = "stacks/example.py"
+"""Pipelines and topics together; other commands read `stacks/pipelines.py`, as they do by themselves."""
 ENDED = ("SUCCESS", "FAILED", "CANCELLED")
 CHANGED_COLUMNS = ("distance", "cancelled")
 _MOST_LOOKS = 120
@@ -161,7 +163,7 @@ class Story:
         steps.run("stop", "frazil", "stop", *self._pipelines())
         destroy = (*CDKTF, "destroy", *STACKS, *OPTIONS)
         release = self._manifest("second")
-        steps.run("destroy with one key", *destroy, expect=(1,), more={"FRAZIL_RELEASE": release})
+        steps.run("destroy with one key", *destroy, expect=(1,), more=self._chosen(release))
         # What Terraform says, the CDK's program does not always print to its end: it is asked once more, by itself.
         plan = ("plan", "-destroy", "-input=false", "-no-color")
         refused = steps.run(
@@ -173,7 +175,7 @@ class Story:
         steps.require(
             bool(before) and self.told.is_destroying_refused, "destroy with one key", "it was not refused for data"
         )
-        both = {"FRAZIL_RELEASE": release, "FRAZIL_DESTROY_DATA": "local"}
+        both = {**self._chosen(release), "FRAZIL_DESTROY_DATA": "local"}
         steps.run("turn the second key", *CDKTF, "deploy", *STACKS[:2], *OPTIONS, more=both)  # ingestion holds no data
         steps.run("destroy with both keys", *destroy, more=both)
         self.told.left = self._clouds.left()
@@ -188,16 +190,20 @@ class Story:
     def _manifest(self, name: str) -> str:
         return f"dist/{name}/manifest.json"
 
+    def _chosen(self, manifest: str) -> dict[str, str]:
+        """What a deployment must be told: the declarations, and the release."""
+        return {"FRAZIL_PIPELINES": DEPLOYED, "FRAZIL_RELEASE": manifest}
+
     def _upload(self, name: str) -> None:
         self.steps.run(f"upload the {name}", "frazil", "release", "upload", "local", "--from", f"dist/{name}")
 
     def _review(self, release: str) -> tuple[str, ...]:
-        return ("frazil", "review", "local", "--release", self._manifest(release))
+        return ("frazil", "review", "local", "--pipelines", DEPLOYED, "--release", self._manifest(release))
 
     def _deploy(self, step: str, release: str) -> None:
         """Deploy all stacks; the environment `local` is from then on what the deployment says it is."""
         command = (*CDKTF, "deploy", *STACKS, *OPTIONS, "--outputs-file", OUTPUTS)
-        self.steps.run(step, *command, more={"FRAZIL_RELEASE": self._manifest(release)})
+        self.steps.run(step, *command, more=self._chosen(self._manifest(release)))
         self.steps.run(f"{step}: where things are", "frazil", "environment", OUTPUTS)
 
     def _pipelines(self) -> dict[str, Pipeline]:

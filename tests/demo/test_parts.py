@@ -37,6 +37,7 @@ def checkout(root: Path, tmp_path: Path) -> Path:
 def test_what_is_declared_and_the_change_fit_the_stacks_as_they_are(checkout: Path) -> None:
     synthesis = [sys.executable, "-m", "stacks.app"]
     environment = {**clean(os.environ, checkout), "FRAZIL_ENVIRONMENTS": "local"}
+    environment |= {"FRAZIL_PIPELINES": "stacks/example.py", "FRAZIL_RELEASE": "none"}
     commits = []
     for edit in (declared.declare, declared.change):
         edit(checkout)

@@ -14,7 +14,10 @@ from pathlib import Path
 import pytest
 
 from frazil.control.release import Architecture, manifest
+from infra.tf import App
 from stacks import app
+from stacks.deployed import Deployed, write
+from stacks.environments import DEPLOYMENTS
 from tests.stacks.synthesised import release
 
 CLASHING = """
@@ -26,6 +29,7 @@ MOST_SECONDS = 15  # of the processor, imports included
 
 def test_one_environment_is_synthesised_without_credentials_within_seconds(root: Path, tmp_path: Path) -> None:
     told = tmp_path / "manifest.json"
+    write(tmp_path / "deployed" / "prod.json", Deployed(environment="prod"))
     told.write_bytes(manifest(release(Architecture.ARM64)))
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     ended = subprocess.run(
@@ -37,7 +41,9 @@ def test_one_environment_is_synthesised_without_credentials_within_seconds(root:
             "HOME": os.environ.get("HOME", str(tmp_path)),
             "CDKTF_OUTDIR": str(tmp_path / "cdktf.out"),
             "FRAZIL_ENVIRONMENTS": "prod",
+            "FRAZIL_PIPELINES": "stacks/example.py",
             "FRAZIL_RELEASE": str(told),
+            "FRAZIL_DEPLOYED": str(tmp_path / "deployed"),
         },
         capture_output=True,
         text=True,
@@ -49,6 +55,8 @@ def test_one_environment_is_synthesised_without_credentials_within_seconds(root:
     assert {each.name for each in stacks.iterdir()} == {"prod-foundation", "prod-confluent", "prod-ingestion"}
     ingestion = json.loads((stacks / "prod-ingestion" / "cdk.tf.json").read_text())
     assert release(Architecture.ARM64).key in ingestion["resource"]["aws_s3_object"]["desired"]["content"]
+    assert [each.name for each in (tmp_path / "deployed").iterdir()] == ["prod.json"]
+    assert '"name": "flights"' in (tmp_path / "deployed" / "prod.json").read_text()
     spent = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
     assert spent < MOST_SECONDS
 
@@ -68,21 +76,86 @@ def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     return told
 
 
+ALL = {"FRAZIL_ENVIRONMENTS": "dev", "FRAZIL_PIPELINES": "pipelines.py", "FRAZIL_RELEASE": "none"}
+DECLARED = """
+from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+from infra.own_topic import OwnTopic
+pipelines = [Pipeline(topic=Topic("orders", value_format=ValueFormat.AVRO), table=Table("shop.orders"))]
+topics = [OwnTopic("orders")]
+"""
+
+
+@pytest.mark.parametrize("missing", ALL)
+@pytest.mark.parametrize("empty", [None, "", " "])
+def test_nothing_is_deployed_by_a_variable_that_was_forgotten(
+    refused: Callable[..., str], missing: str, empty: str | None
+) -> None:
+    settings = {name: value for name, value in ALL.items() if name != missing}
+    told = refused(**settings if empty is None else {**settings, missing: empty})
+    assert told.startswith(f"error: {missing} must be set. ")
+    assert told.count("\n") == 1
+
+
+def test_all_variables_that_are_missing_are_told_at_once(refused: Callable[..., str]) -> None:
+    assert refused().startswith("error: FRAZIL_ENVIRONMENTS, FRAZIL_PIPELINES, FRAZIL_RELEASE must be set. ")
+
+
 def test_an_environment_that_is_none_is_told_with_those_that_are(refused: Callable[..., str]) -> None:
-    told = refused(FRAZIL_ENVIRONMENTS="dev,production")
+    told = refused(**{**ALL, "FRAZIL_ENVIRONMENTS": "dev,production"})
     assert told == "error: there is no environment production: dev, staging, prod, local\n"
 
 
 def test_every_problem_of_the_pipelines_is_told(refused: Callable[..., str], tmp_path: Path) -> None:
-    file = tmp_path / "pipelines.py"
-    file.write_text(CLASHING)
-    told = refused(FRAZIL_ENVIRONMENTS="dev", FRAZIL_PIPELINES=str(file))
-    assert told.count("a table has one writer") == 3
+    (tmp_path / "pipelines.py").write_text(CLASHING)
+    assert refused(**ALL).count("a table has one writer") == 3
+
+
+def test_a_file_without_pipelines_is_an_error_of_one_line(refused: Callable[..., str], tmp_path: Path) -> None:
+    (tmp_path / "pipelines.py").write_text("topics = []\n")
+    assert refused(**ALL) == "error: pipelines.py: it declares no `pipelines`. Write pipelines = [Pipeline(…), …]\n"
 
 
 @pytest.mark.parametrize("setting", ["FRAZIL_PIPELINES", "FRAZIL_RELEASE"])
-def test_a_file_that_is_not_there_is_an_error_of_one_line(refused: Callable[..., str], setting: str) -> None:
-    assert refused(FRAZIL_ENVIRONMENTS="dev", **{setting: "none"}).count("\n") == 1
+def test_a_file_that_is_not_there_is_an_error_of_one_line(
+    refused: Callable[..., str], setting: str, tmp_path: Path
+) -> None:
+    (tmp_path / "pipelines.py").write_text(DECLARED)
+    assert refused(**{**ALL, setting: "missing"}).count("\n") == 1
+
+
+def test_what_is_deployed_is_not_deployed_again_without_its_file(refused: Callable[..., str], tmp_path: Path) -> None:
+    (tmp_path / "pipelines.py").write_text(DECLARED)
+    (tmp_path / "manifest.json").write_bytes(manifest(release(Architecture.ARM64)))
+    assert "deployed/dev.json: the file is missing" in refused(**{**ALL, "FRAZIL_RELEASE": "manifest.json"})
+    assert not (tmp_path / "deployed").exists()
+
+
+@pytest.mark.parametrize("name", DEPLOYMENTS)
+def test_a_topic_whose_declaration_is_deleted_stays_until_it_is_retired(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(app, "App", lambda: App(outdir=str(tmp_path / "cdktf.out")))
+    settings = {**ALL, "FRAZIL_ENVIRONMENTS": name}
+    file, stack = tmp_path / "pipelines.py", tmp_path / "cdktf.out" / "stacks" / f"{name}-confluent" / "cdk.tf.json"
+    [deployed] = {True: [".frazil/deployed"], False: ["deployed"]}[DEPLOYMENTS[name].is_local]
+    file.write_text(DECLARED)
+    assert app.main(settings) == 0
+    first = (tmp_path / deployed / f"{name}.json").read_bytes()
+    file.write_text(DECLARED + "topics = []\n")
+    assert app.main(settings) == 2
+    assert f"deployed {name}: confluent_kafka_topic orders: it is no longer declared" in capsys.readouterr().err
+    assert (tmp_path / deployed / f"{name}.json").read_bytes() == first
+    retired = (
+        'from stacks.deployed import Retired\nretired = [Retired("confluent_kafka_topic", "orders", reason="moved")]\n'
+    )
+    file.write_text(f"{DECLARED}topics = []\n{retired}")
+    assert app.main(settings) == 0
+    synthesised = json.loads(stack.read_text())
+    assert "confluent_kafka_topic" not in synthesised["resource"]
+    [forgotten] = synthesised["removed"]
+    assert forgotten["from"].startswith("confluent_kafka_topic.topic-orders_")
+    assert forgotten["lifecycle"] == {"destroy": False}
 
 
 def test_the_cdk_runs_this_module(root: Path) -> None:

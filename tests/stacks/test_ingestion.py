@@ -39,7 +39,7 @@ def ingestion(environment: str) -> dict[str, Any]:
 def written(environment: str, name: str) -> tuple[str, str]:
     """Key and bytes of an object in the artifact bucket, when Terraform has run."""
     stack = ingestion(environment)
-    item = resources(stack, "aws_s3_object")[name]
+    [item] = [each for address, each in resources(stack, "aws_s3_object").items() if address.startswith(name)]
     return worked_out(item["key"], stack, KNOWN), worked_out(item["content"], stack, KNOWN)
 
 

@@ -21,6 +21,7 @@ import pytest
 
 from frazil.control.release import manifest
 from infra.tf import App
+from stacks.deployed import Deployed, write
 from stacks.environment import compose
 from stacks.environments import DEPLOYMENTS, Deployment
 from tests.stacks.synthesised import EXAMPLE, EXAMPLE_TOPICS, STACKS, TODAY, named, release
@@ -129,12 +130,15 @@ def synthesise(cloud: Cloud, deployment: Deployment) -> None:
     """Write the environment's stacks, and have S3 asked by path."""
     told = cloud.folder / "release.json"
     told.write_bytes(manifest(release(deployment.architecture)))
+    write(cloud.folder / "deployed" / f"{deployment.name}.json", Deployed(environment=deployment.name))
     asked = {
         "PATH": os.environ["PATH"],
         "HOME": os.environ.get("HOME", str(cloud.folder)),
         "CDKTF_OUTDIR": str(cloud.folder / "cdktf.out"),
         "FRAZIL_ENVIRONMENTS": deployment.name,
+        "FRAZIL_PIPELINES": "stacks/example.py",
         "FRAZIL_RELEASE": str(told),
+        "FRAZIL_DEPLOYED": str(cloud.folder / "deployed"),
     }
     command = [sys.executable, "-m", "stacks.app"]
     subprocess.run(command, cwd=cloud.root, env=asked, check=True, timeout=120)

@@ -19,6 +19,7 @@ from frazil.control.release import Architecture, manifest
 from policies.review.markdown import marker
 from policies.review.review import StackPlan
 from stacks import review
+from stacks.deployed import Deployed, write
 from stacks.review_plans import NotPlanned, given, plans
 from tests.policies.review.cases import TOPIC, topic
 from tests.policies.review.planning import change, plan, stays
@@ -165,13 +166,22 @@ def test_stand_ins_without_tls_are_expected_in_the_local_environment_only(
 @pytest.mark.long
 def test_it_synthesises_and_reviews_as_a_module(root: Path, tmp_path: Path) -> None:
     """All of it but Terraform: the environment, a release, a plan that was made already."""
-    told, file = tmp_path / "manifest.json", tmp_path / "plan.json"
+    told, file, recorded = tmp_path / "manifest.json", tmp_path / "plan.json", tmp_path / "deployed" / "dev.json"
+    write(recorded, Deployed(environment="dev"))
+    before = recorded.read_bytes()
     told.write_bytes(manifest(release(Architecture.ARM64)))
     file.write_text(json.dumps(plan(UNCHANGED, LOST)))
     done = subprocess.run(
         [sys.executable, "-m", "stacks.review", "dev", "--plan", f"dev-ingestion={file}"],
         cwd=root,
-        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "FRAZIL_RELEASE": str(told), "TMPDIR": str(tmp_path)},
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": str(tmp_path),
+            "FRAZIL_PIPELINES": "stacks/example.py",
+            "FRAZIL_RELEASE": str(told),
+            "FRAZIL_DEPLOYED": str(tmp_path / "deployed"),
+            "TMPDIR": str(tmp_path),
+        },
         capture_output=True,
         text=True,
         check=False,
@@ -179,6 +189,7 @@ def test_it_synthesises_and_reviews_as_a_module(root: Path, tmp_path: Path) -> N
     assert (done.returncode, done.stderr) == (3, "")
     assert "`data_lost`" in done.stdout
     assert list(tmp_path.glob("frazil-review-*")) == []
+    assert recorded.read_bytes() == before, "a review changes nothing"
 
 
 def test_a_review_that_is_ended_leaves_no_plan_behind(root: Path, tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ def reviewed(cloud: Cloud, *arguments: str, **variables: str) -> tuple[int, str,
         "TMPDIR": str(cloud.folder),
         "FRAZIL_PIPELINES": str(cloud.folder / "pipelines.py"),
         "FRAZIL_RELEASE": str(cloud.folder / "release.json"),
+        "FRAZIL_DEPLOYED": str(cloud.folder / "deployed"),
         **variables,
     }
     command = [sys.executable, "-m", "stacks.review", "local", *arguments]

@@ -77,6 +77,7 @@ class Cloud:
             "FRAZIL_ENVIRONMENTS": "local",
             "FRAZIL_PIPELINES": str(pipelines),
             "FRAZIL_RELEASE": str(told),
+            "FRAZIL_DEPLOYED": str(self.folder / "deployed"),
             "FRAZIL_DESTROY_DATA": destroy,
         }
         command = [sys.executable, "-m", "stacks.app"]

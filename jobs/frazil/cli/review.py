@@ -14,6 +14,8 @@ from frazil.cli.options import AsJson
 from frazil.cli.screen import tell_error
 
 FAILED = 1
+NO_RELEASE = "none"
+"""What `--release` says where nothing should run, as in a first deployment."""
 _ANSWERS = {0, FAILED, 2, 3}
 
 
@@ -28,8 +30,13 @@ def review(
         typer.Option("--pipelines", metavar="FILE", envvar="FRAZIL_PIPELINES", help="The pipelines to be deployed."),
     ] = None,
     release: Annotated[
-        Path | None,
-        typer.Option("--release", metavar="FILE", envvar="FRAZIL_RELEASE", help="The manifest of the release to run."),
+        str | None,
+        typer.Option(
+            "--release",
+            metavar="FILE|none",
+            envvar="FRAZIL_RELEASE",
+            help="The manifest of the release to run, or none.",
+        ),
     ] = None,
     before: Annotated[
         Path | None, typer.Option("--before", metavar="FILE", help="The deployed document of pipelines.")
@@ -59,8 +66,9 @@ def review(
         arguments += ["--plan", f"{stack}{is_named}{Path(path).absolute()}"]
     for option, path_of in (("--before", before), ("--assumptions", assumptions)):
         arguments += [option, str(path_of.absolute())] if path_of is not None else []
-    chosen = {"FRAZIL_PIPELINES": file, "FRAZIL_RELEASE": release}
-    told = {name: str(path_of.absolute()) for name, path_of in chosen.items() if path_of is not None}
+    told = {} if file is None else {"FRAZIL_PIPELINES": str(file.absolute())}
+    if release:
+        told["FRAZIL_RELEASE"] = release if release == NO_RELEASE else str(Path(release).absolute())
     # Deployment has packages that no job has, and that this command does not import.
     ended = subprocess.run(
         [sys.executable, "-m", "stacks.review", *arguments], cwd=root, env={**os.environ, **told}, check=False

@@ -1,0 +1,58 @@
+"""Guard: compare what stacks declare with what is deployed, before anything is synthesised."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from frazil.errors import FrazilError
+from stacks.deployed import Deployed, Retired, forgotten, held, read
+from stacks.environment import Stacks
+from stacks.environments import Deployment
+
+_FORMER_DOCUMENTS = ("aws_s3_object.environment", "aws_s3_object.pipelines_object_AA66042B")
+"""Addresses of the documents that 0.1.0 deployed: Terraform forgets these objects too, and does not delete them."""
+
+
+def deployed_before(deployment: Deployment, file: Path, *, is_first: bool) -> Deployed:
+    """The content of the file; an empty one for a first deployment that has none yet.
+
+    Raises `FrazilError` if the file is missing and `is_first` is not said.
+    """
+    found = read(file, deployment.name)
+    if found is None and not is_first and not deployment.is_local:
+        raise FrazilError(
+            f"the file is missing, so nothing protects the data of {deployment.name} from a lost declaration",
+            where=str(file),
+            do="Take the committed file. FRAZIL_RELEASE=none makes the first one (docs/deploy.md)",
+        )
+    return found or Deployed(environment=deployment.name)
+
+
+def guard(stacks: Stacks, before: Deployed, retired: Sequence[Retired], *, is_open: bool) -> Deployed:
+    """Let Terraform forget what is retired or may still be read, and return the file's new content.
+
+    `is_open`: both keys of `Protection` are turned. Raises `InvalidDeclaration` for what `Deployed.after` refuses.
+    """
+    every = (stacks.foundation, stacks.confluent, stacks.ingestion)
+    for stack in every:
+        stack.prepare_stack()  # references between stacks are known then
+    content: dict[str, Any] = {stack.node.id: stack.to_terraform() for stack in every}
+    after = before.after(held(content), _documents(content), retired, is_open=is_open)
+    for stack in every:
+        former = _FORMER_DOCUMENTS if stack is stacks.ingestion else ()
+        blocks = forgotten(after, stack.node.id, content[stack.node.id].get("resource", {}), former)
+        if blocks:
+            stack.add_override("removed", blocks)
+    return after
+
+
+def _documents(content: Mapping[str, Any]) -> list[str]:
+    """The documents that are declared, named by their content: a run may read them as long as it lives."""
+    return [
+        f"{stack}/aws_s3_object.{address}"
+        for stack, each in content.items()
+        for address, arguments in each.get("resource", {}).get("aws_s3_object", {}).items()
+        if arguments["key"].startswith("documents/")
+    ]

@@ -1,0 +1,171 @@
+"""One more pipeline: only its own resources are created, and nothing of the others is replaced."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from frazil.declaration import Engine, KeyFormat, Pipeline, Table, Topic, ValueFormat
+from infra.own_topic import OwnTopic
+from infra.tf import unique_name
+from stacks.environments import DEPLOYMENTS
+from tests.stacks.synthesised import EXAMPLE, EXAMPLE_TOPICS, FLOWING_PIPELINES, named, resources, synthesised
+
+DEV = DEPLOYMENTS["dev"]
+IN_PLACE = {
+    ("aws_iam_policy", "policy"),  # which tables a role may touch
+    ("aws_s3_object", "content"),  # what should run
+    ("aws_scheduler_schedule", "target"),  # and with which documents
+}
+"""Arguments that one more pipeline changes. Providers update all of them, and replace nothing for them."""
+DEPLOYMENT = named(DEV, alarm_emails=("b@example.com", "c@example.com"))
+BEFORE = (*EXAMPLE, FLOWING_PIPELINES[0])
+
+
+def one_more(name: str, **more: Any) -> Pipeline:
+    topic = Topic(name, value_format=ValueFormat.AVRO, key_format=KeyFormat.AVRO)
+    return Pipeline(topic=topic, table=Table(f"nyc.{name}"), **more)
+
+
+def flat(stacks: dict[str, dict[str, Any]]) -> dict[tuple[str, str, str], dict[str, Any]]:
+    return {
+        (what, kind, name): arguments
+        for what, stack in stacks.items()
+        for kind, addressed in stack["resource"].items()
+        for name, arguments in addressed.items()
+    }
+
+
+def flowing(name: str) -> Pipeline:
+    topic = Topic(name, value_format=ValueFormat.AVRO)
+    return Pipeline(topic=topic, table=Table(f"flow.{name}"), engine=Engine.TABLEFLOW)
+
+
+@pytest.fixture(scope="module")
+def before() -> dict[tuple[str, str, str], dict[str, Any]]:
+    return flat(synthesised(DEPLOYMENT, BEFORE, EXAMPLE_TOPICS))
+
+
+@pytest.mark.parametrize(
+    ("where", "new"),
+    [(0, one_more("aaa")), (1, one_more("hours")), (3, one_more("zzz")), (0, flowing("aaa"))],
+    ids=["first", "between", "last", "tableflow"],
+)
+def test_one_more_pipeline_creates_its_own_resources_and_replaces_none(
+    where: int, new: Pipeline, before: dict[tuple[str, str, str], dict[str, Any]]
+) -> None:
+    topics = (*EXAMPLE_TOPICS[:where], OwnTopic(new.name), *EXAMPLE_TOPICS[where:])
+    after = flat(synthesised(DEPLOYMENT, (*BEFORE[:where], new, *BEFORE[where:]), topics))
+    gone = before.keys() - after.keys()
+    assert all(before[one]["key"].startswith("documents/") for one in gone), "and these Terraform only forgets"
+    made = {address for *_, address in after.keys() - before.keys() if not address.startswith("pipelines_object-")}
+    assert made
+    assert all(new.name in address for address in made), made
+    changed = {
+        (kind, argument)
+        for what, kind, address in before.keys() & after.keys()
+        for argument in before[what, kind, address].keys() | after[what, kind, address].keys()
+        if argument != "depends_on"  # an order, and no argument
+        and before[what, kind, address].get(argument) != after[what, kind, address].get(argument)
+    }
+    assert changed <= IN_PLACE
+
+
+def test_subscriptions_are_named_by_their_address_and_not_by_their_place() -> None:
+    def addresses(*emails: str) -> dict[str, str]:
+        stack = synthesised(named(DEV, alarm_emails=emails))["foundation"]
+        return {each["endpoint"]: at for at, each in resources(stack, "aws_sns_topic_subscription").items()}
+
+    few, more = addresses("b@x.org", "b.@x.org"), addresses("a@x.org", "b@x.org", "b.@x.org", "b@x.org")
+    assert len(set(few.values())) == 2
+    assert few.items() < more.items()
+
+
+def test_names_that_differ_by_a_character_are_different_resources() -> None:
+    names = ("a.b", "a_b", "a-b", "ab", "A.b")
+    pipelines = [
+        Pipeline(topic=Topic(name, value_format=ValueFormat.AVRO), table=Table(f"s.t{number}"), name=f"p{number}")
+        for number, name in enumerate(names)
+    ]
+    stack = synthesised(DEV, pipelines, [OwnTopic(name) for name in names])["confluent"]
+    subjects = {each["crn_pattern"]: at for at, each in resources(stack, "confluent_role_binding").items()}
+    assert len([crn for crn in subjects if crn.endswith("-value")]) == 5
+    assert len(set(subjects.values())) == len(subjects)
+    assert len(resources(stack, "confluent_kafka_topic")) == 5
+    assert len(resources(stack, "confluent_kafka_acl")) == 15
+    for kind in stack["resource"].values():
+        assert all(re.fullmatch("[A-Za-z_][A-Za-z0-9_-]*", address) for address in kind)
+
+
+@pytest.mark.parametrize("environment", ["dev", "prod"])
+def test_what_was_numbered_is_moved_and_not_replaced(environment: str) -> None:
+    stacks = synthesised(DEPLOYMENTS[environment])
+    numbered = {
+        "confluent": ("confluent_role_binding", "reader_subject-0_9DB48EEB", "reader_subject-1_5F18CB87"),
+        "foundation": ("aws_sns_topic_subscription", "alarms_email-0_D1719B51", "alarms_email-1_A8C22EB3"),
+    }
+    for what, (kind, *old) in numbered.items():
+        moved = {each["from"]: each["to"] for each in stacks[what].get("moved", [])}
+        targets = {f"{kind}.{address}" for address in resources(stacks[what], kind)}
+        assert set(moved.values()) <= targets
+        wanted = old if what == "confluent" or environment == "prod" else []
+        assert {f"{kind}.{address}" for address in wanted} <= moved.keys(), what
+
+
+def test_a_path_gets_the_name_that_the_cdk_gives_it() -> None:
+    stack = synthesised(DEV)["confluent"]
+    assert unique_name("reader", "topic-flights-read") in resources(stack, "confluent_kafka_acl")
+    assert unique_name("manager", "kafka") in resources(stack, "confluent_api_key")
+    assert unique_name("cluster") in resources(stack, "confluent_kafka_cluster")
+
+
+# ── No id is a number of a place in a list ──────────────────────────────────────────────────────
+EXCUSED = {"infra/execution_role.py": "IAM bounds a policy's size; its parts are numbered, and change in place"}
+
+
+FORMER = {"unique_name", "move_from_id", "Problem"}
+"""Calls whose texts name what was, or a place in a declaration."""
+
+
+def numbered_ids(source: str) -> Iterator[int]:
+    """Lines in which a text is made of a place in a list, but for texts that name what was."""
+    tree = ast.parse(source)
+    counted = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.For | ast.comprehension) and isinstance(node.iter, ast.Call):
+            name = node.iter.func.id if isinstance(node.iter.func, ast.Name) else ""
+            target = node.target.elts[0] if isinstance(node.target, ast.Tuple) else node.target
+            if name in {"enumerate", "range"} and isinstance(target, ast.Name):
+                counted.add(target.id)
+    former = {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in FORMER
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        used = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+        if isinstance(node, ast.JoinedStr) and node not in former and counted & used:
+            yield node.lineno
+
+
+def test_no_id_is_numbered(root: Path) -> None:
+    for module in sorted((*root.glob("infra/**/*.py"), *root.glob("stacks/*.py"))):
+        name = str(module.relative_to(root))
+        assert not list(numbered_ids(module.read_text())) or name in EXCUSED, name
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "for i, email in enumerate(emails):\n    Subscription(self, f'email-{i}')",
+        "[Topic(self, f't{n}') for n in range(9)]",
+    ],
+)
+def test_a_numbered_id_is_found(source: str) -> None:
+    assert len(list(numbered_ids(source))) == 1
