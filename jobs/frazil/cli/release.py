@@ -9,12 +9,14 @@ from typing import Annotated, Any
 import typer
 
 from frazil.cli import cloud, environments
+from frazil.cli.built_for import BuiltFor, built_for, declared
 from frazil.cli.options import AsJson, EnvironmentName
 from frazil.cli.screen import err, number, out, show_json, table
 from frazil.clients.secrets import Secrets
 from frazil.control.labels import NEWEST, label
 from frazil.control.release import Architecture, Release, Role
 from frazil.declaration.writing import to_json
+from frazil.errors import FrazilError
 
 app = typer.Typer(help="Build what job runs are made of, and upload it.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -27,20 +29,32 @@ def _group() -> None:
 @app.command("build")
 def build(
     folder: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder to write.")] = Path("dist/release"),
-    label_name: Annotated[str, typer.Option("--label", metavar="LABEL", help="The EMR release it is for.")] = NEWEST,
+    for_environment: Annotated[
+        str | None,
+        typer.Option("--for", metavar="ENV", help="Take label and processors of this environment."),
+    ] = None,
+    label_name: Annotated[
+        str | None, typer.Option("--label", metavar="LABEL", help="The EMR release it is for.", show_default=NEWEST)
+    ] = None,
     architecture: Annotated[
-        Architecture, typer.Option("--architecture", help="The processors it is for.", case_sensitive=False)
-    ] = Architecture.X86_64,
+        Architecture | None,
+        typer.Option("--architecture", help="The processors it is for.", case_sensitive=False, show_default="X86_64"),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Build a release from this checkout: package, environment, jars, entry points, manifest, bill of materials.
 
-    For example: frazil release build --architecture ARM64
+    For example: frazil release build --for dev
 
     Two builds of one commit are the same bytes. Exit codes: 0 built; 1 something is missing or not what is locked;
-    3 the jars cannot be fetched.
+    2 no such environment; 3 the jars cannot be fetched.
     """
-    release = built(Path.cwd(), folder, label_name=label_name, architecture=architecture)
+    chosen = BuiltFor(label_name or NEWEST, architecture or Architecture.X86_64)
+    if for_environment is not None:
+        if label_name is not None or architecture is not None:
+            raise typer.BadParameter("--for gives both. Leave out --label and --architecture, or --for")
+        chosen = built_for(for_environment, Path.cwd())
+    release = built(Path.cwd(), folder, label_name=chosen.label, architecture=chosen.architecture)
     if release.is_dirty:
         err().print("The checkout has changes that are in no commit; the manifest says so.", style="yellow")
     if as_json:
@@ -60,12 +74,17 @@ def upload(
 
     For example: frazil release upload dev
 
-    Exit codes: 0 it is there, now or since before; 1 a file is not what the manifest says; 3 S3 refuses or is away.
+    In a checkout, the release must have the label and the processors that stacks/environments.py declares.
+    Exit codes: 0 it is there, now or since before; 1 a file is not what the manifest says; 2 it is built for another
+    label or for other processors; 3 S3 refuses or is away.
     """
-    from frazil.control.upload import upload_release
+    from frazil.control.upload import built_release, upload_release
 
     secrets: Secrets = context.find_root().obj
-    store = cloud.artifact_store(environments.environment(env), secrets)
+    place = environments.environment(env)
+    store = cloud.artifact_store(place, secrets)
+    if wanted := declared(place.name, Path.cwd()):
+        _refuse_other(built_release(folder), place.name, wanted)
     release, uploaded = upload_release(folder, store)
     new = sum(one.is_new for one in uploaded)
     if as_json:
@@ -73,6 +92,16 @@ def upload(
     else:
         out().print(f"{new} of {len(uploaded)} files were new", markup=False)
         out().print(f"release {release.key}", markup=False)
+
+
+def _refuse_other(release: Release, name: str, wanted: BuiltFor) -> None:
+    """Raise `FrazilError` if the release is not built for the environment."""
+    found = BuiltFor(release.label, release.architecture)
+    if found != wanted:
+        what = (
+            f"it is for {found.label} and {found.architecture}, and {name} runs {wanted.label} on {wanted.architecture}"
+        )
+        raise FrazilError(what, where=f"release {release.version}", do=f"Run frazil release build --for {name}")
 
 
 def built(root: Path, folder: Path, *, label_name: str, architecture: Architecture) -> Release:

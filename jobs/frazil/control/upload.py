@@ -29,15 +29,20 @@ class Uploaded:
     is_new: bool
 
 
+def built_release(folder: Path) -> Release:
+    """What the manifest in a release's folder says. Raises `ReleaseIncomplete` if there is none."""
+    try:
+        return parse_manifest((folder / MANIFEST).read_bytes())
+    except OSError:
+        raise ReleaseIncomplete("it holds no release", where=str(folder), do="frazil release build") from None
+
+
 def upload_release(folder: Path, store: WriteOnce) -> tuple[Release, tuple[Uploaded, ...]]:
     """Upload a built release, its manifest last: a manifest that is there has all its files.
 
     Raises `ReleaseIncomplete`, before anything is written, if a file is not what the manifest says.
     """
-    try:
-        release = parse_manifest((folder / MANIFEST).read_bytes())
-    except OSError:
-        raise ReleaseIncomplete("it holds no release", where=str(folder), do="frazil release build") from None
+    release = built_release(folder)
     wrong = list(_wrong(release, folder))
     if wrong:
         raise ReleaseIncomplete(f"not as its manifest says: {', '.join(wrong)}", where=str(folder), do="Build it anew")

@@ -1,0 +1,52 @@
+"""What a release must be built for, by the environments that the checkout declares."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from frazil.control.release import Architecture
+from frazil.errors import FrazilError
+
+UNKNOWN = 3
+"""How `stacks.built_for` ends for an environment that is not declared."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltFor:
+    """An EMR label, and processors."""
+
+    label: str
+    architecture: Architecture
+
+
+def built_for(environment: str, start: Path) -> BuiltFor:
+    """What the checkout around `start` declares of an environment.
+
+    Raises `FrazilError` outside of a checkout, and for an environment that the checkout does not declare.
+    """
+    found = declared(environment, start)
+    if found is None:
+        what = "no checkout of Frazil that declares it is found here"
+        do = "Run in its checkout, declare it in stacks/environments.py, or give --label and --architecture"
+        raise FrazilError(what, where=f"environment {environment}", do=do)
+    return found
+
+
+def declared(environment: str, start: Path) -> BuiltFor | None:
+    """The same; None where nothing declares the environment."""
+    root = next((each for each in (start, *start.parents) if (each / "stacks" / "built_for.py").is_file()), None)
+    if root is None:
+        return None
+    # Deployment has packages that no job has, and that this command does not import.
+    command = [sys.executable, "-m", "stacks.built_for", environment]
+    ended = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    if ended.returncode == UNKNOWN:
+        return None
+    if ended.returncode:
+        raise FrazilError(ended.stderr.strip(), where=str(root / "stacks" / "environments.py"), do="Correct it")
+    told = json.loads(ended.stdout)
+    return BuiltFor(told["label"], Architecture(told["architecture"]))

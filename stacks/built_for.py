@@ -1,0 +1,24 @@
+"""`python -m stacks.built_for ENV`: print what releases of an environment are built for, as JSON. `frazil release` runs it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+
+from stacks.environments import DEPLOYMENTS
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the EMR label and the processors of an environment. Returns 3 if there is no such environment."""
+    [name] = arguments
+    if name not in DEPLOYMENTS:
+        print(f"there is no environment {name}: {', '.join(DEPLOYMENTS)}", file=sys.stderr)
+        return 3
+    deployment = DEPLOYMENTS[name]
+    print(json.dumps({"label": deployment.label, "architecture": deployment.architecture.value}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,132 @@
+"""The first deployment, by the commands that README and docs/deploy.md print, in order, for each environment.
+
+CDKTF's program is stood for by the synthesis that it runs; a release is not built, but described by a manifest for the label and
+the processors that its command asks for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from frazil.cli import cloud, environments
+from frazil.cli import release as release_command
+from frazil.cli.built_for import BuiltFor
+from frazil.cli.main import app as frazil
+from frazil.control.release import Release, manifest
+from frazil.declaration import Environment, GlueCatalog, Kafka
+from infra.tf import App
+from stacks import app
+from stacks.environments import DEPLOYMENTS
+from tests.stacks.synthesised import release
+from tests.support.fake_store import FakeStore
+
+PAGES = {"README.md": "## In your own account", "docs/deploy.md": "## Deploy\n"}
+DECLARED = """
+from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+from infra.own_topic import OwnTopic
+pipelines = [Pipeline(topic=Topic("orders", value_format=ValueFormat.AVRO), table=Table("shop.orders"))]
+topics = [OwnTopic("orders")]
+"""
+
+
+def commands(text: str, heading: str) -> Iterator[str]:
+    """The lines of the first block of commands below a heading."""
+    section = text[text.index(heading) :]
+    found = re.search(r"```\n(.+?)```|((?:^    \S[^\n]*\n)+)", section, re.MULTILINE | re.DOTALL)
+    assert found is not None
+    yield from filter(None, map(str.strip, (found[1] or found[2]).splitlines()))
+
+
+@dataclass
+class Shell:
+    """Runs such lines in a folder, for one environment."""
+
+    folder: Path
+    environment: str
+    variables: dict[str, str] = field(default_factory=dict)
+    store: FakeStore = field(default_factory=FakeStore)
+    deployed: list[str] = field(default_factory=list)
+
+    def run(self, line: str) -> None:
+        words = shlex.split(re.sub(r"\bdev\b", self.environment, line), comments=True)
+        given = {}
+        while words and re.match(r"[A-Z_]+=", words[0]):
+            name, _, value = words.pop(0).partition("=")
+            given[name] = value
+        match words:
+            case ["export", *settings]:
+                self.variables |= dict(each.split("=", 1) for each in settings)
+            case ["npx", "cdktf-cli@0.21.0", "deploy", *stacks]:
+                assert app.main({**self.variables, **given}) == 0
+                self.deployed += [each for each in stacks if each.startswith(self.environment)]
+            case ["git", "add", file]:
+                assert (self.folder / file).is_file() or DEPLOYMENTS[self.environment].is_local
+            case ["frazil", "release", *arguments]:
+                ended = CliRunner().invoke(frazil, ["release", *arguments])
+                assert ended.exit_code == 0, ended.output
+            case ["frazil", "environment" | "review" | "reconcile" | "runs", *_]:
+                pass  # they ask AWS
+            case _:
+                raise AssertionError(f"what is this? {line}")
+
+
+@pytest.fixture
+def shell(request: pytest.FixtureRequest, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
+    name: str = request.param
+    deployment, made = DEPLOYMENTS[name], Shell(folder=tmp_path, environment=name)
+    (tmp_path / "my_pipelines.py").write_text(DECLARED)
+    place = Environment(
+        name=name,
+        kafka=Kafka(bootstrap="b:9092"),
+        catalog=GlueCatalog(warehouse="s3://lake/x", region="eu-central-1"),
+        artifact_bucket="artifacts",
+    )
+
+    def declared(environment: str, start: Path) -> BuiltFor:
+        assert environment == name
+        return BuiltFor(deployment.label, deployment.architecture)
+
+    def built(start: Path, folder: Path, *, label_name: str, architecture: Any) -> Release:
+        folder.mkdir()
+        files = []
+        for file in release(architecture).files:
+            (folder / file.name).write_bytes(file.name.encode())
+            files.append(replace(file, sha256=hashlib.sha256(file.name.encode()).hexdigest()))
+        described = replace(release(architecture), label=label_name, files=tuple(files))
+        (folder / "manifest.json").write_bytes(manifest(described))
+        return described
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(app, "App", lambda: App(outdir=str(tmp_path / "cdktf.out")))
+    monkeypatch.setattr(environments, "environment", lambda choice: place)
+    monkeypatch.setattr(cloud, "artifact_store", lambda place, secrets: made.store)
+    monkeypatch.setattr(release_command, "declared", declared)
+    monkeypatch.setattr(release_command, "built_for", declared)
+    monkeypatch.setattr(release_command, "built", built)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("page", "shell"), [("README.md", "dev"), *(("docs/deploy.md", name) for name in DEPLOYMENTS)], indirect=["shell"]
+)
+def test_the_commands_of_the_page_end_with_schedules_and_desired_state(root: Path, page: str, shell: Shell) -> None:
+    for line in commands((root / page).read_text(), PAGES[page]):
+        shell.run(line)
+    assert shell.deployed == [
+        f"{shell.environment}-{what}" for what in ("foundation", "confluent", "ingestion", "ingestion")
+    ]
+    stack = shell.folder / "cdktf.out" / "stacks" / f"{shell.environment}-ingestion" / "cdk.tf.json"
+    resources = json.loads(stack.read_text())["resource"]
+    [uploaded] = [key for key in shell.store.objects if key.startswith("releases/")]
+    assert uploaded in resources["aws_s3_object"]["desired"]["content"]
+    assert resources["aws_scheduler_schedule"]
