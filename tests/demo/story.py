@@ -182,7 +182,9 @@ class Story:
         steps.require(not self.told.left, "destroy with both keys", f"it has left {self.told.left}")
 
     def _release(self, name: str) -> None:
-        built = self.steps.run(f"{name} release", "frazil", "release", "build", "--for", "local", "--out", f"dist/{name}", "--json")
+        built = self.steps.run(
+            f"{name} release", "frazil", "release", "build", "--for", "local", "--out", f"dist/{name}", "--json"
+        )
         told = json.loads(built.stdout)
         self.told.releases.append(f"{told['release']['version']} ({told['digest'][:12]})")
         self.steps.require(not told["release"]["is_dirty"], f"{name} release", "it is not of a commit")
