@@ -16,6 +16,12 @@ def check(table: StoredTable, pipeline: str, commits: Sequence[Snapshot]) -> lis
     where = f"table {table.identifier}"
     findings = [*_of_the_tag(table, pipeline, commits, where)]
     entries = [commit.entry for commit in commits]
+    for entry in entries:
+        if entry.start is not None and entry.end is not None:
+            of_offsets = ledger.commit_id(pipeline, table.uuid, entry.start, entry.end)
+            if entry.commit_id != of_offsets:
+                what = "its commit id is not that of its offsets: its summary was edited"
+                findings.append(_finding(Flaw.MISCOUNTED, where, entry.snapshot_id, what))
     for commit, entry in zip(commits, entries, strict=True):
         findings += [_finding(Flaw.MISCOUNTED, where, commit.id, what) for what in _of_itself(commit, entry)]
     for newer, older in pairwise(entries):

@@ -45,6 +45,16 @@ def decided_files(table: StoredTable, location: str, side_table: str) -> tuple[D
     )
 
 
+def ahead(side: StoredTable | None, decisions: Sequence[Snapshot], pipeline: str) -> Snapshot | None:
+    """Return the side table's newest commit if the first table, with these commits, has not come as far."""
+    newest = next(iter(side.commits(pipeline)), None) if side is not None else None
+    end = decisions[0].entry.end if decisions else None
+    there = newest.entry.end if newest is not None else None
+    if end is None or there is None or there.topic_id != end.topic_id or end.reaches(there):
+        return None
+    return newest
+
+
 def as_of(side: StoredTable, decisions: Sequence[Snapshot], pipeline: str) -> Snapshot | None:
     """The newest snapshot of a side table that finishes nothing beyond `decisions`, the commits of the first table.
 

@@ -42,7 +42,8 @@ class Flaw(StrEnum):
     The ledger: `HOLE`, a commit does not start where the one before it ended; `MISCOUNTED`, what a commit says of
     itself does not add up; `UNTAGGED`, a commit that the pipeline's tag does not follow; `ROLLED_BACK`, the head is
     behind the tag. `UNFINISHED`, a decision's dead letters are not appended yet: no loss, the next run appends them;
-    `DECISION_LOST`, they can't be, as its file is gone.
+    `DECISION_LOST`, they can't be, as its file is gone. `SIDE_AHEAD`, there are dead letters of commits that the table does
+    not have: it was rolled back, and its tag was moved too.
 
     Unchecked: `NO_TABLE`, `NO_LEDGER` or `NO_TOTALS` (a ledger that does not reach back to the beginning) leave nothing
     to compare with; `EQUALITY_DELETES`, rows deleted by value, which only an engine can apply.
@@ -64,6 +65,7 @@ class Flaw(StrEnum):
     ROLLED_BACK = "rolled_back"
     UNFINISHED = "unfinished"
     DECISION_LOST = "decision_lost"
+    SIDE_AHEAD = "side_ahead"
     NO_TABLE = "no_table"
     NO_LEDGER = "no_ledger"
     NO_TOTALS = "no_totals"

@@ -38,9 +38,30 @@ def notes(table: StoredTable, pipeline: str, commits: Sequence[Snapshot]) -> lis
                 f"snapshot {snapshot.id}, {snapshot.committed_at:%Y-%m-%d %H:%M} UTC, is not Frazil's: "
                 f"{snapshot.operation}, {added} rows added, {gone} deleted"
             )
+    told += _abandoned(table, pipeline)
     if commits and commits[0].belongs_to(pipeline):
         oldest = commits[-1]
         told.append(
             f"table {table.identifier} keeps {len(commits)} commits, since {oldest.committed_at:%Y-%m-%d %H:%M} UTC"
         )
     return told
+
+
+def _abandoned(table: StoredTable, pipeline: str) -> list[str]:
+    """Return a note if commits of the pipeline are on a branch of history that the table left."""
+    ancestors = list(table.ancestors(table.head))
+    if not ancestors:
+        return []
+    known, since = {snapshot.id for snapshot in ancestors}, ancestors[-1].sequence_number
+    left = [
+        snapshot
+        for snapshot in table.snapshots.values()
+        if snapshot.belongs_to(pipeline) and snapshot.id not in known and snapshot.sequence_number > since
+    ]
+    if not left:
+        return []
+    first = left[0]
+    return [
+        f"table {table.identifier} was rolled back: {len(left)} commits, from snapshot {first.id} of "
+        f"{first.committed_at:%Y-%m-%d %H:%M} UTC on, are no longer in its history"
+    ]

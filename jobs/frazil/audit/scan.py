@@ -114,6 +114,8 @@ class Scan:
         boxes = [box for box in (source.box(file), _box(group.bounds.get, source.columns)) if box is not None]
         lies = False
         for batch in batches:  # type: ignore[attr-defined]
+            if not all(pa.types.is_integer(batch.schema.types[i]) for i in (0, 1)):
+                raise pa.ArrowInvalid("its partitions or offsets are not integers")
             placed = batch.drop_null() if any(column.null_count for column in batch.columns) else batch
             ours = placed.filter(pc.equal(placed.column(2), self._topic)) if batch.num_columns == 3 else placed
             partitions, offsets = (np.asarray(placed.column(i)) for i in (0, 1))

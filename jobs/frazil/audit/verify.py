@@ -14,7 +14,7 @@ from typing import Any
 from frazil.audit import chain, history
 from frazil.audit.account import PartitionAccount, account, ranges_read
 from frazil.audit.count import Counted, Counting, Estimate, Read, files_of
-from frazil.audit.decision import as_of, decided_files, open_decision
+from frazil.audit.decision import ahead, as_of, decided_files, open_decision
 from frazil.audit.dense import Columns
 from frazil.audit.finding import Finding, Flaw, Outcome, worst
 from frazil.audit.proofs import RULE, ProofFolder
@@ -115,12 +115,16 @@ def estimate(
 
 @dataclass(frozen=True, slots=True)
 class _Tables:
-    """A pipeline's tables, the dead letters' loaded after the one that decides; and a decision that is still open."""
+    """A pipeline's tables, the dead letters' loaded after the one that decides; and a decision that is still open.
+
+    `ahead` is the dead letters' newest commit, if the table has not come as far when it is loaded once more.
+    """
 
     table: StoredTable | None
     side: StoredTable | None = None
     commits: tuple[Snapshot, ...] = ()
     decision: Entry | None = None
+    ahead: Snapshot | None = None
 
     def are_current(self, lake: Lake) -> bool:
         """Return whether nothing has been committed to them since."""
@@ -141,7 +145,11 @@ def _load(pipeline: Pipeline, lake: Lake, wait: Callable[[float], None]) -> _Tab
         decision = open_decision(commits, side, pipeline.name)
         if decision is None:
             break
-    return _Tables(table, side, commits, decision)
+    beyond = ahead(side, commits, pipeline.name)
+    if beyond is not None:  # a driver may have committed meanwhile, to the table first
+        now = lake.table(pipeline.table.identifier)
+        beyond = ahead(side, now.commits(pipeline.name), pipeline.name) if now is not None else None
+    return _Tables(table, side, commits, decision, beyond)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +244,9 @@ def _prepared(
         what = "its commits carry no totals, and the first of them have expired"
         return verification([*findings, unchecked(Flaw.NO_TOTALS, what)], notes=notes)
 
+    if tables.ahead is not None:
+        what = f"snapshot {tables.ahead.id} has dead letters of offsets that table {identifier} has not come to"
+        findings.append(Finding(flaw=Flaw.SIDE_AHEAD, where=f"table {pipeline.table.dead_letters}", what=what))
     for one in (table, side):
         findings += history.lost_manifests(one) if one is not None else []
     columns = STRUCT if pipeline.table.metadata_columns is MetadataColumns.STRUCT else FLAT

@@ -59,6 +59,7 @@ REASONS = {
     "rolled_back": "the table was rolled back",
     "unfinished": "{} dead letters decided and not appended yet",
     "decision_lost": "decided dead letters lost",
+    "side_ahead": "dead letters of commits that the table does not have",
     "no_table": "the table does not exist",
     "no_ledger": "no snapshot says which offsets the table holds",
     "no_totals": "the first commits have expired without totals",
