@@ -3,8 +3,9 @@
     ingest.py --document DOCUMENT --environment ENVIRONMENT (--once | --follow) [--pipeline NAME ...]
 
 On a cluster it first makes sure that Python, Spark, Iceberg and their classes are those its release was built for.
-Exit status: 0 when every pipeline ended well (being fenced by another driver is well), 1 when one waits for a person or failed,
-2 when the arguments, the document or the environment are wrong.
+Exit status, as `frazil.exits` defines it: 0 when every pipeline ended well (being fenced by another driver is well), 1 when one
+waits for an operator, 2 when the arguments, the document or the environment are wrong, 3 when a service is unavailable, 6 when a
+pipeline failed, 70 for a defect of Frazil, 130 when `--once` was stopped before it was done.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from frazil.clients.secrets import Secrets
 from frazil.control import entry, shutdown, startup
 from frazil.declaration.document import parse
 from frazil.declaration.environment import parse_environment
-from frazil.errors import FrazilError
+from frazil.exits import Exit, exit_of_all
 from frazil.ingest import drive, metrics
 
 
@@ -59,10 +60,11 @@ def main(arguments: Sequence[str]) -> int:
                 outcomes = drive.follow(pipelines, shared, registry, log, every_seconds=chosen.every_seconds)
             else:
                 outcomes = drive.drain(pipelines, shared, registry, log)
-    except FrazilError as error:
-        print(secrets.redactor.redact(f"error: {error}"), file=sys.stderr)
-        return 2
-    return 1 if any(outcome.error for outcome in outcomes.values()) else 0
+    except Exception as error:  # noqa: BLE001 - the end of the process: Python's own code, 1, means a decision
+        return entry.ended(error, secrets, stopping)
+    code = exit_of_all(outcome.error for outcome in outcomes.values())
+    is_cut_short = chosen.once and any(outcome.total.stopped for outcome in outcomes.values())
+    return Exit.INTERRUPTED if code is Exit.SUCCESS and is_cut_short else code
 
 
 def _arguments(arguments: Sequence[str]) -> argparse.Namespace:

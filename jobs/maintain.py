@@ -3,8 +3,9 @@
     maintain.py --document DOCUMENT --environment ENVIRONMENT --once [--pipeline NAME ...] [--orphans] [--dry-run]
 
 On a cluster it first makes sure that Python, Spark, Iceberg and their classes are those its release was built for.
-Exit status: 0 when every action ended well (leaving a table to another maintainer is well, so is giving up on a conflict), 1 when
-one failed or an operator must decide, 2 when the arguments, the document or the environment are wrong.
+Exit status, as `frazil.exits` defines it: 0 when every action ended well (leaving a table to another maintainer is well, so is
+giving up on a conflict), 1 when an operator must decide, 2 when the arguments, the document or the environment are wrong, 3 when a
+service is unavailable, 6 when an action failed, 70 for a defect of Frazil.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from frazil.clients.secrets import Secrets
 from frazil.control import entry, shutdown, startup
 from frazil.declaration.document import parse
 from frazil.declaration.environment import parse_environment
-from frazil.errors import FrazilError
 from frazil.maintain.drive import keeper
 from frazil.maintain.keeper import Policy
 from frazil.maintain.orphans import check_age
+from frazil.maintain.outcome import exit_code
 from frazil.maintain.run import maintain
 
 
@@ -59,10 +60,9 @@ def main(arguments: Sequence[str]) -> int:
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: stopping.set())
             outcomes = maintain(pipelines, shared, entry.log(secrets), orphans=chosen.orphans)
-    except FrazilError as error:
-        print(secrets.redactor.redact(f"error: {error}"), file=sys.stderr)
-        return 2
-    return 0 if all(one.ended.is_well for done in outcomes.values() for one in done) else 1
+    except Exception as error:  # noqa: BLE001 - the end of the process: Python's own code, 1, means a decision
+        return entry.ended(error, secrets, stopping)
+    return exit_code(one for done in outcomes.values() for one in done)
 
 
 def _arguments(arguments: Sequence[str]) -> argparse.Namespace:

@@ -15,6 +15,7 @@ from dataclasses import asdict
 from datetime import date
 from pathlib import Path
 
+from frazil.exits import Exit
 from policies.facts import Facts
 from policies.reading import NothingToReview, Reviewed, read, together
 from policies.rules import findings
@@ -27,14 +28,14 @@ def main(arguments: Sequence[str], today: date) -> int:
         reviewed = together(_read(file) for file in chosen.files)
     except (OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
-        return 2
+        return Exit.INVALID_INPUT
     found = findings(reviewed, Facts(reviewed, chosen.today or today))
     if chosen.json:
         print(json.dumps([asdict(one) for one in found], indent=2))
     else:
         for one in found:
             print(one)
-    return 1 if found else 0
+    return Exit.DECISION_REQUIRED if found else Exit.SUCCESS
 
 
 def _read(file: Path) -> Reviewed:

@@ -28,4 +28,4 @@ pipelines = [flights, weather, planes]
 if __name__ == "__main__":
     problems = check(pipelines)
     print("\n".join(map(str, problems)) or f"{len(pipelines)} pipelines, no problem")
-    sys.exit(2 if problems else 0)
+    sys.exit(2 if problems else 0)  # as `frazil check`: invalid input

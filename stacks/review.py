@@ -1,7 +1,8 @@
 """`python -m stacks.review ENV`: review what would be deployed, as Markdown or JSON. `frazil review` runs it.
 
 Synthesises the environment, plans its stacks, holds both against the guardrails, and tells what changes, what becomes of data,
-who may do more, and what it costs. Exit status: 0 nothing changes, 2 something does, 3 refused, 1 it could not be reviewed.
+who may do more, and what it costs. Exit status: 0 nothing changes, 1 refused, 2 invalid input, 4 something changes, 5 it could not
+be reviewed.
 
 It synthesises by the variables of `stacks.app`: `FRAZIL_PIPELINES`, `FRAZIL_RELEASE`, `FRAZIL_DEPLOYED`, `FRAZIL_DESTROY_DATA`.
 The file of deployed objects is only read.
@@ -16,11 +17,13 @@ import shutil
 import signal
 import sys
 import tempfile
+import traceback
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, NoReturn
 
+from frazil.exits import Exit
 from policies.review.document import document
 from policies.review.markdown import markdown
 from policies.review.prices import NotAssumed, price_table
@@ -28,8 +31,11 @@ from policies.review.review import Review, Verdict, review
 from stacks.environments import DEPLOYMENTS
 from stacks.review_plans import NotPlanned, given, plans, synthesise
 
-EXITS = {Verdict.NOTHING: 0, Verdict.CHANGES: 2, Verdict.REFUSED: 3}
-FAILED = 1
+EXITS = {
+    Verdict.NOTHING: Exit.SUCCESS,
+    Verdict.CHANGES: Exit.CHANGES,
+    Verdict.REFUSED: Exit.DECISION_REQUIRED,
+}
 
 _ON_STAND_INS = {"in_the_clear": "Kafka and registry of this environment are stand-ins on this machine"}
 
@@ -41,7 +47,7 @@ def main(arguments: Sequence[str], settings: Mapping[str, str], today: date) -> 
         found = _reviewed(chosen, settings, today)
     except (NotPlanned, NotAssumed, OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
-        return FAILED
+        return Exit.UNCHECKED
     if chosen.json:
         print(json.dumps(document(found), indent=2, ensure_ascii=True))
     else:
@@ -81,16 +87,8 @@ def _object(file: Path) -> dict[str, Any]:
     return told
 
 
-class _Parser(argparse.ArgumentParser):
-    """A wrong command line is an error here, and not "something changes", as argparse's own 2 would say."""
-
-    def error(self, message: str) -> NoReturn:
-        self.print_usage(sys.stderr)
-        self.exit(FAILED, f"error: {message}\n")
-
-
 def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = _Parser(prog="python -m stacks.review", description=(__doc__ or "").partition("\n")[0])
+    parser = argparse.ArgumentParser(prog="python -m stacks.review", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("environment", metavar="ENV", help=f"one of {', '.join(DEPLOYMENTS)}")
     parser.add_argument("--plan", action="append", default=[], metavar="[STACK=]FILE", help="a plan as JSON")
     parser.add_argument("--before", type=Path, metavar="FILE", help="the deployed document of pipelines")
@@ -108,4 +106,9 @@ def _end(number: int, frame: object) -> NoReturn:
 if __name__ == "__main__":
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _end)
-    sys.exit(main(sys.argv[1:], os.environ, datetime.now(UTC).date()))
+    try:
+        ended = main(sys.argv[1:], os.environ, datetime.now(UTC).date())
+    except Exception:  # noqa: BLE001 - Python's own 1 would say "refused"
+        traceback.print_exc()
+        ended = Exit.UNCHECKED
+    sys.exit(ended)

@@ -9,6 +9,7 @@ import json
 import sys
 from collections.abc import Sequence
 
+from frazil.exits import Exit
 from policies.documents import CannotFill, fill, names, placeholders
 from policies.documents.filling import Value
 
@@ -19,14 +20,14 @@ def main(arguments: Sequence[str]) -> int:
     try:
         if name in names() and not given:
             sys.stdout.write(" ".join(f"{key}=…" for key in sorted(placeholders(name))) + "\n")
-            return 0
+            return Exit.SUCCESS
         pairs = (each.partition("=") for each in given)
         values: dict[str, Value] = {key: value.split(",") if "," in value else value for key, _, value in pairs}
         sys.stdout.write(json.dumps(fill(name, values), indent=2) + "\n")
     except CannotFill as problem:
         sys.stderr.write(f"error: {problem}\n")
-        return 2
-    return 0
+        return Exit.INVALID_INPUT
+    return Exit.SUCCESS
 
 
 if __name__ == "__main__":

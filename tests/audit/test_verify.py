@@ -323,13 +323,13 @@ def test_without_totals_and_beginning_nothing_can_be_proven(landed: Landed) -> N
     landed.land({0: 210, 1: 60})
     landed.expire(keep=1)
     found = landed.verify()
-    assert (found.outcome, found.exit_code, flaws(found)) == (Outcome.UNCHECKED, 2, {Flaw.NO_TOTALS})
+    assert (found.outcome, found.exit_code, flaws(found)) == (Outcome.UNCHECKED, 5, {Flaw.NO_TOTALS})
 
 
 def test_a_table_that_does_not_exist_cannot_be_checked(landed: Landed) -> None:
     landed.catalog.drop_table(landed.pipeline.table.identifier)
     found = landed.verify()
-    assert (found.exit_code, flaws(found)) == (2, {Flaw.NO_TABLE})
+    assert (found.exit_code, flaws(found)) == (5, {Flaw.NO_TABLE})
 
 
 def test_a_table_that_frazil_did_not_fill_cannot_be_checked(landed: Landed) -> None:

@@ -13,9 +13,9 @@ from moto import mock_aws
 from typer.testing import CliRunner, Result
 
 from frazil.cli.environments import environment
-from frazil.cli.exits import Exit
 from frazil.cli.main import app
 from frazil.declaration import Environment, GlueCatalog, Kafka, canonical, environment_document
+from frazil.exits import Exit
 
 BUCKET, KEY = "frazil-dev-artifacts", "documents/abc.json"
 ADDRESS = f"s3://{BUCKET}/{KEY}"
@@ -81,7 +81,7 @@ def test_so_does_the_documents_address_again_and_again() -> None:
 )
 def test_outputs_that_name_no_document_are_told(document: Any, said: str) -> None:
     result = fetched(outputs(document))
-    assert (result.exit_code, result.output.count("\n")) == (Exit.WRONG, 1)
+    assert (result.exit_code, result.output.count("\n")) == (Exit.INVALID_INPUT, 1)
     assert said in result.output
     assert not Path(".frazil").exists()
 
@@ -92,28 +92,28 @@ def test_a_file_that_holds_no_outputs_is_told(content: str | None, said: str) ->
     if content is not None:
         Path("outputs.json").write_text(content)
     result = fetched("outputs.json")
-    assert result.exit_code == Exit.WRONG
+    assert result.exit_code == Exit.INVALID_INPUT
     assert said in result.output
 
 
 def test_an_object_that_is_no_environment_leaves_what_is_known(s3: Any) -> None:
     s3.put_object(Bucket=BUCKET, Key="other.json", Body=b'{"version": 1, "name": "../dev"}')
     result = fetched(f"s3://{BUCKET}/other.json")
-    assert result.exit_code == Exit.WRONG
+    assert result.exit_code == Exit.INVALID_INPUT
     assert "name" in result.output
     assert not Path(".frazil").exists()
 
 
 def test_a_bucket_that_refuses_is_unavailable() -> None:
     with mock_aws():
-        assert fetched("s3://nobodys/documents/abc.json").exit_code == Exit.UNAVAILABLE
+        assert fetched("s3://nobodys/documents/abc.json").exit_code == Exit.SERVICE_UNAVAILABLE
 
 
 @pytest.mark.usefixtures("s3")
 def test_a_profile_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_PROFILE", "nobodys")
     result = fetched(ADDRESS)
-    assert (result.exit_code, result.output.count("\n")) == (Exit.UNAVAILABLE, 1)
+    assert (result.exit_code, result.output.count("\n")) == (Exit.SERVICE_UNAVAILABLE, 1)
     assert "nobodys" in result.output
 
 
@@ -121,5 +121,5 @@ def test_a_profile_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_folder_that_cannot_be_written_is_told() -> None:
     Path(".frazil").write_text("a file")
     result = fetched(ADDRESS)
-    assert (result.exit_code, result.output.count("\n")) == (Exit.WRONG, 1)
+    assert (result.exit_code, result.output.count("\n")) == (Exit.INVALID_INPUT, 1)
     assert "it cannot be written" in result.output

@@ -52,10 +52,10 @@ def answered(*arguments: str) -> tuple[int, Any]:
     return result.exit_code, json.loads(result.stdout)
 
 
-def test_check_ends_with_2_on_drift_does_nothing_and_then_with_0(world: World, place: str) -> None:
+def test_check_ends_with_4_on_drift_does_nothing_and_then_with_0(world: World, place: str) -> None:
     world.want(desired())
     code, told = answered("reconcile", place, "--job", JOB, "--check")
-    assert (code, told["drift"]) == (2, True)
+    assert (code, told["drift"]) == (4, True)
     assert [step["step"] for step in told["steps"]] == ["start generation"]
     assert world.emr.active() == []
     assert ran("reconcile", place, "--job", JOB).exit_code == 0

@@ -63,16 +63,14 @@ def test_that_nothing_is_to_run_is_handed_on_and_is_no_file(asked: dict[str, Any
     assert asked["env"]["FRAZIL_RELEASE"] == "none"
 
 
-@pytest.mark.parametrize(("status", "wanted"), [(0, 0), (1, 1), (2, 2), (3, 3), (143, 1), (-9, 1)])
+@pytest.mark.parametrize(("status", "wanted"), [(0, 0), (1, 1), (2, 2), (4, 4), (5, 5), (143, 5), (-9, 5)])
 def test_it_ends_as_the_review_ends(asked: dict[str, Any], status: int, wanted: int) -> None:
     asked["status"] = status
     assert ran("dev").exit_code == wanted
 
 
-def test_outside_of_a_checkout_it_is_1_and_not_that_something_changes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_outside_of_a_checkout_it_is_invalid_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     told = ran("dev")
-    assert told.exit_code == 1
+    assert told.exit_code == 2
     assert "this is no checkout of Frazil" in told.stderr

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from frazil.errors import FrazilError
+from frazil.exits import Exit
 from frazil.lake.failpoints import STEPS, Failpoints
 from tests.support.shop import ORDER, Shop
 
@@ -51,7 +52,9 @@ def test_a_jvm_killed_at_a_step_ends_the_driver_with_an_error_and_loses_nothing(
     prepared(shop, step)
     ended = shop.process(tmp_path, failpoints=f"{step}=kill-jvm")
     _, log = ended.communicate(timeout=120)
-    assert ended.returncode not in (0, -signal.SIGKILL), log
+    assert ended.returncode == Exit.FAILED, log
+    assert '"error": "JvmEnded"' in log, log
+    assert "Traceback" not in log, log
     shop.drain()
     shop.assert_each_record_once()
 

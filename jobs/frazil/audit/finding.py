@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from frazil.audit.runs import Range
+from frazil.exits import Exit
 
 SHOWN = 20  # ranges that a finding tells; it counts all
 
@@ -23,8 +24,8 @@ class Outcome(StrEnum):
 
     @property
     def exit_code(self) -> int:
-        """0 proven, 1 not proven, 2 could not be checked."""
-        return list(Outcome).index(self)
+        """Return the exit code: 0 proven, 1 not proven, 5 could not be checked."""
+        return {Outcome.PROVEN: Exit.SUCCESS, Outcome.NOT_PROVEN: Exit.DECISION_REQUIRED}.get(self, Exit.UNCHECKED)
 
 
 class Flaw(StrEnum):

@@ -60,7 +60,7 @@ class Verification:
 
     @property
     def exit_code(self) -> int:
-        """0 proven, 1 not proven, 2 could not be checked."""
+        """Return the exit code: 0 proven, 1 not proven, 5 could not be checked."""
         return self.outcome.exit_code
 
     def sum_of(self, name: str) -> int:

@@ -12,7 +12,7 @@ from frazil.cli.run import Master, Memory
 from frazil.cli.screen import number, out, show_json
 from frazil.cli.spark_here import spark_here
 from frazil.clients.secrets import Secrets
-from frazil.errors import FrazilError
+from frazil.errors import InvalidInput
 
 EVENTS = {
     "topic-recreated": "land the new topic from its beginning",
@@ -43,13 +43,13 @@ def accept(
     For example: frazil accept orders offsets-lost --reason "retention was too short, ticket 4711"
 
     The decision is a commit to the table, with its reason, and `frazil verify` tells it ever after. Only offsets change, but for
-    rolled-back-replay, which removes the dead letters of the records that are landed again. Exit codes: 0 written, 1 another
-    driver committed meanwhile, 2 wrong input, or nothing is to be decided; 3 a service is not there.
+    rolled-back-replay, which removes the dead letters of the records that are landed again. Exit codes: 0 written,
+    2 invalid input, or nothing is to be decided; 3 a service is unavailable; 6 another driver committed meanwhile.
     """
     if event not in EVENTS:
-        raise FrazilError(f"there is no event {event}", where="EVENT", do=f"Name one of {', '.join(EVENTS)}")
+        raise InvalidInput(f"there is no event {event}", where="EVENT", do=f"Name one of {', '.join(EVENTS)}")
     if not reason.strip():
-        raise FrazilError("the reason is empty", where="--reason", do="Say why, for those who read the ledger later")
+        raise InvalidInput("the reason is empty", where="--reason", do="Say why, for those who read the ledger later")
     (pipeline,) = pipelines.chosen(pipelines.declared(file), [name])
     secrets: Secrets = context.find_root().obj
     with spark_here(environments.environment(env), secrets, master=master, memory=memory) as shared:

@@ -9,13 +9,13 @@ from typing import Annotated
 import typer
 
 from frazil.cli import environments, pipelines
-from frazil.cli.exits import Exit
 from frazil.cli.options import AsJson
 from frazil.cli.screen import out, show_json, table, tell_error
 from frazil.declaration import InvalidDeclaration, Pipeline, Problem, canonical, digest
 from frazil.declaration import check as clashes
 from frazil.declaration.document import document
-from frazil.errors import FrazilError
+from frazil.errors import InvalidInput
+from frazil.exits import Exit
 
 
 def check(
@@ -46,7 +46,7 @@ def check(
         if as_json:
             show_json({"file": str(file), "problems": [asdict(problem) for problem in invalid.problems]})
         tell_error(str(invalid))
-        raise typer.Exit(Exit.WRONG) from invalid
+        raise typer.Exit(Exit.INVALID_INPUT) from invalid
     if write is not None:
         _write(write, canonical(document(found)))
     if as_json:
@@ -76,4 +76,4 @@ def _write(file: Path, content: bytes) -> None:
     try:
         file.write_bytes(content)
     except OSError as error:
-        raise FrazilError(f"it cannot be written ({error.strerror})", where=str(file)) from error
+        raise InvalidInput(f"it cannot be written ({error.strerror})", where=str(file)) from error

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Environment, GlueCatalog
-from frazil.errors import FrazilError
+from frazil.errors import InvalidInput
 
 if TYPE_CHECKING:
     from frazil.clients.emr import Emr
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def artifact_store(place: Environment, secrets: Secrets) -> ObjectStore:
-    """The artifact bucket. Raises `FrazilError` in an environment without one."""
+    """The artifact bucket. Raises `InvalidInput` in an environment without one."""
     if place.artifact_bucket is None:
-        raise FrazilError(
+        raise InvalidInput(
             "it has no artifact_bucket",
             where=f"environment {place.name}",
             do="Only a deployed environment has; `frazil environment` fetches its document",

@@ -13,7 +13,7 @@ from frazil.cli import environments, pipelines
 from frazil.cli.options import AsJson, EnvironmentChoice, PipelineName, PipelinesFile
 from frazil.cli.screen import number, out, plain, show_json, table
 from frazil.clients.secrets import Secrets
-from frazil.errors import FrazilError
+from frazil.errors import InvalidInput
 from frazil.schemas.reasons import Reason
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def show(
     registry = Registry.of(where.registry, secrets) if where.registry else None
     found = shown(pipeline, Lake(where, secrets.read), partition=partition, offset=offset, schemas=registry)
     if found is None:
-        raise FrazilError(
+        raise InvalidInput(
             f"there is no dead letter of partition {partition}, offset {offset}",
             where=f"table {pipeline.table.dead_letters}",
             do=f"`frazil dead-letters list {name}` tells which there are",
@@ -170,5 +170,5 @@ def _header(value: bytes | None) -> str:
 def _place(text: str) -> tuple[int, int]:
     partition, _, offset = text.partition(":")
     if not (partition.isdecimal() and offset.isdecimal()):
-        raise FrazilError(f"{text!r} is no place of a record", do="Write PARTITION:OFFSET, like 0:4711")
+        raise InvalidInput(f"{text!r} is no place of a record", do="Write PARTITION:OFFSET, like 0:4711")
     return int(partition), int(offset)

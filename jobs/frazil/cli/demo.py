@@ -13,13 +13,13 @@ from rich.console import Console
 
 from frazil.cli import demo_told as told
 from frazil.cli.demo_land import Landed, fill_and_land
-from frazil.cli.exits import Exit
 from frazil.cli.options import AsJson
 from frazil.cli.run import Memory
 from frazil.cli.screen import out, show_json
 from frazil.cli.standing import Standing, standing
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Environment, Pipeline, Table, Topic, ValueFormat
+from frazil.exits import Exit
 
 if TYPE_CHECKING:
     from frazil.lake.reader import Lake
@@ -97,7 +97,7 @@ def demo(context: typer.Context, memory: Memory = "2g", as_json: AsJson = False)
             }
         )
     if not is_whole:
-        raise typer.Exit(Exit.REFUSED)
+        raise typer.Exit(Exit.DECISION_REQUIRED)
 
 
 def _kept(environment: Environment) -> Environment:

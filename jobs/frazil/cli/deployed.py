@@ -14,7 +14,7 @@ from frazil.cli.environments import FOLDER
 from frazil.cli.options import AsJson
 from frazil.cli.screen import out, show_json
 from frazil.declaration import Environment, canonical, environment_document, parse_environment
-from frazil.errors import FrazilError
+from frazil.errors import InvalidInput
 
 OUTPUT = "environment_document"
 """The output of a deployment that names its environment document."""
@@ -55,13 +55,13 @@ def _addresses(file: Path) -> list[str]:
     try:
         outputs: Any = json.loads(file.read_bytes())
     except OSError as error:
-        raise FrazilError(f"it cannot be read ({error.strerror})", where=str(file), do=_REMEDY) from None
+        raise InvalidInput(f"it cannot be read ({error.strerror})", where=str(file), do=_REMEDY) from None
     except ValueError:
-        raise FrazilError("it is no JSON", where=str(file), do=_REMEDY) from None
+        raise InvalidInput("it is no JSON", where=str(file), do=_REMEDY) from None
     stacks = outputs.values() if isinstance(outputs, dict) else ()
     found = [stack[OUTPUT] for stack in stacks if isinstance(stack, dict) and isinstance(stack.get(OUTPUT), str)]
     if not found:
-        raise FrazilError(f"no stack of it has the output {OUTPUT}", where=str(file), do=_REMEDY)
+        raise InvalidInput(f"no stack of it has the output {OUTPUT}", where=str(file), do=_REMEDY)
     return found
 
 
@@ -73,11 +73,11 @@ def _read(address: str) -> Environment:
 
     named = _ADDRESS.fullmatch(address)
     if named is None:
-        raise FrazilError("that is no address of an object", where=repr(address), do="Write s3://BUCKET/KEY")
+        raise InvalidInput("that is no address of an object", where=repr(address), do="Write s3://BUCKET/KEY")
     bucket, key = named.groups()
     stored = ObjectStore(s3_client(None), bucket).read(key)
     if stored is None:
-        raise FrazilError(
+        raise InvalidInput(
             "there is no such object", where=address, do="Was it deployed since? Its newest outputs name the newest"
         )
     return parse_environment(stored.data)
@@ -91,4 +91,4 @@ def _write(file: Path, content: bytes) -> None:
         beside.write_bytes(content)
         os.replace(beside, file)
     except OSError as error:
-        raise FrazilError(f"it cannot be written ({error.strerror})", where=str(file)) from None
+        raise InvalidInput(f"it cannot be written ({error.strerror})", where=str(file)) from None

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from frazil.declaration import Environment, InvalidDeclaration, parse_environment
-from frazil.errors import FrazilError
+from frazil.errors import InvalidInput
 
 FOLDER = Path(".frazil/environments")
 
@@ -14,7 +14,7 @@ FOLDER = Path(".frazil/environments")
 def environment(choice: str, folder: Path = FOLDER) -> Environment:
     """The environment of a name, like `local`, or of a file: whatever has a slash in it or ends in `.json`.
 
-    Raises `FrazilError` when there is none, and `InvalidDeclaration` with the problems of its document.
+    Raises `InvalidInput` when there is none, and `InvalidDeclaration` with the problems of its document.
     """
     is_file = "/" in choice or choice.endswith(".json")
     file = Path(choice) if is_file else folder / f"{choice}.json"
@@ -22,7 +22,7 @@ def environment(choice: str, folder: Path = FOLDER) -> Environment:
         source = file.read_bytes()
     except OSError as error:
         what = "there is none" if isinstance(error, FileNotFoundError) else f"it cannot be read ({error.strerror})"
-        raise FrazilError(what, where=f"environment {choice}", do=_remedy(choice, file, folder)) from None
+        raise InvalidInput(what, where=f"environment {choice}", do=_remedy(choice, file, folder)) from None
     try:
         return parse_environment(source)
     except InvalidDeclaration as invalid:

@@ -26,10 +26,10 @@ from frazil.cli import (
     stop,
     verify,
 )
-from frazil.cli.exits import HELP, Exit, exit_of
 from frazil.cli.screen import tell_error
 from frazil.clients.secrets import Secrets
 from frazil.errors import FrazilError
+from frazil.exits import HELP, Exit, exit_of
 
 DEBUG = "FRAZIL_DEBUG"
 
@@ -124,7 +124,7 @@ def main() -> None:
             raise
         said = secrets.redactor.redact(" ".join(str(error).split()))[:500]  # masked first: half a secret is no match
         tell_error(f"{type(error).__name__}: {said}. This is a fault of Frazil's: {DEBUG}=1 tells where")
-        sys.exit(Exit.BROKEN)
+        sys.exit(Exit.FAULT)
 
 
 if __name__ == "__main__":

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from frazil.cli import environments, pipelines
-from frazil.cli.exits import Exit
 from frazil.cli.options import AsJson, EnvironmentChoice, PipelineNames, PipelinesFile
 from frazil.cli.run import Master, Memory
 from frazil.cli.screen import log_lines, number, out, plain, show_json, table
 from frazil.cli.spark_here import hosted, jars_here, settings_here
 from frazil.clients.secrets import Secrets
-from frazil.errors import FrazilError
+from frazil.errors import InvalidInput
+from frazil.exits import Exit
 
 if TYPE_CHECKING:
     from frazil.maintain.outcome import Outcome
@@ -41,16 +41,18 @@ def maintain(
     For example: frazil maintain flights --dry-run
 
     Pipelines may be landing meanwhile: no row and no offset changes. Spark's own log is .frazil/logs/spark.log. Exit
-    codes: 0 done, or left to another maintainer; 1 an action failed, or an operator must decide; 2 wrong input.
+    codes: 0 done, or left to another maintainer; 1 an operator must decide; 2 invalid input; 3 a service is unavailable;
+    6 an action failed.
     """
     declared = pipelines.declared(file)
     if is_all == bool(names):
         what = "--all and names exclude each other" if is_all else "no pipeline is named"
-        raise FrazilError(what, do=f"Name some of {', '.join(p.name for p in declared)}, or give --all")
+        raise InvalidInput(what, do=f"Name some of {', '.join(p.name for p in declared)}, or give --all")
     wanted = declared if is_all else pipelines.chosen(declared, names or [])
     place = environments.environment(env)
     secrets: Secrets = context.find_root().obj
     from frazil.maintain.drive import keeper
+    from frazil.maintain.outcome import exit_code
     from frazil.maintain.run import maintain as maintained
 
     stopping = threading.Event()
@@ -70,8 +72,9 @@ def maintain(
         show_json({"pipelines": {name: [one.document() for one in done] for name, done in outcomes.items()}})
     else:
         _tell(outcomes)
-    if not all(one.ended.is_well for done in outcomes.values() for one in done):
-        raise typer.Exit(Exit.REFUSED)
+    code = exit_code(one for done in outcomes.values() for one in done)
+    if code is not Exit.SUCCESS:
+        raise typer.Exit(code)
 
 
 def _silent(event: Mapping[str, Any]) -> None:

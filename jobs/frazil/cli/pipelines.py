@@ -13,7 +13,7 @@ from types import ModuleType, TracebackType
 from typing import Any
 
 from frazil.declaration import InvalidDeclaration, Pipeline, Problem, check, parse
-from frazil.errors import FrazilError
+from frazil.errors import FrazilError, InvalidInput
 
 USUAL = Path("stacks/pipelines.py")
 _EXAMPLE = 'Write pipelines = [Pipeline(topic=Topic("orders", …), table=Table("shop.orders"))]'
@@ -23,10 +23,10 @@ def declared(file: Path) -> tuple[Pipeline, ...]:
     """The pipelines of a file, as they stand together.
 
     Raises `InvalidDeclaration` with the place of every problem: the line of a Python file, the path in a document; and
-    `FrazilError` when there is no such file, it does not run, or it declares nothing.
+    `InvalidInput` when there is no such file, it does not run, or it declares nothing.
     """
     if not file.is_file():
-        raise FrazilError(
+        raise InvalidInput(
             "there is no such file",
             where=str(file),
             do=f"Run in the project's folder, which has {USUAL}, or name a file by --pipelines",
@@ -39,7 +39,7 @@ def declared(file: Path) -> tuple[Pipeline, ...]:
         if problems:
             raise _placed(problems, f"{file}: ")
     if not pipelines:
-        raise FrazilError("it declares no pipelines", where=str(file), do=_EXAMPLE)
+        raise InvalidInput("it declares no pipelines", where=str(file), do=_EXAMPLE)
     return pipelines
 
 
@@ -48,7 +48,9 @@ def chosen(pipelines: Sequence[Pipeline], names: Sequence[str]) -> tuple[Pipelin
     by_name = {pipeline.name: pipeline for pipeline in pipelines}
     unknown = [name for name in dict.fromkeys(names) if name not in by_name]
     if unknown:
-        raise FrazilError(f"there is no pipeline {', '.join(unknown)}", do=f"Declared are {', '.join(sorted(by_name))}")
+        raise InvalidInput(
+            f"there is no pipeline {', '.join(unknown)}", do=f"Declared are {', '.join(sorted(by_name))}"
+        )
     return tuple(by_name[name] for name in dict.fromkeys(names))
 
 
@@ -90,12 +92,12 @@ def _pipelines(module: ModuleType, file: Path) -> tuple[Pipeline, ...]:
     if listed is None:
         return tuple(dict.fromkeys(value for value in vars(module).values() if isinstance(value, Pipeline)))
     if isinstance(listed, Pipeline) or not isinstance(listed, Iterable):
-        raise FrazilError("`pipelines` is not a list", where=str(file), do=_EXAMPLE)
+        raise InvalidInput("`pipelines` is not a list", where=str(file), do=_EXAMPLE)
     found = tuple(listed)
     for index, value in enumerate(found):
         if not isinstance(value, Pipeline):
             what = f"`pipelines[{index}]` is of type {type(value).__name__}, not a Pipeline"
-            raise FrazilError(what, where=str(file), do=_EXAMPLE)
+            raise InvalidInput(what, where=str(file), do=_EXAMPLE)
     return found
 
 
@@ -117,7 +119,7 @@ def _statements(file: Path) -> Iterator[tuple[ast.stmt, Any]]:
     except (SyntaxError, ValueError) as error:
         place = f"{file}:{error.lineno}" if isinstance(error, SyntaxError) and error.lineno else str(file)
         what = error.msg if isinstance(error, SyntaxError) else str(error)
-        raise FrazilError(f"this is not Python: {what}", where=place) from error
+        raise InvalidInput(f"this is not Python: {what}", where=place) from error
 
 
 @contextmanager
@@ -149,7 +151,7 @@ def _line(traceback: TracebackType | None, file: Path) -> int | None:
 def _failed(error: Exception, file: Path, statement: ast.stmt) -> FrazilError:
     line = _line(error.__traceback__, file) or statement.lineno
     said = " ".join(str(error).split())
-    return FrazilError(f"{type(error).__name__}: {said}", where=f"{file}:{line}")
+    return InvalidInput(f"{type(error).__name__}: {said}", where=f"{file}:{line}")
 
 
 def _placed(problems: Iterable[Problem], place: str) -> InvalidDeclaration:

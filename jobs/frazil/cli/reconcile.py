@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from frazil.cli import cloud, environments
-from frazil.cli.exits import Exit
 from frazil.cli.options import AsJson, EnvironmentName, JobName
 from frazil.cli.screen import err, out, plain, show_json
 from frazil.clients.secrets import Secrets
+from frazil.exits import Exit
 
 if TYPE_CHECKING:
     from frazil.control.decide import Step
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS, LOCAL_LOOK_SECONDS = 10.0, 1.0
 """Between two looks while there is nothing to do but wait; local runs begin in seconds, and ask nobody's quota."""
-DRIFTED = 2
-"""The exit code of `--check` when something is to be done, as `terraform plan -detailed-exitcode` has it."""
-
 
 Minutes = Annotated[int, typer.Option("--minutes", min=1, help="How long it may take at most.")]
 
@@ -45,8 +42,8 @@ def reconcile(
     For example: frazil reconcile prod --check
 
     A generation that does not prove itself is given up, and the one before runs again. Exit codes: 0 what is wanted
-    runs; 1 it was given up, or a person must look; 2 with --check: something is to be done; 3 a service is away, or
-    another reconciler is at work.
+    runs; 1 it was given up, or a person must look; 2 invalid input; 3 a service is unavailable, or another reconciler is
+    at work; 4 with --check: something is to be done.
     """
     at_work = reconciler(environments.environment(env), context.find_root().obj)
     if check:
@@ -56,7 +53,7 @@ def reconcile(
 
 
 def reconciler(place: Environment, secrets: Secrets) -> Reconciler:
-    """The reconciler of an environment. Raises `FrazilError` in one that was not deployed."""
+    """The reconciler of an environment. Raises `InvalidInput` in one that was not deployed."""
     from frazil.control.proof import TableProofs
     from frazil.control.reconcile import Reconciler
 
@@ -96,7 +93,7 @@ def bring_about(at_work: Reconciler, job: str, *, minutes: int, as_json: bool) -
             plain(f"{job}: {what}" + ("" if is_wanted else f"; {wanted.generation} was given up")), markup=False
         )
     if not is_wanted:
-        raise typer.Exit(Exit.REFUSED)
+        raise typer.Exit(Exit.DECISION_REQUIRED)
 
 
 def _tell_drift(steps: tuple[Step, ...], *, as_json: bool) -> None:
@@ -108,7 +105,7 @@ def _tell_drift(steps: tuple[Step, ...], *, as_json: bool) -> None:
         if not steps:
             out().print("nothing to do")
     if steps:
-        raise typer.Exit(DRIFTED)
+        raise typer.Exit(Exit.CHANGES)
 
 
 def sentence(step: Step) -> str:

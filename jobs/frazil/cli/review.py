@@ -12,11 +12,11 @@ import typer
 
 from frazil.cli.options import AsJson
 from frazil.cli.screen import tell_error
+from frazil.exits import Exit
 
-FAILED = 1
 NO_RELEASE = "none"
 """What `--release` says where nothing should run, as in a first deployment."""
-_ANSWERS = {0, FAILED, 2, 3}
+_ANSWERS = frozenset(Exit)
 
 
 def review(
@@ -57,7 +57,8 @@ def review(
 
     Runs in a checkout, with Terraform and rights to read what stands. The plans hold secrets and are deleted; the review
     holds none.
-    Exit codes: 0 nothing changes; 2 something does; 3 refused: a danger, or a finding of a guardrail; 1 it could not be reviewed.
+    Exit codes: 0 nothing changes; 1 refused: a danger, or a finding of a guardrail; 2 invalid input; 4 something changes;
+    5 it could not be reviewed.
     """
     root = _checkout(Path.cwd())
     arguments = [env, *(["--json"] if as_json else []), *(["--accept-danger", reason] if reason.strip() else [])]
@@ -74,7 +75,7 @@ def review(
         [sys.executable, "-m", "stacks.review", *arguments], cwd=root, env={**os.environ, **told}, check=False
     )
     if ended.returncode:
-        raise typer.Exit(ended.returncode if ended.returncode in _ANSWERS else FAILED)
+        raise typer.Exit(ended.returncode if ended.returncode in _ANSWERS else Exit.UNCHECKED)
 
 
 def _checkout(start: Path) -> Path:
@@ -83,4 +84,4 @@ def _checkout(start: Path) -> Path:
         if (folder / "stacks" / "review.py").is_file():
             return folder
     tell_error(f"{start}: this is no checkout of Frazil. Run it in one: stacks are not in the package")
-    raise typer.Exit(FAILED)
+    raise typer.Exit(Exit.INVALID_INPUT)

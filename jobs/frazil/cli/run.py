@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from frazil.cli import environments, pipelines
-from frazil.cli.exits import exit_of
 from frazil.cli.options import AsJson, EnvironmentChoice, PipelineNames, PipelinesFile
 from frazil.cli.progress import Progress
 from frazil.cli.screen import err, is_watched, log_lines, number, out, plain, show_json, table, tell_error
@@ -19,7 +18,8 @@ from frazil.cli.spark_here import spark_here
 from frazil.clients.secrets import Secrets
 from frazil.declaration import InvalidDeclaration, Pipeline
 from frazil.declaration import check as clashes
-from frazil.errors import FrazilError
+from frazil.errors import InvalidInput
+from frazil.exits import exit_of_all
 
 if TYPE_CHECKING:
     from frazil.ingest.guard import Outcome
@@ -53,11 +53,12 @@ def run(
 
     On a terminal it shows what happens; elsewhere, or with --log, events are JSON lines on stderr. Spark's own log is
     .frazil/logs/spark.log. Ctrl-C ends it within seconds; a batch that is not committed by then is read again next time.
-    Exit codes: 0 all landed, or another driver had it; 1 a pipeline waits for a person; 2 wrong input; 3 a service is not there.
+    Exit codes: 0 all landed, or another driver had it; 1 an operator must decide; 2 invalid input; 3 a service is unavailable;
+    6 a pipeline failed.
     """
     if once == follow:
         what = "--once and --follow exclude each other" if once else "it is not said how long to run"
-        raise FrazilError(what, do="Give --once or --follow")
+        raise InvalidInput(what, do="Give --once or --follow")
     wanted = _wanted(pipelines.declared(file), names or [], is_all=is_all)
     place = environments.environment(env)
     misfits = clashes(wanted, place)
@@ -85,13 +86,13 @@ def run(
     for error in errors:
         tell_error(secrets.redactor.redact(str(error)))
     if errors:
-        raise typer.Exit(min(map(exit_of, errors)))  # that a person must decide weighs more than an outage
+        raise typer.Exit(exit_of_all(errors))
 
 
 def _wanted(declared: Sequence[Pipeline], names: Sequence[str], *, is_all: bool) -> tuple[Pipeline, ...]:
     if is_all == bool(names):
         what = "--all and names exclude each other" if is_all else "no pipeline is named"
-        raise FrazilError(what, do=f"Name some of {', '.join(p.name for p in declared)}, or give --all")
+        raise InvalidInput(what, do=f"Name some of {', '.join(p.name for p in declared)}, or give --all")
     return tuple(declared) if is_all else pipelines.chosen(declared, names)
 
 

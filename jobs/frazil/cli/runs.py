@@ -14,7 +14,7 @@ from frazil.cli.options import AsJson, EnvironmentName, JobName
 from frazil.cli.screen import duration, err, number, out, plain, show_json, table
 from frazil.clients.secrets import Secrets
 from frazil.control.run_settings import TAG_GENERATION, TAG_JOB, TAG_RELEASE
-from frazil.errors import FrazilError
+from frazil.errors import InvalidInput
 
 if TYPE_CHECKING:
     from frazil.clients.emr import Run
@@ -74,7 +74,9 @@ def logs(
     secrets: Secrets = context.find_root().obj
     run = _chosen(_found(place, secrets, job), run_id, job)
     if not bucket_of(run):
-        raise FrazilError("it leaves no log on S3", where=f"run {run.id}", do="Its monitoring configuration names none")
+        raise InvalidInput(
+            "it leaves no log on S3", where=f"run {run.id}", do="Its monitoring configuration names none"
+        )
     stream = Stream.STDERR if is_sparks else Stream.STDOUT
     parts = run_log(run, cloud.bucket(place, secrets, bucket_of(run)), stream)
     if as_json:
@@ -122,4 +124,6 @@ def _chosen(found: list[Run], run_id: str | None, job: str) -> Run:
         if run_id in (None, run.id):
             return run
     what = f"there is no run {run_id}" if run_id else "there are no runs"
-    raise FrazilError(what, where=f"job {job}", do=f"`frazil runs` lists {number(len(found))}; --job names another job")
+    raise InvalidInput(
+        what, where=f"job {job}", do=f"`frazil runs` lists {number(len(found))}; --job names another job"
+    )

@@ -84,8 +84,8 @@ def verify(
     For example: frazil verify flights --deep
 
     It reads the tables' metadata and files, without Kafka and without a JVM. Files that were read before and have not
-    changed are not read again. Exit codes: 0 proven, 1 not proven, 2 it could not be checked, or wrong input; 3 the
-    catalog is unavailable.
+    changed are not read again. Exit codes: 0 proven, 1 not proven, 2 invalid input, 3 the catalog is unavailable, 5 it
+    could not be checked.
     """
     from frazil.audit import verify as audit
     from frazil.audit.proofs import ProofFolder

@@ -7,13 +7,15 @@ import json
 import math
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Pipeline
-from frazil.errors import FrazilError
+from frazil.errors import InvalidInput
+from frazil.exits import Exit, exit_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,24 +61,43 @@ def _number(text: str) -> float:
 
 
 def read(document: Path) -> bytes:
-    """A file's bytes. Raises `FrazilError` if it cannot be read."""
+    """A file's bytes. Raises `InvalidInput` if it cannot be read."""
     try:
         return document.read_bytes()
     except OSError as error:
-        raise FrazilError(f"it cannot be read ({error.strerror})", where=str(document)) from None
+        raise InvalidInput(f"it cannot be read ({error.strerror})", where=str(document)) from None
 
 
 def chosen(pipelines: Sequence[Pipeline], names: Sequence[str], without: Sequence[str] = ()) -> list[Pipeline]:
-    """The pipelines of these names, all if there are none, but for some. Raises `FrazilError` for a name that nobody has."""
+    """The pipelines of these names, all if there are none, but for some. Raises `InvalidInput` for a name that nobody has."""
     for option, given in (("--pipeline", names), ("--without", without)):
         unknown = sorted(set(given) - {p.name for p in pipelines})
         if unknown:
-            raise FrazilError(
+            raise InvalidInput(
                 f"there is no pipeline {', '.join(unknown)}",
                 where=option,
                 do=f"The document has {', '.join(p.name for p in pipelines)}",
             )
     return [p for p in pipelines if (not names or p.name in names) and p.name not in without]
+
+
+def ended(error: Exception, secrets: Secrets, stopping: threading.Event) -> Exit:
+    """Print what ended a job, with its place if it is a defect, and return the exit code.
+
+    A signal to the process group ends Spark's JVM too, at any step of the start: that is no defect.
+    """
+    code = exit_of(error)
+    if code is Exit.FAULT and stopping.is_set():
+        print("stopped", file=sys.stderr)
+        return Exit.INTERRUPTED
+    said = f"error: {error}"
+    if code is Exit.FAULT:
+        said = (
+            "".join(traceback.format_exception(error))
+            + "error: this is a defect of Frazil. Report it with this message"
+        )
+    print(secrets.redactor.redact(said), file=sys.stderr)
+    return code
 
 
 def log(

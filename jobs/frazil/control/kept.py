@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from frazil.control.desired import Desired
 from frazil.control.memory import Store
-from frazil.errors import FrazilError
+from frazil.errors import InvalidInput
 
 
 def kept_key(key: str) -> str:
@@ -20,7 +20,7 @@ def kept_key(key: str) -> str:
 def keep_documents(desired: Desired, store: Store) -> None:
     """Have a copy of each of the generation's documents, and each document where runs look for it.
 
-    Raises `FrazilError` if one is neither there nor kept. Done twice, it is done once.
+    Raises `InvalidInput` if one is neither there nor kept. Done twice, it is done once.
     """
     for key in (desired.document, desired.environment):
         held = store.read(key)
@@ -29,5 +29,5 @@ def keep_documents(desired: Desired, store: Store) -> None:
             continue
         copy = store.read(kept_key(key))
         if copy is None:
-            raise FrazilError(f"the document {key} is not there", where=f"job {desired.job}", do="Deploy it")
+            raise InvalidInput(f"the document {key} is not there", where=f"job {desired.job}", do="Deploy it")
         store.put_once(key, copy.data)

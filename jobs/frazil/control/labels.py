@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 
-from frazil.errors import FrazilError
+from frazil.errors import InvalidInput
 
 SOON_DAYS = 180
 """How many days before the end of its support a label is told of."""
@@ -44,9 +44,9 @@ NEWEST = LABELS[0].name
 
 
 def label(name: str) -> Label:
-    """The row of a label. Raises `FrazilError` for one that our jars were not made for."""
+    """The row of a label. Raises `InvalidInput` for one that our jars were not made for."""
     for row in LABELS:
         if row.name == name:
             return row
     known = ", ".join(row.name for row in LABELS)
-    raise FrazilError(f"there is no release for {name}", where="EMR release label", do=f"Choose one of {known}")
+    raise InvalidInput(f"there is no release for {name}", where="EMR release label", do=f"Choose one of {known}")

@@ -11,7 +11,7 @@ from frazil.control.decide import Proof
 from frazil.control.desired import Desired, Mode
 from frazil.control.memory import Store
 from frazil.declaration import Environment, Isolation, Pipeline, parse, parse_environment
-from frazil.errors import FrazilError, KafkaUnavailable, SecretUnavailable
+from frazil.errors import InvalidInput, KafkaUnavailable, SecretUnavailable
 from frazil.lake.reader import Lake, StoredTable
 
 KAFKA_SECONDS = 10.0
@@ -51,7 +51,7 @@ class TableProofs:
         self._lake_of, self._kafka_of = lake_of, kafka_of
 
     def of(self, desired: Desired) -> Proof:
-        """What the tables say of the drivers of a generation. Raises `CatalogUnavailable`, and `FrazilError` without documents.
+        """What the tables say of the drivers of a generation. Raises `CatalogUnavailable`, and `InvalidInput` without documents.
 
         A drain that has ended well has seen all its pipelines through: one commit among them is enough. Of a run that
         goes on each pipeline must have committed, or have nothing to read.
@@ -83,7 +83,9 @@ class TableProofs:
     def _document(self, key: str) -> bytes:
         held = self._store.read(key)
         if held is None:
-            raise FrazilError(f"the document {key} is not there", where="desired state", do="Deploy it before the runs")
+            raise InvalidInput(
+                f"the document {key} is not there", where="desired state", do="Deploy it before the runs"
+            )
         return held.data
 
 

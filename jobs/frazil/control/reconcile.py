@@ -20,7 +20,7 @@ from frazil.control.memory import Lease, Memory, Store, remembered
 from frazil.control.release import Release, parse_manifest
 from frazil.control.run_settings import TAG_JOB, run_settings
 from frazil.control.stops import with_stops
-from frazil.errors import FrazilError, NothingRuns
+from frazil.errors import InvalidInput, NothingRuns
 
 LOOK_SECONDS = 10.0
 """Between two looks while there is nothing to do but wait."""
@@ -90,17 +90,17 @@ class Reconciler:
             lease.give_back()
 
     def desired(self, job: str) -> Desired:
-        """What is wanted, without what an operator has stopped. Raises `FrazilError` if nobody has written it."""
+        """What is wanted, without what an operator has stopped. Raises `InvalidInput` if nobody has written it."""
         held = self.store.read(desired_key(job))
         if held is None:
-            raise FrazilError(
+            raise InvalidInput(
                 "nobody has said what should run",
                 where=f"s3://{self.bucket}/{desired_key(job)}",
                 do="Deploy the ingestion stack, which writes it",
             )
         desired = parse_desired(held.data)
         if desired.job != job:
-            raise FrazilError(f"it is of job {desired.job}", where=f"s3://{self.bucket}/{desired_key(job)}")
+            raise InvalidInput(f"it is of job {desired.job}", where=f"s3://{self.bucket}/{desired_key(job)}")
         return with_stops(desired, self.store)
 
     def _decided(self, desired: Desired, memory: Memory) -> tuple[Step, ...]:
@@ -143,7 +143,7 @@ class Reconciler:
     def _release(self, desired: Desired) -> Release:
         held = self.store.read(desired.release)
         if held is None:
-            raise FrazilError(
+            raise InvalidInput(
                 "the release is not there", where=f"s3://{self.bucket}/{desired.release}", do="Upload it, then deploy"
             )
         return parse_manifest(held.data)

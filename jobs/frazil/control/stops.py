@@ -13,7 +13,7 @@ from frazil.declaration import parse
 from frazil.declaration.reading import VERSION, from_json, members
 from frazil.declaration.validity import validate
 from frazil.declaration.writing import canonical, to_json
-from frazil.errors import FrazilError, ObjectDiffers
+from frazil.errors import InvalidInput, ObjectDiffers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,26 +43,26 @@ def with_stops(desired: Desired, store: Store) -> Desired:
 
 
 def pipeline_names(desired: Desired, store: Store) -> tuple[str, ...]:
-    """The pipelines of a generation. Raises `FrazilError` if its document is not there."""
+    """The pipelines of a generation. Raises `InvalidInput` if its document is not there."""
     held = store.read(desired.document)
     if held is None:
-        raise FrazilError(f"the document {desired.document} is not there", where=f"job {desired.job}", do="Deploy it")
+        raise InvalidInput(f"the document {desired.document} is not there", where=f"job {desired.job}", do="Deploy it")
     return tuple(pipeline.name for pipeline in parse(held.data))
 
 
 def change_stop(store: Store, desired: Desired, *pipelines: str, is_stopped: bool) -> bool:
     """Stop pipelines, or let them go on; whether that changed anything. One that cannot be changed keeps all as they are.
 
-    Raises `FrazilError` for a pipeline that the job does not have, or whose runs a schedule starts, and `ObjectDiffers` if
+    Raises `InvalidInput` for a pipeline that the job does not have, or whose runs a schedule starts, and `ObjectDiffers` if
     another operator changed the stops at the same moment.
     """
     names = pipeline_names(desired, store)
     for pipeline in pipelines:
         if pipeline not in names:
             what, there = f"it has no pipeline {pipeline}", ", ".join(names)
-            raise FrazilError(what, where=f"job {desired.job}", do=f"It has {there}")
+            raise InvalidInput(what, where=f"job {desired.job}", do=f"It has {there}")
     if desired.mode is Mode.DRAIN:
-        raise FrazilError(
+        raise InvalidInput(
             "its runs are started by a schedule, which knows nothing of stops",
             where=f"job {desired.job}",
             do="Deploy without the pipeline, or disable the schedule",

@@ -9,7 +9,7 @@ from typing import Any
 
 from frazil.declaration.formats import SubjectStrategy
 from frazil.declaration.problems import Problem
-from frazil.errors import FrazilError
+from frazil.errors import InvalidInput
 
 
 class Engine(StrEnum):
@@ -51,10 +51,10 @@ def tableflow_problems(topic: Any, table: Any, limits: Any) -> Iterator[Problem]
 
 
 def refuse_foreign(pipelines: Iterable[Any]) -> None:
-    """Raise `FrazilError` if another engine lands one of the pipelines: its table is not ours to write or maintain."""
+    """Raise `InvalidInput` if another engine lands one of the pipelines: its table is not ours to write or maintain."""
     foreign = [pipeline for pipeline in pipelines if pipeline.engine is not Engine.SPARK]
     if foreign:
         names = ", ".join(pipeline.name for pipeline in foreign)
-        raise FrazilError(
+        raise InvalidInput(
             f"{names}: landed by {foreign[0].engine}, not by a job", where="engine", do="Leave it out of the run"
         )

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from frazil.declaration import Pipeline
 from frazil.declaration.formats import MetadataColumns
-from frazil.errors import FrazilError
+from frazil.errors import InvalidInput
 from frazil.ingest import acceptance, prepare
 from frazil.ingest.acceptance import Acceptance, Accepted
 from frazil.ingest.driver import Driver
@@ -28,7 +28,7 @@ def accept(pipeline: Pipeline, event: Accepted, reason: str, driver: Driver) -> 
     """Write an operator's decision, with its reason, into the pipeline's ledger; returns what it made of it.
 
     The main table's commit comes last and is the decision; whatever is done before it is done again by accepting again. Raises
-    `FrazilError` if there is nothing to decide, `Fenced` if a driver commits meanwhile.
+    `InvalidInput` if there is nothing to decide, `Fenced` if a driver commits meanwhile.
     """
     work = _Accepting(pipeline, event, reason, driver)
     table = driver.iceberg.load(pipeline.table.identifier)
@@ -36,7 +36,7 @@ def accept(pipeline: Pipeline, event: Accepted, reason: str, driver: Driver) -> 
     if event is Accepted.LEDGER_LOST:
         decided = work.ledger_lost(last)
     elif last is None or last.end is None:
-        raise FrazilError(
+        raise InvalidInput(
             "the table has no ledger", where=f"table {pipeline.table.identifier}", do="Run the pipeline first"
         )
     else:
@@ -81,7 +81,7 @@ class _Accepting:
         """The decision on a table of whose history no commit of the pipeline is left: it can be held, not replayed."""
         if self.event is Accepted.ROLLED_BACK_HOLD:
             return Acceptance(self.event, held, held)
-        raise FrazilError(
+        raise InvalidInput(
             "the snapshots that say where to begin again were expired by another tool",
             where=f"table {self.pipeline.table.identifier}",
             do=f"`frazil verify {self.pipeline.name} --deep` counts the missing rows, "
@@ -92,7 +92,7 @@ class _Accepting:
         """The offsets after the last row or dead letter of each partition."""
         table, topic = self.pipeline.table, self.pipeline.topic
         if last is not None:
-            raise FrazilError(
+            raise InvalidInput(
                 "the ledger is not lost: the table's tag names it",
                 where=f"table {table.identifier}",
                 do="Nothing is to be decided",
@@ -184,7 +184,7 @@ class _Accepting:
             if not iceberg.exists(side["table"]) or str(iceberg.load(side["table"]).uuid()) != side["uuid"]
         ]
         if not gone or last.start is None or last.end is None or last.counts is None:
-            raise FrazilError(
+            raise InvalidInput(
                 f"there is nothing to accept: {self.event} has not happened",
                 where=f"table {table.dead_letters}",
                 do="Run the pipeline; a refusal names the command that decides it",
@@ -197,7 +197,7 @@ class _Accepting:
         }
         undelivered = sum(side["rows"] for side in gone)
         if sum(lost.values()) != undelivered:
-            raise FrazilError(
+            raise InvalidInput(
                 f"{undelivered} dead letters were not delivered, and the table lacks {sum(lost.values())} records of that batch",
                 where=f"table {table.identifier}",
                 do=f"`frazil verify {self.pipeline.name} --deep` says what is wrong; mend that first",

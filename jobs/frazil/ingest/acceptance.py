@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from frazil.errors import FrazilError
+from frazil.errors import InvalidInput
 from frazil.ingest.plan import Span
 from frazil.lake.ledger import Offsets
 
@@ -94,7 +94,7 @@ def rolled_back_hold(held: Offsets, head: Offsets | None, kept: Mapping[int, int
 
 def _happened(is_so: bool, event: Accepted, held: Offsets) -> None:
     if not is_so:
-        raise FrazilError(
+        raise InvalidInput(
             f"there is nothing to accept: {event} has not happened",
             where=f"topic {held.topic}",
             do="Run the pipeline; a refusal names the command that decides it",

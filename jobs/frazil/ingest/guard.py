@@ -58,7 +58,7 @@ def guarded(
         with explained(_where(pipeline), stopping=shared.stopping, redact=shared.redact):
             work(ingestion)
     except Cancelled:
-        pass
+        total.stopped = True
     except BaseException as error:  # noqa: BLE001 - a thread's last resort; a panic of a Rust library is no Exception
         known = as_known(error, pipeline, shared)
         if isinstance(known, Fenced) and known.is_by_another_than(shared.run):
@@ -67,6 +67,8 @@ def guarded(
         elif known is not None:
             tell(report, known)
             return Outcome(total, known)
+        else:
+            total.stopped = True
     report(Event.PIPELINE_FINISHED, read=total.read, written=total.written)
     return Outcome(total)
 

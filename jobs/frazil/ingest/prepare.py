@@ -10,7 +10,7 @@ from frazil.declaration.formats import MetadataColumns
 from frazil.declaration.start import At, Earliest, Latest, Start
 from frazil.declaration.start import Offsets as StartOffsets
 from frazil.declaration.transforms import PartitionField, Transform
-from frazil.errors import FrazilError, LedgerLost
+from frazil.errors import InvalidInput, LedgerLost
 from frazil.ingest.plan import Span
 from frazil.lake import ledger, tables
 from frazil.lake.fence import Batch, rolled_back
@@ -151,7 +151,7 @@ def resolve_start(
             wrong = {p: o for p, o in given.items() if p not in spans or not spans[p].earliest <= o <= spans[p].stable}
             if wrong:
                 there = {p: (span.earliest, span.stable) for p, span in spans.items()}
-                raise FrazilError(
+                raise InvalidInput(
                     f"the declared start {wrong} is not within what the topic has: {there}",
                     where=f"topic {topic}, start",
                     do="Declare offsets between the first and the next one of each partition",

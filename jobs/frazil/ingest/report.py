@@ -51,6 +51,7 @@ class Total:
     skipped: dict[str, int] = field(default_factory=dict)
     batches: int = 0
     fenced: bool = False
+    stopped: bool = False
 
     def add(self, read: int, written: int, rejected: Mapping[str, int], skipped: Mapping[str, int]) -> None:
         """Count one landed batch."""

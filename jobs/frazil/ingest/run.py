@@ -58,6 +58,7 @@ class Ingestion:
                 self._idle(lag=0, message="no schema is registered yet")
                 return self.total
             self._land(lambda: spans, least=1)
+            self.total.stopped = self.driver.stopping()
             self._trim()
         except Fenced as fenced:
             if not fenced.is_by_another_than(self.driver.run):

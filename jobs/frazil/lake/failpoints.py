@@ -13,7 +13,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from frazil.errors import FrazilError
+from frazil.errors import FrazilError, InvalidInput
 
 STEPS = (
     "begin.resolved",
@@ -64,7 +64,9 @@ class Failpoints:
             place, _, action = setting.partition("=")
             step, _, hit = place.partition("@")
             if step not in steps:
-                raise FrazilError(f"there is no step {step!r}", where="failpoints", do=f"Use one of {', '.join(steps)}")
+                raise InvalidInput(
+                    f"there is no step {step!r}", where="failpoints", do=f"Use one of {', '.join(steps)}"
+                )
             self._actions[step, int(hit or 1)] = action
 
     def __call__(self, step: str) -> None:

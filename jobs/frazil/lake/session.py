@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
@@ -32,6 +33,9 @@ def session(
 
     `settings` are further Spark settings and win over these. Times are UTC; pipelines share the cores fairly.
     """
+    logging.getLogger().addHandler(
+        logging.NullHandler()
+    )  # py4j prints tracebacks of a lost JVM on stderr, if nobody logs
     builder = SparkSession.builder.appName(name)
     if master:
         builder = builder.master(master)

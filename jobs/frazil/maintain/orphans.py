@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from frazil.declaration.transforms import quoted
-from frazil.errors import FrazilError
+from frazil.errors import InvalidInput
 from frazil.lake.decide import open_decision
 from frazil.lake.jvm import Java
 from frazil.maintain.choose import DAY_MS, ORPHANS_AT_LEAST_MS, unnamed
@@ -22,10 +22,10 @@ SHOWN = 5
 def check_age(seconds: float) -> None:
     """Refuse an age under three days: staged batches are published up to six hours after they were written.
 
-    Raises `FrazilError`.
+    Raises `InvalidInput`.
     """
     if seconds * 1000 < ORPHANS_AT_LEAST_MS:
-        raise FrazilError(
+        raise InvalidInput(
             f"files {seconds / 3600:.0f} hours old may belong to a commit that is under way",
             where="orphans",
             do=f"Give an age of at least {ORPHANS_AT_LEAST_MS // DAY_MS} days",
@@ -36,7 +36,7 @@ def orphans(keeper: Keeper, kept: Kept, *, remove: bool) -> Outcome:
     """Tell a table's orphans, and delete them if asked to `remove` and this is no dry run.
 
     What an open decision names is none, at the table and at its dead letters. Before a file is deleted it is asked for by
-    itself, so only what was there is counted. Raises `FrazilError` for an age under three days, `CatalogUnavailable` when
+    itself, so only what was there is counted. Raises `InvalidInput` for an age under three days, `CatalogUnavailable` when
     an open decision cannot be read: what it names is not known then.
     """
     check_age(keeper.policy.orphan_seconds)

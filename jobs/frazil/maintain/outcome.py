@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
+
+from frazil.exits import Exit
 
 Sink = Callable[[Mapping[str, Any]], None]
 
@@ -40,11 +42,6 @@ class Ended(StrEnum):
     DECISION_REQUIRED = "decision_required"
     STOPPED = "stopped"
     FAILED = "failed"
-
-    @property
-    def is_well(self) -> bool:
-        """Whether nobody has to do anything about it."""
-        return self not in {Ended.DECISION_REQUIRED, Ended.FAILED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,3 +91,11 @@ class Reporter:
                 **outcome.document(),
             }
         )
+
+
+def exit_code(outcomes: Iterable[Outcome]) -> Exit:
+    """Return the exit code of a maintenance run: a decision that an operator must make weighs more than a failure."""
+    ended = {one.ended for one in outcomes}
+    if Ended.DECISION_REQUIRED in ended:
+        return Exit.DECISION_REQUIRED
+    return Exit.FAILED if Ended.FAILED in ended else Exit.SUCCESS

@@ -34,7 +34,7 @@ def maintain(pipelines: Sequence[Pipeline], keeper: Keeper, sink: Sink, *, orpha
     """Keep the tables of all pipelines, one after another; the outcomes by pipeline.
 
     One table's error is an outcome (`FAILED`) and not another's. Orphans are told, and removed only with `orphans`.
-    Raises `FrazilError` for an orphan age under three days, before anything is done.
+    Raises `InvalidInput` for an orphan age under three days, before anything is done.
     """
     check_age(keeper.policy.orphan_seconds)
     refuse_foreign(pipelines)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from frazil.errors import EmrUnavailable, FrazilError
+from frazil.errors import EmrUnavailable, InvalidInput
 from frazil.local.aws.edge import DUMMY
 
 START_JOB_RUN = ":aws-sdk:emrserverless:startJobRun"
@@ -30,7 +30,7 @@ class Fired:
 def fire(endpoint: str, schedule: str, *, region: str, execution: str) -> Fired:
     """Execute a schedule, `GROUP/NAME` or a name that one group has. The same execution again starts nothing more.
 
-    Raises `FrazilError` if there is no such schedule, it is disabled, or its target or request is not what the service takes, and
+    Raises `InvalidInput` if there is no such schedule, it is disabled, or its target or request is not what the service takes, and
     `EmrUnavailable` if EMR Serverless refuses.
     """
     from botocore.exceptions import ClientError
@@ -40,10 +40,10 @@ def fire(endpoint: str, schedule: str, *, region: str, execution: str) -> Fired:
     told = scheduler.get_schedule(GroupName=group, Name=name)
     where = f"schedule {group}/{name}"
     if told["State"] != "ENABLED":
-        raise FrazilError("it is disabled", where=where, do="Enable it, as its stack declares it")
+        raise InvalidInput("it is disabled", where=where, do="Enable it, as its stack declares it")
     target = told["Target"]
     if not target["Arn"].endswith(START_JOB_RUN):
-        raise FrazilError(
+        raise InvalidInput(
             f"its target is {target['Arn']}", where=where, do="Only emrserverless:startJobRun is fired here"
         )
     shape = emr.meta.service_model.operation_model("StartJobRun").input_shape
@@ -68,7 +68,7 @@ def _found(scheduler: Any, schedule: str) -> tuple[str, str]:
         return found[0]
     what = "there is no such schedule" if not found else "several groups have one of that name"
     known = ", ".join(sorted("/".join(one) for one in found or there)) or "none"
-    raise FrazilError(what, where=f"schedule {schedule}", do=f"Name one of: {known}")
+    raise InvalidInput(what, where=f"schedule {schedule}", do=f"Name one of: {known}")
 
 
 def _lowered(shape: Any, value: Any, where: str) -> Any:
@@ -77,7 +77,7 @@ def _lowered(shape: Any, value: Any, where: str) -> Any:
         names = {_upper(name): name for name in shape.members}
         unknown = sorted(set(value) - set(names))
         if unknown:
-            raise FrazilError(f"its request has {', '.join(unknown)}, which the service does not know", where=where)
+            raise InvalidInput(f"its request has {', '.join(unknown)}, which the service does not know", where=where)
         return {names[key]: _lowered(shape.members[names[key]], held, where) for key, held in value.items()}
     if shape.type_name == "list":
         return [_lowered(shape.member, held, where) for held in value]

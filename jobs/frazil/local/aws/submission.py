@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from frazil.errors import FrazilError
+from frazil.errors import InvalidInput
 
 _FLAGS = {
     "--name": "spark.app.name",
@@ -64,15 +64,15 @@ class Submission:
 
 
 def submission(job_driver: Mapping[str, Any], overrides: Mapping[str, Any]) -> Submission:
-    """What a run's `jobDriver` and `configurationOverrides` ask for. Raises `FrazilError` for what cannot be run here."""
+    """What a run's `jobDriver` and `configurationOverrides` ask for. Raises `InvalidInput` for what cannot be run here."""
     submit = job_driver.get("sparkSubmit")
     if submit is None:
-        raise FrazilError("it has no sparkSubmit", where="jobDriver", do="Only Spark jobs are run here")
+        raise InvalidInput("it has no sparkSubmit", where="jobDriver", do="Only Spark jobs are run here")
     settings = dict(_defaults(overrides))
     settings |= _parameters(submit.get("sparkSubmitParameters") or "")
     for uri in (submit["entryPoint"], *(part for key in _FETCHED for part in _listed(settings.get(key)))):
         if not uri.startswith("s3://"):
-            raise FrazilError(f"{uri} is not on S3", where="sparkSubmit", do="Upload it, and name its s3:// place")
+            raise InvalidInput(f"{uri} is not on S3", where="sparkSubmit", do="Upload it, and name its s3:// place")
     return Submission(
         entry_point=submit["entryPoint"],
         arguments=tuple(submit.get("entryPointArguments") or ()),
@@ -107,7 +107,7 @@ def _parameters(text: str) -> dict[str, str]:
         elif flag in _FLAGS:
             key = _FLAGS[flag]
         else:
-            raise FrazilError(f"{word} is not understood", where="sparkSubmitParameters", do="Write it as --conf")
+            raise InvalidInput(f"{word} is not understood", where="sparkSubmitParameters", do="Write it as --conf")
         settings[key] = value
     return settings
 
