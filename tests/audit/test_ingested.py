@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from frazil.audit.finding import Flaw, Outcome
+from frazil.audit.proofs import ProofFolder
+from frazil.audit.runs import Range
 from frazil.audit.verify import Verification, verify
 from frazil.declaration.formats import ErrorMode, MetadataColumns
 from frazil.lake import ledger
@@ -17,9 +20,9 @@ from tests.support.shop import Shop
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 
 
-def verified(shop: Shop, *, deep: bool = False) -> Verification:
+def verified(shop: Shop, *, deep: bool = False, proofs: ProofFolder | None = None) -> Verification:
     lake = Lake(shop.lake, lambda secret: "")
-    return verify(shop.pipeline, lake, deep=deep, wait=lambda seconds: None)
+    return verify(shop.pipeline, lake, deep=deep, proofs=proofs, wait=lambda seconds: None)
 
 
 @pytest.fixture(params=[MetadataColumns.FLAT, MetadataColumns.STRUCT])
@@ -99,3 +102,25 @@ def test_skipped_records_are_accounted_for(shop_of: Callable[..., Shop]) -> None
     shop.drain()
     found = verified(shop)
     assert (found.outcome, found.partitions[1].skipped) == (Outcome.PROVEN, 2)
+
+
+def test_rows_deleted_by_deletion_vectors_are_missed(
+    shop_of: Callable[..., Shop], spark: SparkSession, tmp_path: Path
+) -> None:
+    """Format v3, vectors of several files in one Puffin file, and a partitioning that changed in between."""
+    shop = shop_of(table={"format_version": 3, "partition_by": ("bucket(4, order_id)",)})
+    schema, name = shop.register(), f"lake.{shop.pipeline.table.identifier}"
+    shop.produce(shop.orders(100, schema), partition=0)
+    shop.drain()
+    spark.sql(f"ALTER TABLE {name} ADD PARTITION FIELD truncate(10, order_id)")
+    shop.produce(shop.orders(100, schema, first=100), partition=0)
+    shop.drain()
+    assert verified(shop, proofs=ProofFolder(tmp_path)).outcome is Outcome.PROVEN
+    spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')")
+    for some in ("10, 11, 12, 13, 14, 15", "16, 150, 151, 152"):
+        spark.sql(f"DELETE FROM {name} WHERE order_id IN ({some})")
+    for found in (verified(shop, proofs=ProofFolder(tmp_path)), verified(shop, deep=True)):
+        assert [(f.flaw, f.count, f.ranges) for f in found.findings] == [
+            (Flaw.MISSING, 10, (Range(10, 17), Range(150, 153)))
+        ]
+        assert found.reads[0].files_with_deletes >= 4

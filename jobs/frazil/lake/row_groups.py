@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from frazil.lake.data_files import Bounds, DataFile, batches, field_ids
@@ -23,6 +24,9 @@ BATCH = 131_072
 
 BUFFER = 4 * 1024 * 1024
 """Bytes that are asked of the object store at a time, for each file that is read."""
+
+KEPT_DELETES = 100_000
+"""Positions of a delete file up to which it is kept for the next data file."""
 
 _FIELD_ID = b"PARQUET:field_id"
 
@@ -152,13 +156,24 @@ def _deleted(table: StoredTable, file: DataFile) -> npt.NDArray[np.int64] | None
     if not file.deletes:
         return None
     import numpy as np
-    from pyiceberg.io.pyarrow import _read_deletes
 
     found = []
     for deletes in file.deletes:
-        with asking(deletes.file_path):
-            positions = _read_deletes(table.iceberg.io, deletes).get(file.path)
-        if positions is not None:
-            found.append(np.asarray(positions.to_numpy(), np.int64))
+        is_small = deletes.record_count <= KEPT_DELETES
+        by_file = _small_deletes(table, deletes) if is_small else _deletes(table, deletes)
+        if file.path in by_file:
+            found.append(np.asarray(by_file[file.path].to_numpy(), np.int64))
     together: npt.NDArray[np.int64] = np.unique(np.concatenate(found)) if found else np.empty(0, np.int64)
     return together
+
+
+def _deletes(table: StoredTable, deletes: Any) -> Mapping[str, Any]:
+    """Return the positions that a delete file takes away, by data file."""
+    from pyiceberg.io.pyarrow import _read_deletes
+
+    with asking(deletes.file_path):
+        return _read_deletes(table.iceberg.io, deletes)
+
+
+_small_deletes = lru_cache(maxsize=16)(_deletes)
+"""One file of deletes is about many data files, which are read one after the other."""
