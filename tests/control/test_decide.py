@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from frazil.clients.emr import Run, RunState
-from frazil.control.decide import Cancel, GiveUp, Halt, Proof, Prove, Start, Step, Wait, decide, judged, token
+from frazil.control.decide import Cancel, GiveUp, Halt, Leave, Proof, Prove, Start, Step, Wait, decide, judged, token
 from frazil.control.desired import Desired, Mode
 from frazil.control.memory import Memory
 from frazil.control.run_settings import TAG_DESIRED, TAG_JOB
@@ -83,6 +83,14 @@ def test_several_wrong_runs_are_cancelled_in_one_round() -> None:
         (Proof.NOTHING_YET, RunState.RUNNING, 29.9, Wait),
         (Proof.NOTHING_YET, RunState.RUNNING, 30, GiveUp),
         (Proof.NOTHING_YET, RunState.QUEUED, 30, GiveUp),
+        (Proof.COMMITTED, RunState.PENDING, 60, Wait),  # what has committed is no bad release, and only waits for room
+        (Proof.UNKNOWN, RunState.RUNNING, 5, Wait),
+        (Proof.UNKNOWN, RunState.RUNNING, 30, Leave),  # a quiet topic, and no way to ask Kafka
+        (Proof.UNKNOWN, RunState.RUNNING, 100_000, Leave),
+        (Proof.UNKNOWN, RunState.QUEUED, 30, GiveUp),  # it cannot even start
+        (Proof.PARTLY, RunState.RUNNING, 29.9, Wait),
+        (Proof.PARTLY, RunState.RUNNING, 30, Prove),
+        (Proof.PARTLY, RunState.PENDING, 60, Wait),
     ],
 )
 def test_when_a_run_has_proven_itself(proof: Proof, state: RunState, minutes: float, step: type[Step]) -> None:
@@ -94,6 +102,45 @@ def test_a_drain_is_not_proven_by_running() -> None:
     assert decided(drain, PROVEN, [run(drain, minutes=20)], Proof.CAUGHT_UP) == [Wait]
     assert decided(drain, PROVEN, [run(drain, RunState.SUCCESS)], Proof.CAUGHT_UP) == [Prove]
     assert decided(drain, PROVEN, [run(drain, RunState.FAILED)], Proof.CAUGHT_UP) == [Start]
+
+
+@pytest.mark.parametrize("proof", [Proof.UNKNOWN, Proof.CAUGHT_UP, Proof.COMMITTED])
+def test_a_drain_that_ended_well_is_proof_unless_records_are_known_to_be_left(proof: Proof) -> None:
+    drain = desired(2, mode=Mode.DRAIN)
+    assert decided(drain, PROVEN, [run(drain, RunState.SUCCESS)], proof) == [Prove]
+    assert decided(drain, PROVEN, [run(drain, RunState.SUCCESS)], Proof.NOTHING_YET) == [Start]
+
+
+@pytest.mark.parametrize("proof", set(Proof) - {Proof.NOTHING_YET})
+@pytest.mark.parametrize("mode", Mode)
+def test_a_run_that_runs_is_given_up_for_nothing_but_records_it_does_not_land(mode: Mode, proof: Proof) -> None:
+    wanted = desired(2, mode=mode)
+    for minutes in (1, 31, 100_000):
+        assert GiveUp not in decided(wanted, PROVEN, [run(wanted, minutes=minutes)], proof)
+
+
+@pytest.mark.parametrize(("proof", "step"), [(Proof.UNKNOWN, Start), (Proof.NOTHING_YET, GiveUp)])
+def test_runs_that_lasted_for_days_are_no_failed_tries_unless_they_left_records(proof: Proof, step: type[Step]) -> None:
+    ended = [run(NEW, RunState.FAILED, id=f"r{n}", minutes=9000 - n, ended=n) for n in range(3)]
+    assert decided(NEW, PROVEN, ended, proof) == [step]
+
+
+def test_a_stop_is_no_part_of_what_was_proven_or_given_up() -> None:
+    stopped = replace(NEW, stopped=("users",))
+    assert decided(stopped, Memory(proven=NEW), [run(stopped, minutes=31)]) == []
+    assert decided(NEW, Memory(proven=stopped), [run(NEW, minutes=31)]) == []
+    for given_up in (NEW, stopped):
+        memory = PROVEN.with_given_up(given_up)
+        assert [decided(one, memory, [run(one)]) for one in (NEW, stopped)] == [[Cancel], [Cancel]]
+        assert len(memory.with_given_up(NEW).with_given_up(stopped).given_up) == 1
+    old = replace(PROVEN, given_up=(stopped.digest,))  # as 0.1.0 remembered it
+    assert decided(stopped, old, [run(stopped)]) == [Cancel]
+
+
+def test_a_generation_to_go_back_to_that_is_stopped_runs_nothing() -> None:
+    memory = Memory(proven=replace(OLD, is_stopped=True)).with_given_up(NEW)
+    assert decided(NEW, memory, []) == []
+    assert decided(NEW, memory, [run(NEW)]) == [Cancel]
 
 
 def test_a_proven_run_needs_no_proof() -> None:
@@ -198,5 +245,7 @@ def test_the_three_rules_hold_whatever_there_is(wanted: Desired, memory: Memory,
             assert proof is not Proof.NOTHING_YET
         if isinstance(step, GiveUp):
             assert memory.proven != step.desired, "what has proven itself is not given up"
+            mine = [one for one in runs if one.tags[TAG_DESIRED] == step.desired.digest and not one.state.is_terminal]
+            assert proof is Proof.NOTHING_YET or not any(one.state is RunState.RUNNING for one in mine)
     if not steps:
         assert len(active) <= 1

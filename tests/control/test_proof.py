@@ -144,15 +144,28 @@ def test_to_have_made_the_table_is_no_proof() -> None:
 
 
 @pytest.mark.parametrize("lacks", ["kafka", "its secret"])
-def test_without_kafka_only_commits_are_proof(lacks: str) -> None:
+def test_without_kafka_nothing_speaks_against_a_generation(lacks: str) -> None:
     ground = Ground()
     ground.kafka.down = lacks == "kafka"
     ground.has_secret = lacks == "kafka"
     run = f"{ground.wanted().run_prefix}1"
-    ground.tables = {name: FakeTable([(BEFORE, ALL)]) for name in NAMES}
-    assert ground.proof() is Proof.NOTHING_YET
-    ground.tables = {name: FakeTable([(run, SOME)]) for name in NAMES}
+    for held in (ALL, SOME):
+        ground.tables = {name: FakeTable([(BEFORE, held)]) for name in NAMES}
+        assert ground.proof() is Proof.UNKNOWN
+    ground.tables["orders"] = FakeTable([(run, SOME)])
+    assert ground.proof() is Proof.PARTLY
+    ground.tables["users"] = FakeTable([(run, SOME)])
     assert ground.proof() is Proof.COMMITTED
+
+
+def test_an_empty_topic_needs_no_table() -> None:
+    ground = Ground()
+    ground.kafka.topics["users"] = FakeTopic(False, [FakePartition([]), FakePartition([])])
+    run = f"{ground.wanted().run_prefix}1"
+    ground.tables = {"orders": FakeTable([(run, SOME)])}
+    assert ground.proof() is Proof.COMMITTED
+    ground.tables = {"orders": FakeTable([(BEFORE, ALL)])}
+    assert ground.proof() is Proof.CAUGHT_UP
 
 
 def test_documents_that_are_not_there_are_an_error() -> None:

@@ -118,7 +118,7 @@ def sentence(step: Step) -> str:
 def document(step: Step) -> dict[str, Any]:
     """A step as JSON."""
     names = {"Cancel": "cancel run", "Start": "start generation", "Prove": "proven generation"}
-    names |= {"GiveUp": "give up generation", "Wait": "wait", "Halt": "halt"}
+    names |= {"GiveUp": "give up generation", "Wait": "wait", "Leave": "leave", "Halt": "halt"}
     told: dict[str, Any] = {"step": names[type(step).__name__]}
     for field in fields(step):
         value = getattr(step, field.name)

@@ -6,7 +6,7 @@ One object a job, at `desired/<job>.json`. A generation is one version of it; wh
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -91,6 +91,11 @@ class Desired:
     def chosen(self) -> bytes:
         """The canonical bytes that `digest` is of: deployment makes the same digest of what it knows only later."""
         return canonical(_chosen(self))
+
+    @property
+    def unstopped(self) -> Desired:
+        """The generation with all its pipelines: what an operator stops is no part of what is proven or given up."""
+        return replace(self, stopped=()) if self.stopped else self
 
     @property
     def run_prefix(self) -> str:

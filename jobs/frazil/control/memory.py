@@ -48,10 +48,17 @@ class Memory:
         return replace(self, proven=desired, applications=(desired.application,))
 
     def with_given_up(self, desired: Desired) -> Memory:
-        """After a generation was given up."""
-        return replace(
-            self, given_up=(*(d for d in self.given_up if d != desired.digest), desired.digest)[-REMEMBERED:]
-        )
+        """After a generation was given up, whichever of its pipelines an operator had stopped."""
+        digest = desired.unstopped.digest
+        return replace(self, given_up=(*(d for d in self.given_up if d != digest), digest)[-REMEMBERED:])
+
+    def has_given_up(self, desired: Desired) -> bool:
+        """Whether a generation was given up. Version 0.1.0 remembered it with the stops of that time."""
+        return bool({desired.digest, desired.unstopped.digest} & set(self.given_up))
+
+    def has_proven(self, desired: Desired) -> bool:
+        """Whether a generation is the one that has proven itself."""
+        return self.proven is not None and self.proven.unstopped == desired.unstopped
 
     def with_application(self, application: str) -> Memory:
         """Before a run is started on an application."""

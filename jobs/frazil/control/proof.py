@@ -15,7 +15,7 @@ from frazil.errors import InvalidInput, KafkaUnavailable, SecretUnavailable
 from frazil.lake.reader import Lake, StoredTable
 
 KAFKA_SECONDS = 10.0
-"""How long Kafka may take. Where it cannot be reached from here, only commits are proof."""
+"""How long Kafka may take."""
 
 
 class Tables(Protocol):
@@ -54,7 +54,8 @@ class TableProofs:
         """What the tables say of the drivers of a generation. Raises `CatalogUnavailable`, and `InvalidInput` without documents.
 
         A drain that has ended well has seen all its pipelines through: one commit among them is enough. Of a run that
-        goes on each pipeline must have committed, or have nothing to read.
+        goes on each pipeline must have committed, or have nothing to read. Where Kafka cannot be asked from here, that is
+        not known, and is no evidence of a failure.
         """
         pipelines = [p for p in parse(self._document(desired.document)) if p.name not in desired.stopped]
         place = parse_environment(self._document(desired.environment))
@@ -63,21 +64,25 @@ class TableProofs:
         committed = {p.name for p in pipelines if _has_commit(tables[p.name], p, desired.run_prefix)}
         if committed and desired.mode is Mode.DRAIN:
             return Proof.COMMITTED
-        if all(self._is_caught_up(tables[p.name], p, place) for p in pipelines if p.name not in committed):
-            return Proof.COMMITTED if committed else Proof.CAUGHT_UP
-        return Proof.NOTHING_YET
+        others = [self._is_caught_up(tables[p.name], p, place) for p in pipelines if p.name not in committed]
+        if False in others:
+            return Proof.NOTHING_YET
+        if None in others:
+            return Proof.PARTLY if committed else Proof.UNKNOWN
+        return Proof.COMMITTED if committed else Proof.CAUGHT_UP
 
-    def _is_caught_up(self, table: StoredTable | None, pipeline: Pipeline, place: Environment) -> bool:
-        """Whether the table holds all that its topic has; False where Kafka or its secrets cannot be had from here."""
+    def _is_caught_up(self, table: StoredTable | None, pipeline: Pipeline, place: Environment) -> bool | None:
+        """Whether the table holds all that its topic has; None where Kafka or its secrets cannot be had from here.
+
+        A table that does not exist yet holds nothing: an empty topic has nothing for it.
+        """
         newest = next(iter(table.commits(pipeline.name)), None) if table is not None else None
-        if newest is None or newest.entry.end is None:
-            return False
-        held = newest.entry.end.at
+        held = newest.entry.end.at if newest is not None and newest.entry.end is not None else {}
         try:
             kafka = self._kafka_of(place, self._secrets)
             spans = kafka.offsets(pipeline.topic.name, pipeline.topic.isolation)
         except (KafkaUnavailable, SecretUnavailable):
-            return False
+            return None
         return all(held.get(partition, span.earliest) >= span.stable for partition, span in spans.items())
 
     def _document(self, key: str) -> bytes:

@@ -7,13 +7,26 @@ calls leaves nothing behind that the next reconciler does not see.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Protocol
 
 from frazil.clients.emr import Run
-from frazil.control.decide import Cancel, GiveUp, Halt, Proof, Prove, Start, Step, Wait, decide, judged, target_of
+from frazil.control.decide import (
+    Cancel,
+    GiveUp,
+    Halt,
+    Leave,
+    Proof,
+    Prove,
+    Start,
+    Step,
+    Wait,
+    decide,
+    judged,
+    target_of,
+)
 from frazil.control.desired import Desired, desired_key, parse_desired
 from frazil.control.kept import keep_documents
 from frazil.control.memory import Lease, Memory, Store, remembered
@@ -66,7 +79,7 @@ class Reconciler:
     def drift(self, job: str) -> tuple[Step, ...]:
         """What there is to do, without doing it; nothing when what runs is what is wanted."""
         desired, memory = self.desired(job), remembered(self.store, job)
-        return self._decided(desired, memory)
+        return tuple(step for step in self._decided(desired, memory) if not isinstance(step, Leave))
 
     def reconcile(self, job: str, *, holder: str, patience_seconds: float) -> Desired | None:
         """Do it, and return the generation that runs then; None if the job is stopped.
@@ -81,11 +94,13 @@ class Reconciler:
         try:
             while steps := self._decided(desired := self.desired(job), lease.memory):
                 self._do(steps, lease, desired)
+                if all(isinstance(step, Leave) for step in steps):
+                    break
                 if self.clock() - began > patience_seconds:
                     raise NothingRuns(
                         f"it took longer than {patience_seconds:.0f} s", where=f"job {job}", do="Run again"
                     )
-            return target_of(desired, lease.memory)
+            return target_of(desired, self._with_stops(lease.memory, desired))
         finally:
             lease.give_back()
 
@@ -103,7 +118,14 @@ class Reconciler:
             raise InvalidInput(f"it is of job {desired.job}", where=f"s3://{self.bucket}/{desired_key(job)}")
         return with_stops(desired, self.store)
 
+    def _with_stops(self, memory: Memory, desired: Desired) -> Memory:
+        """What is remembered, with the operator's stops on the generation that runs if the wanted one was given up."""
+        if memory.proven is None or not memory.has_given_up(desired):
+            return memory
+        return replace(memory, proven=with_stops(memory.proven, self.store))
+
     def _decided(self, desired: Desired, memory: Memory) -> tuple[Step, ...]:
+        memory = self._with_stops(memory, desired)
         runs = self._runs(desired, memory)
         run = judged(desired, memory, runs)
         target = target_of(desired, memory)
@@ -135,7 +157,7 @@ class Reconciler:
                     raise NothingRuns(
                         step.why, where=f"job {desired.job}", do="Look at its logs, mend it, and raise the generation"
                     )
-                case Wait():
+                case Wait() | Leave():
                     lease.keep()
         if any(isinstance(step, Wait | Cancel | Start) for step in steps):  # which take effect in a while
             self.wait(self.look_seconds)

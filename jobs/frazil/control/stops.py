@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 from frazil.control.desired import Desired, Mode
+from frazil.control.kept import kept_key
 from frazil.control.memory import Store
 from frazil.declaration import parse
 from frazil.declaration.reading import VERSION, from_json, members
@@ -35,6 +36,7 @@ def stops_key(job: str) -> str:
 def with_stops(desired: Desired, store: Store) -> Desired:
     """What is wanted, without what is stopped. A stopped pipeline that is no longer declared has no part in it."""
     stops, _ = _read(store, desired.job)
+    desired = desired.unstopped
     if not stops.pipelines:
         return desired
     names = pipeline_names(desired, store)
@@ -43,8 +45,13 @@ def with_stops(desired: Desired, store: Store) -> Desired:
 
 
 def pipeline_names(desired: Desired, store: Store) -> tuple[str, ...]:
+<<<<<<< HEAD
     """The pipelines of a generation. Raises `InvalidInput` if its document is not there."""
     held = store.read(desired.document)
+=======
+    """The pipelines of a generation. Raises `FrazilError` if its document is neither there nor kept."""
+    held = store.read(desired.document) or store.read(kept_key(desired.document))
+>>>>>>> d846167 (Give up a generation on evidence only; keep stops when going back)
     if held is None:
         raise InvalidInput(f"the document {desired.document} is not there", where=f"job {desired.job}", do="Deploy it")
     return tuple(pipeline.name for pipeline in parse(held.data))
