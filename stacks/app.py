@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from frazil.control.release import Release, parse_manifest
-from frazil.errors import FrazilError
+from frazil.errors import FrazilError, InvalidInput
 from infra.tf import App
 from stacks.deployed import Deployed, file_of, write
 from stacks.environment import compose
@@ -93,7 +93,7 @@ def _guarded(
 def _declared(file: Path) -> dict[str, Any]:
     declared = runpy.run_path(str(file))
     if "pipelines" not in declared:
-        raise FrazilError("it declares no `pipelines`", where=str(file), do="Write pipelines = [Pipeline(…), …]")
+        raise InvalidInput("it declares no `pipelines`", where=str(file), do="Write pipelines = [Pipeline(…), …]")
     return declared
 
 

@@ -18,7 +18,7 @@ from frazil.declaration.reading import VERSION, from_json, members
 from frazil.declaration.rules import NOT_EMPTY, matching
 from frazil.declaration.validity import validate
 from frazil.declaration.writing import to_json
-from frazil.errors import FrazilError
+from frazil.errors import InvalidInput
 from policies.holds_data import HOLDS_DATA
 from stacks.environments import Deployment
 
@@ -146,7 +146,7 @@ def file_of(deployment: Deployment, folder: str) -> Path:
 def read(file: Path, environment: str) -> Deployed | None:
     """The content of a file; None if there is none.
 
-    Raises `FrazilError` if it is of another environment, and `InvalidDeclaration` if it cannot be understood.
+    Raises `InvalidInput` if it is of another environment, and `InvalidDeclaration` if it cannot be understood.
     """
     try:
         source = file.read_bytes()
@@ -158,7 +158,9 @@ def read(file: Path, environment: str) -> Deployed | None:
         raise InvalidDeclaration([replace(each, path=f"{file}: {each.path}") for each in invalid.problems]) from None
     if found.environment != environment:
         do = "Take the committed file of this environment"
-        raise FrazilError(f"it is of environment {found.environment}, and not of {environment}", where=str(file), do=do)
+        raise InvalidInput(
+            f"it is of environment {found.environment}, and not of {environment}", where=str(file), do=do
+        )
     return found
 
 

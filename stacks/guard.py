@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from frazil.errors import FrazilError
+from frazil.errors import InvalidInput
 from stacks.deployed import Deployed, Retired, forgotten, held, read
 from stacks.environment import Stacks
 from stacks.environments import Deployment
@@ -18,11 +18,11 @@ _FORMER_DOCUMENTS = ("aws_s3_object.environment", "aws_s3_object.pipelines_objec
 def deployed_before(deployment: Deployment, file: Path, *, is_first: bool) -> Deployed:
     """The content of the file; an empty one for a first deployment that has none yet.
 
-    Raises `FrazilError` if the file is missing and `is_first` is not said.
+    Raises `InvalidInput` if the file is missing and `is_first` is not said.
     """
     found = read(file, deployment.name)
     if found is None and not is_first and not deployment.is_local:
-        raise FrazilError(
+        raise InvalidInput(
             f"the file is missing, so nothing protects the data of {deployment.name} from a lost declaration",
             where=str(file),
             do="Take the committed file. FRAZIL_RELEASE=none makes the first one (docs/deploy.md)",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from frazil.control.release import Architecture
-from frazil.errors import FrazilError
+from frazil.errors import InvalidInput
 
 UNKNOWN = 3
 """How `stacks.built_for` ends for an environment that is not declared."""
@@ -26,13 +26,13 @@ class BuiltFor:
 def built_for(environment: str, start: Path) -> BuiltFor:
     """What the checkout around `start` declares of an environment.
 
-    Raises `FrazilError` outside of a checkout, and for an environment that the checkout does not declare.
+    Raises `InvalidInput` outside of a checkout, and for an environment that the checkout does not declare.
     """
     found = declared(environment, start)
     if found is None:
         what = "no checkout of Frazil that declares it is found here"
         do = "Run in its checkout, declare it in stacks/environments.py, or give --label and --architecture"
-        raise FrazilError(what, where=f"environment {environment}", do=do)
+        raise InvalidInput(what, where=f"environment {environment}", do=do)
     return found
 
 
@@ -47,6 +47,6 @@ def declared(environment: str, start: Path) -> BuiltFor | None:
     if ended.returncode == UNKNOWN:
         return None
     if ended.returncode:
-        raise FrazilError(ended.stderr.strip(), where=str(root / "stacks" / "environments.py"), do="Correct it")
+        raise InvalidInput(ended.stderr.strip(), where=str(root / "stacks" / "environments.py"), do="Correct it")
     told = json.loads(ended.stdout)
     return BuiltFor(told["label"], Architecture(told["architecture"]))

@@ -16,7 +16,7 @@ from frazil.clients.secrets import Secrets
 from frazil.control.labels import NEWEST, label
 from frazil.control.release import Architecture, Release, Role
 from frazil.declaration.writing import to_json
-from frazil.errors import FrazilError
+from frazil.errors import InvalidInput
 
 app = typer.Typer(help="Build what job runs are made of, and upload it.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -95,13 +95,13 @@ def upload(
 
 
 def _refuse_other(release: Release, name: str, wanted: BuiltFor) -> None:
-    """Raise `FrazilError` if the release is not built for the environment."""
+    """Raise `InvalidInput` if the release is not built for the environment."""
     found = BuiltFor(release.label, release.architecture)
     if found != wanted:
         what = (
             f"it is for {found.label} and {found.architecture}, and {name} runs {wanted.label} on {wanted.architecture}"
         )
-        raise FrazilError(what, where=f"release {release.version}", do=f"Run frazil release build --for {name}")
+        raise InvalidInput(what, where=f"release {release.version}", do=f"Run frazil release build --for {name}")
 
 
 def built(root: Path, folder: Path, *, label_name: str, architecture: Architecture) -> Release:

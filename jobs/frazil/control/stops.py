@@ -45,13 +45,8 @@ def with_stops(desired: Desired, store: Store) -> Desired:
 
 
 def pipeline_names(desired: Desired, store: Store) -> tuple[str, ...]:
-<<<<<<< HEAD
-    """The pipelines of a generation. Raises `InvalidInput` if its document is not there."""
-    held = store.read(desired.document)
-=======
-    """The pipelines of a generation. Raises `FrazilError` if its document is neither there nor kept."""
+    """The pipelines of a generation. Raises `InvalidInput` if its document is neither there nor kept."""
     held = store.read(desired.document) or store.read(kept_key(desired.document))
->>>>>>> d846167 (Give up a generation on evidence only; keep stops when going back)
     if held is None:
         raise InvalidInput(f"the document {desired.document} is not there", where=f"job {desired.job}", do="Deploy it")
     return tuple(pipeline.name for pipeline in parse(held.data))
