@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from frazil.clients.kafka import Span, TopicState
@@ -63,6 +63,10 @@ class FakeKafka:
 
     def offsets(self, topic: str, isolation: Isolation) -> dict[int, Span]:
         return {number: one.span(isolation) for number, one in enumerate(self._topic(topic).partitions)}
+
+    def leader_epochs(self, topic: str, partitions: Collection[int]) -> dict[int, int | None]:
+        self._topic(topic)
+        return dict.fromkeys(partitions)
 
     def offsets_at(self, topic: str, milliseconds: int, isolation: Isolation) -> dict[int, int]:
         found = {}

@@ -5,16 +5,17 @@ read.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from confluent_kafka import IsolationLevel, TopicCollection, TopicPartition
 from confluent_kafka import admin as kafka_admin
 
-from frazil.clients import kafka_security
+from frazil.clients import kafka_records, kafka_security
 from frazil.clients.kafka_connection import Asking, Connection
+from frazil.clients.kafka_records import Record
 from frazil.clients.secrets import Secrets
 from frazil.declaration import environment
 from frazil.declaration.formats import Isolation
@@ -54,11 +55,13 @@ class Span:
     """The offsets that a partition has: from `earliest` up to, not including, `stable`.
 
     `stable` is the next offset after all that may be read: the last stable offset under `read_committed`, the high
-    watermark under `read_uncommitted`. In an empty partition both are equal.
+    watermark under `read_uncommitted`. In an empty partition both are equal. `leader_epoch` grows with each election of the
+    partition's leader; None if the broker does not say.
     """
 
     earliest: int
     stable: int
+    leader_epoch: int | None = field(default=None, compare=False)
 
 
 class Kafka:
@@ -108,8 +111,9 @@ class Kafka:
             earliest = _listed(asking, topic, partitions, OffsetSpec.earliest(), isolation)
             latest = _listed(asking, topic, partitions, OffsetSpec.latest(), isolation)
             starts, ends = _settled(asking, earliest), _settled(asking, latest)
+            epochs = {partition: answer.result().leader_epoch for partition, answer in latest.items()}
             # Retention may move the start between the two answers: a span never ends before it starts.
-            return {number: Span(starts[number], max(starts[number], ends[number])) for number in partitions}
+            return {p: Span(starts[p], max(starts[p], ends[p]), epochs[p]) for p in partitions}
 
         return self._connection.ask(f"topic {topic}", spans)
 
@@ -127,6 +131,44 @@ class Kafka:
             return {number: found[number] if found[number] >= 0 else span.stable for number, span in ends.items()}
 
         return self._connection.ask(f"topic {topic}", first)
+
+    def leader_epochs(self, topic: str, partitions: Collection[int]) -> dict[int, int | None]:
+        """Return the present leader epoch of each partition, None if the broker does not say; in one round trip."""
+
+        def epochs(asking: Asking) -> dict[int, int | None]:
+            listed = _listed(asking, topic, partitions, OffsetSpec.latest(), Isolation.READ_UNCOMMITTED)
+            asking.settle(listed.values())
+            return {partition: answer.result().leader_epoch for partition, answer in listed.items()}
+
+        return self._connection.ask(f"topic {topic}", epochs)
+
+    def records(self, topic: str, offsets: Mapping[int, int], isolation: Isolation) -> dict[int, Record | None]:
+        """Return the record that stands at an offset of each partition, None where there is none (any more).
+
+        Needs READ on the topic, as do all that read records.
+        """
+        options = {"isolation.level": isolation.value, **kafka_records.FEW}
+        return self._connection.consume(
+            f"topic {topic}", options, lambda consumer, seconds: kafka_records.at(consumer, topic, offsets, seconds)
+        )
+
+    def stretches(
+        self,
+        topic: str,
+        ends: Mapping[int, tuple[int, int]],
+        isolation: Isolation,
+        is_wanted: Callable[[Record], bool],
+    ) -> list[Record]:
+        """Return the records of each partition from the first to the last that is wanted, between two offsets of it.
+
+        All records between them are read. Raises `MemoryError` if those to return are too many (`kafka_records.MOST_RECORDS`).
+        """
+        options = {"isolation.level": isolation.value, **kafka_records.MANY}
+        return self._connection.consume(
+            f"topic {topic}",
+            options,
+            lambda consumer, seconds: kafka_records.stretches(consumer, topic, ends, is_wanted, seconds),
+        )
 
     def java_options(self) -> dict[str, str]:
         """The connection as options of Spark's Kafka source, secrets included; see `kafka_security.java_options`."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future, wait
 from typing import Any, TypeVar
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
-from frazil.clients import kafka_security
+from frazil.clients import kafka_records, kafka_security
 from frazil.clients.refused import KafkaRefused, TopicMissing
 from frazil.clients.secrets import Secrets
 from frazil.declaration import environment
@@ -137,6 +137,21 @@ class Connection:
             return self._patiently(where, question)
         except _LoginRefusedError:
             raise self._login_refused() from None
+
+    def consume(self, where: str, options: Mapping[str, str], work: Callable[[Any, float], _T]) -> _T:
+        """Return what `work` reads with a consumer of its own, given the seconds that it may wait.
+
+        Raises `KafkaUnavailable` or one of its kinds.
+        """
+        security: dict[str, Any] = kafka_security.librdkafka_options(self._settings, self._secrets)
+        try:
+            consumer = Consumer({**security, **_OURS, **kafka_records.OPTIONS, **options})
+            try:
+                return work(consumer, self._timeout_seconds)
+            finally:
+                consumer.close()
+        except KafkaException as error:
+            raise self._told(error.args[0], None, where) from None
 
     def renew(self) -> None:
         """Connect anew, with secrets as they are now."""
