@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID, uuid5
 
+from frazil.lake.last_records import LastRecords
+
 FORMAT = "frazil.format"  # version of these keys
 PIPELINE = "frazil.pipeline"
 COMMIT_ID = "frazil.commit-id"  # uuid5 of pipeline, table uuid, start, end
@@ -19,12 +21,15 @@ END = "frazil.end"  # ... and where they end: what the table holds after it
 COUNTS = "frazil.counts"  # canonical JSON of `Counts`
 TOTALS = "frazil.totals"  # canonical JSON of `Totals`: the account since the pipeline began; not in side tables
 SCHEMA_IDS = "frazil.schema-ids"  # JSON list of the writer schema ids that the batch was decoded with
-VALID_THROUGH = "frazil.valid-through"  # newest record timestamp, milliseconds since 1970: rows are complete up to here
+VALID_THROUGH = (
+    "frazil.valid-through"  # milliseconds since 1970: minimum over partitions of each one's newest record timestamp
+)
 SIDE = "frazil.side"  # location of the file that names the side tables' data files of this decision
 RUN = "frazil.run"  # id of the driver's run that committed
 VERSION = "frazil.version"  # of this software
 EVENTS = "frazil.accepted"  # JSON: an operator's decision that this snapshot records
 UPKEEP = "frazil.upkeep"  # in a snapshot that changed neither rows nor offsets: which action of maintenance made it
+RECOUNT = "counts-recount"  # the decision, in EVENTS, that takes back what earlier commits counted as gaps by mistake
 
 FORMAT_VERSION = "1"
 _NAMESPACE = UUID("b5f3e7a2-51f6-4c1c-9d57-0d3f8f1f7a10")
@@ -42,11 +47,16 @@ def tag(pipeline: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Offsets:
-    """The next offset to read of each partition, and the topic they are offsets of."""
+    """The next offset to read of each partition, and the topic they are offsets of.
+
+    `last` are the last records before these offsets, None if they were not asked for. They are no part of the summary, nor of
+    equality: a table property holds them (`last_records`).
+    """
 
     topic: str
     topic_id: str
     at: Mapping[int, int]
+    last: LastRecords | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         """Canonical JSON, as it stands in a summary."""
@@ -228,6 +238,11 @@ class Entry:
     def valid_through(self) -> int | None:
         """The newest record timestamp, milliseconds since 1970; None where the summary does not say."""
         return int(self.summary[VALID_THROUGH]) if VALID_THROUGH in self.summary else None
+
+    @property
+    def is_recount(self) -> bool:
+        """Whether this snapshot records an operator's decision that corrects the gaps of the commits before it."""
+        return EVENTS in self.summary and json.loads(self.summary[EVENTS]).get("event") == RECOUNT
 
     @property
     def totals(self) -> Totals | None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from py4j.protocol import Py4JJavaError
 
 from frazil.errors import CatalogUnavailable
-from frazil.lake import ledger
+from frazil.lake import last_records, ledger
 from frazil.lake.fence import Base, Batch, StageAgain, Verdict, decide, refusal
 from frazil.lake.jvm import Iceberg, Java, ancestors, entries, message, thrown
 from frazil.lake.ledger import Entry
@@ -72,6 +72,9 @@ def publish(
             _check_files(iceberg, table, staged, age=clock() - staged.at)
             reach("publish.decided")
             totals = {} if is_side else _totals(base, batch)
+            if batch.end.last is not None and not is_side:
+                name, value = last_records.property_name(batch.pipeline), str(batch.end.last)
+                transaction.updateProperties().set(name, value).commit()
             snapshot_id = fill(iceberg, transaction, table, staged, batch, {**totals, **(extra or {})})
             reach("publish.filled")
             transaction.commitTransaction()
@@ -147,12 +150,16 @@ def _newest(iceberg: Iceberg, table: Java, pipeline: str) -> Entry | None:
 
 
 def entry(table: Java, pipeline: str) -> Entry | None:
-    """The ledger entry that a pipeline's tag marks, or None when the table has no such tag."""
+    """The ledger entry that a pipeline's tag marks, with its last records, or None when the table has no such tag."""
     ref = table.refs().get(ledger.tag(pipeline))
     if ref is None:
         return None
     snapshot = table.snapshot(ref.snapshotId())
-    return Entry.of(int(ref.snapshotId()), entries(snapshot.summary()))
+    found = Entry.of(int(ref.snapshotId()), entries(snapshot.summary()))
+    if found.end is None:
+        return found
+    known = table.properties().get(last_records.property_name(pipeline))
+    return replace(found, end=replace(found.end, last=last_records.LastRecords.parse(known, found.end.topic_id)))
 
 
 def _check_files(iceberg: Iceberg, table: Java, staged: Staged, *, age: float) -> None:

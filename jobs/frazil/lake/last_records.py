@@ -1,0 +1,75 @@
+"""The last record of each partition that a table holds, kept to notice a log that was truncated and has grown again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+
+
+def property_name(pipeline: str) -> str:
+    """Return the table property that holds a pipeline's last records: one value a table, replaced by each commit."""
+    return f"frazil.last-records.{pipeline}"
+
+
+@dataclass(frozen=True, slots=True)
+class LastRecord:
+    """What is known of the newest records of one partition.
+
+    `offset` and `fingerprint` identify the last record that was read; both are None if none is known. `epoch` is the
+    partition's leader epoch at that time, None if the broker did not say. `newest_ms` is the newest timestamp that its records
+    had, in milliseconds since 1970.
+    """
+
+    offset: int | None = None
+    fingerprint: str | None = None
+    epoch: int | None = None
+    newest_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LastRecords:
+    """The last records of a topic, by partition."""
+
+    topic_id: str
+    at: Mapping[int, LastRecord] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """Return JSON: the topic's id, and partition -> [offset, fingerprint, epoch, newest timestamp]."""
+        at = {str(p): [r.offset, r.fingerprint, r.epoch, r.newest_ms] for p, r in sorted(self.at.items())}
+        return json.dumps({"topic_id": self.topic_id, "at": at}, separators=(",", ":"))
+
+    @classmethod
+    def parse(cls, text: str | None, topic_id: str) -> LastRecords:
+        """Return what `str()` wrote; nothing if `text` is None, or of a topic with another id."""
+        document = json.loads(text) if text is not None else {}
+        if document.get("topic_id") != topic_id:
+            return cls(topic_id)
+        return cls(topic_id, {int(p): LastRecord(*record) for p, record in document["at"].items()})
+
+    def after(self, seen: Mapping[int, LastRecord]) -> LastRecords:
+        """Return the last records after a batch in which `seen` was read."""
+        at = dict(self.at)
+        for partition, record in seen.items():
+            before = at.get(partition, LastRecord())
+            newest = max((ms for ms in (before.newest_ms, record.newest_ms) if ms is not None), default=None)
+            at[partition] = replace(before if record.offset is None else record, newest_ms=newest)
+        return LastRecords(self.topic_id, at)
+
+    def forgotten(self, partitions: Collection[int]) -> LastRecords:
+        """Return the same, but that of `partitions` no record is known any more."""
+        return LastRecords(self.topic_id, {p: r for p, r in self.at.items() if p not in partitions})
+
+    def identified(self, next_offsets: Mapping[int, int]) -> dict[int, tuple[int, str]]:
+        """Return offset and fingerprint of each last record that is known and stands before `next_offsets`."""
+        return {
+            p: (r.offset, r.fingerprint)
+            for p, r in self.at.items()
+            if r.offset is not None and r.fingerprint is not None and r.offset < next_offsets.get(p, 0)
+        }
+
+    def valid_through(self, partitions: Collection[int]) -> int | None:
+        """Return the minimum over `partitions` of each one's newest timestamp; None if one of them has none."""
+        newest = [self.at[p].newest_ms if p in self.at else None for p in partitions]
+        known = [ms for ms in newest if ms is not None]
+        return min(known) if known and len(known) == len(newest) else None
