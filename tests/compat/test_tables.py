@@ -7,9 +7,11 @@ from collections.abc import Callable
 import pytest
 from pyspark.sql import SparkSession
 
+from frazil.audit.finding import Flaw
 from frazil.audit.verify import Verification, verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration.environment import Environment
+from frazil.ingest.recount import recount
 from frazil.lake.reader import Lake
 from frazil.local.world import World
 from tests.compat.restore import Case
@@ -53,4 +55,14 @@ def test_a_decision_that_was_open_is_finished_once(restored: Restore) -> None:
     assert shop.drain().read == 0
     assert (len(shop.landed()), len(shop.dead())) == (12, 4)
     assert shop.drain().read == 0
+    continued(shop)
+
+
+def test_wrong_numbers_of_gaps_are_reported_and_corrected_by_the_operators_word(restored: Restore) -> None:
+    shop = restored("wrong_gaps")
+    before = proof(shop)
+    assert {f.flaw for f in before.findings} == {Flaw.MISCOUNTED, Flaw.EXCESS}
+    assert "counts-recount --reason" in str([str(f) for f in before.findings])
+    lake = Lake(shop.environment, Secrets({}).read)
+    assert recount(shop.pipeline, lake, "as the test says", shop.driver()).fewer == {0: 6}
     continued(shop)

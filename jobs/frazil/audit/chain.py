@@ -22,8 +22,11 @@ def check(table: StoredTable, pipeline: str, commits: Sequence[Snapshot]) -> lis
             if entry.commit_id != of_offsets:
                 what = "its commit id is not that of its offsets: its summary was edited"
                 findings.append(_finding(Flaw.MISCOUNTED, where, entry.snapshot_id, what))
+    is_corrected = False  # by a decision that came later
     for commit, entry in zip(commits, entries, strict=True):
-        findings += [_finding(Flaw.MISCOUNTED, where, commit.id, what) for what in _of_itself(commit, entry)]
+        wrong = [] if is_corrected else _gaps(entry)
+        findings += [_finding(Flaw.MISCOUNTED, where, commit.id, what) for what in [*_of_itself(commit, entry), *wrong]]
+        is_corrected = is_corrected or entry.is_recount
     for newer, older in pairwise(entries):
         findings += _between(newer, older, where)
     if entries and is_whole(table, commits) and not _carries_on(entries[-1], Totals()):
@@ -91,12 +94,21 @@ def _of_itself(commit: Snapshot, entry: Entry) -> list[str]:
         told.append("what it read is not what it wrote, rejected and skipped")
     if sum(counts.skipped.values()) != sum(counts.skipped_at.values()):
         told.append("it skipped another number by reason than by partition")
-    covered = sum(end - entry.start.at.get(p, end) for p, end in entry.end.at.items())
-    if ledger.EVENTS not in entry.summary and counts.read + sum(counts.gaps.values()) != covered:
-        told.append(
-            f"it covers {covered} offsets, and counts {counts.read} records and {sum(counts.gaps.values())} gaps"
-        )
     return told
+
+
+def _gaps(entry: Entry) -> list[str]:
+    """Return what a commit says of offsets without a record that does not add up."""
+    counts = entry.counts
+    if counts is None or entry.start is None or entry.end is None or ledger.EVENTS in entry.summary:
+        return []
+    gaps, covered = sum(counts.gaps.values()), sum(end - entry.start.at.get(p, end) for p, end in entry.end.at.items())
+    if counts.read + gaps == covered:
+        return []
+    return [
+        f"it covers {covered} offsets, and counts {counts.read} records and {gaps} gaps: if records were counted as gaps, "
+        f"`frazil accept {entry.summary.get(ledger.PIPELINE, 'PIPELINE')} {ledger.RECOUNT} --reason …` corrects the number"
+    ]
 
 
 def _between(newer: Entry, older: Entry, where: str) -> list[Finding]:
@@ -104,6 +116,7 @@ def _between(newer: Entry, older: Entry, where: str) -> list[Finding]:
     if newer.start is None or older.end is None:
         return findings
     apart = sorted(p for p, end in older.end.at.items() if newer.start.at.get(p) != end)
+    late = {p: o for p, o in sorted(newer.start.at.items()) if p not in older.end.at and o > 0}
     if newer.start.topic_id != older.end.topic_id:
         what = f"it starts in topic {newer.start.topic_id}, the one before it ended in {older.end.topic_id}"
         findings.append(_finding(Flaw.HOLE, where, newer.snapshot_id, what))
@@ -111,6 +124,12 @@ def _between(newer: Entry, older: Entry, where: str) -> list[Finding]:
         p = apart[0]
         before = f"snapshot {older.snapshot_id} ended at {older.end.at[p]}"
         what = f"it starts at offset {newer.start.at.get(p)} of partition {p}, {before}; so in {len(apart)} partitions"
+        findings.append(_finding(Flaw.HOLE, where, newer.snapshot_id, what))
+    elif late and ledger.EVENTS not in newer.summary:
+        p, offset = next(iter(late.items()))
+        what = (
+            f"partition {p} was added after the commit before it, and its records are read from {offset} on, not from 0"
+        )
         findings.append(_finding(Flaw.HOLE, where, newer.snapshot_id, what))
     elif not _carries_on(newer, older.totals):
         findings.append(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,14 +13,21 @@ from frazil.cli.screen import number, out, show_json
 from frazil.cli.spark_here import spark_here
 from frazil.clients.secrets import Secrets
 from frazil.errors import InvalidInput
+from frazil.lake import ledger
+
+if TYPE_CHECKING:
+    from frazil.ingest.acceptance import Acceptance
+    from frazil.ingest.recount import Recount
 
 EVENTS = {
     "topic-recreated": "land the new topic from its beginning",
-    "log-truncated": "go on from the topic's end where it is before what the table holds",
+    "log-truncated": "go on where the table is, or from the topic's end; leave out records that replaced others",
+    "log-truncated-replay": "land the records that replaced others, from the first that is another one",
     "offsets-lost": "record that retention took records before they were read, and go on behind them",
     "rolled-back-replay": "the table was rolled back to land its records again",
     "rolled-back-hold": "the table was rolled back to be rid of its rows",
     "ledger-lost": "take the offsets from the rows themselves",
+    "counts-recount": "take records that have a row out of the number of offsets without a record",
     "side-table-replaced": "let the dead letters go that were decided and not delivered",
 }
 
@@ -52,11 +59,19 @@ def accept(
         raise InvalidInput("the reason is empty", where="--reason", do="Say why, for those who read the ledger later")
     (pipeline,) = pipelines.chosen(pipelines.declared(file), [name])
     secrets: Secrets = context.find_root().obj
-    with spark_here(environments.environment(env), secrets, master=master, memory=memory) as shared:
+    environment, why = environments.environment(env), secrets.redactor.redact(reason)
+    decided: Acceptance | Recount
+    with spark_here(environment, secrets, master=master, memory=memory) as shared:
         from frazil.ingest import accept as accepting
         from frazil.ingest.acceptance import Accepted
 
-        decided = accepting.accept(pipeline, Accepted(event), secrets.redactor.redact(reason), shared)
+        if event == ledger.RECOUNT:
+            from frazil.ingest.recount import recount
+            from frazil.lake.reader import Lake
+
+            decided = recount(pipeline, Lake(environment, secrets.read), why, shared)
+        else:
+            decided = accepting.accept(pipeline, Accepted(event), why, shared)
     lost = dict(decided.lost)
     if as_json:
         show_json(

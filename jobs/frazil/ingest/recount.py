@@ -1,0 +1,76 @@
+"""Correct the number of offsets without a record where the ledger counts more of them than there are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from frazil.audit.finding import Finding, Flaw
+from frazil.audit.verify import verify
+from frazil.declaration import Pipeline
+from frazil.errors import FrazilError
+from frazil.ingest.driver import Driver
+from frazil.lake import ledger
+from frazil.lake.fence import Batch
+from frazil.lake.ledger import Counts
+from frazil.lake.publish import entry, publish
+from frazil.lake.reader import Lake
+from frazil.lake.stage import nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Recount:
+    """What was corrected: by partition, how many offsets fewer are without a record. The ledger's offsets stay as they are."""
+
+    before: ledger.Offsets
+    after: ledger.Offsets
+    fewer: dict[int, int]
+    lost: Mapping[int, int] = field(default_factory=dict)
+
+
+def recount(pipeline: Pipeline, lake: Lake, reason: str, driver: Driver) -> Recount:
+    """Count all rows and dead letters, and take from the ledger's gaps what has a row after all; offsets stay as they are.
+
+    The decision, its reason and the numbers are a commit without rows. Gaps only become fewer: records that are missing are
+    never explained away. Raises `FrazilError` if the gaps are right, or if anything else is wrong with the pipeline's tables;
+    `Fenced` if a driver commits meanwhile.
+    """
+    where = f"table {pipeline.table.identifier}"
+    found = verify(pipeline, lake, deep=True)
+    others = [str(f) for f in found.findings if f.flaw not in (Flaw.EXCESS, Flaw.MISCOUNTED)]
+    if others:
+        raise FrazilError(
+            f"more is wrong than the number of gaps: {'; '.join(others[:3])}", where=where, do="Solve that first"
+        )
+    fewer = _excess(found.findings)
+    last = entry(driver.iceberg.load(pipeline.table.identifier), pipeline.name)
+    if not fewer or last is None or last.end is None:
+        raise FrazilError(
+            f"there is nothing to accept: {ledger.RECOUNT} has not happened: no record was counted as a gap and has a row",
+            where=where,
+            do=f"`frazil verify {pipeline.name} --deep` says what is wrong, if anything is",
+        )
+    at = datetime.fromtimestamp(driver.clock(), UTC).isoformat()
+    corrected = {str(p): -n for p, n in fewer.items()}
+    batch = Batch(
+        pipeline=pipeline.name,
+        run=driver.run,
+        version=driver.version,
+        start=last.end,
+        end=last.end,
+        held=last.end,
+        topic_id=last.end.topic_id,
+        schema_ids=last.schema_ids,
+        valid_through=last.valid_through,
+        counts=Counts(gaps={p: -n for p, n in fewer.items()}),
+        accepted=ledger.canonical({"event": ledger.RECOUNT, "reason": reason, "at": at, "gaps": corrected}),
+    )
+    staged = nothing(driver.iceberg, pipeline.table.identifier, at=driver.clock())
+    publish(driver.iceberg, staged, batch, clock=driver.clock, wait=driver.wait)
+    return Recount(last.end, last.end, fewer)
+
+
+def _excess(findings: tuple[Finding, ...]) -> dict[int, int]:
+    excess = (f for f in findings if f.flaw is Flaw.EXCESS and f.partition is not None and f.count)
+    return {f.partition: f.count for f in excess if f.partition is not None and f.count is not None}
