@@ -171,6 +171,17 @@ def test_a_rollback_to_hold_goes_on_and_tells_what_is_gone(one: Shop) -> None:
     assert_proven(one)
 
 
+def test_a_rollback_to_hold_gives_up_the_rows_of_a_partition_that_was_added_after_the_head(one: Shop) -> None:
+    one.add_partitions(2)
+    one.produce([*one.orders(3, one.register(), first=30), *BAD], partition=1)
+    one.drain()
+    roll_back(one, 1)
+    decided = accepted(one, Accepted.ROLLED_BACK_HOLD)
+    assert (decided.after.at, decided.lost) == ({0: 18, 1: 5}, {1: 3})
+    assert_proven(one)
+    assert [(a.read, a.landed, a.dead_lettered, a.explained) for a in verified(one).partitions][1] == (5, 0, 2, 3)
+
+
 def test_a_lost_ledger_is_taken_from_the_rows(one: Shop) -> None:
     iceberg = one.driver().iceberg
     identifier = one.pipeline.table.identifier

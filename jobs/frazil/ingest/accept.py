@@ -12,6 +12,7 @@ from frazil.declaration.formats import MetadataColumns
 from frazil.errors import InvalidInput
 from frazil.ingest import acceptance, prepare
 from frazil.ingest.acceptance import Acceptance, Accepted
+from frazil.ingest.divergence import truncated_log
 from frazil.ingest.driver import Driver
 from frazil.lake import ledger, places
 from frazil.lake.decide import finish_open
@@ -73,8 +74,8 @@ class _Accepting:
         topic_id = driver.kafka.topic(topic.name).topic_id
         if self.event is Accepted.TOPIC_RECREATED:
             return acceptance.topic_recreated(held, topic_id, spans)
-        if self.event is Accepted.LOG_TRUNCATED:
-            return acceptance.log_truncated(held, topic_id, spans)
+        if self.event in (Accepted.LOG_TRUNCATED, Accepted.LOG_TRUNCATED_REPLAY):
+            return truncated_log(self.pipeline, driver, self.event, held, topic_id, spans)
         return acceptance.offsets_lost(held, topic_id, spans)
 
     def _unknown(self, held: Offsets) -> Acceptance:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -14,14 +14,17 @@ from frazil.lake.ledger import Offsets
 class Accepted(StrEnum):
     """What an operator may decide, each after the refusal that names it.
 
-    `TOPIC_RECREATED`: land the new topic from its beginning. `LOG_TRUNCATED`: go on from the topic's end where it is before the
-    ledger's. `OFFSETS_LOST`: record the gap that retention tore and go on behind it. `ROLLED_BACK_REPLAY`: the rollback was
-    meant to land the records again. `ROLLED_BACK_HOLD`: it was meant to be rid of the rows; go on where the ledger stands.
-    `LEDGER_LOST`: take the offsets from the rows themselves. `SIDE_TABLE_REPLACED`: let undelivered dead letters go.
+    `TOPIC_RECREATED`: land the new topic from its beginning. `LOG_TRUNCATED`: go on where the ledger stands, or from the topic's
+    end where it is before that; records that replaced others before it are not read. `LOG_TRUNCATED_REPLAY`: land these, from
+    the first that is another one. `OFFSETS_LOST`: record the gap that retention tore and go on behind it.
+    `ROLLED_BACK_REPLAY`: the rollback was meant to land the records again. `ROLLED_BACK_HOLD`: it was meant to be rid of the
+    rows; go on where the ledger stands. `LEDGER_LOST`: take the offsets from the rows themselves. `SIDE_TABLE_REPLACED`: let
+    undelivered dead letters go.
     """
 
     TOPIC_RECREATED = "topic-recreated"
     LOG_TRUNCATED = "log-truncated"
+    LOG_TRUNCATED_REPLAY = "log-truncated-replay"
     OFFSETS_LOST = "offsets-lost"
     ROLLED_BACK_REPLAY = "rolled-back-replay"
     ROLLED_BACK_HOLD = "rolled-back-hold"
@@ -53,12 +56,31 @@ def topic_recreated(held: Offsets, topic_id: str, spans: Mapping[int, Span]) -> 
     return Acceptance(Accepted.TOPIC_RECREATED, held, Offsets(held.topic, topic_id, at))
 
 
-def log_truncated(held: Offsets, topic_id: str, spans: Mapping[int, Span]) -> Acceptance:
-    """The topic's ends, where the ledger is past them."""
+def log_truncated(held: Offsets, topic_id: str, spans: Mapping[int, Span], other: Collection[int] = ()) -> Acceptance:
+    """Return the ledger, with the topic's ends where it is past them. `other` partitions have grown again since."""
     at = {p: min(held.at.get(p, 0), span.stable) for p, span in sorted(spans.items())}
-    happened = held.at.keys() > spans.keys() or any(held.at.get(p, 0) > o for p, o in at.items())
-    _happened(held.topic_id == topic_id and happened, Accepted.LOG_TRUNCATED, held)
-    return Acceptance(Accepted.LOG_TRUNCATED, held, Offsets(held.topic, topic_id, at))
+    cut = {*other, *shorter(held, spans)}
+    _happened(held.topic_id == topic_id and bool(cut), Accepted.LOG_TRUNCATED, held)
+    return Acceptance(Accepted.LOG_TRUNCATED, held, _forgotten(held, at, cut))
+
+
+def log_truncated_replay(
+    held: Offsets, topic_id: str, spans: Mapping[int, Span], same_up_to: Mapping[int, int]
+) -> Acceptance:
+    """Return the ledger, with the offset up to which the log is the one that was read, where it is another one behind it."""
+    _happened(held.topic_id == topic_id and bool(same_up_to), Accepted.LOG_TRUNCATED_REPLAY, held)
+    at = {p: held.at.get(p, 0) for p in sorted(spans)} | dict(same_up_to)
+    return Acceptance(Accepted.LOG_TRUNCATED_REPLAY, held, _forgotten(held, at, same_up_to.keys()))
+
+
+def shorter(held: Offsets, spans: Mapping[int, Span]) -> list[int]:
+    """Return the partitions whose log ends before the ledger, or is gone."""
+    return [p for p, offset in held.at.items() if p not in spans or offset > spans[p].stable]
+
+
+def _forgotten(held: Offsets, at: Mapping[int, int], partitions: Collection[int]) -> Offsets:
+    last = held.last.forgotten(partitions) if held.last is not None else None
+    return Offsets(held.topic, held.topic_id, dict(sorted(at.items())), last)
 
 
 def offsets_lost(held: Offsets, topic_id: str, spans: Mapping[int, Span]) -> Acceptance:
@@ -87,7 +109,9 @@ def rolled_back_hold(held: Offsets, head: Offsets | None, kept: Mapping[int, int
     """
     _happened(head is not None, Accepted.ROLLED_BACK_HOLD, held)
     assert head is not None
-    passed = {p: o - head.at.get(p, o) for p, o in held.at.items()}
+    # A partition that the head does not name was added after it, so its records begin at 0.
+    head = Offsets(head.topic, head.topic_id, {p: head.at.get(p, 0) for p in sorted({*head.at, *held.at})})
+    passed = {p: o - head.at[p] for p, o in held.at.items()}
     lost = {p: n - kept.get(p, 0) for p, n in passed.items() if n - kept.get(p, 0)}
     return Acceptance(Accepted.ROLLED_BACK_HOLD, head, held, lost)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from frazil.declaration.limits import Limits
@@ -23,19 +23,24 @@ class Span(Protocol):
     def stable(self) -> int:
         """Where reading ends."""
 
+    @property
+    def leader_epoch(self) -> int | None:
+        """Which election of the partition's leader this was seen under; None if it is not known."""
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """One batch: where it starts and ends in every partition of the topic.
 
     `start` and `end` name all partitions, also those without anything new, so that `end` is the whole ledger; `held` is the
-    ledger it was planned on.
+    ledger it was planned on, `spans` what the topic had then.
     """
 
     held: Offsets
     start: Offsets
     end: Offsets
     lag: int
+    spans: Mapping[int, Span] = field(default_factory=dict)
 
     @property
     def ranges(self) -> tuple[OffsetRange, ...]:
@@ -46,6 +51,16 @@ class Plan:
     def rows(self) -> int:
         """How many offsets the batch covers."""
         return sum(len(r) for r in self.ranges)
+
+    @property
+    def waiting(self) -> tuple[int, ...]:
+        """The partitions that have something to read beyond this batch."""
+        return tuple(p for p, span in self.spans.items() if span.stable > self.end.at[p])
+
+    @property
+    def filled(self) -> tuple[int, ...]:
+        """The partitions that hold records."""
+        return tuple(p for p, span in self.spans.items() if span.stable > span.earliest)
 
     @property
     def is_empty(self) -> bool:
@@ -80,7 +95,8 @@ def plan(pipeline: str, held: Offsets, topic_id: str, spans: Mapping[int, Span],
             raise LogTruncated(
                 f"the table holds partition {p} up to offset {start[p]}, the topic ends at {span.stable}",
                 where=where,
-                do=f"`frazil accept {pipeline} log-truncated --reason …` goes on from the topic's end",
+                do=f"`frazil accept {pipeline} log-truncated --reason …` goes on from the topic's end, "
+                f"`frazil accept {pipeline} log-truncated-replay --reason …` lands the records that replaced others before it",
             )
         if start[p] < span.earliest:
             raise OffsetsLost(
@@ -92,8 +108,25 @@ def plan(pipeline: str, held: Offsets, topic_id: str, spans: Mapping[int, Span],
     taken = _share(waiting, max_rows)
     end = {p: start[p] + taken[p] for p in start}
     return Plan(
-        held, Offsets(held.topic, topic_id, start), Offsets(held.topic, topic_id, end), lag=sum(waiting.values())
+        held,
+        Offsets(held.topic, topic_id, start),
+        Offsets(held.topic, topic_id, end),
+        lag=sum(waiting.values()),
+        spans=dict(sorted(spans.items())),
     )
+
+
+def up_to(first: dict[int, Span], now: Mapping[int, Span]) -> dict[int, Span]:
+    """Return the spans of `now`, each ending no later than it did at `first`, where partitions that were added since are noted."""
+    ends = {p: first.setdefault(p, span).stable for p, span in now.items()}
+    return {p: _Ended(span.earliest, min(span.stable, ends[p]), span.leader_epoch) for p, span in now.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    earliest: int
+    stable: int
+    leader_epoch: int | None
 
 
 def _share(waiting: Mapping[int, int], limit: int) -> dict[int, int]:

@@ -18,6 +18,7 @@ class Event(StrEnum):
     were appended. `BATCH_RETRIED`: a batch was dropped and is staged again. `FENCED`: another driver committed first.
     `SCHEMA_INCOMPATIBLE`: records of a writer schema cannot land. `SNAPSHOTS_EXPIRED`: old snapshots left the metadata.
 
+    `LOG_UNVERIFIED`: the last record that was read of a partition is gone, so a truncated log would not be noticed.
     `PIPELINE_RETRIED`: an error that is neither an outage nor a decision; the pipeline starts again after a pause.
 
     Three events report an error, each with one meaning. `SERVICE_UNAVAILABLE`: a service does not answer; a pipeline that
@@ -39,6 +40,7 @@ class Event(StrEnum):
     PIPELINE_FAILED = "pipeline_failed"
     SERVICE_UNAVAILABLE = "service_unavailable"
     SNAPSHOTS_EXPIRED = "snapshots_expired"
+    LOG_UNVERIFIED = "log_unverified"
 
 
 @dataclass(slots=True)

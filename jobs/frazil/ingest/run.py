@@ -18,7 +18,8 @@ from frazil.ingest.batch import StagedBatch, Staging, UnknownSchemas
 from frazil.ingest.driver import Driver
 from frazil.ingest.evolution import Evolution
 from frazil.ingest.failures import Cancelled, LoginRefused
-from frazil.ingest.plan import Pace, Span, plan
+from frazil.ingest.log_check import LogCheck
+from frazil.ingest.plan import Pace, Span, plan, up_to
 from frazil.ingest.report import Event, Reporter, Total
 from frazil.ingest.writers import Writers
 from frazil.lake import tables, trim
@@ -48,16 +49,17 @@ class Ingestion:
         self._publishing: Future[tuple[StagedBatch, Published]] | None = None
         self._attempts = 0
         self._columns = Struct(())
+        self._log = LogCheck(pipeline, driver.kafka, report)
 
     # ── The order of one batch ──────────────────────────────────────────────────────────────────
     def drain(self) -> Total:
         """Land everything up to the stable offsets seen now; returns what was done. Being fenced is a normal end."""
-        spans = self._spans()
+        spans = dict(self._spans())
         try:
             if not self._ready():
                 self._idle(lag=0, message="no schema is registered yet")
                 return self.total
-            self._land(lambda: spans, least=1)
+            self._land(lambda: up_to(spans, self._spans()), least=1)
             self.total.stopped = self.driver.stopping()
             self._trim()
         except Fenced as fenced:
@@ -82,6 +84,7 @@ class Ingestion:
     def forget(self) -> None:
         """Begin anew at the next poll, from what the table says then: after an error nothing remembered counts."""
         self._held = None
+        self._log.forget()
 
     def _land(self, spans: Callable[[], Mapping[int, Span]], *, least: int) -> None:
         """Land batch after batch until nothing is waiting; after the first, until less than `least` records are."""
@@ -114,6 +117,7 @@ class Ingestion:
             return None
         topic_id = self.driver.kafka.topic(self.pipeline.topic.name).topic_id
         planned = plan(self.pipeline.name, held, topic_id, spans(), max_rows=self.pace.rows)
+        self._log.check(held, planned.spans)
         self.driver.reach("plan.done")
         if planned.is_empty or planned.lag < least:
             if planned.is_empty:
@@ -160,7 +164,7 @@ class Ingestion:
         self._held = staged.batch.end
         counts, now = staged.batch.counts, self.driver.clock()
         self.total.add(counts.read, counts.written, counts.rejected, counts.skipped)
-        through = staged.batch.valid_through
+        newest = staged.newest_ms
         self.report(
             Event.BATCH_COMMITTED,
             snapshot=published.snapshot_id,
@@ -171,7 +175,7 @@ class Ingestion:
             bytes=staged.bytes_read,
             duration_seconds=round(now - staged.began, 3),
             stage_seconds=round(staged.seconds, 3),
-            freshness_seconds=None if through is None else round(now - through / 1000, 3),
+            freshness_seconds=None if newest is None else round(now - newest / 1000, 3),
             lag=staged.plan.lag - staged.plan.rows,
         )
 

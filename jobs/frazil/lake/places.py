@@ -30,10 +30,10 @@ def found(spark: SparkSession, table: str, topic: str, prefix: str) -> dict[int,
 
 
 def counted(spark: SparkSession, table: str, start: Offsets, end: Offsets, prefix: str) -> Mapping[int, int]:
-    """How many rows each partition has from `start` up to, not including, `end`."""
+    """How many rows each partition has from `start` (0 if it does not name the partition) up to, not including, `end`."""
     offset = F.col(f"{prefix}offset")
     within = [
-        (F.col(f"{prefix}partition") == p) & (offset >= start.at.get(p, to)) & (offset < to) for p, to in end.at.items()
+        (F.col(f"{prefix}partition") == p) & (offset >= start.at.get(p, 0)) & (offset < to) for p, to in end.at.items()
     ]
     if not within:
         return {}

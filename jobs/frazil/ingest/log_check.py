@@ -1,0 +1,107 @@
+"""Notice a log that was truncated and has grown again: its offsets mean other records than those that were read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+
+from frazil.clients.kafka import Kafka
+from frazil.clients.kafka_records import Record
+from frazil.declaration import Pipeline
+from frazil.errors import LogTruncated
+from frazil.ingest import fingerprint
+from frazil.ingest.plan import Span
+from frazil.ingest.report import Event, Reporter
+from frazil.lake.ledger import Offsets
+
+UNKNOWN = "retention or compaction removed the last record that was read, so a truncated log cannot be told from an intact one"
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """The outcome for some partitions: whose last record is another one now, and whose could not be compared."""
+
+    other: tuple[int, ...] = ()
+    unknown: tuple[int, ...] = ()
+
+
+def compare(
+    held: Offsets,
+    spans: Mapping[int, Span],
+    read: Callable[[Mapping[int, int]], Mapping[int, Record | None]],
+    *,
+    compacted: bool,
+    of: Collection[int] | None = None,
+) -> Compared:
+    """Read the last record of each partition back and compare it with the one that was read, `of` some partitions or all.
+
+    A record that retention or compaction removed cannot be compared. In a topic without compaction a record between the log's
+    ends cannot vanish: if it is gone, the log is another one.
+    """
+    identified = held.last.identified(held.at) if held.last is not None else {}
+    wanted = {p: found for p, found in identified.items() if p in spans and (of is None or p in of)}
+    there = {p: offset for p, (offset, _) in wanted.items() if spans[p].earliest <= offset < spans[p].stable}
+    records = read(there) if there else {}
+    other, unknown = [], [p for p in wanted if p not in there]
+    for p in there:
+        record = records[p]
+        if record is not None and fingerprint.of_record(record) != wanted[p][1]:
+            other.append(p)
+        elif record is None:
+            (unknown if compacted else other).append(p)
+    return Compared(tuple(sorted(other)), tuple(sorted(unknown)))
+
+
+class LogCheck:
+    """When one run compares last records: at its start, after an interruption, and when a partition has a new leader."""
+
+    def __init__(self, pipeline: Pipeline, kafka: Kafka, report: Reporter) -> None:
+        self._pipeline, self._kafka, self._report = pipeline, kafka, report
+        self._compared: dict[int, int | None] = {}
+
+    def forget(self) -> None:
+        """Compare all partitions at the next check."""
+        self._compared = {}
+
+    def check(self, held: Offsets, spans: Mapping[int, Span]) -> None:
+        """Compare the partitions that were not compared under their present leader. Raises `LogTruncated`."""
+        due = [p for p, span in spans.items() if self._compared.get(p, ...) != span.leader_epoch]
+        found = compared(self._pipeline, self._kafka, held, spans, of=due)
+        if found.other:
+            raise truncated(self._pipeline.name, held, found.other)
+        if found.unknown:
+            self._report(Event.LOG_UNVERIFIED, partitions=list(found.unknown), message=UNKNOWN)
+        self._compared |= {p: spans[p].leader_epoch for p in due}
+
+
+def compared(
+    pipeline: Pipeline, kafka: Kafka, held: Offsets, spans: Mapping[int, Span], *, of: Collection[int]
+) -> Compared:
+    """Compare the last records of some partitions with those that a pipeline's ledger holds."""
+    topic, isolation = pipeline.topic.name, pipeline.topic.isolation
+    if held.last is None or not held.last.identified(held.at):
+        return Compared()
+
+    def compare_now(spans: Mapping[int, Span], of: Collection[int]) -> Compared:
+        compacted = kafka.topic(topic).compacted
+        return compare(held, spans, lambda at: kafka.records(topic, at, isolation), compacted=compacted, of=of)
+
+    found = compare_now(spans, of)
+    if not found.other:
+        return found
+    # Retention may have removed records since the log's ends were asked for.
+    again = compare_now(kafka.offsets(topic, isolation), found.other)
+    return Compared(again.other, tuple(sorted({*found.unknown, *again.unknown})))
+
+
+def truncated(pipeline: str, held: Offsets, partitions: Collection[int]) -> LogTruncated:
+    """Return the refusal for partitions whose last record is another one now."""
+    last = held.last.at if held.last is not None else {}
+    first = min(partitions)
+    return LogTruncated(
+        f"the record at offset {last[first].offset} of partition {first} is not the one that was read there; "
+        f"so in {len(partitions)} partitions: the log was truncated and has grown again",
+        where=f"pipeline {pipeline}, topic {held.topic}",
+        do=f"`frazil accept {pipeline} log-truncated-replay --reason …` lands the records that replaced those that were read, "
+        f"`frazil accept {pipeline} log-truncated --reason …` leaves them out and goes on",
+    )

@@ -1,0 +1,126 @@
+"""A log that was truncated and has grown again: its offsets are those of the ledger, its records are not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from frazil.audit.verify import verify
+from frazil.clients.secrets import Secrets
+from frazil.declaration import ValueFormat
+from frazil.errors import LogTruncated
+from frazil.ingest.accept import accept
+from frazil.ingest.acceptance import Accepted
+from frazil.lake.reader import Lake
+from tests.scenarios.test_accept import Renamed
+from tests.support.shop import Shop
+
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+ShopOf = Callable[..., Shop]
+FIRST = 1_767_225_600_000
+
+
+@pytest.fixture
+def texts(shop_of: ShopOf) -> Shop:
+    """A shop that has landed 10 rows and 2 dead letters of one partition."""
+    shop = shop_of(partitions=1, value_format=ValueFormat.TEXT)
+    produce(shop, 0, 10)
+    shop.produce([None, None], timestamp=FIRST)
+    shop.drain()
+    assert (len(shop.landed()), len(shop.dead())) == (10, 2)
+    return shop
+
+
+def produce(shop: Shop, first: int, count: int, *, late: int = 0) -> None:
+    for number in range(first, first + count):
+        shop.produce([b"v%d" % number], key=str(number).encode(), timestamp=FIRST + number + late)
+
+
+def truncated(shop: Shop, *, kept: int, grown: int) -> Renamed:
+    """Cut the log to `kept` records and have it grow to `grown`: a new topic that is told under the old id."""
+    kafka = shop.driver().kafka
+    real = kafka.topic(shop.topic).topic_id
+    shop.delete()
+    shop.create(1)
+    shop.journal.clear()
+    produce(shop, 0, kept)
+    produce(shop, kept, grown - kept, late=5_000)
+    return Renamed(shop.driver().kafka, real)
+
+
+def accepted(shop: Shop, event: Accepted, kafka: Any) -> dict[int, int]:
+    return dict(accept(shop.pipeline, event, "as the test says", shop.driver(kafka=kafka)).after.at)
+
+
+def assert_proven(shop: Shop) -> None:
+    found = verify(shop.pipeline, Lake(shop.lake, Secrets({}).read), deep=True)
+    assert found.outcome == "proven", [str(f) for f in found.findings]
+
+
+@pytest.mark.parametrize("grown", [15, 12], ids=["past the ledger", "to the ledger"])
+def test_records_that_replaced_others_are_landed_by_the_operators_word(texts: Shop, grown: int) -> None:
+    kafka = truncated(texts, kept=4, grown=grown)
+    with pytest.raises(LogTruncated, match=r"offset 11 of partition 0.*log-truncated-replay --reason"):
+        texts.drain(kafka=kafka)
+    assert len(texts.landed()) == 10
+    assert accepted(texts, Accepted.LOG_TRUNCATED_REPLAY, kafka) == {0: 4}
+    assert_proven(texts)
+    assert texts.drain(kafka=kafka).written == grown - 4
+    assert len(texts.landed()) == 10 + grown - 4
+    assert_proven(texts)
+
+
+def test_records_that_replaced_others_are_left_out_by_the_operators_word(texts: Shop) -> None:
+    kafka = truncated(texts, kept=4, grown=15)
+    with pytest.raises(LogTruncated, match="log-truncated --reason"):
+        texts.drain(kafka=kafka)
+    assert accepted(texts, Accepted.LOG_TRUNCATED, kafka) == {0: 12}
+    assert_proven(texts)
+    assert texts.drain(kafka=kafka).written == 3
+    assert_proven(texts)
+
+
+def test_a_log_that_has_grown_less_far_is_landed_from_the_first_record_that_is_another_one(texts: Shop) -> None:
+    kafka = truncated(texts, kept=4, grown=7)
+    with pytest.raises(LogTruncated, match="the topic ends at 7"):
+        texts.drain(kafka=kafka)
+    assert accepted(texts, Accepted.LOG_TRUNCATED_REPLAY, kafka) == {0: 4}
+    assert texts.drain(kafka=kafka).written == 3
+    assert_proven(texts)
+
+
+def test_a_last_record_that_retention_removed_is_reported_and_nothing_stops(texts: Shop) -> None:
+    produce(texts, 20, 3)
+    admin = AdminClient({"bootstrap.servers": texts.world.bootstrap})
+    for deleted in admin.delete_records([TopicPartition(texts.topic, 0, 12)]).values():
+        deleted.result()
+    assert texts.drain().written == 3
+    (event,) = texts.seen("log_unverified")
+    assert event["partitions"] == [0]
+    texts.assert_each_record_once()
+
+
+class Elected:
+    """A cluster with an election while the first batch is read."""
+
+    def __init__(self, kafka: Any) -> None:
+        self._kafka, self.asked = kafka, 0
+
+    def leader_epochs(self, topic: str, partitions: Any) -> dict[int, int]:
+        self.asked += 1
+        return {p: e + (self.asked == 1) for p, e in self._kafka.leader_epochs(topic, partitions).items()}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._kafka, name)
+
+
+def test_a_batch_that_was_read_under_two_leaders_is_read_again(texts: Shop) -> None:
+    produce(texts, 20, 3)
+    kafka = Elected(texts.driver().kafka)
+    assert texts.drain(kafka=kafka).written == 3
+    assert "new leader" in str(texts.seen("batch_retried"))
+    texts.assert_each_record_once()
