@@ -61,7 +61,8 @@ def _tell(found: Standing, console: Console, *, now: float) -> None:
     head.add_row("location", found.location or "not there yet: the first run makes it")
     head.add_row("lag", f"{number(found.lag)} records" if found.lag is not None else "–")
     if found.newest_record_at is not None:
-        head.add_row("freshness", f"{duration(now - found.newest_record_at)} since the newest record that is landed")
+        age = duration(now - found.newest_record_at)
+        head.add_row("freshness", f"{age} since the newest landed record, of the partition that is furthest behind")
     console.print(head)
     if found.why:
         console.print(f"Kafka could not be asked. {found.why}", style="yellow", markup=False)

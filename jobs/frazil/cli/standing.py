@@ -103,8 +103,10 @@ def standing(pipeline: Pipeline, lake: Lake, kafka: Kafka, *, commits: int) -> S
         rows=int(table.head.summary.get("total-records", 0)) if table.head else 0,
         columns=tuple((field.name, str(field.type)) for field in table.columns.fields),
         partitions=tuple(
-            # A partition that the ledger does not know begins at its earliest offset.
-            PartitionStanding(partition=p, held=held.get(p, _earliest(spans.get(p))), stable=stable.get(p))
+            # A partition that the ledger does not name was added after it began: it is read from 0.
+            PartitionStanding(
+                partition=p, held=held.get(p, 0 if held else _earliest(spans.get(p))), stable=stable.get(p)
+            )
             for p in sorted({*held, *stable})
         ),
         newest_record_at=_newest_record(table, pipeline.name),

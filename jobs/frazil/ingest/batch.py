@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
+from frazil.clients.kafka_records import Record
 from frazil.dead_letters.rows import dead_letters
 from frazil.declaration import Pipeline
 from frazil.declaration.formats import ErrorMode, MetadataColumns
-from frazil.errors import CountsDisagree, RejectedRecords
+from frazil.errors import CountsDisagree, RejectedRecords, SparkFailed
 from frazil.ingest import account
 from frazil.ingest.decode import REASON, SCHEMA_ID, Decoding, columns_of, decode, rejected, rows
 from frazil.ingest.driver import Driver
 from frazil.ingest.failures import explained
+from frazil.ingest.fingerprint import TIMESTAMPS
 from frazil.ingest.keys import KeyLanding, key_column
 from frazil.ingest.plan import Plan
 from frazil.ingest.read import HEADERS, read
 from frazil.ingest.route import metadata, route
-from frazil.lake.fence import Batch
+from frazil.lake.fence import Batch, StageAgain
+from frazil.lake.last_records import LastRecords
 from frazil.lake.ledger import Counts
 from frazil.lake.order import order
 from frazil.lake.stage import Staged, stage
+
+TIMESTAMP_OVERFLOW = "long overflow"  # what Spark's Kafka source says of a timestamp that it cannot hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +43,13 @@ class StagedBatch:
     bytes_read: int
     began: float
     seconds: float
+
+    @property
+    def newest_ms(self) -> int | None:
+        """How far the topic was read, as a record timestamp: of the partitions in this batch and those that wait, the last."""
+        last = self.batch.end.last
+        partitions = {*(r.partition for r in self.plan.ranges), *self.plan.waiting}
+        return last.valid_through(partitions) if last is not None else None
 
 
 class UnknownSchemas(Exception):
@@ -64,15 +77,24 @@ class Staging:
         Raises `UnknownSchemas`, `RejectedRecords`, `CountsDisagree`, and what a failed Spark job means (`failures`); then there
         are files that no snapshot will name, and nothing else.
         """
+        try:
+            return self._explained(planned)
+        except SparkFailed as failed:
+            records = self._beyond_spark(planned) if TIMESTAMP_OVERFLOW in failed.what else ()
+            if not records:
+                raise
+        return self._explained(planned, records)
+
+    def _explained(self, planned: Plan, by_driver: Sequence[Record] = ()) -> StagedBatch:
         driver = self.driver
         with explained(f"pipeline {self.pipeline.name}", stopping=driver.stopping, redact=driver.redact):
-            return self._staged(planned)
+            return self._staged(planned, by_driver)
 
-    def _staged(self, planned: Plan) -> StagedBatch:
+    def _staged(self, planned: Plan, by_driver: Sequence[Record]) -> StagedBatch:
         began = self.driver.clock()
-        records, decoding = self._read(planned), self.decoding
+        records, decoding = self._read(planned, by_driver), self.decoding
         observed = Observation()
-        decoded = decode(account.observe_records(records, observed), decoding)
+        decoded = decode(account.observe_records(records, observed, planned.ranges), decoding)
         at = datetime.fromtimestamp(began, UTC)
         self.driver.reach("stage.started")
         main = stage(
@@ -85,32 +107,38 @@ class Staging:
         )
         self.driver.reach("stage.written")
         seen = observed.get
-        counts = Counts(read=int(seen["read"] or 0), written=main.rows)
+        found = account.counts(seen["partitions"])
+        gaps = account.gaps(found, planned.ranges)
+        counts = Counts(read=int(seen["read"] or 0), written=main.rows, gaps=gaps)
+        if gaps:
+            self._check_gaps(planned, counts)
         side = None
         if counts.read != counts.written:
-            rejectable = decode(self._read(planned, headers=True), decoding)  # a replay needs them
+            rejectable = decode(self._read(planned, by_driver, headers=True), decoding)  # a replay needs them
             counts, side = self._rejected(planned, rejectable, counts, at)
-        if counts.read != planned.rows:
-            counts = self._with_gaps(planned, records, counts)
-        if not counts.adds_up:
+        adds_up = counts.adds_up and sum(found.values()) == counts.read
+        if not adds_up or counts.read + sum(gaps.values()) != planned.rows or min(gaps.values(), default=0) < 0:
             raise CountsDisagree(
-                f"{counts.read} records were read, {counts.written} rows written, {dict(counts.rejected)} rejected "
-                f"and {dict(counts.skipped)} skipped: they do not add up, so nothing was published",
+                f"{counts.read} records of {planned.rows} offsets were read ({gaps} offsets without a record), {counts.written} "
+                f"rows written, {dict(counts.rejected)} rejected and {dict(counts.skipped)} skipped: they do not add up, so "
+                "nothing was published",
                 where=f"pipeline {self.pipeline.name}, offsets {planned.start} to {planned.end}",
                 do="Run again; if it persists, report it with this message",
             )
-        newest = seen["newest"]
+        epochs = self._leader_epochs(planned)
+        known = planned.held.last or LastRecords(planned.held.topic_id)
+        last = known.after(account.last_records(seen, epochs, now_ms=began * 1000))
         batch = Batch(
             pipeline=self.pipeline.name,
             run=self.driver.run,
             version=self.driver.version,
             start=planned.start,
-            end=planned.end,
+            end=replace(planned.end, last=last),
             held=planned.held,
             topic_id=self.driver.kafka.topic(self.pipeline.topic.name).topic_id,
             counts=counts,
             schema_ids=decoding.schema_ids,
-            valid_through=int(newest.timestamp() * 1000) if newest is not None else None,
+            valid_through=last.valid_through(planned.filled),
         )
         seconds = self.driver.clock() - began
         self.driver.reach("stage.done")
@@ -120,7 +148,7 @@ class Staging:
         """Stage the dead letters of a batch, by a second job over the same range, and count them by reason."""
         topic = self.pipeline.topic
         observed, skipped = Observation(), account.skips(F.col(REASON), topic.on_error, topic.tombstones)
-        lost = account.observe_rejected(rejected(decoded, self.decoding), observed, skipped, planned.ranges)
+        lost = account.observe_rejected(rejected(decoded, self.decoding), observed, skipped)
         letters = dead_letters(
             lost.where(~skipped),
             reason=REASON,
@@ -155,10 +183,11 @@ class Staging:
             written=counts.written,
             rejected=by_reason,
             skipped=account.by_reason(seen, "skipped"),
-            skipped_at=account.skipped_at(seen, planned.ranges),
+            skipped_at=account.counts(seen["skipped_at"]),
+            gaps=counts.gaps,
         ), side
 
-    def _read(self, planned: Plan, *, headers: bool = False) -> DataFrame:
+    def _read(self, planned: Plan, by_driver: Sequence[Record], *, headers: bool = False) -> DataFrame:
         topic = self.pipeline.topic
         return read(
             self.driver.spark,
@@ -171,6 +200,7 @@ class Staging:
             isolation=topic.isolation.value,
             group=f"frazil-{self.pipeline.name}",
             headers=headers or topic.headers or topic.value_format.has_schema or topic.key_format.has_schema,
+            by_driver=by_driver,
         )
 
     def _metadata(self, at: datetime) -> list[Column]:
@@ -179,14 +209,37 @@ class Staging:
         headers = F.col("headers") if self.pipeline.topic.headers else F.lit(None).cast(HEADERS)
         return metadata(schema_id=SCHEMA_ID, struct=is_struct, ingested_at=at, key=key, headers=headers)
 
-    def _with_gaps(self, planned: Plan, records: DataFrame, counts: Counts) -> Counts:
-        found = account.gaps(records, planned.ranges)
+    def _check_gaps(self, planned: Plan, counts: Counts) -> None:
         topic = self.driver.kafka.topic(self.pipeline.topic.name)
         if not topic.compacted and not self.pipeline.topic.transactional:
             raise CountsDisagree(
-                f"{planned.rows} offsets hold {counts.read} records, missing {found} by partition, and the topic is "
+                f"{planned.rows} offsets hold {counts.read} records, missing {dict(counts.gaps)} by partition, and the topic is "
                 "neither compacted nor declared transactional",
                 where=f"pipeline {self.pipeline.name}, offsets {planned.start} to {planned.end}",
                 do="If producers use transactions, declare Topic(…, transactional=True)",
             )
-        return Counts(counts.read, counts.written, counts.rejected, counts.skipped, counts.skipped_at, found)
+
+    def _beyond_spark(self, planned: Plan) -> Sequence[Record]:
+        """Read, in the driver, the records whose timestamp Spark's source cannot hold, and in each partition those between.
+
+        Raises `MemoryError` if they are too many for the driver.
+        """
+        topic = self.pipeline.topic
+        ends = {r.partition: (r.start, r.end) for r in planned.ranges}
+        return self.driver.kafka.stretches(
+            topic.name, ends, topic.isolation, lambda record: record.timestamp_ms not in TIMESTAMPS
+        )
+
+    def _leader_epochs(self, planned: Plan) -> dict[int, int | None]:
+        """Return the leader epochs of the partitions that were read.
+
+        Raises `StageAgain` if one has changed since the batch was planned: the log that was read may be another one than the log
+        that was planned on, and only the next plan compares them.
+        """
+        before = {r.partition: planned.spans[r.partition].leader_epoch for r in planned.ranges}
+        now = self.driver.kafka.leader_epochs(self.pipeline.topic.name, before.keys())
+        if now != before:
+            raise StageAgain(
+                "a partition got a new leader while the batch was read", where=f"pipeline {self.pipeline.name}"
+            )
+        return now

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,3 +16,19 @@ class OffsetRange:
 
     def __len__(self) -> int:
         return self.end - self.start
+
+
+def without(ranges: Sequence[OffsetRange], places: Iterable[tuple[int, int]]) -> list[list[OffsetRange]]:
+    """Return the ranges without one stretch of each partition, from the first to the last of its `places`.
+
+    A place is a partition and an offset. The ranges come in lists that name a partition once each; no list is empty.
+    """
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
+    for partition, offset in places:
+        first[partition] = min(first.get(partition, offset), offset)
+        last[partition] = max(last.get(partition, offset), offset)
+    before = [replace(r, end=first[r.partition]) if r.partition in first else r for r in ranges]
+    behind = [replace(r, start=last[r.partition] + 1) for r in ranges if r.partition in last]
+    lists = ([r for r in some if r.end > r.start] for some in (before, behind))
+    return [some for some in lists if some]

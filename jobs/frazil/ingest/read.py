@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import reduce
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from frazil.ingest.ranges import OffsetRange
+from frazil.clients.kafka_records import Record
+from frazil.ingest.fingerprint import TIMESTAMPS
+from frazil.ingest.ranges import OffsetRange, without
 
 # Measured for 100-byte records: larger fetches than Kafka's defaults; a task reads one partition as a stream.
 HEADERS = "array<struct<key:string,value:binary>>"
@@ -21,6 +24,13 @@ FETCH = {
     "kafka.fetch.max.wait.ms": "1",
 }
 SPLIT_ROWS = 50_000  # a range shorter than this is not worth a task of its own
+SEPARATE_RANGES = 16  # so many ranges have a task, and a file, each, however short they are
+LEAST_TASKS = 8  # of more ranges than that
+_SCHEMA = (
+    "key binary, value binary, topic string, partition int, offset bigint, timestamp_ms bigint, timestampType int, "
+    f"headers {HEADERS}"
+)
+_GREGORIAN_SECONDS = -12_219_292_800  # 1582-10-15, the first day of the Gregorian calendar
 
 
 def read(
@@ -32,26 +42,69 @@ def read(
     isolation: str,
     group: str,
     headers: bool,
+    by_driver: Sequence[Record] = (),
 ) -> DataFrame:
     """The records of `ranges`: key, value, topic, partition, offset, timestamp, timestampType and headers (null unless wanted).
 
     `options` hold bootstrap servers and security as Spark's `kafka.` options. `group` is fixed for a pipeline, so executors
     keep their consumers from one batch to the next. Records that are gone make the read fail, never come out short.
+
+    `by_driver` are records that the driver has read, in each partition a stretch from its first to its last: Spark reads what
+    lies before and behind. A timestamp that Spark cannot hold is null in them.
+
+    More than `SEPARATE_RANGES` ranges share tasks, so that their number and that of files follow the records.
     """
     rows = sum(len(r) for r in ranges)
-    reader = (
-        spark.read.format("kafka")
-        .options(**{**FETCH, **options})
-        .option("assign", json.dumps({topic: [r.partition for r in ranges]}))
-        .option("startingOffsets", json.dumps({topic: {str(r.partition): r.start for r in ranges}}))
-        .option("endingOffsets", json.dumps({topic: {str(r.partition): r.end for r in ranges}}))
-        .option("kafka.group.id", group)
-        .option("kafka.isolation.level", isolation)
-        .option("failOnDataLoss", "true")
-        .option("includeHeaders", str(headers).lower())
-    )
-    tasks = min(spark.sparkContext.defaultParallelism, rows // SPLIT_ROWS)
-    if tasks > len(ranges):
-        reader = reader.option("minPartitions", str(tasks))
-    records = reader.load()
-    return records if headers else records.withColumn("headers", F.lit(None).cast(HEADERS))
+    parts: list[DataFrame] = []
+    for some in without(ranges, [(r.partition, r.offset) for r in by_driver]):
+        reader = (
+            spark.read.format("kafka")
+            .options(**{**FETCH, **options})
+            .option("assign", json.dumps({topic: [r.partition for r in some]}))
+            .option("startingOffsets", json.dumps({topic: {str(r.partition): r.start for r in some}}))
+            .option("endingOffsets", json.dumps({topic: {str(r.partition): r.end for r in some}}))
+            .option("kafka.group.id", group)
+            .option("kafka.isolation.level", isolation)
+            .option("failOnDataLoss", "true")
+            .option("includeHeaders", str(headers).lower())
+        )
+        tasks = min(spark.sparkContext.defaultParallelism, rows // SPLIT_ROWS)
+        if tasks > len(some):
+            reader = reader.option("minPartitions", str(tasks))
+        records = reader.load().withColumn("timestamp", _unshifted(F.col("timestamp")))
+        parts.append(records if headers else records.withColumn("headers", F.lit(None).cast(HEADERS)))
+    if by_driver:
+        parts.append(_frame(spark, topic, by_driver, headers=headers))
+    records = reduce(DataFrame.unionByName, parts)
+    shared = max(LEAST_TASKS, rows // SPLIT_ROWS)
+    return records.coalesce(shared) if len(ranges) > max(SEPARATE_RANGES, shared) else records
+
+
+def _unshifted(timestamp: Column) -> Column:
+    """Return a timestamp of Spark's Kafka source as the record has it.
+
+    The source takes days before 1582-10-15 for days of the Julian calendar: it keeps their numbers of year, month and day, and
+    moves the instant. The difference in days follows from the century, which begins on the first of March.
+    """
+    year = F.year(timestamp) - F.when(F.month(timestamp) < 3, F.lit(1)).otherwise(F.lit(0))
+    days = F.floor(year / 100) - F.floor(year / 400) - 2
+    shifted = F.timestamp_micros(F.unix_micros(timestamp) + days.cast("bigint") * F.lit(86_400_000_000))
+    return F.when(timestamp < F.timestamp_seconds(F.lit(_GREGORIAN_SECONDS)), shifted).otherwise(timestamp)
+
+
+def _frame(spark: SparkSession, topic: str, records: Sequence[Record], *, headers: bool) -> DataFrame:
+    rows = [
+        (
+            None if r.key is None else bytearray(r.key),
+            None if r.value is None else bytearray(r.value),
+            topic,
+            r.partition,
+            r.offset,
+            r.timestamp_ms if r.timestamp_ms in TIMESTAMPS else None,
+            r.timestamp_type,
+            [(name, None if value is None else bytearray(value)) for name, value in r.headers] if headers else None,
+        )
+        for r in records
+    ]
+    frame = spark.createDataFrame(rows, _SCHEMA)
+    return frame.withColumn("timestamp", F.timestamp_millis("timestamp_ms")).drop("timestamp_ms")

@@ -53,6 +53,8 @@ def session(
         "spark.sql.adaptive.enabled": "false",  # the plans have no shuffle; adaptivity only delays them
         # The place in our code that made a column, for messages: eight calls into the JVM for each of hundreds of columns.
         "spark.python.sql.dataFrameDebugging.enabled": "false",
+        # A consumer for each partition of all topics is kept between batches; with Spark's 64, 1,000 partitions keep none.
+        "spark.kafka.consumer.cache.capacity": "2048",
         "spark.sql.ui.retainedExecutions": "1",
         "spark.ui.retainedJobs": "10",
         "spark.ui.retainedStages": "10",

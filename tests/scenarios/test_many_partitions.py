@@ -1,0 +1,57 @@
+"""Many partitions share tasks and files, and each is accounted for by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from frazil.audit.verify import verify
+from frazil.clients.secrets import Secrets
+from frazil.declaration import ValueFormat
+from frazil.ingest.read import LEAST_TASKS, SEPARATE_RANGES
+from frazil.lake.reader import Lake
+from tests.support.shop import Shop
+
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+ShopOf = Callable[..., Shop]
+MOST_FILES = 20
+
+
+def files(shop: Shop) -> list[int]:
+    """How many data files each snapshot of the table added, the first first."""
+    snapshots = shop.driver().iceberg.load(shop.pipeline.table.identifier).snapshots()
+    added = (snapshot.summary().get("added-data-files") for snapshot in snapshots)
+    return [int(number) for number in added if number]
+
+
+def land(shop: Shop, partitions: int) -> None:
+    for partition in range(partitions):
+        shop.produce([b"v", None], partition=partition)
+    total = shop.drain()
+    assert (total.written, total.rejected) == (partitions, {"tombstone": partitions})
+
+
+def assert_accounts(shop: Shop, partitions: int, *, batches: int) -> None:
+    found = verify(shop.pipeline, Lake(shop.lake, Secrets({}).read), deep=True)
+    assert found.outcome == "proven", [str(f) for f in found.findings]
+    accounts = [(a.partition, a.read, a.landed, a.dead_lettered) for a in found.partitions]
+    assert accounts == [(p, 2 * batches, batches, batches) for p in range(partitions)]
+
+
+def test_more_ranges_than_tasks_are_worth_share_tasks_and_files(shop_of: ShopOf) -> None:
+    many = SEPARATE_RANGES + 1
+    shop = shop_of(partitions=many, value_format=ValueFormat.TEXT)
+    land(shop, many)
+    land(shop, many)
+    assert files(shop) == [LEAST_TASKS, LEAST_TASKS]
+    assert_accounts(shop, many, batches=2)
+
+
+@pytest.mark.long
+def test_a_thousand_partitions_make_few_files(shop_of: ShopOf) -> None:
+    shop = shop_of(partitions=1_000, value_format=ValueFormat.TEXT)
+    land(shop, 1_000)
+    land(shop, 1_000)
+    assert max(files(shop)) <= MOST_FILES
+    assert_accounts(shop, 1_000, batches=2)
