@@ -172,3 +172,14 @@ def test_documents_that_are_not_there_are_an_error() -> None:
     proofs = TableProofs(FakeStore(), Secrets({}))
     with pytest.raises(FrazilError, match="is not there"):
         proofs.of(desired())
+
+
+def test_records_that_retention_took_unread_are_waited_for_if_the_table_has_a_ledger() -> None:
+    ground = Ground()
+    emptied = FakePartition([1] * 5, earliest=5)
+    ground.kafka.topics["users"] = FakeTopic(False, [FakePartition([1] * 10), emptied])
+    ground.tables = {"orders": FakeTable([(BEFORE, ALL)]), "users": FakeTable([(BEFORE, {0: 10})])}
+    assert ground.proof() is Proof.NOTHING_YET
+    ground.kafka.topics["users"] = FakeTopic(False, [emptied])
+    del ground.tables["users"]
+    assert ground.proof() is Proof.CAUGHT_UP

@@ -83,8 +83,8 @@ class TableProofs:
             spans = kafka.offsets(pipeline.topic.name, pipeline.topic.isolation)
         except (KafkaUnavailable, SecretUnavailable):
             return None
-        # A partition that the ledger does not name was added after it began: it is read from 0.
-        return all(held.get(partition, 0) >= span.stable for partition, span in spans.items())
+        # A partition that a ledger does not name was added after it began: it is read from 0.
+        return all(held.get(p, 0 if held else span.earliest) >= span.stable for p, span in spans.items())
 
     def _document(self, key: str) -> bytes:
         held = self._store.read(key)
