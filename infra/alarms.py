@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from infra.tf import CloudwatchMetricAlarm, Construct, SnsTopic, SnsTopicSubscription, unique_name
 
+OUTAGE_PERIODS = 3
+"""How many periods in a row a service must be unavailable: 15 minutes for a run that follows its topics."""
+
 
 class AlarmTopic(Construct):
     """Where alarms go, and whom they reach."""
@@ -29,7 +32,7 @@ class AlarmTopic(Construct):
 
 
 class PipelineAlarms(Construct):
-    """The alarms of one pipeline: it is late or silent, it waits for a person, it rejects records."""
+    """The alarms of one pipeline: it is late or silent, waits for an operator, failed, rejects records, or lacks a service."""
 
     def __init__(
         self,
@@ -53,6 +56,9 @@ class PipelineAlarms(Construct):
         self._alarm("decision-required", "decision_required", "Sum", 0, period, 1)
         self._alarm("pipeline-failed", "pipeline_failed", "Sum", 0, period, 1)
         self._alarm("schema-incompatible", "schema_incompatible", "Sum", 0, period, 1)
+        self._alarm("rejected", "rejected", "Sum", 0, period, 1)
+        # A short outage passes by itself, and a run that follows its topic reports it at least each minute.
+        self._alarm("service-unavailable", "service_unavailable", "Sum", 0, max(period, 300), OUTAGE_PERIODS)
 
     def _alarm(
         self,
@@ -88,6 +94,8 @@ _MEANINGS: Mapping[str, str] = {
     "late": "Rows come later than was declared, or no run reports. frazil show, frazil runs",
     "decision-required": "The pipeline stopped until an operator decides. The log names the command; docs/running.md",
     "pipeline-failed": "An error ended a pipeline's run. The log has its message; docs/running.md",
+    "rejected": "Records were rejected. frazil dead-letters list shows them, with reasons; docs/bad-input.md",
+    "service-unavailable": "Kafka, the registry, the catalog or a secret stayed unavailable; retried; docs/running.md",
     "schema-incompatible": "A version of the schema cannot land in this table; docs/schemas.md",
 }
 

@@ -27,7 +27,8 @@ def test_an_event_is_one_line_without_secrets(capsys: pytest.CaptureFixture[str]
     redactor.add("hunter2hunter2")
     log_lines(redactor)({"event": "failed", "why": "the broker said:\nhunter2hunter2"})
     (line,) = capsys.readouterr().err.splitlines()
-    assert json.loads(line) == {"event": "failed", "why": "the broker said:\n[redacted]"}
+    told = json.loads(line)
+    assert (told["event"], told["why"]) == ("failed", "the broker said:\n[redacted]")
 
 
 HOSTILE = "\x1b[2Jgone\x9b31m\u202egnp.exe\ud800\r\n\x07"
@@ -54,4 +55,4 @@ def test_events_and_errors_are_inert_too(capsys: pytest.CaptureFixture[str]) -> 
     tell_error(f"field {HOSTILE}")
     told = capsys.readouterr().err
     assert is_inert(told)
-    assert json.loads(told.splitlines()[0]) == {"why": HOSTILE}
+    assert json.loads(told.splitlines()[0])["why"] == HOSTILE

@@ -206,5 +206,5 @@ def test_alarms_are_on_metrics_that_jobs_write() -> None:
         if alarm["namespace"] == "AWS/Scheduler":
             continue
         assert alarm["namespace"] == environment_of("dev").metrics_namespace
-        assert alarm["metric_name"] in {*UNITS, *COUNTED.values()}
+        assert alarm["metric_name"] in {*UNITS, *COUNTED.values(), "rejected"}
         assert set(alarm["dimensions"]) == {"pipeline"}

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from frazil.clients.redactor import Redactor
+from frazil.control.log_line import log_line
 
 WIDE = 160
 """Columns where nobody looks: lines in a file or a pipe are not broken."""
@@ -98,7 +99,7 @@ def log_lines(redactor: Redactor) -> Callable[[Mapping[str, Any]], None]:
 
     def line(event: Mapping[str, Any]) -> None:
         with lock:
-            sys.stderr.write(redactor.redact(_json(event)) + "\n")
+            sys.stderr.write(redactor.redact(_json(log_line(event))) + "\n")
             sys.stderr.flush()
 
     return line

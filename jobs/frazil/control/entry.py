@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from frazil.clients.secrets import Secrets
+from frazil.control.log_line import log_line
 from frazil.declaration import Pipeline
 from frazil.errors import InvalidInput
 from frazil.exits import Exit, exit_of
@@ -109,6 +110,6 @@ def log(
     def write(event: Mapping[str, Any]) -> None:
         with lock:
             for facts in lines(event):
-                print(secrets.redactor.redact(json.dumps(facts)), file=sys.stderr, flush=True)
+                print(secrets.redactor.redact(json.dumps(log_line(facts))), file=sys.stderr, flush=True)
 
     return write

@@ -12,8 +12,8 @@ from typing import Any
 from frazil.ingest.report import Event
 
 NAMESPACE = "Frazil"
-BY_PIPELINE = ("pipeline",)
-BY_REASON = ("pipeline", "reason")
+BY_PIPELINE = (("pipeline",),)
+BY_REASON = (("pipeline",), ("pipeline", "reason"))
 
 # The members of an event that are metrics, with CloudWatch's unit.
 UNITS = {
@@ -42,8 +42,8 @@ def lines(event: Mapping[str, Any], namespace: str = NAMESPACE) -> Iterator[dict
 
     Metrics by pipeline are `read`, `written`, `bytes`, `duration_seconds`, `stage_seconds`, `lag` (offsets not landed yet),
     `freshness_seconds` (now minus the newest landed record's time while records are waiting, 0 when none are), and a count of
-    1 of each event of `COUNTED`, by the event's name. By pipeline and reason: `rejected` and `skipped`. Environments that share
-    an account have each a `namespace` of their own.
+    1 of each event of `COUNTED`, by the event's name. By pipeline, and by pipeline and reason: `rejected` and `skipped`.
+    Environments that share an account have each a `namespace` of their own.
     """
     facts = dict(event)
     metrics = {name: unit for name, unit in UNITS.items() if isinstance(facts.get(name), int | float)}
@@ -61,11 +61,11 @@ def lines(event: Mapping[str, Any], namespace: str = NAMESPACE) -> Iterator[dict
 
 
 def _line(
-    facts: Mapping[str, Any], namespace: str, dimensions: tuple[str, ...], metrics: Mapping[str, str]
+    facts: Mapping[str, Any], namespace: str, dimensions: tuple[tuple[str, ...], ...], metrics: Mapping[str, str]
 ) -> dict[str, Any]:
     directive = {
         "Namespace": namespace,
-        "Dimensions": [list(dimensions)],
+        "Dimensions": [list(each) for each in dimensions],
         "Metrics": [{"Name": name, "Unit": unit} for name, unit in metrics.items()],
     }
     return {**facts, "_aws": {"Timestamp": round(facts["time"] * 1000), "CloudWatchMetrics": [directive]}}
