@@ -30,6 +30,7 @@ LAKE = [
     "org.apache.iceberg.exceptions.ServiceFailureException: Server error: 503",
     "software.amazon.awssdk.services.s3.model.S3Exception: Access Denied (Service: S3, Status Code: 403)",
     "org.apache.iceberg.jdbc.UncheckedSQLException: Unknown failure",
+    "java.net.UnknownHostException: lake.s3.eu-central-1.amazonaws.com",
 ]
 FRAMES = """org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 3.0 failed 1 times
 java.lang.ArithmeticException: divide by zero

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from frazil.clients.registry import Registry
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Limits, Pipeline
-from frazil.errors import Fault, KafkaUnavailable
+from frazil.errors import Fault, InvalidInput, KafkaUnavailable
 from frazil.ingest import batch, drive, guard
 from frazil.ingest.accept import accept
 from frazil.ingest.acceptance import Accepted
@@ -198,6 +198,18 @@ def test_a_run_ends_when_all_its_pipelines_have_failed(shop: Shop) -> None:
     with Following(shop, kafka=Broken(shop.driver().kafka, shop.topic)) as run:
         run.join()
     assert isinstance(run.outcomes[shop.pipeline.name].error, Fault)
+
+
+@pytest.mark.parametrize("field", ["partition_by", "sort_by"])
+def test_a_partition_or_sort_column_that_does_not_exist_ends_its_pipeline_at_once(shop_of: ShopOf, field: str) -> None:
+    shop = shop_of(table={field: ("ordr_id",)})
+    shop.register()
+    with Following(shop) as run:
+        run.join()
+    error = run.outcomes[shop.pipeline.name].error
+    assert isinstance(error, InvalidInput)
+    assert "Did you mean order_id?" in str(error)
+    assert run.pauses == []
 
 
 def test_a_drain_keeps_the_outcomes_of_the_neighbours_of_a_failed_pipeline(shop: Shop) -> None:

@@ -25,8 +25,8 @@ def log_line(event: Mapping[str, Any]) -> dict[str, Any]:
     rest = dict(event)
     name, seconds = str(rest.get("event", "")), rest.pop("time", None)
     time = {} if seconds is None else {"time": iso(seconds)}
-    sentence = _SENTENCES.get(name, lambda facts: name.replace("_", " "))
-    message = rest.pop("message", None) or sentence(rest)
+    sentence = _SENTENCES.get(name)
+    message = rest.pop("message", None) or (sentence(rest) if sentence else name.replace("_", " "))
     return {**time, "level": _level(name, rest), "event": name, "message": message, **_without(rest, "event")}
 
 

@@ -55,7 +55,11 @@ _WORDS = (
         Failure.KAFKA,
         r"org\.apache\.kafka\.|KAFKA_DATA_LOSS|KafkaIllegalStateException|could not fetch|Cannot fetch offset",
     ),
-    (Failure.LAKE, r"org\.apache\.iceberg\.|software\.amazon\.awssdk|java\.sql\.|org\.sqlite\."),
+    (
+        Failure.LAKE,
+        r"org\.apache\.iceberg\.|software\.amazon\.awssdk|java\.sql\.|org\.sqlite\.|"
+        r"java\.net\.(UnknownHost|Connect|NoRouteToHost|SocketTimeout)Exception",
+    ),
 )
 
 

@@ -19,6 +19,7 @@ from frazil.lake.ledger import Entry, Offsets
 from frazil.lake.lineage import head_follows, lineage
 from frazil.lake.publish import entry, publish
 from frazil.lake.stage import nothing
+from frazil.schemas.iceberg import field_ids, schema_json
 from frazil.schemas.metadata import metadata_fields
 from frazil.schemas.types import Struct, Type
 
@@ -26,15 +27,21 @@ from frazil.schemas.types import Struct, Type
 def make_tables(iceberg: Iceberg, pipeline: Pipeline, row: Struct, key: Type | None = None) -> bool:
     """Create the table and its dead-letter table where they are missing; whether the table was made.
 
-    `key` is the type of its decoded keys, if they are decoded.
+    `key` is the type of its decoded keys, if they are decoded. Raises `InvalidInput` if the declaration partitions or sorts by
+    a column that does not exist.
     """
     table = pipeline.table
     is_struct = table.metadata_columns is MetadataColumns.STRUCT
     prefix = "_kafka." if is_struct else "_kafka_"
+    columns = Struct((*row.fields, *metadata_fields(struct=is_struct, key=key)))
+    if table.sort_fields:
+        there = iceberg.schema_json(iceberg.load(table.identifier)) if iceberg.exists(table.identifier) else {}
+        known = {**field_ids(schema_json(columns)), **(field_ids(there) if there else {})}
+        tables.check_sources(table.sort_fields, known, table=table.identifier, field="sort_by")
     made = tables.create(
         iceberg,
         table.identifier,
-        Struct((*row.fields, *metadata_fields(struct=is_struct, key=key))),
+        columns,
         partition_by=table.partition_fields,
         properties=tables.properties(
             format_version=table.format_version,

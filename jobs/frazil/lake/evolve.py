@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 
 from py4j.protocol import Py4JJavaError
 
-from frazil.errors import CatalogUnavailable
+from frazil.errors import CatalogUnavailable, IncompatibleSchema
 from frazil.lake.jvm import Iceberg, Java, message, thrown
+from frazil.lake.tables import REFUSALS
 from frazil.schemas.changes import AddColumn, Change, CommentColumn, RelaxColumn, RenameColumn, WidenColumn
 from frazil.schemas.iceberg import row_type, schema_json
 from frazil.schemas.types import Field, Struct, Type
@@ -44,6 +45,12 @@ def evolve(
             update.commit()
         except Py4JJavaError as error:
             failure = f"{thrown(error)}: {message(error)}"
+            if thrown(error) in REFUSALS:
+                raise IncompatibleSchema(
+                    f"the table's schema cannot follow: {failure}",
+                    where=f"table {table}",
+                    do=f"Look at these changes: {'; '.join(map(str, wanted))}",
+                ) from None
             continue
         reach("evolve.committed")
         return wanted

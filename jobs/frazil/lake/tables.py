@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 
-from frazil.declaration.transforms import PartitionField
-from frazil.errors import CatalogUnavailable
+from frazil.declaration.transforms import PartitionField, SortField
+from frazil.errors import CatalogUnavailable, InvalidInput
 from frazil.lake.jvm import Iceberg, message, thrown
 from frazil.schemas.iceberg import field_ids, row_type, schema_json
 from frazil.schemas.types import Struct
 
 ATTEMPTS = 5
+REFUSALS = frozenset({"ValidationException", "IllegalArgumentException", "UnsupportedOperationException"})
+"""Java's exceptions that say that a request is wrong: the same request is refused again."""
 _ONE = {"years": "year", "months": "month", "days": "day", "hours": "hour"}
 
 
@@ -62,6 +65,7 @@ def create(
         return False
     iceberg.create_namespace(table.rpartition(".")[0])
     schema = schema_json(row)
+    check_sources(partition_by, field_ids(dict(schema)), table=table, field="partition_by")
     spec = _spec_json(schema, partition_by)
     try:
         try:
@@ -74,6 +78,12 @@ def create(
     except Py4JJavaError as error:
         if thrown(error) == "AlreadyExistsException":
             return False
+        if thrown(error) in REFUSALS:
+            raise InvalidInput(
+                f"the table cannot be created so: {message(error)}",
+                where=f"table {table}",
+                do="Correct its partition fields or properties",
+            ) from None
         raise CatalogUnavailable(
             f"the table could not be created: {thrown(error)}: {message(error)}", where=f"table {table}"
         ) from None
@@ -86,6 +96,7 @@ def _partition(iceberg: Iceberg, table: str, partition_by: Sequence[PartitionFie
         loaded = iceberg.load(table)
         if not partition_by or loaded.currentSnapshot() is not None or not loaded.spec().isUnpartitioned():
             return
+        check_sources(partition_by, field_ids(iceberg.schema_json(loaded)), table=table, field="partition_by")
         update = loaded.updateSpec()
         for field in partition_by:
             update = update.addField(_field_name(field), iceberg.term(field.transform, field.source, field.argument))
@@ -94,6 +105,21 @@ def _partition(iceberg: Iceberg, table: str, partition_by: Sequence[PartitionFie
         except Py4JJavaError as error:
             if thrown(error) != "CommitFailedException" or attempt == ATTEMPTS - 1:
                 raise
+
+
+def check_sources(
+    declared: Sequence[PartitionField | SortField], ids: Mapping[str, int], *, table: str, field: str
+) -> None:
+    """Raise `InvalidInput` if a declared partition or sort field names no column; `ids` has all columns by name."""
+    missing = [one.source for one in declared if one.source not in ids]
+    if not missing:
+        return
+    near = [name for source in missing for name in get_close_matches(source, ids, n=1)]
+    raise InvalidInput(
+        f"{', '.join(missing)} is not a column; there are {', '.join(sorted(ids))}",
+        where=f"table {table}, {field}",
+        do=f"Did you mean {', '.join(near)}?" if near else "Name a column of the value or a `_kafka_*` column",
+    )
 
 
 def columns(iceberg: Iceberg, table: str) -> Struct:
@@ -105,13 +131,6 @@ def _spec_json(schema: Mapping[str, Any], partition_by: Sequence[PartitionField]
     if not partition_by:
         return None
     ids = field_ids(dict(schema))
-    missing = [field.source for field in partition_by if field.source not in ids]
-    if missing:
-        raise CatalogUnavailable(
-            f"partition source {', '.join(missing)} is not a column; there are {', '.join(sorted(ids))}",
-            where="partition_by",
-            do="Name a column of the value or a `_kafka_*` column",
-        )
     return {
         "spec-id": 0,
         "fields": [
