@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 from pyspark.sql import SparkSession
 
+from frazil.cli.exits import Exit, exit_of
+from frazil.declaration.catalogs import LocalCatalog
+from frazil.declaration.environment import Environment, Kafka
+from frazil.errors import CatalogUnavailable, FrazilError
+from frazil.lake.catalogs import make_folder, spark_options
+from frazil.lake.jvm import Iceberg
 from frazil.lake.session import _java_options
 from frazil.schemas.avro import JVM_PROPERTIES
 
@@ -26,3 +34,41 @@ def test_drivers_and_executors_have_the_limits(spark: SparkSession) -> None:
     for name, value in JVM_PROPERTIES.items():
         assert jvm.java.lang.System.getProperty(name) == value
         assert f"-D{name}={value}" in executors.split()
+
+
+def local(path: Path) -> Environment:
+    return Environment(
+        name="mine", kafka=Kafka(bootstrap="127.0.0.1:9"), catalog=LocalCatalog(path=str(path), warehouse="/w")
+    )
+
+
+def test_the_folder_of_a_local_catalog_is_created(tmp_path: Path) -> None:
+    make_folder(local(tmp_path / "new" / "lake" / "catalog.db"))
+    assert (tmp_path / "new" / "lake").is_dir()
+
+
+def test_a_folder_that_cannot_be_created_is_wrong_input(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(
+        FrazilError, match=r"environment mine, catalog\.path: the folder .*/file/lake cannot be created"
+    ) as told:
+        make_folder(local(tmp_path / "file" / "lake" / "catalog.db"))
+    assert exit_of(told.value) is Exit.WRONG
+
+
+def test_a_folder_in_place_of_the_catalogs_file_is_wrong_input(tmp_path: Path) -> None:
+    with pytest.raises(FrazilError, match="is a folder"):
+        make_folder(local(tmp_path))
+
+
+@pytest.mark.spark
+def test_a_catalog_that_cannot_be_opened_is_unavailable(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "catalog.db").write_text("this is no database, and longer than the header of one" * 3)
+    lake = replace(
+        local(tmp_path / "catalog.db"), catalog=replace(local(tmp_path / "catalog.db").catalog, name="no_lake")
+    )
+    for key, value in spark_options(lake, str).items():
+        if "no_lake" in key:
+            spark.conf.set(key, value)
+    with pytest.raises(CatalogUnavailable, match="catalog no_lake: .*not a database"):
+        Iceberg(spark, "no_lake")

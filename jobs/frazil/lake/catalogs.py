@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from frazil.declaration.catalogs import GlueCatalog, LocalCatalog, RestAuth, RestCatalog
 from frazil.declaration.environment import Environment
 from frazil.declaration.secret import Secret
+from frazil.errors import FrazilError
 
 Resolve = Callable[[Secret], str]
 _S3 = "org.apache.iceberg.aws.s3.S3FileIO"
@@ -46,6 +48,31 @@ def java_properties(environment: Environment, resolve: Resolve) -> dict[str, str
     """
     keys = _keys(environment, resolve) if isinstance(environment.catalog, GlueCatalog) else ()
     return _named(("aws.accessKeyId", "aws.secretAccessKey"), keys)
+
+
+def make_folder(environment: Environment) -> None:
+    """Create the folder of a local catalog's SQLite file, as SQLite does not. Other catalogs need none.
+
+    Raises `FrazilError` if it cannot be created.
+    """
+    catalog = environment.catalog
+    if not isinstance(catalog, LocalCatalog):
+        return
+    folder = Path(catalog.path).parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FrazilError(
+            f"the folder {folder} cannot be created ({error.strerror})",
+            where=f"environment {environment.name}, catalog.path",
+            do="Create it, or name a file in another folder",
+        ) from None
+    if Path(catalog.path).is_dir():
+        raise FrazilError(
+            f"{catalog.path} is a folder",
+            where=f"environment {environment.name}, catalog.path",
+            do="Name a file in it, like catalog.db",
+        )
 
 
 def needs_s3(environment: Environment) -> bool:

@@ -16,6 +16,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from frazil.errors import CatalogUnavailable
+
 Java = Any  # an object that lives in the JVM
 
 _CAUSES = 20  # exceptions wrap each other; a chain longer than this is a circle
@@ -63,7 +65,10 @@ def _mapper(client: Any) -> Java:
 
 
 class Iceberg:
-    """One catalog of a Spark session, through Iceberg's own API. Safe to share between threads."""
+    """One catalog of a Spark session, through Iceberg's own API. Safe to share between threads.
+
+    Raises `CatalogUnavailable` if the catalog cannot be opened.
+    """
 
     def __init__(self, spark: SparkSession, catalog: str = "lake") -> None:
         self._gateway: Java = spark.sparkContext._gateway
@@ -72,8 +77,15 @@ class Iceberg:
         self._methods: dict[tuple[str, str, int], Java] = {}
         self._identifiers: dict[str, Java] = {}
         self.name = catalog
-        plugin = spark._jsparkSession.sessionState().catalogManager().catalog(catalog)
-        self.catalog: Java = plugin.icebergCatalog()
+        try:
+            plugin = spark._jsparkSession.sessionState().catalogManager().catalog(catalog)
+            self.catalog: Java = plugin.icebergCatalog()
+        except (Py4JJavaError, PySparkException) as error:
+            raise CatalogUnavailable(
+                told(error).strip().splitlines()[-1],
+                where=f"catalog {catalog}",
+                do="Check the catalog's settings in the environment document, then run again",
+            ) from error
         self._loader = self.catalog.getClass().getClassLoader()
         self._string = self._class("java.lang.String")
 

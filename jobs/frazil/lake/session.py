@@ -13,7 +13,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from frazil.declaration.environment import Environment
-from frazil.lake.catalogs import Resolve, is_secret, java_properties, spark_options
+from frazil.lake.catalogs import Resolve, is_secret, java_properties, make_folder, spark_options
 from frazil.schemas.avro import JVM_PROPERTIES
 
 # What no log, plan or page of Spark may show; Spark's own default leaves out keys and JAAS lines.
@@ -31,11 +31,13 @@ def session(
 ) -> SparkSession:
     """Start the session. On EMR `jars` and `master` come from the job run; locally they are given.
 
-    `settings` are further Spark settings and win over these. Times are UTC; pipelines share the cores fairly.
+    `settings` are further Spark settings and win over these. Times are UTC; pipelines share the cores fairly. The folder of a
+    local catalog is created. Raises `FrazilError` if that fails.
     """
     logging.getLogger().addHandler(
         logging.NullHandler()
     )  # py4j prints tracebacks of a lost JVM on stderr, if nobody logs
+    make_folder(environment)
     builder = SparkSession.builder.appName(name)
     if master:
         builder = builder.master(master)
