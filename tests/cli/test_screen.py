@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import pytest
+from rich.console import Console
 
-from frazil.cli.screen import duration, log_lines, number, plain, show_json, tell_error
+from frazil.cli.screen import duration, log_lines, number, plain, show_json, table, tell_error
 from frazil.clients.redactor import Redactor
 
 
@@ -56,3 +58,17 @@ def test_events_and_errors_are_inert_too(capsys: pytest.CaptureFixture[str]) -> 
     told = capsys.readouterr().err
     assert is_inert(told)
     assert json.loads(told.splitlines()[0])["why"] == HOSTILE
+
+
+@pytest.mark.parametrize("width", [24, 40, 60, 80, 120])
+def test_no_number_is_cut_or_folded_on_a_narrow_screen(width: int) -> None:
+    numbers = ("records", "per second", "lag", "rejected")
+    shown = table("pipeline", *numbers, "", right=numbers, drop=("per second",))
+    shown.add_row("a_pipeline_with_a_long_name", "1,234,567", "12,346", "500,000", "1,004", "running")
+    console = Console(width=width, file=io.StringIO())
+    console.print(shown)
+    told = console.file.getvalue()  # type: ignore[attr-defined]
+    assert {"1,234,567", "500,000", "1,004", "running"} <= set(told.split())
+    assert all(heading in told for heading in ("records", "lag", "rejected"))
+    assert ("per second" in told) is (width >= 80)
+    assert max(map(len, told.splitlines())) <= width

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from frazil.cli.exits import Exit, exit_of
 from pyspark.sql import SparkSession
 
-from frazil.cli.exits import Exit, exit_of
 from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.environment import Environment, Kafka
 from frazil.errors import CatalogUnavailable, FrazilError

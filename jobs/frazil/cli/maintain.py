@@ -83,7 +83,7 @@ def _silent(event: Mapping[str, Any]) -> None:
 
 def _tell(outcomes: Mapping[str, Sequence[Outcome]]) -> None:
     numbers = ("snapshots", "files", "MB", "new files", "new MB", "seconds")
-    shown = table("table", "action", "", *numbers, right=numbers)
+    shown = table("table", "action", "", *numbers, right=numbers, drop=("seconds", "new MB", "new files", "MB"))
     for one in (one for done in outcomes.values() for one in done):
         sizes = (number(one.files_removed), _mb(one.bytes_removed), number(one.files_added), _mb(one.bytes_added))
         shown.add_row(one.table, one.action, one.ended, number(one.snapshots), *sizes, f"{one.seconds:.1f}")

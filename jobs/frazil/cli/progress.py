@@ -82,7 +82,7 @@ class Progress:
         """The table as it is now."""
         now = self._clock()
         numbers = ("records", "per second", "lag", "freshness", "rejected")
-        shown = table("pipeline", *numbers, "", right=numbers)
+        shown = table("pipeline", *numbers, "", right=numbers, drop=("per second", "freshness"))
         with self._lock:
             for name, line in self._lines.items():
                 shown.add_row(name, *_cells(line, now), line.state)

@@ -105,7 +105,7 @@ def _tell(outcomes: Mapping[str, Outcome], progress: Progress | None, *, as_json
             out().print(plain(note), markup=False)
         return
     numbers = ("read", "landed", "rejected", "skipped", "batches")
-    shown = table("pipeline", *numbers, "", right=numbers)
+    shown = table("pipeline", *numbers, "", right=numbers, drop=("batches", "skipped"))
     for name, outcome in outcomes.items():
         facts = _facts(outcome)
         cells = (facts["read"], facts["written"], sum(facts["rejected"].values()), sum(facts["skipped"].values()))

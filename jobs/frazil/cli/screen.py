@@ -6,11 +6,14 @@ import json
 import sys
 import threading
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.table import Column, Table
 from rich.text import Text
 
 from frazil.clients.redactor import Redactor
@@ -18,6 +21,12 @@ from frazil.control.log_line import log_line
 
 WIDE = 160
 """Columns where nobody looks: lines in a file or a pipe are not broken."""
+
+GAP = 2
+"""Spaces between two columns of a table."""
+
+TEXT = 12
+"""Characters that a column of text must have; what is longer is folded."""
 
 _NOT_SHOWN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Unicode's control and format characters, halves of surrogate pairs, and its own line and paragraph ends."""
@@ -59,11 +68,66 @@ def tell_error(text: str) -> None:
     sys.stderr.flush()
 
 
-def table(*columns: str, right: tuple[str, ...] = (), title: str | None = None) -> Table:
-    """A table without frills; the columns in `right` hold numbers."""
-    made = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+class Fitting(Table):
+    """A table that fits a narrow screen: it leaves out columns before it would cut or fold a number.
+
+    If it still does not fit, each row is printed as lines of `heading: cell`.
+    """
+
+    dropped: Sequence[str] = ()
+    """Headings of the columns to leave out, the first one first."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Print the widest version that fits."""
+        kept, dropped = list(self.columns), list(self.dropped)
+        while dropped and _needed(kept) > options.max_width:
+            name = dropped.pop(0)
+            kept = [column for column in kept if str(column.header) != name]
+        if _needed(kept) > options.max_width:
+            yield from self._lines(kept)
+            return
+        fitted = copy(self)
+        fitted.columns = [replace(column, _index=index) for index, column in enumerate(kept)]
+        yield from Table.__rich_console__(fitted, console, options)
+
+    def _lines(self, columns: Sequence[Column]) -> Iterator[Text]:
+        for row in zip(*(column.cells for column in columns), strict=True):
+            for column, cell in zip(columns, row, strict=True):
+                head = str(column.header).replace("-\n", "-")
+                yield Text(f"{head}: {cell}" if head and self.show_header else str(cell), overflow="fold")
+            yield Text()
+
+
+def _needed(columns: Sequence[Column]) -> int:
+    """Return the columns that the screen must have: numbers in full, the longest word of a heading, some of a text."""
+    return sum(map(_width, columns)) + GAP * (len(columns) - 1)
+
+
+def _width(column: Column) -> int:
+    heads = str(column.header).splitlines() if column.no_wrap else str(column.header).split()
+    head = max(map(cell_len, heads), default=0)
+    body = max((cell_len(line) for cell in column.cells for line in str(cell).splitlines()), default=0)
+    return max(head, body if column.no_wrap else min(body, TEXT))
+
+
+def table(*columns: str, right: Sequence[str] = (), drop: Sequence[str] = (), title: str | None = None) -> Fitting:
+    """Return a table without frills.
+
+    The columns in `right` hold numbers, which are never cut or folded. On a narrow screen the columns in `drop` are left out,
+    the first one first.
+    """
+    made = Fitting(
+        title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, GAP, 0, 0)
+    )
+    made.dropped = drop
     for column in columns:
-        made.add_column(Text(column, style="dim"), justify="right" if column in right else "left", overflow="fold")
+        is_number = column in right
+        made.add_column(
+            Text(column, style="dim"),
+            justify="right" if is_number else "left",
+            overflow="fold",
+            no_wrap=is_number,
+        )
     return made
 
 

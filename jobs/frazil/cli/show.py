@@ -22,6 +22,9 @@ SECONDS = 5.0
 PARTITIONS = 8
 """How many partitions' offsets a snapshot tells people; `--json` has all."""
 
+SNAPSHOT_DROP = ("offsets by partition", "snapshot", "read")
+"""Columns of snapshots that a narrow screen leaves out, the first one first."""
+
 
 def show(
     context: typer.Context,
@@ -91,7 +94,7 @@ def _tell_partitions(found: Standing, console: Console) -> None:
 def snapshot_table(commits: tuple[Commit, ...]) -> object:
     """Snapshots, newest first, with the offsets that each landed."""
     numbers = ("read", "landed", "rejected")
-    shown = table("snapshot", "committed (UTC)", *numbers, "offsets by partition", right=numbers)
+    shown = table("snapshot", "committed (UTC)", *numbers, "offsets by partition", right=numbers, drop=SNAPSHOT_DROP)
     for column in shown.columns[:2]:
         column.no_wrap = True
     for commit in commits:
