@@ -83,9 +83,24 @@ def test_an_empty_list_is_a_good_end(ask: Ask, letters: Shop) -> None:
     assert ended.stdout == f"{letters.pipeline.table.dead_letters}: no dead letters\n"
 
 
-@pytest.mark.parametrize("wrong", [["--reason", "no_such"], ["--partition", "-1"], ["--since", "yesterday"]])
-def test_a_wrong_filter_is_wrong_input(ask: Ask, wrong: list[str]) -> None:
-    assert ask("list", *wrong).exit_code == 2
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (["--reason", "undecodeable"], "there is no reason 'undecodeable'. Did you mean undecodable?"),
+        (["--partition", "-1"], "-1"),
+        (["--since", "yesterday"], "--since: 'yesterday' is not a time. Write it like 2026-01-31"),
+    ],
+)
+def test_a_wrong_filter_is_wrong_input(ask: Ask, wrong: list[str], said: str) -> None:
+    ended = ask("list", *wrong)
+    assert ended.exit_code == 2
+    assert said in ended.stderr
+
+
+def test_the_list_has_key_and_message(ask: Ask) -> None:
+    told = ask("list").stdout
+    assert "the value does not match its schema or format" in told
+    assert json.loads(ask("list", "--json").stdout)["letters"][0].keys() >= {"key", "message"}
 
 
 def test_one_is_shown_with_where_decoding_goes_wrong_and_its_bytes(ask: Ask, letters: Shop) -> None:
@@ -93,7 +108,7 @@ def test_one_is_shown_with_where_decoding_goes_wrong_and_its_bytes(ask: Ask, let
     assert ended.exit_code == 0, ended.stderr
     told = ended.stdout.splitlines()
     assert told[0] == f"{letters.topic}, partition 0, offset 5"
-    assert told[1] == "undecodable: the value is not one of its schema"
+    assert told[1] == "undecodable: the value does not match its schema or format"
     assert "no key" in told
     value = letters.journal[0, 5]
     assert value is not None

@@ -74,7 +74,9 @@ def test_the_cloud_is_found_by_localstacks_client_and_leaves_nothing(
     assert not any(psutil.pid_exists(pid) for pid in pids)
 
 
-def test_firing_without_a_cloud_is_told(folder: Path) -> None:
-    ended = CliRunner().invoke(app, ["local", "fire", "ingest"])
+def test_status_and_fire_name_the_command_that_starts_what_does_not_run(folder: Path) -> None:
+    ended = CliRunner().invoke(app, ["local", "status"])
+    assert (ended.exit_code, ended.stdout) == (0, "no local part of this folder runs; start them: frazil local up\n")
+    ended = CliRunner().invoke(app, ["local", "fire", "anything"])
     assert ended.exit_code == 3
-    assert "aws is not part of this world" in ended.stderr
+    assert "the local part aws does not run. Start it: `frazil local up --cloud`" in ended.stderr

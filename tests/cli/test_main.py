@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
-from frazil.cli.main import app, main
+from frazil.cli.main import GROUPS, app, main
 from frazil.clients.secrets import Secrets
 from frazil.declaration.secret import Secret
 from frazil.errors import TopicRecreated
@@ -151,3 +152,16 @@ def test_help_is_quick_because_heavy_parts_are_imported_late() -> None:
     assert ended.stdout.strip() == "[]"
     began = time.process_time()
     assert time.process_time() - began < 0.5
+
+
+@pytest.mark.parametrize("width", [60, 100])
+def test_each_command_is_under_a_heading_with_its_whole_summary(width: int) -> None:
+    told = CliRunner(env={"COLUMNS": str(width), "TERMINAL_WIDTH": str(width)}).invoke(app, ["--help"]).stdout
+    listed = [name for names in GROUPS.values() for name in names]
+    commands: dict[str, Any] = get_command(app).commands  # type: ignore[attr-defined]
+    assert sorted(listed) == sorted(commands)
+    assert [line.strip(":") for line in told.splitlines() if line.strip(":") in GROUPS] == list(GROUPS)
+    for name in listed:
+        assert len(str(commands[name].short_help).split()) <= 10
+        assert f"{name} " in told
+    assert "..." not in told.split("Options:")[1]

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
-from botocore.exceptions import ClientError, ReadTimeoutError
+from botocore.exceptions import ClientError, NoCredentialsError, ReadTimeoutError
 
+from frazil.clients.aws_login import LOGIN, unanswered
 from frazil.clients.object_store import ObjectStore, Stored, s3_client
 from frazil.declaration import ObjectStore as Place
 from frazil.errors import ObjectDiffers, ObjectStoreUnavailable
@@ -145,3 +146,9 @@ def test_a_refusal_names_the_key_and_the_reason(error: Exception, said: str) -> 
     ):
         with pytest.raises(ObjectStoreUnavailable, match=rf"s3://bucket/a/b: .*{said}"):
             ask()
+
+
+def test_without_credentials_the_remedy_is_to_log_in() -> None:
+    told, do = unanswered("S3", NoCredentialsError())
+    assert (told, do) == ("there are no valid AWS credentials (NoCredentialsError)", LOGIN)
+    assert unanswered("S3", TimeoutError()) == ("S3 did not answer (TimeoutError)", "Try again")

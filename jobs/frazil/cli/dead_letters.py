@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,7 +14,7 @@ from frazil.cli import environments, pipelines
 from frazil.cli.options import AsJson, EnvironmentChoice, PipelineName, PipelinesFile
 from frazil.cli.screen import number, out, plain, show_json, table
 from frazil.clients.secrets import Secrets
-from frazil.errors import InvalidInput
+from frazil.errors import FrazilError, InvalidInput
 from frazil.schemas.reasons import Reason
 
 if TYPE_CHECKING:
@@ -25,17 +26,23 @@ app = typer.Typer(help="Rejected records: what they are, and why they were rejec
 HEADER_BYTES = 256
 """How much of a header's value is shown."""
 
+KEY_BYTES = 24
+"""How much of a key the list shows."""
+
 Since = Annotated[
-    datetime | None, typer.Option(metavar="TIME", help="Rejected at this time (UTC) or later, like 2026-01-31.")
+    str | None, typer.Option(metavar="TIME", help="Rejected at this time (UTC) or later, like 2026-01-31.")
 ]
-Until = Annotated[datetime | None, typer.Option(metavar="TIME", help="Rejected before this time (UTC).")]
+Until = Annotated[str | None, typer.Option(metavar="TIME", help="Rejected before this time (UTC).")]
 
 
 @app.command("list")
 def list_(
     context: typer.Context,
     name: PipelineName,
-    reason: Annotated[Reason | None, typer.Option(metavar="CODE", help="Only those of this reason.")] = None,
+    reason: Annotated[
+        str | None,
+        typer.Option(metavar="CODE", help="Only those of this reason.", autocompletion=lambda: list(Reason)),
+    ] = None,
     partition: Annotated[int | None, typer.Option(min=0, metavar="N", help="Only those of this partition.")] = None,
     since: Since = None,
     until: Until = None,
@@ -58,10 +65,10 @@ def list_(
     found = listing(
         pipeline,
         Lake(environments.environment(env), secrets.read),
-        reason=reason,
+        reason=_reason(reason),
         partition=partition,
-        since=since.replace(tzinfo=UTC) if since else None,
-        until=until.replace(tzinfo=UTC) if until else None,
+        since=_time("--since", since),
+        until=_time("--until", until),
         limit=limit,
     )
     if as_json:
@@ -123,11 +130,14 @@ def _tell_list(found: Listing, console: Console) -> None:
     console.print(by_reason(found))
     if not found.letters:
         return
-    shown = table("place", "rejected (UTC)", "reason", "schema", right=("schema",))
+    drop = ("schema", "key", "rejected (UTC)", "message")
+    shown = table("place", "rejected (UTC)", "reason", "schema", "key", "message", right=("schema",), drop=drop)
     for letter in found.letters:
         at = f"{letter.rejected_at.astimezone(UTC):%Y-%m-%d %H:%M:%S}" if letter.rejected_at else "–"
         schema = "–" if letter.schema_id is None else str(letter.schema_id)
-        shown.add_row(f"{letter.partition}:{letter.offset}", at, letter.reason, schema)
+        key = _header(letter.key, KEY_BYTES) if letter.key is not None else "–"
+        place = f"{letter.partition}:{letter.offset}"
+        shown.add_row(place, at, letter.reason, schema, key, plain(letter.message or ""))
     console.print()
     console.print(shown)
     if found.total > len(found.letters):
@@ -160,11 +170,32 @@ def _part(name: str, part: Part) -> Iterator[str]:
     yield from part.view()
 
 
-def _header(value: bytes | None) -> str:
-    """A header's value, as Python writes bytes; a long one is cut, `--json` has all of it."""
+def _header(value: bytes | None, most: int = HEADER_BYTES) -> str:
+    """Return bytes as Python writes them; long ones are cut, `--json` has all of them."""
     if value is None:
         return "no value"
-    return repr(value) if len(value) <= HEADER_BYTES else f"{value[:HEADER_BYTES]!r}… ({len(value)} bytes)"
+    return repr(value) if len(value) <= most else f"{value[:most]!r}… ({len(value)} bytes)"
+
+
+def _reason(text: str | None) -> Reason | None:
+    """Return the reason that was named. Raises `FrazilError` with the nearest name for one that does not exist."""
+    if text is None or text in list(Reason):
+        return Reason(text) if text else None
+    near = get_close_matches(text, list(Reason), n=1)
+    guess = f"Did you mean {near[0]}? " if near else ""
+    raise FrazilError(f"there is no reason {text!r}", where="--reason", do=f"{guess}Name one of {', '.join(Reason)}")
+
+
+def _time(option: str, text: str | None) -> datetime | None:
+    """Return a time; UTC if it has no zone. Raises `FrazilError` for a text that is none."""
+    if text is None:
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        do = "Write it like 2026-01-31 or 2026-01-31T12:30:00"
+        raise FrazilError(f"{text!r} is not a time", where=option, do=do) from None
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found
 
 
 def _place(text: str) -> tuple[int, int]:

@@ -74,7 +74,7 @@ def summary(
     console.print(by_reason)
     for stand in stands:
         console.print()
-        console.print(snapshot_table(stand.commits))
+        console.print(snapshot_table(stand.commits, title=f"snapshots of {stand.table}"))
     console.print()
     shown = table("where to look next", "")
     for where, what in NEXT:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.table import Table
 
 from frazil.cli.options import AsJson
 from frazil.cli.screen import err, is_watched, out, show_json, table
@@ -62,13 +64,37 @@ def up(
         addresses = {name: dict(at) for name, at in started.addresses.items()}
         show_json({"home": str(started.home), "parts": addresses, **({"exports": dict(exported)} if cloud else {})})
         return
-    shown = table("part", "reached by")
-    for part, address in started.addresses.items():
-        shown.add_row(part, "  ".join(address.values()))
+    shown = _addresses(started.addresses)
     shown.add_row("environment", str(started.environment_file))
     out().print(shown)
     for name, value in exported.items():
         out().print(f"export {name}={value}", markup=False, soft_wrap=True)
+
+
+@app.command()
+def status(as_json: AsJson = False) -> None:
+    """Show which local parts of this folder run, and their addresses.
+
+    For example: frazil local status
+
+    Exit code 0, also when nothing runs.
+    """
+    from frazil.local.world import running
+
+    found = running(Path.cwd())
+    if as_json:
+        show_json({"home": str(found.home), "parts": {name: dict(at) for name, at in found.addresses.items()}})
+    elif found.addresses:
+        out().print(_addresses(found.addresses))
+    else:
+        out().print("no local part of this folder runs; start them: frazil local up", markup=False)
+
+
+def _addresses(parts: Mapping[str, Mapping[str, str]]) -> Table:
+    shown = table("part", "reached by")
+    for part, address in parts.items():
+        shown.add_row(part, "  ".join(address.values()))
+    return shown
 
 
 @app.command()

@@ -34,12 +34,26 @@ from frazil.exits import HELP, Exit, exit_of
 DEBUG = "FRAZIL_DEBUG"
 
 
+GROUPS = {
+    "Pipelines": ("check", "run", "show", "verify", "maintain", "accept", "dead-letters"),
+    "This machine": ("local", "demo"),
+    "Deployments": ("release", "environment", "review", "reconcile", "runs", "logs", "stop", "start"),
+}
+"""The commands by heading, in the order of the help."""
+
+
 class Commands(TyperGroup):
-    """The commands, in the order in which they are added; an error of theirs is told on one line."""
+    """The commands under their headings; an error of theirs is printed on one line."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The order of the help."""
         return list(self.commands)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands under their headings."""
+        for heading, names in GROUPS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name, self.commands[name].get_short_help_str(80)) for name in names])
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command. An error that names itself ends it with that error's exit code."""
@@ -93,23 +107,23 @@ def _root(
     secrets_of(context)
 
 
-app.add_typer(local.app, name="local")
-app.command("demo")(demo.demo)
-app.command("check")(check.check)
-app.command("run")(run.run)
-app.command("show")(show.show)
-app.command("verify")(verify.verify)
-app.command("maintain")(maintain.maintain)
-app.command("accept")(accept.accept)
-app.add_typer(dead_letters.app, name="dead-letters")
-app.command("environment")(deployed.environment)
-app.add_typer(release.app, name="release")
-app.command("review")(review.review)
-app.command("reconcile")(reconcile.reconcile)
-app.command("runs")(runs.runs)
-app.command("logs")(runs.logs)
-app.command("stop")(stop.stop)
-app.command("start")(stop.start)
+app.command("check", short_help="Check declarations.")(check.check)
+app.command("run", short_help="Land topics as tables, on this machine.")(run.run)
+app.command("show", short_help="Show a pipeline's offsets, lag and snapshots.")(show.show)
+app.command("verify", short_help="Prove that no record is lost or doubled.")(verify.verify)
+app.command("maintain", short_help="Compact files and expire snapshots.")(maintain.maintain)
+app.command("accept", short_help="Record an operator's decision.")(accept.accept)
+app.add_typer(dead_letters.app, name="dead-letters", short_help="List and show rejected records.")
+app.add_typer(local.app, name="local", short_help="Start and stop a local broker and registry.")
+app.command("demo", short_help="Land and prove real data on this machine.")(demo.demo)
+app.add_typer(release.app, name="release", short_help="Build and upload releases.")
+app.command("environment", short_help="Fetch the documents of deployed environments.")(deployed.environment)
+app.command("review", short_help="Review a deployment: data, rights, cost.")(review.review)
+app.command("reconcile", short_help="Have EMR Serverless run what was deployed.")(reconcile.reconcile)
+app.command("runs", short_help="List job runs.")(runs.runs)
+app.command("logs", short_help="Print the log of a job run.")(runs.logs)
+app.command("stop", short_help="Stop pipelines of a continuous job.")(stop.stop)
+app.command("start", short_help="Start stopped pipelines again.")(stop.start)
 
 
 def main() -> None:

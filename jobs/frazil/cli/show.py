@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.table import Table
 
 from frazil.cli import environments, pipelines
 from frazil.cli.options import AsJson, EnvironmentChoice, PipelineName, PipelinesFile
@@ -91,10 +92,12 @@ def _tell_partitions(found: Standing, console: Console) -> None:
         console.print(shown)
 
 
-def snapshot_table(commits: tuple[Commit, ...]) -> object:
-    """Snapshots, newest first, with the offsets that each landed."""
+def snapshot_table(commits: tuple[Commit, ...], *, title: str | None = None) -> Table:
+    """Return snapshots, newest first, with the offsets that each landed."""
     numbers = ("read", "landed", "rejected")
-    shown = table("snapshot", "committed (UTC)", *numbers, "offsets by partition", right=numbers, drop=SNAPSHOT_DROP)
+    shown = table(
+        "snapshot", "committed (UTC)", *numbers, "offsets by partition", right=numbers, drop=SNAPSHOT_DROP, title=title
+    )
     for column in shown.columns[:2]:
         column.no_wrap = True
     for commit in commits:

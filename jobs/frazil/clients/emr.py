@@ -12,6 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from frazil.clients.aws_login import unanswered
 from frazil.errors import EmrUnavailable
 
 ATTEMPTS = 5
@@ -164,4 +165,5 @@ def _asking(where: str) -> Iterator[None]:
         kind = _NotFound if code == "ResourceNotFoundException" else EmrUnavailable
         raise kind(f"EMR Serverless refused ({code}): {str(told.get('Message', ''))[:300]}", where=where) from None
     except BotoCoreError as error:
-        raise EmrUnavailable(f"EMR Serverless did not answer ({type(error).__name__})", where=where) from None
+        told, do = unanswered("EMR Serverless", error)
+        raise EmrUnavailable(told, where=where, do=do) from None

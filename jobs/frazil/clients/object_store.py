@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from frazil.clients.aws_login import unanswered
 from frazil.declaration.catalogs import ObjectStore as Place
 from frazil.errors import ObjectDiffers, ObjectStoreUnavailable
 
@@ -151,9 +152,8 @@ class ObjectStore:
                 raise _Absent from None
             raise ObjectStoreUnavailable(f"S3 refused ({code})", where=where, do=_REMEDY) from None
         except (BotoCoreError, OSError) as error:
-            raise ObjectStoreUnavailable(
-                f"S3 did not answer ({type(error).__name__})", where=where, do="Try again"
-            ) from None
+            told, do = unanswered("S3", error)
+            raise ObjectStoreUnavailable(told, where=where, do=do) from None
 
 
 _REMEDY = "Is the bucket there, and is our role allowed to read and write these keys?"

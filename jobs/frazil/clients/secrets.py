@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+from frazil.clients.aws_login import unanswered
 from frazil.clients.redactor import Redactor
 from frazil.declaration.secret import Secret
 from frazil.errors import SecretUnavailable
@@ -122,7 +123,7 @@ class Secrets:
         except ClientError as error:
             raise _unavailable(secret, *_refusal(error.response.get("Error", {}).get("Code", "unknown"))) from None
         except BotoCoreError as error:
-            raise _unavailable(secret, f"Secrets Manager did not answer ({type(error).__name__})") from None
+            raise _unavailable(secret, *unanswered("Secrets Manager", error)) from None
         if isinstance(answer.get("SecretString"), str):
             return str(answer["SecretString"])
         return _text(secret, answer.get("SecretBinary") or b"")

@@ -12,12 +12,12 @@ from frazil.lake.reader import Lake
 from frazil.lake.rows import Where, rows
 from frazil.schemas.reasons import Reason
 
-COLUMNS = ("reason", "stage", "message", "schema_id", "run", "partition", "offset", "timestamp", "rejected_at")
+COLUMNS = ("reason", "stage", "message", "schema_id", "run", "partition", "offset", "timestamp", "rejected_at", "key")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetter:
-    """A rejected record without its bytes: why, where it stood in Kafka, and who rejected it when."""
+    """A rejected record without its value: why, its place in Kafka, its key, and who rejected it when."""
 
     partition: int
     offset: int
@@ -28,6 +28,12 @@ class DeadLetter:
     timestamp: datetime | None
     rejected_at: datetime | None
     run: str | None
+    key: bytes | None = None
+
+    def document(self) -> dict[str, Any]:
+        """Return it as JSON: times in ISO format, the key as hexadecimal digits."""
+        document = {k: v.isoformat() if isinstance(v, datetime) else v for k, v in asdict(self).items()}
+        return {**document, "key": None if self.key is None else self.key.hex()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,11 +52,7 @@ class Listing:
 
     def document(self) -> dict[str, Any]:
         """The listing as JSON."""
-        letters = [
-            {k: v.isoformat() if isinstance(v, datetime) else v for k, v in asdict(letter).items()}
-            for letter in self.letters
-        ]
-        return {**asdict(self), "letters": letters, "total": self.total}
+        return {**asdict(self), "letters": [letter.document() for letter in self.letters], "total": self.total}
 
 
 def listing(
@@ -63,10 +65,9 @@ def listing(
     until: datetime | None = None,
     limit: int = 50,
 ) -> Listing:
-    """The newest `limit` dead letters of a pipeline; `since` and `until` (without it) are of `rejected_at`, with time
-    zone.
+    """Return the newest `limit` dead letters of a pipeline; `since` and `until` (exclusive) are of `rejected_at`, with time zone.
 
-    A pipeline that never ran has none. Only small columns are read, in batches, so any number of dead letters will do.
+    A pipeline that never ran has none. Values are not read; the other columns are read in batches, whatever their number.
     """
     import pyarrow as pa
     import pyarrow.compute as pc

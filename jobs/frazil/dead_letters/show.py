@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from typing import Any, Protocol
 
 from frazil.dead_letters.attempt import Attempt, attempt, json_value, text
@@ -111,12 +110,11 @@ class Shown:
 
     def document(self) -> dict[str, Any]:
         """The dead letter as JSON."""
-        letter = {k: v.isoformat() if isinstance(v, datetime) else v for k, v in asdict(self.letter).items()}
         return {
             "pipeline": self.pipeline,
             "table": self.table,
             "topic": self.topic,
-            **letter,
+            **self.letter.document(),
             "headers": [{"key": key, "value": _hex(value)} for key, value in self.headers],
             "key": self.key.document(),
             "value": self.value.document(),

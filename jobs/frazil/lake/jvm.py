@@ -66,9 +66,7 @@ def _mapper(client: Any) -> Java:
 
 class Iceberg:
     """One catalog of a Spark session, through Iceberg's own API. Safe to share between threads.
-
-    Raises `CatalogUnavailable` if the catalog cannot be opened.
-    """
+    Raises `CatalogUnavailable` if the catalog cannot be opened."""
 
     def __init__(self, spark: SparkSession, catalog: str = "lake") -> None:
         self._gateway: Java = spark.sparkContext._gateway
@@ -81,11 +79,8 @@ class Iceberg:
             plugin = spark._jsparkSession.sessionState().catalogManager().catalog(catalog)
             self.catalog: Java = plugin.icebergCatalog()
         except (Py4JJavaError, PySparkException) as error:
-            raise CatalogUnavailable(
-                told(error).strip().splitlines()[-1],
-                where=f"catalog {catalog}",
-                do="Check the catalog's settings in the environment document, then run again",
-            ) from error
+            do = "Check the catalog's settings in the environment document, then run again"
+            raise CatalogUnavailable(told(error).splitlines()[-1], where=f"catalog {catalog}", do=do) from error
         self._loader = self.catalog.getClass().getClassLoader()
         self._string = self._class("java.lang.String")
 
@@ -153,12 +148,8 @@ class Iceberg:
 
     def older_metadata(self, table: Java, location: str) -> Java:
         """Read another metadata file of a table, as a Java `TableMetadata`."""
-        return self.static(
-            "TableMetadataParser",
-            "read",
-            (self._class(_ICEBERG + "io.FileIO"), table.io()),
-            (self._string, location),
-        )
+        io = (self._class(_ICEBERG + "io.FileIO"), table.io())
+        return self.static("TableMetadataParser", "read", io, (self._string, location))
 
     def schema_json(self, table: Java) -> dict[str, Any]:
         """The current schema of a table as Iceberg's JSON."""

@@ -48,6 +48,7 @@ class Part(StrEnum):
 
 
 USUAL = (Part.KAFKA, Part.REGISTRY)
+_OPTIONS = {Part.KAFKA: "", Part.REGISTRY: "", Part.OBJECT_STORE: " --object-store", Part.AWS: " --cloud"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +105,11 @@ class World:
     def address(self, part: Part) -> Address:
         """What a part is reached by. Raises `LocalPartFailed` if it is not up."""
         if part not in self.addresses:
-            raise LocalPartFailed(f"{part} is not part of this world", where=str(self.home), do="Ask `up` for it")
+            raise LocalPartFailed(
+                f"the local part {part} does not run",
+                where=str(self.home),
+                do=f"Start it: `frazil local up{_OPTIONS[part]}`",
+            )
         return self.addresses[part]
 
     def _registry_url_if_up(self) -> str | None:

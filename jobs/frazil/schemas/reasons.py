@@ -45,8 +45,8 @@ MESSAGES = {
     Reason.FOREIGN_SCHEMA: "the schema is not one of the topic's subject, or of another type of record than the declared one",
     Reason.INCOMPATIBLE_SCHEMA: "records of this schema do not fit the table",
     Reason.UNREADABLE_SCHEMA: "the schema cannot be understood",
-    Reason.UNDECODABLE: "the value is not one of its schema",
+    Reason.UNDECODABLE: "the value does not match its schema or format",
     Reason.TOO_LARGE: "the value is past a limit of decoding",
-    Reason.KEY_UNDECODABLE: "the key is not one of its format or schema",
+    Reason.KEY_UNDECODABLE: "the key does not match its schema or format",
     Reason.KEY_SCHEMA: "the key's schema is unknown, of another subject, unreadable, or does not fit the key's column",
 }
