@@ -42,7 +42,7 @@ class PrivateLink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkPlan:
-    """The addresses of a network, and its way to Confluent: NAT by default, or PrivateLink."""
+    """The addresses of a network, and its way to Confluent: NAT. PrivateLink is refused at synthesis, as it is not complete."""
 
     cidr: Annotated[str, "Its addresses.", Rule(_cidr)]
     zones: Annotated[

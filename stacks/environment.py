@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -12,7 +12,7 @@ from infra.own_topic import OwnTopic
 from infra.protection import Protection
 from infra.tf import App
 from stacks.confluent import Confluent
-from stacks.environments import Deployment
+from stacks.environments import ClusterKind, Deployment
 from stacks.foundation import Foundation
 from stacks.ingestion import Ingestion
 from stacks.owner import Owner
@@ -58,10 +58,24 @@ def compose(
     return Stacks(foundation=foundation, confluent=confluent, ingestion=ingestion)
 
 
+def _cannot_work(deployment: Deployment) -> Iterator[Problem]:
+    """What can be declared, and would cut jobs off from Kafka or the registry if it was deployed."""
+    missing = (
+        "jobs would reach the schema registry by its public address only, and have no way to it; nothing connects the "
+        "endpoint to Confluent's attachment; and Terraform would need to run inside of the network"
+    )
+    do = "Use NAT and a basic or standard cluster until Frazil supports PrivateLink (docs/deploy.md)"
+    if deployment.network.private_link is not None:
+        yield Problem("deployment.network.private_link", f"PrivateLink does not work yet: {missing}", do)
+    if deployment.confluent.is_ours and deployment.confluent.kind is ClusterKind.ENTERPRISE:
+        what = f"an enterprise cluster can be reached by PrivateLink only, which does not work yet: {missing}"
+        yield Problem("deployment.confluent.kind", what, do)
+
+
 def _problems(
     deployment: Deployment, pipelines: Sequence[Pipeline], topics: Sequence[OwnTopic], release: Release | None
 ) -> list[Problem]:
-    problems = []
+    problems = [*_cannot_work(deployment)]
     names = [topic.name for topic in topics]
     for index, topic in enumerate(topics):
         if topic.name in names[:index]:

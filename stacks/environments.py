@@ -32,7 +32,10 @@ _PRINCIPAL = matching(
 
 
 class ClusterKind(StrEnum):
-    """Confluent's kinds of clusters, by its words. `basic` has no uptime guarantee; `enterprise` is private only."""
+    """Confluent's kinds of clusters, by its words. `basic` has no uptime guarantee.
+
+    `enterprise` is reached by PrivateLink only, and refused at synthesis: Frazil does not support that yet.
+    """
 
     BASIC = "basic"
     STANDARD = "standard"

@@ -28,11 +28,11 @@ def split(document: Mapping[str, Any], limit: int = MANAGED_LIMIT) -> tuple[dict
 
     Statements stay whole where they fit; one that is too long is repeated, with a share of its resources or values in each.
     Glue asks for a catalog, a database and a table, but each of them is looked for in all parts, so a share may hold any of
-    them. Raises `CannotFill` if even one resource is too long, and for a document that denies or names principals:
-    such documents hang on one bucket or role, in one piece.
+    them. What one part denies is denied, whatever another allows. Raises `CannotFill` if even one resource is too long, and
+    for a document that names principals: such a document hangs on one bucket or role, in one piece.
     """
-    if any(each["Effect"] != "Allow" or "Principal" in each for each in document["Statement"]):
-        raise CannotFill("split", ["only policies that allow, and name no principal, can be had in parts"])
+    if any("Principal" in each for each in document["Statement"]):
+        raise CannotFill("split", ["only policies that name no principal can be had in parts"])
     parts: list[dict[str, Any]] = []
     for statement in document["Statement"]:
         for piece in _pieces(document, statement, limit):

@@ -69,6 +69,7 @@ def change_dangers(
                 stack=change.stack,
                 touches=touched(change, deployed),
             )
+    yield from _cut_off(changes)
     told = {(each.resource, each.rule) for each in findings}
     for policy in policies:
         if policy.is_unknown and (policy.address, _WIDENED) not in told:
@@ -78,6 +79,23 @@ def change_dangers(
                 what=f"{policy.argument} cannot be read before it is applied: what it will allow cannot be told",
                 do="Apply what it depends on first, then plan again",
                 stack=policy.stack,
+            )
+
+
+def _cut_off(changes: Sequence[Planned]) -> Iterator[Danger]:
+    """The last NAT gateways that go: it is the only way from the jobs to Kafka and to the schema registry."""
+    gateways = [change for change in changes if change.type == "aws_nat_gateway"]
+    if any(change.verb is Verb.CREATE for change in gateways):
+        return
+    for change in gateways:
+        if change.verb is Verb.DELETE:
+            yield Danger(
+                rule="access_lost",
+                where=change.address,
+                what="the jobs lose their way out: they reach the schema registry by its public address only, and Kafka "
+                "unless Confluent's endpoint is connected to an attachment",
+                do="Keep the NAT gateway; PrivateLink does not work yet",
+                stack=change.stack,
             )
 
 

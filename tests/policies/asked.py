@@ -111,6 +111,8 @@ _MAY: dict[str, list[tuple[Any, ...]]] = {
         ("s3:CreateBucket s3:PutBucketPolicy s3:PutEncryptionConfiguration", TABLES),
         ("s3:PutObject s3:DeleteObject", f"{ARTIFACTS}/desired/ingest.json"),
         ("s3:GetObject s3:PutObject", "arn:aws:s3:::frazil-dev-state/dev/foundation.tfstate"),
+        ("s3:DeleteObject", "arn:aws:s3:::frazil-dev-state/dev/foundation.tfstate.tflock"),
+        ("s3:ListBucket", "arn:aws:s3:::frazil-dev-state"),
         ("iam:CreateRole iam:PutRolePermissionsBoundary", INGEST, BOUNDED),
         ("iam:AttachRolePolicy", INGEST, {**BOUNDED, "iam:PolicyARN": RIGHTS}),
         ("iam:CreatePolicy iam:CreatePolicyVersion iam:DeletePolicy", RIGHTS),
@@ -192,6 +194,7 @@ _MAY_NOT: dict[str, list[tuple[Any, ...]]] = {
         ("s3:PutObject s3:DeleteObject", f"{ARTIFACTS}/releases/1/wheel.zip"),
         ("s3:CreateBucket s3:PutBucketPolicy", "arn:aws:s3:::frazil-prod-tables", "arn:aws:s3:::somebodys"),
         ("s3:GetObject", "arn:aws:s3:::frazil-dev-state/prod/foundation.tfstate"),
+        ("s3:DeleteObject", "arn:aws:s3:::frazil-dev-state/dev/foundation.tfstate"),
         (
             "iam:CreateRole",
             f"arn:aws:iam::{ACCOUNT}:role/admin",

@@ -11,8 +11,9 @@ from frazil.control.release import Architecture
 from frazil.control.workers import Worker, Workers
 from frazil.declaration import InvalidDeclaration, Pipeline, Table, Topic, ValueFormat
 from infra.capacity import Capacity
+from infra.network_plan import PrivateLink
 from infra.own_topic import OwnTopic
-from stacks.environments import Confluent, Deployment, Runs, dev
+from stacks.environments import ClusterKind, Confluent, Deployment, Runs, dev
 from tests.declaration.problems_of import problems_of
 from tests.stacks.synthesised import EXAMPLE, release, synthesised
 
@@ -33,6 +34,22 @@ def test_a_topic_is_made_once() -> None:
 
 def test_records_that_would_go_before_they_are_read_are_refused() -> None:
     assert refused(topics=(OwnTopic("flights", retention_hours=1),)) == ["topics[0].retention_hours"]
+
+
+def test_what_would_cut_jobs_off_from_kafka_and_registry_is_refused_with_the_reason() -> None:
+    link = PrivateLink(service_name="com.amazonaws.vpce.eu-central-1.vpce-svc-1", dns_domain="x.confluent.cloud")
+    network = replace(dev.network, private_link=link)
+    enterprise = Confluent(kind=ClusterKind.ENTERPRISE)
+    wrong = replace(dev, network=network, confluent=enterprise)
+    with pytest.raises(InvalidDeclaration) as raised:
+        synthesised(wrong)
+    told = {each.path: each for each in raised.value.problems}
+    assert set(told) == {"deployment.network.private_link", "deployment.confluent.kind"}
+    for each in told.values():
+        assert "does not work yet: jobs would reach the schema registry by its public address only" in each.what
+        assert "NAT" in each.do
+    assert refused(deployment=replace(dev, network=network)) == ["deployment.network.private_link"]
+    assert refused(deployment=replace(dev, confluent=enterprise)) == ["deployment.confluent.kind"]
 
 
 def test_a_release_for_other_processors_is_refused() -> None:

@@ -40,6 +40,11 @@ def owner(folder: Path, deployment: Deployment = dev) -> dict[str, Any]:
     return stack
 
 
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return owner(tmp_path_factory.mktemp("owner"))
+
+
 def rights(stack: dict[str, Any]) -> list[dict[str, Any]]:
     """The deployer's policies."""
     told = [each for each in resources(stack, "aws_iam_policy").values() if each["name"].startswith("deployer-")]
@@ -97,6 +102,42 @@ def test_the_deployer_writes_the_states_of_its_stacks_and_not_this_ones(tmp_path
     key = stack["terraform"]["backend"]["s3"]["key"]
     assert may(stack, "s3:PutObject", f"{STATE}/dev/foundation.tfstate")
     assert not may(stack, "s3:PutObject", f"{STATE}/{key}")
+
+
+@pytest.mark.parametrize(
+    ("action", "resource"),
+    [
+        ("s3:PutBucketPolicy", STATE),
+        ("s3:DeleteBucketPolicy", STATE),
+        ("s3:DeleteBucket", STATE),
+        ("s3:PutBucketVersioning", STATE),
+        ("s3:PutLifecycleConfiguration", STATE),
+        ("s3:PutEncryptionConfiguration", STATE),
+        ("s3:PutBucketPublicAccessBlock", STATE),
+        ("s3:PutBucketAcl", STATE),
+        ("s3:PutReplicationConfiguration", STATE),
+        ("s3:DeleteObjectVersion", f"{STATE}/dev/foundation.tfstate"),
+        ("s3:GetObject", f"{STATE}/owner/dev/owner.tfstate"),
+        ("s3:PutObject", f"{STATE}/owner/dev/owner.tfstate"),
+        ("s3:DeleteObject", f"{STATE}/owner/dev/owner.tfstate"),
+    ],
+)
+def test_the_deployer_cannot_open_or_lose_the_states_whatever_else_it_is_given(
+    stack: dict[str, Any], action: str, resource: str
+) -> None:
+    anything = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
+    asked = Request(action=action, resource=resource)
+    assert evaluate(asked, [anything]).is_allowed
+    assert evaluate(asked, [*rights(stack), anything]).verdict is Verdict.EXPLICITLY_DENIED
+    assert not may(stack, action, resource)
+    tables = f"arn:aws:s3:::{NAMES.bucket('tables')}"
+    if resource == STATE and action in {"s3:PutBucketPolicy", "s3:DeleteBucket", "s3:PutBucketVersioning"}:
+        assert may(stack, action, tables), "and of the other buckets it can"
+
+
+def test_the_deployer_deletes_locks_and_no_state(stack: dict[str, Any]) -> None:
+    state = f"{STATE}/dev/foundation.tfstate"
+    assert [may(stack, "s3:DeleteObject", key) for key in (state, f"{state}.tflock")] == [False, True]
 
 
 def test_the_deployer_empties_disposable_buckets_only(tmp_path: Path) -> None:
