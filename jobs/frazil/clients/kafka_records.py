@@ -23,7 +23,7 @@ _POLL_SECONDS = 0.1
 _MESSAGES = 500  # a call returns when it has so many, or after the time above
 MOST_RECORDS, MOST_BYTES = 20_000, 64 << 20  # that one call holds in memory
 _END = frozenset({KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE})
-_FINAL = frozenset({KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.GROUP_AUTHORIZATION_FAILED})
+_FINAL = frozenset({KafkaError.TOPIC_AUTHORIZATION_FAILED})  # not that of the group, which is not used
 
 
 @dataclass(frozen=True, slots=True)
