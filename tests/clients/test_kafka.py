@@ -173,6 +173,38 @@ class TestClient:
         kafka.offsets = then_a_record  # type: ignore[method-assign]
         assert kafka.offsets_at(name, 2000, COMMITTED) == {0: 1}
 
+    def test_a_record_is_read_where_it_stands_and_none_where_there_is_none(
+        self, local_world: World, kafka: Kafka, name: str
+    ) -> None:
+        broker = KafkaBroker(local_world.bootstrap)
+        broker.create(name, partitions=4)
+        for partition in range(3):
+            broker.append(name, partition, [-5, 1000 + partition])
+        broker.trim(name, 2, 2)
+        there = kafka.records(name, {0: 1, 1: 0, 2: 1, 3: 0}, COMMITTED)
+        first, second = there[0], there[1]
+        assert first is not None
+        assert second is not None
+        assert (first.offset, first.key, first.value, first.timestamp_ms, first.headers) == (1, b"k", b"x", 1000, ())
+        assert (second.timestamp_ms, second.timestamp_type) == (-5, 0)
+        assert (there[2], there[3]) == (None, None)
+
+    def test_records_are_read_from_the_first_to_the_last_that_is_wanted(
+        self, local_world: World, kafka: Kafka, name: str
+    ) -> None:
+        broker = KafkaBroker(local_world.bootstrap)
+        broker.create(name, partitions=3)
+        broker.append(name, 0, [1, 9, 2, 9, 3, 9])
+        broker.append(name, 1, [1, 2, 3])
+        found = kafka.stretches(name, {0: (0, 5), 1: (0, 3), 2: (0, 0)}, COMMITTED, lambda r: r.timestamp_ms == 9)
+        assert [(r.partition, r.offset) for r in found] == [(0, 1), (0, 2), (0, 3)]
+
+    def test_leader_epochs_are_those_of_the_offsets(self, local_world: World, kafka: Kafka, name: str) -> None:
+        KafkaBroker(local_world.bootstrap).create(name, partitions=2)
+        spans = kafka.offsets(name, COMMITTED)
+        assert kafka.leader_epochs(name, spans.keys()) == {p: span.leader_epoch for p, span in spans.items()}
+        assert all(span.leader_epoch is not None for span in spans.values())
+
     def test_retention_is_told(self, local_world: World, kafka: Kafka, name: str) -> None:
         KafkaBroker(local_world.bootstrap).create(name)
         topic = kafka.topic(name)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frazil.errors import LogTruncated, OffsetsLost, TopicRecreated
-from frazil.ingest.plan import Pace, Plan, plan
+from frazil.ingest.plan import Pace, Plan, Span, plan, up_to
 from frazil.ingest.ranges import OffsetRange
 from frazil.lake.ledger import Offsets
 
@@ -68,6 +68,16 @@ def test_a_partition_that_is_gone_is_refused() -> None:
 def test_records_deleted_before_they_were_read_are_refused_by_name() -> None:
     with pytest.raises(OffsetsLost, match="records 2 to 4 of partition 0"):
         planned({0: 2}, {0: (5, 9)})
+
+
+def test_a_drain_ends_where_the_topic_ended_when_it_began() -> None:
+    def now(stable: int) -> Span:
+        return SimpleNamespace(earliest=1, stable=stable, leader_epoch=stable)
+
+    first: dict[int, Span] = {0: now(5), 1: now(9)}
+    later = up_to(first, {0: now(7), 1: now(6), 2: now(3)})
+    assert {p: (s.stable, s.leader_epoch) for p, s in later.items()} == {0: (5, 7), 1: (6, 6), 2: (3, 3)}
+    assert up_to(first, {2: now(8)})[2].stable == 3
 
 
 PACE = Pace(target_seconds=10, max_rows=1_000_000, max_bytes=1 << 30, first_rows=20_000, rows=20_000)

@@ -1,0 +1,21 @@
+"""Ranges with a stretch left out, which the driver reads."""
+
+from frazil.ingest.ranges import OffsetRange, without
+
+ALL = [OffsetRange(0, 0, 10), OffsetRange(1, 5, 9)]
+
+
+def test_nothing_is_left_out_where_no_place_is_given() -> None:
+    assert without(ALL, []) == [ALL]
+
+
+def test_a_stretch_in_the_middle_leaves_two_ranges() -> None:
+    assert without(ALL, [(0, 3), (0, 6)]) == [[OffsetRange(0, 0, 3), ALL[1]], [OffsetRange(0, 7, 10)]]
+
+
+def test_stretches_at_the_ends_leave_no_empty_range() -> None:
+    assert without(ALL, [(0, 0), (1, 8)]) == [[OffsetRange(1, 5, 8)], [OffsetRange(0, 1, 10)]]
+
+
+def test_a_stretch_over_all_leaves_nothing() -> None:
+    assert without(ALL[:1], [(0, 0), (0, 9)]) == []
