@@ -12,7 +12,8 @@ class Protection:
     """The two keys of one environment.
 
     The first is in its declaration, reviewed and committed. The second is turned by whoever destroys it, at the moment of
-    doing so, by naming the environment. With one of them Terraform refuses any plan that destroys or replaces data.
+    doing so, by naming the environment. With one of them Terraform refuses any plan that destroys or replaces data, as long
+    as it is declared. `stacks.deployed` refuses declarations that disappear.
     """
 
     is_disposable: bool = False
@@ -20,7 +21,7 @@ class Protection:
 
     @property
     def is_kept(self) -> bool:
-        """Whether what holds data stays, whatever the plan says."""
+        """Whether what is declared and holds data stays, whatever the plan says."""
         return not (self.is_disposable and self.is_named)
 
     @property

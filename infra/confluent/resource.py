@@ -69,7 +69,7 @@ class Arguments(Block):
         depends_on: Sequence[Any] = (),
         is_kept: bool = False,
     ) -> Declared:
-        """Add the resource to a stack. `is_kept`: Terraform refuses every plan that would destroy it."""
+        """Add the resource to a stack. `is_kept`: Terraform refuses to destroy it while it is declared."""
         return Declared(scope, name, self, depends_on=depends_on, is_kept=is_kept)
 
     def look_up(self, scope: Construct, name: str, *, depends_on: Sequence[Any] = ()) -> Found:

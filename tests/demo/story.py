@@ -94,7 +94,7 @@ class Story:
         own_checkout.commit(self.checkout, "New columns, a new topic and its pipeline, a new version")
         (self.out / DIFFERENCE).write_text(own_checkout.difference(self.checkout))
         self._release("second")
-        reviewed = steps.run("review of the change", *self._review("second"), expect=(2,))
+        reviewed = steps.run("review of the change", *self._review("second"), expect=(4,))
         (self.out / REVIEW).write_text(reviewed.stdout)
         self.told.reviewed = next(line.lstrip("# ") for line in reviewed.stdout.splitlines() if line.startswith("#"))
         self._maintained()

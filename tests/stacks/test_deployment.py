@@ -6,6 +6,7 @@ The tests follow each other: the last ones destroy what the others have looked a
 from __future__ import annotations
 
 import json
+import subprocess
 
 import pytest
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
@@ -71,6 +72,38 @@ def test_environment_document_and_desired_state_name_what_was_deployed(deployed:
     assert environment["kafka"]["bootstrap"] == deployed.world.bootstrap
     assert environment["registry"]["url"] == deployed.world.registry_url
     assert desired["application"] == environment["emr_application"]
+
+
+def documents(deployed: Cloud) -> set[str]:
+    told = deployed.aws("s3").list_objects_v2(Bucket=LOCAL.names.bucket("artifacts"), Prefix="documents/")
+    return {each["Key"] for each in told["Contents"]}
+
+
+def test_another_pipeline_replaces_nothing_and_deletes_no_document_that_a_run_may_read(deployed: Cloud) -> None:
+    before = documents(deployed)
+    deployed.declare(
+        more='pipelines.insert(0, Pipeline(topic=Topic("views", value_format=AVRO), table=Table("nyc.aaa"), name="aaa"))\n'
+    )
+    for what in STACKS:
+        said = deployed.apply(what)
+        assert ", 0 destroyed" in said, said
+    assert len(documents(deployed) - before) == 1
+    assert before < documents(deployed)
+    for what in STACKS:
+        assert deployed.plan(what)[0] == 0
+    deployed.declare()
+    for what in STACKS:
+        deployed.apply(what)
+    assert before < documents(deployed)
+
+
+def test_a_topic_that_is_no_longer_declared_is_refused_before_there_is_a_plan(deployed: Cloud) -> None:
+    stack = deployed.stack("confluent")
+    with pytest.raises(subprocess.CalledProcessError):
+        deployed.declare(more="topics.pop()\n")
+    assert deployed.stack("confluent") == stack
+    deployed.declare()
+    assert deployed.plan("confluent")[0] == 0
 
 
 def test_turning_both_keys_replaces_nothing(deployed: Cloud) -> None:

@@ -66,10 +66,11 @@ class Cloud:
     asked: set[str] = field(default_factory=set)
     """What Terraform has asked of AWS so far, as IAM's actions."""
 
-    def declare(self, *, partitions: int = 6, schema: str = CLICK, destroy: str = "") -> None:
-        """Synthesise. `partitions`: of the topic flights. `destroy`: the second key, an environment's name."""
+    def declare(self, *, partitions: int = 6, schema: str = CLICK, destroy: str = "", more: str = "") -> None:
+        """Synthesise. `partitions`: of the topic flights. `destroy`: the second key, an environment's name. `more`: Python that
+        changes what is declared. Raises `CalledProcessError` when it is refused."""
         pipelines, told = self.folder / "pipelines.py", self.folder / "release.json"
-        pipelines.write_text(_DECLARED.replace("PARTITIONS", str(partitions)))
+        pipelines.write_text(_DECLARED.replace("PARTITIONS", str(partitions)) + more)
         (self.folder / "clicks.avsc").write_text(schema)
         told.write_bytes(manifest(release(Architecture.X86_64)))
         asked = {
