@@ -154,7 +154,7 @@ PAGE = f"{marker('dev')}\n## Review\n"
 
 
 def test_the_first_review_is_a_new_comment(runner: Any) -> None:
-    status, calls, body = runner(PAGE, "2")
+    status, calls, body = runner(PAGE, "4")
     assert (status, body) == (0, PAGE)
     assert calls[-1].startswith("api --silent --method POST repos/o/r/issues/7/comments ")
 
@@ -165,7 +165,7 @@ def test_the_next_review_takes_its_place(runner: Any) -> None:
     assert calls[-1].startswith("api --silent --method PATCH repos/o/r/issues/comments/41 ")
 
 
-@pytest.mark.parametrize(("told", "wanted"), [("0", 0), ("2", 0), ("3", 1), ("1", 1), ("", 1)])
+@pytest.mark.parametrize(("told", "wanted"), [("0", 0), ("4", 0), ("1", 1), ("2", 1), ("5", 1), ("", 1)])
 def test_a_refused_review_fails_after_it_was_posted(runner: Any, told: str, wanted: int) -> None:
     status, calls, _ = runner(PAGE, told)
     assert status == wanted
@@ -174,7 +174,7 @@ def test_a_refused_review_fails_after_it_was_posted(runner: Any, told: str, want
 
 @pytest.mark.parametrize("page", ["", "Traceback\n"])
 def test_a_review_that_could_not_be_made_says_so_and_fails(runner: Any, page: str) -> None:
-    status, _, body = runner(page, "2")
+    status, _, body = runner(page, "4")
     assert status == 1
     assert "it could not be made" in body
     assert body.startswith(marker("dev"))
