@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from frazil.cli.exits import Exit, exit_of
 from pyspark.sql import SparkSession
 
 from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.environment import Environment, Kafka
 from frazil.errors import CatalogUnavailable, FrazilError
+from frazil.exits import Exit, exit_of
 from frazil.lake.catalogs import make_folder, spark_options
 from frazil.lake.jvm import Iceberg
 from frazil.lake.session import _java_options
@@ -53,7 +53,7 @@ def test_a_folder_that_cannot_be_created_is_wrong_input(tmp_path: Path) -> None:
         FrazilError, match=r"environment mine, catalog\.path: the folder .*/file/lake cannot be created"
     ) as told:
         make_folder(local(tmp_path / "file" / "lake" / "catalog.db"))
-    assert exit_of(told.value) is Exit.WRONG
+    assert exit_of(told.value) is Exit.INVALID_INPUT
 
 
 def test_a_folder_in_place_of_the_catalogs_file_is_wrong_input(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from frazil.cli import environments, pipelines
 from frazil.cli.options import AsJson, EnvironmentChoice, PipelineName, PipelinesFile
 from frazil.cli.screen import number, out, plain, show_json, table
 from frazil.clients.secrets import Secrets
-from frazil.errors import FrazilError, InvalidInput
+from frazil.errors import InvalidInput
 from frazil.schemas.reasons import Reason
 
 if TYPE_CHECKING:
@@ -178,23 +178,23 @@ def _header(value: bytes | None, most: int = HEADER_BYTES) -> str:
 
 
 def _reason(text: str | None) -> Reason | None:
-    """Return the reason that was named. Raises `FrazilError` with the nearest name for one that does not exist."""
+    """Return the reason that was named. Raises `InvalidInput` with the nearest name for one that does not exist."""
     if text is None or text in list(Reason):
         return Reason(text) if text else None
     near = get_close_matches(text, list(Reason), n=1)
     guess = f"Did you mean {near[0]}? " if near else ""
-    raise FrazilError(f"there is no reason {text!r}", where="--reason", do=f"{guess}Name one of {', '.join(Reason)}")
+    raise InvalidInput(f"there is no reason {text!r}", where="--reason", do=f"{guess}Name one of {', '.join(Reason)}")
 
 
 def _time(option: str, text: str | None) -> datetime | None:
-    """Return a time; UTC if it has no zone. Raises `FrazilError` for a text that is none."""
+    """Return a time; UTC if it has no zone. Raises `InvalidInput` for a text that is none."""
     if text is None:
         return None
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
         do = "Write it like 2026-01-31 or 2026-01-31T12:30:00"
-        raise FrazilError(f"{text!r} is not a time", where=option, do=do) from None
+        raise InvalidInput(f"{text!r} is not a time", where=option, do=do) from None
     return found.replace(tzinfo=UTC) if found.tzinfo is None else found
 
 

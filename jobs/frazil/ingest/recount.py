@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from frazil.audit.finding import Finding, Flaw
 from frazil.audit.verify import verify
 from frazil.declaration import Pipeline
-from frazil.errors import FrazilError
+from frazil.errors import InvalidInput
 from frazil.ingest.driver import Driver
 from frazil.lake import ledger
 from frazil.lake.fence import Batch
@@ -33,20 +33,20 @@ def recount(pipeline: Pipeline, lake: Lake, reason: str, driver: Driver) -> Reco
     """Count all rows and dead letters, and take from the ledger's gaps what has a row after all; offsets stay as they are.
 
     The decision, its reason and the numbers are a commit without rows. Gaps only become fewer: records that are missing are
-    never explained away. Raises `FrazilError` if the gaps are right, or if anything else is wrong with the pipeline's tables;
+    never explained away. Raises `InvalidInput` if the gaps are right, or if anything else is wrong with the pipeline's tables;
     `Fenced` if a driver commits meanwhile.
     """
     where = f"table {pipeline.table.identifier}"
     found = verify(pipeline, lake, deep=True)
     others = [str(f) for f in found.findings if f.flaw not in (Flaw.EXCESS, Flaw.MISCOUNTED)]
     if others:
-        raise FrazilError(
+        raise InvalidInput(
             f"more is wrong than the number of gaps: {'; '.join(others[:3])}", where=where, do="Solve that first"
         )
     fewer = _excess(found.findings)
     last = entry(driver.iceberg.load(pipeline.table.identifier), pipeline.name)
     if not fewer or last is None or last.end is None:
-        raise FrazilError(
+        raise InvalidInput(
             f"there is nothing to accept: {ledger.RECOUNT} has not happened: no record was counted as a gap and has a row",
             where=where,
             do=f"`frazil verify {pipeline.name} --deep` says what is wrong, if anything is",

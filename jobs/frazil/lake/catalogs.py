@@ -8,7 +8,7 @@ from pathlib import Path
 from frazil.declaration.catalogs import GlueCatalog, LocalCatalog, RestAuth, RestCatalog
 from frazil.declaration.environment import Environment
 from frazil.declaration.secret import Secret
-from frazil.errors import FrazilError
+from frazil.errors import InvalidInput
 
 Resolve = Callable[[Secret], str]
 _S3 = "org.apache.iceberg.aws.s3.S3FileIO"
@@ -53,7 +53,7 @@ def java_properties(environment: Environment, resolve: Resolve) -> dict[str, str
 def make_folder(environment: Environment) -> None:
     """Create the folder of a local catalog's SQLite file, as SQLite does not. Other catalogs need none.
 
-    Raises `FrazilError` if it cannot be created.
+    Raises `InvalidInput` if it cannot be created.
     """
     catalog = environment.catalog
     if not isinstance(catalog, LocalCatalog):
@@ -62,13 +62,13 @@ def make_folder(environment: Environment) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise FrazilError(
+        raise InvalidInput(
             f"the folder {folder} cannot be created ({error.strerror})",
             where=f"environment {environment.name}, catalog.path",
             do="Create it, or name a file in another folder",
         ) from None
     if Path(catalog.path).is_dir():
-        raise FrazilError(
+        raise InvalidInput(
             f"{catalog.path} is a folder",
             where=f"environment {environment.name}, catalog.path",
             do="Name a file in it, like catalog.db",
