@@ -52,7 +52,7 @@ def synthesise(environment: str, folder: Path, settings: Mapping[str, str]) -> d
         check=False,
     )
     if ended.returncode:
-        raise NotPlanned(ended.stderr.strip() or "synthesis failed")
+        raise NotPlanned(ended.stderr.strip().removeprefix("error: ") or "synthesis failed")
     return {f"{environment}-{what}": out / "stacks" / f"{environment}-{what}" for what in STACKS}
 
 

@@ -19,8 +19,8 @@ from frazil.control.release import Architecture, manifest
 from policies.review.markdown import marker
 from policies.review.review import StackPlan
 from stacks import review
-from stacks.deployed import Deployed, write
-from stacks.review_plans import NotPlanned, given, plans
+from stacks.deployed import Deployed, Held, write
+from stacks.review_plans import NotPlanned, given, plans, synthesise
 from tests.policies.review.cases import TOPIC, topic
 from tests.policies.review.planning import change, plan, stays
 from tests.policies.reviewing import TODAY
@@ -193,6 +193,22 @@ def test_it_synthesises_and_reviews_as_a_module(root: Path, tmp_path: Path) -> N
     assert "`data_lost`" in done.stdout
     assert list(tmp_path.glob("frazil-review-*")) == []
     assert recorded.read_bytes() == before, "a review changes nothing"
+
+
+def test_a_declaration_that_disappears_is_told_and_the_file_of_deployed_objects_stays(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(root)
+    recorded, mine = tmp_path / "deployed" / "dev.json", tmp_path / "pipelines.py"
+    topic = Held(type="confluent_kafka_topic", name="flights", stack="dev-confluent", address="x")
+    write(recorded, Deployed(environment="dev", objects=(topic,)))
+    before = recorded.read_bytes()
+    mine.write_text("from stacks.pipelines import pipelines\n")
+    (tmp_path / "review").mkdir()
+    told = {"FRAZIL_PIPELINES": str(mine), "FRAZIL_RELEASE": "none", "FRAZIL_DEPLOYED": str(recorded.parent)}
+    with pytest.raises(NotPlanned, match="^deployed dev: confluent_kafka_topic flights: it is no longer declared"):
+        synthesise("dev", tmp_path / "review", {**os.environ, **told})
+    assert recorded.read_bytes() == before
 
 
 def test_a_review_that_is_ended_leaves_no_plan_behind(root: Path, tmp_path: Path) -> None:
