@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from frazil.clients.kafka import Span
+from frazil.clients.kafka import Span, TopicState
 from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.errors import LogTruncated
@@ -25,7 +25,7 @@ HELD = Offsets("orders", "T", {0: 10}, LAST)
 
 
 def found(record: Record | None, span: Span, *, compacted: bool = False) -> Compared:
-    return compare(HELD, {0: span}, lambda at: dict.fromkeys(at, record), compacted=compacted)
+    return compare(HELD, {0: span}, lambda at: dict.fromkeys(at, record), compacted=compacted, of=[0])
 
 
 def test_the_record_that_was_read_is_the_same_log() -> None:
@@ -54,14 +54,18 @@ def test_a_record_that_nothing_can_have_removed_is_missed() -> None:
 
 def test_nothing_is_read_of_a_partition_without_a_last_record() -> None:
     held = replace(HELD, last=LastRecords("T"))
-    assert compare(held, {0: Span(0, 12)}, lambda at: pytest.fail("it was read"), compacted=False) == Compared()
+    assert compare(held, {0: Span(0, 12)}, lambda at: pytest.fail("it was read"), compacted=False, of=[0]) == Compared()
 
 
 class Answering(FakeKafka):
     """A cluster with one record, which counts how often it was asked for."""
 
     record: Record | None = RECORD
-    asked = 0
+    asked, described = 0, 0
+
+    def topic(self, name: str) -> TopicState:
+        self.described += 1
+        return super().topic(name)
 
     def records(self, topic: str, offsets: Mapping[int, int], isolation: Any) -> dict[int, Record | None]:
         self.asked += 1
@@ -85,7 +89,7 @@ def test_a_partition_is_compared_once_for_each_leader_and_after_an_interruption(
     check = check_of(kafka)
     for epoch, asked in ((3, 1), (3, 1), (4, 2), (4, 2)):
         check.check(HELD, {0: Span(0, 12, epoch)})
-        assert kafka.asked == asked
+        assert (kafka.asked, kafka.described) == (asked, asked)
     check.forget()
     check.check(HELD, {0: Span(0, 12, 4)})
     assert kafka.asked == 3

@@ -31,15 +31,15 @@ def compare(
     read: Callable[[Mapping[int, int]], Mapping[int, Record | None]],
     *,
     compacted: bool,
-    of: Collection[int] | None = None,
+    of: Collection[int],
 ) -> Compared:
-    """Read the last record of each partition back and compare it with the one that was read, `of` some partitions or all.
+    """Read the last records of some partitions back and compare each with the one that was read.
 
     A record that retention or compaction removed cannot be compared. In a topic without compaction a record between the log's
     ends cannot vanish: if it is gone, the log is another one.
     """
     identified = held.last.identified(held.at) if held.last is not None else {}
-    wanted = {p: found for p, found in identified.items() if p in spans and (of is None or p in of)}
+    wanted = {p: found for p, found in identified.items() if p in spans and p in of}
     there = {p: offset for p, (offset, _) in wanted.items() if spans[p].earliest <= offset < spans[p].stable}
     records = read(there) if there else {}
     other, unknown = [], [p for p in wanted if p not in there]
@@ -79,7 +79,7 @@ def compared(
 ) -> Compared:
     """Compare the last records of some partitions with those that a pipeline's ledger holds."""
     topic, isolation = pipeline.topic.name, pipeline.topic.isolation
-    if held.last is None or not held.last.identified(held.at):
+    if not of or held.last is None or not held.last.identified(held.at):
         return Compared()
 
     def compare_now(spans: Mapping[int, Span], of: Collection[int]) -> Compared:
