@@ -54,7 +54,7 @@ def test_the_first_line_is_the_proof(ask: Ask) -> None:
 
 def test_gaps_are_named_when_there_are_any(lake: Landed, ask: Ask) -> None:
     lake.land({0: 5_010, 1: 1_004}, gaps=[(0, 5_003)])
-    assert ask().stdout.splitlines()[0].endswith("= 6,009 landed + 4 dead-lettered + 0 skipped + 1 gaps")
+    assert ask().stdout.splitlines()[0].endswith("= 6,009 landed + 4 dead-lettered + 0 skipped + 1 gap")
 
 
 def test_the_first_line_of_a_failed_proof_has_the_reasons(lake: Landed, ask: Ask) -> None:
@@ -63,7 +63,7 @@ def test_the_first_line_of_a_failed_proof_has_the_reasons(lake: Landed, ask: Ask
     ended = ask()
     assert ended.exit_code == 1
     first, *rest = ended.stdout.splitlines()
-    assert first == "NOT PROVEN orders: 1 rows doubled, 1 records missing"
+    assert first == "NOT PROVEN orders: 1 row doubled, 1 record missing"
     assert rest[0] == "doubled: table shop.orders, partition 0: 1 rows too many, of offsets 42"
     assert any("is not Frazil's" in line for line in rest)
 
@@ -86,7 +86,7 @@ def test_a_plan_reads_nothing(ask: Ask) -> None:
     assert re.fullmatch(r"orders: 3 files to read, 6,004 rows, [\d.]+ k?B, about 1\.0 s\n", ended.stdout)
     assert json.loads(ask("--plan", "--json").stdout)["estimate"]["rows"] == 6_004
     ask()
-    assert ask("--plan").stdout == "orders: no file has to be read; 3 files need not be read\n"
+    assert ask("--plan").stdout == "orders: nothing to read; 3 files are known\n"
 
 
 def test_json_keeps_the_older_name_of_gaps(lake: Landed, ask: Ask) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -140,19 +141,24 @@ def headline(found: Verification) -> str:
     begin = f"{WORDS[found.outcome]} {found.pipeline}: "
     if found.outcome == "proven":
         shown = [name for name in TERMS if name in ALWAYS or found.sum_of(name)]
-        read, *rest = (f"{number(found.sum_of(name))} {TERMS[name]}" for name in shown)
+        read, *rest = (_counted(f"{number(found.sum_of(name))} {TERMS[name]}") for name in shown)
         return f"{begin}{read} = {' + '.join(rest)}"
     counts: dict[str, int] = {}
     for finding in found.findings:
         counts[finding.flaw] = counts.get(finding.flaw, 0) + (finding.count or 0)
-    return begin + ", ".join(REASONS[flaw].format(number(count)) for flaw, count in counts.items())
+    return begin + ", ".join(_counted(REASONS[flaw].format(number(count))) for flaw, count in counts.items())
+
+
+def _counted(words: str) -> str:
+    """Return the words with their noun in the singular if there is one: `1 gap`."""
+    return re.sub(r"^1 (\w+)s\b", r"1 \1", words)
 
 
 def planned(estimate: Estimate) -> str:
     """Return what has to be read, in words."""
-    known = f"; {number(estimate.files_known)} files need not be read" if estimate.files_known else ""
+    known = f"; {number(estimate.files_known)} files are known" if estimate.files_known else ""
     if not estimate.files:
-        return f"no file has to be read{known}"
+        return f"nothing to read{known}"
     return (
         f"{number(estimate.files)} files to read, {number(estimate.rows)} rows, {size(estimate.bytes)}, "
         f"about {duration(max(estimate.seconds, 1.0))}{known}"
