@@ -105,8 +105,12 @@ def test_records_become_visible_while_the_run_goes_on(shop: Shop) -> None:
 
 
 def test_a_topic_whose_first_schema_comes_later_is_landed_then(shop: Shop) -> None:
+    shop.produce([b'{"order_id": 1}'] * 5, partition=0, timestamp=int((time.time() - 3600) * 1000))
     with Following(shop) as run:
-        run.until("idle", message="no schema is registered yet")
+        (idle, *_) = run.until("idle", message=f"waiting for a schema in subject {shop.topic}-value")
+        assert idle["lag"] == 5
+        assert 3600 <= idle["freshness_seconds"] < 3700
+        assert idle["hint"].endswith("offset 0 looks like JSON without a schema id: declare value_format json")
         shop.produce(shop.orders(3, shop.register()))
         run.until("batch_committed")  # there is a table now
         landed(shop, 3)

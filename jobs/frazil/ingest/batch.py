@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -28,6 +29,7 @@ from frazil.lake.last_records import LastRecords
 from frazil.lake.ledger import Counts
 from frazil.lake.order import order
 from frazil.lake.stage import Staged, stage
+from frazil.schemas.frames import GUID_BYTES, GUID_MAGIC, PREFIX_BYTES
 
 TIMESTAMP_OVERFLOW = "long overflow"  # what Spark's Kafka source says of a timestamp that it cannot hold
 
@@ -57,8 +59,26 @@ class UnknownSchemas(Exception):
 
     def __init__(self, values: tuple[bytes, ...], keys: tuple[bytes, ...]) -> None:
         self.values, self.keys = values, keys
-        told = ", ".join(f.hex() for f in (*values, *keys)[:10])
-        super().__init__(f"records name schemas that were not asked for yet (frames {told})")
+        super().__init__("records name schemas that are not known yet")
+
+    @property
+    def looked_up(self) -> str:
+        """What was looked up: `new schema id 7 was looked up`."""
+        names = sorted({_named(frame) for frame in (*self.values, *self.keys)})
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        ids = ", ".join(names[:_NAMED]) + more
+        return f"new schema id {ids} was looked up" if len(names) == 1 else f"new schema ids {ids} were looked up"
+
+
+_NAMED = 5
+
+
+def _named(frame: bytes) -> str:
+    return (
+        str(uuid.UUID(bytes=frame[1:GUID_BYTES]))
+        if frame[0] == GUID_MAGIC
+        else str(int.from_bytes(frame[1:PREFIX_BYTES], "big"))
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,17 @@ class Evolution:
         return has_values and (self._keys is None or bool(self._keys.writers.versions))
 
     @property
+    def lacks_key(self) -> bool:
+        """Whether the values' schema is known and only the keys' is not."""
+        return bool(self._writers.versions) or self._writers.may_begin_without
+
+    @property
+    def problem(self) -> str:
+        """Why the schemas that are registered cannot be used; empty if none is registered."""
+        writers = self._keys.writers if self._keys is not None and self.lacks_key else self._writers
+        return next(iter(writers.problems.values()), "")
+
+    @property
     def types(self) -> tuple[Struct, Type | None]:
         """The row that holds all known versions, and the type of its key; None if keys are not decoded."""
         return merge(self._writers.versions).type, self._keys.type if self._keys else None

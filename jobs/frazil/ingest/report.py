@@ -15,7 +15,8 @@ class Event(StrEnum):
 
     `PIPELINE_STARTED` and `PIPELINE_FINISHED` frame a pipeline's run. `BATCH_COMMITTED`: a batch is in the table. `IDLE`:
     nothing to read. `SCHEMA_EVOLVED`: the table's schema changed. `DEAD_LETTERS_RECOVERED`: dead letters of an earlier commit
-    were appended. `BATCH_RETRIED`: a batch was dropped and is staged again. `FENCED`: another driver committed first.
+    were appended. `BATCH_RETRIED`: a batch was dropped and is staged again.
+    `SCHEMA_LOOKED_UP`: a batch was staged again because a record had a new schema id. `FENCED`: another driver committed first.
     `SCHEMA_INCOMPATIBLE`: records of a writer schema cannot land. `SNAPSHOTS_EXPIRED`: old snapshots left the metadata.
 
     `LOG_UNVERIFIED`: the last record that was read of a partition is gone, so a truncated log would not be noticed.
@@ -33,6 +34,7 @@ class Event(StrEnum):
     SCHEMA_EVOLVED = "schema_evolved"
     DEAD_LETTERS_RECOVERED = "dead_letters_recovered"
     BATCH_RETRIED = "batch_retried"
+    SCHEMA_LOOKED_UP = "schema_looked_up"
     FENCED = "fenced"
     SCHEMA_INCOMPATIBLE = "schema_incompatible"
     PIPELINE_RETRIED = "pipeline_retried"
@@ -45,7 +47,11 @@ class Event(StrEnum):
 
 @dataclass(slots=True)
 class Total:
-    """What one run of one pipeline did so far."""
+    """What one run of one pipeline did so far.
+
+    `fenced`: another driver landed. `stopped`: the run was asked to end before it was done. `waiting`: what it lacks, so that
+    records that are there were not read.
+    """
 
     read: int = 0
     written: int = 0
@@ -54,6 +60,7 @@ class Total:
     batches: int = 0
     fenced: bool = False
     stopped: bool = False
+    waiting: str = ""
 
     def add(self, read: int, written: int, rejected: Mapping[str, int], skipped: Mapping[str, int]) -> None:
         """Count one landed batch."""

@@ -6,7 +6,6 @@ While batch n is published, batch n+1 is staged; n+1 is handed to publish only a
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -21,9 +20,11 @@ from frazil.ingest.failures import Cancelled, LoginRefused
 from frazil.ingest.log_check import LogCheck
 from frazil.ingest.plan import Pace, Span, plan, up_to
 from frazil.ingest.report import Event, Reporter, Total
+from frazil.ingest.resume import resume, start_of
+from frazil.ingest.waiting import waiting
 from frazil.ingest.writers import Writers
 from frazil.lake import tables, trim
-from frazil.lake.decide import decide_and_finish, finish_open
+from frazil.lake.decide import decide_and_finish
 from frazil.lake.fence import StageAgain
 from frazil.lake.ledger import Offsets
 from frazil.lake.publish import Published
@@ -57,7 +58,7 @@ class Ingestion:
         spans = dict(self._spans())
         try:
             if not self._ready():
-                self._idle(lag=0, message="no schema is registered yet")
+                self._idle(self._waiting)
                 return self.total
             self._land(lambda: up_to(spans, self._spans()), least=1)
             self.total.stopped = self.driver.stopping()
@@ -75,7 +76,7 @@ class Ingestion:
         While more than half a batch is waiting it goes on; the little that came in meanwhile is the next poll's.
         """
         if self._held is None and not self._ready():
-            self._idle(lag=0, message="no schema is registered yet")
+            self._idle(self._waiting)
             return False
         before = self.total.batches
         self._land(self._spans, least=max(self.pace.rows // 2, 1))
@@ -122,7 +123,7 @@ class Ingestion:
         if planned.is_empty or planned.lag < least:
             if planned.is_empty:
                 self._settle()
-                self._idle(lag=0)
+                self._idle()
             return None
         if self._evolution.refresh():
             self._staging = None
@@ -195,12 +196,28 @@ class Ingestion:
                     Event.SNAPSHOTS_EXPIRED, table=identifier, snapshots=trimmed.snapshots, gave_up=trimmed.gave_up
                 )
 
-    def _idle(self, **facts: Any) -> None:
-        """Say that there is nothing to read: at once, then once a minute, as metrics are kept by the minute."""
+    def _idle(self, facts: Callable[[], Mapping[str, Any]] = lambda: {"lag": 0, "freshness_seconds": 0.0}) -> None:
+        """Report that nothing can be read: at once, then once a minute, as metrics are kept by the minute."""
         now = self.driver.clock()
         if self._idle_told is None or now - self._idle_told >= IDLE_TOLD_SECONDS:
             self._idle_told = now
-            self.report(Event.IDLE, freshness_seconds=0.0, **facts)
+            self.report(Event.IDLE, **facts())
+
+    def _waiting(self) -> Mapping[str, Any]:
+        """Return what waits for a schema."""
+        iceberg, table, spans = self.driver.iceberg, self.pipeline.table.identifier, self._spans()
+        held = prepare.read_ledger(iceberg, self.pipeline) if iceberg.exists(table) else None
+        facts = waiting(
+            self.pipeline,
+            self.driver.kafka,
+            held.end.at if held is not None and held.end is not None else start_of(self.pipeline, self.driver, spans),
+            spans,
+            now=self.driver.clock(),
+            lacks_key=self._evolution.lacks_key,
+            problem=self._evolution.problem,
+        )
+        self.total.waiting = ". ".join(facts[key] for key in ("message", "hint") if key in facts)
+        return facts
 
     # ── What a batch needs ──────────────────────────────────────────────────────────────────────
     def _ready(self) -> bool:
@@ -213,64 +230,19 @@ class Ingestion:
         return True
 
     def _resume(self) -> None:
-        """Read from the table where to go on, after finishing what an earlier driver has left open."""
-        driver, pipeline = self.driver, self.pipeline
-        prepare.make_tables(driver.iceberg, pipeline, *self._evolution.types)
-        self._finish_open()
-        held = prepare.read_ledger(driver.iceberg, pipeline)
-        if held is None:
-            self._begin()
-            held = prepare.read_ledger(driver.iceberg, pipeline)
-        assert held is not None
-        # Another driver may have decided since: nobody may commit on top of a decision that is open, for a side table that
-        # has reached a later offset counts as finished. What is decided from here on fences us.
-        self._finish_open()
-        self._held = held.end
+        """Read from the table where to continue, and its columns."""
+        self._held = resume(self.pipeline, self.driver, self.report, *self._evolution.types)
         self._evolve()
-
-    def _finish_open(self) -> None:
-        driver, pipeline = self.driver, self.pipeline
-        finished = finish_open(
-            driver.iceberg,
-            pipeline.table.identifier,
-            pipeline.table.dead_letters,
-            pipeline.name,
-            run=driver.run,
-            version=driver.version,
-            wait=driver.wait,
-            reach=driver.reach,
-        )
-        if finished:
-            self.report(Event.DEAD_LETTERS_RECOVERED, dead_letters=finished)
-
-    def _begin(self) -> None:
-        driver, topic = self.driver, self.pipeline.topic
-        start = prepare.resolve_start(
-            topic.start,
-            self._spans(),
-            lambda ms: driver.kafka.offsets_at(topic.name, ms, topic.isolation),
-            topic=topic.name,
-        )
-        offsets = Offsets(topic.name, driver.kafka.topic(topic.name).topic_id, start)
-        driver.reach("begin.resolved")
-        with contextlib.suppress(Fenced):  # another driver began; its start counts
-            prepare.begin(
-                driver.iceberg,
-                self.pipeline,
-                offsets,
-                run=driver.run,
-                version=driver.version,
-                clock=driver.clock,
-                wait=driver.wait,
-                reach=driver.reach,
-            )
 
     def _evolve(self) -> None:
         self._staging = self._evolution.staging()
         self._columns = tables.columns(self.driver.iceberg, self.pipeline.table.identifier)
 
     def _again(self, problem: Exception, attempts: int) -> None:
-        self.report(Event.BATCH_RETRIED, message=str(problem), attempt=attempts)
+        if isinstance(problem, UnknownSchemas):  # expected with each new schema
+            self.report(Event.SCHEMA_LOOKED_UP, message=f"1 retry: {problem.looked_up}")
+        else:
+            self.report(Event.BATCH_RETRIED, message=str(problem), attempt=attempts)
         if isinstance(problem, UnknownSchemas):
             self._evolution.resolve(problem)
             self._evolve()

@@ -1,0 +1,79 @@
+"""Resume: where a pipeline continues, after its tables exist and what an earlier driver left open is finished."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+
+from frazil.declaration import Pipeline
+from frazil.errors import Fenced
+from frazil.ingest import prepare
+from frazil.ingest.driver import Driver
+from frazil.ingest.plan import Span
+from frazil.ingest.report import Event, Reporter
+from frazil.lake.decide import finish_open
+from frazil.lake.ledger import Offsets
+from frazil.schemas.types import Struct, Type
+
+
+def resume(pipeline: Pipeline, driver: Driver, report: Reporter, row: Struct, key: Type | None) -> Offsets:
+    """Return the offsets that the table holds. A new table gets its declared start.
+
+    Raises what `prepare.read_ledger` and `finish_open` raise.
+    """
+    prepare.make_tables(driver.iceberg, pipeline, row, key)
+    _finish_open(pipeline, driver, report)
+    held = prepare.read_ledger(driver.iceberg, pipeline)
+    if held is None:
+        _begin(pipeline, driver)
+        held = prepare.read_ledger(driver.iceberg, pipeline)
+    # Another driver may have decided since: no commit may be on top of a decision that is open, for a side table that
+    # has reached a later offset counts as finished. What is decided from here on fences this driver.
+    _finish_open(pipeline, driver, report)
+    assert held is not None
+    assert held.end is not None
+    return held.end
+
+
+def start_of(pipeline: Pipeline, driver: Driver, spans: Mapping[int, Span]) -> dict[int, int]:
+    """Return the declared start, as an offset of each partition."""
+    topic = pipeline.topic
+    return prepare.resolve_start(
+        topic.start,
+        spans,
+        lambda ms: driver.kafka.offsets_at(topic.name, ms, topic.isolation),
+        topic=topic.name,
+    )
+
+
+def _finish_open(pipeline: Pipeline, driver: Driver, report: Reporter) -> None:
+    finished = finish_open(
+        driver.iceberg,
+        pipeline.table.identifier,
+        pipeline.table.dead_letters,
+        pipeline.name,
+        run=driver.run,
+        version=driver.version,
+        wait=driver.wait,
+        reach=driver.reach,
+    )
+    if finished:
+        report(Event.DEAD_LETTERS_RECOVERED, dead_letters=finished)
+
+
+def _begin(pipeline: Pipeline, driver: Driver) -> None:
+    topic = pipeline.topic
+    start = start_of(pipeline, driver, driver.kafka.offsets(topic.name, topic.isolation))
+    offsets = Offsets(topic.name, driver.kafka.topic(topic.name).topic_id, start)
+    driver.reach("begin.resolved")
+    with contextlib.suppress(Fenced):  # another driver began; its start counts
+        prepare.begin(
+            driver.iceberg,
+            pipeline,
+            offsets,
+            run=driver.run,
+            version=driver.version,
+            clock=driver.clock,
+            wait=driver.wait,
+            reach=driver.reach,
+        )

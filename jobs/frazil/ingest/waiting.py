@@ -1,0 +1,84 @@
+"""Waiting: what a pipeline reports while no schema of its topic is known, so that there is no table to land in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from frazil.clients.kafka_records import Record
+from frazil.declaration import Pipeline
+from frazil.declaration.formats import Isolation, SubjectStrategy
+from frazil.declaration.topic import Topic
+from frazil.errors import ServiceUnavailable
+from frazil.ingest.plan import Span
+from frazil.schemas.frames import GUID_MAGIC, VALUE_HEADER
+
+_FRAMED = (0, GUID_MAGIC)
+_NO_TIMESTAMP = -1
+
+
+class Records(Protocol):
+    """What is needed of Kafka: single records."""
+
+    def records(self, topic: str, offsets: Mapping[int, int], isolation: Isolation) -> Mapping[int, Record | None]:
+        """Return the record at an offset of each partition."""
+        ...
+
+
+def waiting(
+    pipeline: Pipeline,
+    kafka: Records,
+    start: Mapping[int, int],
+    spans: Mapping[int, Span],
+    *,
+    now: float,
+    lacks_key: bool,
+    problem: str = "",
+) -> dict[str, Any]:
+    """Return the facts of an `idle` event: what is missing, and how much waits for it.
+
+    `lag` counts the offsets from `start` on, `freshness_seconds` is the age of the oldest of the first records (0 if none waits,
+    absent if Kafka does not give them). `problem` is why a schema that is registered cannot be used. `hint` says that the first
+    record has no schema id, so that another `value_format` may be meant.
+    """
+    first = {p: max(start.get(p, 0), span.earliest) for p, span in spans.items()}
+    first = {p: offset for p, offset in first.items() if offset < spans[p].stable}
+    lag = sum(spans[p].stable - offset for p, offset in first.items())
+    subject = _subject(pipeline.topic, is_key=lacks_key)
+    message = (
+        f"waiting for a schema in subject {subject}"
+        if not problem
+        else f"no schema of {subject} can be used: {problem}"
+    )
+    facts: dict[str, Any] = {"lag": lag, "message": message}
+    records = _records(pipeline.topic, kafka, first)
+    ages = [now - r.timestamp_ms / 1000 for r in records if r.timestamp_type != _NO_TIMESTAMP]
+    if not lag or ages:
+        facts["freshness_seconds"] = round(max([0.0, *ages]), 3)
+    hint = next(filter(None, map(_hint, records)), "") if not lacks_key else ""
+    return {**facts, "hint": hint} if hint else facts
+
+
+def _records(topic: Topic, kafka: Records, first: Mapping[int, int]) -> list[Record]:
+    try:
+        found = kafka.records(topic.name, first, topic.isolation) if first else {}
+    except ServiceUnavailable:  # they are for people only: what must be read is read by Spark, and fails there
+        return []
+    return [record for record in found.values() if record is not None]
+
+
+def _hint(record: Record) -> str:
+    value = record.value
+    if not value or value[0] in _FRAMED or any(name == VALUE_HEADER for name, _ in record.headers):
+        return ""
+    place = f"the record at partition {record.partition}, offset {record.offset}"
+    if value.lstrip()[:1] in (b"{", b"["):
+        return f"{place} looks like JSON without a schema id: declare value_format json"
+    return f"{place} does not begin with 0x00, so it has no schema id: declare another value_format"
+
+
+def _subject(topic: Topic, *, is_key: bool) -> str:
+    if is_key or topic.subject_strategy is SubjectStrategy.TOPIC:
+        return f"{topic.name}-{'key' if is_key else 'value'}"
+    prefix = f"{topic.name}-" if topic.subject_strategy is SubjectStrategy.TOPIC_RECORD else ""
+    return f"{prefix}{topic.record_name or '<record name>'}"
