@@ -9,6 +9,7 @@ FrazilError                    says what, where and what to do
 ├── TableReplaced              the table was dropped and made again, or a column was, under a staged batch
 ├── DecisionRequired           the pipeline stops until an operator decides
 │   ├── RejectedRecords        error mode `suspend` met a record it cannot land
+│   ├── TooManyRejected        more of a batch is rejected than the topic's `max_rejected_percent` allows
 │   ├── CountsDisagree         read != written + rejected + skipped, twice
 │   ├── LedgerLost             no snapshot says which offsets the table holds
 │   ├── RolledBack             the table's head is not the snapshot that the ledger names, nor its descendant
@@ -96,6 +97,10 @@ class DecisionRequired(FrazilError):
 
 class RejectedRecords(DecisionRequired):
     """Error mode `suspend` met records that cannot be landed."""
+
+
+class TooManyRejected(DecisionRequired):
+    """More of a batch is rejected than the topic allows; nothing of it was committed."""
 
 
 class CountsDisagree(DecisionRequired):

@@ -107,6 +107,11 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
             "it is only counted: its bytes are not kept anywhere",
             lambda before, after: after is ErrorMode.SKIP,
         ),
+        "topic.max_rejected_percent": FieldEffect(
+            Outcome.FROM_NOW_ON,
+            "the share of rejected records above which a batch is not committed and the pipeline stops; with 100 it never stops",
+            lambda before, after: (after or 50) > (before or 50),
+        ),
         "topic.tombstones": FieldEffect(
             Outcome.FROM_NOW_ON,
             "a record without a value becomes a rejected record, a row of nulls, or, with skip, only a number",

@@ -62,6 +62,7 @@ topics = st.builds(
     isolation=st.sampled_from(Isolation),
     on_error=st.sampled_from(ErrorMode),
     tombstones=st.sampled_from(Tombstones),
+    max_rejected_percent=st.none() | st.integers(1, 100),
     headers=st.booleans(),
     transactional=st.booleans(),
     kafka_options=st.dictionaries(st.just("client.rack"), st.text("aé🜁 \"\\'", min_size=1).filter(str.strip)),

@@ -28,6 +28,7 @@ EVENTS = {
     "rolled-back-hold": "the table was rolled back to be rid of its rows",
     "ledger-lost": "take the offsets from the rows themselves",
     "counts-recount": "take records that have a row out of the number of offsets without a record",
+    "rejected-share": "land what is in the topic when the next run starts, however much of it is rejected",
     "side-table-replaced": "let the dead letters go that were decided and not delivered",
 }
 

@@ -11,7 +11,7 @@ from frazil.declaration.consumer_options import option_problems
 from frazil.declaration.formats import ErrorMode, Isolation, KeyFormat, SubjectStrategy, Tombstones, ValueFormat
 from frazil.declaration.frozen_map import FrozenMap
 from frazil.declaration.problems import Problem
-from frazil.declaration.rules import NOT_EMPTY, matching
+from frazil.declaration.rules import NOT_EMPTY, between, matching
 from frazil.declaration.start import Earliest, Start
 from frazil.declaration.validity import validate
 
@@ -43,6 +43,12 @@ class Topic:
         bool, "Whether producers use transactions: their markers, and aborted records, leave gaps between the offsets."
     ] = False
     on_error: Annotated[ErrorMode, "What happens to a record that cannot be landed."] = ErrorMode.LOG
+    max_rejected_percent: Annotated[
+        int | None,
+        "Above this share of rejected records, in percent, a batch of at least 100 records is not committed, and the pipeline "
+        "stops until an operator decides. Skipped records count, tombstones do not. Left out, it is 50; with 100 it never stops.",
+        between(1, 100),
+    ] = None
     tombstones: Annotated[Tombstones, "What a record without a value becomes."] = Tombstones.DEAD_LETTER
     headers: Annotated[bool, "Whether the records' headers are kept; if not, their column stays null."] = True
     kafka_options: Annotated[Mapping[str, str], "Options of Kafka's consumer, by its names, from a short list."] = (

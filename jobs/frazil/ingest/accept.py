@@ -70,6 +70,8 @@ class _Accepting:
             if self.event is Accepted.ROLLED_BACK_REPLAY:
                 return acceptance.rolled_back_replay(held, before)
             return acceptance.rolled_back_hold(held, before, self._kept(head, held))
+        if self.event is Accepted.REJECTED_SHARE:
+            return Acceptance(self.event, held, held)
         spans = driver.kafka.offsets(topic.name, topic.isolation)
         topic_id = driver.kafka.topic(topic.name).topic_id
         if self.event is Accepted.TOPIC_RECREATED:

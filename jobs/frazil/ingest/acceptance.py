@@ -19,7 +19,7 @@ class Accepted(StrEnum):
     the first that is another one. `OFFSETS_LOST`: record the gap that retention tore and go on behind it.
     `ROLLED_BACK_REPLAY`: the rollback was meant to land the records again. `ROLLED_BACK_HOLD`: it was meant to be rid of the
     rows; go on where the ledger stands. `LEDGER_LOST`: take the offsets from the rows themselves. `SIDE_TABLE_REPLACED`: let
-    undelivered dead letters go.
+    undelivered dead letters go. `REJECTED_SHARE`: the next run lands what is in the topic when it starts, however much is rejected.
     """
 
     TOPIC_RECREATED = "topic-recreated"
@@ -30,6 +30,7 @@ class Accepted(StrEnum):
     ROLLED_BACK_HOLD = "rolled-back-hold"
     LEDGER_LOST = "ledger-lost"
     SIDE_TABLE_REPLACED = "side-table-replaced"
+    REJECTED_SHARE = "rejected-share"
 
 
 @dataclass(frozen=True, slots=True)

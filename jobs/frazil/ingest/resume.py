@@ -12,12 +12,12 @@ from frazil.ingest.driver import Driver
 from frazil.ingest.plan import Span
 from frazil.ingest.report import Event, Reporter
 from frazil.lake.decide import finish_open
-from frazil.lake.ledger import Offsets
+from frazil.lake.ledger import Entry, Offsets
 from frazil.schemas.types import Struct, Type
 
 
-def resume(pipeline: Pipeline, driver: Driver, report: Reporter, row: Struct, key: Type | None) -> Offsets:
-    """Return the offsets that the table holds. A new table gets its declared start.
+def resume(pipeline: Pipeline, driver: Driver, report: Reporter, row: Struct, key: Type | None) -> Entry:
+    """Return the newest entry of the table's ledger, which has offsets. A new table gets its declared start.
 
     Raises what `prepare.read_ledger` and `finish_open` raise.
     """
@@ -31,8 +31,7 @@ def resume(pipeline: Pipeline, driver: Driver, report: Reporter, row: Struct, ke
     # has reached a later offset counts as finished. What is decided from here on fences this driver.
     _finish_open(pipeline, driver, report)
     assert held is not None
-    assert held.end is not None
-    return held.end
+    return held
 
 
 def start_of(pipeline: Pipeline, driver: Driver, spans: Mapping[int, Span]) -> dict[int, int]:

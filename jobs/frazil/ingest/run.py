@@ -19,6 +19,7 @@ from frazil.ingest.evolution import Evolution
 from frazil.ingest.failures import Cancelled, LoginRefused
 from frazil.ingest.log_check import LogCheck
 from frazil.ingest.plan import Pace, Span, plan, up_to
+from frazil.ingest.rejected_share import check_share, is_accepted
 from frazil.ingest.report import Event, Reporter, Total
 from frazil.ingest.resume import resume, start_of
 from frazil.ingest.waiting import waiting
@@ -50,6 +51,7 @@ class Ingestion:
         self._publishing: Future[tuple[StagedBatch, Published]] | None = None
         self._attempts = 0
         self._columns = Struct(())
+        self._accepted: Mapping[int, int] = {}
         self._log = LogCheck(pipeline, driver.kafka, report)
 
     # ── The order of one batch ──────────────────────────────────────────────────────────────────
@@ -101,6 +103,8 @@ class Ingestion:
                         self._settle()  # the error of batch n comes before one of batch n+1, which is dropped
                     if staged is None:
                         return
+                    batch = staged.batch
+                    check_share(self.pipeline, batch.counts, batch.start, batch.end, self._accepted)
                     self._publishing = publisher.submit(self._publish, staged)
                     held, landed = staged.batch.end, landed + 1
                 except Cancelled:
@@ -231,7 +235,9 @@ class Ingestion:
 
     def _resume(self) -> None:
         """Read from the table where to continue, and its columns."""
-        self._held = resume(self.pipeline, self.driver, self.report, *self._evolution.types)
+        held = resume(self.pipeline, self.driver, self.report, *self._evolution.types)
+        self._held = held.end
+        self._accepted = {p: span.stable for p, span in self._spans().items()} if is_accepted(held) else {}
         self._evolve()
 
     def _evolve(self) -> None:

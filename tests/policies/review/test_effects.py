@@ -82,6 +82,8 @@ def test_a_pipeline_by_another_name_stops() -> None:
         (with_topic(FLIGHTS, transactional=True), "topic.transactional", Outcome.FROM_NOW_ON, True),
         (with_topic(FLIGHTS, on_error=ErrorMode.SKIP), "topic.on_error", Outcome.FROM_NOW_ON, True),
         (with_topic(FLIGHTS, on_error=ErrorMode.SUSPEND), "topic.on_error", Outcome.FROM_NOW_ON, False),
+        (with_topic(FLIGHTS, max_rejected_percent=100), "topic.max_rejected_percent", Outcome.FROM_NOW_ON, True),
+        (with_topic(FLIGHTS, max_rejected_percent=1), "topic.max_rejected_percent", Outcome.FROM_NOW_ON, False),
         (with_topic(FLIGHTS, tombstones=Tombstones.SKIP), "topic.tombstones", Outcome.FROM_NOW_ON, True),
         (with_topic(FLIGHTS, tombstones=Tombstones.NULL_ROW), "topic.tombstones", Outcome.FROM_NOW_ON, False),
         (with_topic(FLIGHTS, headers=False), "topic.headers", Outcome.FROM_NOW_ON, True),

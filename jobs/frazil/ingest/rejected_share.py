@@ -1,0 +1,47 @@
+"""Rejected share: a batch of which most is rejected is more likely a wrong declaration than bad records."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from frazil.declaration import Pipeline
+from frazil.errors import TooManyRejected
+from frazil.lake import ledger
+from frazil.lake.ledger import Counts, Entry, Offsets
+from frazil.schemas.reasons import Reason
+
+MOST_PERCENT = 50  # where the declaration says nothing
+LEAST_RECORDS = 100
+"""A smaller batch says too little about a topic."""
+EVENT = "rejected-share"
+"""The operator's decision to land such batches, as the ledger and `frazil accept` name it."""
+_OF_THE_FRAME = frozenset({Reason.WRONG_MAGIC.value, Reason.TOO_SHORT.value})
+
+
+def check_share(pipeline: Pipeline, counts: Counts, start: Offsets, end: Offsets, accepted: Mapping[int, int]) -> None:
+    """Raise `TooManyRejected` if more of a batch is rejected or skipped than `max_rejected_percent` allows.
+
+    Tombstones do not count. A batch that ends at or before the `accepted` offsets, by partition, may be as it is.
+    """
+    reasons = {**counts.rejected, **{r: n for r, n in counts.skipped.items() if r != Reason.TOMBSTONE.value}}
+    number, most = sum(reasons.values()), pipeline.topic.max_rejected_percent or MOST_PERCENT
+    if counts.read < LEAST_RECORDS or number * 100 <= most * counts.read:
+        return
+    if accepted and all(offset <= accepted.get(p, 0) for p, offset in end.at.items()):
+        return
+    said = ", ".join(f"{n:,} {reason}" for reason, n in sorted(reasons.items(), key=lambda pair: -pair[1]))
+    framed = " (they have no schema id: another value_format may be meant)" if _OF_THE_FRAME & set(reasons) else ""
+    raise TooManyRejected(
+        f"{number:,} of {counts.read:,} records cannot be landed: {said}{framed}; "
+        f"max_rejected_percent is {most}, and nothing of the batch was committed",
+        where=f"pipeline {pipeline.name}, offsets {start} to {end}",
+        do="Correct the declaration or the producer and run again, or land what is in the topic now: "
+        f"`frazil accept {pipeline.name} {EVENT} --reason …`",
+    )
+
+
+def is_accepted(held: Entry) -> bool:
+    """Return whether the newest commit of a ledger is the decision to land such batches."""
+    text = held.summary.get(ledger.EVENTS)
+    return text is not None and json.loads(text).get("event") == EVENT

@@ -1,0 +1,71 @@
+"""When a batch has too many rejected records."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+from frazil.errors import TooManyRejected
+from frazil.ingest.acceptance import Accepted
+from frazil.ingest.rejected_share import EVENT, check_share
+from frazil.lake.ledger import Counts, Offsets
+
+START, END = Offsets("orders", "T1", {0: 0, 1: 5}), Offsets("orders", "T1", {0: 1000, 1: 5})
+
+
+def check(counts: Counts, percent: int | None = None, accepted: dict[int, int] | None = None) -> None:
+    topic = Topic("orders", value_format=ValueFormat.AVRO, max_rejected_percent=percent)
+    check_share(Pipeline(topic=topic, table=Table("shop.orders")), counts, START, END, accepted or {})
+
+
+def counts(read: int, **rejected: int) -> Counts:
+    return Counts(read=read, written=read - sum(rejected.values()), rejected=rejected)
+
+
+@pytest.mark.parametrize(
+    ("batch", "percent"),
+    [
+        (counts(1000, undecodable=501), None),
+        (counts(100, undecodable=51), None),
+        (counts(1000, undecodable=300, wrong_magic=300), 50),
+        (counts(1000, undecodable=11), 1),
+        (replace(counts(1000), written=0, skipped={"undecodable": 1000}), None),
+    ],
+)
+def test_more_than_is_allowed_stops_the_pipeline(batch: Counts, percent: int | None) -> None:
+    with pytest.raises(TooManyRejected, match="max_rejected_percent is"):
+        check(batch, percent)
+
+
+@pytest.mark.parametrize(
+    ("batch", "percent"),
+    [
+        (counts(1000, undecodable=500), None),
+        (counts(99, undecodable=99), None),
+        (counts(1000, undecodable=1000), 100),
+        (replace(counts(1000), written=0, skipped={"tombstone": 1000}), None),
+        (counts(0), None),
+    ],
+)
+def test_what_is_allowed_or_says_too_little_passes(batch: Counts, percent: int | None) -> None:
+    check(batch, percent)
+
+
+def test_an_accepted_range_passes_and_what_is_behind_it_does_not() -> None:
+    check(counts(1000, undecodable=1000), accepted={0: 1000, 1: 5})
+    with pytest.raises(TooManyRejected):
+        check(counts(1000, undecodable=1000), accepted={0: 999, 1: 5})
+
+
+def test_the_message_names_reasons_the_likely_cause_and_the_command() -> None:
+    with pytest.raises(TooManyRejected) as caught:
+        check(counts(6504, wrong_magic=6000, undecodable=503))
+    assert "6,503 of 6,504 records cannot be landed: 6,000 wrong_magic, 503 undecodable" in str(caught.value)
+    assert "another value_format may be meant" in str(caught.value)
+    assert "`frazil accept orders rejected-share --reason …`" in str(caught.value)
+
+
+def test_the_decision_has_one_name() -> None:
+    assert Accepted.REJECTED_SHARE.value == EVENT

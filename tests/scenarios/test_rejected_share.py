@@ -1,0 +1,31 @@
+"""A topic that is declared wrongly: the pipeline stops before anything is committed, and the operator's decision is a way on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from frazil.declaration import Limits
+from frazil.errors import TooManyRejected
+from frazil.ingest.accept import accept
+from frazil.ingest.acceptance import Accepted
+from tests.support.shop import Shop
+
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+
+
+def test_mostly_rejected_batches_are_committed_only_after_an_operators_decision(shop_of: Callable[..., Shop]) -> None:
+    shop = shop_of(partitions=1, limits=Limits(first_rows=150, max_rows=150))
+    schema_id = shop.register()
+    shop.produce([*shop.orders(50, schema_id), *[b'{"order_id": 1}'] * 250])
+    with pytest.raises(TooManyRejected, match="rejected-share"):
+        shop.drain()
+    assert (shop.landed(), shop.dead()) == ([], [])
+    accept(shop.pipeline, Accepted.REJECTED_SHARE, "the producer is known", shop.driver())
+    total = shop.drain()
+    assert (total.written, total.rejected) == (50, {"wrong_magic": 250})
+    shop.assert_each_record_once()
+    shop.produce([b'{"order_id": 1}'] * 100)  # what comes later was not decided on
+    with pytest.raises(TooManyRejected):
+        shop.drain()
