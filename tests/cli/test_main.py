@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
@@ -165,3 +166,18 @@ def test_each_command_is_under_a_heading_with_its_whole_summary(width: int) -> N
         assert len(str(commands[name].short_help).split()) <= 10
         assert f"{name} " in told
     assert "..." not in told.split("Options:")[1]
+
+
+def test_an_error_is_json_too_where_json_is_asked_for(cli: CliRunner, monkeypatch: pytest.MonkeyPatch) -> None:
+    raising(monkeypatch, TopicRecreated("it has another id", where="topic a", do="Decide"))
+    ended = cli.invoke(app, ["dead-letters", "list", "a", "--json"])
+    error = {"type": "TopicRecreated", "message": "topic a: it has another id. Decide", "exit_code": 1}
+    assert (ended.exit_code, json.loads(ended.stdout)) == (1, {"error": error})
+    assert ended.stderr == "error: topic a: it has another id. Decide\n"
+
+
+def test_a_wrong_option_is_json_too(cli: CliRunner) -> None:
+    ended = cli.invoke(app, ["check", "--no-such-option", "--json"])
+    told = json.loads(ended.stdout)["error"]
+    assert (ended.exit_code, told["type"], told["exit_code"]) == (2, "InvalidInput", 2)
+    assert "--no-such-option" in told["message"]

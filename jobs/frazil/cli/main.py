@@ -7,6 +7,7 @@ import sys
 from typing import Annotated, Any
 
 import typer
+from typer._click.exceptions import UsageError  # typer brings a click of its own
 from typer.core import TyperGroup
 
 from frazil.cli import (
@@ -26,12 +27,13 @@ from frazil.cli import (
     stop,
     verify,
 )
-from frazil.cli.screen import tell_error
+from frazil.cli.screen import show_json, tell_error
 from frazil.clients.secrets import Secrets
 from frazil.errors import FrazilError
 from frazil.exits import HELP, Exit, exit_of
 
 DEBUG = "FRAZIL_DEBUG"
+JSON = "--json"
 
 
 GROUPS = {
@@ -56,14 +58,32 @@ class Commands(TyperGroup):
                 formatter.write_dl([(name, self.commands[name].get_short_help_str(80)) for name in names])
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command. An error that names itself ends it with that error's exit code."""
+        """Run the command. An error that names itself ends it with that error's exit code; with --json it is JSON too."""
+        is_json = JSON in _arguments(ctx)
         try:
             return super().invoke(ctx)
         except FrazilError as error:
             if os.environ.get(DEBUG):
                 raise
-            tell_error(secrets_of(ctx).redactor.redact(str(error)))
-            raise typer.Exit(exit_of(error)) from error
+            said, code = secrets_of(ctx).redactor.redact(str(error)), exit_of(error)
+            if is_json:
+                show_json(error_document(type(error).__name__, said, code))
+            tell_error(said)
+            raise typer.Exit(code) from error
+        except UsageError as error:
+            if is_json:
+                show_json(error_document("InvalidInput", error.format_message(), Exit.INVALID_INPUT))
+            raise
+
+
+def error_document(name: str, message: str, code: Exit) -> dict[str, Any]:
+    """What a command with --json prints if an error ends it: the error's class, its words and the exit code."""
+    return {"error": {"type": name, "message": message, "exit_code": int(code)}}
+
+
+def _arguments(context: Any) -> tuple[str, ...]:
+    """The command's own arguments, before it takes them."""
+    return (*context._protected_args, *context.args)
 
 
 def secrets_of(context: Any) -> Secrets:
@@ -137,6 +157,8 @@ def main() -> None:
         if os.environ.get(DEBUG):
             raise
         said = secrets.redactor.redact(" ".join(str(error).split()))[:500]  # masked first: half a secret is no match
+        if JSON in sys.argv:
+            show_json(error_document(type(error).__name__, said, Exit.FAULT))
         tell_error(f"{type(error).__name__}: {said}. This is a fault of Frazil's: {DEBUG}=1 tells where")
         sys.exit(Exit.FAULT)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from rich.console import Console, RenderableType
@@ -15,6 +16,10 @@ from rich.table import Table
 
 from frazil.cli.screen import duration, number, table
 from frazil.ingest.report import Event
+
+RECENT_SECONDS = 30.0
+"""A batch takes about ten seconds: a shorter time would show none, or one, by turns."""
+_LACKS = ("waiting for", "no schema of")
 
 
 @dataclass(slots=True)
@@ -31,6 +36,8 @@ class Line:
     lag: int | None = None
     newest: float | None = None
     """The time of the newest committed record."""
+    recent: deque[tuple[float, int]] = field(default_factory=deque)
+    """The batches of the last seconds: when they were committed, and their records."""
 
 
 class Progress:
@@ -59,20 +66,29 @@ class Progress:
                 line.skipped += sum(event["skipped"].values())
                 line.batches += 1
                 line.lag = event["lag"]
+                line.state = "running"
+                line.recent.append((event["time"], event["read"]))
                 fresh = event["freshness_seconds"]
                 line.newest = event["time"] - fresh if fresh is not None else line.newest
             case Event.IDLE:
                 line.lag = event.get("lag", line.lag)
+                if event.get("message"):
+                    line.state = event["message"]
             case Event.PIPELINE_FINISHED:
-                line.state, line.ended = "done", event["time"]
+                is_waiting = line.state.startswith(_LACKS) and not event.get("stopped")
+                line.state = "stopped" if event.get("stopped") else line.state if is_waiting else "done"
+                line.ended = event["time"]
             case Event.FENCED:
                 line.state, line.ended = "fenced by another driver", event["time"]
-            case Event.DECISION_REQUIRED | Event.PIPELINE_FAILED | Event.SERVICE_UNAVAILABLE:
-                line.state, line.ended = str(event.get("error", event["event"])), event["time"]
+            case Event.DECISION_REQUIRED | Event.PIPELINE_FAILED | Event.SERVICE_UNAVAILABLE | Event.PIPELINE_RETRIED:
+                line.state = str(event.get("error", event["event"]))
+                line.ended = None if "retry_in_seconds" in event else event["time"]
             case Event.SCHEMA_EVOLVED:
                 self.notes += [f"{name}: {change}" for change in event["changes"]]
             case Event.BATCH_RETRIED:
-                self.notes.append(f"{name}: a batch was done again: {event['message']}")
+                self.notes.append(f"{name}: a batch was staged again: {event['message']}")
+            case Event.SCHEMA_LOOKED_UP:
+                self.notes.append(f"{name}: {event['message']}")
             case Event.SCHEMA_INCOMPATIBLE:
                 self.notes.append(f"{name}: {event['message']}")
             case Event.DEAD_LETTERS_RECOVERED:
@@ -85,7 +101,10 @@ class Progress:
         shown = table("pipeline", *numbers, "", right=numbers, drop=("per second", "freshness"))
         with self._lock:
             for name, line in self._lines.items():
-                shown.add_row(name, *_cells(line, now), line.state)
+                shown.add_row(name, *_cells(line, now), _state(line, now))
+            is_running = any(line.ended is None for line in self._lines.values())
+        if is_running:
+            shown.caption, shown.caption_justify, shown.caption_style = "Ctrl-C stops", "left", "dim"
         return shown
 
     def __rich__(self) -> RenderableType:
@@ -99,8 +118,33 @@ class Progress:
             yield
 
 
+def _rate(line: Line, now: float) -> float | None:
+    """Records a second: of the last seconds while it runs, of the run when it has ended."""
+    if not line.began or not line.records:
+        return None
+    if line.ended is not None:
+        return line.records / (line.ended - line.began) if line.ended > line.began else None
+    since = max(now - RECENT_SECONDS, line.began)
+    while line.recent and line.recent[0][0] < since:
+        line.recent.popleft()
+    return sum(read for _, read in line.recent) / (now - since) if now > since else None
+
+
+def _state(line: Line, now: float) -> str:
+    """The state, with the time that is left while it runs."""
+    rate = _rate(line, now)
+    if line.state != "running" or not line.lag or not rate:
+        return line.state
+    return f"running, {duration(line.lag / rate)} left"
+
+
 def _cells(line: Line, now: float) -> tuple[str, ...]:
-    seconds = (line.ended or now) - line.began if line.began else 0.0
-    rate = round(line.records / seconds) if seconds > 0 and line.records else None
-    freshness = duration(max(now - line.newest, 0.0)) if line.newest is not None else "–"
-    return number(line.records), number(rate), number(line.lag), freshness, number(line.rejected)
+    rate = _rate(line, now)
+    freshness = "–" if line.newest is None else duration(0.0 if line.lag == 0 else max(now - line.newest, 0.0))
+    return (
+        number(line.records),
+        number(None if rate is None else round(rate)),
+        number(line.lag),
+        freshness,
+        number(line.rejected),
+    )

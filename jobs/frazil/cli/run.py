@@ -19,10 +19,11 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration import InvalidDeclaration, Pipeline
 from frazil.declaration import check as clashes
 from frazil.errors import InvalidInput
-from frazil.exits import exit_of_all
+from frazil.exits import Exit, exit_of_all
 
 if TYPE_CHECKING:
     from frazil.ingest.guard import Outcome
+    from frazil.ingest.report import Total
 
 Master = Annotated[str, typer.Option(metavar="MASTER", help="Where Spark runs: local[*] is all cores of this machine.")]
 Memory = Annotated[str, typer.Option(metavar="SIZE", help="The memory of Spark's JVM.")]
@@ -54,7 +55,7 @@ def run(
     On a terminal it shows what happens; elsewhere, or with --log, events are JSON lines on stderr. Spark's own log is
     .frazil/logs/spark.log. Ctrl-C ends it within seconds; a batch that is not committed by then is read again next time.
     Exit codes: 0 all landed, or another driver had it; 1 an operator must decide; 2 invalid input; 3 a service is unavailable;
-    6 a pipeline failed.
+    6 a pipeline failed, 130 --once was stopped before it was done.
     """
     if once == follow:
         what = "--once and --follow exclude each other" if once else "it is not said how long to run"
@@ -82,11 +83,25 @@ def run(
             else:
                 outcomes = drive.drain(wanted, shared, registry, sink)
     _tell(outcomes, progress, as_json=as_json)
+    for name, outcome in outcomes.items():
+        _tell_next(name, outcome)
     errors = [outcome.error for outcome in outcomes.values() if outcome.error]
     for error in errors:
         tell_error(secrets.redactor.redact(str(error)))
     if errors:
         raise typer.Exit(exit_of_all(errors))
+    if once and any(outcome.total.stopped for outcome in outcomes.values()):
+        raise typer.Exit(Exit.INTERRUPTED)
+
+
+def _tell_next(name: str, outcome: Outcome) -> None:
+    """Print what a person should look at next, on stderr."""
+    total = outcome.total
+    if total.rejected:
+        said = f"{name}: {number(sum(total.rejected.values()))} rejected: frazil dead-letters list {name}"
+        err().print(plain(said), style="yellow", markup=False, soft_wrap=True)
+    if total.waiting:
+        err().print(plain(f"{name}: {total.waiting}"), style="yellow", markup=False, soft_wrap=True)
 
 
 def _wanted(declared: Sequence[Pipeline], names: Sequence[str], *, is_all: bool) -> tuple[Pipeline, ...]:
@@ -113,11 +128,18 @@ def _tell(outcomes: Mapping[str, Outcome], progress: Progress | None, *, as_json
     out().print(shown)
 
 
+def _ended(total: Total) -> str:
+    if total.fenced:
+        return "fenced"
+    if total.stopped:
+        return "stopped"
+    return "waiting" if total.waiting else "done"
+
+
 def _facts(outcome: Outcome) -> dict[str, Any]:
     total, error = outcome.total, outcome.error
-    ended = type(error).__name__ if error else "fenced" if total.fenced else "done"
     return {
-        "ended": ended,
+        "ended": type(error).__name__ if error else _ended(total),
         "read": total.read,
         "written": total.written,
         "rejected": dict(total.rejected),

@@ -26,6 +26,7 @@ from frazil.ingest.driver import Driver
 from frazil.ingest.failures import explained
 from frazil.ingest.guard import Outcome, as_known, guarded, jvm_ended, persist, reporter, tell
 from frazil.ingest.report import Sink
+from frazil.ingest.run import Ingestion
 from frazil.lake.failpoints import Failpoints
 from frazil.lake.jvm import Iceberg
 from frazil.lake.probe import prove_fence
@@ -132,8 +133,12 @@ def follow(
     if probe:
         prove(pipelines, shared)
 
+    def land_until_stopped(ingestion: Ingestion) -> None:
+        persist(ingestion, every_seconds)
+        ingestion.total.stopped = True
+
     def one(pipeline: Pipeline) -> Outcome:
-        return guarded(pipeline, shared, registry, sink, lambda ingestion: persist(ingestion, every_seconds))
+        return guarded(pipeline, shared, registry, sink, land_until_stopped)
 
     with ThreadPoolExecutor(max(len(pipelines), 1), thread_name_prefix="pipeline") as threads:
         runs = {p.name: threads.submit(one, p) for p in pipelines}

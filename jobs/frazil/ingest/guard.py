@@ -69,7 +69,7 @@ def guarded(
             return Outcome(total, known)
         else:
             total.stopped = True
-    report(Event.PIPELINE_FINISHED, read=total.read, written=total.written)
+    report(Event.PIPELINE_FINISHED, read=total.read, written=total.written, stopped=total.stopped)
     return Outcome(total)
 
 
