@@ -38,7 +38,7 @@ def iso(seconds: float) -> str:
 def _level(name: str, facts: Mapping[str, Any]) -> str:
     if facts.get("ended") in ("failed", "decision_required"):
         return "ERROR"
-    return "WARN" if facts.get("rejected") else _LEVELS.get(name, "INFO")
+    return "WARN" if facts.get("rejected") or facts.get("gave_up") else _LEVELS.get(name, "INFO")
 
 
 def _without(facts: Mapping[str, Any], name: str) -> dict[str, Any]:

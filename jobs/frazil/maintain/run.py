@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
 from frazil.declaration import Pipeline
 from frazil.declaration.engines import refuse_foreign
-from frazil.errors import FrazilError, SparkFailed
+from frazil.errors import Fault, FrazilError, JvmEnded, SparkFailed
 from frazil.lake.fence import rolled_back
 from frazil.lake.jvm import message, thrown, told
 from frazil.lake.lineage import head_follows
 from frazil.lake.publish import entry
+from frazil.lake.session import jvm_answers
 from frazil.maintain import lease as leases
 from frazil.maintain.carry import carry
 from frazil.maintain.compact import compact
@@ -43,10 +44,18 @@ def maintain(pipelines: Sequence[Pipeline], keeper: Keeper, sink: Sink, *, orpha
         report = Reporter(sink, pipeline.name, keeper.run, keeper.clock)
         outcomes = done.setdefault(pipeline.name, [])
         for kept in (Kept(pipeline, is_side=False), Kept(pipeline, is_side=True)):
-            for outcome in keep(keeper, kept, orphans=orphans):
+            for outcome in _whatever_happens(keeper, kept, orphans=orphans):
                 report(outcome)
                 outcomes.append(outcome)
     return done
+
+
+def _whatever_happens(keeper: Keeper, kept: Kept, *, orphans: bool) -> Iterable[Outcome]:
+    """The outcomes at one table. An error that no action expects is this table's outcome, and no reason to leave the others."""
+    try:
+        yield from keep(keeper, kept, orphans=orphans)
+    except Exception as error:  # noqa: BLE001 - see above
+        yield _failed(keeper, Action.COMPACT, kept, error)
 
 
 def keep(keeper: Keeper, kept: Kept, *, orphans: bool) -> Iterable[Outcome]:
@@ -165,7 +174,7 @@ def _release(keeper: Keeper, kept: Kept) -> None:
     """Give the lease back; if that fails it runs out, which is no reason to fail what was done."""
     try:
         leases.release(keeper.iceberg, kept.identifier, holder=keeper.run, now_ms=keeper.now_ms(), wait=keeper.wait)
-    except BROKEN:
+    except (*BROKEN, Py4JError, OSError):  # the last two: the JVM ended
         return
 
 
@@ -185,12 +194,18 @@ def _waiting(action: Action, kept: Kept, refusal: str) -> Outcome:
 def _failed(keeper: Keeper, action: Action, kept: Kept, error: Exception) -> Outcome:
     if keeper.stopping():  # jobs are cancelled when a run is to end
         return Outcome(action=action, table=kept.identifier, ended=Ended.STOPPED, why="the run was asked to end")
+    where = f"table {kept.identifier}"
+    if not isinstance(error, (FrazilError, *BROKEN)):
+        if jvm_answers(keeper.spark):
+            error = Fault(f"{type(error).__name__}: {error}", where=where, do="This is a defect of Frazil. Report it")
+        else:
+            error = JvmEnded("Spark's JVM ended", where=where, do="Run again; nothing but files was changed")
     if not isinstance(error, FrazilError):
-        error = SparkFailed(
-            _words(error), where=f"table {kept.identifier}", do="Run again; nothing but files was changed"
-        )
+        error = SparkFailed(_words(error), where=where, do="Run again; nothing but files was changed")
     return Outcome(action=action, table=kept.identifier, ended=Ended.FAILED, why=str(error))
 
 
 def _words(error: Exception) -> str:
-    return f"{thrown(error)}: {message(error)}" if isinstance(error, Py4JJavaError) else str(error).splitlines()[0]
+    if isinstance(error, Py4JJavaError):
+        return f"{thrown(error)}: {message(error)}"
+    return next(iter(str(error).splitlines()), type(error).__name__)
