@@ -73,7 +73,7 @@ def test_freshness_is_not_known_where_records_cannot_be_read() -> None:
 )
 def test_a_first_record_without_a_schema_id_gives_a_hint(value: bytes | None, hint: str | None) -> None:
     told = found(Kafka(record(value))).get("hint")
-    assert told == (f"the record at partition 0, offset 3 {hint}" if hint else None)
+    assert told == (f"The record at partition 0, offset 3 {hint}" if hint else None)
 
 
 @pytest.mark.parametrize(

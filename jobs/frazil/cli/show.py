@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from itertools import islice
 from typing import Annotated
 
@@ -12,7 +13,7 @@ from rich.table import Table
 
 from frazil.cli import environments, pipelines
 from frazil.cli.options import AsJson, EnvironmentChoice, PipelineName, PipelinesFile
-from frazil.cli.screen import duration, number, out, show_json, table
+from frazil.cli.screen import duration, number, out, plain, show_json, table
 from frazil.cli.standing import Commit, Standing, standing
 from frazil.clients.secrets import Secrets
 
@@ -50,6 +51,12 @@ def show(
     secrets: Secrets = context.find_root().obj
     kafka = Kafka(place.kafka, secrets, timeout_seconds=SECONDS)
     found = standing(pipeline, Lake(place, secrets.read), kafka, commits=snapshots)
+    if found.location is None:
+        from frazil.cli.missing_schema import missing_schema
+        from frazil.clients.registry import Registry
+
+        registry = Registry.of(place.registry, secrets) if place.registry else None
+        found = replace(found, waiting=missing_schema(pipeline, registry, kafka))
     now = time.time()
     if as_json:
         show_json(found.document(now=now))
@@ -70,6 +77,8 @@ def _tell(found: Standing, console: Console, *, now: float) -> None:
     console.print(head)
     if found.why:
         console.print(f"Kafka could not be asked. {found.why}", style="yellow", markup=False)
+    if found.waiting:
+        console.print(plain(found.waiting), style="yellow", markup=False, soft_wrap=True)
     _tell_partitions(found, console)
     if found.columns:
         shown = table("column", "type")

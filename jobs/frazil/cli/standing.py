@@ -58,6 +58,8 @@ class Standing:
     """Seconds since 1970: rows are complete up to here."""
     commits: tuple[Commit, ...] = ()
     why: str = ""
+    waiting: str = ""
+    """What a pipeline without a table waits for."""
 
     @property
     def lag(self) -> int | None:

@@ -71,7 +71,7 @@ def _hint(record: Record) -> str:
     value = record.value
     if not value or value[0] in _FRAMED or any(name == VALUE_HEADER for name, _ in record.headers):
         return ""
-    place = f"the record at partition {record.partition}, offset {record.offset}"
+    place = f"The record at partition {record.partition}, offset {record.offset}"
     if value.lstrip()[:1] in (b"{", b"["):
         return f"{place} looks like JSON without a schema id: declare value_format json"
     return f"{place} does not begin with 0x00, so it has no schema id: declare another value_format"

@@ -1,0 +1,31 @@
+"""What a pipeline without a table waits for: a schema that its topic needs."""
+
+from __future__ import annotations
+
+import time
+
+from frazil.clients.kafka import Kafka
+from frazil.clients.registry import Registry
+from frazil.declaration import Pipeline
+from frazil.errors import KafkaUnavailable, RegistryUnavailable
+
+
+def missing_schema(pipeline: Pipeline, registry: Registry | None, kafka: Kafka) -> str:
+    """Return the sentence that an `idle` event has, with its hint; empty if the topic has a schema or needs none."""
+    from frazil.ingest.waiting import waiting
+    from frazil.ingest.writers import Writers
+
+    topic = pipeline.topic
+    writers = Writers(topic, registry)
+    try:
+        writers.refresh()
+        if writers.versions or writers.may_begin_without:
+            return ""
+        spans = kafka.offsets(topic.name, topic.isolation)
+    except KafkaUnavailable:
+        spans = {}
+    except RegistryUnavailable as error:
+        return str(error)
+    problem = next(iter(writers.problems.values()), "")
+    facts = waiting(pipeline, kafka, {}, spans, now=time.time(), lacks_key=False, problem=problem)
+    return ". ".join(str(facts[key]) for key in ("message", "hint") if key in facts)
