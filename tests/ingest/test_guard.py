@@ -10,6 +10,7 @@ import pytest
 
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.errors import (
+    CatalogUnavailable,
     Fault,
     Fenced,
     FrazilError,
@@ -20,6 +21,7 @@ from frazil.errors import (
     SparkFailed,
     TableReplaced,
 )
+from frazil.ingest import drive
 from frazil.ingest.guard import DECISION_SECONDS, FAILURE_SECONDS, LONGEST, as_known, event_of, persist
 from frazil.ingest.report import Event
 
@@ -160,3 +162,24 @@ def test_each_kind_of_error_has_one_event() -> None:
     assert event_of(OffsetsLost("")) is Event.DECISION_REQUIRED
     assert event_of(SparkFailed("")) is Event.PIPELINE_FAILED
     assert event_of(Fault("")) is Event.PIPELINE_FAILED
+
+
+def test_a_run_that_follows_waits_for_its_catalog_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    tries, pauses, told = (
+        iter([CatalogUnavailable("silent"), CatalogUnavailable("silent"), None]),
+        list[float](),
+        list[Any](),
+    )
+
+    def prove(*_: Any, **__: Any) -> None:
+        if error := next(tries):
+            raise error
+
+    monkeypatch.setattr(drive, "prove_fence", prove)
+    stopped = Polled()
+    stopped.driver.__dict__.update(wait=pauses.append, iceberg=None, ticket=str)
+    assert drive._proven([PIPELINE], stopped.driver, told.append)
+    assert pauses == [1.0, 2.0]
+    assert [(one["event"], one["pipeline"]) for one in told] == [("service_unavailable", "orders")] * 2
+    stopped.is_stopped = True
+    assert not drive._proven([PIPELINE], stopped.driver, told.append)

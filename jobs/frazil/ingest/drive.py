@@ -22,9 +22,10 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration import Pipeline
 from frazil.declaration.engines import refuse_foreign
 from frazil.declaration.environment import Environment
+from frazil.errors import ServiceUnavailable
 from frazil.ingest.driver import Driver
 from frazil.ingest.failures import explained
-from frazil.ingest.guard import Outcome, as_known, guarded, jvm_ended, persist, reporter, tell
+from frazil.ingest.guard import Outcome, as_known, guarded, jvm_ended, outage_pause, persist, reporter, tell
 from frazil.ingest.report import Sink
 from frazil.ingest.run import Ingestion
 from frazil.lake.failpoints import Failpoints
@@ -130,8 +131,8 @@ def follow(
     end with `JvmEnded`.
     """
     refuse_foreign(pipelines)
-    if probe:
-        prove(pipelines, shared)
+    if probe and not _proven(pipelines, shared, sink):
+        return {}
 
     def land_until_stopped(ingestion: Ingestion) -> None:
         persist(ingestion, every_seconds)
@@ -173,6 +174,21 @@ def _outcome(run: Future[Outcome], pipeline: Pipeline, shared: Driver) -> Outcom
     """The outcome of a pipeline's thread. An exception there, say of a log that cannot be written, is one pipeline's."""
     error = run.exception()
     return run.result() if error is None else Outcome(error=as_known(error, pipeline, shared))
+
+
+def _proven(pipelines: Sequence[Pipeline], shared: Driver, sink: Sink) -> bool:
+    """Prove the catalog's fence, waiting while it is unavailable; False if the run is to end before that."""
+    pause = 0.0
+    while not shared.stopping():
+        try:
+            prove(pipelines, shared)
+            return True
+        except ServiceUnavailable as error:
+            pause = outage_pause(pause)
+            for pipeline in pipelines:
+                tell(reporter(pipeline, shared, sink), error, retry_in_seconds=pause)
+        shared.wait(pause)
+    return False
 
 
 def prove(pipelines: Sequence[Pipeline], shared: Driver) -> None:

@@ -6,6 +6,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from frazil.clients.registry import Registry
 from frazil.declaration import Pipeline
@@ -94,17 +95,19 @@ def persist(ingestion: Ingestion, every_seconds: float) -> None:
             known = as_known(error, pipeline, driver)
             if known is None:
                 return
-            facts = {"error": type(known).__name__, "message": str(known)}
             match known:
-                case ServiceUnavailable() | DecisionRequired():
-                    least, most = OUTAGE_SECONDS if isinstance(known, ServiceUnavailable) else DECISION_SECONDS
-                    pause = min(max(pause * 2, least), most)
-                    ingestion.report(event_of(known), **facts, retry_in_seconds=pause)
+                case ServiceUnavailable():
+                    pause = outage_pause(pause)
+                    tell(ingestion.report, known, retry_in_seconds=pause)
+                case DecisionRequired():
+                    pause = min(max(pause * 2, DECISION_SECONDS[0]), DECISION_SECONDS[1])
+                    tell(ingestion.report, known, retry_in_seconds=pause)
                 case _ if _is_final(known, driver.run) or failures == len(FAILURE_SECONDS):
                     raise known from error
                 case _:
                     pause, failures = FAILURE_SECONDS[failures], failures + 1
-                    ingestion.report(Event.PIPELINE_RETRIED, **facts, attempt=failures, retry_in_seconds=pause)
+                    facts = {"error": type(known).__name__, "message": str(known), "attempt": failures}
+                    ingestion.report(Event.PIPELINE_RETRIED, **facts, retry_in_seconds=pause)
             ingestion.forget()
         driver.wait(max(pause or every_seconds - (driver.clock() - began), 0.0))
 
@@ -150,9 +153,14 @@ def event_of(error: FrazilError) -> Event:
     return Event.DECISION_REQUIRED if isinstance(error, DecisionRequired) else Event.PIPELINE_FAILED
 
 
-def tell(report: Reporter, error: FrazilError) -> None:
-    """Report an error that ended a pipeline."""
-    report(event_of(error), error=type(error).__name__, message=str(error))
+def outage_pause(before: float) -> float:
+    """Return how long to wait for a service, after a pause of `before` seconds."""
+    return min(max(before * 2, OUTAGE_SECONDS[0]), OUTAGE_SECONDS[1])
+
+
+def tell(report: Reporter, error: FrazilError, **facts: Any) -> None:
+    """Report an error by the event of its kind."""
+    report(event_of(error), error=type(error).__name__, message=str(error), **facts)
 
 
 def reporter(pipeline: Pipeline, shared: Driver, sink: Sink) -> Reporter:
