@@ -8,20 +8,35 @@ from __future__ import annotations
 
 from py4j.protocol import Py4JJavaError
 
-from frazil.errors import FenceUnproven
+from frazil.errors import CatalogUnavailable, FenceUnproven
 from frazil.lake.fence import Batch
-from frazil.lake.jvm import Iceberg
+from frazil.lake.jvm import Iceberg, message, thrown
 from frazil.lake.ledger import Offsets
 from frazil.lake.publish import fill
 from frazil.lake.stage import nothing
 from frazil.schemas.iceberg import schema_json
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 
+OUTAGES = frozenset(
+    {
+        "CommitStateUnknownException",
+        "ForbiddenException",
+        "NotAuthorizedException",
+        "RESTException",
+        "RuntimeIOException",
+        "ServiceFailureException",
+        "ServiceUnavailableException",
+        "UncheckedInterruptedException",
+        "UncheckedSQLException",
+    }
+)
+"""Exceptions of a commit that say nothing about another commit."""
+
 
 def prove_fence(iceberg: Iceberg, namespace: str, *, ticket: str) -> None:
     """Let two transactions on one base commit the same batch; the second must fail. Takes about a second, leaves nothing behind.
 
-    Raises `FenceUnproven`.
+    Raises `FenceUnproven`, and `CatalogUnavailable` if the second one fails for another reason than the first.
     """
     table = f"{namespace}.frazil_probe_{ticket}"
     iceberg.create_namespace(namespace)
@@ -38,7 +53,13 @@ def prove_fence(iceberg: Iceberg, namespace: str, *, ticket: str) -> None:
             transactions[0].commitTransaction()
             try:
                 transactions[1].commitTransaction()
-            except Py4JJavaError:
+            except Py4JJavaError as error:
+                if thrown(error) in OUTAGES:  # it proves nothing
+                    raise CatalogUnavailable(
+                        f"the start probe's commit failed: {thrown(error)}: {message(error)}",
+                        where=f"catalog {iceberg.name}",
+                        do="Run again; if it persists, look at the catalog",
+                    ) from None
                 continue
             raise FenceUnproven(
                 "two transactions on one base both committed",
