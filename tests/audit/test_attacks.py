@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyiceberg.types import LongType
 
+from frazil.audit import count
 from frazil.audit.finding import Flaw, Outcome
 from frazil.audit.runs import Range
 from frazil.audit.verify import Verification
@@ -137,6 +138,19 @@ def test_an_offset_doubled_in_place_of_another_is_found_by_reading(landed: Lande
     edited(file, doubled)
     found = landed.verify(deep=True)
     assert {Flaw.DOUBLED, Flaw.MISSING} <= flaws(found)
+
+
+@pytest.mark.parametrize("window", [64, 1 << 20])
+def test_a_row_that_its_manifest_does_not_admit_is_found(
+    landed: Landed, monkeypatch: pytest.MonkeyPatch, window: int
+) -> None:
+    """Its window would be another one than the file is read for."""
+    (file,) = landed.files([(0, 42), (0, 150)])
+    field = landed.table.schema().find_field("_kafka_offset").field_id
+    file.lower_bounds[field] = file.upper_bounds[field]
+    landed.append(MAIN, [file], {}, tag=False)
+    monkeypatch.setattr(count, "WINDOW", window)
+    assert {Flaw.FILE_ALTERED, Flaw.DOUBLED} <= flaws(landed.verify())
 
 
 def test_a_file_with_other_types_is_no_data_file(landed: Landed) -> None:

@@ -89,6 +89,26 @@ def test_a_plan_reads_nothing(ask: Ask) -> None:
     assert ask("--plan").stdout == "orders: nothing to read; 3 files are known\n"
 
 
+def test_without_a_table_there_is_no_plan(lake: Landed, ask: Ask) -> None:
+    lake.catalog.drop_table("shop.orders")
+    for ended in (ask("--plan"), ask()):
+        assert ended.exit_code == 5
+        assert ended.stdout.startswith("NOT CHECKED orders: the table does not exist\n")
+
+
+def test_what_takes_long_is_announced(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ask("--fresh").stderr == ""
+    monkeypatch.setattr("frazil.cli.verify.LONG_SECONDS", 0.0)
+    assert ask("--fresh").stderr.startswith("orders: 3 files to read, 6,004 rows, ")
+
+
+def test_an_estimate_uses_the_measured_rate(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("frazil.audit.count.MEASURED_ROWS", 1_000)
+    ask()
+    (file,) = Path(".frazil/proofs/test").glob("*.json")
+    assert json.loads(file.read_bytes())["body"]["rows_per_second"] > 1_000
+
+
 def test_json_keeps_the_older_name_of_gaps(lake: Landed, ask: Ask) -> None:
     lake.land({0: 5_010, 1: 1_004}, gaps=[(0, 5_003)])
     (first, _) = json.loads(ask("--json").stdout)["partitions"]

@@ -78,6 +78,9 @@ class Scan:
                 if opened.rows not in (None, file.rows):
                     what = f"holds {opened.rows} rows, its manifest says {file.rows}"
                     scanned.problems.append(unlike(source, Flaw.FILE_ALTERED, file, what))
+                if not self._agree(source, file, opened.groups):
+                    what = "states other bounds than its manifest"
+                    scanned.problems.append(unlike(source, Flaw.FILE_ALTERED, file, what))
                 for group in self._wanted(opened.groups, source.columns, window, met):
                     self._group(
                         source, file, group, opened.read(group), window, scanned, is_first=group.index not in met
@@ -92,6 +95,12 @@ class Scan:
                 raise
             scanned.problems.append(_unreadable(source, file, error))
         return scanned
+
+    def _agree(self, source: Source, file: DataFile, groups: Sequence[RowGroup]) -> bool:
+        """Return whether no row group reaches beyond the manifest's bounds: such rows would be looked for elsewhere."""
+        whole = source.box(file)
+        parts = (_box(group.bounds.get, source.columns) for group in groups)
+        return whole is None or all(part is None or whole.contains(part) for part in parts)
 
     def _wanted(
         self, groups: Sequence[RowGroup], columns: Columns, window: Window, met: set[int]

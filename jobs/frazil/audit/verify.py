@@ -104,13 +104,16 @@ def verify(
     return replace(found, seconds=round(clock() - began, 3))
 
 
-def estimate(
+def plan(
     pipeline: Pipeline, lake: Lake, *, deep: bool = False, fresh: bool = False, proofs: ProofFolder | None = None
-) -> Estimate:
-    """Return what a verification would read, without opening a data file. Raises as `verify` does."""
+) -> Estimate | Verification:
+    """Return what a verification would read, without opening a data file; or its result, if there is nothing to compare.
+
+    Raises as `verify` does.
+    """
     tables = _load(pipeline, lake, lambda seconds: None)
     audit = _prepared(pipeline, tables, deep=deep, fresh=fresh or deep, proofs=proofs, clock=time.monotonic)
-    return audit.counting.estimate if isinstance(audit, _Audit) else Estimate()
+    return audit.counting.estimate if isinstance(audit, _Audit) else audit
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,6 +171,15 @@ class Box:
     offset_low: int
     offset_high: int
 
+    def contains(self, other: Box) -> bool:
+        """Return whether another box is within this one."""
+        return (
+            self.partition_low <= other.partition_low
+            and other.partition_high <= self.partition_high
+            and self.offset_low <= other.offset_low
+            and other.offset_high <= self.offset_high
+        )
+
 
 class Boxes:
     """Boxes of many files, asked which of them touch a window. A box that is None touches all."""

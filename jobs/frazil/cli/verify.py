@@ -89,6 +89,7 @@ def verify(
     could not be checked.
     """
     from frazil.audit import verify as audit
+    from frazil.audit.count import Estimate
     from frazil.audit.proofs import ProofFolder
     from frazil.lake.reader import Lake
 
@@ -96,19 +97,19 @@ def verify(
     secrets: Secrets = context.find_root().obj
     environment = environments.environment(env)
     lake, proofs = Lake(environment, secrets.read), ProofFolder(PROOFS / environment.name)
-    if plan:
-        estimate = audit.estimate(pipeline, lake, deep=deep, fresh=fresh, proofs=proofs)
+    planning = audit.plan(pipeline, lake, deep=deep, fresh=fresh, proofs=proofs) if plan else None
+    if isinstance(planning, Estimate):
         if as_json:
-            show_json({"pipeline": pipeline.name, "estimate": estimate.document()})
+            show_json({"pipeline": pipeline.name, "estimate": planning.document()})
         else:
-            out().print(f"{pipeline.name}: {planned(estimate)}", markup=False)
+            out().print(f"{pipeline.name}: {planned(planning)}", markup=False)
         return
 
     def announce(estimate: Estimate) -> None:
         if estimate.seconds >= LONG_SECONDS:
             err().print(f"{pipeline.name}: {planned(estimate)}", style="dim", markup=False)
 
-    found = audit.verify(pipeline, lake, deep=deep, fresh=fresh, proofs=proofs, announce=announce)
+    found = planning or audit.verify(pipeline, lake, deep=deep, fresh=fresh, proofs=proofs, announce=announce)
     if as_json:
         show_json(found.document())
     else:
