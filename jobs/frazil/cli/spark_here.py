@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Environment
+from frazil.errors import FrazilError, JvmEnded
 from frazil.lake.catalogs import needs_s3
 
 if TYPE_CHECKING:
@@ -77,8 +78,22 @@ def hosted(begun: AbstractContextManager[A], stopping: threading.Event, *, log: 
     try:
         with _ended_by_signals(stopping):  # after the session is made, which sets handlers of its own
             yield shared
+    except Exception as error:
+        _name_a_lost_jvm(error, shared, stopping)
+        raise
     finally:
         begun.__exit__(None, None, None)
+
+
+def _name_a_lost_jvm(error: Exception, shared: Any, stopping: threading.Event) -> None:
+    """Raise `JvmEnded` if the error comes of that, or `KeyboardInterrupt` if the signal that ends this process ended the JVM."""
+    from frazil.lake.session import jvm_answers
+
+    if isinstance(error, FrazilError) or jvm_answers(shared.spark):
+        return
+    if stopping.is_set():
+        raise KeyboardInterrupt from error
+    raise JvmEnded("Spark's JVM ended", do=f"Run again; {LOG} may say why. --memory gives it more memory") from error
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration.environment import Environment
 from frazil.lake.failpoints import UPKEEP_STEPS, Failpoints
 from frazil.lake.jvm import Iceberg
-from frazil.lake.session import session
+from frazil.lake.session import end, session
 from frazil.maintain.keeper import Keeper, Policy
 from frazil.version import VERSION
 
@@ -67,4 +67,4 @@ def keeper(
             stopping=stop.is_set,
         )
     finally:
-        spark.stop()
+        end(spark)
