@@ -84,6 +84,7 @@ class Kafka:
     ) -> None:
         self._settings, self._secrets = settings, secrets
         self._connection = Connection(settings, secrets, timeout_seconds=timeout_seconds, clock=clock, sleep=sleep)
+        self._partitions: dict[str, int] = {}
 
     def __repr__(self) -> str:
         return f"Kafka({self._settings.bootstrap!r})"
@@ -108,6 +109,7 @@ class Kafka:
             described = asking.admin.describe_topics(TopicCollection([topic]), request_timeout=asking.seconds)[topic]
             asking.settle([described])
             partitions = sorted(partition.id for partition in described.result().partitions)
+            self._partitions[topic] = len(partitions)
             earliest = _listed(asking, topic, partitions, OffsetSpec.earliest(), isolation)
             latest = _listed(asking, topic, partitions, OffsetSpec.latest(), isolation)
             starts, ends = _settled(asking, earliest), _settled(asking, latest)
@@ -116,6 +118,11 @@ class Kafka:
             return {p: Span(starts[p], max(starts[p], ends[p]), epochs[p]) for p in partitions}
 
         return self._connection.ask(f"topic {topic}", spans)
+
+    @property
+    def partitions(self) -> int:
+        """The number of partitions of all topics whose offsets were asked for."""
+        return sum(list(self._partitions.values()))
 
     def offsets_at(self, topic: str, milliseconds: int, isolation: Isolation) -> dict[int, int]:
         """Per partition the first offset whose record has this timestamp (milliseconds since 1970, UTC) or a later one.

@@ -16,13 +16,14 @@ from frazil.ingest.ranges import OffsetRange, without
 # Measured for 100-byte records: larger fetches than Kafka's defaults; a task reads one partition as a stream.
 HEADERS = "array<struct<key:string,value:binary>>"
 FETCH = {
-    "kafka.max.partition.fetch.bytes": str(8 << 20),
     "kafka.fetch.max.bytes": str(64 << 20),
     "kafka.max.poll.records": "20000",
     # A range ends where records end, so a fetch need never wait for more. Spark fetches ahead, and what it asks the broker next
     # queues behind a fetch that waits at the log's end: 0.5 s twice a batch with Kafka's default (a small batch: 1.5 s, now 0.4).
     "kafka.fetch.max.wait.ms": "1",
 }
+# A consumer that is kept between batches keeps one fetch: this much of a partition, and this much of all together.
+FETCH_BYTES, FETCHED_BYTES, LEAST_FETCH_BYTES = 8 << 20, 512 << 20, 256 << 10
 SPLIT_ROWS = 50_000  # a range shorter than this is not worth a task of its own
 SEPARATE_RANGES = 16  # so many ranges have a task, and a file, each, however short they are
 LEAST_TASKS = 8  # of more ranges than that
@@ -43,6 +44,7 @@ def read(
     group: str,
     headers: bool,
     by_driver: Sequence[Record] = (),
+    partitions: int = 0,
 ) -> DataFrame:
     """The records of `ranges`: key, value, topic, partition, offset, timestamp, timestampType and headers (null unless wanted).
 
@@ -52,6 +54,8 @@ def read(
     `by_driver` are records that the driver has read, in each partition a stretch from its first to its last: Spark reads what
     lies before and behind. A timestamp that Spark cannot hold is null in them.
 
+    `partitions` is the number of partitions that this driver reads, of all topics: the more, the less is fetched of each at once.
+
     More than `SEPARATE_RANGES` ranges share tasks, so that their number and that of files follow the records.
     """
     rows = sum(len(r) for r in ranges)
@@ -59,7 +63,7 @@ def read(
     for some in without(ranges, [(r.partition, r.offset) for r in by_driver]):
         reader = (
             spark.read.format("kafka")
-            .options(**{**FETCH, **options})
+            .options(**{**FETCH, "kafka.max.partition.fetch.bytes": str(fetch_bytes(partitions)), **options})
             .option("assign", json.dumps({topic: [r.partition for r in some]}))
             .option("startingOffsets", json.dumps({topic: {str(r.partition): r.start for r in some}}))
             .option("endingOffsets", json.dumps({topic: {str(r.partition): r.end for r in some}}))
@@ -78,6 +82,11 @@ def read(
     records = reduce(DataFrame.unionByName, parts)
     shared = max(LEAST_TASKS, rows // SPLIT_ROWS)
     return records.coalesce(shared) if len(ranges) > max(SEPARATE_RANGES, shared) else records
+
+
+def fetch_bytes(partitions: int) -> int:
+    """Return how much of a partition is fetched at once by a driver that reads so many."""
+    return max(min(FETCH_BYTES, FETCHED_BYTES // max(partitions, 1)), LEAST_FETCH_BYTES)
 
 
 def _unshifted(timestamp: Column) -> Column:
