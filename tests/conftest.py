@@ -18,8 +18,35 @@ from frazil.lake.jvm import Iceberg
 from frazil.lake.session import session
 from frazil.local.jars import spark_jars
 from frazil.local.world import Part, World, up, world
-from tests.support import lakes
+from tests.support import lakes, seeds
 from tests.support.shop import SETTINGS, Shop
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    seeds.configure(config)
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return seeds.said(config)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if seeds.are_long(terminalreporter.config):
+        terminalreporter.write_line(seeds.said(terminalreporter.config))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Properties are among the long tests too, there with other examples each time."""
+    for item in items if seeds.are_long(config) else ():
+        if seeds.is_property(item):
+            item.add_marker("long")
+
+
+@pytest.fixture(scope="session")
+def seed(pytestconfig: pytest.Config) -> int:
+    """The seed of this run: always the same, but for the long tests."""
+    return seeds.seed(pytestconfig)
 
 
 @pytest.fixture(scope="session")
