@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -12,8 +13,9 @@ from pyspark.sql.avro.functions import from_avro
 from frazil.declaration.formats import Tombstones
 from frazil.ingest import framing
 from frazil.ingest.body import Body, Step
-from frazil.ingest.conform import conform
+from frazil.ingest.conform import conform, in_json
 from frazil.ingest.texts import texts
+from frazil.ingest.years import all_in_years
 from frazil.schemas.avro import OPTIONS, Reader
 from frazil.schemas.frames import GUID_BYTES, PREFIX_BYTES, VALUE_HEADER
 from frazil.schemas.reasons import Reason
@@ -35,7 +37,13 @@ def avro(reader: Reader, target: Struct) -> Body:
     if reader.conforms:
         return Body((parse,))
     whole = Struct((*reader.yields.fields, _MARK)), Struct((*target.fields, _MARK))
-    return Body((parse, lambda decoded: conform(decoded, *whole)))
+
+    def row(decoded: Column) -> Column:
+        row = conform(decoded, *whole)
+        found = texts(decoded, in_json(reader.yields))  # of which `to_json` makes UTF-8, whatever it is
+        return F.when(_is_utf8(found), row) if found else row
+
+    return Body((parse, row))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +53,9 @@ class Decoding:
     Framed ones: `frames` says which writer, by its number, a frame names, `refused` why a frame that is known is not landed,
     `guids` the schema id of a frame that holds a GUID. A writer's body is decoded by its own of `bodies`, which all give one
     type; or all are decoded by `batched`, which takes the bodies and the writers' numbers. Others have one `unframed` body.
-    `row_type` is the DDL of what all of them give; `unsure_text` are its columns if decoding lets text through that is not UTF-8,
-    as Avro's does, on which readers of the table would fail. `key` is how the keys beside the values are decoded, if they are.
+    `row_type` is the DDL of what all of them give; `unsure` are its columns if decoding lets through what readers of the table
+    would fail on, as Avro's does: text that is not UTF-8, and years past 9999. `key` is how the keys beside the values are
+    decoded, if they are.
     """
 
     row_type: str
@@ -60,7 +69,7 @@ class Decoding:
     column: str = "value"
     header: str = VALUE_HEADER
     is_protobuf: bool = False
-    unsure_text: Struct = Struct(())  # noqa: RUF009 # frozen
+    unsure: Struct = Struct(())  # noqa: RUF009 # frozen
     key: Decoding | None = None
 
     @property
@@ -250,9 +259,15 @@ def _unknown(decoding: Decoding, reason: Reason) -> Column:
 
 def _is_row(decoding: Decoding, column: str = ROW) -> Column:
     """Whether what was decoded is a row; null counts as no."""
-    is_decoded, found = F.col(column)[DECODED], texts(F.col(column), decoding.unsure_text)
+    row = F.col(column)
+    found = texts(row, decoding.unsure)
+    checks = [row[DECODED], *([_is_utf8(found)] if found else []), *all_in_years(row, decoding.unsure)]
+    return reduce(Column.__and__, checks)
+
+
+def _is_utf8(found: Sequence[Column]) -> Column:
     # One look at all of them: behind each stands a comma, which no broken sequence of bytes can be made whole by.
-    return is_decoded & F.is_valid_utf8(F.concat_ws(",", *found)) if found else is_decoded
+    return F.is_valid_utf8(F.concat_ws(",", *found))
 
 
 def _key_is_well(key: Decoding) -> Column:

@@ -1,39 +1,63 @@
-"""Texts: all text in a row, wherever it is, as columns of strings and of arrays of strings. No lambda, but for lists of maps."""
+"""Texts: all values of a kind in a row, wherever they are, as columns of values and of arrays. No lambda, but for lists of maps."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Set
+from dataclasses import dataclass
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from frazil.schemas.types import Kind, ListOf, MapOf, Primitive, Struct, Type
 
+_TEXT = frozenset({Kind.STRING})
+
+
+@dataclass(frozen=True, slots=True)
+class Leaves:
+    """Columns of one value each, and columns of arrays of values, nulls included; it is false if there are none."""
+
+    ones: tuple[Column, ...] = ()
+    arrays: tuple[Column, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.ones or self.arrays)
+
 
 def texts(value: Column, kind: Type) -> list[Column]:
     """The strings in a value, as columns that are a string or an array of strings each, nulls included."""
+    found = leaves(value, kind, _TEXT)
+    return [*found.ones, *found.arrays]
+
+
+def leaves(value: Column, kind: Type, wanted: Set[Kind]) -> Leaves:
+    """The values of the wanted kinds in a value."""
     match kind:
-        case Primitive(kind=Kind.STRING):
-            return [value]
+        case Primitive() if kind.kind in wanted:
+            return Leaves(ones=(value,))
         case Struct(fields=fields):
-            return [text for f in fields for text in texts(value[f.name], f.type)]
+            inner = [leaves(value[f.name], f.type, wanted) for f in fields]
+            return Leaves(tuple(c for i in inner for c in i.ones), tuple(c for i in inner for c in i.arrays))
         case ListOf():
-            return _texts_in(value, kind.element)
+            return Leaves(arrays=tuple(_inside(value, kind.element, wanted)))
         case MapOf():
-            return [*_texts_in(F.map_keys(value), kind.key), *_texts_in(F.map_values(value), kind.value)]
-    return []
+            keys, values = F.map_keys(value), F.map_values(value)
+            return Leaves(arrays=(*_inside(keys, kind.key, wanted), *_inside(values, kind.value, wanted)))
+    return Leaves()
 
 
-def _texts_in(items: Column, kind: Type) -> list[Column]:
-    """The strings in the items of an array."""
-    if not _has_text(kind):
+def _inside(items: Column, kind: Type, wanted: Set[Kind]) -> Iterable[Column]:
+    """The wanted values in the items of an array."""
+    if not _has(kind, wanted):
         return []
     match kind:
         case Struct(fields=fields):
-            return [text for f in fields for text in _texts_in(items[f.name], f.type)]  # an array of each field
+            return [found for f in fields for found in _inside(items[f.name], f.type, wanted)]  # an array of each field
         case ListOf():
-            return _texts_in(_flat(items), kind.element)
+            return _inside(_flat(items), kind.element, wanted)
         case MapOf():
             keys, values = (F.transform(items, part) for part in (F.map_keys, F.map_values))
-            return [*_texts_in(_flat(keys), kind.key), *_texts_in(_flat(values), kind.value)]
+            return [*_inside(_flat(keys), kind.key, wanted), *_inside(_flat(values), kind.value, wanted)]
     return [items]
 
 
@@ -41,14 +65,14 @@ def _flat(items: Column) -> Column:
     return F.flatten(F.array_compact(items))  # one null among them would make all of it null
 
 
-def _has_text(kind: Type) -> bool:
+def _has(kind: Type, wanted: Set[Kind]) -> bool:
     match kind:
         case Primitive():
-            return kind.kind is Kind.STRING
+            return kind.kind in wanted
         case Struct(fields=fields):
-            return any(_has_text(f.type) for f in fields)
+            return any(_has(f.type, wanted) for f in fields)
         case ListOf():
-            return _has_text(kind.element)
+            return _has(kind.element, wanted)
         case MapOf():
-            return _has_text(kind.key) or _has_text(kind.value)
+            return _has(kind.key, wanted) or _has(kind.value, wanted)
     return False

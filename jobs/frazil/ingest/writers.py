@@ -147,7 +147,7 @@ class Writers:
             column=column,
             header=KEY_HEADER if self._is_key else VALUE_HEADER,
             is_protobuf=self._is_protobuf,
-            unsure_text=target if self._format is ValueFormat.AVRO else Struct(()),
+            unsure=target if self._format is ValueFormat.AVRO else Struct(()),
         )
 
     @property

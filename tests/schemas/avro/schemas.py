@@ -13,6 +13,9 @@ import fastavro
 from fastavro.schema import parse_schema
 from hypothesis import strategies as st
 
+from frazil.errors import UnreadableSchema
+from frazil.schemas import avro
+
 LEAVES: list[Any] = [
     "boolean", "int", "long", "float", "double", "string", "bytes",
     {"type": "int", "logicalType": "date"},
@@ -89,6 +92,10 @@ def _is_legal(tree: Any) -> bool:
         parse_schema(json.loads(json.dumps(tree)))
     except Exception:  # noqa: BLE001 - fastavro is the judge
         return False
+    try:
+        avro.parse(json.dumps(tree))
+    except UnreadableSchema as problem:
+        return "take no bytes" not in problem.what  # a list of nothing, which is refused
     return True
 
 

@@ -130,7 +130,6 @@ MAPPING: list[tuple[str, Any, Any, str, Any]] = [
     ("big-decimal", logical("bytes", "big-decimal"), b"\x01", "binary", b"\x01"),
     ("empty record", EMPTY, {}, "string", "{}"),
     ("nullable empty record", ["null", EMPTY], None, "string", None),
-    ("array of empty records", {"type": "array", "items": EMPTY}, [{}, {}], "string", "[{},{}]"),
     ("map of nulls", {"type": "map", "values": "null"}, {"a": None}, "string", '{"a":null}'),
     ("union with an empty record", ["int", EMPTY], {}, "struct<member_int:int,member_empty:string>", {"member_int": None, "member_empty": "{}"}),
 ]  # fmt: skip
@@ -437,6 +436,62 @@ def test_records_in_each_other_recurse_together(spark: SparkSession) -> None:
     assert rows(spark, a, target_of(a), value) == [{"b": {"a": {"b": '{"a":{},"n":2}'}, "n": 1}}]
 
 
+def test_text_within_json_text_is_utf_8_or_its_record_is_rejected(spark: SparkSession) -> None:
+    tree = {
+        "type": "record",
+        "name": "Tree",
+        "fields": [field("s", ["null", "string", COLOUR]), field("m", {"type": "map", "values": "string"}), field("kids", {"type": "array", "items": "Tree"})],
+    }  # fmt: skip
+    target = target_of(tree)
+    good: dict[str, Any] = {"s": "é\ufffd", "m": {"é": "é"}, "kids": []}
+    for _ in range(6):
+        good = {"s": None, "m": {}, "kids": [good]}
+    body = written(tree, good)
+    assert body.count("é".encode()) == 3
+    broken = [body.replace("é".encode(), b"\xc3(", n) for n in (1, 2, 3)]
+    last_only = body[::-1].replace("é".encode()[::-1], b"(\xc3", 1)[::-1]
+    row, *rejected = rows_of(spark, tree, target, body, *broken, last_only)
+    assert row is not None
+    assert '"s":{"member_string":"é\ufffd"}' in row["kids"][0]["kids"][0]["kids"]
+    assert rejected == [None] * 4
+
+
+def test_values_within_json_text_keep_all_their_digits(spark: SparkSession) -> None:
+    node = {
+        "type": "record",
+        "name": "Node",
+        "fields": [
+            field("at", ["null", logical("long", "timestamp-micros")], default=None),
+            field("here", ["null", logical("long", "local-timestamp-micros")], default=None),
+            field("cost", ["null", logical("bytes", "decimal", precision=38, scale=10)], default=None),
+            field("n", ["null", "long"], default=None),
+            field("next", ["null", "Node"]),
+        ],
+    }
+    last = {"at": NOON.replace(microsecond=123456, tzinfo=UTC), "here": NOON.replace(microsecond=123456), "n": 2**63 - 1, "cost": D("1234567890123456789012345678.0000000001")}  # fmt: skip
+    value: dict[str, Any] = {**last, "next": None}
+    for _ in range(3):
+        value = {"next": value}
+    (row,) = rows(spark, node, target_of(node), value)
+    assert row is not None
+    assert row["next"]["next"]["next"] == (
+        '{"at":"2024-02-29T12:00:00.123456Z","here":"2024-02-29T12:00:00.123456",'
+        '"cost":1234567890123456789012345678.0000000001,"n":9223372036854775807}'
+    )
+
+
+def test_what_a_version_lacks_is_null_also_where_types_of_a_union_cannot_be_told_apart(spark: SparkSession) -> None:
+    union = record(field("x", ["int", {"type": "record", "name": "A", "fields": [field("n", "int")]}]))
+    fields = record(
+        field("x", {"type": "record", "name": "B", "fields": [field("p", "boolean"), field("q", "boolean")]})
+    )
+    target = target_of(union, fields)
+    assert rows(spark, union, target, {"x": 5}) == [{"x": {"member_int": 5, "member_a": None, "p": None, "q": None}}]
+    assert rows(spark, fields, target, {"x": {"p": True, "q": False}}) == [
+        {"x": {"member_int": None, "member_a": None, "p": True, "q": False}}
+    ]
+
+
 # Bodies that are none
 
 
@@ -483,16 +538,31 @@ def test_a_body_that_is_no_value_of_its_schema_is_not_decoded(spark: SparkSessio
         "string",
         "bytes",
         {"type": "array", "items": "int"},
-        {"type": "array", "items": EMPTY},
         {"type": "map", "values": "int"},
+        pytest.param({"type": "map", "values": {"type": "map", "values": {"type": "array", "items": "int"}}}, id="maps of maps"),
+        pytest.param({"type": "array", "items": {"type": "array", "items": {"type": "array", "items": "int"}}}, id="lists of lists"),
     ],
-)
-@pytest.mark.parametrize("length", [10**9, 2**31 - 20, 2**31 - 1, 2**40])
-def test_a_length_that_no_record_has_is_not_allocated(spark: SparkSession, kind: Any, length: int) -> None:
+)  # fmt: skip
+def test_a_length_that_no_record_has_is_not_allocated(spark: SparkSession, kind: Any) -> None:
     for name, value in avro.JVM_PROPERTIES.items():  # without them the next lines end the JVM
         assert spark._jvm.java.lang.System.getProperty(name) == value
     schema = record(field("x", kind))
-    assert rows_of(spark, schema, target_of(schema), written("long", length) + b"abc") == [None]
+    most = int(avro.JVM_PROPERTIES["org.apache.avro.limits.collectionItems.maxLength"])
+    lengths = [10**9, 2**31 - 20, 2**31 - 1, 2**40, most, most + 1]
+    bodies = [
+        written("long", length) + b"\2a" * is_map + written("long", length) for length in lengths for is_map in (0, 1)
+    ]
+    assert rows_of(spark, schema, target_of(schema), *bodies) == [None] * len(bodies)
+
+
+def test_a_list_of_many_elements_lands(spark: SparkSession) -> None:
+    schema = record(field("x", {"type": "array", "items": "boolean"}))
+    most = int(avro.JVM_PROPERTIES["org.apache.avro.limits.collectionItems.maxLength"])
+    body = written("long", most) + bytes(most) + b"\0"
+    records = spark.createDataFrame([(bytearray(body),)], "body binary")
+    target = target_of(schema)
+    row = decode.avro(avro.reader(avro.parse(json.dumps(schema)), target), target).at_once(F.col("body"))
+    assert records.select(F.size(row["x"])).first() == (most,)
 
 
 @pytest.mark.long

@@ -235,3 +235,43 @@ def test_a_field_name_that_java_refuses_is_no_matter() -> None:
 def test_nodes_are_values() -> None:
     assert types_of({"type": "array", "items": ["null", "int"]}) == [Array(Union((Simple("null"), Simple("int"))))]
     assert parsed(ENUM).types["E"] == Enum("E", ("A",))
+
+
+NOTHING = {"type": "record", "name": "Nothing", "fields": []}
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        "null",
+        NOTHING,
+        {"type": "record", "name": "Only", "fields": [{"name": "a", "type": "null"}, {"name": "b", "type": NOTHING}]},
+        {"type": "fixed", "name": "F", "size": 0},
+        {"type": "record", "name": "Itself", "fields": [{"name": "a", "type": "Itself"}]},
+    ],
+)
+def test_a_list_of_elements_that_take_no_bytes_is_refused(items: Any) -> None:
+    """A record of 12 bytes can have billions of them."""
+    tree = {"type": "record", "name": "R", "fields": [{"name": "x", "type": {"type": "array", "items": items}}]}
+    with pytest.raises(UnreadableSchema, match="take no bytes") as refused:
+        avro.parse(json.dumps(tree))
+    assert refused.value.where == "R.x[]"
+
+
+@pytest.mark.parametrize(
+    "items", ["int", ["null"], {"type": "array", "items": "int"}, {"type": "fixed", "name": "F", "size": 1}]
+)
+def test_a_list_of_elements_that_take_bytes_is_read(items: Any) -> None:
+    avro.parse(
+        json.dumps(
+            {"type": "record", "name": "R", "fields": [{"name": "x", "type": {"type": "array", "items": items}}]}
+        )
+    )
+
+
+def test_a_map_of_nothing_is_read_for_its_keys_take_bytes() -> None:
+    avro.parse(
+        json.dumps(
+            {"type": "record", "name": "R", "fields": [{"name": "x", "type": {"type": "map", "values": NOTHING}}]}
+        )
+    )

@@ -5,7 +5,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from frazil.errors import IncompatibleSchema
@@ -57,7 +57,7 @@ def test_the_mark_is_true_by_default_and_last() -> None:
 
 def test_what_remains_to_be_done_is_told_by_what_is_yielded() -> None:
     found = reader(record(("e", record(name="Empty")), ("x", "int")))
-    assert found.yields == Struct((Field("e", Primitive(Kind.STRING), as_json=True), Field("x", Primitive(Kind.INT))))
+    assert found.yields == Struct((Field("e", Struct(()), as_json=True), Field("x", Primitive(Kind.INT))))
     assert not found.conforms
 
 
@@ -113,6 +113,30 @@ def test_the_writer_anew_reads_the_bytes_as_they_were_written(tree: Any, random:
 
 @settings(deadline=None)
 @given(SCHEMAS, SCHEMAS, st.randoms(use_true_random=False))
+@example(  # a column that holds a union of one version and a record of the other, whose fields have one type
+    record(
+        ("a_b", {"type": "map", "values": [record(("n", "int"), name="N"), record(name="O"), "int"]}), ("Id", "boolean")
+    ),
+    record(
+        ("A_B", "boolean"),
+        ("a_b", {"type": "map", "values": record(("id", "boolean"), ("Id", "boolean"), name="T")}),
+        name="T0",
+    ),
+    Random(0),
+)
+@example(
+    record(
+        ("a_b", {"type": "map", "values": ["R", record(name="O")]}),
+        ("id", {"type": "array", "items": "R"}),
+        ("Id", "boolean"),
+    ),
+    record(
+        ("A_B", "boolean"),
+        ("a_b", {"type": "map", "values": record(("id", "boolean"), ("Id", "boolean"), name="T")}),
+        name="T0",
+    ),
+    Random(1),
+)
 def test_a_record_is_read_into_every_target_that_its_version_is_part_of(
     first: Any, second: Any, random: Random
 ) -> None:

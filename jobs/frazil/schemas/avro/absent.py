@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
-from frazil.schemas.avro.leaf import LEGAL_KINDS, LEGAL_NAME, Sides, decimal
+from frazil.schemas.avro.leaf import LEGAL_KINDS, LEGAL_NAME, Once, Sides, decimal
 from frazil.schemas.avro.rows import MEMBER
 from frazil.schemas.merge import incompatible
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
@@ -23,6 +23,8 @@ def type_name(avro: Any) -> str:
     """What Spark calls a union branch of this type."""
     if isinstance(avro, str):
         return avro
+    if isinstance(avro, Once):
+        return avro.name.rpartition(".")[2]
     named = avro["type"] in ("record", "enum", "fixed")
     return str(avro["name"]).rpartition(".")[2] if named else str(avro["type"])
 

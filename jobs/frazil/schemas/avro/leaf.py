@@ -44,7 +44,7 @@ class Once:
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """A type as the writer and the reader spell it, and what Spark yields for it (text to be, if `as_json`)."""
+    """A type as the writer and the reader spell it, and what Spark yields for it, which becomes text if `as_json`."""
 
     writer: Any
     reader: Any

@@ -28,6 +28,7 @@ from frazil.schemas.avro.schema import (
     Simple,
     Union,
     max_precision,
+    takes_no_bytes,
 )
 from frazil.schemas.types import Decimal
 
@@ -59,6 +60,13 @@ def parse(schema_text: str, references: Mapping[str, str] | None = None) -> Avro
     except RecursionError:
         raise UnreadableSchema("the schema or its references are nested too deeply") from None
     types = parser.types
+    for place, items in parser.lists:
+        if takes_no_bytes(items, types):
+            raise UnreadableSchema(
+                "a list of elements that take no bytes: a record of a few bytes can have billions of them",
+                where=place,
+                do="Give its elements a field",
+            )
     if isinstance(root, Named) and isinstance(record := types[root.name], Record):
         return AvroSchema(record, types)
     wrapper = "value"
@@ -71,6 +79,7 @@ def parse(schema_text: str, references: Mapping[str, str] | None = None) -> Avro
 class _Parser:
     def __init__(self, references: Mapping[str, str]) -> None:
         self.types: dict[str, NamedType] = {}
+        self.lists: list[tuple[str, Node]] = []  # where each list stands, and its elements
         self._opened: set[str] = set()  # records whose fields are being read: already nameable
         self._unread = dict(references)
         self._path: list[str] = []
@@ -114,7 +123,9 @@ class _Parser:
             case "array":
                 items = self._member(tree, "items")
                 with self._at("[]"):
-                    return Array(self._node(items, namespace, depth + 1))
+                    array = Array(self._node(items, namespace, depth + 1))
+                    self.lists.append(("".join(self._path).lstrip("."), array.items))
+                    return array
             case "map":
                 values = self._member(tree, "values")
                 with self._at("{}"):

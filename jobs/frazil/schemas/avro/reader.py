@@ -33,10 +33,15 @@ OPTIONS: Mapping[str, str] = {
 JVM_PROPERTIES: Mapping[str, str] = {
     "org.apache.avro.limits.bytes.maxLength": "134217728",
     "org.apache.avro.limits.string.maxLength": "134217728",
-    "org.apache.avro.limits.collectionItems.maxLength": "33554432",
+    "org.apache.avro.limits.collectionItems.maxLength": "4194304",
 }
 """Java system properties of every JVM that decodes: without them a length in a garbled record is allocated as it stands,
-and nine bytes end the executor with an `OutOfMemoryError`, which is no exception that `from_avro` turns into null."""
+and nine bytes end the executor with an `OutOfMemoryError`, which is no exception that `from_avro` turns into null.
+
+A list of that many elements is 16 MB before its first element is read, a map twice that, and each level within adds as much."""
+
+NOT_YIELDED = Field("", Primitive(Kind.BOOLEAN))
+"""Stands in `Reader.yields` for a field of the target that Spark's row lacks: the writer does not have it, so it is null."""
 
 DECODED = "_decoded"
 """The last field of what `from_avro` yields: true, and null exactly when the record could not be decoded."""
@@ -46,9 +51,10 @@ DECODED = "_decoded"
 class Reader:
     """`from_avro(body, writer, {**OPTIONS, "avroSchema": reader})`, and what it yields.
 
-    `yields` has the fields of the target in their order, without `_decoded`. A field of it that is `as_json` is a
-    structure there, to be written by `to_json`, and a string in the target. Otherwise names and types may differ in
-    what a cast by position puts right: a name that Avro does not allow, a decimal too wide for the writer's fixed.
+    `yields` has the fields of the target in their order, without `_decoded`; `NOT_YIELDED` for one that is null in every record.
+    A field of it that is `as_json` is a structure there, to be written by `to_json`, and a string in the target. Otherwise names
+    and types may differ in what a cast by position puts right: a name that Avro does not allow, a decimal too wide for the
+    writer's fixed.
     """
 
     writer: str
@@ -174,12 +180,19 @@ class _Rendering:
             written.append(found[field.name].writer)
         read: list[Any] = ["null"] if union.nullable else []
         yields: list[Field] = []
+        met = [type_name(sides.reader).lower() for sides in found.values()]
+        if len(set(met)) < len(met):
+            raise incompatible(path, "two types of the union cannot be told apart")
         for field in column.fields:
-            sides = found.get(field.name) or self._absent.branch(field, names[field.name], (*path, field.name))
+            sides = found.get(field.name)
+            if sides is None:
+                sides = self._absent.branch(field, names[field.name], (*path, field.name))
+                if type_name(sides.reader).lower() in met:
+                    yields.append(NOT_YIELDED)
+                    continue
+                met.append(type_name(sides.reader).lower())
             read.append(sides.reader)
             yields.append(Field(MEMBER + type_name(sides.reader), sides.yields, as_json=sides.as_json))
-        if len({field.name.lower() for field in yields}) < len(yields):
-            raise incompatible(path, "two types of the union cannot be told apart")
         return Sides(written, read, Struct(tuple(yields)))
 
     def _is_structure(self, node: Node) -> bool:

@@ -140,6 +140,21 @@ def short(name: str) -> str:
     return name.rpartition(".")[2]
 
 
+def takes_no_bytes(node: Node, types: Mapping[str, NamedType], around: frozenset[str] = frozenset()) -> bool:
+    """Whether a value may be encoded in no bytes at all: null, a fixed of none, a record of nothing else."""
+    match node:
+        case Simple(name):
+            return name == "null"
+        case Named(name):
+            match types[name]:
+                case Record(_, fields):
+                    inside = around | {name}
+                    return name in around or all(takes_no_bytes(f.type, types, inside) for f in fields)
+                case Fixed(_, size):
+                    return size == 0
+    return False
+
+
 def uses(node: Node) -> Iterator[str]:
     """The named types that stand in a node itself, not in what those names mean."""
     match node:

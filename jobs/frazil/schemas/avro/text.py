@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from frazil.schemas.avro.absent import type_name
 from frazil.schemas.avro.leaf import LEGAL_NAME, UNNAMED, Once, Sides, branch_name, leaf, leaf_type
+from frazil.schemas.avro.rows import MEMBER, collapsed
 from frazil.schemas.avro.schema import Array, AvroSchema, Enum, Fixed, Map, Named, Node, Record, Simple, Union, short
 from frazil.schemas.names import claimed
-from frazil.schemas.types import Kind, Primitive
+from frazil.schemas.types import Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 
 TEXT_DEPTH = 8
 """How many more levels of a recursive record are kept as JSON text; a record that goes deeper is rejected."""
@@ -17,7 +20,8 @@ TEXT_DEPTH = 8
 TEXT_FIELDS = 4_000
 """Fields of all JSON text of one row; a schema that branches widely keeps as many levels as fit, at least one."""
 
-TEXT = Primitive(Kind.STRING)
+_TEXT = Primitive(Kind.STRING)
+_NOTHING = Struct(())
 
 
 class Texts:
@@ -35,8 +39,7 @@ class Texts:
         `full` is the full name of a record here.
         """
         depth = next((d for d in range(TEXT_DEPTH, 1, -1) if self._size(node, d) <= self._budget), 1)
-        writer, reader = self._sides(node, depth, full)
-        return Sides(writer, reader, TEXT, as_json=True)
+        return replace(self._sides(node, depth, full), as_json=True)
 
     def verbatim(self, node: Node) -> Any:
         """A type that is only read over."""
@@ -64,25 +67,27 @@ class Texts:
             case Enum() | Fixed() as kind:
                 return leaf(kind, leaf_type(kind), full).writer
 
-    def _sides(self, node: Node, depth: int, full: str = "") -> tuple[Any, Any]:
+    def _sides(self, node: Node, depth: int, full: str = "") -> Sides:
         match node:
             case Simple("null"):
-                return "null", "null"
+                return Sides("null", "null", _NOTHING)
             case Simple():
-                scalar = leaf(node, leaf_type(node), "")
-                return scalar.writer, scalar.reader
+                return leaf(node, leaf_type(node), "")
             case Array(items):
-                writer, reader = self._sides(items, depth)
-                return {"type": "array", "items": writer}, {"type": "array", "items": reader}
+                inner = self._sides(items, depth)
+                kind = {"type": "array"}
+                return Sides({**kind, "items": inner.writer}, {**kind, "items": inner.reader}, ListOf(inner.yields))
             case Map(values):
-                writer, reader = self._sides(values, depth)
-                return {"type": "map", "values": writer}, {"type": "map", "values": reader}
-            case Union(branches):
-                return self._union(branches, depth)
+                inner = self._sides(values, depth)
+                kind, yields = {"type": "map"}, MapOf(_TEXT, inner.yields)
+                return Sides({**kind, "values": inner.writer}, {**kind, "values": inner.reader}, yields)
+            case Union():
+                return self._union(node, depth)
             case Named(name):
                 return self._named(name, depth, full or f"text.t{next(self._numbers)}")
 
-    def _union(self, branches: tuple[Node, ...], depth: int) -> tuple[Any, Any]:
+    def _union(self, union: Union, depth: int) -> Sides:
+        branches = union.branches
         named = {branch.name for branch in branches if isinstance(branch, Named)}
         taken = {*UNNAMED, *(short(self._whole(name)) for name in named)}
         sides = []
@@ -90,14 +95,20 @@ class Texts:
             own = short(branch.name) if isinstance(branch, Named) else ""
             full = branch_name(own, taken, next(self._numbers)) if own else ""
             sides.append(self._sides(branch, depth, full))
-        readers = [reader for _, reader in sides]
-        return [writer for writer, _ in sides], "null" if readers == ["null"] else readers
+        readers = [side.reader for side in sides]
+        values = [side for side in sides if side.reader != "null"]
+        if one := collapsed(union):
+            yields: Type = leaf_type(one)
+        elif len(values) == 1:
+            yields = values[0].yields
+        else:
+            yields = Struct(tuple(Field(MEMBER + type_name(side.reader), side.yields) for side in values))
+        return Sides([side.writer for side in sides], "null" if readers == ["null"] else readers, yields)
 
-    def _named(self, name: str, depth: int, full: str) -> tuple[Any, Any]:
+    def _named(self, name: str, depth: int, full: str) -> Sides:
         kind = self._schema.types[name]
         if not isinstance(kind, Record):
-            scalar = leaf(kind, leaf_type(kind), full)
-            return scalar.writer, scalar.reader
+            return leaf(kind, leaf_type(kind), full)
         if name in self._schema.recursive:
             if depth == 0:
                 return self._cut(name)
@@ -109,15 +120,16 @@ class Texts:
             names.append(f.name if plain else claimed(f.name, taken, top=False))
         sides = [self._sides(f.type, depth) for f in kind.fields]
         head = {"type": "record", "name": full}
-        writers = [{"name": named, "type": writer} for named, (writer, _) in zip(names, sides, strict=True)]
-        readers = [{"name": named, "type": reader} for named, (_, reader) in zip(names, sides, strict=True)]
-        return {**head, "fields": writers}, {**head, "fields": readers}
+        writers = [{"name": named, "type": side.writer} for named, side in zip(names, sides, strict=True)]
+        readers = [{"name": named, "type": side.reader} for named, side in zip(names, sides, strict=True)]
+        yields = Struct(tuple(Field(named, side.yields) for named, side in zip(names, sides, strict=True)))
+        return Sides({**head, "fields": writers}, {**head, "fields": readers}, yields)
 
-    def _cut(self, name: str) -> tuple[Any, Any]:
+    def _cut(self, name: str) -> Sides:
         """A level too deep: the reader wants a field that the writer lacks, so a record that gets here fails."""
         whole = self.verbatim(Named(name))
         lacking = {"type": "record", "name": whole.name, "fields": [{"name": "too_deep", "type": "null"}]}
-        return whole, Once(whole.name, lambda: lacking)
+        return Sides(whole, Once(whole.name, lambda: lacking), _NOTHING)
 
     def _size(self, node: Node, depth: int) -> int:
         match node:
