@@ -31,6 +31,7 @@ from frazil.ingest.writers import Writers
 from frazil.local.world import World
 from frazil.schemas.names import claimed
 from tests.support import oracle
+from tests.support.proto import framed as framed_message
 from tests.support.registry_server import Misbehaviour, RegistryServer, hangs, says
 from tests.support.shop import ORDER, Shop, avro, frame
 
@@ -277,6 +278,30 @@ def test_nan_in_json_lands_as_a_double_and_is_no_integer(shop_of: ShopOf) -> Non
     assert reasons(shop) == {3: "undecodable", 4: "undecodable"}
 
 
+def test_what_no_column_holds_in_json_is_a_dead_letter(shop_of: ShopOf) -> None:
+    shop = shop_of(value_format=ValueFormat.JSON_SCHEMA, partitions=1)
+    schema = {"type": "object", "properties": {n: {"type": n} for n in ("number", "string", "integer")}}
+    bad = [b'{"number": 1e400}', b'{"number": -1e400}', rb'{"string": "\ud800"}', b'{"integer": 9223372036854775808}']
+    rows = json_lands(shop, schema, b'{"number": 1e308, "string": "?", "integer": 1.0}', *bad)
+    assert [(row["number"], row["string"], row["integer"]) for row in rows] == [(1e308, "?", 1)]
+    assert reasons(shop) == dict.fromkeys((1, 2, 3, 4), "undecodable")
+
+
+def test_what_protobuf_allows_lands_as_protobuf_says(shop_of: ShopOf) -> None:
+    shop = shop_of(value_format=ValueFormat.PROTOBUF, partitions=1)
+    text = """syntax = "proto3"; import "google/protobuf/timestamp.proto";
+    message M { map<string, N> m = 1; google.protobuf.Timestamp t = 2; oneof o { int32 a = 3; string b = 4; } }
+    message N { int32 n = 1; }"""
+    schema_id = shop.registry_admin.register(f"{shop.topic}-value", text, SchemaType.PROTOBUF)
+    bodies = [b"\x0a\x03\x0a\x01k", b"\x12\x02\x08\x05\x12\x03\x10\xe8\x07", b"\x18\x01\x22\x01b"]
+    shop.produce([framed_message(schema_id, body) for body in bodies], partition=0)
+    assert shop.drain().rejected == {}
+    rows = sorted(shop.landed(), key=lambda row: row["_kafka_offset"])
+    assert dict(rows[0]["m"]) == {"k": {"n": 0}}
+    assert rows[1]["t"] == datetime(1970, 1, 1, 0, 0, 5, 1, tzinfo=UTC)
+    assert (rows[2]["a"], rows[2]["b"]) == (None, "b")
+
+
 TIMES = record(
     day={"type": "int", "logicalType": "date"},
     millis={"type": "long", "logicalType": "timestamp-millis"},
@@ -296,6 +321,21 @@ def test_the_year_9999_lands(shop_of: ShopOf) -> None:
     )
     assert [row["day"] for row in rows] == [date(9999, 12, 31), date(1, 1, 1)]
     assert [row["millis"] for row in rows] == [row["micros"] for row in rows] == [last, first]
+
+
+def test_a_year_that_no_reader_knows_is_a_dead_letter(shop_of: ShopOf) -> None:
+    shop = shop_of(partitions=1)
+    lists = {"type": "array", "items": {"type": "int", "logicalType": "date"}}
+    micros = {"type": "long", "logicalType": "local-timestamp-micros"}
+    plain = record(day="int", days={"type": "array", "items": "int"}, here="long")
+    schema = record(day={"type": "int", "logicalType": "date"}, days=lists, here=micros)
+    last, first, last_here = 2_932_896, -719_162, 253_402_300_799_999_999
+    values = [(last, [last, first], last_here), (0, [], 0), (last + 1, [], 0), (first - 1, [], 0)]
+    values += [(0, [0, last + 1], 0), (0, [first - 1, 0], 0), (0, [], last_here + 1), (0, [], -62_135_596_800_000_001)]
+    bodies = [avro(plain, {"day": day, "days": days, "here": here}) for day, days, here in values]
+    rows = lands(shop, schema, *bodies)
+    assert [row["days"] for row in rows] == [[date(9999, 12, 31), date(1, 1, 1)], []]
+    assert reasons(shop) == dict.fromkeys(range(2, 8), "undecodable")
 
 
 def test_a_time_that_no_table_can_hold_is_a_dead_letter(shop_of: ShopOf) -> None:

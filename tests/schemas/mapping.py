@@ -31,6 +31,7 @@ from frazil.schemas.types import Struct
 from tests.support.proto import compiled
 from tests.support.proto import protobuf as message
 
+REJECTED = "rejected"
 PAGE = Path(__file__).parents[2] / "docs" / "schemas.md"
 _ROW = re.compile(
     r"^\| (?P<what>.+?) \| `(?P<schema>.+?)` \| (?P<column>.+?) \| `(?P<written>.+?)` \| `(?P<lands>.+?)` \|$"
@@ -117,7 +118,8 @@ def protobuf_values(given: Sequence[Row]) -> list[str]:
         arrow = to_arrow_type(spark_struct(target).add("_decoded", T.BooleanType()))
         body = message(text, {"x": json.loads(row.written)}, message="M")
         out = decoded(pa.array([body]), pa.array([0], pa.int32()), [reading(of, "M", target)], arrow)
-        found.append(told(out.to_pylist()[0]["x"]))
+        (landed_as,) = out.to_pylist()
+        found.append(told(landed_as["x"]) if landed_as else REJECTED)
     return found
 
 
@@ -148,9 +150,12 @@ def _plain(value: Any) -> Any:
 
 def _on_spark(spark: SparkSession, columns: Sequence[Column]) -> list[str]:
     """All examples in one job; the session's time zone is UTC."""
-    made = [row["x"].alias(f"x{i}") for i, row in enumerate(columns)]
-    found = spark.range(1).select(*made).collect()[0].asDict(recursive=True)
-    return [told(found[f"x{i}"]) for i in range(len(columns))]
+    made = [
+        F.struct(F.when(row["_decoded"], row["x"]).alias("x"), row["_decoded"].alias("is_row")).alias(f"x{i}")
+        for i, row in enumerate(columns)
+    ]
+    found = [value.asDict(recursive=True) for value in spark.range(1).select(*made).collect()[0]]
+    return [told(value["x"]) if value["is_row"] else REJECTED for value in found]
 
 
 def _avro_text(schema: str) -> str:

@@ -1,9 +1,10 @@
 """JSON bodies to rows, by one `from_json` in the JVM: a body that does not fit is marked, never half landed.
 
-`from_json` is strict about most types, and lenient in five places that would change a value or hide a problem: it stops
-reading after the first document, takes numbers and dates for timestamps, rounds decimals, drops the quotes of a string
-that should stay JSON, and replaces bytes that are not UTF-8. So the body is read inside an envelope (`json_envelope`), and
-values of those types are read as text or as a variant and converted here.
+`from_json` is strict about most types, and lenient in places that would change a value or hide a problem: it stops reading
+after the first document, takes numbers and dates for timestamps, rounds decimals, drops the quotes of a string that should
+stay JSON, and replaces bytes that are not UTF-8. So the body is read inside an envelope (`json_envelope`), and values of
+those types are read as text or as a variant and converted here. What it makes of numbers that are too large, and of escapes
+that are half a character, is looked at again in the text (`json_doubts`).
 """
 
 from __future__ import annotations
@@ -14,9 +15,13 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from frazil.ingest import json_doubts
 from frazil.ingest.body import Body
 from frazil.ingest.json_envelope import CORRUPT, Envelope, around_anything, around_objects
+from frazil.ingest.json_types import WRITTEN, Has, has_no_checks, is_ambiguous, is_read_as_is, written
 from frazil.ingest.spark_types import spark_type
+from frazil.ingest.texts import Leaves, leaves
+from frazil.ingest.years import in_years
 from frazil.schemas.json_schema import WHOLE
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 
@@ -29,14 +34,7 @@ _OPTIONS = {
     "allowSingleQuotes": "false",
     "maxStringLen": str(LONGEST_STRING),
 }
-_DAY = r"\d{4}-\d{2}-\d{2}"
-_TIME = r"[T ]\d{2}:\d{2}:\d{2}(\.\d+)?"
-# RFC 3339, which JSON Schema names, and the offset without a colon, which Java's older libraries write.
-_WRITTEN = {
-    Kind.DATE: f"^{_DAY}$",
-    Kind.TIMESTAMP: f"^{_DAY}{_TIME}$",
-    Kind.TIMESTAMPTZ: rf"^{_DAY}{_TIME}(Z|[+-]\d{{2}}:?\d{{2}})$",
-}
+_TEXT, _READ = "text", "read"
 
 
 @lru_cache(maxsize=1024)
@@ -50,24 +48,38 @@ def json_body(target: Struct, *, whole: bool = False) -> Body:
 
     Writer schemas do not matter, only the target does: all versions of a subject are one and the same body.
     """
-    reading = _Reading(by_source=not _is_ambiguous(target))
+    reading = _Reading(by_source=not is_ambiguous(target))
     document = next((f for f in target.fields if f.source == WHOLE), None) if whole else Field("", target)
     envelope = _envelope(document, whole=whole)
+    has = Has.of(document)
 
     def text(body: Column) -> Column:
-        return envelope.around(F.try_validate_utf8(body.cast("string")))
+        document = envelope.around(F.try_validate_utf8(body.cast("string")))
+        return json_doubts.with_long_integers_as_strings(document) if has.json else document
 
     def parse(text: Column) -> Column:
-        return F.when(text.isNotNull(), F.from_json(text, envelope.type, _OPTIONS))
+        return F.struct(text.alias(_TEXT), F.when(text.isNotNull(), read(text)).alias(_READ))
 
-    def row(read: Column) -> Column:
+    def read(text: Column) -> Column:
+        return F.from_json(text, envelope.type, _OPTIONS)
+
+    def again(given: Column) -> Column:
+        first, text = given[_READ], given[_TEXT]
+        plain = F.when(first[CORRUPT].isNull(), first).otherwise(
+            read(json_doubts.with_plain_integers(text, exact=has.decimals))
+        )
+        return F.struct(text.alias(_TEXT), plain.alias(_READ))
+
+    def row(given: Column) -> Column:
+        text, read = given[_TEXT], given[_READ]
         documents = envelope.documents(read)
         if not reading.by_source:
             documents = documents.cast(_envelope(document, whole=whole, by_source=False).listed)
         raw = F.get(documents, F.lit(0))
         checks = [read[CORRUPT].isNull() & envelope.is_alone(read)]
         if document is not None:
-            checks += reading.checks(raw, document.type, as_json=document.as_json)
+            checks += reading.checks(raw, document.type, text, as_json=document.as_json)
+            checks += reading.doubts(raw, document, text)
         if whole:
             columns = [
                 (reading.value(raw, f.type, as_json=f.as_json) if f is document else _null(f)).alias(f.name)
@@ -79,17 +91,17 @@ def json_body(target: Struct, *, whole: bool = False) -> Body:
         decoded = F.coalesce(reduce(Column.__and__, checks), F.lit(False))
         return F.struct(*columns, decoded.alias("_decoded"))
 
-    return Body((text, parse, row))
+    return Body((text, parse, again, row) if has.integers else (text, parse, row))
 
 
 def _envelope(document: Field | None, *, whole: bool, by_source: bool = True) -> Envelope:
     if document is None:
         return around_anything(T.VariantType())
-    written = _written(document.type, as_json=document.as_json, by_source=by_source)
+    as_read = written(document.type, as_json=document.as_json, by_source=by_source)
     if whole:
-        return around_anything(written)
-    assert isinstance(written, T.StructType)
-    return around_objects(written)
+        return around_anything(as_read)
+    assert isinstance(as_read, T.StructType)
+    return around_objects(as_read)
 
 
 def _null(field: Field) -> Column:
@@ -109,10 +121,12 @@ class _Reading:
     def value(self, raw: Column, of: Type, *, as_json: bool = False) -> Column:
         """The column's value; null, or anything, where `checks` fail."""
         if as_json:
-            return F.when(~F.is_variant_null(raw), F.to_json(raw))
-        if _is_read_as_is(of):
+            return F.when(~F.is_variant_null(raw), json_doubts.digits(F.to_json(raw)))
+        if is_read_as_is(of):
             return raw if not isinstance(of, Struct | ListOf | MapOf) else raw.cast(spark_type(of))
         match of:
+            case Primitive(Kind.TIMESTAMP | Kind.TIMESTAMPTZ):  # Spark knows `T` and `Z` in upper case only
+                return F.coalesce(raw.try_cast(spark_type(of)), F.upper(raw).try_cast(spark_type(of)))
             case Primitive():
                 return raw.try_cast(spark_type(of))
             case Decimal():
@@ -124,105 +138,73 @@ class _Reading:
             case Struct(fields):
                 return F.when(raw.isNotNull(), F.struct(*[self.field(raw, field) for field in fields]))
 
-    def checks(self, raw: Column, of: Type, *, as_json: bool = False) -> list[Column]:
-        """What must hold, none of it null, for the value to be what was written."""
+    def checks(self, raw: Column, of: Type, text: Column, *, as_json: bool = False) -> list[Column]:
+        """What must hold, none of it null, for the value to be what was written in the document `text`."""
         if as_json:
             return []
         match of:
-            case Primitive(kind) if kind in _WRITTEN:
-                return [raw.isNull() | (raw.rlike(_WRITTEN[kind]) & self.value(raw, of).isNotNull())]
+            case Primitive(kind) if kind in WRITTEN:
+                is_value = F.coalesce(in_years(self.value(raw, of), kind), F.lit(False))
+                return [raw.isNull() | (raw.rlike(WRITTEN[kind]) & is_value)]
             case Decimal():
-                return [raw.isNull() | F.is_variant_null(raw) | F.coalesce(self._is_exact(raw, of), F.lit(False))]
+                return [raw.isNull() | F.is_variant_null(raw) | F.coalesce(self._is_exact(raw, of, text), F.lit(False))]
             case ListOf(element):
-                return self._every(raw, element)
+                return self._every(raw, element, text)
             case MapOf(_, value):
                 keys = F.map_keys(raw)
                 once = F.coalesce(F.size(F.array_distinct(keys)) == F.size(keys), F.lit(True))
-                return [once, *self._every(F.map_values(raw), value)]
+                return [once, *self._every(F.map_values(raw), value, text)]
             case Struct(fields):
-                return [c for f in fields for c in self.checks(self._raw(raw, f), f.type, as_json=f.as_json)]
+                return [c for f in fields for c in self.checks(self._raw(raw, f), f.type, text, as_json=f.as_json)]
             case _:
                 return []
+
+    def doubts(self, raw: Column, document: Field, text: Column) -> list[Column]:
+        """What must hold, none of it null, for nothing in the document to have become another value unnoticed."""
+        has, as_read = Has.of(document), self._as_read(document.type)
+        floats, doubles, strings = (
+            Leaves() if document.as_json else leaves(raw, as_read, {kind})
+            for kind in (Kind.FLOAT, Kind.DOUBLE, Kind.STRING)
+        )
+        checks = json_doubts.is_finite(floats, doubles, text)
+        if has.json:
+            checks.append(json_doubts.is_json(text))
+            if strings:
+                checks.append(json_doubts.has_no_digits(strings, text))
+        elif strings:
+            checks.append(json_doubts.is_text(strings, text))
+        return checks
+
+    def _as_read(self, of: Type) -> Type:
+        """The type with the names that `from_json` was given, without what is read as a variant."""
+        match of:
+            case ListOf(element):
+                return ListOf(self._as_read(element))
+            case MapOf(key, value):
+                return MapOf(key, self._as_read(value))
+            case Struct(fields):
+                plain = (f for f in fields if not f.as_json)
+                return Struct(
+                    tuple(Field(f.source if self.by_source else f.name, self._as_read(f.type)) for f in plain)
+                )
+            case _:
+                return of
 
     def _raw(self, struct: Column, field: Field) -> Column:
         return struct.getField(field.source if self.by_source else field.name)
 
-    def _every(self, items: Column, of: Type) -> list[Column]:
-        if _has_no_checks(of):
+    def _every(self, items: Column, of: Type, text: Column) -> list[Column]:
+        if has_no_checks(of):
             return []
-        every = F.forall(items, lambda item: reduce(Column.__and__, self.checks(item, of)))
+        every = F.forall(items, lambda item: reduce(Column.__and__, self.checks(item, of, text)))
         return [F.coalesce(every, F.lit(True))]
 
-    def _is_exact(self, raw: Column, of: Decimal) -> Column:
+    def _is_exact(self, raw: Column, of: Decimal, text: Column) -> Column:
         """Whether the JSON number has no more digits than the decimal; one with an exponent is a variant's double."""
         kind = F.schema_of_variant(raw)
         value = self.value(raw, of)
         scale = F.regexp_extract(kind, r"^DECIMAL\(\d+,(\d+)\)$", 1)
-        is_double = (kind == "DOUBLE") & (value.cast("double") == F.try_variant_get(raw, "$", "double"))
+        is_same = value.cast("double") == F.try_variant_get(raw, "$", "double")
+        is_double = (kind == "DOUBLE") & is_same & json_doubts.is_short(text)
         is_decimal = kind.startswith("DECIMAL") & (scale.try_cast("int") <= of.scale)
         return value.isNotNull() & ((kind == "BIGINT") | is_decimal | is_double)
-
-
-def _written(of: Type, *, as_json: bool = False, by_source: bool = True) -> T.DataType:
-    """The type to read as: a variant or a string where `from_json` would be lenient."""
-    if as_json:
-        return T.VariantType()
-    match of:
-        case Primitive(kind):
-            return T.StringType() if kind in _WRITTEN else spark_type(of)
-        case Decimal():
-            return T.VariantType()
-        case ListOf(element):
-            return T.ArrayType(_written(element, by_source=by_source))
-        case MapOf(key, value):
-            return T.MapType(_written(key), _written(value, by_source=by_source))
-        case Struct(fields):
-            return T.StructType(
-                [
-                    T.StructField(
-                        f.source if by_source else f.name, _written(f.type, as_json=f.as_json, by_source=by_source)
-                    )
-                    for f in fields
-                ]
-            )
-
-
-def _is_read_as_is(of: Type) -> bool:
-    """Whether what `from_json` reads is the value, but for the names of fields."""
-    match of:
-        case Primitive(kind):
-            return kind not in _WRITTEN
-        case Decimal():
-            return False
-        case ListOf(element):
-            return _is_read_as_is(element)
-        case MapOf(_, value):
-            return _is_read_as_is(value)
-        case Struct(fields):
-            return all(not f.as_json and _is_read_as_is(f.type) for f in fields)
-
-
-def _has_no_checks(of: Type) -> bool:
-    match of:
-        case Primitive(kind):
-            return kind not in _WRITTEN
-        case ListOf(element):
-            return _has_no_checks(element)
-        case Struct(fields):
-            return all(f.as_json or _has_no_checks(f.type) for f in fields)
-        case _:
-            return False
-
-
-def _is_ambiguous(of: Type) -> bool:
-    """Whether a struct has sources that differ in case only: Spark finds fields without regard to case."""
-    match of:
-        case ListOf(element):
-            return _is_ambiguous(element)
-        case MapOf(_, value):
-            return _is_ambiguous(value)
-        case Struct(fields):
-            folded = {f.source.upper().lower() for f in fields}
-            return len(folded) < len(fields) or any(_is_ambiguous(f.type) for f in fields)
-        case _:
-            return False
