@@ -58,7 +58,11 @@ def json_body(target: Struct, *, whole: bool = False) -> Body:
         return json_doubts.with_long_integers_as_strings(document) if has.json else document
 
     def parse(text: Column) -> Column:
-        return F.struct(text.alias(_TEXT), F.when(text.isNotNull(), read(text)).alias(_READ))
+        return both(text, read(text))
+
+    def both(text: Column, read: Column) -> Column:
+        # Of a struct that is no more than one, Spark would take each use of a field for the field's expression, and read again.
+        return F.when(text.isNotNull(), F.struct(text.alias(_TEXT), read.alias(_READ)))
 
     def read(text: Column) -> Column:
         return F.from_json(text, envelope.type, _OPTIONS)
@@ -68,7 +72,7 @@ def json_body(target: Struct, *, whole: bool = False) -> Body:
         plain = F.when(first[CORRUPT].isNull(), first).otherwise(
             read(json_doubts.with_plain_integers(text, exact=has.decimals))
         )
-        return F.struct(text.alias(_TEXT), plain.alias(_READ))
+        return both(text, plain)
 
     def row(given: Column) -> Column:
         text, read = given[_TEXT], given[_READ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto, FileDescriptorSet
@@ -21,32 +21,57 @@ def pool_of(descriptors: bytes) -> DescriptorPool:
 
 
 def canonical(body: bytes, descriptors: bytes, message: str) -> bytes | None:
-    """The bytes of an equal message that have each field once; None if the body is no such message.
+    """The bytes of an equal message that has each field once; None if the body is no such message.
 
-    What occurs several times is merged, the last member of a oneof remains, and an entry of a map has its key and its value.
-    Numbers that a closed enum does not know remain where they are.
+    What occurs several times is merged, the last member of a oneof remains, and an entry of a map has its value. Fields that the
+    type does not know are left out; numbers that a closed enum does not know remain where they are.
     """
+    kind, entries = _types(descriptors, message)
     try:
-        read = _type(descriptors, message).FromString(body)
+        read = kind.FromString(body)
     except DecodeError:
         return None
+    read.DiscardUnknownFields()
+    _complete(read, entries)
     return bytes(read.SerializePartialToString(deterministic=True))
 
 
+def _complete(message: Message, entries: frozenset[str]) -> None:
+    """Give entries of maps the value that is absent."""
+    for field, value in message.ListFields():
+        if field.message_type is None:
+            continue
+        for inner in value if field.is_repeated else (value,):
+            if field.message_type.full_name in entries and field.message_type.fields_by_name["value"].message_type:
+                inner.value.SetInParent()
+            _complete(inner, entries)
+
+
 @lru_cache(maxsize=256)
-def _type(descriptors: bytes, message: str) -> type[Message]:
+def _types(descriptors: bytes, message: str) -> tuple[type[Message], frozenset[str]]:
+    """The type, and the names of types of maps' entries.
+
+    Enums are numbers: a closed one would move unknown ones to the end. Maps are lists: of a map the library drops an entry that
+    has a field it does not know.
+    """
     files = FileDescriptorSet.FromString(descriptors)
+    entries: set[str] = set()
     for file in files.file:
-        for field in _fields(file.message_type):
-            if field.type == FieldDescriptorProto.TYPE_ENUM:  # a closed one would move its unknown numbers to the end
-                field.type = FieldDescriptorProto.TYPE_INT32
-                field.ClearField("type_name")
-                field.ClearField("default_value")
+        for name, made in _all(file.message_type, file.package):
+            if made.options.map_entry:
+                made.options.ClearField("map_entry")
+                entries.add(name)
+            for field in made.field:
+                if field.type == FieldDescriptorProto.TYPE_ENUM:
+                    field.type = FieldDescriptorProto.TYPE_INT32
+                    field.ClearField("type_name")
+                    field.ClearField("default_value")
     found: type[Message] = GetMessageClass(pool_of(files.SerializeToString()).FindMessageTypeByName(message))
-    return found
+    return found, frozenset(entries)
 
 
-def _fields(messages: list[DescriptorProto]) -> Iterator[FieldDescriptorProto]:
+def _all(messages: Iterable[DescriptorProto], scope: str) -> Iterator[tuple[str, DescriptorProto]]:
     for message in messages:
-        yield from message.field
-        yield from _fields(message.nested_type)
+        name = f"{scope}.{message.name}" if scope else message.name
+        yield name, message
+        yield from _all(message.nested_type, name)
