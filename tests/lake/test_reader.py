@@ -21,7 +21,7 @@ from frazil.errors import CatalogUnavailable
 from frazil.lake.catalogs import pyiceberg_properties
 from frazil.lake.data_files import batches, contents, each, missing
 from frazil.lake.ledger import Offsets
-from frazil.lake.reader import Lake, StoredTable
+from frazil.lake.reader import Lake, StoredTable, asking
 from frazil.lake.rows import Where, rows
 from frazil.local.world import Part, World, world
 from tests.audit.landed import Landed, path
@@ -397,3 +397,9 @@ def test_work_is_done_a_few_at_a_time_and_told_in_order() -> None:
     assert [next(found) for _ in range(3)] == [0, 2, 4]
     assert len(begun) <= 8
     assert list(found) == [n * 2 for n in range(3, 100)]
+
+
+def test_the_message_of_a_catalog_is_not_cut_before_secrets_are_masked() -> None:
+    words = "x" * 295 + "hunter2hunter2"
+    with pytest.raises(CatalogUnavailable, match="hunter2hunter2"), asking("the test"):
+        raise OSError(words)
