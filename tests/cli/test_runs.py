@@ -29,7 +29,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     made.store.bucket = BUCKET  # type: ignore[attr-defined]
     monkeypatch.setattr(cloud, "artifact_store", lambda place, secrets: made.store)
     monkeypatch.setattr(cloud, "bucket", lambda place, secrets, name: made.store)
-    monkeypatch.setattr(cloud, "emr", lambda place, secrets: Emr(made.emr))
+    monkeypatch.setattr(cloud, "emr", lambda place, secrets: Emr(made.emr, clock=made.time.clock))
     monkeypatch.setattr(proof, "TableProofs", lambda store, secrets: made)
     monkeypatch.setattr(reconcile, "time", SimpleNamespace(time=made.time.clock, sleep=made.time.sleep))
     return made

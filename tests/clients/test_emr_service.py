@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from frazil.clients.emr import Emr, RunState, emr_client
+from frazil.clients.emr import ENDED, Emr, RunState, emr_client
 from frazil.errors import EmrUnavailable
 from tests.support.fake_emr import FakeEmr
 from tests.support.fake_time import FakeTime
@@ -33,6 +34,7 @@ class Ground:
     small_application: str
     """One that runs a single job at a time."""
     pass_minutes: Callable[[float], None]
+    clock: Callable[[], float] = time.time
 
     def start(self, token: str | None = None, **request: Any) -> str:
         whole = {
@@ -67,7 +69,7 @@ def in_memory() -> Ground:
         def __getattr__(self, call: str) -> Any:
             return lambda **said: getattr(small if said["applicationId"] == "small" else service, call)(**said)
 
-    return Ground(Both(), "app", "small", lambda minutes: passing.sleep(minutes * 60))
+    return Ground(Both(), "app", "small", lambda minutes: passing.sleep(minutes * 60), passing.clock)
 
 
 @pytest.fixture(scope="module")
@@ -205,7 +207,7 @@ def test_an_application_or_a_run_that_is_not_there_is_not_found(ground: Ground) 
 
 
 def test_our_client_lists_the_runs_with_our_tags_oldest_first(ground: Ground) -> None:
-    emr = Emr(ground.client)
+    emr = Emr(ground.client, clock=ground.clock)
     ours = [ground.start() for _ in range(3)]
     ground.start(tags={"frazil:job": "flights"})
     ground.start(name="somebody-elses")
@@ -217,7 +219,7 @@ def test_our_client_lists_the_runs_with_our_tags_oldest_first(ground: Ground) ->
 
 
 def test_our_client_tells_how_a_run_ended(ground: Ground) -> None:
-    emr = Emr(ground.client)
+    emr = Emr(ground.client, clock=ground.clock)
     run = ground.start(tags={"frazil:job": "orders", "standin:outcome": "FAILED"})
     ground.until(run, "FAILED")
     (found,) = emr.runs(ground.application, {"frazil:job": "orders"}, name_prefix="frazil-")
@@ -226,11 +228,11 @@ def test_our_client_tells_how_a_run_ended(ground: Ground) -> None:
 
 
 def test_our_client_finds_no_runs_where_there_is_no_application(ground: Ground) -> None:
-    assert Emr(ground.client).runs("00fnoapplication", {}, name_prefix="frazil-") == ()
+    assert Emr(ground.client, clock=ground.clock).runs("00fnoapplication", {}, name_prefix="frazil-") == ()
 
 
 def test_our_client_leaves_a_run_alone_that_ended_before_it_could_be_cancelled(ground: Ground) -> None:
-    emr = Emr(ground.client)
+    emr = Emr(ground.client, clock=ground.clock)
     run = ground.start()
     (seen,) = emr.runs(ground.application, {}, name_prefix="frazil-")
     ground.until(run, "SUCCESS")
@@ -239,7 +241,7 @@ def test_our_client_leaves_a_run_alone_that_ended_before_it_could_be_cancelled(g
 
 
 def test_our_client_tells_why_the_service_refused(ground: Ground) -> None:
-    emr = Emr(ground.client)
+    emr = Emr(ground.client, clock=ground.clock)
     ground.start("t4")
     request: dict[str, Any] = {"applicationId": ground.application, "executionRoleArn": ROLE, "mode": "BATCH"}
     request["jobDriver"] = {"sparkSubmit": {"entryPoint": "s3://lake/other.py"}}
@@ -249,8 +251,58 @@ def test_our_client_tells_why_the_service_refused(ground: Ground) -> None:
 
 def test_many_runs_are_listed_over_pages(ground: Ground) -> None:
     started = {ground.start() for _ in range(55)}
-    found = Emr(ground.client).runs(ground.application, {}, name_prefix="frazil-")
+    found = Emr(ground.client, clock=ground.clock).runs(ground.application, {}, name_prefix="frazil-")
     assert {run.id for run in found} == started
+
+
+class Counted:
+    """A client whose calls are counted."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self.calls: Counter[str] = Counter()
+
+    def __getattr__(self, name: str) -> Any:
+        self.calls[name] += 1
+        return getattr(self._client, name)
+
+
+def test_what_is_asked_does_not_grow_with_the_runs_there_ever_were() -> None:
+    ground = in_memory()
+    endless = ground.start(mode="STREAMING", executionTimeoutMinutes=0)
+    runs = []
+    for _ in range(3 * 96):  # three days of a run each 15 minutes
+        runs.append(ground.start(mode="BATCH"))
+        ground.pass_minutes(15)
+    client = Counted(ground.client)
+    emr = Emr(client, clock=ground.clock)
+    found = emr.runs("app", {"frazil:job": "orders"}, name_prefix="frazil-orders-")
+    assert [run.id for run in found] == [endless, *runs[-ENDED:]]  # the one that goes on, however old it is
+    assert client.calls == {"list_job_runs": 1 + 4, "get_job_run": 1 + ENDED}  # two days are 192 runs
+    client.calls.clear()
+    emr.runs("app", {"frazil:job": "orders"}, name_prefix="frazil-orders-")
+    assert client.calls["get_job_run"] == 1  # how a run has ended is remembered
+
+
+def test_a_job_that_runs_rarely_is_found_in_a_longer_window() -> None:
+    ground = in_memory()
+    runs = []
+    for _ in range(10):
+        runs.append(ground.start())
+        ground.pass_minutes(7 * 24 * 60)
+    ground.start(tags={"frazil:job": "flights"})
+    emr = Emr(ground.client, clock=ground.clock)
+    assert [run.id for run in emr.runs("app", {"frazil:job": "orders"}, name_prefix="frazil-orders-")] == runs
+    assert [run.id for run in emr.runs("app", {"frazil:job": "orders"}, name_prefix="frazil-", ended=2)] == runs[-2:]
+
+
+def test_a_run_is_found_by_its_id_however_old_it_is(ground: Ground) -> None:
+    run = ground.start()
+    emr = Emr(ground.client, clock=ground.clock)
+    found = emr.run(ground.application, run)
+    assert found is not None
+    assert found.id == run
+    assert emr.run(ground.application, "00fnothere") is None
 
 
 def test_a_profile_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,10 @@ def test_the_request_is_the_golden_one() -> None:
 def test_the_service_itself_takes_the_request(mode: Mode) -> None:
     """By botocore's own model of it: every name, type, length and pattern."""
     wanted = desired(1_000_000_000, job="j" * 40, mode=mode, log_group="/frazil/prod", arguments=("--pipeline=orders",))
-    request = {**run_settings(wanted, release(), bucket="artifacts"), "clientToken": token(wanted, None)}
+    request = {
+        **run_settings(wanted, release(), bucket="artifacts"),
+        "clientToken": token(wanted, None, datetime.now(UTC)),
+    }
     shape = emr_client(region="us-east-1").meta.service_model.operation_model("StartJobRun").input_shape
     assert not ParamValidator().validate(request, shape).has_errors()
     told = shape.members

@@ -7,7 +7,7 @@ ever; `standin:outcome` is how it ends. `tests/clients/test_emr_service.py` says
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -121,8 +121,12 @@ class FakeEmr:
         applicationId: str,
         maxResults: int = 50,
         nextToken: str | None = None,
+        states: Sequence[str] = (),
+        createdAtAfter: datetime | None = None,
     ) -> dict[str, Any]:
-        newest_first = self._runs(applicationId)[::-1]
+        now, after = self.clock(), createdAtAfter.timestamp() if createdAtAfter else float("-inf")
+        matching = (r for r in self._runs(applicationId) if r.born > after and (not states or r.state(now) in states))
+        newest_first = list(matching)[::-1]
         begin = int(nextToken or 0)
         page = {"jobRuns": [self._summary(run) for run in newest_first[begin : begin + maxResults]]}
         if begin + maxResults < len(newest_first):

@@ -151,7 +151,7 @@ class World:
         return Reconciler(
             store=Through(self.store, counted),
             bucket=BUCKET,
-            emr=_Ending(Emr(Through(self.emr, counted)), self),
+            emr=_Ending(Emr(Through(self.emr, counted), clock=self.time.clock), self),
             proofs=self,
             clock=self.time.clock,
             wait=self.time.sleep,

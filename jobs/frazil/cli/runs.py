@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -36,7 +37,7 @@ def runs(
 
     Exit codes: 0 listed, also when there are none; 2 wrong input; 3 a service is away.
     """
-    found = _found(environments.environment(env), context.find_root().obj, job)[:last]
+    found = _found(environments.environment(env), context.find_root().obj, job, last=last)[:last]
     now = time.time()
     if as_json:
         show_json({"job": job, "runs": [facts(run, now=now) for run in found]})
@@ -72,7 +73,7 @@ def logs(
 
     place = environments.environment(env)
     secrets: Secrets = context.find_root().obj
-    run = _chosen(_found(place, secrets, job), run_id, job)
+    run = _chosen(_found(place, secrets, job, run_id=run_id), run_id, job)
     if not bucket_of(run):
         raise InvalidInput(
             "it leaves no log on S3", where=f"run {run.id}", do="Its monitoring configuration names none"
@@ -108,15 +109,20 @@ def facts(run: Run, *, now: float) -> Mapping[str, Any]:
     }
 
 
-def _found(place: Environment, secrets: Secrets, job: str) -> list[Run]:
-    """A job's runs on all applications that may have some, the newest first."""
+def _found(place: Environment, secrets: Secrets, job: str, *, last: int = 20, run_id: str | None = None) -> list[Run]:
+    """A job's newest runs on all applications that may have some, the newest first; then the one named, however old it is."""
     from frazil.control.memory import remembered
 
     store, emr = cloud.artifact_store(place, secrets), cloud.emr(place, secrets)
     named = [place.emr_application] if place.emr_application else []
     applications = dict.fromkeys((*remembered(store, job).applications, *named))
-    found = [run for a in applications for run in emr.runs(a, {TAG_JOB: job}, name_prefix=f"frazil-{job}")]
-    return sorted(found, key=lambda run: (run.created_at, run.id), reverse=True)
+    tags, prefix = {TAG_JOB: job}, f"frazil-{job}"
+    found = [run for a in applications for run in emr.runs(a, tags, name_prefix=prefix, ended=last)]
+    found.sort(key=lambda run: (run.created_at, run.id), reverse=True)
+    if run_id is None or run_id in {run.id for run in found} or not re.fullmatch("[0-9a-z]+", run_id):
+        return found
+    named_runs = (emr.run(a, run_id) for a in applications)
+    return [*found, *(run for run in named_runs if run is not None and run.tags.get(TAG_JOB) == job)]
 
 
 def _chosen(found: list[Run], run_id: str | None, job: str) -> Run:

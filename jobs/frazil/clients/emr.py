@@ -5,17 +5,25 @@ https://docs.aws.amazon.com/emr-serverless/latest/APIReference/
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from itertools import islice
 from typing import Any
 
 from frazil.clients.aws_login import unanswered
 from frazil.errors import EmrUnavailable
 
 ATTEMPTS = 5
+ENDED = 20
+"""How many runs that have ended are listed: enough to see that the last ones failed, and which was the last."""
+WINDOWS = tuple(timedelta(days=days) for days in (2, 30, 400))
+"""How long ago these were created: the next window is listed only if there are too few in the one before."""
+_LOOKED_AT = 5  # times as many runs are asked for their tags at most
+_KEPT = 1_000  # runs that have ended are remembered
 
 
 class RunState(StrEnum):
@@ -35,6 +43,10 @@ class RunState(StrEnum):
     def is_terminal(self) -> bool:
         """Whether the run has ended."""
         return self in (RunState.SUCCESS, RunState.FAILED, RunState.CANCELLED)
+
+
+_TERMINAL = tuple(state for state in RunState if state.is_terminal)
+_ACTIVE = tuple(state for state in RunState if not state.is_terminal)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,20 +92,47 @@ def emr_client(*, region: str | None = None, endpoint: str | None = None, keys: 
 
 
 class Emr:
-    """Job runs. Every method raises `EmrUnavailable` when the service refuses or does not answer."""
+    """Job runs. Every method raises `EmrUnavailable` when the service refuses or does not answer.
 
-    def __init__(self, client: Any) -> None:
-        self._client = client
+    `clock` is in seconds since 1970: which runs are recent is counted from it.
+    """
+
+    def __init__(self, client: Any, *, clock: Callable[[], float] = time.time) -> None:
+        self._client, self._clock = client, clock
         self._ended: dict[tuple[str, str], Run] = {}
 
-    def runs(self, application: str, tags: Mapping[str, str], *, name_prefix: str) -> tuple[Run, ...]:
+    def runs(
+        self, application: str, tags: Mapping[str, str], *, name_prefix: str, ended: int = ENDED
+    ) -> tuple[Run, ...]:
         """The runs of an application that have these tags, oldest first; none if there is no such application.
 
-        The service lists runs without their tags and asks for them one by one, so only runs whose name begins with
-        `name_prefix` are looked at, and those that have ended once.
+        These are all runs that have not ended, and of those that have the newest `ended`, if they were created within the longest
+        of `WINDOWS`. The service lists runs without their tags and asks for them one by one, so only runs whose name begins with
+        `name_prefix` are looked at, those that have ended once, and not more of them than a few times `ended`.
         """
-        found = [run for run in self._listed(application, name_prefix) if tags.items() <= run.tags.items()]
-        return tuple(sorted(found, key=lambda run: (run.created_at, run.id)))
+
+        def is_wanted(run: Run) -> bool:
+            return tags.items() <= run.tags.items()
+
+        active = self._listed(application, name_prefix, states=_ACTIVE)
+        found = {run.id: run for run in (self._told(application, run_id) for run_id in active) if is_wanted(run)}
+        recent: list[Run] = []
+        for window in WINDOWS:
+            began = datetime.fromtimestamp(self._clock(), UTC) - window
+            listed = self._listed(application, name_prefix, states=_TERMINAL, createdAtAfter=began)
+            looked_at = (self._told(application, run_id) for run_id in listed[: _LOOKED_AT * ended])
+            recent = list(islice(filter(is_wanted, looked_at), ended))
+            if len(recent) == ended:
+                break
+        found |= {run.id: run for run in recent}
+        return tuple(sorted(found.values(), key=lambda run: (run.created_at, run.id)))
+
+    def run(self, application: str, run_id: str) -> Run | None:
+        """One run, however old; None if the application has no such run."""
+        try:
+            return self._told(application, run_id)
+        except _NotFound:
+            return None
 
     def start(self, request: Mapping[str, Any], *, token: str) -> str:
         """Start a run and return its id. The same token again, with the same request, is the same run."""
@@ -111,20 +150,21 @@ class Emr:
             if not self._told(run.application, run.id).state.is_terminal:
                 raise
 
-    def _listed(self, application: str, name_prefix: str) -> Iterator[Run]:
-        page: dict[str, Any] = {}
+    def _listed(self, application: str, name_prefix: str, *, states: Sequence[RunState], **filters: Any) -> list[str]:
+        """The ids of the runs in one of these states, the newest first."""
+        found, page = [], dict(filters)
         while True:
             try:
                 with _asking(f"application {application}"):
-                    answer = self._client.list_job_runs(applicationId=application, maxResults=50, **page)
+                    answer = self._client.list_job_runs(
+                        applicationId=application, maxResults=50, states=[s.value for s in states], **page
+                    )
             except _NotFound:
-                return
-            for listed in answer["jobRuns"]:
-                if str(listed.get("name") or "").startswith(name_prefix):
-                    yield self._told(application, listed["id"])
+                return []
+            found += [run for run in answer["jobRuns"] if str(run.get("name") or "").startswith(name_prefix)]
             if not answer.get("nextToken"):
-                return
-            page = {"nextToken": answer["nextToken"]}
+                return [str(run["id"]) for run in sorted(found, key=lambda r: (r["createdAt"], r["id"]), reverse=True)]
+            page["nextToken"] = answer["nextToken"]
 
     def _told(self, application: str, run_id: str) -> Run:
         known = self._ended.get((application, run_id))
@@ -146,6 +186,8 @@ class Emr:
         )
         if run.state.is_terminal:
             self._ended[application, run_id] = run
+            for oldest in list(self._ended)[: len(self._ended) - _KEPT]:
+                del self._ended[oldest]
         return run
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from uuid import UUID, uuid5
 
@@ -193,7 +193,7 @@ def _not_running(
         failed = [run for run in ended if _has_failed(run, target, proof)]
         if len(failed) >= TRIES:
             return (GiveUp(target, f"{len(failed)} runs ended before they had proven anything; {_said(last)}"),)
-    return (Start(target, token(target, last)),)
+    return (Start(target, token(target, last, now)),)
 
 
 def _has_failed(run: Run, target: Desired, proof: Proof) -> bool:
@@ -208,9 +208,13 @@ def _has_failed(run: Run, target: Desired, proof: Proof) -> bool:
     return proof is Proof.NOTHING_YET or lasted < timedelta(seconds=target.proof_seconds)
 
 
-def token(target: Desired, last: Run | None) -> str:
-    """The client token of the run that comes after `last`: whoever decides the same asks for the same run."""
-    return str(uuid5(_NAMESPACE, f"{target.job} {target.digest} {last.id if last is not None else ''}"))
+def token(target: Desired, last: Run | None, now: datetime) -> str:
+    """The client token of the run that comes after `last`: whoever decides the same asks for the same run.
+
+    Without a last run it is of the day: the generation may have had runs that are not listed any more, whose tokens are used up.
+    """
+    after = last.id if last is not None else f"{now.astimezone(UTC):%Y-%m-%d}"
+    return str(uuid5(_NAMESPACE, f"{target.job} {target.digest} {after}"))
 
 
 def _said(last: Run | None) -> str:
