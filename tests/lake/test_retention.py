@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from frazil.lake import ledger
 from frazil.lake.retention import DAY_MS, History, Past, expirable, since
 
@@ -38,6 +40,13 @@ def test_with_fewer_than_are_kept_nothing_goes() -> None:
 
 def test_the_young_stay() -> None:
     assert going(history(6), since_ms=2000) == (1,)
+
+
+def test_of_very_many_young_ones_the_newest_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("frazil.lake.retention.MOST_BY_AGE", 4)
+    assert going(history(6), since_ms=0) == (1, 2)
+    assert going(history(6), keep=5, since_ms=0) == (1,)  # the declared number counts, however large
+    assert going(history(4), since_ms=0) == ()
 
 
 def test_what_a_tag_refers_to_stays_unless_the_tag_is_disregarded() -> None:

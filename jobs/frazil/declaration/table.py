@@ -50,7 +50,9 @@ class Table:
     )
     schema_evolution: Annotated[SchemaEvolution, "How far a new schema version may change it."] = SchemaEvolution.WIDEN
     keep_snapshots: Annotated[int, "How many of the newest snapshots expiry keeps.", between(1, 100_000)] = 100
-    keep_days: Annotated[int | None, "Expiry also keeps what is younger than this.", between(1, 36_500)] = None
+    keep_days: Annotated[
+        int | None, "Expiry also keeps what is younger than this, at most 10,000 snapshots.", between(1, 36_500)
+    ] = None
 
     def __post_init__(self) -> None:
         validate(self, self._contradictions)

@@ -9,6 +9,9 @@ from typing import Any
 from frazil.lake import ledger
 
 DAY_MS = 86_400_000
+MOST_BY_AGE = 10_000
+"""How many snapshots stay because of their age. Each is about 1 KB of the metadata that every commit writes and every query reads;
+with a commit each 10 seconds these are 28 hours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,10 +92,10 @@ def expirable(
 ) -> tuple[int, ...]:
     """The ids of the snapshots that may go, oldest first.
 
-    The newest `keep` stay, what was committed at `since_ms` or later stays, and what a branch or a tag refers to stays,
-    unless it is one of the tags to `disregard`. The ledger's snapshot and all newer ones stay: their parents prove that the
-    table was not rolled back. While the head does not descend from the ledger's snapshot, nothing may go. Both rules are
-    off if a tag is disregarded.
+    The newest `keep` stay. Of those that were committed at `since_ms` or later, the newest `MOST_BY_AGE` stay. What a branch or a
+    tag refers to stays, unless it is one of the tags to `disregard`. The ledger's snapshot and all newer ones stay: their parents
+    prove that the table was not rolled back. While the head does not descend from the ledger's snapshot, nothing may go. Both
+    rules are off if a tag is disregarded.
 
     `with_data` says that whoever expires also deletes the data files that only these snapshots refer to. Without, a snapshot
     that took files out, the one before it, and what is not in the head's lineage stay too: they alone still tell which data
@@ -104,7 +107,9 @@ def expirable(
         return ()
     referred = {snapshot_id for name, snapshot_id in history.refs.items() if name not in disregarded}
     older = history.snapshots[: max(0, len(history.snapshots) - keep)]
-    going = [s for s in older if s.id not in referred and s.at_ms < since_ms and s.id != history.head_id]
+    crowded = {s.id for s in history.snapshots[:-MOST_BY_AGE]}
+    going = [s for s in older if s.id not in referred and (s.at_ms < since_ms or s.id in crowded)]
+    going = [s for s in going if s.id != history.head_id]
     if held is not None:
         going = [s for s in going if s.sequence < held.sequence]
     if with_data:
