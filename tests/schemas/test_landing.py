@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -7,7 +10,8 @@ from frazil.schemas.changes import AddColumn, applied
 from frazil.schemas.landing import fits, landing, target
 from frazil.schemas.merge import merge
 from frazil.schemas.metadata import metadata_fields
-from frazil.schemas.types import Field, ListOf, MapOf, Struct
+from frazil.schemas.types import Field, ListOf, MapOf, Primitive, Struct
+from frazil.schemas.widening import holds
 from tests.schemas.row_types import INT, LONG, STRING, VERSIONS, struct
 
 
@@ -124,3 +128,21 @@ def test_a_landing_that_was_made_needs_no_change_and_refuses_the_same(
     assert again.target == plan.target
     assert set(again.incompatible) == set(plan.incompatible)
     assert set(first.incompatible) == {schema_id for schema_id in plan.incompatible if schema_id < known}
+
+
+@pytest.mark.parametrize("misfit", [STRING, LONG], ids=["a misfit", "none"])
+def test_many_versions_are_brought_together_in_linear_time(misfit: Primitive, monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = 0
+
+    def counted(*given: Any) -> bool:
+        nonlocal compared
+        compared += 1
+        return holds(*given)
+
+    monkeypatch.setattr("frazil.schemas.merge.holds", counted)
+    monkeypatch.setattr("frazil.schemas.changes.holds", counted)
+    columns = {f"f{number}": LONG for number in range(10)}
+    versions = [(number, struct(**columns)) for number in range(1, 301)]
+    plan = landing(Struct((Field("x", LONG),)), [*versions[:150], (999, struct(**columns, x=misfit)), *versions[150:]])
+    assert list(plan.incompatible) == ([999] if misfit is STRING else [])
+    assert compared < 4 * 300 * 10  # in each version each field once, twice if one is left out

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from frazil.errors import IncompatibleSchema
 from frazil.schemas.changes import Change, applied, changes, columns_of
-from frazil.schemas.merge import Merged, brief, column_kind, incompatible, merge, same_field
+from frazil.schemas.merge import Merged, brief, column_kind, incompatible, merge, same_field, with_version
 from frazil.schemas.names import is_reserved
 from frazil.schemas.types import Decimal, Field, ListOf, MapOf, Primitive, Struct, Type
 from frazil.schemas.widening import holds
@@ -34,19 +34,18 @@ def landing(
         return _landing(table, merge(versions), may_add=may_add, may_widen=may_widen)
     except IncompatibleSchema:
         pass
-    fit: list[tuple[int, Struct]] = []
+    merged: Struct | None = None
     unfit: dict[int, IncompatibleSchema] = {}
-    for version in versions:
-        attempt = merge([*fit, version])
+    for schema_id, version in versions:
         try:
-            changes(table, attempt.type, may_add=may_add, may_widen=may_widen)
+            attempt = with_version(merged, version)
+            if attempt is not merged:
+                changes(table, attempt, may_add=may_add, may_widen=may_widen)
+            merged = attempt
         except IncompatibleSchema as problem:
-            unfit[version[0]] = problem
-        else:
-            unfit |= attempt.incompatible
-            if not attempt.incompatible:
-                fit.append(version)
-    return replace(_landing(table, merge(fit), may_add=may_add, may_widen=may_widen), incompatible=unfit)
+            unfit[schema_id] = problem
+    fit = Merged(type=merged or Struct(()), incompatible=unfit)
+    return _landing(table, fit, may_add=may_add, may_widen=may_widen)
 
 
 def _landing(table: Struct, merged: Merged, *, may_add: bool, may_widen: bool) -> Landing:

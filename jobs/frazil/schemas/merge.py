@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -31,10 +32,18 @@ def merge(versions: Sequence[tuple[int, Struct]]) -> Merged:
     incompatible: dict[int, IncompatibleSchema] = {}
     for schema_id, version in versions:
         try:
-            merged = adopted(version, top=True) if merged is None else _structs(merged, version, (), top=True)
+            merged = with_version(merged, version)
         except IncompatibleSchema as problem:
             incompatible[schema_id] = problem
     return Merged(type=merged or Struct(()), incompatible=incompatible)
+
+
+def with_version(merged: Struct | None, version: Struct) -> Struct:
+    """One version more in what was merged so far, None for nothing; the same object if that changes nothing.
+
+    Raises `IncompatibleSchema`.
+    """
+    return adopted(version, top=True) if merged is None else _structs(merged, version, (), top=True)
 
 
 def adopted(row: Struct, *, top: bool) -> Struct:
@@ -57,8 +66,14 @@ def _structs(old: Struct, new: Struct, path: tuple[str, ...], *, top: bool, firs
     fields = list(old.fields)
     sources = {field.source for field in new.fields}
     known_now = {known.name for known in old.fields if known.source in sources}
+    places = {f.source: at for at, f in reversed(list(enumerate(old.fields))) if f.source not in f.aliases}
     met: set[str] = set()
     for field in new.fields:
+        if not field.aliases and field.source in places:  # nearly always, and then no other field matters
+            place = places[field.source]
+            _meet(old.fields[place], field, met, path)
+            fields[place] = _same(old.fields[place], field, path)
+            continue
         known = same_field(field, old.fields)
         if known and known.source != field.source and known.name in known_now and field.source not in known.aliases:
             known = None  # it claims an earlier name of a field that this version still has: a field of its own
@@ -68,12 +83,32 @@ def _structs(old: Struct, new: Struct, path: tuple[str, ...], *, top: bool, firs
         if known is None:
             fields.append(_new(field, fields, required=field.required and first, top=top))
             continue
-        if known.name in met or (known.name in known_now and known.source != field.source):
-            raise incompatible((*path, field.source), f"two fields of one version are the column {known.name!r}")
-        met.add(known.name)
+        if known.name in known_now and known.source != field.source:
+            raise _twice(known, field, path)
+        _meet(known, field, met, path)
         fields[fields.index(known)] = _merged(known, field, others, path, top=top)
     absent = {f.name for f in old.fields} - met
-    return Struct(tuple(replace(f, required=False) if f.name in absent else f for f in fields))
+    merged = tuple(replace(f, required=False) if f.name in absent and f.required else f for f in fields)
+    return old if len(merged) == len(old.fields) and all(map(operator.is_, merged, old.fields)) else Struct(merged)
+
+
+def _meet(known: Field, field: Field, met: set[str], path: tuple[str, ...]) -> None:
+    if known.name in met:
+        raise _twice(known, field, path)
+    met.add(known.name)
+
+
+def _twice(known: Field, field: Field, path: tuple[str, ...]) -> IncompatibleSchema:
+    return incompatible((*path, field.source), f"two fields of one version are the column {known.name!r}")
+
+
+def _same(known: Field, field: Field, path: tuple[str, ...]) -> Field:
+    """The field with one of the same name in it; the same object if that changes nothing."""
+    kind, as_json = _types(known, field, (*path, field.source))
+    required, doc = known.required and field.required, field.doc or known.doc
+    if kind is known.type and (as_json, required, doc) == (known.as_json, known.required, known.doc):
+        return known
+    return replace(known, type=kind, required=required, doc=doc, as_json=as_json)
 
 
 def _new(field: Field, others: Sequence[Field], *, required: bool, top: bool) -> Field:
@@ -116,9 +151,11 @@ def _type(old: Type, new: Type, path: tuple[str, ...]) -> Type:
         case Struct(), Struct():
             return _structs(old, new, path, top=False)
         case ListOf(a, required), ListOf(b, also):
-            return ListOf(_type(a, b, (*path, "element")), required and also)
+            element = _type(a, b, (*path, "element"))
+            return old if element is a and required <= also else ListOf(element, required and also)
         case MapOf(key, a, required), MapOf(other, b, also):
-            return MapOf(_type(key, other, (*path, "key")), _type(a, b, (*path, "value")), required and also)
+            both = _type(key, other, (*path, "key")), _type(a, b, (*path, "value"))
+            return old if both[0] is key and both[1] is a and required <= also else MapOf(*both, required and also)
         case ((Primitive() | Decimal()), (Primitive() | Decimal())):
             if holds(old, new):
                 return old
