@@ -44,3 +44,15 @@ def test_a_name_is_one_part_of_a_path() -> None:
 def test_a_version_without_a_schema_is_an_outage() -> None:
     with pytest.raises(RegistryUnavailable, match="there is no schema in it"):
         schema_of(Answer("http://registry", 200, {"id": 1}), 1)
+
+
+def test_the_first_failure_ends_the_asking_of_several() -> None:
+    asked: list[int] = []
+
+    def ask(number: int) -> int:
+        asked.append(number)
+        raise RegistryUnavailable("it is down", where="registry")
+
+    with pytest.raises(RegistryUnavailable):
+        several(ask, range(1000))
+    assert len(asked) < 100

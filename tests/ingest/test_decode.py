@@ -8,7 +8,19 @@ import pytest
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from frazil.ingest.decode import REASON, ROW, SCHEMA_ID, UNKNOWN, Decoding, avro, decode, rejected, rows, schema_id_of
+from frazil.ingest.decode import (
+    REASON,
+    ROW,
+    SCHEMA_ID,
+    UNKNOWN,
+    WAITING,
+    Decoding,
+    avro,
+    decode,
+    rejected,
+    rows,
+    schema_id_of,
+)
 from frazil.ingest.decode_json import json_body
 from frazil.schemas.avro import parse, reader, row_type
 from frazil.schemas.frames import guid_header, prefixed
@@ -45,19 +57,26 @@ def test_a_pipeline_none_of_whose_schemas_fit_rejects_all_and_still_counts_them(
     assert [tuple(row) for row in found] == [("incompatible_schema", 1, None)] * 2
 
 
-def test_frames_that_nothing_is_known_of_are_told_and_those_with_a_verdict_are_not(spark: SparkSession) -> None:
-    known, gone, new = (prefixed(number, b"") for number in (1, 2, 3))
-    body = avro(reader(ORDERS, TARGET), TARGET)
-    decoding = Decoding(row_type=ROW_TYPE, frames={known: 1}, bodies={1: body}, refused={gone: Reason.UNKNOWN_SCHEMA})
-    given = records(spark, order(1), order(2, 2), order(3, 3), known + b"\xff", None)
+def test_frames_are_listed_until_a_verdict_on_them_is_final(spark: SparkSession) -> None:
+    known, bad, foreign, waits, new = (prefixed(number, b"") for number in range(1, 6))
+    decoding = Decoding(
+        row_type=ROW_TYPE,
+        frames={known: 1},
+        bodies={1: avro(reader(ORDERS, TARGET), TARGET)},
+        refused={bad: Reason.UNREADABLE_SCHEMA, foreign: Reason.FOREIGN_SCHEMA},
+        waiting=[waits],
+    )
+    given = records(spark, *(order(n, n) for n in range(1, 6)), known + b"\xff", None)
     decoded = decode(given, decoding)
     assert [row.offset for row in rows(decoded).collect()] == [0]
-    found = rejected(decoded, decoding).select("offset", REASON, UNKNOWN).collect()
+    found = rejected(decoded, decoding).select("offset", REASON, UNKNOWN, WAITING).collect()
     assert [tuple(row) for row in found] == [
-        (1, "unknown_schema", None),
-        (2, "unknown_schema", new.hex().upper()),
-        (3, "undecodable", None),
-        (4, "tombstone", None),
+        (1, "unreadable_schema", None, None),
+        (2, "foreign_schema", foreign.hex().upper(), None),
+        (3, "unknown_schema", None, waits.hex().upper()),
+        (4, "unknown_schema", new.hex().upper(), None),
+        (5, "undecodable", None, None),
+        (6, "tombstone", None, None),
     ]
 
 

@@ -52,12 +52,16 @@ def read(
     )
     given = [(None if key else value, value if key else None, headers) for value, headers in records]
     frame = decode._framed(spark.createDataFrame(given, RECORDS).coalesce(1), decoding)
-    found = frame.select(
-        F.col(f"_frazil_{column}_frame").alias("frame"),
-        F.col(f"_frazil_{column}_body").alias("body"),
-        decode._reason(decoding).alias("reason"),
-        decode._id_in_frame(decoding).alias("id"),
-    ).collect()
+    found = (
+        frame.withColumn(decode._verdict_of(decoding), decode._judged(decoding))
+        .select(
+            F.col(f"_frazil_{column}_frame").alias("frame"),
+            F.col(f"_frazil_{column}_body").alias("body"),
+            decode._reason(decoding).alias("reason"),
+            decode._id_in_frame(decoding).alias("id"),
+        )
+        .collect()
+    )
     return [_told(row, protobuf=protobuf) for row in found]
 
 

@@ -102,6 +102,13 @@ def test_slow_commits_do_not_make_batches_ever_smaller() -> None:
     assert pace.rows == 20_000
 
 
+def test_a_batch_that_must_not_be_larger_is_not_and_the_next_may_grow() -> None:
+    small = PACE.at_most(7)
+    assert small.rows == 7
+    assert PACE.at_most(PACE.rows + 1).rows == PACE.rows
+    assert small.after(7, 7, 0.01).rows > 7
+
+
 def test_a_batch_that_memory_made_small_is_not_made_large_by_being_slow() -> None:
     pace = PACE.halved().halved()
     assert pace.after(pace.rows, pace.rows * 100, 25).rows == 5_000

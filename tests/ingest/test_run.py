@@ -11,6 +11,7 @@ import pytest
 from frazil.declaration import Limits, Pipeline, Table, Topic, ValueFormat
 from frazil.errors import Fenced, KafkaUnavailable, TooManyRejected
 from frazil.ingest import run
+from frazil.ingest.met import Met, UnknownSchemas
 from frazil.ingest.rejected_share import EVENT
 from frazil.ingest.report import Event, Reporter
 from frazil.ingest.run import Ingestion
@@ -18,6 +19,7 @@ from frazil.ingest.writers import Writers
 from frazil.lake import ledger
 from frazil.lake.fence import StageAgain
 from frazil.lake.ledger import Counts, Entry, Offsets
+from frazil.schemas.frames import prefixed
 from frazil.schemas.types import Struct
 
 PIPELINE = Pipeline(
@@ -41,20 +43,28 @@ class Kafka:
 
 
 class Evolution:
-    """Schemas that change after so many looks."""
+    """Schemas that a batch met, after so many stagings, and that were not decoded before."""
 
     is_known, lacks_key, problem, types = True, False, "", (Struct(()), None)
 
     def __init__(self, steps: list[str], stage: Callable[[Any], Any], news_at: int = 0) -> None:
-        self._steps, self._stage, self._news_at, self._looks = steps, stage, news_at, 0
+        self._steps, self._stage, self._news_at, self._stagings = steps, stage, news_at, 0
 
-    def refresh(self) -> bool:
-        self._looks += 1
-        return self._looks == self._news_at
+    def recall(self, schema_ids: Any) -> None:
+        assert schema_ids == ()
+
+    def forget(self) -> bool:
+        return False
 
     def staging(self) -> Any:
         self._steps.append("evolve")
-        return SimpleNamespace(stage=self._stage)
+        return SimpleNamespace(stage=self._staged)
+
+    def _staged(self, planned: Any) -> Any:
+        self._stagings += 1
+        if self._stagings == self._news_at:
+            raise UnknownSchemas(Met(waiting=(prefixed(7, b""),)), Met())
+        return self._stage(planned)
 
 
 class Loop:
@@ -123,8 +133,11 @@ def test_batches_are_committed_in_order_and_each_once(monkeypatch: pytest.Monkey
 
 
 def test_the_schema_changes_only_after_the_batch_before_is_committed(monkeypatch: pytest.MonkeyPatch) -> None:
-    loop = Loop(monkeypatch, records=600, news_at=3)  # 1: at the start, 2: before the first batch, 3: before the second
+    loop = Loop(monkeypatch, records=600, news_at=2)
     loop.ingestion.drain()
+    assert [event["message"] for event in loop.seen(Event.SCHEMA_LOOKED_UP)] == [
+        "1 retry: new schema id 7 was looked up"
+    ]
     first, second = (i for i, step in enumerate(loop.steps) if step == "evolve")
     assert loop.steps.index("commit 0") < second
     assert "commit 200" in loop.steps[second:]

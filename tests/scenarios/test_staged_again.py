@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from frazil.declaration import Limits
 from frazil.ingest.run import ATTEMPTS, Ingestion
 from frazil.lake.fence import StageAgain
+from tests.support.registry_server import RegistryServer
 from tests.support.shop import ORDER, Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
@@ -27,11 +29,18 @@ RENAMED = {
 }
 
 
+@pytest.fixture
+def registry() -> Iterator[RegistryServer]:
+    with RegistryServer() as server:
+        yield server
+
+
 def test_a_rename_by_alias_while_a_batch_is_published_ends_no_run(
-    shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch
+    shop_of: ShopOf, registry: RegistryServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shop = shop_of(partitions=1, limits=SMALL)
-    shop.produce(shop.orders(600, shop.register()))
+    shop, store = shop_of(partitions=1, limits=SMALL), registry.store
+    schema_id = store.register(f"{shop.topic}-value", json.dumps(ORDER))
+    shop.produce([*shop.orders(400, schema_id), *shop.orders(200, schema_id + 1, first=400)])
     publishing, evolving, settling = threading.Event(), threading.Event(), threading.Event()
     settle, evolved_meanwhile = Ingestion._settle, list[bool]()
 
@@ -45,7 +54,7 @@ def test_a_rename_by_alias_while_a_batch_is_published_ends_no_run(
     def reach(step: str) -> None:
         if step == "publish.filled" and threading.current_thread().name.startswith("publish"):
             if not publishing.is_set():
-                shop.register(RENAMED)
+                assert store.register(f"{shop.topic}-value", json.dumps(RENAMED)) == schema_id + 1
             publishing.set()
             deadline = time.monotonic() + 30
             while not (evolving.is_set() or settling.wait(0.05)):
@@ -58,7 +67,7 @@ def test_a_rename_by_alias_while_a_batch_is_published_ends_no_run(
             evolving.set()
 
     monkeypatch.setattr(Ingestion, "_settle", settled)
-    assert shop.drain(reach=reach).written == 600
+    assert shop.drain(registry_url=registry.url, reach=reach).written == 600
     assert evolved_meanwhile == [False]
     assert [event["changes"] for event in shop.seen("schema_evolved")] == [["column user renamed to customer"]]
     assert "customer" in shop.landed()[0]

@@ -11,15 +11,19 @@ from tests.support.schema_store import SchemaStore
 
 
 class FakeRegistry:
-    """Reads like `Registry`, is written like `RegistryAdmin`. `down = True` makes it an outage."""
+    """Reads like `Registry`, is written like `RegistryAdmin`. `down = True` makes it an outage, `fails_at` of one question only.
+
+    `asked` has the name of each question.
+    """
 
     def __init__(self, store: SchemaStore | None = None, *, known: Mapping[int, str] | None = None) -> None:
         self.store = store or SchemaStore()
-        self.down = False
+        self.down, self.fails_at = False, ""
+        self.asked: list[str] = []
         self._known = dict(known or {})
 
     def schema(self, schema_id: int, *, ask_again: bool = False) -> RegisteredSchema | None:
-        self._answer()
+        self._answer("schema")
         schema = self.store.schemas.get(schema_id)
         if schema and self._known.setdefault(schema_id, schema.fingerprint) != schema.fingerprint:
             raise SchemaChanged("another schema than before", where=f"schema {schema_id}")
@@ -30,11 +34,11 @@ class FakeRegistry:
             self.schema(schema_id)
 
     def subjects(self) -> tuple[str, ...]:
-        self._answer()
+        self._answer("subjects")
         return tuple(sorted(name for name in self.store.versions if self.store.listed(name, deleted=False)))
 
     def versions(self, subject: str, *, deleted: bool = False) -> tuple[SubjectVersion, ...]:
-        self._answer()
+        self._answer("versions")
         return tuple(
             SubjectVersion(
                 subject=subject,
@@ -46,12 +50,12 @@ class FakeRegistry:
         )
 
     def subjects_of(self, schema_id: int) -> tuple[str, ...]:
-        self._answer()
+        self._answer("subjects_of")
         listed = self.store.versions.items()
         return tuple(sorted(name for name, all_ in listed if any(one.schema_id == schema_id for one in all_)))
 
     def id_of_guid(self, guid: str) -> int | None:
-        self._answer()
+        self._answer("id_of_guid")
         return next((schema_id for schema_id in self.store.schemas if self.store.guid(schema_id) == guid), None)
 
     def resolve_references(self, schema: RegisteredSchema) -> dict[str, str]:
@@ -66,7 +70,7 @@ class FakeRegistry:
     def register(
         self, subject: str, text: str, kind: SchemaType = SchemaType.AVRO, references: Sequence[Reference] = ()
     ) -> int:
-        self._answer()
+        self._answer("register")
         return self.store.register(subject, text, kind, references)
 
     def delete_version(self, subject: str, version: int) -> None:
@@ -75,6 +79,7 @@ class FakeRegistry:
     def delete_subject(self, subject: str, *, permanent: bool = False) -> None:
         self.store.delete_subject(subject, permanent=permanent)
 
-    def _answer(self) -> None:
-        if self.down:
+    def _answer(self, question: str) -> None:
+        self.asked.append(question)
+        if self.down or question == self.fails_at:
             raise RegistryUnavailable("it is down", where="fake registry")

@@ -187,11 +187,12 @@ class Shop:
             }
         )
 
-    def ingestion(self, pipeline: Pipeline | None = None, **overrides: Any) -> Ingestion:
-        """One run of the pipeline."""
+    def ingestion(
+        self, pipeline: Pipeline | None = None, registry_url: str | None = None, **overrides: Any
+    ) -> Ingestion:
+        """One run of the pipeline; with the registry of the world, or another one."""
         driver, chosen = self.driver(**overrides), pipeline or self.pipeline
-        registry = self.environment.registry
-        assert registry is not None
+        registry = RegistrySettings(url=registry_url or self.world.registry_url)
         report = Reporter(self.events.append, chosen.name, self.topic, driver.run, driver.clock)
         return Ingestion(chosen, driver, Writers(chosen.topic, Registry.of(registry, Secrets({}))), report)
 

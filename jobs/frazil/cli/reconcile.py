@@ -41,7 +41,7 @@ def reconcile(
 
     For example: frazil reconcile prod --check
 
-    A generation that fails to land records is given up, and the one before runs again. Exit codes: 0 what is wanted
+    A generation that does not prove itself is given up, and the one before runs again. Exit codes: 0 what is wanted
     runs; 1 it was given up, or a person must look; 2 invalid input; 3 a service is unavailable, or another reconciler is
     at work; 4 with --check: something is to be done.
     """

@@ -13,9 +13,10 @@ from frazil.clients.registry_http import RegistryHttp
 
 _NO_VERSION = (UNKNOWN_SUBJECT, UNKNOWN_VERSION, SOFT_DELETED)
 
-_PARALLEL = 4
+_PARALLEL = 8
 """How many requests a method makes at a time."""
 
+_K = TypeVar("_K")
 _T = TypeVar("_T")
 
 
@@ -99,13 +100,17 @@ def schema_of(answer: Answer, schema_id: int) -> RegisteredSchema:
         raise answer.strange(str(error)) from None
 
 
-def several(ask: Callable[[int], _T], numbers: Iterable[int]) -> list[_T]:
-    """The answers for all numbers, in their order; a few are asked for at a time. The first error is raised."""
-    asked = list(numbers)
+def several(ask: Callable[[_K], _T], keys: Iterable[_K]) -> list[_T]:
+    """The answers for all keys, in their order; a few are asked for at a time. The first error is raised, and ends the asking."""
+    asked = list(keys)
     if len(asked) <= 1:
-        return [ask(number) for number in asked]
+        return [ask(key) for key in asked]
     with ThreadPoolExecutor(_PARALLEL, thread_name_prefix="registry") as pool:
-        return list(pool.map(ask, asked))
+        try:
+            return list(pool.map(ask, asked))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)  # each of the others would be as patient as this one was
+            raise
 
 
 def quoted(name: str) -> str:

@@ -10,9 +10,11 @@ from pyspark.sql import functions as F
 
 from frazil.declaration.formats import ErrorMode, Tombstones
 from frazil.ingest import fingerprint
-from frazil.ingest.decode import REASON, UNKNOWN, UNKNOWN_KEY, unknown
+from frazil.ingest.decode import REASON, UNKNOWN, UNKNOWN_KEY, WAITING, WAITING_KEY
+from frazil.ingest.met import MOST, Met
 from frazil.ingest.ranges import OffsetRange
 from frazil.lake.last_records import LastRecord
+from frazil.schemas.frames import GUID_MAGIC
 from frazil.schemas.reasons import Reason
 
 # Reasons whose records are kept even where the declaration skips what is rejected: a change of the table would admit them.
@@ -94,14 +96,39 @@ def skips(reason: Column, on_error: ErrorMode, tombstones: Tombstones) -> Column
 
 
 def observe_rejected(rejected: DataFrame, observed: Observation, skipped: Column) -> DataFrame:
-    """Count rejected records by reason, those that are skipped by reason and by partition, and note unknown frames."""
+    """Count rejected records by reason, those that are skipped by reason and by partition, and note frames for `met`."""
     reason = F.col(REASON)
     counted = [F.count_if((reason == r.value) & ~skipped).alias(f"rejected_{r}") for r in Reason]
     counted += [F.count_if((reason == r.value) & skipped).alias(f"skipped_{r}") for r in Reason]
     counted.append(by_partition(F.when(skipped, F.col("partition"))).alias("skipped_at"))
     first = F.min(F.struct("partition", "offset", REASON)).alias("first")
-    frames = [unknown(UNKNOWN).alias("unknown"), unknown(UNKNOWN_KEY).alias("unknown_keys")]
-    return rejected.observe(observed, *counted, *frames, first)
+    values, keys = _frames(UNKNOWN, WAITING, "values"), _frames(UNKNOWN_KEY, WAITING_KEY, "keys")
+    return rejected.observe(observed, *counted, *values, *keys, first)
+
+
+def _frames(unknown: str, waiting: str, name: str) -> list[Column]:
+    """Aggregates that note frames in bounded memory: a sketch of the unknown, of which there may be one a record."""
+    return [
+        F.expr(f"approx_top_k({unknown}, {MOST + 2}, {4 * MOST})").alias(f"{name}_unknown"),  # null is one of them
+        F.count(unknown).alias(f"{name}_count"),
+        F.count_if(F.col(unknown).startswith(f"{GUID_MAGIC:02X}")).alias(f"{name}_guids"),
+        F.collect_set(waiting).alias(f"{name}_waiting"),
+    ]
+
+
+def met(observed: Mapping[str, Any], name: str) -> Met:
+    """The frames, of `values` or of `keys`, that `observe_rejected` noted.
+
+    All unknown ones are listed if their counts add up; the sketch estimates only when there are more than it lists.
+    """
+    listed = [row for row in observed[f"{name}_unknown"] or () if row["item"] is not None]
+    is_all = len(listed) <= MOST and sum(row["count"] for row in listed) == (observed[f"{name}_count"] or 0)
+    return Met(
+        waiting=tuple(map(bytes.fromhex, sorted(observed[f"{name}_waiting"] or ()))),
+        unknown=tuple(map(bytes.fromhex, sorted(row["item"] for row in listed)[:MOST])),
+        is_all=is_all,
+        has_guids=bool(observed[f"{name}_guids"]),
+    )
 
 
 def by_reason(observed: Mapping[str, Any], kind: str) -> dict[str, int]:

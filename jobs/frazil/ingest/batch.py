@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -21,6 +20,7 @@ from frazil.ingest.driver import Driver
 from frazil.ingest.failures import explained
 from frazil.ingest.fingerprint import TIMESTAMPS
 from frazil.ingest.keys import KeyLanding, key_column
+from frazil.ingest.met import Met, UnknownSchemas
 from frazil.ingest.plan import Plan
 from frazil.ingest.read import HEADERS, read
 from frazil.ingest.route import metadata, route
@@ -29,7 +29,6 @@ from frazil.lake.last_records import LastRecords
 from frazil.lake.ledger import Counts
 from frazil.lake.order import order
 from frazil.lake.stage import Staged, stage
-from frazil.schemas.frames import GUID_BYTES, GUID_MAGIC, PREFIX_BYTES
 
 TIMESTAMP_OVERFLOW = "long overflow"  # what Spark's Kafka source says of a timestamp that it cannot hold
 
@@ -54,47 +53,24 @@ class StagedBatch:
         return last.valid_through(partitions) if last is not None else None
 
 
-class UnknownSchemas(Exception):
-    """A batch met frames, of values or of keys, that nothing is known of yet."""
-
-    def __init__(self, values: tuple[bytes, ...], keys: tuple[bytes, ...]) -> None:
-        self.values, self.keys = values, keys
-        super().__init__("records name schemas that are not known yet")
-
-    @property
-    def looked_up(self) -> str:
-        """What was looked up: `new schema id 7 was looked up`."""
-        names = sorted({_named(frame) for frame in (*self.values, *self.keys)})
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        ids = ", ".join(names[:_NAMED]) + more
-        return f"new schema id {ids} was looked up" if len(names) == 1 else f"new schema ids {ids} were looked up"
-
-
-_NAMED = 5
-
-
-def _named(frame: bytes) -> str:
-    return (
-        str(uuid.UUID(bytes=frame[1:GUID_BYTES]))
-        if frame[0] == GUID_MAGIC
-        else str(int.from_bytes(frame[1:PREFIX_BYTES], "big"))
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Staging:
-    """How the batches of one pipeline are staged, as long as its schemas stay as they are."""
+    """How the batches of one pipeline are staged, as long as its schemas stay as they are.
+
+    `learn` finds out about frames, of values and of keys, that the decoders left out; whether the batch is to be staged again then.
+    """
 
     pipeline: Pipeline
     driver: Driver
     decoding: Decoding
     columns: tuple[str, ...]
+    learn: Callable[[Met, Met], bool]
     key: KeyLanding | None = None
 
     def stage(self, planned: Plan) -> StagedBatch:
         """Stage one plan.
 
-        Raises `UnknownSchemas`, `RejectedRecords`, `CountsDisagree`, and what a failed Spark job means (`failures`); then there
+        Raises `UnknownSchemas`, `RegistryUnavailable`, `RejectedRecords`, `CountsDisagree`, and what a failed job means; then there
         are files that no snapshot will name, and nothing else.
         """
         try:
@@ -186,8 +162,8 @@ class Staging:
         )
         self.driver.reach("stage.rejected")
         seen = observed.get
-        values, keys = (tuple(map(bytes.fromhex, sorted(seen[name] or ()))) for name in ("unknown", "unknown_keys"))
-        if values or keys:
+        values, keys = account.met(seen, "values"), account.met(seen, "keys")
+        if (values or keys) and self.learn(values, keys):
             raise UnknownSchemas(values, keys)
         by_reason = account.by_reason(seen, "rejected")
         if by_reason and topic.on_error is ErrorMode.SUSPEND:

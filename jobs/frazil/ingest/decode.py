@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 
@@ -14,6 +14,7 @@ from frazil.declaration.formats import Tombstones
 from frazil.ingest import framing
 from frazil.ingest.body import Body, Step
 from frazil.ingest.conform import conform, in_json
+from frazil.ingest.lookup import lookup
 from frazil.ingest.texts import texts
 from frazil.ingest.years import all_in_years
 from frazil.schemas.avro import OPTIONS, Reader
@@ -23,8 +24,10 @@ from frazil.schemas.types import Field, Kind, Primitive, Struct
 
 ROW, SCHEMA_ID, REASON, KEY = "_frazil_row", "_frazil_schema_id", "_frazil_reason", "_frazil_key"
 UNKNOWN, UNKNOWN_KEY = "_frazil_unknown", "_frazil_unknown_key"
+WAITING, WAITING_KEY = "_frazil_waiting", "_frazil_waiting_key"
 DECODED = "_decoded"  # the last field of a row: true exactly when the record could be decoded, else null
 _ONCE = "_frazil_once"
+_WAITS = "waits"  # the verdict on a frame of `Decoding.waiting`
 _MARK = Field(DECODED, Primitive(Kind.BOOLEAN))
 
 
@@ -50,8 +53,9 @@ def avro(reader: Reader, target: Struct) -> Body:
 class Decoding:
     """How the bytes of one column, a topic's values or keys, are decoded.
 
-    Framed ones: `frames` says which writer, by its number, a frame names, `refused` why a frame that is known is not landed,
-    `guids` the schema id of a frame that holds a GUID. A writer's body is decoded by its own of `bodies`, which all give one
+    Framed ones: `frames` says which writer, by its number, a frame names, `waiting` which frames could land and have no decoder
+    here, `refused` why a frame that is known does not land, `guids` the schema id of a frame that holds a GUID. Only `frames` are
+    branches of the plan; the others may be many. A writer's body is decoded by its own of `bodies`, which all give one
     type; or all are decoded by `batched`, which takes the bodies and the writers' numbers. Others have one `unframed` body.
     `row_type` is the DDL of what all of them give; `unsure` are its columns if decoding lets through what readers of the table
     would fail on, as Avro's does: text that is not UTF-8, and years past 9999. `key` is how the keys beside the values are
@@ -61,6 +65,7 @@ class Decoding:
     row_type: str
     frames: Mapping[bytes, int] = field(default_factory=dict)
     guids: Mapping[bytes, int] = field(default_factory=dict)
+    waiting: Collection[bytes] = ()
     refused: Mapping[bytes, Reason] = field(default_factory=dict)
     bodies: Mapping[int, Body] = field(default_factory=dict)
     batched: Callable[[Column, Column], Column] | None = None
@@ -108,20 +113,23 @@ def rows(decoded: DataFrame, decoding: Decoding | None = None) -> DataFrame:
 
 
 def rejected(decoded: DataFrame, decoding: Decoding) -> DataFrame:
-    """The records that have no row, with the reason why; and the frames, in hex, that nothing is known of yet."""
+    """The records that have no row, with the reason why; and in hex the frames that nothing final is known of, or that wait."""
+    sides = [side for side in (decoding, decoding.key) if side is not None and side.unframed is None]
+    decoded = decoded.where(F.col(_ONCE) >= 0).withColumns({_verdict_of(side): _judged(side) for side in sides})
     reason = F.when(~F.coalesce(_is_row(decoding), F.lit(False)), _reason(decoding))
-    columns = {SCHEMA_ID: _id_in_frame(decoding), UNKNOWN: _unknown(decoding, Reason.UNKNOWN_SCHEMA)}
-    columns[UNKNOWN_KEY] = F.lit(None).cast("string")
+    open_reasons = (Reason.UNKNOWN_SCHEMA, Reason.FOREIGN_SCHEMA)
+    columns = {
+        SCHEMA_ID: _id_in_frame(decoding),
+        UNKNOWN: _unknown(decoding, *open_reasons),
+        WAITING: _waiting(decoding, Reason.UNKNOWN_SCHEMA),
+        UNKNOWN_KEY: F.lit(None).cast("string"),
+        WAITING_KEY: F.lit(None).cast("string"),
+    }
     if decoding.key is not None:
         reason = reason.when(~_key_is_well(decoding.key), _key_reason(decoding.key))
         columns[UNKNOWN_KEY] = _unknown(decoding.key, Reason.KEY_SCHEMA)
-    lost = decoded.where(F.col(_ONCE) >= 0).withColumn(REASON, reason).where(F.col(REASON).isNotNull())
-    return lost.withColumns(columns)
-
-
-def unknown(column: str) -> Column:
-    """The frames, in hex, that nothing is known of yet: an aggregate for `observe`."""
-    return F.collect_set(column)
+        columns[WAITING_KEY] = _waiting(decoding.key, Reason.KEY_SCHEMA)
+    return decoded.withColumn(REASON, reason).where(F.col(REASON).isNotNull()).withColumns(columns)
 
 
 def columns_of(target: Sequence[str]) -> list[Column]:
@@ -173,14 +181,30 @@ def _is_one_of(framed: Column, frames: Mapping[bytes, object]) -> Column:
     return F.coalesce(framed.isin([bytearray(f) for f in frames]), F.lit(False)) if frames else F.lit(False)
 
 
-def _choice(decoding: Decoding, made: Callable[[int], Column], otherwise: Column) -> Column:
-    """One `CASE` on the frame, a branch for each writer."""
-    frames: dict[int, list[bytearray]] = {}
-    for framed, number in decoding.frames.items():
-        frames.setdefault(number, []).append(bytearray(framed))
+def _verdict_of(decoding: Decoding) -> str:
+    return f"_frazil_{decoding.column}_verdict"
+
+
+def _verdict(decoding: Decoding) -> Column:
+    return F.col(_verdict_of(decoding))
+
+
+def _judged(decoding: Decoding) -> Column:
+    """What is known of a frame without a decoder: the reason why it is refused, or that it waits; else null."""
+    refused = {framed: reason.value for framed, reason in decoding.refused.items()}
+    return lookup(_frame(decoding), {**refused, **dict.fromkeys(decoding.waiting, _WAITS)})
+
+
+def _choice(
+    decoding: Decoding, made: Callable[[int], Column], otherwise: Column, *, same: Callable[[int], object]
+) -> Column:
+    """One `CASE` on the frame, a branch for all writers for whom `same` is equal."""
+    frames: dict[object, tuple[int, list[bytearray]]] = {}
+    newest_first = sorted(decoding.frames.items(), key=lambda item: (-schema_id_of(item[1]), item[1]))  # it is met most
+    for framed, number in newest_first:
+        frames.setdefault(same(number), (number, []))[1].append(bytearray(framed))
     column: Column | None = None
-    for number in sorted(frames, key=lambda number: (-schema_id_of(number), number)):  # the newest is met most
-        first, *others = frames[number]
+    for number, (first, *others) in frames.values():
         matches = _frame(decoding).isin([first, *others]) if others else _frame(decoding) == F.lit(first)
         column = (F if column is None else column).when(matches, made(number))
     return otherwise if column is None else column
@@ -193,7 +217,9 @@ def _row(decoding: Decoding) -> Column:
     if decoding.unframed is not None:
         row = decoding.unframed(value)
     elif decoding.batched is not None:
-        number = _choice(decoding, lambda number: F.lit(number).cast("long"), F.lit(None).cast("long"))
+        number = _choice(
+            decoding, lambda number: F.lit(number).cast("long"), F.lit(None).cast("long"), same=lambda number: number
+        )
         row = decoding.batched(_body(decoding), number)
     else:
         begun = _begun(decoding)
@@ -202,7 +228,7 @@ def _row(decoding: Decoding) -> Column:
             body = decoding.bodies[number]
             return body.steps[-1](F.col(begun[body][-1]) if body in begun else _body(decoding))
 
-        row = _choice(decoding, made, nothing)
+        row = _choice(decoding, made, nothing, same=lambda number: decoding.bodies[number])
     if decoding.tombstones is Tombstones.NULL_ROW:
         empty = F.from_json(F.lit('{"_decoded":true}'), decoding.row_type)
         row = F.when(value.isNull(), empty).otherwise(row)
@@ -213,15 +239,13 @@ def _schema_id(decoding: Decoding) -> Column:
     nothing = F.lit(None).cast("long")
     if decoding.unframed is not None:
         return nothing
-    return _choice(decoding, lambda number: F.lit(schema_id_of(number)).cast("long"), nothing)
+    return _choice(decoding, lambda number: F.lit(schema_id_of(number)).cast("long"), nothing, same=schema_id_of)
 
 
 def _id_in_frame(decoding: Decoding) -> Column:
     if decoding.unframed is not None:
         return F.lit(None).cast("long")
-    by_guid = F.lit(None).cast("long")
-    for framed, schema_id in decoding.guids.items():
-        by_guid = F.when(_frame(decoding) == F.lit(bytearray(framed)), F.lit(schema_id)).otherwise(by_guid)
+    by_guid = lookup(_frame(decoding), {f: str(schema_id) for f, schema_id in decoding.guids.items()}).cast("long")
     return F.coalesce(framing.schema_id(F.col(decoding.column), _header(decoding)), by_guid)
 
 
@@ -242,19 +266,27 @@ def _reason(decoding: Decoding) -> Column:
     )
     reason = reason.when(is_short, code[Reason.TOO_SHORT])
     reason = reason.when(framed.isNull(), code[Reason.BAD_MESSAGE_INDEX])
-    for why in sorted(set(decoding.refused.values())):
-        frames = {f: r for f, r in decoding.refused.items() if r is why}
-        reason = reason.when(_is_one_of(framed, frames), code[why])
+    verdict = _verdict(decoding)
+    reason = reason.when(verdict.isNotNull() & (verdict != _WAITS), verdict)
     reason = reason.when(~_is_one_of(framed, decoding.frames), code[Reason.UNKNOWN_SCHEMA])
     return reason.otherwise(code[Reason.UNDECODABLE])
 
 
-def _unknown(decoding: Decoding, reason: Reason) -> Column:
-    """The frame, in hex, of a record that is rejected for this reason, and not by a verdict on the frame."""
+def _unknown(decoding: Decoding, *reasons: Reason) -> Column:
+    """The frame, in hex, of a record that is rejected for one of these reasons, and not by a verdict that is final."""
     if decoding.unframed is not None:
         return F.lit(None).cast("string")
-    is_open = (F.col(REASON) == reason.value) & ~_is_one_of(_frame(decoding), decoding.refused)
+    verdict = _verdict(decoding)
+    is_open = F.col(REASON).isin([r.value for r in reasons])
+    is_open &= verdict.isNull() | (verdict == Reason.FOREIGN_SCHEMA.value)
     return F.when(is_open, F.hex(_frame(decoding)))
+
+
+def _waiting(decoding: Decoding, reason: Reason) -> Column:
+    """The frame, in hex, of a record that is rejected for this reason, only because its frame waits."""
+    if decoding.unframed is not None:
+        return F.lit(None).cast("string")
+    return F.when((F.col(REASON) == reason.value) & (_verdict(decoding) == _WAITS), F.hex(_frame(decoding)))
 
 
 def _is_row(decoding: Decoding, column: str = ROW) -> Column:

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from frazil.declaration import Pipeline
 from frazil.declaration.formats import SchemaEvolution
-from frazil.ingest.batch import Staging, UnknownSchemas
+from frazil.errors import IncompatibleSchema
+from frazil.ingest.batch import Staging
 from frazil.ingest.decode import schema_id_of
 from frazil.ingest.driver import Driver
 from frazil.ingest.keys import KeyLanding, Keys, check_bytes
+from frazil.ingest.met import MOST, Met, UnknownSchemas
 from frazil.ingest.report import Event, Reporter
-from frazil.ingest.writers import Writers
+from frazil.ingest.writers import TooMany, Writers
 from frazil.lake import tables
 from frazil.lake.evolve import evolve
 from frazil.schemas.changes import Change
 from frazil.schemas.landing import Landing, landing
 from frazil.schemas.merge import merge
 from frazil.schemas.types import Struct, Type
+
+SAID = 50
+"""How many changes one event lists, and how many incompatible versions are reported at once."""
 
 
 class Evolution:
@@ -26,6 +32,7 @@ class Evolution:
     def __init__(self, pipeline: Pipeline, driver: Driver, writers: Writers, report: Reporter) -> None:
         self._pipeline, self._driver, self._writers, self._report = pipeline, driver, writers, report
         self._keys = Keys.of(pipeline.topic, writers.registry, pipeline.table.metadata_columns)
+        self._said: dict[int, str] = {}  # by writer, what was said of it last
 
     @property
     def is_known(self) -> bool:
@@ -54,13 +61,25 @@ class Evolution:
         found = [self._writers.refresh(), self._keys is not None and self._keys.writers.refresh()]
         return any(found)
 
-    def resolve(self, unknown: UnknownSchemas) -> None:
-        """Ask for the schemas that records name."""
-        for frame in unknown.values:
-            self._writers.resolve(frame)
-        if self._keys is not None:
-            for frame in unknown.keys:
-                self._keys.writers.resolve(frame)
+    def learn(self, values: Met, keys: Met) -> bool:
+        """Find out about frames that records have and no decoder; whether the batch is to be staged again.
+
+        Raises `RegistryUnavailable`, and `UnknownSchemas` for more frames than can be asked for.
+        """
+        try:
+            found = self._writers.learn(values)
+            return (self._keys is not None and self._keys.writers.learn(keys)) or found
+        except TooMany:
+            raise UnknownSchemas(values, keys, most_rows=MOST) from None
+
+    def recall(self, schema_ids: Collection[int]) -> None:
+        """Decode the versions of the values that the last batch was decoded with, so that the next one is staged once."""
+        self._writers.recall(schema_ids)
+
+    def forget(self) -> bool:
+        """Forget which versions were met, if decoding all of them costs something; whether it was so."""
+        found = [self._writers.forget(), self._keys is not None and self._keys.writers.forget()]
+        return any(found)
 
     def staging(self) -> Staging:
         """Bring the table's schema to what the known versions need; how batches are staged into it from then on."""
@@ -73,15 +92,22 @@ class Evolution:
             reach=self._driver.reach,
         )
         if changes:
-            self._report(Event.SCHEMA_EVOLVED, changes=[str(c) for c in changes])
+            more = [f"and {len(changes) - SAID} more"] if len(changes) > SAID else []
+            self._report(Event.SCHEMA_EVOLVED, changes=[*(str(c) for c in changes[:SAID]), *more])
         landed, keys = self._landing(tables.columns(self._driver.iceberg, table.identifier))
-        for number, problem in [*landed.incompatible.items(), *(keys.incompatible.items() if keys else ())]:
-            self._report(Event.SCHEMA_INCOMPATIBLE, schema_id=schema_id_of(number), message=str(problem))
+        self._report_incompatible([*landed.incompatible.items(), *(keys.incompatible.items() if keys else ())])
         decoding = self._writers.decoding(landed.target, landed.incompatible, self._pipeline.topic.tombstones)
         if self._keys is not None and keys is not None:
             decoding = replace(decoding, key=self._keys.decoding(keys))
         columns = tuple(f.name for f in landed.target.fields)
-        return Staging(self._pipeline, self._driver, decoding, columns, keys)
+        return Staging(self._pipeline, self._driver, decoding, columns, self.learn, keys)
+
+    def _report_incompatible(self, found: Sequence[tuple[int, IncompatibleSchema]]) -> None:
+        """Report what was not reported before: of many at once the last ones, which are the newest versions."""
+        new = [(number, str(problem)) for number, problem in found if self._said.get(number) != str(problem)]
+        self._said |= dict(new)
+        for number, message in new[-SAID:]:
+            self._report(Event.SCHEMA_INCOMPATIBLE, schema_id=schema_id_of(number), message=message)
 
     def _landing(self, current: Struct) -> tuple[Landing, KeyLanding | None]:
         """How the known versions land in a table of these columns."""

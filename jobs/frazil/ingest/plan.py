@@ -175,6 +175,10 @@ class Pace:
         bounded = min(grown, self.max_rows, int(self.max_bytes / max(row_bytes, 1.0)))
         return replace(self, rows=max(bounded, 1), row_bytes=row_bytes)
 
+    def at_most(self, rows: int) -> Pace:
+        """The pace for a batch that must not be larger; those behind it may be again."""
+        return replace(self, rows=max(min(self.rows, rows), 1))
+
     def halved(self) -> Pace:
         """The pace after a task died of memory."""
         return replace(self, rows=max(self.rows // 2, 1))

@@ -13,11 +13,12 @@ from typing import Any
 from frazil.declaration import Pipeline
 from frazil.errors import CountsDisagree, Fenced, SparkFailed
 from frazil.ingest import prepare
-from frazil.ingest.batch import StagedBatch, Staging, UnknownSchemas
+from frazil.ingest.batch import StagedBatch, Staging
 from frazil.ingest.driver import Driver
 from frazil.ingest.evolution import Evolution
 from frazil.ingest.failures import Cancelled, LoginRefused
 from frazil.ingest.log_check import LogCheck
+from frazil.ingest.met import UnknownSchemas
 from frazil.ingest.plan import Pace, Span, plan, up_to
 from frazil.ingest.rejected_share import check_share, is_accepted
 from frazil.ingest.report import Event, Reporter, Total
@@ -34,6 +35,9 @@ from frazil.schemas.types import Struct
 ATTEMPTS = 3  # how often one batch is staged before the run gives up
 _RETRIED = (UnknownSchemas, StageAgain, Fenced, CountsDisagree, MemoryError, LoginRefused)
 IDLE_TOLD_SECONDS = 60.0
+FORGET_COMMITS = (
+    100  # between two times that many met versions are forgotten; one that still occurs is then met once more
+)
 
 
 class Ingestion:
@@ -129,8 +133,6 @@ class Ingestion:
                 self._settle()
                 self._idle()
             return None
-        if self._evolution.refresh():
-            self._staging = None
         if self._staging is None:
             self._settle()  # the schema changes only between two commits, or the first of them would fail
             self._evolve()
@@ -167,6 +169,8 @@ class Ingestion:
         staged, published = publishing.result()
         self._attempts = 0
         self._held = staged.batch.end
+        if self._commits % FORGET_COMMITS == 0 and self._evolution.forget():
+            self._staging = None
         counts, now = staged.batch.counts, self.driver.clock()
         self.total.add(counts.read, counts.written, counts.rejected, counts.skipped)
         newest = staged.newest_ms
@@ -227,7 +231,8 @@ class Ingestion:
     def _ready(self) -> bool:
         """Make the table and its ledger ready; False while the topic has no schema."""
         self.report(Event.PIPELINE_STARTED, version=self.driver.version)
-        self._evolution.refresh()
+        if not self._evolution.is_known:  # later versions are asked for when a record names them
+            self._evolution.refresh()
         if not self._evolution.is_known:
             return False
         self._resume()
@@ -238,6 +243,7 @@ class Ingestion:
         held = resume(self.pipeline, self.driver, self.report, *self._evolution.types)
         self._held = held.end
         self._accepted = {p: span.stable for p, span in self._spans().items()} if is_accepted(held) else {}
+        self._evolution.recall(held.schema_ids)
         self._evolve()
 
     def _evolve(self) -> None:
@@ -250,7 +256,8 @@ class Ingestion:
         else:
             self.report(Event.BATCH_RETRIED, message=str(problem), attempt=attempts)
         if isinstance(problem, UnknownSchemas):
-            self._evolution.resolve(problem)
+            if problem.most_rows is not None:
+                self.pace = self.pace.at_most(problem.most_rows)
             self._evolve()
         elif isinstance(problem, MemoryError) and self.pace.rows > 1:
             self.pace = self.pace.halved()

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from frazil.clients.registry import Registry
+from frazil.clients.registry_subjects import several
 from frazil.declaration.formats import SubjectStrategy, Tombstones, ValueFormat
 from frazil.declaration.topic import Topic
 from frazil.errors import UnreadableSchema
 from frazil.ingest import unframed
 from frazil.ingest.decode import DECODED, Decoding
+from frazil.ingest.met import MOST, Met
+from frazil.ingest.occurring import Occurring
+from frazil.ingest.ownership import Ownership
+from frazil.ingest.recent import Recent
 from frazil.ingest.spark_types import spark_struct
 from frazil.ingest.written import Written, avro_type, json_type, protobuf_type
 from frazil.schemas.frames import (
@@ -36,24 +41,31 @@ _MAY_CHANGE = (Reason.UNKNOWN_SCHEMA, Reason.FOREIGN_SCHEMA)  # by what is regis
 _FIRST = (0,)
 
 
+class TooMany(Exception):
+    """A batch has more frames than are asked for, and only asking would tell what they are."""
+
+
 class Writers:
     """All writer schemas of a topic's values that are known so far, oldest first; with `keys`, of its keys.
 
     A writer is a record type of a schema, and has a number: see `decode.schema_id_of`. A schema in Avro or JSON Schema has one
     type. Of a Protobuf file the declared message is known at once, or its first one; others when a record names them.
+
+    The registry is asked by `refresh` and by `learn` alone. What it said of schemas of other subjects, and of ids that it does not
+    have, is remembered of the newest few thousand; a frame that is not remembered is an unknown one, and asked for.
     """
 
     def __init__(self, topic: Topic, registry: Registry | None, *, keys: bool = False) -> None:
-        self._topic, self._registry, self._is_key = topic, registry, keys
+        self._registry, self._is_key, self._owner = registry, keys, Ownership(topic, keys=keys)
         self._format = ValueFormat(topic.key_format.value) if keys else topic.value_format
-        self._strategy = SubjectStrategy.TOPIC if keys else topic.subject_strategy
-        self._record_name = None if keys else topic.record_name
         self._writers: dict[int, Written] = {}
         self._files: dict[int, ProtobufSchema] = {}
         self._frames: dict[bytes, int] = {}
-        self._guids: dict[bytes, int] = {}
-        self._refused: dict[bytes, Reason] = {}
+        self._guids: Recent[bytes, int] = Recent(10 * MOST)
+        self._occurring = Occurring()
+        self._refused: Recent[bytes, Reason] = Recent(4 * MOST)
         self._verdicts: dict[int, Reason | None] = {}  # by schema id; None: its records can be read
+        self._strangers: Recent[int, Reason] = Recent(10 * MOST)  # by schema id, of what is not in our one subject
         self._judged: set[tuple[int, str]] = set()
         self.problems: dict[int, str] = {}
 
@@ -70,7 +82,7 @@ class Writers:
     @property
     def may_begin_without(self) -> bool:
         """Whether no version is known before a record has it, so that a run begins without any."""
-        return self._strategy is SubjectStrategy.RECORD and self._record_name is None
+        return self._owner.may_begin_without
 
     @property
     def versions(self) -> tuple[tuple[int, Struct], ...]:
@@ -87,35 +99,49 @@ class Writers:
         """Ask the registry for the versions of the topic's subjects; returns whether there are new writers."""
         if self._registry is None or not self.is_framed:
             return False
-        known = len(self._writers)
-        for subject in self._subjects():
-            for version in self._registry.versions(subject, deleted=True):
-                is_new = (version.id, subject) not in self._judged
-                if is_new and self._verdicts.get(version.id, Reason.UNKNOWN_SCHEMA) in _MAY_CHANGE:
-                    self._judged.add((version.id, subject))
-                    self._refused = {f: r for f, r in self._refused.items() if r not in _MAY_CHANGE}
-                    self._add(version.id, {subject})
-                    self._name_first(version.id, version.guid)
+        registry, known, subjects = self._registry, len(self._writers), self._owner.subjects(self._registry)
+        listed = several(lambda subject: registry.versions(subject, deleted=True), subjects)
+        found = [(version, subject) for subject, versions in zip(subjects, listed, strict=True) for version in versions]
+        new = [(version, s) for version, s in found if (version.id, s) not in self._judged]
+        new = [(version, s) for version, s in new if self._verdicts.get(version.id, _MAY_CHANGE[0]) in _MAY_CHANGE]
+        registry.prefetch(version.id for version, _ in new)
+        for version, subject in new:
+            self._reconsider(version.id)
+            self._add(version.id, {subject})
+            if version.id in self._verdicts:
+                self._name_first(version.id, version.guid)
         return len(self._writers) > known
 
-    def resolve(self, frame: bytes) -> None:
-        """Find out about a frame that a record has: afterwards it names a writer, or is refused with a reason."""
-        if self._registry is None or frame in self._frames or frame in self._refused:
-            return
-        head = GUID_BYTES if frame[0] == GUID_MAGIC else PREFIX_BYTES
-        schema_id: int | None = int.from_bytes(frame[1:PREFIX_BYTES], "big")
-        if frame[0] == GUID_MAGIC:
-            schema_id = self._registry.id_of_guid(str(uuid.UUID(bytes=frame[1:GUID_BYTES])))
-        if schema_id is None:
-            self._refused[frame] = Reason.UNKNOWN_SCHEMA
-            return
-        if frame[0] == GUID_MAGIC:
-            self._guids[frame] = schema_id
-        if schema_id not in self._verdicts:
-            self.refresh()
-        if schema_id not in self._verdicts:
-            self._meet(schema_id)
-        self._name(frame, schema_id, message_index(frame, head) if self._is_protobuf else (_FIRST, head))
+    def learn(self, met: Met) -> bool:
+        """Find out about frames that records have and that `decoding` left out; whether it is another one then.
+
+        Which ids the topic has is asked first. Of an id that is not the topic's, the registry is asked whether it has it, for all
+        at a time. Where there are too many, all but those of the topic are unknown to us without that question; where only that
+        question would tell, this raises `TooMany`. Raises `RegistryUnavailable`, which is no verdict.
+        """
+        numbers = [self._frames[frame] for frame in met.waiting if frame in self._frames]
+        self._occurring.meet(numbers)
+        is_other = bool(numbers)
+        if self._registry is None or (not met.unknown and met.is_all):
+            return is_other
+        is_other = self.refresh() or is_other
+        if not met.is_all:
+            if self._is_protobuf or met.has_guids or not self._owner.has_one_subject:
+                raise TooMany
+            return is_other
+        before = {frame: self._refused.get(frame, Reason.UNKNOWN_SCHEMA) for frame in met.unknown}
+        self._ask(met.unknown)
+        self._occurring.meet(self._frames[frame] for frame in met.unknown if frame in self._frames)
+        after = {frame: self._refused.get(frame, Reason.UNKNOWN_SCHEMA) for frame in met.unknown}
+        return is_other or before != after or any(frame in self._frames for frame in met.unknown)
+
+    def recall(self, schema_ids: Collection[int]) -> None:
+        """Begin with what an earlier run decoded, see `Occurring.recall`."""
+        self._occurring.recall(schema_ids, self._writers)
+
+    def forget(self) -> bool:
+        """Forget which writers were met, if they are more than a few; whether `decoding` has fewer then."""
+        return self._occurring.forget()
 
     def decoding(self, target: Struct, unfit: Mapping[int, object], tombstones: Tombstones) -> Decoding:
         """How to decode into `target`; writers in `unfit`, by number, do not fit it and are refused."""
@@ -131,6 +157,8 @@ class Writers:
             return Decoding(row_type=ddl, unframed=made[self._format](name), tombstones=tombstones, column=column)
         fitting = {number: writer for number, writer in self._writers.items() if number not in unfit}
         misfits = {f: Reason.INCOMPATIBLE_SCHEMA for f, number in self._frames.items() if number in unfit}
+        decoded = self._occurring.of(list(fitting))
+        fitting = {number: writer for number, writer in fitting.items() if number in decoded}
         batched = None
         if self._is_protobuf:
             from frazil.ingest.decode_protobuf import batch_of  # loads Arrow and Protobuf
@@ -138,7 +166,8 @@ class Writers:
             batched = batch_of({number: w.reading(target) for number, w in fitting.items() if w.reading}, target)
         return Decoding(
             row_type=ddl,
-            frames={f: number for f, number in self._frames.items() if number not in unfit},
+            frames={f: number for f, number in self._frames.items() if number in decoded},
+            waiting={f for f, number in self._frames.items() if number not in decoded and number not in unfit},
             guids=dict(self._guids),
             refused={**self._refused, **misfits},
             bodies={number: w.body(target) for number, w in fitting.items() if w.body},
@@ -154,46 +183,58 @@ class Writers:
     def _is_protobuf(self) -> bool:
         return self._format is ValueFormat.PROTOBUF
 
-    @property
-    def _prefix(self) -> str:
-        """What stands before a record's name in its subject."""
-        return f"{self._topic.name}-" if self._strategy is SubjectStrategy.TOPIC_RECORD else ""
+    def _reconsider(self, schema_id: int) -> None:
+        """Forget verdicts that a version which is registered now may change."""
+        self._strangers.pop(schema_id, None)
+        for frame in [f for f, reason in self._refused.items() if reason in _MAY_CHANGE]:
+            del self._refused[frame]
 
-    def _subjects(self) -> Iterable[str]:
-        """The subjects that can be known before a record is met."""
+    def _ask(self, frames: Iterable[bytes]) -> None:
+        """Give each frame a writer or a verdict. All that is asked of the registry is asked a few at a time."""
         assert self._registry is not None
-        if self._strategy is SubjectStrategy.TOPIC:
-            return (f"{self._topic.name}-{'key' if self._is_key else 'value'}",)
-        if self._record_name is not None:
-            return (f"{self._prefix}{self._record_name}",)
-        return [s for s in self._registry.subjects() if s.startswith(self._prefix)] if self._prefix else ()
+        registry, open_frames = self._registry, [f for f in frames if f not in self._frames]
+        guids = [f[:GUID_BYTES] for f in open_frames if f[0] == GUID_MAGIC and f[:GUID_BYTES] not in self._guids]
+        of_guid = several(lambda head: registry.id_of_guid(str(uuid.UUID(bytes=head[1:]))), dict.fromkeys(guids))
+        named = dict(zip(dict.fromkeys(guids), of_guid, strict=True)) | self._guids
+        ids = {f: named.get(f[:GUID_BYTES]) if f[0] == GUID_MAGIC else _id_in(f) for f in open_frames}
+        wanted = dict.fromkeys(i for i in ids.values() if i is not None and self._is_open(i))
+        for number, subjects in zip(wanted, several(registry.subjects_of, wanted), strict=True):
+            self._meet(number, set(subjects))
+        for frame, schema_id in ids.items():
+            if schema_id is not None:
+                self._name_as(frame, schema_id)
 
-    def _meet(self, schema_id: int) -> None:
-        """Add the schema of an id that a record names and no subject of ours has so far."""
-        assert self._registry is not None
-        if self._strategy is SubjectStrategy.TOPIC:
-            self._verdicts[schema_id] = Reason.FOREIGN_SCHEMA if self._exists(schema_id) else Reason.UNKNOWN_SCHEMA
-            return
-        subjects = set(self._registry.subjects_of(schema_id))
-        if subjects:
+    def _is_open(self, schema_id: int) -> bool:
+        """Whether only asking for an id tells whose it is."""
+        if self._owner.has_one_subject:
+            return schema_id not in self._verdicts and schema_id not in self._strangers
+        return self._verdicts.get(schema_id, _MAY_CHANGE[0]) in _MAY_CHANGE
+
+    def _meet(self, schema_id: int, subjects: set[str]) -> None:
+        """Judge an id that a record names and no subject that we know of has, by the subjects that do."""
+        if self._owner.has_one_subject or not subjects:
+            self._strangers[schema_id] = Reason.FOREIGN_SCHEMA if subjects else Reason.UNKNOWN_SCHEMA
+        elif any((schema_id, subject) not in self._judged for subject in subjects):
+            self._reconsider(schema_id)
             self._add(schema_id, subjects)
-        else:
-            self._verdicts[schema_id] = Reason.UNKNOWN_SCHEMA
 
-    def _exists(self, schema_id: int) -> bool:
-        assert self._registry is not None
-        try:
-            return self._registry.schema(schema_id) is not None
-        except UnreadableSchema:  # in a language that we do not know
-            return True
+    def _name_as(self, frame: bytes, schema_id: int) -> None:
+        """Note what a frame names, by the verdict on its schema."""
+        if schema_id not in self._verdicts:
+            if self._strangers.get(schema_id) is Reason.FOREIGN_SCHEMA:
+                self._refused[frame] = Reason.FOREIGN_SCHEMA
+            return
+        head = PREFIX_BYTES
+        if frame[0] == GUID_MAGIC:
+            head, self._guids[frame] = GUID_BYTES, schema_id
+        self._name(frame, schema_id, message_index(frame, head) if self._is_protobuf else (_FIRST, head))
 
     def _add(self, schema_id: int, subjects: set[str]) -> None:
-        """Read a schema; its types become writers as they are named."""
+        """Read a schema; its types become writers as they are named. An outage leaves nothing behind."""
         assert self._registry is not None
         try:
             schema = self._registry.schema(schema_id)
             if schema is None:  # deleted between the two questions
-                self._verdicts[schema_id] = Reason.UNKNOWN_SCHEMA
                 return
             references = self._registry.resolve_references(schema)
             if schema.type.value != _LANGUAGES[self._format]:
@@ -205,30 +246,21 @@ class Writers:
             else:
                 made = avro_type if self._format is ValueFormat.AVRO else json_type
                 written = made(schema.text, references)
-                if not self._is_ours(written.name, subjects):
+                if not self._owner.is_ours(written.name, subjects):
                     self._verdicts[schema_id] = Reason.FOREIGN_SCHEMA
-                    return
-                self._writers[schema_id] = written
+                else:
+                    self._writers[schema_id], self._verdicts[schema_id] = written, None
+            self._verdicts.setdefault(schema_id, None)
         except UnreadableSchema as problem:
             self._verdicts[schema_id], self.problems[schema_id] = Reason.UNREADABLE_SCHEMA, str(problem)
-            return
-        self._verdicts[schema_id] = None
-
-    def _is_ours(self, name: str, subjects: set[str]) -> bool:
-        """Whether a record of this name, in these subjects, is one that the declaration means."""
-        if self._strategy is SubjectStrategy.TOPIC:
-            return True
-        if self._record_name is not None and name and name != self._record_name:
-            return False
-        wanted = self._record_name or name
-        return f"{self._prefix}{wanted}" in subjects if wanted else any(s.startswith(self._prefix) for s in subjects)
+        self._judged |= {(schema_id, subject) for subject in subjects}
 
     def _name_first(self, schema_id: int, guid: str | None) -> None:
         """Note the frames of the schema's type that is known at once."""
         paths: Sequence[tuple[int, ...] | None] = [None]
         if schema_id in self._files:
             named = self._files[schema_id].indexes.items()
-            paths = [path for path, name in named if name == self._record_name or path == _FIRST][-1:]
+            paths = [path for path, name in named if name == self._owner.record_name or path == _FIRST][-1:]
         for path in paths:
             heads = [prefixed(schema_id, b"", path), *([guid_header(guid, path)] if guid else [])]
             if path == _FIRST:
@@ -259,7 +291,11 @@ class Writers:
         number = list(file.indexes.values()).index(name) << 32 | schema_id
         if number in self._writers:
             return number
-        if self._strategy is not SubjectStrategy.TOPIC and not self._is_ours(name, self._subjects_of(schema_id)):
+        if self._owner.record_name not in (None, name):
+            return Reason.FOREIGN_SCHEMA
+        if self._owner.strategy is not SubjectStrategy.TOPIC and not self._owner.is_ours(
+            name, self._subjects_of(schema_id)
+        ):
             return Reason.FOREIGN_SCHEMA
         try:
             self._writers[number] = protobuf_type(file, name)
@@ -271,6 +307,10 @@ class Writers:
     def _subjects_of(self, schema_id: int) -> set[str]:
         assert self._registry is not None
         return set(self._registry.subjects_of(schema_id))
+
+
+def _id_in(frame: bytes) -> int:
+    return int.from_bytes(frame[1:PREFIX_BYTES], "big")
 
 
 _LANGUAGES = {ValueFormat.AVRO: "avro", ValueFormat.JSON_SCHEMA: "json", ValueFormat.PROTOBUF: "protobuf"}

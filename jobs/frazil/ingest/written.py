@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from frazil.ingest import decode
@@ -39,7 +40,7 @@ def avro_type(text: str, references: Mapping[str, str]) -> Written:
         name="" if schema.is_whole else schema.root.name,
         row=avro.row_type(schema),
         is_whole=schema.is_whole,
-        body=lambda target: decode.avro(avro.reader(schema, target), target),
+        body=lambda target: _avro_body(avro.reader(schema, target), target),
     )
 
 
@@ -54,6 +55,12 @@ def json_type(text: str, references: Mapping[str, str]) -> Written:
         is_whole=is_whole,
         body=lambda target: json_body(target, whole=is_whole),
     )
+
+
+@lru_cache(maxsize=256)
+def _avro_body(reader: avro.Reader, target: Struct) -> Body:
+    """One body for all versions that are read alike, as those are that differ in comments only."""
+    return decode.avro(reader, target)
 
 
 def protobuf_type(schema: ProtobufSchema, message: str) -> Written:

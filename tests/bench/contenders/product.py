@@ -90,7 +90,7 @@ class _WithFour(Ingestion):
         super()._evolve()
         assert self._staging is not None
         usual = self._staging
-        self._staging = _FourColumns(usual.pipeline, usual.driver, usual.decoding, usual.columns)
+        self._staging = _FourColumns(usual.pipeline, usual.driver, usual.decoding, usual.columns, usual.learn)
 
 
 def _create_with_four(shared: Driver, pipeline: Pipeline, writers: Writers) -> None:

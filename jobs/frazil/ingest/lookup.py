@@ -1,0 +1,29 @@
+"""Lookup: a table of many keys as one literal, so that neither the plan nor the call that makes it grows with the keys.
+
+A literal a key would be a node of the plan each, and a call into the JVM: 50,000 of them take half a minute a batch. Here all
+are one text, cut into buckets by the CRC-32 of the key; Spark cuts it once, and a look-up reads one bucket of about two entries.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+
+def lookup(key: Column, entries: Mapping[bytes, str]) -> Column:
+    """The text of the entry of a binary `key`; null for a key without one, and for null.
+
+    Texts are not empty, and of letters, digits and `_` only.
+    """
+    if not entries:
+        return F.lit(None).cast("string")
+    buckets = [[""] for _ in range(max(len(entries) // 2, 1))]
+    for entry, text in entries.items():
+        buckets[zlib.crc32(entry) % len(buckets)].append(f"{entry.hex().upper()}={text}")
+    table = F.split(F.lit("|".join(";".join(bucket) for bucket in buckets)), "[|]")
+    bucket = F.get(table, (F.crc32(key) % len(buckets)).cast("int"))
+    behind = F.split_part(bucket, F.concat(F.lit(";"), F.hex(key), F.lit("=")), F.lit(2))
+    return F.nullif(F.split_part(behind, F.lit(";"), F.lit(1)), F.lit(""))

@@ -1,0 +1,58 @@
+"""Met: the frames of a batch's records that its plan had no decoder for."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+
+from frazil.schemas.frames import GUID_BYTES, GUID_MAGIC, PREFIX_BYTES
+
+MOST = 1_000
+"""How many distinct frames that nothing is known of are listed for one batch, and so the most that the registry is asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Met:
+    """Frames that records of a batch have, of values or of keys.
+
+    `waiting` are those of registered versions that the plan left out, all of them. `unknown` are those that nothing final is known
+    of, at most `MOST`; `is_all` says that these are all, `has_guids` that some, listed or not, hold a GUID.
+    """
+
+    waiting: tuple[bytes, ...] = ()
+    unknown: tuple[bytes, ...] = ()
+    is_all: bool = True
+    has_guids: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.waiting or self.unknown) or not self.is_all
+
+
+class UnknownSchemas(Exception):
+    """A batch met schemas that its plan had no decoder for; by now they are known, so the batch is to be staged again.
+
+    `most_rows`: how many records the batch may have then, if it met too many to ask for; else None.
+    """
+
+    def __init__(self, values: Met, keys: Met, *, most_rows: int | None = None) -> None:
+        self.values, self.keys, self.most_rows = values, keys, most_rows
+        super().__init__("records name schemas that are not decoded yet")
+
+    @property
+    def looked_up(self) -> str:
+        """What was looked up: `new schema id 7 was looked up`."""
+        names = sorted({_named(frame) for met in (self.values, self.keys) for frame in (*met.waiting, *met.unknown)})
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        ids = ", ".join(names[:_NAMED]) + more
+        return f"new schema id {ids} was looked up" if len(names) == 1 else f"new schema ids {ids} were looked up"
+
+
+_NAMED = 5
+
+
+def _named(frame: bytes) -> str:
+    return (
+        str(uuid.UUID(bytes=frame[1:GUID_BYTES]))
+        if frame[0] == GUID_MAGIC
+        else str(int.from_bytes(frame[1:PREFIX_BYTES], "big"))
+    )
