@@ -13,7 +13,7 @@ from frazil.audit.finding import Flaw, Outcome
 from frazil.audit.proofs import ProofFolder
 from frazil.audit.runs import Range
 from frazil.audit.verify import Verification
-from frazil.lake.ledger import canonical
+from frazil.lake.ledger import Counts, canonical
 from tests.audit.landed import Landed
 
 
@@ -67,8 +67,8 @@ def test_after_more_commits_only_their_files_are_read(proven: Proven) -> None:
     for end in (300, 400, 500):
         proven.lake.land({0: end, 1: end - 200}, rejected=[(0, end - 10)])
     found = proven.verify()
-    # 99 rows of each batch; partition 1 is known from manifests. Two dead letters share a file with offsets in between.
-    assert (found.outcome, rows(found)) == (Outcome.PROVEN, 3 * 99 + 2)
+    # 99 rows of each batch; partition 1 is known from manifests.
+    assert (found.outcome, rows(found)) == (Outcome.PROVEN, 3 * 99)
     assert opened(proven.verify()) == 0
 
 
@@ -176,7 +176,7 @@ def test_only_the_owner_may_read_a_proof(proven: Proven) -> None:
 
 def test_offsets_that_came_again_are_counted_each_time(proven: Proven) -> None:
     """A proof knows one life of an offset: after an operator's decision there are two."""
-    proven.lake.commit({0: 150}, count_of_nothing(), {}, accepted="{}")
+    proven.lake.commit({0: 150}, Counts(), {}, accepted="{}")
     proven.lake.land({0: 260, 1: 60})
     assert proven.verify().outcome is Outcome.PROVEN
     assert proven.verify().outcome is Outcome.PROVEN
@@ -226,7 +226,36 @@ def write(file: Path, body: dict[str, Any]) -> None:
     file.write_text(canonical({"body": body, "sha256": _sum(body)}))
 
 
-def count_of_nothing() -> Any:
-    from frazil.lake.ledger import Counts
+def skewed(tmp_path: Path) -> Proven:
+    """Partitions of very different lengths in shared files, as the ingest writes small batches of many partitions."""
+    (tmp_path / "skewed").mkdir()
+    proven = Proven(Landed(tmp_path / "skewed", partitions=4), tmp_path / "skewed-proofs")
+    proven.lake.land({0: 5_000, 1: 50, 2: 10, 3: 700}, per_file=4)
+    assert rows(proven.verify()) == 5_760
+    return proven
 
-    return Counts()
+
+def test_new_files_of_many_partitions_leave_older_proofs_alone(tmp_path: Path) -> None:
+    """Their bounds span all offsets in between; the commits that added them say more."""
+    proven = skewed(tmp_path)
+    for more in (10, 20):
+        proven.lake.land({0: 5_000 + more, 1: 50 + more, 2: 10 + more, 3: 700 + more}, per_file=4)
+        assert rows(proven.verify()) == 40
+    assert opened(proven.verify()) == 0
+
+
+def test_what_a_commit_says_of_its_files_outlives_its_snapshot(tmp_path: Path) -> None:
+    proven = skewed(tmp_path)
+    for more in range(10, 50, 10):
+        proven.lake.land({0: 5_000 + more, 1: 50 + more, 2: 10 + more, 3: 700 + more}, per_file=4)
+        proven.verify()
+    proven.lake.expire(keep=2)
+    assert opened(proven.verify()) == 0
+
+
+def test_a_row_beyond_what_its_commit_says_is_found(tmp_path: Path) -> None:
+    proven = skewed(tmp_path)
+    places = [(p, at + o) for p, at in enumerate((5_000, 50, 10, 700)) for o in range(10)]
+    files = proven.lake.files([*places[1:], (0, 42)])
+    proven.lake.commit({0: 5_010, 1: 60, 2: 20, 3: 710}, Counts(40, 40), {}, files)
+    assert {Flaw.FILE_ALTERED, Flaw.MISSING} <= {f.flaw for f in proven.verify(fresh=True).findings}

@@ -89,3 +89,17 @@ def test_windows_share_every_partition_alike() -> None:
     first, second = tile([Stretch(0, Range(0, 1280)), Stretch(1, Range(10, 138))], 704)
     assert first == (Stretch(0, Range(0, 640)), Stretch(1, Range(10, 74)))
     assert second == (Stretch(0, Range(640, 1280)), Stretch(1, Range(74, 138)))
+
+
+def test_a_claim_narrows_a_box_of_several_partitions() -> None:
+    box, claim = Box(0, 2, 10, 5_000), {0: Range(4_990, 5_001), 1: Range(10, 20), 2: Range(7, 7)}
+    found = Boxes([box, box], [claim, None])
+    for part, touched in (
+        (Stretch(0, Range(0, 4_990)), False),
+        (Stretch(0, Range(0, 4_991)), True),
+        (Stretch(1, Range(19, 30)), True),
+        (Stretch(1, Range(20, 30)), False),
+        (Stretch(2, Range(0, 100)), False),
+        (Stretch(3, Range(10, 20)), False),
+    ):
+        assert found.touching([part]).tolist() == [touched, part.partition < 3]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from frazil.audit.bitmap import joined
+from frazil.audit.claims import claims_of, with_claims
 from frazil.audit.dense import Columns, is_dense, is_foreign
 from frazil.audit.finding import SHOWN, Finding, Flaw
 from frazil.audit.proofs import Digests, Proof, Remembered, without_most
@@ -102,6 +103,7 @@ def files_of(
     files = tuple(file for file in found.files if sizes[file.path] is not None)
     altered = frozenset(file.path for file in files if sizes[file.path] != file.bytes)
     source = Source(role, table, columns, files, altered)
+    source = replace(source, claims=claims_of(source))
     return source, _of_files(source, found, {path for path, size in sizes.items() if size is None}, sizes)
 
 
@@ -118,17 +120,17 @@ class Counting:
         remembered: Remembered | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._sources, self._clock = tuple(sources), clock
         self._before = Remembered() if deep or remembered is None else remembered
+        self._sources, self._clock = tuple(with_claims(source, self._before) for source in sources), clock
         self._read = stretches(read)
-        self._digests = Digests(sources)
+        self._digests = Digests(self._sources)
         self._known = tuple(proof for proof in self._before.proofs if self._holds(proof))
         self._windows = tile(without(self._read, (part for proof in self._known for part in proof.parts)), WINDOW)
         self._scan = Scan(self._read, topic=topic, deep=deep)
         self._dense: dict[Role, list[DataFile]] = {}
         self._foreign: dict[Role, list[DataFile]] = {}
         self._scanned: dict[Role, list[DataFile]] = {}
-        for source in sources:
+        for source in self._sources:
             kinds: tuple[list[DataFile], list[DataFile], list[DataFile]] = ([], [], [])
             for file in source.files:
                 kinds[_kind(source, file, topic, deep=deep)].append(file)
@@ -178,6 +180,7 @@ class Counting:
             remembered=Remembered(
                 self._kept(proofs, doubtful),
                 rows / seconds if rows >= MEASURED_ROWS and seconds else self._before.rows_per_second,
+                {source.role: source.claims for source in self._sources},
             ),
         )
 
@@ -203,7 +206,7 @@ class Counting:
         strays: list[tuple[Source, DataFile]] = []
         for source in self._sources:
             files = sorted(self._scanned[source.role], key=lambda file: _low(source, file))
-            boxes = Boxes([source.box(file) for file in files])
+            boxes = source.boxes(files)
             for spans, wanted in jobs:
                 wanted += [(source, files[i]) for i in boxes.touching(spans).nonzero()[0].tolist()]
             inside = boxes.touching(self._read)

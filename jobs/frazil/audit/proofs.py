@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from frazil.audit.finding import SHOWN
 from frazil.audit.runs import Range
 from frazil.audit.scan import Source
 from frazil.audit.tally import Found, Tally
-from frazil.audit.windows import Boxes, Stretch
+from frazil.audit.windows import Boxes, Claim, Stretch
 from frazil.lake.data_files import DataFile
 from frazil.lake.ledger import canonical
 
@@ -45,10 +45,14 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What a verification leaves for the next: proofs, and how many rows it read in a second, if it was many."""
+    """What a verification leaves for the next: proofs, and how many rows it read in a second, if it was many.
+
+    `claims` are what commits said of files that are still there, by role and snapshot: their snapshots may expire.
+    """
 
     proofs: tuple[Proof, ...] = ()
     rows_per_second: float | None = None
+    claims: Mapping[str, Mapping[int, Claim]] = field(default_factory=dict)
 
 
 class Digests:
@@ -57,8 +61,7 @@ class Digests:
     def __init__(self, sources: Sequence[Source]) -> None:
         self._boxes: list[tuple[Boxes, list[bytes]]] = []
         for source in sources:
-            boxes = Boxes([source.box(file) for file in source.files])
-            self._boxes.append((boxes, [_token(source, file) for file in source.files]))
+            self._boxes.append((source.boxes(source.files), [_token(source, file) for file in source.files]))
 
     def of(self, parts: Sequence[Stretch]) -> str:
         """Return the digest of the files that touch stretches, in whatever order they are listed."""
@@ -85,8 +88,12 @@ class ProofFolder:
             if document["sha256"] != _sum(body) or body["key"] != dict(key):
                 return Remembered()
             proofs = tuple(_proof(one) for one in body["proofs"])
-            return Remembered(proofs, body["rows_per_second"])
-        except (OSError, ValueError, KeyError, TypeError, IndexError):
+            claims = {
+                role: {int(id_): {p: Range(a, b) for p, a, b in parts} for id_, parts in of.items()}
+                for role, of in body["claims"].items()
+            }
+            return Remembered(proofs, body["rows_per_second"], claims)
+        except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError):
             return Remembered()
 
     def store(self, key: Mapping[str, Any], remembered: Remembered) -> None:
@@ -95,6 +102,10 @@ class ProofFolder:
             "key": dict(key),
             "proofs": [_document(proof) for proof in remembered.proofs],
             "rows_per_second": remembered.rows_per_second,
+            "claims": {
+                role: {str(id_): [[p, r.start, r.end] for p, r in claim.items()] for id_, claim in of.items()}
+                for role, of in remembered.claims.items()
+            },
         }
         file = self._file(key)
         new = file.with_suffix(f".{os.getpid()}")

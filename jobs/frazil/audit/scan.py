@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,7 +16,7 @@ from frazil.audit.finding import SHOWN, Finding, Flaw
 from frazil.audit.runs import Range
 from frazil.audit.tally import NONE, Found
 from frazil.audit.window import Role, Window
-from frazil.audit.windows import Box, Boxes, Placement, Stretch
+from frazil.audit.windows import Box, Boxes, Claim, Placement, Stretch
 from frazil.errors import CatalogUnavailable
 from frazil.lake.data_files import Bounds, DataFile
 from frazil.lake.reader import StoredTable
@@ -30,13 +30,31 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The files of one table in which records are looked for. Of `altered` ones no manifest is believed."""
+    """The files of one table in which records are looked for. Of `altered` ones no manifest is believed.
+
+    `claims` are what commits say of the files that they added, by snapshot. They count for files of several partitions,
+    whose bounds span all offsets in between, and are checked when such a file is read.
+    """
 
     role: Role
     table: StoredTable
     columns: Columns
     files: tuple[DataFile, ...]
     altered: frozenset[str] = frozenset()
+    claims: Mapping[int, Claim] = field(default_factory=dict)
+
+    def boxes(self, files: Sequence[DataFile]) -> Boxes:
+        """Return where the records of files may be."""
+        return Boxes([self.box(file) for file in files], [self.claim(file) for file in files])
+
+    def claim(self, file: DataFile) -> Claim | None:
+        """Return what the commit of a file says of its offsets; None if nothing says more than the file's bounds."""
+        return self.claims.get(file.snapshot_id or -1) if self.is_wide(file) else None
+
+    def is_wide(self, file: DataFile) -> bool:
+        """Return whether a file has records of several partitions."""
+        box = self.box(file)
+        return box is not None and box.partition_low < box.partition_high
 
     def box(self, file: DataFile) -> Box | None:
         """Return where the records of a file may be; None if nothing says so."""
@@ -121,6 +139,8 @@ class Scan:
         is_first: bool,
     ) -> None:
         boxes = [box for box in (source.box(file), _box(group.bounds.get, source.columns)) if box is not None]
+        claim = source.claim(file)
+        claimed = None if claim is None else Placement([Stretch(p, r) for p, r in sorted(claim.items()) if len(r)])
         lies = False
         for batch in batches:  # type: ignore[attr-defined]
             if not all(pa.types.is_integer(batch.schema.types[i]) for i in (0, 1)):
@@ -129,6 +149,7 @@ class Scan:
             ours = placed.filter(pc.equal(placed.column(2), self._topic)) if batch.num_columns == 3 else placed
             partitions, offsets = (np.asarray(placed.column(i)) for i in (0, 1))
             lies = lies or not all(_inside(partitions, offsets, box) for box in boxes)
+            lies = lies or (claimed is not None and bool((claimed.place(partitions, offsets) < 0).any()))
             if ours is not placed:
                 partitions, offsets = (np.asarray(ours.column(i)) for i in (0, 1))
             if is_first:
@@ -139,7 +160,7 @@ class Scan:
                 source.role, partitions, offsets.astype(np.int64, copy=False), window, scanned, is_first=is_first
             )
         if lies:
-            what = "has records outside of the bounds that its manifest or its footer states"
+            what = "has records outside of the bounds that its manifest, its footer or its commit states"
             scanned.problems.append(unlike(source, Flaw.FILE_ALTERED, file, what))
 
     def _rows(

@@ -181,11 +181,22 @@ class Box:
         )
 
 
-class Boxes:
-    """Boxes of many files, asked which of them touch a window. A box that is None touches all."""
+Claim = Mapping[int, Range]
+"""What a commit says of the offsets of its files: a range for each partition."""
 
-    def __init__(self, boxes: Sequence[Box | None]) -> None:
-        self._number = len(boxes)
+
+class Boxes:
+    """Boxes of many files, asked which of them touch a window. A box that is None touches all.
+
+    A file with a claim touches only what its box and its claim have.
+    """
+
+    def __init__(self, boxes: Sequence[Box | None], claims: Sequence[Claim | None] = ()) -> None:
+        self._claims: dict[int, tuple[Claim, list[int]]] = {}
+        for index, claim in enumerate(claims):
+            if claim is not None:
+                self._claims.setdefault(id(claim), (claim, []))[1].append(index)
+        self._edges = np.array([(b.partition_low, b.partition_high) if b else (0, 0) for b in boxes], np.int64)
         self._everywhere = np.array([box is None for box in boxes], np.bool_)
         groups: dict[tuple[int, int], list[int]] = {}
         for index, box in enumerate(boxes):
@@ -210,4 +221,12 @@ class Boxes:
             for partition in wanted:
                 for one in by_partition.get(partition, ()):
                     touched[members] |= (first < one.end) & (last >= one.start)
+        for claim, indexes in self._claims.values():
+            shared = sorted(
+                p
+                for p, mine in claim.items()
+                if len(mine) and any(mine.start < r.end and r.start < mine.end for r in by_partition.get(p, ()))
+            )
+            low, high = self._edges[indexes].T
+            touched[indexes] &= np.searchsorted(shared, low) < np.searchsorted(shared, high, side="right")
         return touched

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from frazil.errors import CatalogUnavailable
@@ -37,7 +37,8 @@ class DataFile:
     """A data file that a snapshot refers to. `bounds` are those of the columns asked for, as far as there are metrics.
 
     `deletes` are the delete files that apply to it, which only a merge-on-read delete leaves. `column_bytes` is the size
-    of the columns asked for, compressed, as far as there are metrics.
+    of the columns asked for, compressed, as far as there are metrics. `snapshot_id` is the snapshot that added the file, if
+    it is known.
     """
 
     path: str
@@ -49,6 +50,7 @@ class DataFile:
     bounds: Mapping[str, Bounds] = field(default_factory=dict)
     deletes: tuple[Any, ...] = ()
     column_bytes: int = 0
+    snapshot_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ def contents(table: StoredTable, snapshot: Snapshot | None, columns: Sequence[st
                 entries = manifest.fetch_manifest_entry(table.iceberg.io, discard_deleted=True)
         except FileNotFoundError:
             return None
-        return [_data_file(entry.data_file, ids) for entry in entries]
+        return [replace(_data_file(entry.data_file, ids), snapshot_id=entry.snapshot_id) for entry in entries]
 
     read_all = list(each(read, listed))
     return Contents(
