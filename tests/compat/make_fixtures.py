@@ -1,6 +1,7 @@
 """Make the fixtures of one release: tables, documents and objects as that release writes them.
 
-Run once per release, with that release's tree first on the path; the output is committed and never made again:
+Run once per release, with that release's tree first on the path; the output is committed and never made again. Names of cases
+may follow:
 
     PYTHONPATH=$OLD/jobs:$OLD python tests/compat/make_fixtures.py tests/compat/0.1.0
 
@@ -11,6 +12,7 @@ them.
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import os
@@ -23,7 +25,6 @@ from typing import Any
 from unittest import mock
 from urllib.parse import urlsplit
 
-from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
 from frazil.clients.secrets import Secrets
@@ -36,9 +37,9 @@ from frazil.declaration.catalogs import GlueCatalog, LocalCatalog, RestAuth, Res
 from frazil.declaration.document import canonical, digest, document
 from frazil.declaration.environment import Environment, Kafka, ObjectStore, Registry, environment_document
 from frazil.declaration.secret import Secret
-from frazil.ingest import batch
 from frazil.ingest.accept import Accepted, _Accepting
 from frazil.lake import ledger
+from frazil.lake.ledger import Offsets
 from frazil.lake.publish import entry
 from frazil.lake.session import session
 from frazil.local.jars import spark_jars
@@ -106,17 +107,38 @@ def side_without_tag(make: Make) -> Shop:
 
 
 def wrong_gaps(make: Make) -> Shop:
-    """A compacted topic whose offsets without a record were counted again after the cleaner had run."""
+    """A compacted topic, landed; `miscount` then makes it what 0.1.0 wrote if the cleaner ran in the midst of a batch."""
     shop = make("compat_gaps", config={"cleanup.policy": "compact"})
-    schema_id = shop.register()
-    shop.produce(shop.orders(6, schema_id))
-    committed(shop, shop.orders(6, schema_id, first=6))
-    real = batch.account.gaps
-    with mock.patch.object(
-        batch.account, "gaps", lambda records, ranges: {p: n + 6 for p, n in real(records, ranges).items()}
-    ):
-        shop.drain()
+    shop.produce(shop.orders(6, shop.register()))
+    shop.drain()
     return shop
+
+
+def miscount(file: Path) -> None:
+    """Have the batch of `wrong_gaps` end at offset 12, and count all its 12 offsets as gaps beside the 6 records that landed.
+
+    0.1.0 counted so when compaction removed the records between its two reads: measured on a real topic.
+    """
+    with tarfile.open(file) as archive:
+        files = {m.name: data.read() for m in archive if (data := archive.extractfile(m)) is not None}
+    files["case.json"] = json.dumps({**json.loads(files["case.json"]), "end": 12}, indent=1).encode()
+    for name in files:
+        if name.startswith("warehouse/shop/compat_gaps/") and name.endswith(".gz.metadata.json"):
+            metadata = json.loads(gzip.decompress(files[name]))
+            for summary in (snapshot["summary"] for snapshot in metadata.get("snapshots", ())):
+                counts = json.loads(summary[ledger.COUNTS])
+                if counts["read"] == 6:
+                    summary[ledger.END] = summary[ledger.END].replace('{"0":6}', '{"0":12}')
+                    summary[ledger.COUNTS] = ledger.canonical({**counts, "gaps": {"0": 12}})
+                    summary[ledger.TOTALS] = '{"0":[0,0,12]}'
+                    start, end = (Offsets.parse(summary[key]) for key in (ledger.START, ledger.END))
+                    summary[ledger.COMMIT_ID] = ledger.commit_id("compat_gaps", metadata["table-uuid"], start, end)
+            files[name] = gzip.compress(json.dumps(metadata).encode())
+    with tarfile.open(file, "w:gz") as archive:
+        for name, data in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
 
 
 def landed_as(make: Make, name: str) -> Shop:
@@ -138,22 +160,6 @@ def half_accepted(shop: Shop, event: Accepted) -> Shop:
     assert last.end is not None
     work.take_dead_letters_back(work.decided(last, last.end))
     return shop
-
-
-def committed(shop: Shop, values: list[bytes]) -> None:
-    """Produce in a transaction: its marker takes an offset that has no record."""
-    producer = Producer({"bootstrap.servers": shop.world.bootstrap, "transactional.id": shop.topic, "log_level": 0})
-    producer.init_transactions()
-    producer.begin_transaction()
-    for number, value in enumerate(values):
-        producer.produce(
-            shop.topic,
-            value,
-            f"k{number}".encode(),
-            0,
-            on_delivery=lambda error, m, v=value: shop.journal.__setitem__((m.partition(), m.offset()), v),
-        )
-    producer.commit_transaction()
 
 
 CASES = (landed, open_decision, half_accepted_replay, half_accepted_recreated, side_without_tag, wrong_gaps)
@@ -259,9 +265,11 @@ def documents(to: Path) -> None:
         (to / f"{name}.json").write_bytes(data)
 
 
-def main(to: Path) -> None:
-    """Write all cases and documents."""
-    documents(to / "documents")
+def main(to: Path, *names: str) -> None:
+    """Write all cases and documents, or the named cases only."""
+    chosen = [one for one in CASES if not names or one.__name__ in names]
+    if not names:
+        documents(to / "documents")
     with tempfile.TemporaryDirectory() as folder:
         warehouse = Path(folder) / "warehouse"
         warehouse.mkdir()
@@ -283,10 +291,12 @@ def main(to: Path) -> None:
             def make(name: str, **topic: Any) -> Shop:
                 return Shop(running, spark, lake, name, partitions=1, **topic)
 
-            for one in CASES:
+            for one in chosen:
                 case(one(make), to / f"{one.__name__}.tar.gz")
+                if one is wrong_gaps:
+                    miscount(to / "wrong_gaps.tar.gz")
             spark.stop()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), *sys.argv[2:])

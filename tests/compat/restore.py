@@ -1,7 +1,8 @@
 """Restore what an older release wrote: its tables under another location, its topic with the same records.
 
 Iceberg's files name each other by absolute location, so the locations are rewritten: in metadata files and decisions as text,
-in manifests and their lists as Avro. A topic that is created again has another id, so the ledger's id is rewritten too.
+in manifests and their lists as Avro. A topic that is created again has another id, so the ledger's topic id is rewritten too, and the
+commit ids that are made of it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from pyspark.sql import SparkSession
 
 from frazil.clients.secrets import Secrets
 from frazil.declaration.environment import Environment
+from frazil.lake import ledger
 from frazil.lake.catalogs import pyiceberg_properties
+from frazil.lake.ledger import Offsets
 from frazil.local.world import World
 from tests.support.shop import Shop, frame
 
@@ -50,9 +53,9 @@ class Case:
         shop = Shop(world, spark, lake, self.told["topic"], partitions=1)
         schema_id = shop.register()
         old = frame(self.told["schema_id"], b"")
-        # A transaction's marker has an offset and no record; a record of no account takes it, as nothing reads it again.
+        # An offset without a record has one here, as nothing reads it again.
         records = {o: None if value is None else bytes.fromhex(value) for _, o, value in self.told["records"]}
-        for offset in range(max(records) + 1):
+        for offset in range(self.told.get("end", max(records) + 1)):
             value = records.get(offset)
             shop.produce(
                 [frame(schema_id, value[5:]) if value is not None and value[:5] == old else value], partition=0
@@ -67,10 +70,16 @@ class Case:
         to, io_ = lake.catalog.warehouse, load_file_io(properties)
         root = re.compile(f"(?:file:(?://)?)?{re.escape(self.told['root'])}")
 
-        def moved(text: str) -> str:
+        def topic_moved(text: str) -> str:
             return root.sub(to, text).replace(self.told["topic_id"], topic_id)
 
-        written = {name: self._rewritten(name, data, moved) for name, data in self.files.items()}
+        ids = self._commit_ids(topic_moved)
+        known = re.compile("|".join(map(re.escape, ids)))
+
+        def moved(text: str) -> str:
+            return known.sub(lambda found: ids[found.group()], topic_moved(text))
+
+        written = {moved(name): self._rewritten(name, data, moved) for name, data in self.files.items()}
         sizes = {f"{to}/{name.removeprefix('warehouse/')}": len(data) for name, data in written.items()}
         for name, data in written.items():
             if _is_list(name):
@@ -81,6 +90,26 @@ class Case:
         catalog.create_namespace_if_not_exists("shop")
         for identifier, metadata in self.told["tables"].items():
             catalog.register_table(identifier, f"{to}/{metadata}")
+
+    def _commit_ids(self, moved: Rewrite) -> dict[str, str]:
+        """Each commit id, and what it is with the new topic's id, of which it is made."""
+        ids = {}
+        for name, data in self.files.items():
+            if not name.endswith(".gz.metadata.json"):
+                continue
+            metadata = json.loads(gzip.decompress(data))
+            for summary in (snapshot["summary"] for snapshot in metadata.get("snapshots", ())):
+                if ledger.COMMIT_ID not in summary:
+                    continue
+                pipeline, uuid = summary[ledger.PIPELINE], metadata["table-uuid"]
+                old, new = (
+                    ledger.commit_id(
+                        pipeline, uuid, *(Offsets.parse(change(summary[k])) for k in (ledger.START, ledger.END))
+                    )
+                    for change in (str, moved)
+                )
+                ids[old] = new  # a side table's own commits have the ids of the first table's
+        return ids
 
     def _rewritten(self, name: str, data: bytes, moved: Rewrite) -> bytes:
         if name.endswith(".gz.metadata.json"):

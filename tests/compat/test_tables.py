@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from pyspark.sql import SparkSession
@@ -22,10 +22,19 @@ BAD = [b"", b"\x01bad"]
 Restore = Callable[[str], Shop]
 
 
-@pytest.fixture
-def restored(local_world: World, spark: SparkSession, lake_environment: Environment) -> Restore:
-    """Restores a case of 0.1.0 into the local lake."""
-    return lambda name: Case.of("0.1.0", name).restored(local_world, spark, lake_environment)
+@pytest.fixture(params=["lake_environment", pytest.param("glue_lake", marks=pytest.mark.long)])
+def restored(request: pytest.FixtureRequest, local_world: World, spark: SparkSession) -> Iterator[Restore]:
+    """Restores a case of 0.1.0 into a lake; its topic goes afterwards."""
+    lake: Environment = request.getfixturevalue(request.param)
+    made: list[Shop] = []
+
+    def restore(name: str) -> Shop:
+        made.append(Case.of("0.1.0", name).restored(local_world, spark, lake))
+        return made[-1]
+
+    yield restore
+    for shop in made:
+        shop.delete()
 
 
 def proof(shop: Shop) -> Verification:

@@ -1,0 +1,73 @@
+"""Release 0.1.0 continues a table that this release has written: it lands each record once."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from frazil.audit.verify import verify
+from frazil.clients.secrets import Secrets
+from frazil.lake.reader import Lake
+from tests.support.shop import Shop
+
+pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.long]
+RELEASE = "247cde7"  # the commit of 0.1.0
+BAD = [b"", b"\x01bad"]
+
+
+@pytest.fixture
+def older(root: Path, tmp_path: Path) -> Path:
+    """The entry point of 0.1.0, from the project's history."""
+    asked = subprocess.run(["git", "archive", RELEASE, "jobs"], cwd=root, capture_output=True, check=False)
+    if asked.returncode:
+        pytest.skip(f"the history has no commit {RELEASE}")
+    with tarfile.open(fileobj=io.BytesIO(asked.stdout)) as archive:
+        archive.extractall(tmp_path / "older", filter="data")
+    return tmp_path / "older" / "jobs" / "ingest.py"
+
+
+def proven(shop: Shop) -> None:
+    shop.assert_each_record_once()
+    found = verify(shop.pipeline, Lake(shop.environment, Secrets({}).read), deep=True, wait=lambda seconds: None)
+    assert found.outcome == "proven", found.findings
+
+
+def test_the_older_release_continues_what_this_one_wrote_and_back(
+    shop: Shop, older: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(older.parent))
+    schema_id = shop.register()
+    for number in range(2):
+        shop.produce([*shop.orders(6, schema_id, first=6 * number), *BAD])
+        shop.drain()
+    shop.produce([*shop.orders(6, schema_id, first=100), *BAD])
+    process = shop.process(tmp_path, script=older)
+    _, log = process.communicate(timeout=200)
+    assert process.returncode == 0, log
+    proven(shop)
+    shop.produce([*shop.orders(6, schema_id, first=200), *BAD])
+    assert shop.drain().read == 8
+    proven(shop)
+
+
+def test_the_older_release_finishes_a_decision_that_this_one_left_open(
+    shop: Shop, older: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(older.parent))
+    shop.produce([*shop.orders(6, shop.register()), *BAD])
+
+    def die(step: str) -> None:
+        if step == "decide.decided":
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        shop.drain(reach=die)
+    process = shop.process(tmp_path, script=older)
+    _, log = process.communicate(timeout=200)
+    assert process.returncode == 0, log
+    assert len(shop.dead()) == 2
+    proven(shop)
