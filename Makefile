@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo deploy-demo test test-long check bench
+.PHONY: help setup demo deploy-demo test test-fast test-long check bench
 
 PYTHON := .venv/bin/python
 
@@ -21,6 +21,9 @@ deploy-demo: ## deploy to stand-ins for AWS and Confluent: plan, review, change,
 
 test: setup ## the tests that every change must pass
 	@$(PYTHON) -m pytest -m "not long" --numprocesses 2 --dist loadfile
+
+test-fast: setup ## the tests that need neither Spark nor a broker
+	@$(PYTHON) -m pytest -m "not spark and not e2e and not long" --numprocesses 2 --dist loadfile
 
 test-long: setup ## the tests that are too slow for every change
 	@$(PYTHON) -m pytest -m long --timeout 1800

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -9,6 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from frazil.cli.main import app
 
 GOOD = """
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
@@ -17,25 +22,23 @@ pipelines = [Pipeline(topic=Topic("orders", value_format=ValueFormat.AVRO), tabl
 """
 
 
-def frazil(*arguments: object, cwd: Path, timeout: float = 60) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
-    command = [str(Path(sys.executable).parent / "frazil"), *map(str, arguments)]
-    return subprocess.run(
-        command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=timeout, check=False
-    )
+def frazil(*arguments: object, cwd: Path) -> Result:
+    """Run a command in this process, in a folder."""
+    with contextlib.chdir(cwd):
+        return CliRunner().invoke(app, [*map(str, arguments)], env={"COLUMNS": "200", "NO_COLOR": "1"})
 
 
 def test_a_good_file_is_found_good(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(GOOD)
     ended = frazil("check", "mine.py", cwd=tmp_path)
-    assert ended.returncode == 0, ended.stderr
+    assert ended.exit_code == 0, ended.stderr
     assert "orders" in ended.stdout
 
 
 def test_check_answers_in_json(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(GOOD)
     ended = frazil("check", "mine.py", "--json", cwd=tmp_path)
-    assert ended.returncode == 0, ended.stderr
+    assert ended.exit_code == 0, ended.stderr
     json.loads(ended.stdout)
 
 
@@ -52,7 +55,7 @@ def test_check_answers_in_json(tmp_path: Path) -> None:
 def test_a_bad_file_ends_with_one_clear_error_and_no_traceback(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "mine.py").write_text(text)
     ended = frazil("check", "mine.py", cwd=tmp_path)
-    assert ended.returncode == 2
+    assert ended.exit_code == 2
     assert said in ended.stdout + ended.stderr
     assert "Traceback" not in ended.stderr
 
@@ -60,7 +63,7 @@ def test_a_bad_file_ends_with_one_clear_error_and_no_traceback(tmp_path: Path, t
 def test_an_environment_that_is_not_there_is_named(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(GOOD)
     ended = frazil("run", "orders", "--once", "--pipelines", "mine.py", "--env", "nowhere", cwd=tmp_path)
-    assert ended.returncode == 2
+    assert ended.exit_code == 2
     assert "nowhere" in ended.stderr
     assert "Traceback" not in ended.stderr
 
@@ -69,7 +72,11 @@ def test_an_environment_that_is_not_there_is_named(tmp_path: Path) -> None:
 @pytest.mark.e2e
 @pytest.mark.timeout(600)
 def test_the_demo_proves_what_it_lands(tmp_path: Path) -> None:
-    ended = frazil("demo", cwd=tmp_path, timeout=500)
+    command = [str(Path(sys.executable).parent / "frazil"), "demo"]
+    settings = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
+    ended = subprocess.run(
+        command, cwd=tmp_path, env=settings, capture_output=True, text=True, timeout=500, check=False
+    )
     assert ended.returncode == 0, ended.stderr
     assert "336,776" in ended.stdout
     assert ended.stdout.rstrip().endswith("verified")
