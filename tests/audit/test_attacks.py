@@ -18,6 +18,7 @@ from frazil.audit import count
 from frazil.audit.finding import Flaw, Outcome
 from frazil.audit.runs import Range
 from frazil.audit.verify import Verification
+from frazil.errors import CatalogUnavailable
 from frazil.lake import ledger
 from frazil.lake.ledger import Counts, Offsets
 from tests.audit.landed import Landed, path, rewrite
@@ -176,6 +177,15 @@ def test_a_damaged_file_is_found_and_is_no_outage(landed: Landed, where: str) ->
     file.write_bytes(bytes(whole))
     found = landed.verify(deep=True)
     assert flaws(found) == {Flaw.FILE_UNREADABLE, Flaw.MISSING}
+
+
+def test_an_outage_while_reading_is_no_finding(landed: Landed, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: object, group: object) -> None:
+        raise OSError("When reading key 'lake/corrupt_thrift/x.parquet' in bucket 'b': AWS Error NETWORK_CONNECTION")
+
+    monkeypatch.setattr("frazil.lake.row_groups._Parquet.read", fail)
+    with pytest.raises(CatalogUnavailable, match="NETWORK_CONNECTION"):
+        landed.verify()
 
 
 def test_files_added_by_hand_count_as_rows(landed: Landed, tmp_path: Path) -> None:

@@ -19,11 +19,13 @@ from frazil.audit.window import Role, Window
 from frazil.audit.windows import Box, Boxes, Claim, Placement, Stretch
 from frazil.errors import CatalogUnavailable
 from frazil.lake.data_files import Bounds, DataFile
-from frazil.lake.reader import StoredTable
+from frazil.lake.reader import StoredTable, asking
 from frazil.lake.row_groups import RowGroup, open_file
 
-_CORRUPT = re.compile(r"corrupt|decompress|end of stream|thrift|magic bytes|parquet", re.IGNORECASE)
+_CORRUPT = re.compile(r"corrupt|decompress|end of stream|thrift|deserializ", re.IGNORECASE)
 """What Arrow says of a file whose bytes are not what was written; it raises `OSError` as for a store that fails."""
+
+_PATH = re.compile(r"\S*/\S*")
 
 Ints = npt.NDArray[np.int64]
 
@@ -92,7 +94,7 @@ class Scan:
             names.append(source.columns.topic)
         met = self._met.setdefault((source.role, file.path), set())
         try:
-            with open_file(source.table, file, names) as opened:
+            with asking(file.path), open_file(source.table, file, names) as opened:
                 if opened.rows not in (None, file.rows):
                     what = f"holds {opened.rows} rows, its manifest says {file.rows}"
                     scanned.problems.append(unlike(source, Flaw.FILE_ALTERED, file, what))
@@ -108,8 +110,8 @@ class Scan:
             scanned.problems.append(unlike(source, Flaw.FILE_LOST, file, "does not exist"))
         except (pa.ArrowInvalid, ValueError) as error:
             scanned.problems.append(_unreadable(source, file, error))
-        except (OSError, CatalogUnavailable) as error:
-            if not _CORRUPT.search(str(error)):
+        except CatalogUnavailable as error:
+            if not _CORRUPT.search(_PATH.sub("", str(error))):
                 raise
             scanned.problems.append(_unreadable(source, file, error))
         return scanned
