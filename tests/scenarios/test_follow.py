@@ -192,6 +192,7 @@ def test_an_error_that_nobody_expected_is_retried_then_reported_and_ends_no_neig
             ("Fault", f"pipeline {name}: ValueError: year 55840 is out of range (tes"[:60])
         }
         shop.produce(shop.orders(3, schema_id))
+        run.until("batch_committed", pipeline=shop.pipeline.name)
         landed(shop, 3)
     assert isinstance(run.outcomes[name].error, Fault)
     assert run.outcomes[shop.pipeline.name].error is None
