@@ -24,6 +24,7 @@ def granted() -> set[str]:
     return {
         action
         for statement in policy("deployer")["Statement"]
+        if statement["Effect"] == "Allow"
         for action in ([statement["Action"]] if isinstance(statement["Action"], str) else statement["Action"])
     }
 
