@@ -119,9 +119,8 @@ class Kafka:
 
         return self._connection.ask(f"topic {topic}", spans)
 
-    @property
-    def partitions(self) -> int:
-        """The number of partitions of all topics whose offsets were asked for."""
+    def partition_count(self) -> int:
+        """Return the number of partitions of all topics whose offsets were asked for."""
         return sum(list(self._partitions.values()))
 
     def offsets_at(self, topic: str, milliseconds: int, isolation: Isolation) -> dict[int, int]:

@@ -197,7 +197,7 @@ class Staging:
             group=f"frazil-{self.pipeline.name}",
             headers=headers or topic.headers or topic.value_format.has_schema or topic.key_format.has_schema,
             by_driver=by_driver,
-            partitions=self.driver.kafka.partitions,
+            partitions=self.driver.kafka.partition_count(),
         )
 
     def _metadata(self, at: datetime) -> list[Column]:
