@@ -169,6 +169,8 @@ class Broken:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._kafka, name)
+        if not callable(method):
+            return method
 
         def call(*arguments: Any) -> Any:
             if self._topic in arguments:
