@@ -13,6 +13,7 @@ FrazilError                    says what, where and what to do
 │   ├── CountsDisagree         read != written + rejected + skipped, twice
 │   ├── LedgerLost             no snapshot says which offsets the table holds
 │   ├── RolledBack             the table's head is not the snapshot that the ledger names, nor its descendant
+│   ├── DeadLetterTableMismatch  the dead-letter table is not the one that the table's ledger describes
 │   ├── TopicRecreated         the topic has another id than the one the ledger holds
 │   ├── LogTruncated           the topic ends before an offset that the table already holds
 │   └── OffsetsLost            the topic no longer has records that the table does not hold yet
@@ -113,6 +114,10 @@ class LedgerLost(DecisionRequired):
 
 class RolledBack(DecisionRequired):
     """The head of main is not the snapshot that the ledger names, nor a descendant of it."""
+
+
+class DeadLetterTableMismatch(DecisionRequired):
+    """The dead-letter table was dropped, replaced or restored, or belongs to another table, or cannot get what was decided."""
 
 
 class TopicRecreated(DecisionRequired):

@@ -129,3 +129,9 @@ def arguments_of(process: psutil.Process) -> str:
         return " ".join(process.cmdline())
     except psutil.Error:
         return ""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("step", ["publish.decided", "publish.filled"])
+def test_an_operator_who_decides_while_a_driver_pauses_fences_it(shop: Shop, tmp_path: Path, step: str) -> None:
+    twins.decide_while_one_pauses(shop, tmp_path, step)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from frazil.errors import FrazilError
 from frazil.exits import Exit
+from frazil.ingest.accept import accept
+from frazil.ingest.acceptance import Accepted
 from frazil.lake.failpoints import STEPS, Failpoints
+from tests.support.ledgers import Crash, crash_at
 from tests.support.shop import ORDER, Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
@@ -55,6 +59,26 @@ def test_a_jvm_killed_at_a_step_ends_the_driver_with_an_error_and_loses_nothing(
     assert ended.returncode == Exit.FAILED, log
     assert '"error": "JvmEnded"' in log, log
     assert "Traceback" not in log, log
+    shop.drain()
+    shop.assert_each_record_once()
+
+
+def test_a_driver_killed_while_it_finishes_an_operators_decision_loses_and_doubles_nothing(
+    shop_of: Callable[..., Shop], tmp_path: Path
+) -> None:
+    shop = shop_of(partitions=1)
+    schema_id = shop.register()
+    for first in (0, 4):
+        shop.produce([*shop.orders(4, schema_id, first=first), b"bad!!"])
+        shop.drain()
+    table = shop.driver().iceberg.load(shop.pipeline.table.identifier)
+    table.manageSnapshots().rollbackTo(table.currentSnapshot().parentId()).commit()
+    with pytest.raises(Crash):
+        accept(shop.pipeline, Accepted.ROLLED_BACK_REPLAY, "test", shop.driver(reach=crash_at("decide.decided")))
+    killed = shop.process(tmp_path, failpoints="finish.removed=kill")
+    _, log = killed.communicate(timeout=120)
+    assert killed.returncode == -signal.SIGKILL, log
+    assert len(shop.dead()) == 1
     shop.drain()
     shop.assert_each_record_once()
 

@@ -12,6 +12,7 @@ from tests.support import twins
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+DECIDING = ("stage.written", "decide.written", "publish.filled")
 QUICK = ("plan.done", "publish.decided")  # between planning and the transaction, and between its base and its commit
 
 
@@ -31,3 +32,8 @@ def test_a_twin_that_commits_while_a_driver_pauses_fences_it(shop: Shop, tmp_pat
 @pytest.mark.parametrize("step", _marked(twins.BEGINNINGS))
 def test_a_twin_that_begins_first_fences_nobody_before_there_is_a_batch(shop: Shop, tmp_path: Path, step: str) -> None:
     twins.begin_while_one_pauses(shop, tmp_path, step)
+
+
+@pytest.mark.parametrize("step", ["publish.decided", *(pytest.param(s, marks=pytest.mark.long) for s in DECIDING)])
+def test_an_operator_who_decides_while_a_driver_pauses_fences_it(shop: Shop, tmp_path: Path, step: str) -> None:
+    twins.decide_while_one_pauses(shop, tmp_path, step)

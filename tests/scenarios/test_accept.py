@@ -13,7 +13,15 @@ from confluent_kafka.admin import AdminClient
 
 from frazil.audit.verify import Verification, verify
 from frazil.clients.secrets import Secrets
-from frazil.errors import FrazilError, LedgerLost, LogTruncated, OffsetsLost, RolledBack, TableReplaced, TopicRecreated
+from frazil.errors import (
+    DeadLetterTableMismatch,
+    FrazilError,
+    LedgerLost,
+    LogTruncated,
+    OffsetsLost,
+    RolledBack,
+    TopicRecreated,
+)
 from frazil.ingest.accept import accept
 from frazil.ingest.acceptance import Acceptance, Accepted
 from frazil.ingest.writers import Writers
@@ -204,7 +212,7 @@ def test_undelivered_dead_letters_of_a_replaced_table_are_let_go_by_word_only(sh
     with pytest.raises(Crash):
         shop.drain(reach=crash_at("decide.decided"))
     shop.driver().iceberg.drop(shop.pipeline.table.dead_letters, purge=False)
-    with pytest.raises(TableReplaced, match="side-table-replaced --reason"):
+    with pytest.raises(DeadLetterTableMismatch, match="side-table-replaced --reason"):
         shop.drain()
     assert accepted(shop, Accepted.SIDE_TABLE_REPLACED).lost == {0: 2}
     shop.produce([*shop.orders(1, schema_id, first=9), *BAD])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from frazil.errors import CatalogUnavailable, TableReplaced
+from frazil.errors import DeadLetterTableMismatch
 from frazil.ingest import batch
 from frazil.ingest.decode import Decoding
 from tests.support.shop import Shop
@@ -92,7 +92,7 @@ def test_a_dead_letter_table_that_was_replaced_is_not_written_blindly(shop: Shop
         shop.drain(reach=crash_at("decide.decided"))
     iceberg = shop.driver().iceberg
     iceberg.drop(shop.pipeline.table.dead_letters, purge=False)
-    with pytest.raises(TableReplaced, match="2 of its rows"):
+    with pytest.raises(DeadLetterTableMismatch, match="2 of its rows"):
         shop.drain()
 
 
@@ -103,5 +103,5 @@ def test_a_decision_whose_file_is_gone_is_never_taken_for_finished(shop: Shop) -
     iceberg = shop.driver().iceberg
     table = iceberg.load(shop.pipeline.table.identifier)
     table.io().deleteFile(table.currentSnapshot().summary().get("frazil.side"))
-    with pytest.raises(CatalogUnavailable, match="cannot be read"):
+    with pytest.raises(DeadLetterTableMismatch, match="cannot be read"):
         shop.drain()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from frazil.audit.verify import Verification, verify
@@ -120,14 +120,15 @@ class Stock:
         ]
         return stage(self.iceberg, self.table, records.select(*columns), ticket=uuid.uuid4().hex, at=time.time())
 
-    def staged_dead(self, first: int, rows: int) -> Staged:
-        """Dead letters, staged."""
+    def staged_dead(self, first: int, rows: int, **more: Column) -> Staged:
+        """Dead letters, staged; `more` are further columns."""
         known = {
             "reason": F.lit("too_short"),
             "topic": F.lit(self.pipeline.topic.name),
             "partition": F.lit(0),
             "offset": F.col("id"),
             "rejected_at": F.lit(datetime(2026, 1, 1, tzinfo=UTC)).cast("timestamp"),
+            **more,
         }
         schema = self.spark.table(f"lake.{self.dead_letters}").schema
         columns = [

@@ -8,6 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from frazil.declaration import Limits
+from frazil.ingest.accept import accept
+from frazil.ingest.acceptance import Accepted
 from tests.support.paused import paused
 from tests.support.shop import Shop
 
@@ -56,6 +58,22 @@ def commit_while_one_pauses(shop: Shop, folder: Path, step: str) -> None:
     with paused(shop, folder, step) as driver:
         shop.drain()
     assert driver.ended("fenced", "batch_committed") == ["fenced"]
+    shop.assert_each_record_once()
+
+
+def decide_while_one_pauses(shop: Shop, folder: Path, step: str) -> None:
+    """A driver pauses at `step` of a later batch; the table is rolled back and an operator decides to replay; the driver goes on."""
+    schema_id = shop.register()
+    for first in (0, 5):
+        shop.produce([*shop.orders(5, schema_id, first=first), b"bad!!"])
+        shop.drain()
+    shop.produce([*shop.orders(5, schema_id, first=10), b"bad!!"])
+    with paused(shop, folder, step) as driver:
+        table = shop.driver().iceberg.load(shop.pipeline.table.identifier)
+        table.manageSnapshots().rollbackTo(table.currentSnapshot().parentId()).commit()
+        accept(shop.pipeline, Accepted.ROLLED_BACK_REPLAY, "as the test says", shop.driver())
+    assert driver.ended("fenced", "batch_committed") == ["fenced"]
+    shop.drain()
     shop.assert_each_record_once()
 
 

@@ -24,12 +24,12 @@ EVENTS = {
     "log-truncated": "go on where the table is, or from the topic's end; leave out records that replaced others",
     "log-truncated-replay": "land the records that replaced others, from the first that is another one",
     "offsets-lost": "record that retention took records before they were read, and go on behind them",
-    "rolled-back-replay": "the table was rolled back to land its records again",
-    "rolled-back-hold": "the table was rolled back to be rid of its rows",
+    "rolled-back-replay": "land the records of a rolled-back table again, or put a table's dead letters back",
+    "rolled-back-hold": "keep a rolled-back table or dead-letter table as it is, and give up what is gone",
     "ledger-lost": "take the offsets from the rows themselves",
     "counts-recount": "take records that have a row out of the number of offsets without a record",
     "rejected-share": "land what is in the topic when the next run starts, however much of it is rejected",
-    "side-table-replaced": "let the dead letters go that were decided and not delivered",
+    "side-table-replaced": "go on with the dead-letter table as it is, and give up what it lacks",
 }
 
 

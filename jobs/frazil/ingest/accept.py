@@ -1,11 +1,15 @@
-"""Accept: an operator's decision after a refusal, written into the ledger of the table and of its dead letters."""
+"""Accept: an operator's decision after a refusal, written into the ledger of the table.
+
+The table's commit is the decision. What follows from it for the dead-letter table is the open part of that decision, which
+this command, any later one, or any later run finishes: see `lake.decide`.
+"""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from frazil.declaration import Pipeline
 from frazil.declaration.formats import MetadataColumns
@@ -14,38 +18,27 @@ from frazil.ingest import acceptance, prepare
 from frazil.ingest.acceptance import Acceptance, Accepted
 from frazil.ingest.divergence import truncated_log
 from frazil.ingest.driver import Driver
-from frazil.lake import ledger, places
-from frazil.lake.decide import finish_open
+from frazil.ingest.recovery import Recovery
+from frazil.lake import ledger
+from frazil.lake.decide import decide, finish_open, part
 from frazil.lake.fence import Batch
-from frazil.lake.ledger import Counts, Entry, Offsets
-from frazil.lake.lineage import head_follows
-from frazil.lake.publish import entry, publish
+from frazil.lake.ledger import Counts
+from frazil.lake.publish import publish
+from frazil.lake.side_state import SideState
+from frazil.lake.side_table import Look, look
 from frazil.lake.stage import nothing
 
-FLAT, STRUCT, LETTERS = "_kafka_", "_kafka.", ""  # what the columns of a record's place begin with
+FLAT, STRUCT = "_kafka_", "_kafka."  # what the columns of a record's place begin with
 
 
 def accept(pipeline: Pipeline, event: Accepted, reason: str, driver: Driver) -> Acceptance:
-    """Write an operator's decision, with its reason, into the pipeline's ledger; returns what it made of it.
+    """Write an operator's decision, with its reason, into the pipeline's ledger; return what it made of it.
 
-    The main table's commit comes last and is the decision; whatever is done before it is done again by accepting again. Raises
-    `InvalidInput` if there is nothing to decide, `Fenced` if a driver commits meanwhile.
+    The table's commit comes first and is the decision; then the dead-letter table follows. If that is interrupted, the next
+    run or `accept` finishes it. Raises `InvalidInput` if there is nothing to decide, `Fenced` if another driver or `accept`
+    commits meanwhile: then nothing was changed.
     """
-    work = _Accepting(pipeline, event, reason, driver)
-    table = driver.iceberg.load(pipeline.table.identifier)
-    last = entry(table, pipeline.name)
-    if event is Accepted.LEDGER_LOST:
-        decided = work.ledger_lost(last)
-    elif last is None or last.end is None:
-        raise InvalidInput(
-            "the table has no ledger", where=f"table {pipeline.table.identifier}", do="Run the pipeline first"
-        )
-    else:
-        decided = work.decided(last, last.end)
-    if decided.goes_back:
-        work.take_dead_letters_back(decided)
-    work.write(pipeline.table.identifier, decided, held=last.end if last else None)
-    return decided
+    return _Accepting(pipeline, event, reason, driver).accept()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,161 +48,111 @@ class _Accepting:
     reason: str
     driver: Driver
 
-    def decided(self, last: Entry, held: Offsets) -> Acceptance:
-        """The ledger that the decision makes."""
-        driver, topic = self.driver, self.pipeline.topic
+    def accept(self) -> Acceptance:
+        found = self._look()
+        if self.event is Accepted.LEDGER_LOST:
+            decided = self._recovery(found).ledger_lost()
+            parts = [self._part()] if found.newest is not None else []
+            self._write(found, decided, parts)
+            return decided
+        if found.last is None or found.last.end is None:
+            raise InvalidInput(
+                "the table has no ledger", where=f"table {self.pipeline.table.identifier}", do="Run the pipeline first"
+            )
         if self.event is Accepted.SIDE_TABLE_REPLACED:
-            return Acceptance(self.event, held, held, self._undelivered(last))
-        self._finish_open()
+            prepare.make_dead_letters(self.driver.iceberg, self.pipeline)
+            found = self._look()
+            decided = self._recovery(found).side_table_replaced()
+            self._write(found, decided, [self._part()])
+            return decided
         if self.event in (Accepted.ROLLED_BACK_REPLAY, Accepted.ROLLED_BACK_HOLD):
-            main = driver.iceberg.load(self.pipeline.table.identifier)
-            head = prepare.head_behind_tag(driver.iceberg, main, self.pipeline.name)
-            before = head.end if head else None
-            if head is None and not head_follows(driver.iceberg, main, last):
-                return self._unknown(held)
-            if self.event is Accepted.ROLLED_BACK_REPLAY:
-                return acceptance.rolled_back_replay(held, before)
-            return acceptance.rolled_back_hold(held, before, self._kept(head, held))
+            if found.state is SideState.OPEN:
+                self._finish_open()
+                found = self._look()
+            decided, more = self._recovery(found).rolled_back(self.event)
+            self._write(found, decided, [] if more is None else [{**self._part(), **more}])
+            return decided
+        self._finish_open()
+        found = self._look()
+        decided = self._of_the_topic(found)
+        self._write(found, decided, [self._part()] if decided.goes_back and found.newest is not None else [])
+        return decided
+
+    def _of_the_topic(self, found: Look) -> Acceptance:
+        """Return the ledger that an event of the topic makes."""
+        assert found.last is not None
+        assert found.last.end is not None
         if self.event is Accepted.REJECTED_SHARE:
-            return Acceptance(self.event, held, held)
-        spans = driver.kafka.offsets(topic.name, topic.isolation)
-        topic_id = driver.kafka.topic(topic.name).topic_id
+            return Acceptance(self.event, found.last.end, found.last.end)
+        held, topic, kafka = found.last.end, self.pipeline.topic, self.driver.kafka
+        spans, topic_id = kafka.offsets(topic.name, topic.isolation), kafka.topic(topic.name).topic_id
         if self.event is Accepted.TOPIC_RECREATED:
-            return acceptance.topic_recreated(held, topic_id, spans)
+            return acceptance.topic_recreated(held, topic.name, topic_id, spans)
         if self.event in (Accepted.LOG_TRUNCATED, Accepted.LOG_TRUNCATED_REPLAY):
-            return truncated_log(self.pipeline, driver, self.event, held, topic_id, spans)
+            return truncated_log(self.pipeline, self.driver, self.event, held, topic_id, spans)
         return acceptance.offsets_lost(held, topic_id, spans)
 
-    def _unknown(self, held: Offsets) -> Acceptance:
-        """The decision on a table of whose history no commit of the pipeline is left: it can be held, not replayed."""
-        if self.event is Accepted.ROLLED_BACK_HOLD:
-            return Acceptance(self.event, held, held)
-        raise InvalidInput(
-            "the snapshots that say where to begin again were expired by another tool",
-            where=f"table {self.pipeline.table.identifier}",
-            do=f"`frazil verify {self.pipeline.name} --deep` counts the missing rows, "
-            f"`frazil accept {self.pipeline.name} rolled-back-hold --reason …` goes on without them",
-        )
-
-    def ledger_lost(self, last: Entry | None) -> Acceptance:
-        """The offsets after the last row or dead letter of each partition."""
-        table, topic = self.pipeline.table, self.pipeline.topic
-        if last is not None:
-            raise InvalidInput(
-                "the ledger is not lost: the table's tag names it",
-                where=f"table {table.identifier}",
-                do="Nothing is to be decided",
-            )
-        first: dict[int, int] = {}
-        after: dict[int, int] = {}
-        for identifier, prefix in ((table.identifier, self._prefix), (table.dead_letters, LETTERS)):
-            if not self.driver.iceberg.exists(identifier):
-                continue
-            for p, found in places.found(self.driver.spark, self._named(identifier), topic.name, prefix).items():
-                first[p] = min(first.get(p, found.first), found.first)
-                after[p] = max(after.get(p, found.after), found.after)
-        topic_id = self.driver.kafka.topic(topic.name).topic_id
-        before, now = (Offsets(topic.name, topic_id, dict(sorted(at.items()))) for at in (first, after))
-        return Acceptance(self.event, before, now)
-
-    def take_dead_letters_back(self, decided: Acceptance) -> None:
-        """Have the dead-letter table's ledger go back too, or it would take what comes for delivered.
-
-        After a rollback its rows of the records that are landed again go first: their verdict may be another now.
-        """
-        identifier = self.pipeline.table.dead_letters
-        if not self.driver.iceberg.exists(identifier):
-            return
-        if self.event is Accepted.ROLLED_BACK_REPLAY:
-            places.remove_after(self.driver.spark, self._named(identifier), decided.after)
-        last = entry(self.driver.iceberg.load(identifier), self.pipeline.name)
-        if last is not None and last.end is not None and not last.end.same_as(decided.after):
-            self.write(identifier, Acceptance(self.event, last.end, decided.after), held=last.end)
-
-    def write(self, identifier: str, decided: Acceptance, *, held: Offsets | None) -> None:
-        """Commit the decision to one table, with an empty snapshot."""
-        driver = self.driver
+    def _write(self, found: Look, decided: Acceptance, parts: Sequence[Mapping[str, Any]]) -> None:
+        """Commit the decision to the table with an empty snapshot, and have the dead-letter table follow."""
+        driver, last = self.driver, found.last
         at = datetime.fromtimestamp(driver.clock(), UTC).isoformat()
         lost = {str(p): n for p, n in decided.lost.items()}
+        is_rollback = self.event in (Accepted.ROLLED_BACK_REPLAY, Accepted.ROLLED_BACK_HOLD)
+        head = found.main.currentSnapshot()
         batch = Batch(
             pipeline=self.pipeline.name,
             run=driver.run,
             version=driver.version,
             start=decided.before,
             end=decided.after,
-            held=held,
+            held=last.end if last else None,
             topic_id=decided.after.topic_id,
             counts=Counts(gaps=decided.lost),
             accepted=ledger.canonical({"event": self.event.value, "reason": self.reason, "at": at, "lost": lost}),
-            over_rollback=self.event in (Accepted.ROLLED_BACK_REPLAY, Accepted.ROLLED_BACK_HOLD),
+            over_rollback=is_rollback,
+            on=last.snapshot_id if last else None,
+            on_head=int(head.snapshotId()) if is_rollback and head is not None else None,
         )
-        publish(
+        staged = nothing(driver.iceberg, self.pipeline.table.identifier, at=driver.clock())
+        driver.reach("accept.decided")
+        if not parts:
+            publish(driver.iceberg, staged, batch, clock=driver.clock, wait=driver.wait, reach=driver.reach)
+            return
+        numbered_from = (found.newest.number or 0) if found.newest is not None else 0
+        decide(
             driver.iceberg,
-            nothing(driver.iceberg, identifier, at=driver.clock()),
+            staged,
+            parts,
             batch,
-            is_side=identifier == self.pipeline.table.dead_letters,
+            numbered_from=numbered_from,
             clock=driver.clock,
             wait=driver.wait,
+            reach=driver.reach,
         )
 
-    def _finish_open(self) -> None:
-        """What the last decision left open is finished first: it stands, whatever is decided now."""
+    def _part(self) -> dict[str, Any]:
+        """Return a decision's part for the dead-letter table as it is now: its ledger follows, its rows stay."""
+        driver = self.driver
+        return part(nothing(driver.iceberg, self.pipeline.table.dead_letters, at=driver.clock()))
+
+    def _look(self) -> Look:
         table = self.pipeline.table
+        return look(self.driver.iceberg, table.identifier, table.dead_letters, self.pipeline.name)
+
+    def _recovery(self, found: Look) -> Recovery:
+        prefix = STRUCT if self.pipeline.table.metadata_columns is MetadataColumns.STRUCT else FLAT
+        return Recovery(self.pipeline, self.driver, found, prefix)
+
+    def _finish_open(self) -> None:
+        """Finish what the last decision left open."""
+        table, driver = self.pipeline.table, self.driver
         finish_open(
-            self.driver.iceberg,
+            driver.iceberg,
             table.identifier,
             table.dead_letters,
             self.pipeline.name,
-            run=self.driver.run,
-            version=self.driver.version,
-            wait=self.driver.wait,
+            run=driver.run,
+            version=driver.version,
+            wait=driver.wait,
+            reach=driver.reach,
         )
-
-    def _kept(self, head: Entry | None, held: Offsets) -> Mapping[int, int]:
-        """Of the offsets between head and tag, those that are accounted for without a row: dead letters, skips and gaps."""
-        if head is None or head.end is None:
-            return {}
-        kept: dict[int, int] = {}
-        letters = self.pipeline.table.dead_letters
-        if self.driver.iceberg.exists(letters):
-            kept |= places.counted(self.driver.spark, self._named(letters), head.end, held, LETTERS)
-        return kept
-
-    def _undelivered(self, last: Entry) -> dict[int, int]:
-        """By partition, the dead letters that were decided and never appended."""
-        table, iceberg = self.pipeline.table, self.driver.iceberg
-        main = iceberg.load(table.identifier)
-        is_open = last.side is not None and main.io().newInputFile(last.side).exists()  # it goes when all is delivered
-        decision = json.loads(iceberg.read_text(main, last.side or "")) if is_open else {"tables": []}
-        gone = [
-            side
-            for side in decision["tables"]
-            if not iceberg.exists(side["table"]) or str(iceberg.load(side["table"]).uuid()) != side["uuid"]
-        ]
-        if not gone or last.start is None or last.end is None or last.counts is None:
-            raise InvalidInput(
-                f"there is nothing to accept: {self.event} has not happened",
-                where=f"table {table.dead_letters}",
-                do="Run the pipeline; a refusal names the command that decides it",
-            )
-        landed = places.counted(self.driver.spark, self._named(table.identifier), last.start, last.end, self._prefix)
-        counts = last.counts
-        lost = {
-            p: end - last.start.at.get(p, end) - landed.get(p, 0) - counts.skipped_at.get(p, 0) - counts.gaps.get(p, 0)
-            for p, end in last.end.at.items()
-        }
-        undelivered = sum(side["rows"] for side in gone)
-        if sum(lost.values()) != undelivered:
-            raise InvalidInput(
-                f"{undelivered} dead letters were not delivered, and the table lacks {sum(lost.values())} records of that batch",
-                where=f"table {table.identifier}",
-                do=f"`frazil verify {self.pipeline.name} --deep` says what is wrong; mend that first",
-            )
-        return {p: n for p, n in lost.items() if n}
-
-    def _named(self, identifier: str) -> str:
-        return f"{self.driver.iceberg.name}.{identifier}"
-
-    @property
-    def _prefix(self) -> str:
-        return STRUCT if self.pipeline.table.metadata_columns is MetadataColumns.STRUCT else FLAT

@@ -18,8 +18,10 @@ class Accepted(StrEnum):
     end where it is before that; records that replaced others before it are not read. `LOG_TRUNCATED_REPLAY`: land these, from
     the first that is another one. `OFFSETS_LOST`: record the gap that retention tore and go on behind it.
     `ROLLED_BACK_REPLAY`: the rollback was meant to land the records again. `ROLLED_BACK_HOLD`: it was meant to be rid of the
-    rows; go on where the ledger stands. `LEDGER_LOST`: take the offsets from the rows themselves. `SIDE_TABLE_REPLACED`: let
-    undelivered dead letters go. `REJECTED_SHARE`: the next run lands what is in the topic when it starts, however much is rejected.
+    rows; go on where the ledger stands. The same two after a rollback of the dead-letter table: put its dead letters back, or
+    give them up. `LEDGER_LOST`: take the offsets from the rows themselves. `SIDE_TABLE_REPLACED`: give up the dead letters that
+    the dead-letter table lacks. `REJECTED_SHARE`: the next run lands what is in the topic when it starts, however much is
+    rejected.
     """
 
     TOPIC_RECREATED = "topic-recreated"
@@ -50,11 +52,11 @@ class Acceptance:
         return any(self.after.at.get(p, 0) < o for p, o in self.before.at.items())
 
 
-def topic_recreated(held: Offsets, topic_id: str, spans: Mapping[int, Span]) -> Acceptance:
-    """The new topic, from its beginning."""
+def topic_recreated(held: Offsets, topic: str, topic_id: str, spans: Mapping[int, Span]) -> Acceptance:
+    """The new topic, from its beginning; `topic` is its name, another one if the pipeline was moved to another topic."""
     _happened(held.topic_id != topic_id, Accepted.TOPIC_RECREATED, held)
     at = {p: span.earliest for p, span in sorted(spans.items())}
-    return Acceptance(Accepted.TOPIC_RECREATED, held, Offsets(held.topic, topic_id, at))
+    return Acceptance(Accepted.TOPIC_RECREATED, held, Offsets(topic, topic_id, at))
 
 
 def log_truncated(held: Offsets, topic_id: str, spans: Mapping[int, Span], other: Collection[int] = ()) -> Acceptance:
@@ -97,19 +99,15 @@ def offsets_lost(held: Offsets, topic_id: str, spans: Mapping[int, Span]) -> Acc
     return Acceptance(Accepted.OFFSETS_LOST, start, end, lost)
 
 
-def rolled_back_replay(held: Offsets, head: Offsets | None) -> Acceptance:
+def rolled_back_replay(head: Offsets, lost: Mapping[int, int]) -> Acceptance:
     """The ledger of the table's head: what came after it is landed again."""
-    _happened(head is not None, Accepted.ROLLED_BACK_REPLAY, held)
-    assert head is not None
-    return Acceptance(Accepted.ROLLED_BACK_REPLAY, head, head)
+    return Acceptance(Accepted.ROLLED_BACK_REPLAY, head, head, lost)
 
 
-def rolled_back_hold(held: Offsets, head: Offsets | None, kept: Mapping[int, int]) -> Acceptance:
+def rolled_back_hold(held: Offsets, head: Offsets, kept: Mapping[int, int]) -> Acceptance:
     """The ledger as the tag has it. `kept` counts, by partition, what of the offsets in between is accounted for: dead letters,
     declared skips, gaps; the rest is lost, as it was meant.
     """
-    _happened(head is not None, Accepted.ROLLED_BACK_HOLD, held)
-    assert head is not None
     # A partition that the head does not name was added after it, so its records begin at 0.
     head = Offsets(head.topic, head.topic_id, {p: head.at.get(p, 0) for p in sorted({*head.at, *held.at})})
     passed = {p: o - head.at[p] for p, o in held.at.items()}
@@ -117,10 +115,15 @@ def rolled_back_hold(held: Offsets, head: Offsets | None, kept: Mapping[int, int
     return Acceptance(Accepted.ROLLED_BACK_HOLD, head, held, lost)
 
 
+def not_happened(event: Accepted, where: str) -> InvalidInput:
+    """Return the error for an event that has not happened."""
+    return InvalidInput(
+        f"there is nothing to accept: {event} has not happened",
+        where=where,
+        do="Run the pipeline; a refusal names the command that decides it",
+    )
+
+
 def _happened(is_so: bool, event: Accepted, held: Offsets) -> None:
     if not is_so:
-        raise InvalidInput(
-            f"there is nothing to accept: {event} has not happened",
-            where=f"topic {held.topic}",
-            do="Run the pipeline; a refusal names the command that decides it",
-        )
+        raise not_happened(event, f"topic {held.topic}")

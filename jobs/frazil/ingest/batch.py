@@ -134,6 +134,7 @@ class Staging:
             topic_id=self.driver.kafka.topic(self.pipeline.topic.name).topic_id,
             counts=counts,
             schema_ids=decoding.schema_ids,
+            staged_us=round(at.timestamp() * 1_000_000),
             valid_through=last.valid_through(planned.filled),
         )
         seconds = self.driver.clock() - began

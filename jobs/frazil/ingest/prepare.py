@@ -12,11 +12,13 @@ from frazil.declaration.start import Offsets as StartOffsets
 from frazil.declaration.transforms import PartitionField, Transform
 from frazil.errors import InvalidInput, LedgerLost
 from frazil.ingest.plan import Span
-from frazil.lake import ledger, tables
+from frazil.lake import tables
+from frazil.lake.decide import decide, part
 from frazil.lake.fence import Batch, rolled_back
-from frazil.lake.jvm import Iceberg, Java, entries
+from frazil.lake.former_life import must_clear
+from frazil.lake.jvm import Iceberg
 from frazil.lake.ledger import Entry, Offsets
-from frazil.lake.lineage import head_follows, lineage
+from frazil.lake.lineage import head_follows
 from frazil.lake.publish import entry, publish
 from frazil.lake.stage import nothing
 from frazil.schemas.iceberg import field_ids, schema_json
@@ -51,6 +53,13 @@ def make_tables(iceberg: Iceberg, pipeline: Pipeline, row: Struct, key: Type | N
             declared=table.properties,
         ),
     )
+    make_dead_letters(iceberg, pipeline)
+    return made
+
+
+def make_dead_letters(iceberg: Iceberg, pipeline: Pipeline) -> None:
+    """Create the dead-letter table where it is missing."""
+    table = pipeline.table
     tables.create(
         iceberg,
         table.dead_letters,
@@ -64,50 +73,26 @@ def make_tables(iceberg: Iceberg, pipeline: Pipeline, row: Struct, key: Type | N
             declared={},
         ),
     )
-    return made
 
 
 def read_ledger(iceberg: Iceberg, pipeline: Pipeline) -> Entry | None:
-    """The newest entry of the table's ledger; None for a table without snapshots.
+    """The newest entry of the table's ledger (see `publish.entry`); None for a table without snapshots.
 
-    Through the tag; without a tag, the newest summary of this pipeline that has offsets. Raises `LedgerLost` for a table that
-    has rows and no such summary, `RolledBack` if its head was moved behind the tag.
+    Raises `LedgerLost` for a table that has rows and no entry, `RolledBack` if its head was moved behind the newest one.
     """
     table = iceberg.load(pipeline.table.identifier)
-    tagged = entry(table, pipeline.name)
-    if tagged is not None and tagged.end is not None:
-        if not head_follows(iceberg, table, tagged):
-            raise rolled_back(pipeline.name, where=f"pipeline {pipeline.name}, table {pipeline.table.identifier}")
-        return tagged
-    if table.currentSnapshot() is None:
-        return None
-    found = _newest(table, pipeline.name)
-    if found is None:
+    newest = entry(table, pipeline.name)
+    if newest is None:
+        if table.currentSnapshot() is None:
+            return None
         raise LedgerLost(
             "the table has snapshots, and none says which offsets it holds",
             where=f"pipeline {pipeline.name}, table {pipeline.table.identifier}",
             do=f"`frazil accept {pipeline.name} ledger-lost --reason …` takes the offsets from the rows themselves",
         )
-    return found
-
-
-def _newest(table: Java, pipeline: str) -> Entry | None:
-    """The newest summary of this pipeline, wherever in the table's history it is."""
-    found = [(s.sequenceNumber(), e) for s in table.snapshots() if (e := _of(s, pipeline))]
-    return max(found, key=lambda pair: int(pair[0]))[1] if found else None
-
-
-def head_behind_tag(iceberg: Iceberg, table: Java, pipeline: str) -> Entry | None:
-    """The newest entry among a rolled-back head and its ancestors; None if the head was not rolled back."""
-    head = table.currentSnapshot()
-    if head is None or head_follows(iceberg, table, entry(table, pipeline)):
-        return None
-    return next((e for s in lineage(iceberg, table, head.snapshotId()) if (e := _of(s, pipeline))), None)
-
-
-def _of(snapshot: Java, pipeline: str) -> Entry | None:
-    found = Entry.of(int(snapshot.snapshotId()), entries(snapshot.summary()))
-    return found if found.end is not None and found.summary.get(ledger.PIPELINE) == pipeline else None
+    if not head_follows(iceberg, table, newest):
+        raise rolled_back(pipeline.name, where=f"pipeline {pipeline.name}, table {pipeline.table.identifier}")
+    return newest
 
 
 def begin(
@@ -123,24 +108,26 @@ def begin(
 ) -> None:
     """Commit an empty snapshot that holds the resolved start, so that `start=latest` is decided once.
 
-    Raises `Fenced` if another driver began first.
+    Dead letters of a table of the same name that was dropped go: their records are landed again. Raises `Fenced` if another
+    driver began first, `DeadLetterTableMismatch` if dead letters are there whose records this start does not land again.
     """
-    publish(
-        iceberg,
-        nothing(iceberg, pipeline.table.identifier, at=clock()),
-        Batch(
-            pipeline=pipeline.name,
-            run=run,
-            version=version,
-            start=offsets,
-            end=offsets,
-            held=None,
-            topic_id=offsets.topic_id,
-        ),
-        clock=clock,
-        wait=wait,
-        reach=reach,
+    table, side = pipeline.table, nothing(iceberg, pipeline.table.dead_letters, at=clock())
+    is_clear = must_clear(iceberg, pipeline.name, table.dead_letters, offsets)
+    batch = Batch(
+        pipeline=pipeline.name,
+        run=run,
+        version=version,
+        start=offsets,
+        end=offsets,
+        held=None,
+        topic_id=offsets.topic_id,
     )
+    staged = nothing(iceberg, table.identifier, at=clock())
+    if not is_clear:
+        publish(iceberg, staged, batch, clock=clock, wait=wait, reach=reach)
+        return
+    parts = [{**part(side), "clear": True}]
+    decide(iceberg, staged, parts, batch, numbered_from=0, clock=clock, wait=wait, reach=reach)
 
 
 def resolve_start(

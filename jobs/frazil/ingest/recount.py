@@ -37,6 +37,9 @@ def recount(pipeline: Pipeline, lake: Lake, reason: str, driver: Driver) -> Reco
     `Fenced` if a driver commits meanwhile.
     """
     where = f"table {pipeline.table.identifier}"
+    last = entry(
+        driver.iceberg.load(pipeline.table.identifier), pipeline.name
+    )  # before the count, which is of this entry
     found = verify(pipeline, lake, deep=True)
     others = [str(f) for f in found.findings if f.flaw not in (Flaw.EXCESS, Flaw.MISCOUNTED)]
     if others:
@@ -44,7 +47,6 @@ def recount(pipeline: Pipeline, lake: Lake, reason: str, driver: Driver) -> Reco
             f"more is wrong than the number of gaps: {'; '.join(others[:3])}", where=where, do="Solve that first"
         )
     fewer = _excess(found.findings)
-    last = entry(driver.iceberg.load(pipeline.table.identifier), pipeline.name)
     if not fewer or last is None or last.end is None:
         raise InvalidInput(
             f"there is nothing to accept: {ledger.RECOUNT} has not happened: no record was counted as a gap and has a row",
@@ -65,6 +67,7 @@ def recount(pipeline: Pipeline, lake: Lake, reason: str, driver: Driver) -> Reco
         valid_through=last.valid_through,
         counts=Counts(gaps={p: -n for p, n in fewer.items()}),
         accepted=ledger.canonical({"event": ledger.RECOUNT, "reason": reason, "at": at, "gaps": corrected}),
+        on=last.snapshot_id,
     )
     staged = nothing(driver.iceberg, pipeline.table.identifier, at=driver.clock())
     publish(driver.iceberg, staged, batch, clock=driver.clock, wait=driver.wait)

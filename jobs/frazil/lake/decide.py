@@ -1,28 +1,31 @@
 """Several tables, one decision: the first table's commit decides for the side tables too, and whoever comes next finishes.
 
-The side tables' data files are named in a small JSON file in the first table's metadata folder, and the first table's commit
-names that file (`frazil.side`). A side table's own summary carries the commit id of the decision that it has finished.
-Nothing is decoded twice, so a crash or a new release in between changes no verdict.
+What is to be done at the side tables is written as JSON to a small file in the first table's metadata folder, and the first
+table's commit names that file (`frazil.side`) and numbers it. A side table's own summary carries the number of the decision
+that it has finished. Nothing is decoded twice, so a crash or a new release in between changes no verdict.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from itertools import islice
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 
-from frazil.errors import CatalogUnavailable, Fenced, TableReplaced
-from frazil.lake import ledger
+from frazil.errors import CatalogUnavailable
+from frazil.lake import ledger, side_table
 from frazil.lake.fence import Batch
-from frazil.lake.jvm import Iceberg, Java, ancestors, entries, thrown
-from frazil.lake.ledger import Entry, Offsets
-from frazil.lake.publish import ANCESTORS, Published, entry, publish
+from frazil.lake.finish import finish
+from frazil.lake.jvm import Iceberg, thrown
+from frazil.lake.ledger import Entry
+from frazil.lake.publish import Published, entries_of, publish
+from frazil.lake.side_state import SideState
+from frazil.lake.side_table import Look, look
 from frazil.lake.stage import Staged
+
+GONE = ("NotFoundException", "FileNotFoundException", "NoSuchKeyException")
 
 
 def decide_and_finish(
@@ -35,20 +38,82 @@ def decide_and_finish(
     wait: Callable[[float], None] = time.sleep,
     reach: Callable[[str], None] = lambda step: None,
 ) -> Published:
-    """Publish `staged`, and with it the decision on `sides`; then append each of `sides` to its own table."""
+    """Publish `staged`, and with it the decision on `sides`; then append each of `sides` to its own table.
+
+    Raises what `publish` raises, and `DecisionRequired` before anything is committed if a side table is not the one that the
+    ledger describes.
+    """
     sides = [side for side in sides if not side.is_empty]
     if not sides:
         return publish(iceberg, staged, batch, clock=clock, wait=wait, reach=reach)
+    numbered_from = 0
+    for side in sides:
+        found = look(iceberg, staged.table, side.table, batch.pipeline)
+        is_ours = found.last is not None and found.last.end is not None and found.last.end.same_as(batch.held)
+        if is_ours and found.state not in (SideState.FINISHED, SideState.OPEN):
+            raise side_table.refusal(found, staged.table, side.table, batch.pipeline)
+        numbered_from = max(numbered_from, found.finished)
+    tables = []
+    for side in sides:
+        table = iceberg.load(side.table)
+        files = [iceberg.file_json(table, f) for f in side.files]
+        tables.append({**part(side), "rows": side.rows, "at": side.at, "files": files})
+    return decide(iceberg, staged, tables, batch, numbered_from=numbered_from, clock=clock, wait=wait, reach=reach)
+
+
+def part(side: Staged) -> dict[str, Any]:
+    """Return what a decision says of a side table that nothing is appended to; see `finish` for what may be added."""
+    return {
+        "table": side.table,
+        "uuid": side.table_uuid,
+        "field_ids": side.field_ids,
+        "rows": 0,
+        "at": side.at,
+        "files": [],
+    }
+
+
+def decide(
+    iceberg: Iceberg,
+    staged: Staged,
+    tables: Sequence[Mapping[str, Any]],
+    batch: Batch,
+    *,
+    numbered_from: int,
+    clock: Callable[[], float],
+    wait: Callable[[float], None],
+    reach: Callable[[str], None],
+) -> Published:
+    """Publish `staged` with the decision on side `tables` (parts of its document), then finish it."""
     table = iceberg.load(staged.table)
     # JSON, but called `.stats`: table buckets refuse files in `metadata/` whose ending is none of Iceberg's own, and readers
     # that search the folder take `.metadata.json` for the table's.
     location = f"{table.location()}/metadata/frazil-side-{batch.commit_id(staged.table_uuid)}-{batch.run}.stats"
-    decision = _document(iceberg, staged, sides, batch)
-    _write_once(iceberg, table, location, json.dumps(decision))
+    document = {
+        "version": 1,
+        "commit_id": batch.commit_id(staged.table_uuid),
+        "table_uuid": staged.table_uuid,
+        "counts": json.loads(str(batch.counts)),
+        "tables": tables,
+    }
+    _write_once(iceberg, table, location, json.dumps(document))
     reach("decide.written")
-    published = publish(iceberg, staged, batch, extra={ledger.SIDE: location}, clock=clock, wait=wait, reach=reach)
+    published = publish(
+        iceberg,
+        staged,
+        batch,
+        extra={ledger.SIDE: location},
+        numbered_from=numbered_from,
+        clock=clock,
+        wait=wait,
+        reach=reach,
+    )
     reach("decide.decided")
-    _finish(iceberg, decision, batch, reach=reach, wait=wait)
+    decided = Entry.of(
+        published.snapshot_id,
+        {**batch.summary(staged.table_uuid), ledger.SIDE: location, ledger.DECISION: str(published.number)},
+    )
+    finish(iceberg, document, batch, decided=decided, reach=reach, wait=wait)
     table.io().deleteFile(location)
     return published
 
@@ -56,7 +121,7 @@ def decide_and_finish(
 def finish_open(
     iceberg: Iceberg,
     table: str,
-    side_table: str,
+    side_table_: str,
     pipeline: str,
     *,
     run: str,
@@ -64,14 +129,22 @@ def finish_open(
     reach: Callable[[str], None] = lambda step: None,
     wait: Callable[[float], None] = time.sleep,
 ) -> int:
-    """Finish what the last decision on `table` left open for `side_table`; returns how many rows that appended.
+    """Finish what the last decision on `table` left open for the dead-letter table; returns how many rows that appended.
 
-    0 means that all was done. Raises `CatalogUnavailable` if the decision's file is gone before it was finished.
+    0 means that all was done. Raises `DecisionRequired` if the dead-letter table is not the one that the ledger describes, or
+    the decision's file is gone before it was finished.
     """
-    main = iceberg.load(table)
-    last = entry(main, pipeline)
-    if last is None or last.side is None or last.start is None or last.end is None:
+    found = look(iceberg, table, side_table_, pipeline)
+    last = found.last
+    if last is None or found.state is SideState.FINISHED:
         return 0
+    if found.state is not SideState.OPEN:
+        raise side_table.refusal(found, table, side_table_, pipeline)
+    document = open_document(iceberg, found, table, side_table_, pipeline)
+    if document is None:
+        return 0
+    assert last.start is not None
+    assert last.end is not None
     batch = Batch(
         pipeline=pipeline,
         run=run,
@@ -80,70 +153,50 @@ def finish_open(
         end=last.end,
         held=None,
         topic_id=last.end.topic_id,
+        staged_us=int(last.summary[ledger.STAGED_AT]) if ledger.STAGED_AT in last.summary else None,
+        accepted=last.summary.get(ledger.EVENTS),
     )
-    if _is_finished(iceberg.load(side_table), pipeline, last.commit_id, last.end):
-        return 0
-    decision = _read(iceberg, main, last, side_table, pipeline)
-    if decision is None:
-        return 0
-    rows = _finish(iceberg, decision, batch, reach=reach, wait=wait)
-    main.io().deleteFile(last.side)
+    main = tuple(entries_of(found.main, pipeline, last.snapshot_id)) if last.number is None else ()
+    rows = finish(iceberg, document, batch, decided=last, main=main, reach=reach, wait=wait)
+    found.main.io().deleteFile(str(last.side))
     return rows
 
 
-def open_decision(iceberg: Iceberg, table: str, side_table: str, pipeline: str) -> tuple[str, ...] | None:
-    """The files that the last decision on `table` still needs: its own, and the data files it names. None: it is finished.
+def open_decision(iceberg: Iceberg, table: str, side_table_: str, pipeline: str) -> tuple[str, ...] | None:
+    """Return the files that the last decision on `table` still needs: its own, and the data files it names.
 
-    Raises `CatalogUnavailable` if it is open and its file cannot be read.
+    None: it is finished. Raises `DecisionRequired` if it is open and its file is gone.
     """
-    main = iceberg.load(table)
-    last = entry(main, pipeline)
-    if last is None or last.side is None or last.end is None:
+    found = look(iceberg, table, side_table_, pipeline)
+    last = found.last
+    if last is None or found.state is SideState.FINISHED:
         return None
-    if iceberg.exists(side_table) and _is_finished(iceberg.load(side_table), pipeline, last.commit_id, last.end):
+    if last.side is None:
+        return ()
+    document = open_document(iceberg, found, table, side_table_, pipeline)
+    if document is None:
         return None
-    decision = _read(iceberg, main, last, side_table, pipeline)
-    if decision is None:
-        return None
-    return (last.side, *(file["file-path"] for side in decision["tables"] for file in side["files"]))
+    return (last.side, *(file["file-path"] for side in document["tables"] for file in side["files"]))
 
 
-def _read(iceberg: Iceberg, main: Java, last: Entry, side_table: str, pipeline: str) -> dict[str, Any] | None:
-    """The decision that `last` names; None if somebody else finished it just now."""
+def open_document(iceberg: Iceberg, found: Look, table: str, side_table_: str, pipeline: str) -> dict[str, Any] | None:
+    """Return the decision that the newest entry names; None if somebody else finished it just now.
+
+    Raises `DeadLetterTableMismatch` if its file is gone, `CatalogUnavailable` if it cannot be read.
+    """
+    assert found.last is not None
     try:
-        parsed: dict[str, Any] = json.loads(iceberg.read_text(main, str(last.side)))
+        parsed: dict[str, Any] = json.loads(iceberg.read_text(found.main, str(found.last.side)))
         return parsed
     except Py4JJavaError as error:
-        if iceberg.exists(side_table) and _is_finished(iceberg.load(side_table), pipeline, last.commit_id, last.end):
+        if look(iceberg, table, side_table_, pipeline).state is SideState.FINISHED:
             return None
-        raise CatalogUnavailable(
-            f"the last decision's file {last.side} cannot be read ({thrown(error)}), and its rows are not in {side_table} yet",
-            where=f"pipeline {pipeline}, table {main.name()}",
-            do="Restore the file from the bucket's versions, then run the pipeline again",
-        ) from None
-
-
-def _document(iceberg: Iceberg, staged: Staged, sides: Sequence[Staged], batch: Batch) -> dict[str, Any]:
-    tables = []
-    for side in sides:
-        table = iceberg.load(side.table)
-        tables.append(
-            {
-                "table": side.table,
-                "uuid": side.table_uuid,
-                "field_ids": side.field_ids,
-                "rows": side.rows,
-                "at": side.at,
-                "files": [iceberg.file_json(table, f) for f in side.files],
-            }
-        )
-    return {
-        "version": 1,
-        "commit_id": batch.commit_id(staged.table_uuid),
-        "table_uuid": staged.table_uuid,
-        "counts": json.loads(str(batch.counts)),
-        "tables": tables,
-    }
+        what = f"the last decision's file {found.last.side} cannot be read ({thrown(error)})"
+        if thrown(error) in GONE:
+            raise side_table.mismatch(
+                f"{what}, and its dead letters are not in the dead-letter table", side_table_, pipeline
+            ) from None
+        raise CatalogUnavailable(what, where=f"pipeline {pipeline}, table {table}", do="Try again") from None
 
 
 def _write_once(iceberg: Iceberg, table: Any, location: str, text: str) -> None:
@@ -154,73 +207,3 @@ def _write_once(iceberg: Iceberg, table: Any, location: str, text: str) -> None:
             raise
         table.io().deleteFile(location)  # ours, of a try before: the name holds commit id and run
         iceberg.write_text(table, location, text)
-
-
-def _finish(
-    iceberg: Iceberg,
-    decision: dict[str, Any],
-    batch: Batch,
-    *,
-    reach: Callable[[str], None],
-    wait: Callable[[float], None],
-) -> int:
-    appended = 0
-    for side in decision["tables"]:
-        # One look at the table says both whether it is finished and what it holds: whoever finishes it after that fences us.
-        while not _is_finished(
-            found := _same_table(iceberg, side, batch), batch.pipeline, decision["commit_id"], batch.end
-        ):
-            last = entry(found, batch.pipeline)
-            staged = Staged(
-                table=side["table"],
-                table_uuid=side["uuid"],
-                field_ids=side["field_ids"],
-                files=(),
-                rows=side["rows"],
-                bytes=0,
-                at=time.time(),  # a decision does not age: its files are protected by being named in it
-                documents=tuple(side["files"]),
-            )
-            reach("finish.started")
-            try:
-                publish(
-                    iceberg,
-                    staged,
-                    replace(batch, held=last.end if last else None),
-                    extra={ledger.COMMIT_ID: decision["commit_id"], ledger.COUNTS: json.dumps(decision["counts"])},
-                    is_side=True,
-                    wait=wait,
-                    reach=reach,
-                )
-                appended += side["rows"]
-            except Fenced:
-                continue  # somebody else finished it, or a decision before it: ask again
-        reach("finish.finished")
-    return appended
-
-
-def _same_table(iceberg: Iceberg, side: dict[str, Any], batch: Batch) -> Java:
-    table = iceberg.load(side["table"])
-    if str(table.uuid()) != side["uuid"]:
-        raise TableReplaced(
-            f"the table was dropped and created again while {side['rows']} of its rows were decided and not yet appended",
-            where=f"table {side['table']}",
-            do=f"Restore it, or `frazil accept {batch.pipeline} side-table-replaced --reason …` lets those rows go",
-        )
-    return table
-
-
-def _is_finished(side: Java, pipeline: str, commit_id: str | None, end: Offsets | None) -> bool:
-    """Whether a side table, as loaded, has the rows of the decision `commit_id`, whose offsets end at `end`."""
-    last = entry(side, pipeline)
-    if last is None:
-        return False
-    if last.end is not None and end is not None and last.end.reaches(end):
-        return True
-    for snapshot in islice(ancestors(side, last.snapshot_id), ANCESTORS):
-        summary = entries(snapshot.summary())
-        if ledger.EVENTS in summary:
-            return False  # an operator had the ledger go back: the same records, delivered before, are another decision
-        if commit_id is not None and summary.get(ledger.COMMIT_ID) == commit_id:
-            return True
-    return False

@@ -33,6 +33,18 @@ STEPS = (
     "finish.finished",
 )
 """Every step of a batch that code marks, in its order; a test checks that each is reached."""
+ACCEPT_STEPS = (
+    "accept.decided",
+    "decide.written",
+    "publish.decided",
+    "publish.filled",
+    "publish.committed",
+    "decide.decided",
+    "finish.started",
+    "finish.removed",
+    "finish.finished",
+)
+"""The same of an operator's decision. A driver that finishes one passes those from `finish.started` on."""
 UPKEEP_STEPS = (
     "lease.filled",
     "compact.rewritten",
@@ -54,7 +66,9 @@ class Failed(FrazilError):
 class Failpoints:
     """What to do at which of `steps`. `jvm_pid` tells the process id of Spark's JVM once there is one."""
 
-    def __init__(self, settings: str, jvm_pid: Callable[[], int], steps: Sequence[str] = STEPS) -> None:
+    def __init__(
+        self, settings: str, jvm_pid: Callable[[], int], steps: Sequence[str] = (*STEPS, *ACCEPT_STEPS)
+    ) -> None:
         self._steps = steps
         self._actions: dict[tuple[str, int], str] = {}
         self._hits: Counter[str] = Counter()

@@ -24,7 +24,9 @@ class Batch:
     """The offsets and the account of what was staged: all that a commit says beside its files.
 
     `held` is what the table held when the batch was planned (`None`: no ledger yet); `topic_id` is the topic's id as asked
-    again after staging. `over_rollback` is an operator's word that a head behind the tag is meant.
+    again after staging. `over_rollback` is an operator's word that a head behind the tag is meant. `staged_us` is when the
+    batch was staged, microseconds since 1970: its dead letters have it as `rejected_at`. `on` is the snapshot whose entry the
+    commit was decided on, where equal offsets are not enough; `on_head` is the head that it was decided on.
     """
 
     pipeline: str
@@ -39,6 +41,9 @@ class Batch:
     valid_through: int | None = None
     accepted: str | None = None
     over_rollback: bool = False
+    staged_us: int | None = None
+    on: int | None = None
+    on_head: int | None = None
 
     def summary(self, table_uuid: str) -> dict[str, str]:
         """The snapshot's summary entries."""
@@ -57,6 +62,8 @@ class Batch:
             entries[ledger.VALID_THROUGH] = str(self.valid_through)
         if self.accepted is not None:
             entries[ledger.EVENTS] = self.accepted
+        if self.staged_us is not None:
+            entries[ledger.STAGED_AT] = str(self.staged_us)
         return entries
 
     def commit_id(self, table_uuid: str) -> str:
@@ -76,6 +83,7 @@ class Base:
     last: Entry | None = (
         None  # the newest entry that the head has: the tagged one, unless main was rolled back behind it
     )
+    head: int | None = None  # the head's snapshot
 
 
 class Verdict(StrEnum):
@@ -107,11 +115,17 @@ def decide(base: Base, staged: Staged, batch: Batch) -> Verdict:
     if not base.head_follows_tag and not batch.over_rollback:
         return Verdict.ROLLED_BACK
     held = base.tagged.end if base.tagged else None
-    if not (held.same_as(batch.held) if held else batch.held is None):
+    if not (held.same_as(batch.held) if held else batch.held is None) or not _is_as_decided(base, batch):
         return Verdict.FENCED
     if batch.topic_id != batch.end.topic_id:
         return Verdict.RECREATED
     return Verdict.APPEND
+
+
+def _is_as_decided(base: Base, batch: Batch) -> bool:
+    """Whether nothing was committed since the commit was decided, not even with the same offsets."""
+    tagged = base.tagged.snapshot_id if base.tagged else None
+    return batch.on in (None, tagged) and batch.on_head in (None, base.head)
 
 
 def refusal(verdict: Verdict, base: Base, staged: Staged, batch: Batch) -> FrazilError:

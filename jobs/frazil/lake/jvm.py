@@ -69,6 +69,7 @@ class Iceberg:
     Raises `CatalogUnavailable` if the catalog cannot be opened."""
 
     def __init__(self, spark: SparkSession, catalog: str = "lake") -> None:
+        self.spark = spark
         self._gateway: Java = spark.sparkContext._gateway
         self._named: dict[str, Java] = {}
         self._loaded: dict[str, Java] = {}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID, uuid5
 
@@ -28,6 +28,13 @@ SIDE = "frazil.side"  # location of the file that names the side tables' data fi
 RUN = "frazil.run"  # id of the driver's run that committed
 VERSION = "frazil.version"  # of this software
 EVENTS = "frazil.accepted"  # JSON: an operator's decision that this snapshot records
+STAGED_AT = "frazil.staged-at"  # microseconds since 1970; with the run, it names the dead letters of one batch
+STAGED_BY = "frazil.staged-by"  # in dead-letter tables: the run that staged what this snapshot appended
+DECISION = (
+    "frazil.decision"  # number of the newest decision on dead letters; in their table: of the newest that it finished
+)
+TABLE = "frazil.table"  # in dead-letter tables: uuid of the table whose decisions it finishes
+CLOSED_TOPICS = "frazil.closed-topics"  # JSON list: the topic of each of the `closed` accounts in `TOTALS`
 UPKEEP = "frazil.upkeep"  # in a snapshot that changed neither rows nor offsets: which action of maintenance made it
 RECOUNT = "counts-recount"  # the decision, in EVENTS, that takes back what earlier commits counted as gaps by mistake
 
@@ -146,6 +153,8 @@ class Closed:
     end: int
     skipped: int = 0
     gaps: int = 0
+    topic: str | None = field(default=None, compare=False)
+    """The topic's name; None where the ledger does not say. Version 0.1.0 drops it, so equality leaves it out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,11 +175,20 @@ class Totals:
             document["closed"] = [[c.partition, c.start, c.end, c.skipped, c.gaps] for c in self.closed]
         return canonical(document)
 
+    @property
+    def closed_topics(self) -> str | None:
+        """Canonical JSON of the closed accounts' topics, in their order; None if there are none."""
+        return canonical([c.topic for c in self.closed]) if self.closed else None
+
     @classmethod
-    def parse(cls, text: str) -> Totals:
-        """The totals that `str()` wrote."""
+    def parse(cls, text: str, topics: str | None = None) -> Totals:
+        """The totals that `str()` wrote, with the topics that `closed_topics` wrote."""
         document = json.loads(text)
-        closed = tuple(Closed(*account) for account in document.pop("closed", ()))
+        accounts = document.pop("closed", ())
+        names = json.loads(topics) if topics is not None else []
+        names += [None] * (len(accounts) - len(names))  # accounts that version 0.1.0 closed come after named ones
+        named = zip(accounts, names, strict=False)
+        closed = tuple(Closed(p, start, end, skipped, gaps, name) for (p, start, end, skipped, gaps), name in named)
         return cls({int(p): Total(*account) for p, account in document.items()}, closed)
 
     def after(self, start: Offsets, end: Offsets, counts: Counts) -> Totals:
@@ -180,13 +198,15 @@ class Totals:
         begins again at `end`: only an operator's decision commits that.
         """
         at, closed = dict(self.at), list(self.closed)
+        if start.topic != end.topic:  # what was closed without a name is of the topic that is left
+            closed = [replace(c, topic=c.topic or start.topic) for c in closed]
         for p, here in start.at.items():
             before = at.get(p, Total(here))
             now = Total(before.start, before.skipped + counts.skipped_at.get(p, 0), before.gaps + counts.gaps.get(p, 0))
             if start.topic_id == end.topic_id and end.at.get(p, here) >= here:
                 at[p] = now
             else:
-                closed.append(Closed(p, now.start, here, now.skipped, now.gaps))
+                closed.append(Closed(p, now.start, here, now.skipped, now.gaps, start.topic))
                 at.pop(p, None)
         for p, there in end.at.items():
             at.setdefault(p, Total(there))
@@ -210,9 +230,11 @@ class Entry:
     side: str | None
     run: str | None
     summary: Mapping[str, str]
+    at_ms: int = 0
+    """When the snapshot was committed, milliseconds since 1970, by the clock of who committed it."""
 
     @classmethod
-    def of(cls, snapshot_id: int, summary: Mapping[str, str]) -> Entry:
+    def of(cls, snapshot_id: int, summary: Mapping[str, str], at_ms: int = 0) -> Entry:
         """Read a snapshot's summary; keys of other writers are kept in `summary` only."""
 
         def parsed(key: str, parse: Any) -> Any:
@@ -227,7 +249,13 @@ class Entry:
             summary.get(SIDE),
             summary.get(RUN),
             summary,
+            at_ms,
         )
+
+    @property
+    def number(self) -> int | None:
+        """The number of the newest decision; None in what version 0.1.0 wrote."""
+        return int(self.summary[DECISION]) if DECISION in self.summary else None
 
     @property
     def schema_ids(self) -> tuple[int, ...]:
@@ -247,4 +275,4 @@ class Entry:
     @property
     def totals(self) -> Totals | None:
         """The account since the pipeline began; None in a side table, and in tables older than these keys."""
-        return Totals.parse(self.summary[TOTALS]) if TOTALS in self.summary else None
+        return Totals.parse(self.summary[TOTALS], self.summary.get(CLOSED_TOPICS)) if TOTALS in self.summary else None

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
-from functools import reduce
-from operator import or_
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
-
-from frazil.lake.ledger import Offsets
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,24 +25,10 @@ def found(spark: SparkSession, table: str, topic: str, prefix: str) -> dict[int,
     return {row["p"]: Found(row["a"], row["z"] + 1) for row in ends.collect()}
 
 
-def counted(spark: SparkSession, table: str, start: Offsets, end: Offsets, prefix: str) -> Mapping[int, int]:
-    """How many rows each partition has from `start` (0 if it does not name the partition) up to, not including, `end`."""
-    offset = F.col(f"{prefix}offset")
-    within = [
-        (F.col(f"{prefix}partition") == p) & (offset >= start.at.get(p, 0)) & (offset < to) for p, to in end.at.items()
-    ]
-    if not within:
-        return {}
-    rows = spark.table(table).where((F.col(f"{prefix}topic") == end.topic) & reduce(or_, within))
+def rows_of(spark: SparkSession, table: str, topics: Collection[str], prefix: str) -> dict[int, int]:
+    """Return how many rows of these topics there are, by partition."""
+    rows = spark.table(table).where(F.col(f"{prefix}topic").isin(sorted(topics)))
     return {row["p"]: row["count"] for row in rows.groupBy(F.col(f"{prefix}partition").alias("p")).count().collect()}
-
-
-def remove_after(spark: SparkSession, table: str, offsets: Offsets) -> None:
-    """Remove the dead letters whose record stands at `offsets` or after them; in a partition that they do not name, all."""
-    named = ", ".join(str(int(p)) for p in offsets.at)
-    after = " OR ".join(f"(partition = {int(p)} AND offset >= {int(o)})" for p, o in offsets.at.items())
-    # No DataFrame deletes, and Iceberg's parser drops the arguments of a statement: it holds numbers and a quoted name only.
-    spark.sql(f"DELETE FROM {quoted(table)} WHERE partition NOT IN ({named}) OR {after}")  # noqa: S608
 
 
 def quoted(identifier: str) -> str:

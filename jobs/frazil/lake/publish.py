@@ -8,7 +8,7 @@ between makes the whole transaction fail, and a new one decides again on what it
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -32,10 +32,14 @@ ANCESTORS = 1000  # how far back a lost answer is looked for
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A commit that stands: its snapshot, and whether it was found rather than made."""
+    """A commit that stands: its snapshot, and whether it was found rather than made.
+
+    `number` is that of the table's newest decision on its dead-letter table, as the commit has it.
+    """
 
     snapshot_id: int
     found: bool
+    number: int | None = None
 
 
 def publish(
@@ -45,6 +49,9 @@ def publish(
     *,
     extra: Mapping[str, str] | None = None,
     is_side: bool = False,
+    numbered_from: int = 0,
+    restore: bool = False,
+    clear: bool = False,
     clock: Callable[[], float] = time.time,
     wait: Callable[[float], None] = time.sleep,
     reach: Callable[[str], None] = lambda step: None,
@@ -53,7 +60,9 @@ def publish(
 
     Raises `Fenced`, `TableReplaced`, `RolledBack`, `TopicRecreated`, `StageAgain` or `CatalogUnavailable`; in each case
     nothing of this batch is in the table. `extra` are further summary entries; a table that `is_side` finishes
-    a decision and keeps no totals of its own; `reach` marks steps for tests.
+    a decision and keeps no totals of its own. A commit that names a side decision gets the next number, which is above
+    `numbered_from` too. With `restore` the head is first set back to the newest entry, over a rollback that only moved it; with
+    `clear` all rows go first. `reach` marks steps for tests.
     """
     failure = ""
     for attempt in range(ATTEMPTS):
@@ -66,20 +75,29 @@ def publish(
             verdict = decide(base, staged, batch)
             if verdict is Verdict.DONE:
                 assert base.ours is not None
-                return Published(base.ours, found=True)
+                return Published(base.ours, found=True, number=of(table.snapshot(base.ours)).number)
             if verdict is not Verdict.APPEND:
                 raise refusal(verdict, base, staged, batch)
             _check_files(iceberg, table, staged, age=clock() - staged.at)
             reach("publish.decided")
-            totals = {} if is_side else _totals(base, batch)
-            if batch.end.last is not None and not is_side:
-                name, value = last_records.property_name(batch.pipeline), str(batch.end.last)
-                transaction.updateProperties().set(name, value).commit()
-            snapshot_id = fill(iceberg, transaction, table, staged, batch, {**totals, **(extra or {})})
+            summary = dict(extra or {})
+            if not is_side:
+                summary |= {**_totals(base, batch), **_numbered(base, summary, numbered_from)}
+                if batch.end.last is not None:
+                    name, value = last_records.property_name(batch.pipeline), str(batch.end.last)
+                    transaction.updateProperties().set(name, value).commit()
+            if restore and base.tagged is not None and not base.head_follows_tag:
+                transaction.manageSnapshots().setCurrentSnapshot(base.tagged.snapshot_id).commit()
+            if clear:
+                transaction.newDelete().deleteFromRowFilter(
+                    iceberg.static("expressions.Expressions", "alwaysTrue")
+                ).commit()
+            snapshot_id = fill(iceberg, transaction, table, staged, batch, summary)
             reach("publish.filled")
             transaction.commitTransaction()
             reach("publish.committed")
-            return Published(snapshot_id, found=False)
+            number = summary.get(ledger.DECISION)
+            return Published(snapshot_id, found=False, number=None if number is None else int(number))
         except Py4JJavaError as error:
             # A failed commit, and one whose state is unknown, go through the same decision again: on a new base.
             failure = f"{thrown(error)}: {message(error)}"
@@ -116,7 +134,19 @@ def fill(
 def _totals(base: Base, batch: Batch) -> dict[str, str]:
     """The account since the pipeline began, of the transaction's own base and this batch; none for a ledger without one."""
     before = ledger.Totals() if base.last is None else base.last.totals
-    return {} if before is None else {ledger.TOTALS: str(before.after(batch.start, batch.end, batch.counts))}
+    if before is None:
+        return {}
+    after = before.after(batch.start, batch.end, batch.counts)
+    topics = {} if after.closed_topics is None else {ledger.CLOSED_TOPICS: after.closed_topics}
+    return {ledger.TOTALS: str(after), **topics}
+
+
+def _numbered(base: Base, extra: Mapping[str, str], least: int) -> dict[str, str]:
+    """The summary entries with the number of the newest side decision: the base's, or the next one for a new decision."""
+    before = base.tagged.number if base.tagged else None
+    if ledger.SIDE in extra:
+        return {**extra, ledger.DECISION: str(max(before or 0, least) + 1)}
+    return {**extra, **({} if before is None else {ledger.DECISION: str(before)})}
 
 
 def _read(iceberg: Iceberg, table: Java, staged: Staged, batch: Batch) -> Base:
@@ -124,7 +154,7 @@ def _read(iceberg: Iceberg, table: Java, staged: Staged, batch: Batch) -> Base:
     ours, commit = None, batch.commit_id(str(table.uuid()))
     if tagged is not None:
         for snapshot in islice(ancestors(table, tagged.snapshot_id), ANCESTORS):
-            found = Entry.of(int(snapshot.snapshotId()), entries(snapshot.summary()))
+            found = of(snapshot)
             if found.commit_id == commit and found.run == batch.run:
                 ours = found.snapshot_id
             if ours is not None or (found.end is not None and found.end.same_as(batch.held)):
@@ -136,30 +166,60 @@ def _read(iceberg: Iceberg, table: Java, staged: Staged, batch: Batch) -> Base:
         tagged=tagged,
         head_follows_tag=follows,
         ours=ours,
-        last=tagged if follows else _newest(iceberg, table, batch.pipeline),
+        last=tagged if follows else entry_of_head(iceberg, table, batch.pipeline),
+        head=head.snapshotId() if (head := table.currentSnapshot()) is not None else None,
     )
 
 
-def _newest(iceberg: Iceberg, table: Java, pipeline: str) -> Entry | None:
+def entry_of_head(iceberg: Iceberg, table: Java, pipeline: str) -> Entry | None:
+    """Return the newest ledger entry of a pipeline among the table's head and its ancestors, expired ones too."""
     head = table.currentSnapshot()
-    for snapshot in lineage(iceberg, table, head.snapshotId()) if head is not None else ():
-        found = Entry.of(int(snapshot.snapshotId()), entries(snapshot.summary()))
-        if found.end is not None and found.summary.get(ledger.PIPELINE) == pipeline:
-            return found
-    return None
+    found = lineage(iceberg, table, head.snapshotId()) if head is not None else ()
+    return next((e for s in found if (e := _of(s, pipeline)) is not None), None)
+
+
+def entries_of(table: Java, pipeline: str, snapshot_id: int) -> Iterator[Entry]:
+    """Yield a pipeline's ledger entries of a snapshot and its ancestors, newest first, as far as they are kept."""
+    for snapshot in ancestors(table, snapshot_id):
+        if (found := _of(snapshot, pipeline)) is not None:
+            yield found
 
 
 def entry(table: Java, pipeline: str) -> Entry | None:
-    """The ledger entry that a pipeline's tag marks, with its last records, or None when the table has no such tag."""
-    ref = table.refs().get(ledger.tag(pipeline))
-    if ref is None:
-        return None
-    snapshot = table.snapshot(ref.snapshotId())
-    found = Entry.of(int(ref.snapshotId()), entries(snapshot.summary()))
-    if found.end is None:
+    """Return a pipeline's newest ledger entry, with its last records; every reader and every commit goes by this one.
+
+    It is the one that the pipeline's tag marks. If a later one descends from it, the tag was moved and that one counts. If the
+    table has no such tag, it is the newest one of all snapshots, also of those that are not in the head's history. None if no
+    snapshot has offsets of the pipeline.
+    """
+    found = _newest(table, pipeline)
+    if found is None or found.end is None:
         return found
     known = table.properties().get(last_records.property_name(pipeline))
     return replace(found, end=replace(found.end, last=last_records.LastRecords.parse(known, found.end.topic_id)))
+
+
+def _newest(table: Java, pipeline: str) -> Entry | None:
+    ref, head = table.refs().get(ledger.tag(pipeline)), table.currentSnapshot()
+    if ref is None:
+        found = [(int(s.sequenceNumber()), e) for s in table.snapshots() if (e := _of(s, pipeline)) is not None]
+        return max(found, key=lambda pair: pair[0])[1] if found else None
+    later: Entry | None = None
+    for snapshot in ancestors(table, head.snapshotId()) if head is not None else ():
+        if snapshot.snapshotId() == ref.snapshotId():
+            return later or of(snapshot)
+        later = later or _of(snapshot, pipeline)
+    return of(table.snapshot(ref.snapshotId()))
+
+
+def of(snapshot: Java) -> Entry:
+    """Return a snapshot's summary as an entry, whoever made it."""
+    return Entry.of(int(snapshot.snapshotId()), entries(snapshot.summary()), int(snapshot.timestampMillis()))
+
+
+def _of(snapshot: Java, pipeline: str) -> Entry | None:
+    found = of(snapshot)
+    return found if found.end is not None and found.summary.get(ledger.PIPELINE) == pipeline else None
 
 
 def _check_files(iceberg: Iceberg, table: Java, staged: Staged, *, age: float) -> None:

@@ -50,7 +50,7 @@ class Snapshot:
     @property
     def entry(self) -> Entry:
         """The snapshot's summary as an entry of the ledger; without offsets if another writer made it."""
-        return Entry.of(self.id, self.summary)
+        return Entry.of(self.id, self.summary, round(self.committed_at.timestamp() * 1000))
 
     def belongs_to(self, pipeline: str) -> bool:
         """Whether a pipeline's commit made it."""
@@ -104,6 +104,20 @@ class StoredTable:
         ref = self.iceberg.metadata.refs.get(ledger.tag(pipeline))
         return self.snapshots.get(ref.snapshot_id) if ref is not None else None
 
+    def newest(self, pipeline: str) -> Snapshot | None:
+        """Return a pipeline's newest commit by the rule of `publish.entry`: the tagged one, or what came after it; without the
+        tag, the newest of all snapshots. None if there is none.
+        """
+        tagged = self.tagged(pipeline)
+        if tagged is None:
+            return next((s for s in reversed([*self.snapshots.values()]) if s.belongs_to(pipeline)), None)
+        later: Snapshot | None = None
+        for snapshot in self.ancestors(self.head):
+            if snapshot.id == tagged.id:
+                return later or tagged
+            later = later or (snapshot if snapshot.belongs_to(pipeline) else None)
+        return tagged
+
     def ancestors(self, snapshot: Snapshot | None) -> Iterator[Snapshot]:
         """A snapshot and its ancestors, newest first, as far as the table still has them."""
         while snapshot is not None:
@@ -119,15 +133,15 @@ class StoredTable:
         found = tuple(s for s in self.ancestors(self.head) if s.belongs_to(pipeline))
         if found or not self.follows_tag(pipeline):
             return found
-        return tuple(s for s in self.ancestors(self.tagged(pipeline)) if s.belongs_to(pipeline))
+        return tuple(s for s in self.ancestors(self.newest(pipeline)) if s.belongs_to(pipeline))
 
     def follows_tag(self, pipeline: str) -> bool:
-        """Return whether the head is the tagged snapshot or descends from it; True for a table without the tag.
+        """Return whether the head is the newest commit or descends from it; True for a table without one.
 
         Where expiry removed the snapshots in between, older metadata files name them. If none does, a rollback cannot be
         excluded, and the answer is False. Raises `CatalogUnavailable` if such a file cannot be read.
         """
-        tagged = self.tagged(pipeline)
+        tagged = self.newest(pipeline)
         if tagged is None:
             return True
         with asking(f"table {self.identifier}"):

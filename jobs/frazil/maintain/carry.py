@@ -18,6 +18,8 @@ from frazil.maintain.choose import to_carry
 from frazil.maintain.keeper import Keeper, Kept
 from frazil.maintain.outcome import Action, Ended, Outcome
 
+FINISHED = (ledger.COMMIT_ID, ledger.DECISION, ledger.TABLE, ledger.STAGED_BY, ledger.STAGED_AT)
+
 
 def carry(keeper: Keeper, kept: Kept) -> Outcome:
     """Carry the tag of one table on, if it keeps what retention would let go. Not while a decision is open."""
@@ -63,8 +65,8 @@ def _carried(keeper: Keeper, kept: Kept) -> tuple[Ended | None, str]:
         schema_ids=last.schema_ids,
         valid_through=last.valid_through,
     )
-    # A side table's commit id is that of the decision it has finished, and stays so.
-    extra = {ledger.COMMIT_ID: last.commit_id} if kept.is_side and last.commit_id else {}
+    # What a side table says of the decision that it has finished stays so.
+    extra = {key: last.summary[key] for key in FINISHED if kept.is_side and key in last.summary}
     keeper.reach("carry.decided")
     try:
         publish(

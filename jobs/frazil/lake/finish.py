@@ -1,0 +1,137 @@
+"""Finish a decision at its side tables: remove, restore and append what its document says, each time with the same result.
+
+A part of the document names a side `table` and its `uuid`, and the data `files` to append. It may also say: `remove`, which dead
+letters go first (see `lake.letters`); `clear`, that all rows go; `over_rollback`, that the head may be behind the last commit;
+`restore`, that it is set back to the last commit first. Whoever finishes does all of it until the side table's ledger has the
+decision's number; that commit is made by compare-and-set on the entry that was read before.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from frazil.errors import CatalogUnavailable, Fenced
+from frazil.lake import ledger, letters, side_table
+from frazil.lake.fence import Batch
+from frazil.lake.jvm import Iceberg, Java
+from frazil.lake.ledger import Entry
+from frazil.lake.publish import entry, publish
+from frazil.lake.side_state import SideState, compare
+from frazil.lake.stage import Staged
+
+TRIES = 50  # each one lost to a commit of somebody else
+
+
+def finish(
+    iceberg: Iceberg,
+    document: Mapping[str, Any],
+    batch: Batch,
+    *,
+    decided: Entry,
+    main: Sequence[Entry] = (),
+    reach: Callable[[str], None],
+    wait: Callable[[float], None],
+) -> int:
+    """Do what is open of the decision of entry `decided`; return how many rows that appended.
+
+    `main` are the table's entries, newest first; only decisions of version 0.1.0, which have no number, need them. `batch` is
+    what the side tables' commits say. Raises what `publish` raises but `Fenced`.
+    """
+    appended = tries = 0
+    for part in document["tables"]:
+        # One look at the table says both whether it is finished and what it holds: whoever finishes it after that fences us.
+        while not _is_finished(found := _same_table(iceberg, part, batch), document, batch, decided, main):
+            reach("finish.started")
+            if part.get("remove"):
+                letters.remove(iceberg.spark, f"{iceberg.name}.{part['table']}", part["remove"])
+                reach("finish.removed")
+            try:
+                _commit(iceberg, part, found, document, batch, decided, reach=reach, wait=wait)
+                appended += part["rows"]
+            except Fenced as fenced:  # somebody else finished it, or a decision before it: ask again
+                tries += 1
+                if tries == TRIES:
+                    raise CatalogUnavailable(fenced.what, where=fenced.where, do="Run again") from None
+        reach("finish.finished")
+    return appended
+
+
+def _commit(
+    iceberg: Iceberg,
+    part: Mapping[str, Any],
+    found: Java,
+    document: Mapping[str, Any],
+    batch: Batch,
+    decided: Entry,
+    *,
+    reach: Callable[[str], None],
+    wait: Callable[[float], None],
+) -> None:
+    last = entry(found, batch.pipeline)
+    staged = Staged(
+        table=part["table"],
+        table_uuid=part["uuid"],
+        field_ids=part["field_ids"],
+        files=(),
+        rows=part["rows"],
+        bytes=0,
+        at=time.time(),  # a decision does not age: its files are protected by being named in it
+        documents=tuple(part["files"]),
+    )
+    extra = {
+        ledger.COMMIT_ID: document["commit_id"],
+        ledger.COUNTS: json.dumps(document["counts"]),
+        ledger.TABLE: document["table_uuid"],
+    }
+    if decided.number is not None:
+        extra[ledger.DECISION] = str(decided.number)
+    if decided.run is not None:
+        extra[ledger.STAGED_BY] = decided.run
+    restore = bool(part.get("restore"))
+    publish(
+        iceberg,
+        staged,
+        replace(
+            batch,
+            held=last.end if last else None,
+            on=last.snapshot_id if last else None,
+            on_head=None,
+            over_rollback=restore or bool(part.get("over_rollback")),
+        ),
+        extra=extra,
+        is_side=True,
+        restore=restore,
+        clear=bool(part.get("clear")),
+        wait=wait,
+        reach=reach,
+    )
+
+
+def _same_table(iceberg: Iceberg, part: Mapping[str, Any], batch: Batch) -> Java:
+    if iceberg.exists(part["table"]):
+        table = iceberg.load(part["table"])
+        if str(table.uuid()) == part["uuid"]:
+            return table
+    raise side_table.mismatch(
+        f"the table was dropped or replaced while {part['rows']} of its rows were decided and not yet appended",
+        part["table"],
+        batch.pipeline,
+    )
+
+
+def _is_finished(side: Java, document: Mapping[str, Any], batch: Batch, decided: Entry, main: Iterable[Entry]) -> bool:
+    """Return whether the side table, as loaded, has this decision or a later one."""
+    newest = entry(side, batch.pipeline)
+    state = compare(
+        batch.pipeline,
+        document["table_uuid"],
+        decided,
+        main,
+        side_table.side_lineage(side, newest, batch.pipeline),
+        head_follows=True,
+    )
+    return state in (SideState.FINISHED, SideState.AHEAD)

@@ -1,0 +1,56 @@
+"""Decide what becomes of the dead letters of a table that was dropped, when its pipeline begins with a new one."""
+
+from __future__ import annotations
+
+from pyspark.sql import functions as F
+
+from frazil.errors import DeadLetterTableMismatch
+from frazil.lake import ledger
+from frazil.lake.jvm import Iceberg, Java, ancestors
+from frazil.lake.ledger import Entry, Offsets
+from frazil.lake.publish import entry, of
+
+
+def must_clear(iceberg: Iceberg, pipeline: str, side_table: str, begin: Offsets) -> bool:
+    """Return whether a new table that begins at `begin` must first empty its dead-letter table; False if that is new too.
+
+    The dead letters may go only if all their records are landed again: they are of the same topic, none is before `begin`, and
+    the topic has had one life as long as the dead-letter table exists. Raises `DeadLetterTableMismatch` if that is not so, or
+    no longer known; no dead letter is removed that could be the only copy of a record.
+    """
+    side = iceberg.load(side_table)
+    newest = entry(side, pipeline)
+    if side.currentSnapshot() is None:
+        return False
+    letters = iceberg.spark.table(f"{iceberg.name}.{side_table}")
+    ends = letters.groupBy("topic", "partition").agg(F.min("offset").alias("first"), F.max("offset").alias("last"))
+    places = [(row["topic"], row["partition"], row["first"], row["last"]) for row in ends.collect()]
+    if not places:
+        return newest is not None
+    held = newest.end.at if newest is not None and newest.end is not None else {}
+    are_again = all(
+        t == begin.topic and begin.at.get(p, first + 1) <= first and last < held.get(p, 0)
+        for t, p, first, last in places
+    )
+    is_same = newest is not None and newest.end is not None and newest.end.topic_id == begin.topic_id
+    if is_same and are_again and newest is not None and _is_one_life(side, newest):
+        return True
+    raise DeadLetterTableMismatch(
+        "the table is new, and the dead-letter table has dead letters of an earlier one whose records may not be landed again",
+        where=f"pipeline {pipeline}, table {side_table}",
+        do="Rename the dead-letter table to keep them, or drop it; then run again",
+    )
+
+
+def _is_one_life(side: Java, newest: Entry) -> bool:
+    """Whether the topic was never re-created or truncated since the dead-letter table's first commit, or it was emptied."""
+    oldest = 0
+    for snapshot in ancestors(side, newest.snapshot_id):
+        found, oldest = of(snapshot), int(snapshot.sequenceNumber())
+        if found.end is None:
+            continue
+        if ledger.EVENTS in found.summary or found.end.topic_id != (newest.end.topic_id if newest.end else None):
+            return False
+        if found.number == 1 and found.start is not None and found.start.same_as(found.end):
+            return True
+    return oldest == 1

@@ -1,0 +1,112 @@
+"""Look at a table and its dead-letter table together: what the newest decision is, and whether it is finished."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from frazil.errors import DeadLetterTableMismatch, DecisionRequired, RolledBack
+from frazil.lake import ledger
+from frazil.lake.jvm import Iceberg, Java
+from frazil.lake.ledger import Entry
+from frazil.lake.lineage import head_follows
+from frazil.lake.publish import entries_of, entry
+from frazil.lake.side_state import SideState, belongs, compare
+
+LOOKS = 5  # a table may get a commit between the two loads; then both are loaded again
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A table and its dead-letter table as loaded, the newest ledger entry of each, and what one is to the other.
+
+    `side` is None if there is no dead-letter table. `state` is `FINISHED` for a table without a ledger: it decided nothing.
+    """
+
+    main: Java
+    last: Entry | None
+    side: Java | None
+    newest: Entry | None
+    state: SideState
+
+    @property
+    def finished(self) -> int:
+        """The number of the newest decision that the dead-letter table has finished; 0 if it has none of this table's."""
+        if self.newest is None or self.newest.summary.get(ledger.TABLE) != str(self.main.uuid()):
+            return 0
+        return self.newest.number or 0
+
+
+def look(iceberg: Iceberg, table: str, side_table: str, pipeline: str) -> Look:
+    """Load both tables and compare them. A state that needs an operator is what both tables were in at one moment."""
+    for _ in range(LOOKS):
+        main = iceberg.load(table)
+        last = entry(main, pipeline)
+        side = iceberg.load(side_table) if iceberg.exists(side_table) else None
+        found = _compared(iceberg, main, last, side, pipeline)
+        if last is None or found.state in (SideState.FINISHED, SideState.OPEN):
+            break
+        again = entry(iceberg.load(table), pipeline)
+        if again is not None and again.snapshot_id == last.snapshot_id:
+            break
+    return found
+
+
+def side_lineage(side: Java | None, newest: Entry | None, pipeline: str) -> Iterator[Entry]:
+    """Return the dead-letter table's entries, newest first."""
+    return iter(()) if side is None or newest is None else entries_of(side, pipeline, newest.snapshot_id)
+
+
+def is_of(side: Java, newest: Entry, table: Java, pipeline: str) -> bool:
+    """Return whether a dead-letter table's entries are of this very table."""
+    return belongs(pipeline, str(table.uuid()), side_lineage(side, newest, pipeline))
+
+
+def refusal(found: Look, table: str, side_table: str, pipeline: str) -> DecisionRequired:
+    """Return the error for a state that an operator must decide."""
+    where = f"pipeline {pipeline}, table {side_table}"
+    match found.state:
+        case SideState.ROLLED_BACK:
+            return RolledBack(
+                "the dead-letter table's head is behind its last commit: it was rolled back by hand",
+                where=where,
+                do=f"`frazil accept {pipeline} rolled-back-replay --reason …` puts its dead letters back, "
+                f"`frazil accept {pipeline} rolled-back-hold --reason …` keeps it as it is and gives them up",
+            )
+        case SideState.AHEAD:
+            return RolledBack(
+                f"{side_table} has dead letters of commits that the table does not have: "
+                "the table was set back to an earlier state",
+                where=f"pipeline {pipeline}, table {table}",
+                do=f"`frazil accept {pipeline} rolled-back-replay --reason …` removes them and lands their records again",
+            )
+        case _:
+            return mismatch(
+                "the dead-letter table is not the one that got the earlier dead letters: it was dropped, replaced or restored",
+                side_table,
+                pipeline,
+            )
+
+
+def mismatch(what: str, side_table: str, pipeline: str) -> DeadLetterTableMismatch:
+    """Return the error for a dead-letter table that lacks what was decided."""
+    return DeadLetterTableMismatch(
+        what,
+        where=f"pipeline {pipeline}, table {side_table}",
+        do=f"Restore it, or `frazil accept {pipeline} side-table-replaced --reason …` gives up the dead letters it lacks",
+    )
+
+
+def _compared(iceberg: Iceberg, main: Java, last: Entry | None, side: Java | None, pipeline: str) -> Look:
+    newest = entry(side, pipeline) if side is not None else None
+    if last is None:
+        return Look(main, None, side, newest, SideState.FINISHED)
+    state = compare(
+        pipeline,
+        str(main.uuid()),
+        last,
+        entries_of(main, pipeline, last.snapshot_id),
+        side_lineage(side, newest, pipeline),
+        head_follows=side is None or head_follows(iceberg, side, newest),
+    )
+    return Look(main, last, side, newest, state)

@@ -1,0 +1,255 @@
+"""An operator's decision survives a crash, a driver and another operator at every step."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+
+import pytest
+from pyspark.sql import SparkSession
+
+from frazil.declaration.environment import Environment
+from frazil.errors import FrazilError
+from frazil.ingest.acceptance import Accepted
+from frazil.lake import failpoints, ledger, letters, publish
+from frazil.lake.fence import Batch
+from frazil.lake.jvm import Iceberg
+from frazil.lake.ledger import Counts, Offsets
+from frazil.lake.publish import entry
+from frazil.lake.stage import nothing as empty
+from tests.support.ledgers import Crash, Ledgers, as_version_010, crash_at
+from tests.support.stock import no_wait
+
+pytestmark = pytest.mark.spark
+REPLAY, HOLD = Accepted.ROLLED_BACK_REPLAY, Accepted.ROLLED_BACK_HOLD
+STEPS = failpoints.ACCEPT_STEPS
+
+
+@pytest.fixture
+def stock(spark: SparkSession, iceberg: Iceberg, lake_environment: Environment, name: str) -> Ledgers:
+    """A pipeline that landed two batches, each with two dead letters."""
+    made = Ledgers(spark, iceberg, lake_environment, name)
+    made.land_with_dead_letters()
+    made.land_with_dead_letters()
+    return made
+
+
+def happens(stock: Ledgers, event: Accepted) -> None:
+    """Make what the operator decides about happen."""
+    match event:
+        case Accepted.ROLLED_BACK_REPLAY | Accepted.ROLLED_BACK_HOLD:
+            stock.roll_back(1)
+        case Accepted.TOPIC_RECREATED:
+            stock.recreate_topic()
+        case Accepted.LOG_TRUNCATED:
+            stock.kafka.topics[stock.pipeline.topic.name].partitions[0].timestamps[:] = [1] * 13
+        case Accepted.OFFSETS_LOST:
+            partition = stock.kafka.topics[stock.pipeline.topic.name].partitions[0]
+            partition.timestamps[:] = [1] * 30
+            partition.earliest = 25
+        case Accepted.SIDE_TABLE_REPLACED:
+            stock.drop(stock.dead_letters)
+        case Accepted.LEDGER_LOST:
+            rows = stock.spark.table(f"lake.{stock.table}")
+            kept, schema = rows.collect(), rows.schema
+            stock.drop()
+            stock.spark.createDataFrame(kept, schema).writeTo(f"lake.{stock.table}").using("iceberg").create()
+            stock.kafka.topics[stock.pipeline.topic.name].partitions[0].timestamps[:] = [1] * 20
+
+
+def met(stock: Ledgers) -> list[str]:
+    """The steps of one decision to replay, each once, in their order."""
+    steps: list[str] = []
+    happens(stock, REPLAY)
+    stock.accept(REPLAY, reach=lambda step: steps.append(step) if step not in steps else None)
+    stock.land_with_dead_letters()
+    return steps
+
+
+def test_a_decision_passes_all_steps_that_are_named(stock: Ledgers) -> None:
+    assert set(met(stock)) == set(STEPS)
+
+
+FEW = ("publish.committed",)
+"""The table's commit is made, which is the decision; nothing that follows from it is done."""
+
+
+@pytest.mark.parametrize(
+    ("event", "steps"),
+    [
+        (REPLAY, STEPS),
+        *(
+            (event, FEW) for event in Accepted if event not in (REPLAY, Accepted.LOG_TRUNCATED_REPLAY)
+        ),  # that one reads Kafka
+        *(pytest.param(event, STEPS, marks=pytest.mark.long) for event in (HOLD, Accepted.TOPIC_RECREATED)),
+    ],
+)
+def test_a_decision_that_crashed_anywhere_is_finished_by_the_next_run_or_command(
+    stock: Ledgers, event: Accepted, steps: Sequence[str]
+) -> None:
+    """It is made again where the table's commit did not come, and else finished: by a run, or by accepting again."""
+    for step in steps:
+        happens(stock, event)
+        seen: list[str] = []
+        try:
+            stock.accept(event, reach=lambda s, step=step, seen=seen: _crash(s, step, seen))  # type: ignore[misc]
+        except Crash:
+            if "publish.committed" in seen:
+                stock.start()
+            else:
+                stock.accept(event)
+        stock.start()
+        stock.land_with_dead_letters()
+        stock.assert_proven()
+        if event not in (REPLAY, HOLD, Accepted.TOPIC_RECREATED):
+            break  # it cannot happen to these tables once more
+
+
+def _crash(step: str, wanted: str, seen: list[str]) -> None:
+    seen.append(step)
+    if step == wanted:
+        raise Crash
+
+
+@pytest.mark.parametrize(
+    ("event", "steps"),
+    [
+        (REPLAY, ("accept.decided", "publish.filled", "decide.decided", "finish.removed")),
+        *(pytest.param(event, STEPS, marks=pytest.mark.long) for event in (REPLAY, HOLD)),
+    ],
+)
+def test_two_operators_who_decide_at_once_decide_once(stock: Ledgers, event: Accepted, steps: Sequence[str]) -> None:
+    """The other one decides, a driver goes on and lands, all while the first is at any one step."""
+    for step in steps:
+        happens(stock, event)
+        done: list[str] = []
+
+        def meanwhile(reached: str, step: str = step, done: list[str] = done) -> None:
+            if reached == step and not done:
+                done.append(step)
+                for act in (lambda: stock.accept(event), stock.start, stock.land_with_dead_letters):
+                    _let(act)
+
+        _let(lambda meanwhile=meanwhile: stock.accept(event, reach=meanwhile))  # type: ignore[misc]
+        stock.start()
+        stock.land_with_dead_letters()
+        if event is REPLAY:
+            stock.assert_each_once()
+        else:
+            stock.assert_proven()
+
+
+def _let(act: Callable[[], object]) -> None:
+    """Do it; a refusal is an answer too."""
+    try:
+        act()
+    except FrazilError:
+        return
+
+
+def test_a_driver_that_commits_while_an_operator_decides_wins(stock: Ledgers) -> None:
+    happens(stock, Accepted.LOG_TRUNCATED)
+
+    def meanwhile(step: str) -> None:
+        if step == "accept.decided":
+            stock.land_with_dead_letters()
+
+    with pytest.raises(FrazilError, match="committed first"):
+        stock.accept(Accepted.LOG_TRUNCATED, reach=meanwhile)
+    stock.assert_each_once()
+
+
+@pytest.mark.parametrize("event", [REPLAY, Accepted.TOPIC_RECREATED, Accepted.LOG_TRUNCATED])
+def test_a_decision_that_version_010_left_half_done_is_repaired_by_accepting_again(
+    spark: SparkSession,
+    iceberg: Iceberg,
+    lake_environment: Environment,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+    event: Accepted,
+) -> None:
+    """Version 0.1.0 wrote the event to the dead-letter table first, and crashed before its commit to the table."""
+    with monkeypatch.context() as old:
+        as_version_010(old)
+        stock = Ledgers(spark, iceberg, lake_environment, name)
+        stock.land_with_dead_letters()
+        stock.land_with_dead_letters()
+        happens(stock, event)
+        after = 10 if event is REPLAY else 0 if event is Accepted.TOPIC_RECREATED else 13
+        if event is REPLAY:
+            letters.remove(spark, f"lake.{stock.dead_letters}", [_batch(stock)])
+        took_back(stock, event, after)
+    stock.accept(event)
+    stock.start()
+    stock.land_with_dead_letters()
+    stock.assert_proven()
+    assert len(stock.letters()) == (4 if event is REPLAY else 6)
+
+
+def _batch(stock: Ledgers) -> dict[str, object]:
+    return {
+        "run": None, "topic": stock.pipeline.topic.name, "ranges": {"0": [10, 20]}, "since_ms": 0, "until_ms": 2**41
+    }  # fmt: skip
+
+
+def took_back(stock: Ledgers, event: Accepted, after: int) -> None:
+    """The dead-letter table's commit of version 0.1.0's `accept`."""
+    last = entry(stock.iceberg.load(stock.dead_letters), stock.pipeline.name)
+    assert last is not None
+    assert last.end is not None
+    end = stock.offsets(after)
+    publish.publish(
+        stock.iceberg,
+        empty(stock.iceberg, stock.dead_letters, at=0.0),
+        Batch(
+            pipeline=stock.pipeline.name,
+            run="operator",
+            version="0.1.0",
+            start=last.end,
+            end=end,
+            held=last.end,
+            topic_id=end.topic_id,
+            counts=Counts(),
+            accepted=json.dumps({"event": event.value, "reason": "as the test says", "at": "", "lost": {}}),
+            over_rollback=True,
+        ),
+        is_side=True,
+        clock=lambda: 1.0,
+        wait=no_wait,
+    )
+
+
+def test_tables_of_version_010_are_continued(
+    spark: SparkSession, iceberg: Iceberg, lake_environment: Environment, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where that version decided last, and its driver died before the dead letters were appended."""
+    with monkeypatch.context() as old:
+        as_version_010(old)
+        stock = Ledgers(spark, iceberg, lake_environment, name)
+        stock.land_with_dead_letters()
+        with pytest.raises(Crash):
+            stock.land_with_dead_letters(reach=crash_at("decide.decided"))
+    assert entry(iceberg.load(stock.table), stock.pipeline.name).number is None  # type: ignore[union-attr]
+    assert stock.letters() == [8, 9]
+    stock.start()
+    assert stock.letters() == [8, 9, 18, 19]
+    stock.land_with_dead_letters()
+    stock.assert_each_once()
+    stock.roll_back(2)  # behind a commit of either version
+    stock.accept(REPLAY)
+    assert stock.letters() == [8, 9]
+    for _ in range(2):
+        stock.land_with_dead_letters()
+    stock.assert_each_once()
+
+
+def test_an_older_dead_letter_is_told_from_one_of_another_life_by_its_time() -> None:
+    start, end = (Offsets("t", "T", {0: at}) for at in (10, 20))
+    known = ledger.Entry(1, "c", start, end, None, "side", "run", {}, at_ms=5_000)
+    assert letters.batch_of(known, run="run", staged_us=7) == {"run": "run", "staged_us": 7}
+    older = letters.batch_of(known, run="it's", staged_us=None)
+    assert letters.condition([older]) == (
+        "(run = CAST(X'69742773' AS STRING) AND topic = CAST(X'74' AS STRING) AND rejected_at > timestamp_millis(0) "
+        "AND rejected_at <= timestamp_millis(5000) AND ((partition = 0 AND offset >= 10 AND offset < 20)))"
+    )
+    assert letters.condition([]) == "false"

@@ -1,0 +1,223 @@
+"""The dead-letter table belongs to its table: dropped, restored, rolled back or untagged, nothing is lost or doubled."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from pyspark.sql import SparkSession
+
+from frazil.declaration.environment import Environment
+from frazil.errors import DeadLetterTableMismatch, InvalidInput, RolledBack
+from frazil.ingest.acceptance import Accepted
+from frazil.ingest.prepare import begin, make_tables
+from frazil.lake import ledger
+from frazil.lake.jvm import Iceberg
+from frazil.lake.publish import entry
+from tests.support.ledgers import Crash, Ledgers, crash_at, side_entry
+from tests.support.stock import ROW, no_wait, nothing
+
+pytestmark = pytest.mark.spark
+RUN = "frazil accept .* {} --reason"
+
+
+@pytest.fixture
+def stock(spark: SparkSession, iceberg: Iceberg, lake_environment: Environment, name: str) -> Ledgers:
+    """A pipeline that landed two batches, each with two dead letters."""
+    made = Ledgers(spark, iceberg, lake_environment, name)
+    made.land_with_dead_letters()
+    made.land_with_dead_letters()
+    return made
+
+
+def head(stock: Ledgers) -> int:
+    return int(stock.iceberg.load(stock.table).currentSnapshot().snapshotId())
+
+
+def test_a_table_that_is_dropped_and_landed_again_has_each_record_once(stock: Ledgers) -> None:
+    stock.drop()
+    stock.start()
+    assert stock.letters() == []
+    for _ in range(2):
+        stock.land_with_dead_letters()
+    stock.assert_each_once()
+
+
+@pytest.mark.parametrize("step", ["decide.decided", "finish.started", "publish.filled"])
+def test_a_crash_while_a_new_table_takes_its_dead_letter_table_over_is_finished(stock: Ledgers, step: str) -> None:
+    stock.drop()
+    with pytest.raises(Crash):
+        stock.start(reach=crash_at(step))
+    stock.start()
+    for _ in range(2):
+        stock.land_with_dead_letters()
+    stock.assert_each_once()
+
+
+def test_dead_letters_that_cannot_be_landed_again_are_not_removed(stock: Ledgers) -> None:
+    stock.drop()
+    stock.recreate_topic()
+    with pytest.raises(DeadLetterTableMismatch, match="Rename the dead-letter table"):
+        stock.start()
+    assert stock.letters() == [8, 9, 18, 19]
+    stock.drop(stock.dead_letters)
+    stock.start()
+    stock.land_with_dead_letters()
+    stock.assert_each_once()
+
+
+def test_a_table_set_back_to_an_older_metadata_file_replays(stock: Ledgers) -> None:
+    older = stock.metadata_file()
+    stock.land_with_dead_letters()
+    stock.restore(older)
+    with pytest.raises(RolledBack, match=RUN.format("rolled-back-replay")):
+        stock.start()
+    stock.at = 20
+    with pytest.raises(RolledBack, match="set back to an earlier state"):
+        stock.land_with_dead_letters()
+    assert stock.accept(Accepted.ROLLED_BACK_REPLAY).after.at == {0: 20}
+    stock.land_with_dead_letters()
+    stock.assert_each_once()
+
+
+def test_a_rolled_back_dead_letter_table_is_refused_before_the_table_commits(stock: Ledgers) -> None:
+    stock.roll_back(1, stock.dead_letters)
+    before = head(stock)
+    for command in ("rolled-back-replay", "rolled-back-hold"):
+        with pytest.raises(RolledBack, match=RUN.format(command)):
+            stock.land_with_dead_letters()
+    with pytest.raises(RolledBack, match="rolled back by hand"):
+        stock.start()
+    assert head(stock) == before
+    assert "rolled_back" in {f.flaw for f in stock.verified().findings}
+
+
+def test_replay_puts_the_dead_letters_of_a_rolled_back_table_back(stock: Ledgers) -> None:
+    stock.roll_back(1, stock.dead_letters)
+    assert stock.accept(Accepted.ROLLED_BACK_REPLAY).lost == {}
+    stock.assert_each_once()
+    stock.land_with_dead_letters()
+    stock.assert_each_once()
+
+
+def test_hold_gives_the_dead_letters_of_a_rolled_back_table_up(stock: Ledgers) -> None:
+    stock.roll_back(1, stock.dead_letters)
+    assert stock.accept(Accepted.ROLLED_BACK_HOLD).lost == {0: 2}
+    stock.land_with_dead_letters()
+    assert stock.letters() == [8, 9, 28, 29]
+    stock.assert_proven()
+
+
+@pytest.mark.parametrize("event", [Accepted.ROLLED_BACK_REPLAY, Accepted.ROLLED_BACK_HOLD])
+def test_dead_letters_that_were_still_open_survive_the_rollback_of_their_table(stock: Ledgers, event: Accepted) -> None:
+    with pytest.raises(Crash):
+        stock.land_with_dead_letters(reach=crash_at("decide.decided"))
+    stock.roll_back(1, stock.dead_letters)
+    with pytest.raises(RolledBack, match="rolled back by hand"):
+        stock.start()
+    stock.accept(event)
+    assert stock.letters() == ([8, 9, 18, 19, 28, 29] if event is Accepted.ROLLED_BACK_REPLAY else [8, 9, 28, 29])
+    stock.assert_proven()
+
+
+def test_both_tables_rolled_back_replay_and_tell_what_is_lost(stock: Ledgers) -> None:
+    stock.land_with_dead_letters()
+    stock.roll_back(1)
+    stock.roll_back(2, stock.dead_letters)
+    decided = stock.accept(Accepted.ROLLED_BACK_REPLAY)
+    assert (decided.after.at, decided.lost) == ({0: 20}, {0: 2})
+    stock.land_with_dead_letters()
+    assert stock.letters() == [8, 9, 28, 29]
+    stock.assert_proven()
+
+
+def test_a_dead_letter_table_without_its_tag_goes_on(stock: Ledgers) -> None:
+    stock.remove_tag(stock.dead_letters)
+    stock.start()
+    stock.land_with_dead_letters()
+    stock.assert_each_once()
+    assert ledger.tag(stock.pipeline.name) in stock.metadata(stock.dead_letters)["refs"]
+
+
+@pytest.mark.parametrize("later", [0, 1], ids=["at once", "after a batch without dead letters"])
+def test_a_dead_letter_table_that_was_dropped_after_delivery_is_given_up_by_word(stock: Ledgers, later: int) -> None:
+    stock.land(later)
+    stock.drop(stock.dead_letters)
+    with pytest.raises(DeadLetterTableMismatch, match=RUN.format("side-table-replaced")):
+        stock.start()
+    assert stock.accept(Accepted.SIDE_TABLE_REPLACED).lost == {0: 4}
+    stock.start()
+    stock.land_with_dead_letters()
+    stock.assert_proven()
+
+
+def test_a_lost_tag_is_found_by_the_newest_summary_and_set_again(stock: Ledgers) -> None:
+    stock.remove_tag()
+    stock.start()
+    assert stock.at == 20
+    stock.land_with_dead_letters()
+    stock.assert_each_once()
+    with pytest.raises(InvalidInput, match="not lost"):
+        stock.accept(Accepted.LEDGER_LOST)
+
+
+def test_a_tag_that_was_moved_back_does_not_land_records_again(stock: Ledgers) -> None:
+    table = stock.iceberg.load(stock.table)
+    older = table.currentSnapshot().parentId()
+    table.manageSnapshots().replaceTag(ledger.tag(stock.pipeline.name), older).commit()
+    stock.start()
+    assert stock.at == 20
+    stock.land_with_dead_letters()
+    stock.assert_each_once()
+
+
+def test_a_rolled_back_table_without_its_tag_is_still_refused(stock: Ledgers) -> None:
+    stock.remove_tag()
+    stock.roll_back(1)
+    with pytest.raises(RolledBack):
+        stock.start()
+    stock.accept(Accepted.ROLLED_BACK_REPLAY)
+    stock.land_with_dead_letters()
+    stock.assert_each_once()
+
+
+def test_replay_spares_the_dead_letters_of_an_earlier_life_of_the_topic(stock: Ledgers) -> None:
+    stock.recreate_topic()
+    stock.accept(Accepted.TOPIC_RECREATED)
+    for _ in range(2):
+        stock.land_with_dead_letters()
+    stock.roll_back(1)
+    stock.accept(Accepted.ROLLED_BACK_REPLAY)
+    assert stock.letters() == [8, 8, 9, 9, 18, 19]
+    stock.land_with_dead_letters()
+    assert stock.letters() == [8, 8, 9, 9, 18, 18, 19, 19]
+    stock.assert_proven()
+
+
+def test_a_pipeline_that_is_moved_to_another_topic_verifies(stock: Ledgers) -> None:
+    moved = replace(stock.pipeline, topic=replace(stock.pipeline.topic, name=f"{stock.pipeline.name}b"))
+    stock.kafka.create(moved.topic.name)
+    stock.pipeline = moved
+    assert stock.accept(Accepted.TOPIC_RECREATED).after.topic == moved.topic.name
+    stock.land_with_dead_letters()
+    stock.assert_proven()
+    topics = [(one.topic, one.read) for one in stock.verified().partitions]
+    assert topics == [(moved.topic.name, 10), (moved.topic.name[:-1], 20)]
+
+
+def test_decisions_are_numbered_in_both_tables(stock: Ledgers) -> None:
+    stock.land(1)
+    main, side = entry(stock.iceberg.load(stock.table), stock.pipeline.name), side_entry(stock)
+    assert main is not None
+    assert (main.number, side.number) == (2, 2)
+    assert side.summary[ledger.TABLE] == str(stock.iceberg.load(stock.table).uuid())
+
+
+def test_a_start_that_skips_dead_letters_keeps_them(stock: Ledgers) -> None:
+    stock.drop()
+    make_tables(stock.iceberg, stock.pipeline, ROW)
+    with pytest.raises(DeadLetterTableMismatch):
+        begin(
+            stock.iceberg, stock.pipeline, stock.offsets(10), run="r", version="test", clock=lambda: 0.0, wait=no_wait, reach=nothing
+        )  # fmt: skip
+    assert stock.letters() == [8, 9, 18, 19]

@@ -1,0 +1,185 @@
+"""A pipeline with dead letters and an operator: real tables and commits, an in-memory topic, no decoding."""
+
+from __future__ import annotations
+
+import itertools
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from frazil.ingest import prepare
+from frazil.ingest.accept import accept
+from frazil.ingest.acceptance import Acceptance, Accepted
+from frazil.ingest.driver import Driver
+from frazil.ingest.prepare import begin, make_tables
+from frazil.lake import ledger, publish
+from frazil.lake.decide import finish_open
+from frazil.lake.fence import Batch
+from frazil.lake.jvm import Java
+from frazil.lake.ledger import Counts, Offsets
+from frazil.lake.publish import entry
+from frazil.lake.stage import Staged
+from tests.support import oracle
+from tests.support.fake_kafka import FakeKafka
+from tests.support.stock import ROW, Stock, no_wait, nothing
+
+NEW_KEYS = (ledger.DECISION, ledger.TABLE, ledger.STAGED_BY, ledger.CLOSED_TOPICS)
+
+
+class Crash(BaseException):
+    """Ends a run as `kill -9` would, but for the process."""
+
+
+def crash_at(wanted: str) -> Callable[[str], None]:
+    """Return a failpoint that ends the run at the step."""
+
+    def reach(step: str) -> None:
+        if step == wanted:
+            raise Crash
+
+    return reach
+
+
+class Ledgers(Stock):
+    """A `Stock` whose topic is in memory; of each batch of 10 records the last two are dead letters."""
+
+    def __init__(self, *arguments: Any, **table: Any) -> None:
+        self._moments = itertools.count(round(time.time() * 1_000_000))
+        self.kafka = FakeKafka()
+        self._staged_us = 0
+        super().__init__(*arguments, **table)
+        self.kafka.create(self.pipeline.topic.name)
+        self.kafka.topics[self.pipeline.topic.name].topic_id = "T1"
+
+    @property
+    def topic_id(self) -> str:
+        """The topic's id now."""
+        topic = self.kafka.topics.get(self.pipeline.topic.name)
+        return topic.topic_id if topic is not None else "T1"
+
+    def offsets(self, at: int) -> Offsets:
+        return Offsets(self.pipeline.topic.name, self.topic_id, {0: at})
+
+    def staged_dead(self, first: int, rows: int, **more: Column) -> Staged:
+        """Dead letters as `ingest/batch.py` makes them: each batch has its own moment of staging."""
+        self._staged_us = next(self._moments)
+        at, run = F.timestamp_micros(F.lit(self._staged_us)), F.lit(self.run)
+        return super().staged_dead(first, rows, rejected_at=at, run=run, **more)
+
+    def batch(self, rows: int, counts: Counts | None = None) -> Batch:
+        made = replace(super().batch(rows, counts), topic_id=self.topic_id)
+        return replace(made, staged_us=self._staged_us) if counts is not None else made
+
+    # ── What an operator and a driver do ────────────────────────────────────────────────────────
+    def driver(self, run: str = "", reach: Callable[[str], None] = nothing) -> Driver:
+        return Driver(
+            spark=self.spark,
+            iceberg=self.iceberg,
+            kafka=self.kafka,  # type: ignore[arg-type]
+            run=run or uuid.uuid4().hex,
+            version="test",
+            clock=time.time,
+            wait=no_wait,
+            ticket=lambda: uuid.uuid4().hex,
+            reach=reach,
+        )
+
+    def accept(self, event: Accepted, *, reach: Callable[[str], None] = nothing) -> Acceptance:
+        """Decide; what comes next is landed where the decision says."""
+        decided = accept(self.pipeline, event, "as the test says", self.driver(reach=reach))
+        self.at = decided.after.at[0]
+        return decided
+
+    def start(self, *, reach: Callable[[str], None] = nothing) -> None:
+        """Begin a run as the driver does, up to its first batch."""
+        make_tables(self.iceberg, self.pipeline, ROW)
+        self._finish(reach)
+        held = prepare.read_ledger(self.iceberg, self.pipeline)
+        if held is None:
+            begin(
+                self.iceberg, self.pipeline, self.offsets(0), run=self.run, version="test", clock=time.time, wait=no_wait, reach=reach
+            )  # fmt: skip
+            held = prepare.read_ledger(self.iceberg, self.pipeline)
+        self._finish(reach)
+        assert held is not None
+        assert held.end is not None
+        self.at = held.end.at[0]
+
+    def _finish(self, reach: Callable[[str], None]) -> None:
+        finish_open(
+            self.iceberg, self.table, self.dead_letters, self.pipeline.name, run="later", version="test", reach=reach, wait=no_wait
+        )  # fmt: skip
+
+    # ── What somebody does by hand ──────────────────────────────────────────────────────────────
+    def roll_back(self, commits: int, table: str = "") -> None:
+        """Set a table's head back by so many snapshots."""
+        loaded = self.iceberg.load(table or self.table)
+        snapshot = loaded.currentSnapshot()
+        for _ in range(commits):
+            snapshot = loaded.snapshot(snapshot.parentId())
+        loaded.manageSnapshots().rollbackTo(snapshot.snapshotId()).commit()
+
+    def remove_tag(self, table: str = "") -> None:
+        """Remove the pipeline's tag."""
+        self.iceberg.load(table or self.table).manageSnapshots().removeTag(ledger.tag(self.pipeline.name)).commit()
+
+    def drop(self, table: str = "") -> None:
+        """Drop a table, and leave its files."""
+        self.iceberg.drop(table or self.table, purge=False)
+
+    def metadata_file(self, table: str = "") -> str:
+        """The table's current metadata file."""
+        return str(self.iceberg.load(table or self.table).operations().current().metadataFileLocation())
+
+    def restore(self, metadata_file: str, table: str = "") -> None:
+        """Set a table back to an older metadata file, as one does after an accident."""
+        self.drop(table)
+        self.iceberg.catalog.registerTable(self.iceberg.identifier(table or self.table), metadata_file)
+
+    def recreate_topic(self) -> None:
+        """Delete the topic and create it again."""
+        self.kafka.create(self.pipeline.topic.name)
+
+    # ── What must be so ─────────────────────────────────────────────────────────────────────────
+    def places(self) -> list[int]:
+        """The offsets of all rows and dead letters."""
+        both = [*oracle.places(self.environment, self.table), *oracle.places(self.environment, self.dead_letters)]
+        return sorted(offset for _, offset in both)
+
+    def letters(self) -> list[int]:
+        """The offsets of all dead letters."""
+        return sorted(offset for _, offset in oracle.places(self.environment, self.dead_letters))
+
+    def assert_proven(self) -> None:
+        """Verification reads all files and finds nothing."""
+        found = self.verified(deep=True)
+        assert found.outcome == "proven", [str(f) for f in found.findings]
+
+    def assert_each_once(self) -> None:
+        """Each record up to where the next batch begins is in one table, once; and that is proven."""
+        assert self.places() == list(range(self.at))
+        self.assert_proven()
+
+
+def as_version_010(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have commits lack what version 0.1.0 did not write."""
+    fill = publish.fill
+
+    def without(iceberg: Any, transaction: Java, table: Java, staged: Staged, batch: Batch, extra: Any) -> int:
+        kept = {key: value for key, value in extra.items() if key not in NEW_KEYS}
+        return fill(iceberg, transaction, table, staged, replace(batch, staged_us=None), kept)
+
+    monkeypatch.setattr(publish, "fill", without)
+
+
+def side_entry(stock: Stock) -> ledger.Entry:
+    """The dead-letter table's newest entry."""
+    found = entry(stock.iceberg.load(stock.dead_letters), stock.pipeline.name)
+    assert found is not None
+    return found
