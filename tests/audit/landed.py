@@ -114,12 +114,14 @@ class Landed:
         topic_id: str | None = None,
     ) -> None:
         """Commit files as `lake/publish.py` does, and their dead letters as `lake/decide.py` does."""
-        start = Offsets("orders", self.topic_id, dict(self.held))
+        start = Offsets(self.pipeline.topic.name, self.topic_id, dict(self.held))
         self.topic_id = topic_id or self.topic_id
         self.held = {**({} if topic_id else self.held), **end}
-        after = Offsets("orders", self.topic_id, dict(sorted(self.held.items())))
+        after = Offsets(self.pipeline.topic.name, self.topic_id, dict(sorted(self.held.items())))
         start = Offsets(
-            "orders", start.topic_id, {p: start.at.get(p, 0) for p in ({*start.at} if topic_id else self.held)}
+            self.pipeline.topic.name,
+            start.topic_id,
+            {p: start.at.get(p, 0) for p in ({*start.at} if topic_id else self.held)},
         )
         batch = Batch(
             pipeline="orders",

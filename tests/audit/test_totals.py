@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from frazil.audit.account import by_topic
 from frazil.lake.ledger import Closed, Counts, Entry, Offsets, Total, Totals
 
 number = st.integers(0, 2**62)
@@ -65,3 +66,36 @@ def test_a_partition_that_goes_back_is_closed_and_the_others_are_not() -> None:
 def test_an_entry_without_totals_tells_none() -> None:
     assert Entry.of(1, {}).totals is None
     assert Entry.of(1, {"frazil.totals": '{"0":[0,0,0]}'}).totals == Totals({0: Total(0)})
+
+
+def test_a_closed_account_keeps_its_topic_beside_the_totals() -> None:
+    moved = Offsets("invoices", "T2", {0: 0})
+    after = Totals({0: Total(0)}).after(offsets({0: 10}), moved, Counts())
+    assert [c.topic for c in after.closed] == ["orders"]
+    older = Totals({0: Total(0)}, (Closed(0, 0, 10),)).after(offsets({0: 10}), moved, Counts())
+    assert [c.topic for c in older.closed] == ["orders", "orders"]
+    summary = {"frazil.totals": str(after), "frazil.closed-topics": str(after.closed_topics)}
+    parsed = Entry.of(1, summary).totals
+    assert parsed is not None
+    assert parsed.closed[0].topic == "orders"
+    assert Entry.of(1, {"frazil.totals": str(after)}).totals == after  # version 0.1.0 carries on the totals alone
+
+
+def test_accounts_are_split_by_topic_and_the_ledgers_own_comes_first() -> None:
+    totals = Totals({0: Total(0)}, (Closed(0, 0, 10, topic="orders"),))
+    now, former = by_topic(totals, Offsets("invoices", "T2", {0: 5}), "invoices")
+    assert (now.end.topic, now.totals) == ("invoices", Totals({0: Total(0)}))
+    assert (former.end.topic, former.totals.closed) == ("orders", totals.closed)
+
+
+def test_a_pipeline_that_version_010_moved_has_the_first_topics_name_in_its_ledger() -> None:
+    totals = Totals({0: Total(0)}, (Closed(0, 0, 10),))
+    now, former = by_topic(totals, Offsets("orders", "T2", {0: 5}), "invoices")
+    assert (now.end.topic, now.totals.closed) == ("invoices", ())
+    assert (former.end.topic, former.totals.closed) == ("orders", totals.closed)
+
+
+def test_a_topic_that_was_created_again_is_one_topic() -> None:
+    totals = Totals({0: Total(0)}, (Closed(0, 0, 10), Closed(0, 0, 7, topic="orders")))
+    (now,) = by_topic(totals, Offsets("orders", "T2", {0: 5}), "orders")
+    assert now.totals == totals

@@ -13,7 +13,8 @@ from frazil.audit.verify import Verification, verify
 from frazil.declaration.formats import MetadataColumns
 from frazil.errors import CatalogUnavailable
 from frazil.lake import ledger
-from frazil.lake.ledger import Counts
+from frazil.lake.fence import Batch
+from frazil.lake.ledger import Counts, Offsets, Totals
 from frazil.lake.reader import Lake, StoredTable
 from tests.audit.landed import Landed, path, rewrite
 
@@ -108,6 +109,38 @@ def test_a_partition_added_later_begins_where_it_was_first_read(landed: Landed) 
     landed.held[2] = 0
     landed.land({2: 10})
     assert landed.verify().outcome is Outcome.PROVEN
+
+
+def test_a_ledger_that_was_taken_from_the_rows_starts_the_account_over(landed: Landed) -> None:
+    """Version 0.1.0 accepted that for a lost tag too: the commits before are still there, and do not lead to it."""
+    start, end = (Offsets("orders", "T1", dict(enumerate(at))) for at in ((0, 0), (200, 60)))
+    lost = '{"event":"ledger-lost","reason":"the tag is gone"}'
+    batch = Batch(
+        pipeline="orders", run="run", version="0.1.0", start=start, end=end, held=None, topic_id="T1", accepted=lost
+    )  # fmt: skip
+    summary = batch.summary(str(landed.table.metadata.table_uuid))
+    summary[ledger.TOTALS] = str(Totals().after(start, end, Counts()))
+    landed.append(landed.pipeline.table.identifier, (), summary)
+    found = landed.verify(deep=True)
+    assert found.outcome is Outcome.PROVEN, found.findings
+
+
+def test_a_dead_letter_table_that_was_dropped_is_said_to_be_another_one(landed: Landed) -> None:
+    landed.land({0: 210, 1: 70})
+    landed.catalog.drop_table(landed.pipeline.table.dead_letters)
+    assert {Flaw.MISMATCH, Flaw.MISSING} == {finding.flaw for finding in landed.verify().findings}
+
+
+def test_a_table_that_was_created_again_does_not_count_the_dead_letters_of_the_first_as_its_own(
+    landed: Landed,
+) -> None:
+    identifier, schema = landed.pipeline.table.identifier, landed.table.schema()
+    landed.catalog.drop_table(identifier)
+    landed.catalog.create_table(identifier, schema)
+    landed.held, landed.totals = {0: 0, 1: 0}, Totals()
+    landed.commit({}, Counts(), {})
+    landed.land({0: 100, 1: 50})
+    assert Flaw.MISMATCH in {finding.flaw for finding in landed.verify().findings}
 
 
 def test_a_table_without_rows_yet_is_proven(tmp_path: Path) -> None:
@@ -283,6 +316,14 @@ def test_totals_that_are_not_carried_on_are_found(landed: Landed) -> None:
 def test_a_commit_that_wrote_other_rows_than_it_counts_is_found(landed: Landed) -> None:
     landed.commit({0: 210, 1: 60}, Counts(10, 9, {"too_short": 1}), {}, landed.files([(0, o) for o in range(200, 210)]))
     assert flaws(landed.verify()) == {Flaw.MISCOUNTED}
+
+
+def test_a_rollback_of_the_dead_letter_table_is_found(landed: Landed) -> None:
+    before = landed.dead.current_snapshot()
+    landed.land({0: 210, 1: 70}, rejected=[(0, 203)])
+    assert before is not None
+    landed.dead.manage_snapshots().rollback_to_snapshot(before.snapshot_id).commit()
+    assert {finding.flaw for finding in landed.verify().findings} == {Flaw.ROLLED_BACK, Flaw.MISSING}
 
 
 def test_a_rollback_by_hand_is_found(landed: Landed) -> None:

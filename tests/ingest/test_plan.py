@@ -55,6 +55,11 @@ def test_a_topic_with_another_id_is_refused_with_the_command_that_decides() -> N
         planned({0: 0}, {0: (0, 1)}, topic_id="other")
 
 
+def test_a_pipeline_that_was_moved_is_not_called_a_topic_that_was_deleted() -> None:
+    with pytest.raises(TopicRecreated, match="moved from topic orders to topic invoices.*topic-recreated"):
+        plan("p", Offsets("orders", "T", {0: 0}), "other", {}, max_rows=1, topic="invoices")
+
+
 def test_a_log_shorter_than_the_ledger_is_refused() -> None:
     with pytest.raises(LogTruncated, match="frazil accept p log-truncated"):
         planned({0: 5}, {0: (0, 4)})

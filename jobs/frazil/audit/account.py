@@ -7,14 +7,14 @@ them is the difference of the others.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from frazil.audit.count import Counted
 from frazil.audit.finding import Finding, Flaw
 from frazil.audit.runs import Range
 from frazil.audit.tally import NONE, Found, Tally, total
 from frazil.audit.window import Role
-from frazil.lake.ledger import Offsets, Totals
+from frazil.lake.ledger import Closed, Offsets, Totals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +24,7 @@ class PartitionAccount:
     `start` and `end` are those of the stretch that the ledger is in; `read` counts the offsets of stretches that an
     operator's decision closed too. `explained` counts gaps, which are offsets that hold no record: those that Kafka's
     compaction and transactions leave, and those that an operator accepted. `pending` are dead letters that are decided
-    and not appended yet.
+    and not appended yet. `topic` is the partition's topic: a pipeline that was moved has accounts of each.
     """
 
     partition: int
@@ -36,6 +36,7 @@ class PartitionAccount:
     skipped: int
     explained: int
     pending: int = 0
+    topic: str = ""
 
     @property
     def gaps(self) -> int:
@@ -46,6 +47,30 @@ class PartitionAccount:
     def adds_up(self) -> bool:
         """The equation."""
         return self.read == self.landed + self.dead_lettered + self.skipped + self.explained + self.pending
+
+
+@dataclass(frozen=True, slots=True)
+class TopicAccount:
+    """The account of one topic: its totals, and the offsets that the ledger has of it."""
+
+    totals: Totals
+    end: Offsets
+
+
+def by_topic(totals: Totals, end: Offsets, topic: str) -> tuple[TopicAccount, ...]:
+    """Split an account by topic; the one that the ledger is in comes first. `topic` is the declared one.
+
+    An account that was closed without a name is of the topic that the ledger names: version 0.1.0 kept the name of the first
+    topic when a pipeline was moved, and landed the declared one.
+    """
+    is_old = any(one.topic is None for one in totals.closed)
+    current = topic if is_old else end.topic
+    named: dict[str, list[Closed]] = {}
+    for one in totals.closed:
+        named.setdefault(one.topic or end.topic, []).append(one)
+    now = TopicAccount(Totals(totals.at, tuple(named.pop(current, ()))), Offsets(current, end.topic_id, end.at))
+    others = (TopicAccount(Totals({}, tuple(closed)), Offsets(name, "", {})) for name, closed in sorted(named.items()))
+    return (now, *others)
 
 
 def ranges_read(totals: Totals, end: Offsets) -> dict[int, list[Range]]:
@@ -71,7 +96,7 @@ def account(
         outside = {role: counted.outside.get((role, partition), NONE) for role in Role}
         tally = total(tallies.get(partition, ()))
         one, wrong = _account(partition, read.get(partition, []), totals, tally, outside, tables)
-        accounts.append(one)
+        accounts.append(replace(one, topic=end.topic))
         findings += wrong
     return tuple(accounts), findings
 

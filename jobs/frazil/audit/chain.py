@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -113,7 +114,7 @@ def _gaps(entry: Entry) -> list[str]:
 
 def _between(newer: Entry, older: Entry, where: str) -> list[Finding]:
     findings: list[Finding] = []
-    if newer.start is None or older.end is None:
+    if newer.start is None or older.end is None or _starts_over(newer):
         return findings
     apart = sorted(p for p, end in older.end.at.items() if newer.start.at.get(p) != end)
     late = {p: o for p, o in sorted(newer.start.at.items()) if p not in older.end.at and o > 0}
@@ -136,6 +137,11 @@ def _between(newer: Entry, older: Entry, where: str) -> list[Finding]:
             _finding(Flaw.MISCOUNTED, where, newer.snapshot_id, "it does not carry on the totals before it")
         )
     return findings
+
+
+def _starts_over(entry: Entry) -> bool:
+    """Whether an operator had the ledger taken from the rows: the account begins there, whatever was committed before."""
+    return ledger.EVENTS in entry.summary and json.loads(entry.summary[ledger.EVENTS]).get("event") == "ledger-lost"
 
 
 def _finding(flaw: Flaw, where: str, snapshot_id: int, what: str) -> Finding:

@@ -5,24 +5,45 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from frazil.lake.data_files import DataFile, named_file
+from frazil.audit.dense import Columns
+from frazil.audit.finding import Finding, Flaw
+from frazil.audit.scan import Source
+from frazil.audit.window import Role
+from frazil.declaration import Pipeline
+from frazil.lake.data_files import DataFile, missing, named_file
 from frazil.lake.ledger import Entry
 from frazil.lake.reader import Snapshot, StoredTable
+from frazil.lake.side_state import SideState, compare
+
+_WRONG = {
+    SideState.ROLLED_BACK: (
+        Flaw.ROLLED_BACK,
+        "the head is behind the pipeline's last commit: it was rolled back by hand",
+    ),
+    SideState.MISMATCH: (
+        Flaw.MISMATCH,
+        "it is not the table that got the earlier dead letters: it was dropped, replaced or restored",
+    ),
+}
 
 
-def open_decision(commits: Sequence[Snapshot], side: StoredTable | None, pipeline: str) -> Entry | None:
-    """The newest commit whose decision the side table has not finished; None if all is done.
+def state(table: StoredTable, side: StoredTable | None, pipeline: str) -> tuple[SideState, Entry | None]:
+    """Return what the dead-letter table is to the table's decisions, and the table's newest entry.
 
-    One at most can be open: a driver finishes what it finds open before it goes on.
+    One decision at most can be open, the newest: a driver finishes what it finds open before it goes on.
     """
-    decided = next((commit.entry for commit in commits if commit.entry.side is not None), None)
-    if decided is None or decided.end is None:
-        return None
-    done = side.commits(pipeline) if side is not None else ()
-    reached = (commit.entry for commit in done)
-    if any(e.commit_id == decided.commit_id or (e.end is not None and e.end.reaches(decided.end)) for e in reached):
-        return None
-    return decided
+    newest = table.newest(pipeline)
+    if newest is None:
+        return SideState.FINISHED, None
+    found = compare(
+        pipeline,
+        table.uuid,
+        newest.entry,
+        (s.entry for s in table.ancestors(newest) if s.belongs_to(pipeline)),
+        (s.entry for s in side.ancestors(side.newest(pipeline)) if s.belongs_to(pipeline)) if side is not None else (),
+        head_follows=side is None or side.follows_tag(pipeline),
+    )
+    return found, newest.entry
 
 
 def decided_files(table: StoredTable, location: str, side_table: str) -> tuple[DataFile, ...] | None:
@@ -70,3 +91,33 @@ def as_of(side: StoredTable, decisions: Sequence[Snapshot], pipeline: str) -> Sn
             break
         chosen = side.snapshots.get(snapshot.parent_id) if snapshot.parent_id is not None else None
     return chosen
+
+
+def pending_files(
+    table: StoredTable, side: StoredTable | None, decision: Entry | None, pipeline: Pipeline, columns: Columns
+) -> tuple[list[Source], list[Finding]]:
+    """Return the files of dead letters that are decided and not appended yet, as the decision names them."""
+    name = pipeline.table.dead_letters
+    if decision is None or decision.side is None:
+        return [], []
+    where = f"table {name}"
+    files = decided_files(table, decision.side, name)
+    if files is None or side is None:
+        lost = f"its file {decision.side}" if files is None else "the table"
+        what = f"commit {decision.commit_id} decided dead letters that were never appended, and {lost} is gone"
+        return [], [Finding(flaw=Flaw.DECISION_LOST, where=where, what=what)]
+    gone = set(missing(side, [file.path for file in files]))
+    kept = tuple(file for file in files if file.path not in gone)
+    findings = []
+    if gone:
+        what = f"{len(gone)} files that the decision names do not exist: {', '.join(sorted(gone))}"
+        findings.append(Finding(flaw=Flaw.FILE_LOST, where=where, what=what, count=len(gone)))
+    return [Source(Role.PENDING, side, columns, kept)], findings
+
+
+def wrong_state(found: SideState, side_table: str) -> list[Finding]:
+    """Return what is wrong with a dead-letter table that an operator must decide about."""
+    if found not in _WRONG:
+        return []
+    flaw, what = _WRONG[found]
+    return [Finding(flaw=flaw, where=f"table {side_table}", what=what)]

@@ -41,8 +41,9 @@ class Flaw(StrEnum):
     `FILE_UNREADABLE` is no data file any more.
 
     The ledger: `HOLE`, a commit does not start where the one before it ended; `MISCOUNTED`, what a commit says of
-    itself does not add up; `UNTAGGED`, a commit that the pipeline's tag does not follow; `ROLLED_BACK`, the head is
-    behind the tag. `UNFINISHED`, a decision's dead letters are not appended yet: no loss, the next run appends them;
+    itself does not add up; `UNTAGGED`, a commit that the pipeline's tag does not follow; `ROLLED_BACK`, the head of
+    either table is behind its last commit; `MISMATCH`, the dead-letter table is not the one that got the earlier dead
+    letters. `UNFINISHED`, a decision's dead letters are not appended yet: no loss, the next run appends them;
     `DECISION_LOST`, they can't be, as its file is gone. `SIDE_AHEAD`, there are dead letters of commits that the table does
     not have: it was rolled back, and its tag was moved too.
 
@@ -64,6 +65,7 @@ class Flaw(StrEnum):
     MISCOUNTED = "miscounted"
     UNTAGGED = "untagged"
     ROLLED_BACK = "rolled_back"
+    MISMATCH = "mismatch"
     UNFINISHED = "unfinished"
     DECISION_LOST = "decision_lost"
     SIDE_AHEAD = "side_ahead"

@@ -12,19 +12,20 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from frazil.audit import chain, history
-from frazil.audit.account import PartitionAccount, account, ranges_read
+from frazil.audit.account import PartitionAccount, TopicAccount, account, by_topic, ranges_read
 from frazil.audit.count import Counted, Counting, Estimate, Read, files_of
-from frazil.audit.decision import ahead, as_of, decided_files, open_decision
+from frazil.audit.decision import ahead, as_of, pending_files, state, wrong_state
 from frazil.audit.dense import Columns
 from frazil.audit.finding import Finding, Flaw, Outcome, worst
-from frazil.audit.proofs import RULE, ProofFolder
-from frazil.audit.scan import Source
+from frazil.audit.proofs import RULE, ProofFolder, Remembered
 from frazil.audit.window import Role
 from frazil.declaration import Pipeline
 from frazil.declaration.formats import MetadataColumns
-from frazil.lake.data_files import field_ids, missing
+from frazil.lake import ledger
+from frazil.lake.data_files import field_ids
 from frazil.lake.ledger import Entry, Offsets, Totals
 from frazil.lake.reader import Lake, Snapshot, StoredTable
+from frazil.lake.side_state import SideState
 
 FLAT = Columns("_kafka_topic", "_kafka_partition", "_kafka_offset")
 STRUCT = Columns("_kafka.topic", "_kafka.partition", "_kafka.offset")
@@ -120,7 +121,8 @@ def plan(
 class _Tables:
     """A pipeline's tables, the dead letters' loaded after the one that decides; and a decision that is still open.
 
-    `ahead` is the dead letters' newest commit, if the table has not come as far when it is loaded once more.
+    `state` is what the dead-letter table is to the decisions. `ahead` is the dead letters' newest commit, if the table has
+    not come as far when it is loaded once more.
     """
 
     table: StoredTable | None
@@ -128,6 +130,7 @@ class _Tables:
     commits: tuple[Snapshot, ...] = ()
     decision: Entry | None = None
     ahead: Snapshot | None = None
+    state: SideState = SideState.FINISHED
 
     def are_current(self, lake: Lake) -> bool:
         """Return whether nothing has been committed to them since."""
@@ -145,14 +148,15 @@ def _load(pipeline: Pipeline, lake: Lake, wait: Callable[[float], None]) -> _Tab
         if look:
             wait(BETWEEN_LOOKS_SECONDS)
         side = lake.table(pipeline.table.dead_letters)
-        decision = open_decision(commits, side, pipeline.name)
-        if decision is None:
+        found, newest = state(table, side, pipeline.name)
+        if found is not SideState.OPEN:
             break
+    decision = newest if found is SideState.OPEN else None
     beyond = ahead(side, commits, pipeline.name)
     if beyond is not None:  # a driver may have committed meanwhile, to the table first
         now = lake.table(pipeline.table.identifier)
         beyond = ahead(side, now.commits(pipeline.name), pipeline.name) if now is not None else None
-    return _Tables(table, side, commits, decision, beyond)
+    return _Tables(table, side, commits, decision, beyond, found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +170,7 @@ class _Audit:
     decision: Entry | None
     snapshots: Mapping[Role, int | None]
     key: Mapping[str, Any]
+    former: tuple[tuple[TopicAccount, Counting], ...] = ()
 
     def run(self, proofs: ProofFolder | None) -> Verification:
         """Read the files and compare."""
@@ -176,6 +181,11 @@ class _Audit:
             names = dict.fromkeys(Role, self.result.dead_letters) | {Role.TABLE: self.result.table}
             accounts, wrong = account(self.totals, self.end, counted, names)
             findings += wrong
+            for part, counting in self.former:
+                again = counting.run()
+                more, wrong = account(part.totals, part.end, again, names)
+                accounts = (*accounts, *more)
+                findings += [f for f in (*again.findings, *wrong) if f not in findings]
             if proofs is not None:
                 proofs.store(self.key, counted.remembered)
         reads = (
@@ -202,6 +212,11 @@ class _Audit:
             f"{rows} dead letters of commit {self.decision.commit_id} are decided and not appended yet: no loss; "
             f"`frazil run {self.result.pipeline} --once` appends them"
         )
+        if ledger.EVENTS in self.decision.summary:
+            what = (
+                f"an operator's decision (commit {self.decision.commit_id}) is not finished at the dead-letter table: "
+                f"`frazil run {self.result.pipeline} --once` finishes it"
+            )
         where = f"table {self.result.dead_letters}"
         return [Finding(flaw=Flaw.UNFINISHED, where=where, what=what, count=rows)]
 
@@ -250,6 +265,7 @@ def _prepared(
     if tables.ahead is not None:
         what = f"snapshot {tables.ahead.id} has dead letters of offsets that table {identifier} has not come to"
         findings.append(Finding(flaw=Flaw.SIDE_AHEAD, where=f"table {pipeline.table.dead_letters}", what=what))
+    findings += wrong_state(tables.state, pipeline.table.dead_letters)
     for one in (table, side):
         findings += history.lost_manifests(one) if one is not None else []
     columns = STRUCT if pipeline.table.metadata_columns is MetadataColumns.STRUCT else FLAT
@@ -263,42 +279,26 @@ def _prepared(
         sources, findings = [*sources, dead], [*findings, *wrong]
         snapshots[Role.DEAD_LETTERS] = snapshot.id if snapshot else None
         identities.append(_identity(side, DEAD_LETTERS))
-    pending, wrong = _pending(table, side, tables.decision, pipeline)
-    key = {"rule": RULE, "pipeline": pipeline.name, "topic": topic, "tables": identities}
-    counting = Counting(
-        [*sources, *pending],
-        ranges_read(totals, end),
-        topic=topic,
-        deep=deep,
-        remembered=proofs.load(key) if proofs is not None and not fresh else None,
-        clock=clock,
-    )
+    pending, wrong = pending_files(table, side, tables.decision, pipeline, DEAD_LETTERS)
+    now, *former = by_topic(totals, end, topic)
+    key = {"rule": RULE, "pipeline": pipeline.name, "topic": now.end.topic, "tables": identities}
+
+    def counting_of(part: TopicAccount, remembered: Remembered | None = None) -> Counting:
+        return Counting(
+            [*sources, *pending],
+            ranges_read(part.totals, part.end),
+            topic=part.end.topic,
+            deep=deep,
+            remembered=remembered,
+            clock=clock,
+        )
+
+    counting = counting_of(now, proofs.load(key) if proofs is not None and not fresh else None)
     result = verification([*findings, *wrong], notes=notes, commits=len(commits))
-    return _Audit(result, counting, totals, end, tables.decision, snapshots, key)
+    others = tuple((part, counting_of(part)) for part in former)
+    return _Audit(result, counting, now.totals, now.end, tables.decision, snapshots, key, others)
 
 
 def _identity(table: StoredTable, columns: Columns) -> list[Any]:
     """Return what makes a table this one: its uuid, and which of its columns say where a row comes from."""
     return [table.uuid, [[name, number] for name, (number, _) in field_ids(table, columns.all).items()]]
-
-
-def _pending(
-    table: StoredTable, side: StoredTable | None, decision: Entry | None, pipeline: Pipeline
-) -> tuple[list[Source], list[Finding]]:
-    """Return the files of dead letters that are decided and not appended yet, as the decision names them."""
-    name = pipeline.table.dead_letters
-    if decision is None or decision.side is None:
-        return [], []
-    where = f"table {name}"
-    files = decided_files(table, decision.side, name)
-    if files is None or side is None:
-        lost = f"its file {decision.side}" if files is None else "the table"
-        what = f"commit {decision.commit_id} decided dead letters that were never appended, and {lost} is gone"
-        return [], [Finding(flaw=Flaw.DECISION_LOST, where=where, what=what)]
-    gone = set(missing(side, [file.path for file in files]))
-    kept = tuple(file for file in files if file.path not in gone)
-    findings = []
-    if gone:
-        what = f"{len(gone)} files that the decision names do not exist: {', '.join(sorted(gone))}"
-        findings.append(Finding(flaw=Flaw.FILE_LOST, where=where, what=what, count=len(gone)))
-    return [Source(Role.PENDING, side, DEAD_LETTERS, kept)], findings

@@ -68,8 +68,12 @@ class Plan:
         return not self.ranges
 
 
-def plan(pipeline: str, held: Offsets, topic_id: str, spans: Mapping[int, Span], *, max_rows: int) -> Plan:
+def plan(
+    pipeline: str, held: Offsets, topic_id: str, spans: Mapping[int, Span], *, max_rows: int, topic: str | None = None
+) -> Plan:
     """Plan the next batch: at most `max_rows` offsets, shared among partitions by what each has waiting.
+
+    `topic` is the declared topic's name; another one than the ledger's says that the pipeline was moved.
 
     A partition that the ledger does not name was added after it began, so all its records are unread: it starts at 0.
     Raises `TopicRecreated`, `LogTruncated` or `OffsetsLost`: the offsets in the ledger and those in Kafka then do not fit
@@ -77,8 +81,11 @@ def plan(pipeline: str, held: Offsets, topic_id: str, spans: Mapping[int, Span],
     """
     where = f"pipeline {pipeline}, topic {held.topic}"
     if held.topic_id != topic_id:
+        what = "the topic was deleted and created again"
+        if topic not in (None, held.topic):
+            what = f"the pipeline was moved from topic {held.topic} to topic {topic}"
         raise TopicRecreated(
-            f"the topic was deleted and created again: its id is {topic_id}, the table holds records of {held.topic_id}",
+            f"{what}: its id is {topic_id}, the table holds records of {held.topic_id}",
             where=where,
             do=f"`frazil accept {pipeline} topic-recreated --reason …` lands the new topic from its beginning",
         )

@@ -125,7 +125,8 @@ class Ingestion:
         if self.driver.stopping():
             return None
         topic_id = self.driver.kafka.topic(self.pipeline.topic.name).topic_id
-        planned = plan(self.pipeline.name, held, topic_id, spans(), max_rows=self.pace.rows)
+        name, topic = self.pipeline.name, self.pipeline.topic.name
+        planned = plan(name, held, topic_id, spans(), max_rows=self.pace.rows, topic=topic)
         self._log.check(held, planned.spans)
         self.driver.reach("plan.done")
         if planned.is_empty or planned.lag < least:
