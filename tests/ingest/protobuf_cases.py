@@ -228,7 +228,9 @@ class OutOfRange(Exception):
 
 
 class Unclear(Exception):
-    """An entry of a map has a field that no entry has: Java and Frazil ignore the field, Python's library the entry."""
+    """What Protobuf leaves open. An entry of a map has a field that no entry has: Java and Frazil ignore the field, Python's library the
+    entry.
+    """
 
 
 def _row(message: Message, target: Struct) -> dict[str, Any]:
@@ -277,6 +279,8 @@ def _one(value: Any, field: FieldDescriptor, of: Type) -> Any:
                 raise OutOfRange
             return _EPOCH + dt.timedelta(microseconds=micros)
         case "google.protobuf.Duration":
+            if value.seconds * value.nanos < 0:
+                raise Unclear  # signs that differ are no duration; where microseconds are cut is open
             nanos = value.seconds * 10**9 + value.nanos
             micros = abs(nanos) // 1000 * (-1 if nanos < 0 else 1)
             if abs(micros) > _DURATION:
