@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -14,18 +13,24 @@ Step = Callable[[Column], Column]
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """How one kind of bytes is decoded: in steps, each of which makes a column of the last one's, and the last one the row: the
-    table's columns, then `_decoded`.
+    """How one kind of bytes is decoded: in steps, each of which makes a column of the bytes and of what all steps before it made,
+    and the last one the row: the table's columns, then `_decoded`.
 
     Each step is a projection of its own where that is possible: a use of a column that is an expression repeats the expression,
     and what stands below one that Spark interprets is interpreted with it. Two uses keep Spark from merging two projections.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[Callable[..., Column], ...]
 
     def at_once(self, value: Column) -> Column:
         """All steps as one expression, each done once: what a step gives is bound to a lambda's variable, which is interpreted
         and so slower than a projection.
         """
-        first, *others = self.steps
-        return reduce(lambda given, step: F.transform(F.array(given), step)[0], others, first(value))
+        return _bound((value,), self.steps)
+
+
+def _bound(given: tuple[Column, ...], steps: tuple[Callable[..., Column], ...]) -> Column:
+    made = steps[0](*given)
+    if len(steps) == 1:
+        return made
+    return F.transform(F.array(made), lambda one: _bound((*given, one), steps[1:]))[0]

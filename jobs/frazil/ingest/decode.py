@@ -41,7 +41,7 @@ def avro(reader: Reader, target: Struct) -> Body:
         return Body((parse,))
     whole = Struct((*reader.yields.fields, _MARK)), Struct((*target.fields, _MARK))
 
-    def row(decoded: Column) -> Column:
+    def row(value: Column, decoded: Column) -> Column:
         row = conform(decoded, *whole)
         found = texts(decoded, in_json(reader.yields))  # of which `to_json` makes UTF-8, whatever it is
         return F.when(_is_utf8(found), row) if found else row
@@ -149,10 +149,10 @@ def _framed(records: DataFrame, decoding: Decoding) -> DataFrame:
     records = records.withColumn(f"_frazil_{name}_body", framing.body(value, _header(decoding), _frame(decoding)))
     for body, columns in _begun(decoding).items():
         frames = {f: n for f, n in decoding.frames.items() if decoding.bodies[n] == body}
-        given = F.when(_is_one_of(_frame(decoding), frames), _body(decoding))
+        given = [F.when(_is_one_of(_frame(decoding), frames), _body(decoding))]
         for step, column in zip(body.steps, columns, strict=False):  # the last step makes the row
-            records = records.withColumn(column, step(given))
-            given = F.col(column)
+            records = records.withColumn(column, step(*given))
+            given.append(F.col(column))
     return records
 
 
@@ -226,7 +226,7 @@ def _row(decoding: Decoding) -> Column:
 
         def made(number: int) -> Column:
             body = decoding.bodies[number]
-            return body.steps[-1](F.col(begun[body][-1]) if body in begun else _body(decoding))
+            return body.steps[-1](_body(decoding), *map(F.col, begun.get(body, ())))
 
         row = _choice(decoding, made, nothing, same=lambda number: decoding.bodies[number])
     if decoding.tombstones is Tombstones.NULL_ROW:

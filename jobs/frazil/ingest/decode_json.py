@@ -34,7 +34,6 @@ _OPTIONS = {
     "allowSingleQuotes": "false",
     "maxStringLen": str(LONGEST_STRING),
 }
-_TEXT, _READ = "text", "read"
 
 
 @lru_cache(maxsize=1024)
@@ -57,25 +56,18 @@ def json_body(target: Struct, *, whole: bool = False) -> Body:
         document = envelope.around(F.try_validate_utf8(body.cast("string")))
         return json_doubts.with_long_integers_as_strings(document) if has.json else document
 
-    def parse(text: Column) -> Column:
-        return both(text, read(text))
-
-    def both(text: Column, read: Column) -> Column:
-        # Of a struct that is no more than one, Spark would take each use of a field for the field's expression, and read again.
-        return F.when(text.isNotNull(), F.struct(text.alias(_TEXT), read.alias(_READ)))
+    def parse(body: Column, text: Column) -> Column:
+        return F.when(text.isNotNull(), read(text))
 
     def read(text: Column) -> Column:
         return F.from_json(text, envelope.type, _OPTIONS)
 
-    def again(given: Column) -> Column:
-        first, text = given[_READ], given[_TEXT]
-        plain = F.when(first[CORRUPT].isNull(), first).otherwise(
-            read(json_doubts.with_plain_integers(text, exact=has.decimals))
-        )
-        return both(text, plain)
+    def again(body: Column, text: Column, first: Column) -> Column:
+        plain = json_doubts.with_plain_integers(text, exact=has.decimals)
+        return F.when(first[CORRUPT].isNull(), first).otherwise(read(plain))
 
-    def row(given: Column) -> Column:
-        text, read = given[_TEXT], given[_READ]
+    def row(body: Column, text: Column, *reads: Column) -> Column:
+        read = reads[-1]
         documents = envelope.documents(read)
         if not reading.by_source:
             documents = documents.cast(_envelope(document, whole=whole, by_source=False).listed)
@@ -130,7 +122,7 @@ class _Reading:
             return raw if not isinstance(of, Struct | ListOf | MapOf) else raw.cast(spark_type(of))
         match of:
             case Primitive(Kind.TIMESTAMP | Kind.TIMESTAMPTZ):  # Spark knows `T` and `Z` in upper case only
-                return F.coalesce(raw.try_cast(spark_type(of)), F.upper(raw).try_cast(spark_type(of)))
+                return F.upper(raw).try_cast(spark_type(of))
             case Primitive():
                 return raw.try_cast(spark_type(of))
             case Decimal():
@@ -148,7 +140,10 @@ class _Reading:
             return []
         match of:
             case Primitive(kind) if kind in WRITTEN:
-                is_value = F.coalesce(in_years(self.value(raw, of), kind), F.lit(False))
+                value = self.value(raw, of)
+                is_value = value.isNotNull()
+                if kind is Kind.TIMESTAMPTZ:  # by its offset it can leave the years that four digits write
+                    is_value = F.coalesce(in_years(value, kind), F.lit(False))
                 return [raw.isNull() | (raw.rlike(WRITTEN[kind]) & is_value)]
             case Decimal():
                 return [raw.isNull() | F.is_variant_null(raw) | F.coalesce(self._is_exact(raw, of, text), F.lit(False))]

@@ -9,7 +9,7 @@ from pyspark.sql import types as T
 from frazil.ingest.spark_types import spark_type
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 
-_DAY = r"\d{4}-\d{2}-\d{2}"
+_DAY = r"(?!0000)\d{4}-\d{2}-\d{2}"
 _TIME = r"[Tt ]\d{2}:\d{2}:\d{2}(\.\d+)?"
 # RFC 3339, which JSON Schema names, and the offset without a colon, which Java's older libraries write.
 WRITTEN = {
