@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from frazil.declaration import Limits
-from frazil.ingest import run
+from frazil.ingest import resume
 from frazil.lake.decide import finish_open
 from frazil.lake.jvm import Iceberg, Java
 from tests.support.shop import Shop
@@ -45,7 +45,7 @@ def test_a_decision_made_while_another_driver_begins_is_finished_before_the_next
             assert decided.wait(60)
         return found
 
-    monkeypatch.setattr(run, "finish_open", then_the_decider)
+    monkeypatch.setattr(resume, "finish_open", then_the_decider)
     try:
         shop.drain()
     finally:
