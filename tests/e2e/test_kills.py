@@ -19,6 +19,8 @@ from tests.support.shop import ORDER, Shop
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 MORE = {**ORDER, "fields": [*ORDER["fields"], {"name": "note", "type": ["null", "string"], "default": None}]}  # type: ignore[misc]
 OF_A_NEW_TABLE = ("begin.resolved",)
+KILLED = ("stage.rejected", "publish.filled", "decide.decided")
+"""Where every run of the tests kills a process of its own; the others are long, as each starts a JVM."""
 
 
 def prepared(shop: Shop, step: str) -> None:
@@ -31,7 +33,26 @@ def prepared(shop: Shop, step: str) -> None:
     shop.produce([*shop.orders(20, second, first=20, schema=MORE), b"bad!!", b"worse", None])
 
 
+class Died(BaseException):
+    """A driver that does nothing more, as if it had been killed; no code catches it."""
+
+
 @pytest.mark.parametrize("step", STEPS)
+def test_a_driver_that_died_at_a_step_loses_and_doubles_nothing(shop: Shop, step: str) -> None:
+    prepared(shop, step)
+
+    def die(reached: str) -> None:
+        if reached == step:
+            raise Died
+
+    with pytest.raises(Died):
+        shop.drain(reach=die)
+    shop.drain()
+    shop.assert_each_record_once()
+    assert sorted(r["order_id"] for r in shop.landed()) == list(range(40))
+
+
+@pytest.mark.parametrize("step", [s if s in KILLED else pytest.param(s, marks=pytest.mark.long) for s in STEPS])
 def test_a_driver_killed_at_a_step_loses_and_doubles_nothing(shop: Shop, step: str, tmp_path: Path) -> None:
     prepared(shop, step)
     killed = shop.process(tmp_path, failpoints=f"{step}=kill")

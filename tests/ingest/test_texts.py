@@ -17,30 +17,27 @@ STRING, LONG = Primitive(Kind.STRING), Primitive(Kind.LONG)
 INNER = Struct((Field("s", STRING), Field("n", LONG), Field("t", ListOf(STRING))))
 
 
-@pytest.mark.parametrize(
-    ("kind", "value", "found"),
-    [
-        (STRING, "a", "a"),
-        (STRING, None, ""),
-        (LONG, 1, None),
-        (INNER, ("a", 1, ["b", None]), "a,b"),
-        (INNER, None, ""),
-        (ListOf(STRING), ["a", None, "b"], "a,b"),
-        (ListOf(LONG), [1], None),
-        (ListOf(INNER), [("a", 1, ["b"]), None, ("c", 2, None)], "a,c,b"),
-        (ListOf(ListOf(STRING)), [["a"], None, ["b", "c"]], "a,b,c"),
-        (MapOf(STRING, LONG), {"a": 1}, "a"),
-        (MapOf(STRING, INNER), {"k": ("a", 1, ["b"])}, "k,a,b"),
-        (ListOf(MapOf(STRING, STRING)), [{"a": "b"}, None], "a,b"),
-        (MapOf(STRING, ListOf(MapOf(STRING, LONG))), {"a": [{"b": 1}]}, "a,b"),
-    ],
-    ids=str,
-)
-def test_text_is_found(spark: SparkSession, kind: Type, value: Any, found: str | None) -> None:
-    row = Struct((Field("x", kind),))
-    records = spark.createDataFrame([(value,)], spark_struct(row))
-    columns = texts(F.struct("x"), row)
-    if found is None:
-        assert columns == []
-    else:
-        assert records.select(F.concat_ws(",", *columns)).collect() == [(found,)]
+CASES: list[tuple[Type, Any, str | None]] = [
+    (STRING, "a", "a"),
+    (STRING, None, ""),
+    (LONG, 1, None),
+    (INNER, ("a", 1, ["b", None]), "a,b"),
+    (INNER, None, ""),
+    (ListOf(STRING), ["a", None, "b"], "a,b"),
+    (ListOf(LONG), [1], None),
+    (ListOf(INNER), [("a", 1, ["b"]), None, ("c", 2, None)], "a,c,b"),
+    (ListOf(ListOf(STRING)), [["a"], None, ["b", "c"]], "a,b,c"),
+    (MapOf(STRING, LONG), {"a": 1}, "a"),
+    (MapOf(STRING, INNER), {"k": ("a", 1, ["b"])}, "k,a,b"),
+    (ListOf(MapOf(STRING, STRING)), [{"a": "b"}, None], "a,b"),
+    (MapOf(STRING, ListOf(MapOf(STRING, LONG))), {"a": [{"b": 1}]}, "a,b"),
+]
+
+
+def test_text_is_found(spark: SparkSession) -> None:
+    row = Struct(tuple(Field(f"x{number}", kind) for number, (kind, _, _) in enumerate(CASES)))
+    records = spark.createDataFrame([tuple(value for _, value, _ in CASES)], spark_struct(row))
+    found = [texts(F.struct(field.name), Struct((field,))) for field in row.fields]
+    assert [columns == [] for columns in found] == [text is None for *_, text in CASES]
+    joined = [F.concat_ws(",", *columns) if columns else F.lit(None).cast("string") for columns in found]
+    assert list(records.select(*joined).collect()[0]) == [text for _, _, text in CASES]
