@@ -52,8 +52,9 @@ def test_the_list_counts_by_reason_and_tells_places(ask: Ask) -> None:
     assert ended.exit_code == 0, ended.stderr
     told = words(ended.stdout)
     assert ["undecodable", "2"] in told
-    assert ["0:4", "2027-01-15", "09:00:00", "unknown_schema", "2000000000"] in told
-    assert ["1:3", "2027-01-15", "08:00:00", "tombstone", "–"] in told
+    listed = [row[:5] for row in told]
+    assert ["0:4", "2027-01-15", "09:00:00", "unknown_schema", "2000000000"] in listed
+    assert ["1:3", "2027-01-15", "08:00:00", "tombstone", "–"] in listed
 
 
 @pytest.mark.parametrize(
@@ -87,7 +88,7 @@ def test_an_empty_list_is_a_good_end(ask: Ask, letters: Shop) -> None:
     ("wrong", "said"),
     [
         (["--reason", "undecodeable"], "there is no reason 'undecodeable'. Did you mean undecodable?"),
-        (["--partition", "-1"], "-1"),
+        (["--partition", "-1"], "--partition"),
         (["--since", "yesterday"], "--since: 'yesterday' is not a time. Write it like 2026-01-31"),
     ],
 )
