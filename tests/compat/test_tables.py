@@ -11,6 +11,9 @@ from frazil.audit.finding import Flaw
 from frazil.audit.verify import Verification, verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration.environment import Environment
+from frazil.errors import DecisionRequired
+from frazil.ingest.accept import accept
+from frazil.ingest.acceptance import Accepted
 from frazil.ingest.recount import recount
 from frazil.lake.reader import Lake
 from frazil.local.world import World
@@ -75,3 +78,31 @@ def test_wrong_numbers_of_gaps_are_reported_and_corrected_by_the_operators_word(
     lake = Lake(shop.environment, Secrets({}).read)
     assert recount(shop.pipeline, lake, "as the test says", shop.driver()).fewer == {0: 6}
     continued(shop)
+
+
+def accepted(shop: Shop, event: Accepted) -> None:
+    accept(shop.pipeline, event, "as the test says", shop.driver())
+
+
+def test_a_replay_that_was_half_accepted_is_accepted_again_and_lands_each_record_once(restored: Restore) -> None:
+    shop = restored("half_accepted_replay")
+    with pytest.raises(DecisionRequired):
+        shop.drain()
+    accepted(shop, Accepted.ROLLED_BACK_REPLAY)
+    assert shop.drain().read == 6
+    continued(shop)
+
+
+def test_a_new_topic_that_was_half_accepted_is_accepted_again_and_landed_once(restored: Restore) -> None:
+    shop = restored("half_accepted_recreated")
+    with pytest.raises(DecisionRequired):
+        shop.drain()
+    accepted(shop, Accepted.TOPIC_RECREATED)
+    assert shop.drain().read == 7
+    assert (len(shop.landed()), len(shop.dead())) == (12 + 5, 6 + 2)
+    found = proof(shop)
+    assert found.outcome == "proven", found.findings
+
+
+def test_dead_letters_without_their_tag_are_continued(restored: Restore) -> None:
+    continued(restored("side_without_tag"))
