@@ -202,5 +202,7 @@ def test_down_is_fine_when_nothing_runs(tmp_path: Path) -> None:
 
 def test_what_is_not_up_is_said() -> None:
     empty = World(home=Path("/project/.frazil"), addresses={})
-    with pytest.raises(LocalPartFailed, match=r"/project/\.frazil: the local part kafka does not run\. Start it: `frazil local up`"):
+    with pytest.raises(
+        LocalPartFailed, match=r"/project/\.frazil: the local part kafka does not run\. Start it: `frazil local up`"
+    ):
         _ = empty.bootstrap
