@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,11 +14,17 @@ import pytest
 from frazil.declaration.document import canonical, document
 from frazil.declaration.environment import environment_document
 from frazil.errors import OffsetsLost
-from tests.cli.test_commands import frazil
 from tests.scenarios.test_accept import delete_records
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+
+
+def frazil(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command in a process of its own, as it starts and stops a Spark session."""
+    command = [str(Path(sys.executable).parent / "frazil"), *map(str, arguments)]
+    environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=120, check=False)
 
 
 def test_the_command_that_a_refusal_names_decides_it(shop_of: Callable[..., Shop], tmp_path: Path) -> None:
@@ -32,7 +41,7 @@ def test_the_command_that_a_refusal_names_decides_it(shop_of: Callable[..., Shop
     _, _, command = refused.value.do.partition("`frazil ")
     words = command.partition(" --reason")[0].split()
     options = ("--reason", "the disk was full", "--pipelines", "pipelines.json", "--env", "environment.json", "--json")
-    ended = frazil(*words, *options, cwd=tmp_path, timeout=120)
+    ended = frazil(*words, *options, cwd=tmp_path)
     assert ended.returncode == 0, ended.stderr
     assert json.loads(ended.stdout) == {
         "pipeline": shop.pipeline.name,
@@ -42,6 +51,6 @@ def test_the_command_that_a_refusal_names_decides_it(shop_of: Callable[..., Shop
         "lost": {"0": 3},
     }
     assert shop.drain().written == 2
-    again = frazil(*words, *options, cwd=tmp_path, timeout=120)
+    again = frazil(*words, *options, cwd=tmp_path)
     assert again.returncode == 2
     assert "nothing to accept" in again.stderr
