@@ -69,6 +69,13 @@ def test_last_records_of_another_topic_do_not_count() -> None:
     assert LastRecords.parse(str(LAST), "other") == LastRecords("other")
 
 
+def test_what_a_commit_that_was_undone_had_read_is_not_known_any_more() -> None:
+    held = LAST.before({0: 7, 1: 4})
+    assert (held.valid_through([1]), held.valid_through([0, 1])) == (300, None)
+    assert held.identified({0: 7, 1: 4}) == {1: (3, "bb")}
+    assert LAST.before({0: 8, 1: 4}) == LAST
+
+
 def test_rows_are_complete_up_to_the_partition_that_is_furthest_behind() -> None:
     assert LAST.valid_through([0, 1]) == 300
     assert LAST.valid_through([0]) == 700

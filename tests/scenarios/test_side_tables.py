@@ -12,6 +12,7 @@ from frazil.errors import DeadLetterTableMismatch, InvalidInput, RolledBack
 from frazil.ingest.acceptance import Accepted
 from frazil.ingest.prepare import begin, make_tables
 from frazil.lake import ledger
+from frazil.lake.fence import StageAgain
 from frazil.lake.jvm import Iceberg
 from frazil.lake.publish import entry
 from tests.support.ledgers import Crash, Ledgers, crash_at, side_entry
@@ -221,3 +222,15 @@ def test_a_start_that_skips_dead_letters_keeps_them(stock: Ledgers) -> None:
             stock.iceberg, stock.pipeline, stock.offsets(10), run="r", version="test", clock=lambda: 0.0, wait=no_wait, reach=nothing
         )  # fmt: skip
     assert stock.letters() == [8, 9, 18, 19]
+
+
+def test_a_try_that_decided_otherwise_is_not_taken_for_this_one(stock: Ledgers) -> None:
+    """Its answer was lost. The same records are staged again, and what is rejected of them may be decoded by now."""
+    with pytest.raises(Crash):
+        stock.land_with_dead_letters(reach=crash_at("publish.committed"))
+    for again in (lambda: stock.land(1), stock.land_with_dead_letters):
+        with pytest.raises(StageAgain, match="from an earlier try"):
+            again()
+    stock.start()
+    stock.land_with_dead_letters()
+    stock.assert_each_once()

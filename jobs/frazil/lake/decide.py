@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import time
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -88,7 +89,9 @@ def decide(
     table = iceberg.load(staged.table)
     # JSON, but called `.stats`: table buckets refuse files in `metadata/` whose ending is none of Iceberg's own, and readers
     # that search the folder take `.metadata.json` for the table's.
-    location = f"{table.location()}/metadata/frazil-side-{batch.commit_id(staged.table_uuid)}-{batch.run}.stats"
+    # Each try has a file of its own: an earlier one of the same records may yet turn out to be committed, and names its own.
+    name = f"frazil-side-{batch.commit_id(staged.table_uuid)}-{batch.run}-{uuid.uuid4().hex[:8]}.stats"
+    location = f"{table.location()}/metadata/{name}"
     document = {
         "version": 1,
         "commit_id": batch.commit_id(staged.table_uuid),
@@ -96,7 +99,7 @@ def decide(
         "counts": json.loads(str(batch.counts)),
         "tables": tables,
     }
-    _write_once(iceberg, table, location, json.dumps(document))
+    iceberg.write_text(table, location, json.dumps(document))
     reach("decide.written")
     published = publish(
         iceberg,
@@ -197,13 +200,3 @@ def open_document(iceberg: Iceberg, found: Look, table: str, side_table_: str, p
                 f"{what}, and its dead letters are not in the dead-letter table", side_table_, pipeline
             ) from None
         raise CatalogUnavailable(what, where=f"pipeline {pipeline}, table {table}", do="Try again") from None
-
-
-def _write_once(iceberg: Iceberg, table: Any, location: str, text: str) -> None:
-    try:
-        iceberg.write_text(table, location, text)
-    except Py4JJavaError as error:
-        if thrown(error) != "AlreadyExistsException":
-            raise
-        table.io().deleteFile(location)  # ours, of a try before: the name holds commit id and run
-        iceberg.write_text(table, location, text)

@@ -56,6 +56,11 @@ class LastRecords:
             at[partition] = replace(before if record.offset is None else record, newest_ms=newest)
         return LastRecords(self.topic_id, at)
 
+    def before(self, next_offsets: Mapping[int, int]) -> LastRecords:
+        """Return the same without what commits behind `next_offsets` read, which were undone since."""
+        later = [p for p, r in self.at.items() if r.offset is not None and r.offset >= next_offsets.get(p, 0)]
+        return self.forgotten(later)
+
     def forgotten(self, partitions: Collection[int]) -> LastRecords:
         """Return the same, but that of `partitions` no record is known any more."""
         return LastRecords(self.topic_id, {p: r for p, r in self.at.items() if p not in partitions})

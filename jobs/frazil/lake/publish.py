@@ -75,7 +75,7 @@ def publish(
             verdict = decide(base, staged, batch)
             if verdict is Verdict.DONE:
                 assert base.ours is not None
-                return Published(base.ours, found=True, number=of(table.snapshot(base.ours)).number)
+                return _found(of(table.snapshot(base.ours)), staged, extra or {})
             if verdict is not Verdict.APPEND:
                 raise refusal(verdict, base, staged, batch)
             _check_files(iceberg, table, staged, age=clock() - staged.at)
@@ -108,6 +108,15 @@ def publish(
         where=f"table {staged.table}",
         do="Nothing was added. Run again; if it persists, look at the catalog",
     )
+
+
+def _found(ours: Entry, staged: Staged, extra: Mapping[str, str]) -> Published:
+    """Return the commit of an earlier try. Raises `StageAgain` if it is of other files, with a decision of its own."""
+    if ours.side != extra.get(ledger.SIDE):
+        raise StageAgain(
+            f"snapshot {ours.snapshot_id} has these records from an earlier try", where=f"table {staged.table}"
+        )
+    return Published(ours.snapshot_id, found=True, number=ours.number)
 
 
 def fill(
@@ -196,7 +205,8 @@ def entry(table: Java, pipeline: str) -> Entry | None:
     if found is None or found.end is None:
         return found
     known = table.properties().get(last_records.property_name(pipeline))
-    return replace(found, end=replace(found.end, last=last_records.LastRecords.parse(known, found.end.topic_id)))
+    last = last_records.LastRecords.parse(known, found.end.topic_id).before(found.end.at)
+    return replace(found, end=replace(found.end, last=last))
 
 
 def _newest(table: Java, pipeline: str) -> Entry | None:
