@@ -34,11 +34,14 @@ class Kafka:
 
     def __init__(self, records: int) -> None:
         self.span = SimpleNamespace(earliest=0, stable=records, leader_epoch=None)
+        self.grows = 0
+        """How many records arrive between two looks."""
 
     def topic(self, name: str) -> Any:
         return SimpleNamespace(topic_id="T1")
 
     def offsets(self, topic: str, isolation: Any) -> dict[int, Any]:
+        self.span = SimpleNamespace(earliest=0, stable=self.span.stable + self.grows, leader_epoch=None)
         return {0: self.span}
 
 
@@ -203,3 +206,24 @@ def test_a_batch_of_rejected_records_is_not_committed_unless_it_is_accepted(monk
     accepted = Loop(monkeypatch, records=400, rejected=150)
     accepted.accepted = EVENT
     assert accepted.ingestion.drain().batches == 2
+
+
+def test_what_is_accepted_lands_though_more_records_arrive_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = Loop(monkeypatch, records=170, rejected=150)
+    loop.accepted, loop.ingestion.driver.kafka.grows = EVENT, 5  # type: ignore[attr-defined]
+    loop.ingestion.poll()
+    assert loop.committed[0][1] in range(170, 200)
+
+
+def test_what_is_accepted_stays_so_when_a_batch_is_staged_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = Loop(monkeypatch, records=600, rejected=150)
+    loop.accepted, loop.fails[200] = EVENT, [StageAgain("files are gone")]
+    commit = loop._commit
+
+    def committed(*arguments: Any, **named: Any) -> Any:
+        done = commit(*arguments, **named)
+        loop.accepted = ""  # the newest commit is no decision any more
+        return done
+
+    monkeypatch.setattr(run, "decide_and_finish", committed)
+    assert loop.ingestion.drain().batches == 3

@@ -19,7 +19,7 @@ from frazil.ingest.evolution import Evolution
 from frazil.ingest.failures import Cancelled, LoginRefused
 from frazil.ingest.log_check import LogCheck
 from frazil.ingest.met import UnknownSchemas
-from frazil.ingest.plan import Pace, Span, plan, up_to
+from frazil.ingest.plan import Pace, Span, no_further, plan, up_to
 from frazil.ingest.rejected_share import check_share, is_accepted
 from frazil.ingest.report import Event, Reporter, Total
 from frazil.ingest.resume import resume, start_of
@@ -90,7 +90,7 @@ class Ingestion:
 
     def forget(self) -> None:
         """Begin anew at the next poll, from what the table says then: after an error nothing remembered counts."""
-        self._held = None
+        self._held, self._accepted = None, {}
         self._log.forget()
 
     def _land(self, spans: Callable[[], Mapping[int, Span]], *, least: int) -> None:
@@ -126,7 +126,9 @@ class Ingestion:
             return None
         topic_id = self.driver.kafka.topic(self.pipeline.topic.name).topic_id
         name, topic = self.pipeline.name, self.pipeline.topic.name
-        planned = plan(name, held, topic_id, spans(), max_rows=self.pace.rows, topic=topic)
+        # A batch that went beyond what the operator accepted would be refused with all that is in it.
+        there = no_further(spans(), held, self._accepted)
+        planned = plan(name, held, topic_id, there, max_rows=self.pace.rows, topic=topic)
         self._log.check(held, planned.spans)
         self.driver.reach("plan.done")
         if planned.is_empty or planned.lag < least:
@@ -243,7 +245,8 @@ class Ingestion:
         """Read from the table where to continue, and its columns."""
         held = resume(self.pipeline, self.driver, self.report, *self._evolution.types)
         self._held = held.end
-        self._accepted = {p: span.stable for p, span in self._spans().items()} if is_accepted(held) else {}
+        if is_accepted(held) and not self._accepted:  # what was accepted stays so if batches of it are staged again
+            self._accepted = {p: span.stable for p, span in self._spans().items()}
         self._evolution.recall(held.schema_ids)
         self._evolve()
 
