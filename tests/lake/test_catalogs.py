@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Mapping
 from typing import Any
@@ -16,10 +17,11 @@ from frazil.declaration.catalogs import GlueCatalog, LocalCatalog, ObjectStore, 
 from frazil.declaration.environment import Environment, Kafka
 from frazil.declaration.secret import Secret
 from frazil.declaration.transforms import PartitionField, Transform
-from frazil.lake import tables
+from frazil.lake import places, tables
 from frazil.lake.catalogs import is_secret, java_properties, needs_s3, spark_options
 from frazil.lake.jvm import Iceberg, Java
 from frazil.lake.probe import prove_fence
+from frazil.lake.stage import stage
 from frazil.local.aws.start import REGION
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 
@@ -174,6 +176,20 @@ def test_a_decisions_file_is_written_once_read_and_deleted(catalog: Iceberg, nam
     table.io().deleteFile(location)
     with pytest.raises(Py4JJavaError, match=r"NotFoundException|FileNotFound"):
         catalog.read_text(table, location)
+
+
+@pytest.mark.spark
+def test_rows_of_files_in_no_snapshot_are_counted_in_any_store(
+    spark: SparkSession, catalog: Iceberg, name: str
+) -> None:
+    row = Struct((Field("partition", Primitive(Kind.INT)), Field("b", Primitive(Kind.STRING))))
+    tables.create(catalog, f"made.{name}", row, partition_by=FIELDS[1:], properties={})
+    rows = spark.range(10).selectExpr("CAST(id % 3 AS INT) AS partition", "CAST(id % 2 AS STRING) AS b")
+    files = stage(catalog, f"made.{name}", rows, ticket=uuid.uuid4().hex, at=0.0).files
+    table = catalog.load(f"made.{name}")
+    named = [json.loads(json.dumps(catalog.file_json(table, file))) for file in files]
+    assert places.rows_of_files(catalog, f"made.{name}", named, "", ticket=uuid.uuid4().hex) == {0: 4, 1: 3, 2: 3}
+    assert table.currentSnapshot() is None
 
 
 @pytest.mark.spark

@@ -230,8 +230,8 @@ class Recovery:
             if without:
                 counted.append({p: -n for p, n in letters.counted(rows, without).items()})
         if pending.get("files"):
-            files = spark.read.parquet(*(file["file-path"] for file in pending["files"]))
-            counted.append({row["partition"]: row["count"] for row in files.groupBy("partition").count().collect()})
+            side, ticket = table.dead_letters, self.driver.ticket()
+            counted.append(places.rows_of_files(self.driver.iceberg, side, pending["files"], LETTERS, ticket=ticket))
         lost: dict[int, int] = {}
         for p in {*end.at, *totals.at, *(c.partition for c in totals.closed)}:
             accounts = [(c.start, c.end, c.skipped, c.gaps) for c in totals.closed if c.partition == p]

@@ -177,7 +177,7 @@ class Iceberg:
         return self.static("spark.FileRewriteCoordinator", "get")
 
     def task_sets(self) -> Java:
-        """Where the files that `staged.<id>` reads are put, used in lake/rewrite.py only."""
+        """Where the files that `staged.<id>` reads are put, used in lake/rewrite.py and lake/places.py only."""
         return self.static("spark.ScanTaskSetManager", "get")
 
     def rewrite_planner(self, table: Java, options: Mapping[str, str]) -> Java:
@@ -227,6 +227,25 @@ class Iceberg:
             "fromJson",
             (self._class(_JSON + "JsonNode"), node),
             (self._class("java.util.Map"), table.specs()),
+        )
+
+    def scan_task(self, table: Java, document: Mapping[str, Any]) -> Java:
+        """A task that reads all rows of the data file that `file_json` wrote; used in lake/places.py only."""
+        file = self.file(table, document)
+        spec = (self._class(_ICEBERG + "PartitionSpec"), table.specs().get(file.specId()))
+        everything = self.static("expressions.Expressions", "alwaysTrue")
+        of_rows = (self._class(_ICEBERG + "expressions.Expression"), everything)
+        deletes = self._class(_ICEBERG + "DeleteFile")
+        return self._new(
+            "BaseFileScanTask",
+            (self._class(_ICEBERG + "DataFile"), file),
+            (self._class(f"[L{_ICEBERG}DeleteFile;"), self._java("java.lang.reflect.Array").newInstance(deletes, 0)),
+            (self._string, json.dumps(self.schema_json(table))),
+            (self._string, self.static("PartitionSpecParser", "toJson", spec)),
+            (
+                self._class(_ICEBERG + "expressions.ResidualEvaluator"),
+                self.static("expressions.ResidualEvaluator", "unpartitioned", of_rows),
+            ),
         )
 
     def write_text(self, table: Java, location: str, text: str) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+
+from frazil.lake.jvm import Iceberg
+from frazil.lake.stage import CATALOG
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,29 @@ def found(spark: SparkSession, table: str, topic: str, prefix: str) -> dict[int,
 def rows_of(spark: SparkSession, table: str, topics: Collection[str], prefix: str) -> dict[int, int]:
     """Return how many rows of these topics there are, by partition."""
     rows = spark.table(table).where(F.col(f"{prefix}topic").isin(sorted(topics)))
+    return _counted(rows, prefix)
+
+
+def rows_of_files(
+    iceberg: Iceberg, table: str, documents: Sequence[Mapping[str, Any]], prefix: str, *, ticket: str
+) -> dict[int, int]:
+    """Return how many rows data files of a table have, by partition, though they are in no snapshot.
+
+    The table's own means read them: Spark's do not know each store that a catalog knows. `documents` are the files as JSON;
+    `ticket` is an id that nothing else of this driver has.
+    """
+    loaded = iceberg.load(table)
+    sets, cache = iceberg.task_sets(), iceberg.table_cache()
+    cache.add(ticket, loaded)
+    sets.stageTasks(loaded, ticket, [iceberg.scan_task(loaded, document) for document in documents])
+    try:
+        return _counted(iceberg.spark.read.table(f"{CATALOG}.`{ticket}`"), prefix)
+    finally:
+        sets.removeTasks(loaded, ticket)
+        cache.remove(ticket)
+
+
+def _counted(rows: DataFrame, prefix: str) -> dict[int, int]:
     return {row["p"]: row["count"] for row in rows.groupBy(F.col(f"{prefix}partition").alias("p")).count().collect()}
 
 
