@@ -17,6 +17,7 @@ from frazil.ingest.accept import accept
 from frazil.ingest.acceptance import Accepted
 from frazil.lake.reader import Lake
 from tests.scenarios.test_accept import Renamed
+from tests.scenarios.test_timestamps import ANY_TIME, NANOSECONDS
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
@@ -59,6 +60,25 @@ def accepted(shop: Shop, event: Accepted, kafka: Any) -> dict[int, int]:
 def assert_proven(shop: Shop) -> None:
     found = verify(shop.pipeline, Lake(shop.lake, Secrets({}).read), deep=True)
     assert found.outcome == "proven", [str(f) for f in found.findings]
+
+
+def test_a_timestamp_beyond_the_calendar_does_not_hinder_the_replay(shop_of: ShopOf) -> None:
+    shop = shop_of(partitions=1, value_format=ValueFormat.TEXT, config=ANY_TIME)
+
+    def produce_around(late: int) -> None:
+        produce(shop, 0, 3)
+        shop.produce([b"odd"], key="odd", timestamp=NANOSECONDS)
+        produce(shop, 4, 3, late=late)
+
+    produce_around(late=0)
+    shop.drain()
+    real = shop.driver().kafka.topic(shop.topic).topic_id
+    shop.delete()
+    shop.create(1, ANY_TIME)
+    shop.journal.clear()
+    produce_around(late=5_000)
+    kafka = Renamed(shop.driver().kafka, real)
+    assert accepted(shop, Accepted.LOG_TRUNCATED_REPLAY, kafka) == {0: 4}
 
 
 @pytest.mark.parametrize("grown", [15, 12], ids=["past the ledger", "to the ledger"])

@@ -18,19 +18,16 @@ from frazil.ingest import account
 from frazil.ingest.decode import REASON, SCHEMA_ID, Decoding, columns_of, decode, rejected, rows
 from frazil.ingest.driver import Driver
 from frazil.ingest.failures import explained
-from frazil.ingest.fingerprint import TIMESTAMPS
 from frazil.ingest.keys import KeyLanding, key_column
 from frazil.ingest.met import Met, UnknownSchemas
 from frazil.ingest.plan import Plan
-from frazil.ingest.read import HEADERS, read
+from frazil.ingest.read import HEADERS, TIMESTAMP_OVERFLOW, beyond_spark, read
 from frazil.ingest.route import metadata, route
 from frazil.lake.fence import Batch, StageAgain
 from frazil.lake.last_records import LastRecords
 from frazil.lake.ledger import Counts
 from frazil.lake.order import order
 from frazil.lake.stage import Staged, stage
-
-TIMESTAMP_OVERFLOW = "long overflow"  # what Spark's Kafka source says of a timestamp that it cannot hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,15 +215,7 @@ class Staging:
             )
 
     def _beyond_spark(self, planned: Plan) -> Sequence[Record]:
-        """Read, in the driver, the records whose timestamp Spark's source cannot hold, and in each partition those between.
-
-        Raises `MemoryError` if they are too many for the driver.
-        """
-        topic = self.pipeline.topic
-        ends = {r.partition: (r.start, r.end) for r in planned.ranges}
-        return self.driver.kafka.stretches(
-            topic.name, ends, topic.isolation, lambda record: record.timestamp_ms not in TIMESTAMPS
-        )
+        return beyond_spark(self.pipeline.topic, self.driver.kafka, planned.ranges)
 
     def _leader_epochs(self, planned: Plan) -> dict[int, int | None]:
         """Return the leader epochs of the partitions that were read.

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline
 from frazil.declaration.formats import KeyFormat, MetadataColumns
+from frazil.errors import SparkFailed
 from frazil.ingest import acceptance
 from frazil.ingest.acceptance import Acceptance, Accepted
 from frazil.ingest.driver import Driver
+from frazil.ingest.failures import explained
 from frazil.ingest.log_check import compared
 from frazil.ingest.plan import Span
 from frazil.ingest.ranges import OffsetRange
-from frazil.ingest.read import read
+from frazil.ingest.read import TIMESTAMP_OVERFLOW, beyond_spark, read
 from frazil.lake.ledger import Offsets
 
 
@@ -51,6 +54,35 @@ def same_up_to(
     same = {p: spans[p].earliest for p in other}
     if not ranges:
         return same
+    topic, where = pipeline.topic, f"pipeline {pipeline.name}, topic {pipeline.topic.name}"
+    try:
+        with explained(where, stopping=driver.stopping, redact=driver.redact):
+            return same | _same_in(pipeline, driver, held, ranges, other, ())
+    except SparkFailed as failed:
+        if TIMESTAMP_OVERFLOW not in failed.what:
+            raise
+    try:
+        by_driver = beyond_spark(topic, driver.kafka, ranges)
+    except MemoryError as error:
+        do = (
+            f"`frazil accept {pipeline.name} log-truncated --reason …` goes on without the records that replaced others"
+        )
+        raise SparkFailed(
+            f"too many records have a timestamp beyond the calendar: {error}", where=where, do=do
+        ) from None
+    with explained(where, stopping=driver.stopping, redact=driver.redact):
+        return same | _same_in(pipeline, driver, held, ranges, other, by_driver)
+
+
+def _same_in(
+    pipeline: Pipeline,
+    driver: Driver,
+    held: Offsets,
+    ranges: Sequence[OffsetRange],
+    other: Mapping[int, int],
+    by_driver: Sequence[Record],
+) -> dict[int, int]:
+    """Return it for the partitions in which a record is the same; `by_driver` are records that Spark cannot read."""
     topic = pipeline.topic
     log = read(
         driver.spark,
@@ -63,6 +95,7 @@ def same_up_to(
         isolation=topic.isolation.value,
         group=f"frazil-{pipeline.name}",
         headers=False,
+        by_driver=by_driver,
     )
     compared = _compared(pipeline, driver, held, log, [r.partition for r in ranges]).persist()
     try:
@@ -70,7 +103,7 @@ def same_up_to(
         ends = {p: min(offset, first.get(p, offset)) for p, offset in other.items()}
         before = [(F.col("partition") == p) & (F.col("offset") < end) for p, end in ends.items()]
         last = compared.where(F.col("same") & reduce(Column.__or__, before)).groupBy("partition").agg(F.max("offset"))
-        return same | {p: offset + 1 for p, offset in _by_partition(last).items()}
+        return {p: offset + 1 for p, offset in _by_partition(last).items()}
     finally:
         compared.unpersist()
 

@@ -9,12 +9,15 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from frazil.clients.kafka import Kafka
 from frazil.clients.kafka_records import Record
+from frazil.declaration.topic import Topic
 from frazil.ingest.fingerprint import TIMESTAMPS
 from frazil.ingest.ranges import OffsetRange, without
 
-# Measured for 100-byte records: larger fetches than Kafka's defaults; a task reads one partition as a stream.
+TIMESTAMP_OVERFLOW = "long overflow"  # what Spark's Kafka source says of a timestamp that it cannot hold
 HEADERS = "array<struct<key:string,value:binary>>"
+# Measured for 100-byte records: larger fetches than Kafka's defaults; a task reads one partition as a stream.
 FETCH = {
     "kafka.fetch.max.bytes": str(64 << 20),
     "kafka.max.poll.records": "20000",
@@ -82,6 +85,15 @@ def read(
     records = reduce(DataFrame.unionByName, parts)
     shared = max(LEAST_TASKS, rows // SPLIT_ROWS)
     return records.coalesce(shared) if len(ranges) > max(SEPARATE_RANGES, shared) else records
+
+
+def beyond_spark(topic: Topic, kafka: Kafka, ranges: Sequence[OffsetRange]) -> list[Record]:
+    """Read, in the driver, the records whose timestamp Spark's source cannot hold, and in each partition those between.
+
+    Raises `MemoryError` if they are too many for the driver.
+    """
+    ends = {r.partition: (r.start, r.end) for r in ranges}
+    return kafka.stretches(topic.name, ends, topic.isolation, lambda record: record.timestamp_ms not in TIMESTAMPS)
 
 
 def fetch_bytes(partitions: int) -> int:
