@@ -1,14 +1,26 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from frazil.audit.bitmap import WORD
+from frazil.audit.claims import claims_of
+from frazil.audit.dense import Columns
 from frazil.audit.runs import Range
+from frazil.audit.scan import Source
+from frazil.audit.window import Role
 from frazil.audit.windows import Box, Boxes, Placement, Stretch, contains, stretches, tile, without
+from frazil.lake import ledger
+from frazil.lake.data_files import Bounds, DataFile
+from frazil.lake.ledger import Offsets
+from frazil.lake.reader import Snapshot
 
 ranges = st.lists(
     st.builds(lambda start, size: Range(start, start + size), st.integers(0, 400), st.integers(0, 300)), max_size=3
@@ -103,3 +115,16 @@ def test_a_claim_narrows_a_box_of_several_partitions() -> None:
         (Stretch(3, Range(10, 20)), False),
     ):
         assert found.touching([part]).tolist() == [touched, part.partition < 3]
+
+
+@pytest.mark.parametrize(("accepted", "claims"), [({}, 1), ({ledger.EVENTS: '{"event":"rolled-back-hold"}'}, 0)])
+def test_an_operators_decision_says_nothing_of_the_offsets_of_its_files(accepted: dict[str, str], claims: int) -> None:
+    """It may append dead letters that were decided before it, and its own offsets are then behind theirs."""
+    offsets = str(Offsets("t", "T", {0: 10, 1: 10}))
+    summary = {ledger.START: offsets, ledger.END: offsets, **accepted}
+    snapshot = Snapshot(1, None, 1, datetime.now(UTC), "append", summary, "")
+    bounds = {"partition": Bounds(0, 1, 0), "offset": Bounds(0, 9, 0)}
+    file = DataFile("f", "PARQUET", 2, 1, 0, None, bounds, snapshot_id=1)
+    table: Any = SimpleNamespace(snapshots={1: snapshot})
+    source = Source(Role.DEAD_LETTERS, table, Columns("topic", "partition", "offset"), (file,))
+    assert len(claims_of(source)) == claims

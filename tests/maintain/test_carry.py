@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
+
 import pytest
 
 from frazil.lake import ledger
+from frazil.lake.publish import publish
+from frazil.lake.stage import nothing
 from frazil.maintain.carry import carry
 from frazil.maintain.compact import compact
 from frazil.maintain.expire import expire
 from frazil.maintain.lease import Lease
 from frazil.maintain.outcome import Ended
-from tests.support.stock import Stock
+from tests.support.stock import Stock, no_wait
 
 pytestmark = pytest.mark.spark
 
@@ -79,6 +84,18 @@ def test_an_open_decision_is_not_carried_away(stock: Stock) -> None:
     assert outcome.snapshots == 0
     assert "a decision on dead letters is open" in outcome.why
     assert ledger.SIDE in stock.summary()
+
+
+def test_a_decision_that_is_made_meanwhile_stays_the_newest(stock: Stock) -> None:
+    idle(stock)
+
+    def decide(step: str) -> None:
+        if step == "carry.decided":
+            event = replace(stock.batch(0), accepted='{"event":"rejected-share"}')
+            publish(stock.iceberg, nothing(stock.iceberg, stock.table, at=time.time()), event, wait=no_wait)
+
+    assert carry(stock.keeper(reach=decide), stock.kept).ended is Ended.CONFLICT
+    assert ledger.EVENTS in stock.summary()
 
 
 def test_the_dead_letters_tag_is_carried_with_the_decision_it_finished(stock: Stock) -> None:

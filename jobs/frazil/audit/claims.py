@@ -11,6 +11,7 @@ from frazil.audit.proofs import Remembered
 from frazil.audit.runs import Range
 from frazil.audit.scan import Source
 from frazil.audit.windows import Claim
+from frazil.lake import ledger
 
 
 def claims_of(source: Source) -> dict[int, Claim]:
@@ -18,8 +19,8 @@ def claims_of(source: Source) -> dict[int, Claim]:
     claims: dict[int, Claim] = {}
     for id_ in {file.snapshot_id for file in source.files if source.is_wide(file)}:
         snapshot = source.table.snapshots.get(id_) if id_ is not None else None
-        if snapshot is None or snapshot.operation != "append":
-            continue
+        if snapshot is None or snapshot.operation != "append" or ledger.EVENTS in snapshot.summary:
+            continue  # an operator's decision may append what was decided before it
         start, end = snapshot.entry.start, snapshot.entry.end
         if start is not None and end is not None and start.topic_id == end.topic_id:
             claims[snapshot.id] = {p: Range(start.at.get(p, upto), upto) for p, upto in end.at.items()}
