@@ -6,8 +6,9 @@ from pyspark.sql import functions as F
 
 from frazil.errors import DeadLetterTableMismatch
 from frazil.lake import ledger
-from frazil.lake.jvm import Iceberg, Java, ancestors
+from frazil.lake.jvm import Iceberg, Java
 from frazil.lake.ledger import Entry, Offsets
+from frazil.lake.lineage import ancestors
 from frazil.lake.publish import entry, of
 
 

@@ -7,7 +7,7 @@ catalog object itself. Everything here is a thin call; decisions are made elsewh
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -106,9 +106,8 @@ class Iceberg:
 
     def create_namespace(self, namespace: str) -> None:
         """Make the namespace if it is missing."""
-        named = self.static(
-            "catalog.Namespace", "of", (self._class("[Ljava.lang.String;"), self._strings(namespace.split(".")))
-        )
+        levels = self._array(self._java("java.lang.String"), namespace.split("."))
+        named = self.static("catalog.Namespace", "of", (levels.getClass(), levels))
         if not self.catalog.namespaceExists(named):
             try:
                 self.catalog.createNamespace(named)
@@ -233,19 +232,16 @@ class Iceberg:
         """A task that reads all rows of the data file that `file_json` wrote; used in lake/places.py only."""
         file = self.file(table, document)
         spec = (self._class(_ICEBERG + "PartitionSpec"), table.specs().get(file.specId()))
-        everything = self.static("expressions.Expressions", "alwaysTrue")
-        of_rows = (self._class(_ICEBERG + "expressions.Expression"), everything)
-        deletes = self._class(_ICEBERG + "DeleteFile")
+        every = self._class(_ICEBERG + "expressions.Expression"), self.static("expressions.Expressions", "alwaysTrue")
+        evaluator, deletes = "expressions.ResidualEvaluator", self._class(_ICEBERG + "DeleteFile")
+        none = self._java("java.lang.reflect.Array").newInstance(deletes, 0)
         return self._new(
             "BaseFileScanTask",
             (self._class(_ICEBERG + "DataFile"), file),
-            (self._class(f"[L{_ICEBERG}DeleteFile;"), self._java("java.lang.reflect.Array").newInstance(deletes, 0)),
+            (none.getClass(), none),
             (self._string, json.dumps(self.schema_json(table))),
             (self._string, self.static("PartitionSpecParser", "toJson", spec)),
-            (
-                self._class(_ICEBERG + "expressions.ResidualEvaluator"),
-                self.static("expressions.ResidualEvaluator", "unpartitioned", of_rows),
-            ),
+            (self._class(_ICEBERG + evaluator), self.static(evaluator, "unpartitioned", every)),
         )
 
     def write_text(self, table: Java, location: str, text: str) -> None:
@@ -316,21 +312,9 @@ class Iceberg:
     def _objects(self, items: Iterable[Any]) -> Java:
         return self._array(self._java("java.lang.Object"), items)
 
-    def _strings(self, items: Iterable[str]) -> Java:
-        return self._array(self._java("java.lang.String"), items)
-
     def _array(self, kind: Java, items: Iterable[Any]) -> Java:
         values = list(items)
         array = self._gateway.new_array(kind, len(values))
         for i, value in enumerate(values):
             array[i] = value
         return array
-
-
-def ancestors(table: Java, snapshot_id: int) -> Iterator[Java]:
-    """A snapshot and its ancestors, newest first, as far as the table still has them."""
-    snapshot = table.snapshot(snapshot_id)
-    while snapshot is not None:
-        yield snapshot
-        parent = snapshot.parentId()
-        snapshot = table.snapshot(parent) if parent is not None else None

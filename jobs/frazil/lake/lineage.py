@@ -11,6 +11,15 @@ from frazil.lake.jvm import Iceberg, Java
 from frazil.lake.ledger import Entry
 
 
+def ancestors(table: Java, snapshot_id: int) -> Iterator[Java]:
+    """A snapshot and its ancestors, newest first, as far as the table still has them."""
+    snapshot = table.snapshot(snapshot_id)
+    while snapshot is not None:
+        yield snapshot
+        parent = snapshot.parentId()
+        snapshot = table.snapshot(parent) if parent is not None else None
+
+
 def lineage(iceberg: Iceberg, table: Java, snapshot_id: int) -> Iterator[Java]:
     """Yield a snapshot and its ancestors, newest first.
 

@@ -17,9 +17,9 @@ from py4j.protocol import Py4JJavaError
 from frazil.errors import CatalogUnavailable
 from frazil.lake import last_records, ledger
 from frazil.lake.fence import Base, Batch, StageAgain, Verdict, decide, refusal
-from frazil.lake.jvm import Iceberg, Java, ancestors, entries, message, thrown
+from frazil.lake.jvm import Iceberg, Java, entries, message, thrown
 from frazil.lake.ledger import Entry
-from frazil.lake.lineage import head_follows, lineage
+from frazil.lake.lineage import ancestors, head_follows, lineage
 from frazil.lake.stage import Staged
 from frazil.schemas.iceberg import field_ids
 
