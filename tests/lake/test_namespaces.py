@@ -21,5 +21,4 @@ def test_many_may_make_one_namespace_at_once(iceberg: Iceberg, name: str) -> Non
 
     with ThreadPoolExecutor(8) as threads:
         assert list(threads.map(make, range(8))) == [None] * 8
-    named = iceberg.static("catalog.Namespace", "of", (iceberg._class("[Ljava.lang.String;"), iceberg._strings([name])))
-    assert iceberg.catalog.namespaceExists(named)
+    assert iceberg.catalog.namespaceExists(iceberg.identifier(f"{name}.table").namespace())
