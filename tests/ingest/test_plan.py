@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frazil.errors import LogTruncated, OffsetsLost, TopicRecreated
-from frazil.ingest.plan import Pace, Plan, Span, plan, up_to
+from frazil.ingest.plan import Pace, Plan, Span, no_further, plan, up_to
 from frazil.ingest.ranges import OffsetRange
 from frazil.lake.ledger import Offsets
 
@@ -139,3 +139,25 @@ def test_a_death_of_memory_halves_the_batch_down_to_one() -> None:
     for _ in range(30):
         pace = pace.halved()
     assert pace.rows == 1
+
+
+@pytest.mark.parametrize(
+    ("held", "ends"),
+    [
+        ({0: 2, 1: 1}, {0: 5, 1: 1, 2: 0}),  # partition 2 was added since
+        ({0: 5, 1: 1}, {0: 9, 1: 9, 2: 9}),  # all that was named is held
+        ({0: 5, 1: 2, 2: 3}, {0: 9, 1: 9, 2: 9}),
+        ({0: 5, 1: 0}, {0: 5, 1: 1, 2: 0}),
+    ],
+)
+def test_partitions_end_at_the_offsets_that_are_named_until_all_are_held(
+    held: dict[int, int], ends: dict[int, int]
+) -> None:
+    spans = {p: SimpleNamespace(earliest=0, stable=9, leader_epoch=None) for p in range(3)}
+    found = no_further(spans, Offsets("orders", "T", held), {0: 5, 1: 1})
+    assert {p: span.stable for p, span in found.items()} == ends
+
+
+def test_a_partition_that_is_shorter_than_the_offset_named_holds_up_no_other() -> None:
+    spans = {p: SimpleNamespace(earliest=0, stable=stable, leader_epoch=None) for p, stable in ((0, 9), (1, 4))}
+    assert no_further(spans, Offsets("orders", "T", {0: 5, 1: 4}), {0: 5, 1: 7}) is spans

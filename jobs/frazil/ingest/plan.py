@@ -130,8 +130,11 @@ def up_to(first: dict[int, Span], now: Mapping[int, Span]) -> dict[int, Span]:
 
 
 def no_further(spans: Mapping[int, Span], held: Offsets, ends: Mapping[int, int]) -> Mapping[int, Span]:
-    """Return the spans, none of which ends behind its offset in `ends`; as they are once `held` has come to all of these."""
-    if all(held.at.get(p, 0) >= end for p, end in ends.items()):
+    """Return the spans, none of which ends behind its offset in `ends`; as they are once `held` has come to all of these.
+
+    Of a partition that ends before its offset, `held` need come no further than that.
+    """
+    if all(held.at.get(p, 0) >= min(end, spans[p].stable) for p, end in ends.items() if p in spans):
         return spans
     last = {p: max(ends.get(p, 0), held.at.get(p, 0)) for p in spans}
     return {p: _Ended(span.earliest, min(span.stable, last[p]), span.leader_epoch) for p, span in spans.items()}
