@@ -224,6 +224,18 @@ def test_a_start_that_skips_dead_letters_keeps_them(stock: Ledgers) -> None:
     assert stock.letters() == [8, 9, 18, 19]
 
 
+def test_dead_letters_of_a_compacted_topic_are_not_removed(stock: Ledgers) -> None:
+    """Compaction may have removed their records since."""
+    stock.drop()
+    make_tables(stock.iceberg, stock.pipeline, ROW)
+    with pytest.raises(DeadLetterTableMismatch, match="Rename the dead-letter table"):
+        begin(
+            stock.iceberg, stock.pipeline, stock.offsets(0), run="r", version="test", clock=lambda: 0.0, wait=no_wait,
+            reach=nothing, compacted=True,
+        )  # fmt: skip
+    assert stock.letters() == [8, 9, 18, 19]
+
+
 def test_a_try_that_decided_otherwise_is_not_taken_for_this_one(stock: Ledgers) -> None:
     """Its answer was lost. The same records are staged again, and what is rejected of them may be decoded by now."""
     with pytest.raises(Crash):

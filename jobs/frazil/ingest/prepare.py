@@ -105,14 +105,16 @@ def begin(
     clock: Callable[[], float],
     wait: Callable[[float], None],
     reach: Callable[[str], None],
+    compacted: bool = False,
 ) -> None:
     """Commit an empty snapshot that holds the resolved start, so that `start=latest` is decided once.
 
     Dead letters of a table of the same name that was dropped go: their records are landed again. Raises `Fenced` if another
-    driver began first, `DeadLetterTableMismatch` if dead letters are there whose records this start does not land again.
+    driver began first, `DeadLetterTableMismatch` if dead letters are there whose records this start does not land again: a
+    `compacted` topic may not have them any more.
     """
     table, side = pipeline.table, nothing(iceberg, pipeline.table.dead_letters, at=clock())
-    is_clear = must_clear(iceberg, pipeline.name, table.dead_letters, offsets)
+    is_clear = must_clear(iceberg, pipeline.name, table.dead_letters, offsets, compacted=compacted)
     batch = Batch(
         pipeline=pipeline.name,
         run=run,

@@ -63,7 +63,8 @@ def _finish_open(pipeline: Pipeline, driver: Driver, report: Reporter) -> None:
 def _begin(pipeline: Pipeline, driver: Driver) -> None:
     topic = pipeline.topic
     start = start_of(pipeline, driver, driver.kafka.offsets(topic.name, topic.isolation))
-    offsets = Offsets(topic.name, driver.kafka.topic(topic.name).topic_id, start)
+    state = driver.kafka.topic(topic.name)
+    offsets = Offsets(topic.name, state.topic_id, start)
     driver.reach("begin.resolved")
     with contextlib.suppress(Fenced):  # another driver began; its start counts
         prepare.begin(
@@ -75,4 +76,5 @@ def _begin(pipeline: Pipeline, driver: Driver) -> None:
             clock=driver.clock,
             wait=driver.wait,
             reach=driver.reach,
+            compacted=state.compacted,
         )

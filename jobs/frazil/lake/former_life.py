@@ -12,12 +12,12 @@ from frazil.lake.lineage import ancestors
 from frazil.lake.publish import entry, of
 
 
-def must_clear(iceberg: Iceberg, pipeline: str, side_table: str, begin: Offsets) -> bool:
+def must_clear(iceberg: Iceberg, pipeline: str, side_table: str, begin: Offsets, *, compacted: bool) -> bool:
     """Return whether a new table that begins at `begin` must first empty its dead-letter table; False if that is new too.
 
     The dead letters may go only if all their records are landed again: they are of the same topic, none is before `begin`, and
-    the topic has had one life as long as the dead-letter table exists. Raises `DeadLetterTableMismatch` if that is not so, or
-    no longer known; no dead letter is removed that could be the only copy of a record.
+    the topic is not `compacted` and has had one life as long as the dead-letter table exists. Raises `DeadLetterTableMismatch` if
+    that is not so, or no longer known; no dead letter is removed that could be the only copy of a record.
     """
     side = iceberg.load(side_table)
     newest = entry(side, pipeline)
@@ -34,7 +34,7 @@ def must_clear(iceberg: Iceberg, pipeline: str, side_table: str, begin: Offsets)
         for t, p, first, last in places
     )
     is_same = newest is not None and newest.end is not None and newest.end.topic_id == begin.topic_id
-    if is_same and are_again and newest is not None and _is_one_life(side, newest):
+    if not compacted and is_same and are_again and newest is not None and _is_one_life(side, newest):
         return True
     raise DeadLetterTableMismatch(
         "the table is new, and the dead-letter table has dead letters of an earlier one whose records may not be landed again",
