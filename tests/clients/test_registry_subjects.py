@@ -55,4 +55,4 @@ def test_the_first_failure_ends_the_asking_of_several() -> None:
 
     with pytest.raises(RegistryUnavailable):
         several(ask, range(1000))
-    assert len(asked) < 100
+    assert len(asked) <= 8  # those that were asked when the first failed

@@ -58,6 +58,7 @@ REASONS = {
     "miscounted": "commits that do not add up",
     "untagged": "the tag is not at the last commit",
     "rolled_back": "the table was rolled back",
+    "mismatch": "the dead-letter table is not the one that got the earlier dead letters",
     "unfinished": "{} dead letters decided and not appended yet",
     "decision_lost": "decided dead letters lost",
     "side_ahead": "dead letters of commits that the table does not have",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from threading import Event
 from typing import TypeVar
 from urllib.parse import quote
 
@@ -101,16 +102,27 @@ def schema_of(answer: Answer, schema_id: int) -> RegisteredSchema:
 
 
 def several(ask: Callable[[_K], _T], keys: Iterable[_K]) -> list[_T]:
-    """The answers for all keys, in their order; a few are asked for at a time. The first error is raised, and ends the asking."""
+    """Return the answers for all keys, in their order; a few are asked for at a time. The first error ends the asking."""
     asked = list(keys)
     if len(asked) <= 1:
         return [ask(key) for key in asked]
-    with ThreadPoolExecutor(_PARALLEL, thread_name_prefix="registry") as pool:
+    failed = Event()  # each of the others would be as patient as the one that failed
+
+    def unless_failed(key: _K) -> _T:
+        if failed.is_set():
+            raise CancelledError
         try:
-            return list(pool.map(ask, asked))
+            return ask(key)
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)  # each of the others would be as patient as this one was
+            failed.set()
             raise
+
+    with ThreadPoolExecutor(_PARALLEL, thread_name_prefix="registry") as pool:
+        answers = [pool.submit(unless_failed, key) for key in asked]
+    errors = [error for error in (answer.exception() for answer in answers) if error is not None]
+    if errors:
+        raise next((error for error in errors if not isinstance(error, CancelledError)), errors[0])
+    return [answer.result() for answer in answers]
 
 
 def quoted(name: str) -> str:
