@@ -62,7 +62,7 @@ def ours(shop: Shop, iceberg: Iceberg, done: Counter[str]) -> None:
         done["expire_snapshots"] += outcome.action == "expire" and outcome.files_removed > 0
 
 
-@pytest.mark.parametrize("upkeep", [icebergs_own, ours])
+@pytest.mark.parametrize("upkeep", [pytest.param(icebergs_own, marks=pytest.mark.long), ours])
 def test_upkeep_all_the_while_loses_and_doubles_nothing(
     shop_of: Callable[..., Shop], iceberg: Iceberg, upkeep: Upkeep
 ) -> None:
