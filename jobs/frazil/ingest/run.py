@@ -35,9 +35,8 @@ from frazil.schemas.types import Struct
 ATTEMPTS = 3  # how often one batch is staged before the run gives up
 _RETRIED = (UnknownSchemas, StageAgain, Fenced, CountsDisagree, MemoryError, LoginRefused)
 IDLE_TOLD_SECONDS = 60.0
-FORGET_COMMITS = (
-    100  # between two times that many met versions are forgotten; one that still occurs is then met once more
-)
+# Commits between two times that many met versions are forgotten; one that still occurs is then met once more.
+FORGET_COMMITS = 100
 
 
 class Ingestion:

@@ -21,9 +21,8 @@ END = "frazil.end"  # ... and where they end: what the table holds after it
 COUNTS = "frazil.counts"  # canonical JSON of `Counts`
 TOTALS = "frazil.totals"  # canonical JSON of `Totals`: the account since the pipeline began; not in side tables
 SCHEMA_IDS = "frazil.schema-ids"  # JSON list of the writer schema ids that the batch was decoded with
-VALID_THROUGH = (
-    "frazil.valid-through"  # milliseconds since 1970: minimum over partitions of each one's newest record timestamp
-)
+# Milliseconds since 1970: the minimum over partitions of each one's newest record timestamp.
+VALID_THROUGH = "frazil.valid-through"
 SIDE = "frazil.side"  # location of the file that names the side tables' data files of this decision
 RUN = "frazil.run"  # id of the driver's run that committed
 VERSION = "frazil.version"  # of this software
