@@ -7,6 +7,7 @@ FrazilError                    says what, where and what to do
 ├── UnreadableSchema           a writer schema that cannot be understood
 ├── Fenced                     another driver writes this pipeline; it won, nothing of ours was counted
 ├── TableReplaced              the table was dropped and made again, or a column was, under a staged batch
+├── LedgerTooNew               a newer release wrote the table's ledger in a format that this one cannot read
 ├── DecisionRequired           the pipeline stops until an operator decides
 │   ├── RejectedRecords        error mode `suspend` met a record it cannot land
 │   ├── TooManyRejected        more of a batch is rejected than the topic's `max_rejected_percent` allows
@@ -90,6 +91,10 @@ class Fenced(FrazilError):
 
 class TableReplaced(FrazilError):
     """The table, or a column that was written, is not the one the batch was staged for."""
+
+
+class LedgerTooNew(FrazilError):
+    """A newer release wrote the table's ledger in a format that this one cannot read; nothing was read or written."""
 
 
 class DecisionRequired(FrazilError):

@@ -39,6 +39,7 @@ _DECISION = (
     errors.DecisionRequired,
     errors.FenceUnproven,
     errors.JarMismatch,
+    errors.LedgerTooNew,
     errors.NothingRuns,
     errors.ObjectDiffers,
     errors.ReleaseIncomplete,

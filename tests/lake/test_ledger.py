@@ -1,7 +1,9 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frazil.lake.ledger import Counts, Offsets, commit_id
+from frazil.errors import LedgerTooNew
+from frazil.lake.ledger import Counts, Entry, Offsets, Totals, commit_id, stored
 
 
 def offsets(at: dict[int, int], topic_id: str = "id") -> Offsets:
@@ -47,3 +49,38 @@ def test_counts_add_up_only_if_every_record_is_somewhere() -> None:
     assert Counts(3, 1, {"a": 1}, {"b": 1}).adds_up
     assert not Counts(3, 1, {"a": 1}, {}).adds_up
     assert not Counts(3, 4, {}, {}).adds_up
+
+
+def summary(partitions: int, offset: int, **more: str) -> dict[str, str]:
+    start, end = (offsets(dict.fromkeys(range(partitions), at)) for at in (offset, offset + 1))
+    totals = Totals().after(start, end, Counts(gaps=dict.fromkeys(range(partitions), 1)))
+    return {
+        "frazil.format": "1",
+        "frazil.start": str(start),
+        "frazil.end": str(end),
+        "frazil.totals": str(totals),
+        "frazil.run": "r",
+        **more,
+    }
+
+
+def test_offsets_of_a_thousand_partitions_are_stored_compact_and_read_as_they_were() -> None:
+    plain = summary(1000, 1_234_567)
+    held = stored(plain)
+    assert held["frazil.format"] == "2"
+    assert sum(map(len, held.values())) < sum(map(len, plain.values())) / 5
+    assert (Entry.of(1, held), Entry.of(1, held).totals) == (
+        Entry.of(1, {**plain, "frazil.format": "2"}),
+        Entry.of(1, plain).totals,
+    )
+
+
+def test_offsets_of_300_partitions_are_stored_plain_however_large() -> None:
+    held = stored({key: value for key, value in summary(300, 2**63 - 2).items() if key != "frazil.totals"})
+    assert held["frazil.format"] == "1"
+    assert held["frazil.end"].startswith("{")
+
+
+def test_a_ledger_of_a_later_format_is_refused_by_name() -> None:
+    with pytest.raises(LedgerTooNew, match=r"has format 3.*Use the release that wrote it \(9\.0\)"):
+        Entry.of(1, summary(1, 1) | {"frazil.format": "3", "frazil.version": "9.0"})

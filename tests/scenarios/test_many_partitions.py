@@ -10,6 +10,7 @@ from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration import ValueFormat
 from frazil.ingest.read import LEAST_TASKS, SEPARATE_RANGES
+from frazil.lake import compact, ledger
 from frazil.lake.reader import Lake
 from tests.support.shop import Shop
 
@@ -46,6 +47,27 @@ def test_more_ranges_than_tasks_are_worth_share_tasks_and_files(shop_of: ShopOf)
     land(shop, many)
     assert files(shop) == [LEAST_TASKS, LEAST_TASKS]
     assert_accounts(shop, many, batches=2)
+
+
+def formats(shop: Shop) -> list[str | None]:
+    """The ledger's format in each commit, the first first, and of the dead-letter table's in the same order."""
+    tables = (shop.pipeline.table.identifier, shop.pipeline.table.dead_letters)
+    snapshots = [s for name in tables for s in shop.driver().iceberg.load(name).snapshots()]
+    return [snapshot.summary().get(ledger.FORMAT) for snapshot in snapshots]
+
+
+def test_a_table_with_compact_and_plain_commits_is_continued_and_proven(
+    shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = shop_of(partitions=2, value_format=ValueFormat.TEXT)
+    land(shop, 2)
+    monkeypatch.setattr(compact, "MOST_PLAIN", 20)
+    land(shop, 2)
+    land(shop, 2)
+    monkeypatch.undo()
+    land(shop, 2)
+    assert formats(shop) == ["1", "1", "2", "2", "1", "1", "2", "2", "1"]
+    assert_accounts(shop, 2, batches=4)
 
 
 @pytest.mark.long

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID, uuid5
 
+from frazil.errors import LedgerTooNew
+from frazil.lake.compact import compact, plain
 from frazil.lake.last_records import LastRecords
 
 FORMAT = "frazil.format"  # version of these keys
@@ -38,12 +40,20 @@ UPKEEP = "frazil.upkeep"  # in a snapshot that changed neither rows nor offsets:
 RECOUNT = "counts-recount"  # the decision, in EVENTS, that takes back what earlier commits counted as gaps by mistake
 
 FORMAT_VERSION = "1"
+COMPACT_VERSION = "2"  # of a summary with a compact value, see `compact`
+MAY_BE_COMPACT = (START, END, COUNTS, TOTALS)
 _NAMESPACE = UUID("b5f3e7a2-51f6-4c1c-9d57-0d3f8f1f7a10")
 
 
 def canonical(value: Any) -> str:
     """Canonical JSON: sorted keys, no spaces, so that equal values are equal texts."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def stored(summary: Mapping[str, str]) -> dict[str, str]:
+    """Return a summary as a snapshot holds it: long values are compact, and the format says so. `Entry.of` reads both forms."""
+    values = {key: compact(value) if key in MAY_BE_COMPACT else value for key, value in summary.items()}
+    return values if values == summary else {**values, FORMAT: COMPACT_VERSION}
 
 
 def tag(pipeline: str) -> str:
@@ -219,7 +229,10 @@ def commit_id(pipeline: str, table_uuid: str, start: Offsets, end: Offsets) -> s
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One snapshot's summary, as far as it is the ledger's: every value as committed, `None` where absent."""
+    """One snapshot's summary, as far as it is the ledger's: every value as committed, `None` where absent.
+
+    Values of `summary` are plain where the snapshot's are compact.
+    """
 
     snapshot_id: int
     commit_id: str | None
@@ -234,7 +247,14 @@ class Entry:
 
     @classmethod
     def of(cls, snapshot_id: int, summary: Mapping[str, str], at_ms: int = 0) -> Entry:
-        """Read a snapshot's summary; keys of other writers are kept in `summary` only."""
+        """Read a snapshot's summary; keys of other writers are kept in `summary` only. Raises `LedgerTooNew`."""
+        if summary.get(FORMAT, FORMAT_VERSION) not in (FORMAT_VERSION, COMPACT_VERSION):
+            raise LedgerTooNew(
+                f"its ledger has format {summary[FORMAT]}, this release reads formats {FORMAT_VERSION} and {COMPACT_VERSION}",
+                where=f"snapshot {snapshot_id}",
+                do=f"Use the release that wrote it ({summary.get(VERSION, 'unknown')}) or a newer one",
+            )
+        summary = {key: plain(value) if key in MAY_BE_COMPACT else value for key, value in summary.items()}
 
         def parsed(key: str, parse: Any) -> Any:
             return parse(summary[key]) if key in summary else None

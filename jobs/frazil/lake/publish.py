@@ -130,7 +130,7 @@ def fill(
         append.appendFile(file)
     for document in staged.documents:
         append.appendFile(iceberg.file(table, document))
-    for key, value in {**batch.summary(staged.table_uuid), **extra}.items():
+    for key, value in ledger.stored({**batch.summary(staged.table_uuid), **extra}).items():
         append.set(key, value)
     append.commit()
     snapshot_id = int(transaction.table().currentSnapshot().snapshotId())
