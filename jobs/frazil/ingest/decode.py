@@ -26,7 +26,7 @@ ROW, SCHEMA_ID, REASON, KEY = "_frazil_row", "_frazil_schema_id", "_frazil_reaso
 UNKNOWN, UNKNOWN_KEY = "_frazil_unknown", "_frazil_unknown_key"
 WAITING, WAITING_KEY = "_frazil_waiting", "_frazil_waiting_key"
 DECODED = "_decoded"  # the last field of a row: true exactly when the record could be decoded, else null
-_ONCE = "_frazil_once"
+_ONCE, _JUDGED = "_frazil_once", "_frazil_judged"
 _WAITS = "waits"  # the verdict on a frame of `Decoding.waiting`
 _MARK = Field(DECODED, Primitive(Kind.BOOLEAN))
 
@@ -115,7 +115,10 @@ def rows(decoded: DataFrame, decoding: Decoding | None = None) -> DataFrame:
 def rejected(decoded: DataFrame, decoding: Decoding) -> DataFrame:
     """The records that have no row, with the reason why; and in hex the frames that nothing final is known of, or that wait."""
     sides = [side for side in (decoding, decoding.key) if side is not None and side.unframed is None]
-    decoded = decoded.where(F.col(_ONCE) >= 0).withColumns({_verdict_of(side): _judged(side) for side in sides})
+    verdicts = {_verdict_of(side): _judged(side) for side in sides}
+    # Nondeterministic beside the verdicts, too: a filter below them would hold all that is refused several times.
+    decoded = decoded.where(F.col(_ONCE) >= 0).withColumns({**verdicts, _JUDGED: F.spark_partition_id()})
+    decoded = decoded.where(F.col(_JUDGED) >= 0)
     reason = F.when(~F.coalesce(_is_row(decoding), F.lit(False)), _reason(decoding))
     open_reasons = (Reason.UNKNOWN_SCHEMA, Reason.FOREIGN_SCHEMA)
     columns = {
