@@ -147,6 +147,22 @@ def test_the_schema_changes_only_after_the_batch_before_is_committed(monkeypatch
     assert first < loop.steps.index("stage 0")
 
 
+def test_a_batch_whose_frames_are_forgotten_for_one_another_is_made_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "MOST", 150)  # the frames that are remembered
+    loop = Loop(monkeypatch, records=400)
+    stage = loop._stage
+
+    def forgetful(planned: Any) -> Any:
+        if planned.rows > 150:
+            raise UnknownSchemas(Met(unknown=(prefixed(7, b""),)), Met())
+        return stage(planned)
+
+    loop.ingestion._evolution._stage = forgetful  # type: ignore[attr-defined]
+    loop.ingestion.drain()
+    assert loop.committed[0] == (0, 150)
+    assert loop.held == 400
+
+
 @pytest.mark.parametrize("start", [0, 200, 400], ids=["first", "middle", "last"])
 @pytest.mark.parametrize("error", [StageAgain("files are gone"), Fenced("an own late commit", winner="me")], ids=repr)
 def test_a_batch_that_asks_for_it_is_staged_again(

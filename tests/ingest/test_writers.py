@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import uuid
+from random import Random
 from typing import Any
 
 import pytest
@@ -152,6 +154,51 @@ def test_frames_of_one_type_in_several_spellings_are_one_writer() -> None:
     guid = guid_header(registry.store.guid(schema_id))
     heads = (frame(schema_id), guid)
     assert set(decoding(found).frames) == {h + i for h in heads for i in (b"\0", b"\x02\0")} | {heads[0] + b"\x80\x00"}
+
+
+def spellings(schema_id: int) -> list[bytes]:
+    """All frames that name the message `Order.Line`: its path (0, 0), each number in one to five bytes."""
+    padded = [[bytes([n])] + [bytes([n | 0x80]) + b"\x80" * more + b"\0" for more in range(4)] for n in (4, 0, 0)]
+    return [frame(schema_id) + b"".join(index) for index in itertools.product(*padded)]
+
+
+def test_of_many_spellings_of_one_type_the_newest_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("frazil.ingest.writers.MOST", 10)
+    registry = FakeRegistry()
+    schema_id = registry.register("orders-value", PROTO, SchemaType.PROTOBUF)
+    found = writers(registry, ValueFormat.PROTOBUF)
+    found.refresh()
+    usual, *padded = spellings(schema_id)
+    assert len(padded) == 124
+    assert meet(found, usual)
+    known = set(decoding(found).frames)
+    for first in range(0, len(padded), 10):
+        assert meet(found, *padded[first : first + 10])
+    assert set(decoding(found).frames) == {*known, *padded[-10:]}
+    assert len(found.versions) == 2
+    assert not decoding(found).waiting
+    assert meet(found, padded[0])  # one that was forgotten is found again
+    assert padded[0] in decoding(found).frames
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_batch_of_no_more_spellings_than_are_remembered_is_decoded_in_the_end(
+    monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    monkeypatch.setattr("frazil.ingest.writers.MOST", 10)
+    registry, random = FakeRegistry(), Random(seed)
+    schema_id = registry.register("orders-value", PROTO, SchemaType.PROTOBUF)
+    found = writers(registry, ValueFormat.PROTOBUF)
+    found.refresh()
+    frames = spellings(schema_id)
+    for _ in range(20):
+        batch = random.sample(frames, 10)
+        for _ in range(4):
+            unknown = [one for one in batch if one not in decoding(found).frames]
+            if not unknown:
+                break
+            assert meet(found, *unknown)
+        assert set(batch) <= set(decoding(found).frames)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from frazil.ingest.driver import Driver
 from frazil.ingest.evolution import Evolution
 from frazil.ingest.failures import Cancelled, LoginRefused
 from frazil.ingest.log_check import LogCheck
-from frazil.ingest.met import UnknownSchemas
+from frazil.ingest.met import MOST, UnknownSchemas
 from frazil.ingest.plan import Pace, Span, no_further, plan, up_to
 from frazil.ingest.rejected_share import check_share, is_accepted
 from frazil.ingest.report import Event, Reporter, Total
@@ -259,8 +259,10 @@ class Ingestion:
         else:
             self.report(Event.BATCH_RETRIED, message=str(problem), attempt=attempts)
         if isinstance(problem, UnknownSchemas):
-            if problem.most_rows is not None:
-                self.pace = self.pace.at_most(problem.most_rows)
+            # What is remembered of a batch's frames may be forgotten for others of the same batch, unless it is a small one.
+            most_rows = MOST if attempts >= ATTEMPTS else problem.most_rows
+            if most_rows is not None:
+                self.pace = self.pace.at_most(most_rows)
             self._evolve()
         elif isinstance(problem, MemoryError) and self.pace.rows > 1:
             self.pace = self.pace.halved()

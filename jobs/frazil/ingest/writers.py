@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections import ChainMap
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ from frazil.schemas.frames import (
     VALUE_HEADER,
     FrameProblem,
     guid_header,
+    is_padded,
     message_index,
     prefixed,
 )
@@ -52,7 +54,7 @@ class Writers:
     type. Of a Protobuf file the declared message is known at once, or its first one; others when a record names them.
 
     The registry is asked by `refresh` and by `learn` alone. What it said of schemas of other subjects, and of ids that it does not
-    have, is remembered of the newest few thousand; a frame that is not remembered is an unknown one, and asked for.
+    have, is remembered of the newest few thousand, and of padded indexes the newest `MOST`. Others are unknown, and asked for.
     """
 
     def __init__(self, topic: Topic, registry: Registry | None, *, keys: bool = False) -> None:
@@ -60,7 +62,8 @@ class Writers:
         self._format = ValueFormat(topic.key_format.value) if keys else topic.value_format
         self._writers: dict[int, Written] = {}
         self._files: dict[int, ProtobufSchema] = {}
-        self._frames: dict[bytes, int] = {}
+        self._padded: Recent[bytes, int] = Recent(MOST)  # of one path there may be thousands
+        self._frames: ChainMap[bytes, int] = ChainMap({}, self._padded)
         self._guids: Recent[bytes, int] = Recent(10 * MOST)
         self._occurring = Occurring()
         self._refused: Recent[bytes, Reason] = Recent(4 * MOST)
@@ -280,7 +283,8 @@ class Writers:
         if isinstance(number, Reason):
             self._refused[frame] = number
         else:
-            self._frames[frame] = number
+            of_path = frame[GUID_BYTES if frame[0] == GUID_MAGIC else PREFIX_BYTES :]
+            (self._padded if is_padded(of_path) else self._frames)[frame] = number
 
     def _type(self, schema_id: int, index: tuple[tuple[int, ...], int] | FrameProblem) -> int | Reason:
         """The number of the writer of a message type, which becomes one if it is not; or why it cannot."""

@@ -32,6 +32,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 
 VALUE_HEADER = "__value_schema_id"
 """The header that names a value's schema."""
@@ -145,6 +146,11 @@ def message_index(data: bytes, start: int) -> tuple[tuple[int, ...], int] | Fram
             return FrameProblem.BAD_MESSAGE_INDEX
         path.append(number)
     return tuple(path), end
+
+
+def is_padded(index: bytes) -> bool:
+    """Whether a number of a message index is written in more bytes than it needs, so that its path has many spellings."""
+    return any(byte & 0x80 and not behind for byte, behind in pairwise(index))
 
 
 def _last(headers: Sequence[tuple[str, bytes | None]], name: str) -> bytes | None:
