@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.errors import TooManyRejected
 from frazil.ingest.acceptance import Accepted
-from frazil.ingest.rejected_share import EVENT, check_share
-from frazil.lake.ledger import Counts, Offsets
+from frazil.ingest.rejected_share import EVENT, accepted, check_share, still_accepted
+from frazil.lake import ledger
+from frazil.lake.ledger import Counts, Entry, Offsets
 
 START, END = Offsets("orders", "T1", {0: 0, 1: 5}), Offsets("orders", "T1", {0: 1000, 1: 5})
 
 
-def check(counts: Counts, percent: int | None = None, accepted: dict[int, int] | None = None) -> None:
+def check(counts: Counts, percent: int | None = None, allowed: dict[int, int] | None = None) -> None:
     topic = Topic("orders", value_format=ValueFormat.AVRO, max_rejected_percent=percent)
-    check_share(Pipeline(topic=topic, table=Table("shop.orders")), counts, START, END, accepted or {})
+    check_share(Pipeline(topic=topic, table=Table("shop.orders")), counts, START, END, allowed or {})
 
 
 def counts(read: int, **rejected: int) -> Counts:
@@ -54,9 +57,32 @@ def test_what_is_allowed_or_says_too_little_passes(batch: Counts, percent: int |
 
 
 def test_an_accepted_range_passes_and_what_is_behind_it_does_not() -> None:
-    check(counts(1000, undecodable=1000), accepted={0: 1000, 1: 5})
+    check(counts(1000, undecodable=1000), allowed={0: 1000, 1: 5})
     with pytest.raises(TooManyRejected):
-        check(counts(1000, undecodable=1000), accepted={0: 999, 1: 5})
+        check(counts(1000, undecodable=1000), allowed={0: 999, 1: 5})
+
+
+def entry(end: Offsets) -> Entry:
+    return Entry(1, None, None, end, None, None, None, {})
+
+
+def test_what_is_accepted_is_repeated_until_it_is_reached() -> None:
+    decision = replace(entry(START), summary={ledger.EVENTS: json.dumps({"event": EVENT})})
+    ends = {0: SimpleNamespace(stable=1000), 1: SimpleNamespace(stable=9)}
+    found = accepted(decision, ends)  # type: ignore[arg-type]
+    assert found == {0: 1000, 1: 9}
+    repeated = still_accepted(found, END)
+    assert repeated is not None
+    commit = replace(entry(END), summary={ledger.REJECTS_ACCEPTED: str(repeated)})
+    assert accepted(commit, {}) == found
+    assert still_accepted(found, Offsets("orders", "T1", {0: 1000, 1: 9})) is None
+    assert still_accepted({}, END) is None
+
+
+def test_what_is_accepted_of_one_topic_is_not_of_its_successor() -> None:
+    summary = {ledger.REJECTS_ACCEPTED: str(Offsets("orders", "T0", {0: 2000, 1: 9}))}
+    assert accepted(replace(entry(END), summary=summary), {}) == {}
+    assert accepted(entry(END), {}) == {}
 
 
 def test_the_message_names_reasons_the_likely_cause_and_the_command() -> None:

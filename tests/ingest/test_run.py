@@ -11,13 +11,14 @@ import pytest
 from frazil.declaration import Limits, Pipeline, Table, Topic, ValueFormat
 from frazil.errors import Fenced, KafkaUnavailable, TooManyRejected
 from frazil.ingest import run
+from frazil.ingest.batch import StagedBatch
 from frazil.ingest.met import Met, UnknownSchemas
 from frazil.ingest.rejected_share import EVENT
 from frazil.ingest.report import Event, Reporter
 from frazil.ingest.run import Ingestion
 from frazil.ingest.writers import Writers
 from frazil.lake import ledger
-from frazil.lake.fence import StageAgain
+from frazil.lake.fence import Batch, StageAgain
 from frazil.lake.ledger import Counts, Entry, Offsets
 from frazil.schemas.frames import prefixed
 from frazil.schemas.types import Struct
@@ -79,6 +80,8 @@ class Loop:
         self.fails: dict[int, list[BaseException]] = {}
         """By the batch's first offset: what its commits end in, one after another."""
         self.accepted, self._rejected = "", rejected
+        self.summary: dict[str, str] = {}
+        """Of the newest commit."""
         driver: Any = SimpleNamespace(
             kafka=Kafka(records), iceberg=None, clock=lambda: 0.0, wait=None, reach=lambda step: None, run="me", version="1",
             stopping=lambda: False,
@@ -95,7 +98,7 @@ class Loop:
 
     def _resume(self, *_: Any) -> Entry:
         self.steps.append("resume")
-        summary = {ledger.EVENTS: f'{{"event": "{self.accepted}"}}'} if self.accepted else {}
+        summary = {ledger.EVENTS: f'{{"event": "{self.accepted}"}}'} if self.accepted else self.summary
         return Entry(1, None, None, Offsets("orders", "T1", {0: self.held}), None, None, "me", summary)
 
     def _stage(self, planned: Any) -> Any:
@@ -104,17 +107,18 @@ class Loop:
         counts = Counts(
             read=end - start, written=end - start - self._rejected, rejected={"wrong_magic": self._rejected}
         )
-        batch = SimpleNamespace(start=planned.start, end=planned.end, counts=counts)
-        return SimpleNamespace(
-            plan=planned,
-            main=None,
-            dead_letters=None,
-            batch=batch,
-            bytes_read=1,
-            began=0.0,
-            seconds=1.0,
-            newest_ms=None,
+        batch = Batch(
+            pipeline="orders",
+            run="me",
+            version="1",
+            start=planned.start,
+            end=planned.end,
+            held=planned.held,
+            topic_id="T1",
+            counts=counts,
         )
+        main: Any = None
+        return StagedBatch(planned, main, None, batch, bytes_read=1, began=0.0, seconds=1.0)
 
     def _commit(self, iceberg: Any, main: Any, sides: Any, batch: Any, **_: Any) -> Any:
         start, end = batch.start.at[0], batch.end.at[0]
@@ -122,7 +126,7 @@ class Loop:
             raise self.fails[start].pop(0)
         self.steps.append(f"commit {start}")
         self.committed.append((start, end))
-        self.held = end
+        self.held, self.accepted, self.summary = end, "", batch.summary("T1")
         return SimpleNamespace(snapshot_id=1)
 
     def seen(self, event: Event) -> list[Any]:
@@ -234,12 +238,28 @@ def test_what_is_accepted_lands_though_more_records_arrive_meanwhile(monkeypatch
 def test_what_is_accepted_stays_so_when_a_batch_is_staged_again(monkeypatch: pytest.MonkeyPatch) -> None:
     loop = Loop(monkeypatch, records=600, rejected=150)
     loop.accepted, loop.fails[200] = EVENT, [StageAgain("files are gone")]
-    commit = loop._commit
-
-    def committed(*arguments: Any, **named: Any) -> Any:
-        done = commit(*arguments, **named)
-        loop.accepted = ""  # the newest commit is no decision any more
-        return done
-
-    monkeypatch.setattr(run, "decide_and_finish", committed)
     assert loop.ingestion.drain().batches == 3
+
+
+def test_what_is_accepted_stays_so_for_the_next_driver_and_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = Loop(monkeypatch, records=600, rejected=150)
+    loop.accepted, loop.fails[200] = EVENT, [KafkaUnavailable("the driver ends")]
+    with pytest.raises(KafkaUnavailable):
+        loop.ingestion.drain()
+    assert loop.committed == [(0, 200)]
+    later = Loop(monkeypatch, records=800, rejected=150)
+    later.held, later.summary = loop.held, loop.summary
+    with pytest.raises(TooManyRejected, match=r'"0":600.* to .*"0":800'):
+        later.ingestion.drain()
+    assert later.committed == [(200, 400), (400, 600)]
+    assert ledger.REJECTS_ACCEPTED not in later.summary
+
+
+def test_what_is_accepted_stays_so_after_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = Loop(monkeypatch, records=600, rejected=150)
+    loop.accepted, loop.fails[200] = EVENT, [KafkaUnavailable("an outage")]
+    with pytest.raises(KafkaUnavailable):
+        loop.ingestion.poll()
+    loop.ingestion.forget()
+    loop.ingestion.poll()
+    assert loop.committed == [(0, 200), (200, 400), (400, 600)]

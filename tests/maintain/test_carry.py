@@ -47,6 +47,16 @@ def test_an_idle_pipeline_does_not_pin_replaced_files(stock: Stock) -> None:
     stock.assert_nothing_changed()
 
 
+def test_what_an_operator_accepted_is_carried_too(stock: Stock) -> None:
+    stock.land(1)
+    accepted = stock.offsets(1000)
+    batch = replace(stock.batch(0), rejects_accepted=accepted)
+    publish(stock.iceberg, nothing(stock.iceberg, stock.table, at=time.time()), batch, wait=no_wait)
+    others(stock)
+    assert carry(stock.keeper(), stock.kept).snapshots == 1
+    assert stock.summary()[ledger.REJECTS_ACCEPTED] == str(accepted)
+
+
 def test_a_tag_within_the_retention_stays(stock: Stock) -> None:
     stock.land(3)
     head = stock.history().head_id

@@ -29,3 +29,33 @@ def test_mostly_rejected_batches_are_committed_only_after_an_operators_decision(
     shop.produce([b'{"order_id": 1}'] * 100)  # what comes later was not decided on
     with pytest.raises(TooManyRejected):
         shop.drain()
+
+
+class Crash(BaseException):
+    """Ends a run as `kill -9` would, but for the process."""
+
+
+@pytest.mark.parametrize("step", ["publish.committed", "stage.done"])
+def test_a_restart_midway_does_not_ask_for_the_decision_again(shop_of: Callable[..., Shop], step: str) -> None:
+    shop = shop_of(partitions=2, limits=Limits(first_rows=150, max_rows=150))
+    shop.register()
+    shop.produce([b'{"order_id": 1}'] * 500)
+    with pytest.raises(TooManyRejected):
+        shop.drain()
+    accept(shop.pipeline, Accepted.REJECTED_SHARE, "the producer is known", shop.driver())
+    reached = 0
+
+    def crash(here: str) -> None:
+        nonlocal reached
+        reached += here == step
+        if reached == 3:
+            raise Crash
+
+    with pytest.raises(Crash):
+        shop.drain(reach=crash)
+    landed = len(shop.dead())
+    assert 0 < landed < 500
+    shop.produce([b'{"order_id": 1}'] * 100)  # what comes later was not decided on
+    with pytest.raises(TooManyRejected):
+        shop.drain()
+    assert len(shop.dead()) == 500

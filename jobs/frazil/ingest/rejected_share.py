@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from frazil.declaration import Pipeline
 from frazil.errors import TooManyRejected
+from frazil.ingest.plan import Span
 from frazil.lake import ledger
 from frazil.lake.ledger import Counts, Entry, Offsets
 from frazil.schemas.reasons import Reason
@@ -41,7 +42,21 @@ def check_share(pipeline: Pipeline, counts: Counts, start: Offsets, end: Offsets
     )
 
 
-def is_accepted(held: Entry) -> bool:
-    """Return whether the newest commit of a ledger is the decision to land such batches."""
-    text = held.summary.get(ledger.EVENTS)
-    return text is not None and json.loads(text).get("event") == EVENT
+def accepted(held: Entry, spans: Mapping[int, Span]) -> dict[int, int]:
+    """Return the offsets, by partition, up to which an operator accepted such batches; nothing if the ledger has no such decision.
+
+    If the newest commit is the decision, these are the topic's ends now. The commits of batches before these offsets repeat them.
+    """
+    text, known = held.summary.get(ledger.EVENTS), held.rejects_accepted
+    if text is not None and json.loads(text).get("event") == EVENT:
+        return {p: span.stable for p, span in spans.items()}
+    if known is None or held.end is None or known.topic_id != held.end.topic_id:
+        return {}
+    return dict(known.at)
+
+
+def still_accepted(accepted: Mapping[int, int], end: Offsets) -> Offsets | None:
+    """Return the accepted offsets as the commit of a batch repeats them; None if the batch that ends at `end` reaches all."""
+    if all(end.at.get(p, 0) >= offset for p, offset in accepted.items()):
+        return None
+    return Offsets(end.topic, end.topic_id, accepted)

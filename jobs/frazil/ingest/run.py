@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 from frazil.declaration import Pipeline
@@ -20,7 +21,7 @@ from frazil.ingest.failures import Cancelled, LoginRefused
 from frazil.ingest.log_check import LogCheck
 from frazil.ingest.met import MOST, UnknownSchemas
 from frazil.ingest.plan import Pace, Span, no_further, plan, up_to
-from frazil.ingest.rejected_share import check_share, is_accepted
+from frazil.ingest.rejected_share import accepted, check_share, still_accepted
 from frazil.ingest.report import Event, Reporter, Total
 from frazil.ingest.resume import resume, start_of
 from frazil.ingest.waiting import waiting
@@ -108,8 +109,9 @@ class Ingestion:
                         return
                     batch = staged.batch
                     check_share(self.pipeline, batch.counts, batch.start, batch.end, self._accepted)
-                    self._publishing = publisher.submit(self._publish, staged)
-                    held, landed = staged.batch.end, landed + 1
+                    batch = replace(batch, rejects_accepted=still_accepted(self._accepted, batch.end))
+                    self._publishing = publisher.submit(self._publish, replace(staged, batch=batch))
+                    held, landed = batch.end, landed + 1
                 except Cancelled:
                     return
                 except _RETRIED as problem:
@@ -244,8 +246,8 @@ class Ingestion:
         """Read from the table where to continue, and its columns."""
         held = resume(self.pipeline, self.driver, self.report, *self._evolution.types)
         self._held = held.end
-        if is_accepted(held) and not self._accepted:  # what was accepted stays so if batches of it are staged again
-            self._accepted = {p: span.stable for p, span in self._spans().items()}
+        if not self._accepted:  # what was accepted stays so if batches of it are staged again
+            self._accepted = accepted(held, self._spans())
         self._evolution.recall(held.schema_ids)
         self._evolve()
 

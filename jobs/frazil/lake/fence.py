@@ -24,9 +24,10 @@ class Batch:
     """The offsets and the account of what was staged: all that a commit says beside its files.
 
     `held` is what the table held when the batch was planned (`None`: no ledger yet); `topic_id` is the topic's id as asked
-    again after staging. `over_rollback` is an operator's word that a head behind the tag is meant. `staged_us` is when the
-    batch was staged, microseconds since 1970: its dead letters have it as `rejected_at`. `on` is the snapshot whose entry the
-    commit was decided on, where equal offsets are not enough; `on_head` is the head that it was decided on.
+    again after staging. `rejects_accepted` is `Entry.rejects_accepted` of the commit. `over_rollback` is an operator's word that
+    a head behind the tag is meant. `staged_us` is when the batch was staged, microseconds since 1970: its dead letters have it
+    as `rejected_at`. `on` is the snapshot whose entry the commit was decided on, where equal offsets are not enough; `on_head`
+    is the head that it was decided on.
     """
 
     pipeline: str
@@ -40,6 +41,7 @@ class Batch:
     schema_ids: tuple[int, ...] = ()
     valid_through: int | None = None
     accepted: str | None = None
+    rejects_accepted: Offsets | None = None
     over_rollback: bool = False
     staged_us: int | None = None
     on: int | None = None
@@ -62,6 +64,8 @@ class Batch:
             entries[ledger.VALID_THROUGH] = str(self.valid_through)
         if self.accepted is not None:
             entries[ledger.EVENTS] = self.accepted
+        if self.rejects_accepted is not None:
+            entries[ledger.REJECTS_ACCEPTED] = str(self.rejects_accepted)
         if self.staged_us is not None:
             entries[ledger.STAGED_AT] = str(self.staged_us)
         return entries

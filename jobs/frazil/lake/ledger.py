@@ -29,6 +29,9 @@ SIDE = "frazil.side"  # location of the file that names the side tables' data fi
 RUN = "frazil.run"  # id of the driver's run that committed
 VERSION = "frazil.version"  # of this software
 EVENTS = "frazil.accepted"  # JSON: an operator's decision that this snapshot records
+REJECTS_ACCEPTED = (
+    "frazil.rejects-accepted"  # offsets up to which an operator accepted rejected records, until they are reached
+)
 STAGED_AT = "frazil.staged-at"  # microseconds since 1970; with the run, it names the dead letters of one batch
 STAGED_BY = "frazil.staged-by"  # in dead-letter tables: the run that staged what this snapshot appended
 DECISION = (
@@ -285,6 +288,11 @@ class Entry:
     def valid_through(self) -> int | None:
         """The newest record timestamp, milliseconds since 1970; None where the summary does not say."""
         return int(self.summary[VALID_THROUGH]) if VALID_THROUGH in self.summary else None
+
+    @property
+    def rejects_accepted(self) -> Offsets | None:
+        """The offsets up to which an operator accepted batches however many are rejected; None if nothing of that is left."""
+        return Offsets.parse(self.summary[REJECTS_ACCEPTED]) if REJECTS_ACCEPTED in self.summary else None
 
     @property
     def is_recount(self) -> bool:

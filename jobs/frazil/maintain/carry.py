@@ -64,6 +64,7 @@ def _carried(keeper: Keeper, kept: Kept) -> tuple[Ended | None, str]:
         topic_id=last.end.topic_id,
         schema_ids=last.schema_ids,
         valid_through=last.valid_through,
+        rejects_accepted=last.rejects_accepted,
         on=last.snapshot_id,  # a decision leaves the offsets as they are, and would look finished, or undone, behind this one
     )
     # What a side table says of the decision that it has finished stays so.
