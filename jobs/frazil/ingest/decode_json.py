@@ -15,7 +15,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from frazil.ingest import json_doubts
+from frazil.ingest import json_doubts, json_integers
 from frazil.ingest.body import Body
 from frazil.ingest.json_envelope import CORRUPT, Envelope, around_anything, around_objects
 from frazil.ingest.json_types import WRITTEN, Has, has_no_checks, is_ambiguous, is_read_as_is, written
@@ -57,14 +57,13 @@ def json_body(target: Struct, *, whole: bool = False) -> Body:
         return json_doubts.with_long_integers_as_strings(document) if has.json else document
 
     def parse(body: Column, text: Column) -> Column:
-        return F.when(text.isNotNull(), read(text))
-
-    def read(text: Column) -> Column:
-        return F.from_json(text, envelope.type, _OPTIONS)
+        return F.when(text.isNotNull(), F.from_json(text, envelope.type, _OPTIONS))
 
     def again(body: Column, text: Column, first: Column) -> Column:
-        plain = json_doubts.with_plain_integers(text, exact=has.decimals)
-        return F.when(first[CORRUPT].isNull(), first).otherwise(read(plain))
+        return F.when(first[CORRUPT].isNotNull(), json_integers.read(text, envelope.type, _OPTIONS))
+
+    def settled(body: Column, text: Column, first: Column, second: Column) -> Column:
+        return F.when(first[CORRUPT].isNull(), first).otherwise(json_integers.settled(second, envelope.type, text))
 
     def row(body: Column, text: Column, *reads: Column) -> Column:
         read = reads[-1]
@@ -87,7 +86,7 @@ def json_body(target: Struct, *, whole: bool = False) -> Body:
         decoded = F.coalesce(reduce(Column.__and__, checks), F.lit(False))
         return F.struct(*columns, decoded.alias("_decoded"))
 
-    return Body((text, parse, again, row) if has.integers else (text, parse, row))
+    return Body((text, parse, again, settled, row) if has.integers else (text, parse, row))
 
 
 def _envelope(document: Field | None, *, whole: bool, by_source: bool = True) -> Envelope:
@@ -204,6 +203,6 @@ class _Reading:
         value = self.value(raw, of)
         scale = F.regexp_extract(kind, r"^DECIMAL\(\d+,(\d+)\)$", 1)
         is_same = value.cast("double") == F.try_variant_get(raw, "$", "double")
-        is_double = (kind == "DOUBLE") & is_same & json_doubts.is_short(text)
+        is_double = (kind == "DOUBLE") & is_same & json_integers.keeps_digits(raw, text)
         is_decimal = kind.startswith("DECIMAL") & (scale.try_cast("int") <= of.scale)
         return value.isNotNull() & ((kind == "BIGINT") | is_decimal | is_double)

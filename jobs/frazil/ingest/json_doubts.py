@@ -1,8 +1,8 @@
 """What `from_json` makes of numbers and escapes that Java cannot hold, found in the text of the document.
 
-A number past a double becomes an infinity, half a surrogate pair a question mark, an integer of more than 38 digits in JSON text a
-double, and `1.0` is no integer. The text is searched only where what was read is in doubt. A string with a list of such numbers
-in it can reject its record; no value is changed.
+A number past a double becomes an infinity, half a surrogate pair a question mark, and an integer of more than 38 digits
+in JSON text a double. The text is searched only where what was read is in doubt. What looks like such a number or escape
+elsewhere in the document can reject its record; no value is changed.
 """
 
 from __future__ import annotations
@@ -19,14 +19,10 @@ _BEFORE, _BEHIND = r"(?<=[:,\[\s])", r"(?=\s*[,}\]])"  # a number stands between
 _PAST_A_FLOAT = rf"{_BEFORE}-?(?:\d[\d.]*[eE]\+?\d{{2,}}|\d{{30}})"
 _PAST_A_DOUBLE = rf"{_BEFORE}-?(?:\d[\d.]*[eE]\+?\d{{3,}}|\d{{200}})"
 _LONG_INTEGER = rf"{_BEFORE}(-?\d{{39,}}){_BEHIND}"
-_LONG_NUMBER = rf"{_BEFORE}-?[\d.]{{39}}"
-_LONG_WITH_EXPONENT = rf"{_BEFORE}-?[\d.]{{16,}}[eE]"
-_SMALL = rf"{_BEFORE}-?\d[\d.]*[eE]-"
 _HALF_A_PAIR = (
     r"(?<!\\)(?:\\\\)*+\\u(?:[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
     r"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2}\\u)[dD][c-fC-F][0-9a-fA-F]{2})"
 )
-_POINT_ZERO = r"(?<=[:\[,])(-?\d{1,7})\.0(?=[,}\]])"
 _INFINITE = float("inf")
 _DIGITS = f"{NAME}:"
 
@@ -64,24 +60,6 @@ def digits(json: Column) -> Column:
 def has_no_digits(strings: Leaves, text: Column) -> Column:
     """Whether no string is an integer that was made one."""
     return ~F.contains(text, F.lit(_DIGITS)) | ~_any(_containing(_DIGITS, strings))
-
-
-def is_short(text: Column) -> Column:
-    """Whether no number with an exponent has more digits than a double."""
-    return ~text.rlike(_LONG_WITH_EXPONENT)
-
-
-def with_plain_integers(text: Column, *, exact: bool) -> Column:
-    """The same document with its integral numbers written as integers: `1.0` as `1`, and `1e3` as `1000`, up to seven digits.
-
-    Null if that cannot be done without changing a value. `exact` says that the document is read into decimals, too.
-    """
-    same = F.to_json(F.try_parse_json(text))  # writes all numbers without an exponent plainly
-    has_alike = F.contains(text, F.lit("\\")) | text.rlike(_POINT_ZERO)  # a string may look like a number
-    is_whole = ~has_alike & ~text.rlike(_SMALL) & is_short(text)
-    plain = F.when(is_whole, F.regexp_replace(same, _POINT_ZERO, "$1")).otherwise(same)
-    keeps = ~text.rlike(_LONG_NUMBER)
-    return F.when(keeps & is_short(text) if exact else keeps, plain)
 
 
 def _infinite(numbers: Leaves) -> list[Column]:
