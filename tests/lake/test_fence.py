@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from frazil.errors import Fenced
-from frazil.lake.fence import Base, Batch, Verdict, decide, refusal
+from frazil.lake import ledger
+from frazil.lake.fence import Base, Batch, StageAgain, Verdict, decide, refusal
 from frazil.lake.ledger import Entry, Offsets
 from frazil.lake.stage import Staged
 
@@ -74,6 +75,18 @@ def test_a_head_behind_the_tag_is_a_rollback_unless_the_operator_means_it() -> N
 
 def test_a_topic_with_another_id_after_staging_publishes_nothing() -> None:
     assert decide(BASE, STAGED, replace(BATCH, topic_id="T2")) is Verdict.RECREATED
+
+
+def test_an_operators_decision_since_the_batch_was_planned_stages_again() -> None:
+    """It leaves the offsets as they are, and its dead-letter half may be missing."""
+    decided = replace(entry(HELD, "operator"), side="file", summary={ledger.EVENTS: "{}"})
+    base = replace(BASE, tagged=decided)
+    assert decide(base, STAGED, BATCH) is Verdict.DECIDED
+    assert isinstance(refusal(Verdict.DECIDED, base, STAGED, BATCH), StageAgain)
+    for known in (replace(BATCH, settled=1), replace(BATCH, on=1)):
+        assert decide(base, STAGED, known) is Verdict.APPEND
+    assert decide(replace(BASE, tagged=replace(decided, side=None)), STAGED, BATCH) is Verdict.APPEND
+    assert decide(replace(BASE, tagged=replace(decided, summary={})), STAGED, BATCH) is Verdict.APPEND
 
 
 def test_a_renamed_column_is_the_same_column() -> None:

@@ -11,6 +11,8 @@ import pytest
 
 from frazil.declaration import Limits
 from frazil.ingest import resume
+from frazil.ingest.accept import accept
+from frazil.ingest.acceptance import Accepted
 from frazil.lake.decide import finish_open
 from frazil.lake.jvm import Iceberg, Java
 from tests.support.shop import Shop
@@ -55,6 +57,35 @@ def test_a_decision_made_while_another_driver_begins_is_finished_before_the_next
     shop.assert_each_record_once()
 
 
+@pytest.mark.parametrize("bad", [(), (b"bad!!",)], ids=["no dead letters", "dead letters"])
+def test_a_driver_finishes_what_an_operator_left_open_while_it_staged(
+    shop_of: Callable[..., Shop], bad: tuple[bytes, ...]
+) -> None:
+    """The operator's command put rolled back dead letters back, and died before it did more than decide."""
+    shop = shop_of(limits=Limits(first_rows=10, max_rows=10), partitions=1)
+    schema_id = shop.register()
+    shop.produce([*shop.orders(9, schema_id), b"bad!!"])
+    shop.drain()
+    shop.produce([*shop.orders(9, schema_id, first=10), b"worse"])
+    shop.drain()
+    shop.produce([*shop.orders(10 - len(bad), schema_id, first=20), *bad])
+    operated: list[str] = []
+
+    def operate(step: str) -> None:
+        if step != "stage.done" or operated:
+            return
+        operated.append(step)
+        side = Iceberg(shop.spark).load(shop.pipeline.table.dead_letters)
+        side.manageSnapshots().rollbackTo(side.currentSnapshot().parentId()).commit()
+        with pytest.raises(_Ended):
+            accept(shop.pipeline, Accepted.ROLLED_BACK_REPLAY, "as the test says", shop.driver(reach=_end))
+
+    total = shop.drain(reach=operate)
+    assert operated
+    assert (total.read, total.fenced) == (10, False)
+    shop.assert_each_record_once()
+
+
 class _Interrupted(Iceberg):
     """A catalog where something happens just after the `at`-th load of `table` (counted from 1) was answered."""
 
@@ -76,14 +107,15 @@ class _Ended(Exception):
     """The driver's process ended here."""
 
 
+def _end(step: str) -> None:
+    if step == "decide.decided":
+        raise _Ended
+
+
 def test_two_that_finish_one_decision_append_its_rows_once(shop_of: Callable[..., Shop]) -> None:
     """Another driver finishes it between any two looks that a finisher takes at the side table."""
     shop = shop_of(limits=Limits(first_rows=10, max_rows=10), partitions=1)
     table, schema_id = shop.pipeline.table, shop.register()
-
-    def end(step: str) -> None:
-        if step == "decide.decided":
-            raise _Ended
 
     def finish(iceberg: Iceberg, run: str) -> int:
         arguments = (iceberg, table.identifier, table.dead_letters, shop.pipeline.name)
@@ -92,7 +124,7 @@ def test_two_that_finish_one_decision_append_its_rows_once(shop_of: Callable[...
     for look in itertools.count(1):
         shop.produce([*shop.orders(9, schema_id, first=10 * look), b"bad!!"])
         with pytest.raises(_Ended):
-            shop.drain(reach=end)
+            shop.drain(reach=_end)
         appended: list[int] = []
         interrupted = _Interrupted(
             shop,

@@ -93,7 +93,7 @@ class Ledgers(Stock):
     def accept(self, event: Accepted, *, reach: Callable[[str], None] = nothing) -> Acceptance:
         """Decide; what comes next is landed where the decision says."""
         decided = accept(self.pipeline, event, "as the test says", self.driver(reach=reach))
-        self.at = decided.after.at[0]
+        self.at, self.settled = decided.after.at[0], self._newest()
         return decided
 
     def start(self, *, reach: Callable[[str], None] = nothing) -> None:
@@ -109,7 +109,11 @@ class Ledgers(Stock):
         self._finish(reach)
         assert held is not None
         assert held.end is not None
-        self.at = held.end.at[0]
+        self.at, self.settled = held.end.at[0], held.snapshot_id
+
+    def _newest(self) -> int | None:
+        found = entry(self.iceberg.load(self.table), self.pipeline.name)
+        return found.snapshot_id if found is not None else None
 
     def _finish(self, reach: Callable[[str], None]) -> None:
         finish_open(

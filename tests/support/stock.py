@@ -48,6 +48,7 @@ class Stock:
             topic=Topic(name, value_format=ValueFormat.AVRO), table=Table(f"stock.{name}", **table), name=name
         )
         self.run, self.at = "ingest", 0
+        self.settled: int | None = None  # see `Batch`
         make_tables(iceberg, self.pipeline, ROW)
         begin(
             iceberg, self.pipeline, self.offsets(0), run=self.run, version="test", clock=time.time, wait=no_wait, reach=nothing
@@ -97,10 +98,13 @@ class Stock:
         self, *, rows: int = 10, dead: int = 2, reach: Callable[[str], None] = lambda step: None
     ) -> None:
         """Land one batch of which the last records are dead letters."""
-        main, side = self.staged(1, rows - dead), self.staged_dead(self.at + rows - dead, dead)
-        counts = Counts(read=rows, written=rows - dead, rejected={"too_short": dead})
-        decide_and_finish(self.iceberg, main, [side], self.batch(rows, counts), wait=no_wait, reach=reach)
-        self.at += rows
+        self.publish(self.staged(1, rows - dead), self.staged_dead(self.at + rows - dead, dead), reach=reach)
+
+    def publish(self, main: Staged, side: Staged, *, reach: Callable[[str], None] = lambda step: None) -> None:
+        """Commit the next records, as staged."""
+        counts = Counts(read=main.rows + side.rows, written=main.rows, rejected={"too_short": side.rows})
+        decide_and_finish(self.iceberg, main, [side], self.batch(counts.read, counts), wait=no_wait, reach=reach)
+        self.at += counts.read
 
     def staged(self, files: int, rows: int) -> Staged:
         """Rows of the next records, staged: so many files of so many rows."""
@@ -147,6 +151,7 @@ class Stock:
             start=start,
             end=end,
             held=start,
+            settled=self.settled,
             topic_id="T1",
             counts=counts or Counts(read=rows, written=rows),
             valid_through=1_767_225_600_000,

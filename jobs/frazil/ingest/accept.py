@@ -66,14 +66,15 @@ class _Accepting:
             self._write(found, decided, [self._part()])
             return decided
         if self.event in (Accepted.ROLLED_BACK_REPLAY, Accepted.ROLLED_BACK_HOLD):
-            if found.state is SideState.OPEN:
+            while found.state is SideState.OPEN:  # another operator may decide between finishing and looking
                 self._finish_open()
                 found = self._look()
             decided, more = self._recovery(found).rolled_back(self.event)
             self._write(found, decided, [] if more is None else [{**self._part(), **more}])
             return decided
         self._finish_open()
-        found = self._look()
+        while (found := self._look()).state is SideState.OPEN:
+            self._finish_open()
         decided = self._of_the_topic(found)
         self._write(found, decided, [self._part()] if decided.goes_back and found.newest is not None else [])
         return decided

@@ -49,6 +49,7 @@ class Ingestion:
         self._evolution = Evolution(pipeline, driver, writers, report)
         self.total = Total()
         self._held: Offsets | None = None
+        self._settled: int | None = None
         self._staging: Staging | None = None
         self._idle_told: float | None = None
         self._commits = 0
@@ -155,7 +156,7 @@ class Ingestion:
             self.driver.iceberg,
             staged.main,
             [staged.dead_letters] if staged.dead_letters else [],
-            staged.batch,
+            replace(staged.batch, settled=self._settled),
             clock=self.driver.clock,
             wait=self.driver.wait,
             reach=self.driver.reach,
@@ -245,7 +246,7 @@ class Ingestion:
     def _resume(self) -> None:
         """Read from the table where to continue, and its columns."""
         held = resume(self.pipeline, self.driver, self.report, *self._evolution.types)
-        self._held = held.end
+        self._held, self._settled = held.end, held.snapshot_id
         if not self._accepted:  # what was accepted stays so if batches of it are staged again
             self._accepted = accepted(held, self._spans())
         self._evolution.recall(held.schema_ids)

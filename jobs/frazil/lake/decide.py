@@ -17,7 +17,7 @@ from py4j.protocol import Py4JJavaError
 
 from frazil.errors import CatalogUnavailable
 from frazil.lake import ledger, side_table
-from frazil.lake.fence import Batch
+from frazil.lake.fence import Batch, StageAgain
 from frazil.lake.finish import finish
 from frazil.lake.jvm import Iceberg, thrown
 from frazil.lake.ledger import Entry
@@ -41,8 +41,8 @@ def decide_and_finish(
 ) -> Published:
     """Publish `staged`, and with it the decision on `sides`; then append each of `sides` to its own table.
 
-    Raises what `publish` raises, and `DecisionRequired` before anything is committed if a side table is not the one that the
-    ledger describes.
+    Raises what `publish` raises, and before anything is committed: `DecisionRequired` if a side table is not the one that the
+    ledger describes, `StageAgain` if it is not the one that its rows were staged for.
     """
     sides = [side for side in sides if not side.is_empty]
     if not sides:
@@ -53,6 +53,8 @@ def decide_and_finish(
         is_ours = found.last is not None and found.last.end is not None and found.last.end.same_as(batch.held)
         if is_ours and found.state not in (SideState.FINISHED, SideState.OPEN):
             raise side_table.refusal(found, staged.table, side.table, batch.pipeline)
+        if is_ours and (found.side is None or str(found.side.uuid()) != side.table_uuid):
+            raise StageAgain("the dead-letter table was dropped or replaced", where=f"table {side.table}")
         numbered_from = max(numbered_from, found.finished)
     tables = []
     for side in sides:

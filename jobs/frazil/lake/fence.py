@@ -27,7 +27,8 @@ class Batch:
     again after staging. `rejects_accepted` is `Entry.rejects_accepted` of the commit. `over_rollback` is an operator's word that
     a head behind the tag is meant. `staged_us` is when the batch was staged, microseconds since 1970: its dead letters have it
     as `rejected_at`. `on` is the snapshot whose entry the commit was decided on, where equal offsets are not enough; `on_head`
-    is the head that it was decided on.
+    is the head that it was decided on. `settled` is the snapshot of the entry whose decision on dead letters is known to be
+    finished.
     """
 
     pipeline: str
@@ -46,6 +47,7 @@ class Batch:
     staged_us: int | None = None
     on: int | None = None
     on_head: int | None = None
+    settled: int | None = None
 
     def summary(self, table_uuid: str) -> dict[str, str]:
         """The snapshot's summary entries."""
@@ -94,7 +96,8 @@ class Verdict(StrEnum):
     """What to do with a staged batch on this base.
 
     `APPEND`: ours to write. `DONE`: an earlier try had succeeded and its answer was lost. The others refuse: `FENCED` by
-    another driver's commit, `REPLACED` table, columns that are `GONE`, `ROLLED_BACK` by hand, `RECREATED` topic.
+    another driver's commit, `REPLACED` table, columns that are `GONE`, `ROLLED_BACK` by hand, `DECIDED` by an operator since the
+    batch was planned, `RECREATED` topic.
     """
 
     APPEND = "append"
@@ -103,6 +106,7 @@ class Verdict(StrEnum):
     REPLACED = "replaced"
     GONE = "gone"
     ROLLED_BACK = "rolled_back"
+    DECIDED = "decided"
     RECREATED = "recreated"
 
 
@@ -121,6 +125,8 @@ def decide(base: Base, staged: Staged, batch: Batch) -> Verdict:
     held = base.tagged.end if base.tagged else None
     if not (held.same_as(batch.held) if held else batch.held is None) or not _is_as_decided(base, batch):
         return Verdict.FENCED
+    if _may_be_open(base, batch):
+        return Verdict.DECIDED
     if batch.topic_id != batch.end.topic_id:
         return Verdict.RECREATED
     return Verdict.APPEND
@@ -130,6 +136,17 @@ def _is_as_decided(base: Base, batch: Batch) -> bool:
     """Whether nothing was committed since the commit was decided, not even with the same offsets."""
     tagged = base.tagged.snapshot_id if base.tagged else None
     return batch.on in (None, tagged) and batch.on_head in (None, base.head)
+
+
+def _may_be_open(base: Base, batch: Batch) -> bool:
+    """Whether an operator's decision, whose dead-letter half may be missing, came since the batch was planned.
+
+    Such a decision can leave the offsets as they are. A commit on top of it would hide that it is open.
+    """
+    last = base.tagged
+    if last is None or last.side is None or ledger.EVENTS not in last.summary:
+        return False
+    return last.snapshot_id not in (batch.on, batch.settled)
 
 
 def refusal(verdict: Verdict, base: Base, staged: Staged, batch: Batch) -> FrazilError:
@@ -153,6 +170,8 @@ def refusal(verdict: Verdict, base: Base, staged: Staged, batch: Batch) -> Frazi
             )
         case Verdict.GONE:
             return StageAgain("a column that was written is no longer the same field", where=where)
+        case Verdict.DECIDED:
+            return StageAgain("an operator decided since the batch was planned", where=where)
         case Verdict.ROLLED_BACK:
             return rolled_back(batch.pipeline, where=where)
         case _:

@@ -1,0 +1,128 @@
+"""An operator decides while a driver has a batch staged: nobody commits on top of a decision that is still open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from pyspark.sql import SparkSession
+
+from frazil.declaration.environment import Environment
+from frazil.errors import FrazilError
+from frazil.ingest.acceptance import Accepted
+from frazil.lake.fence import StageAgain
+from frazil.lake.jvm import Iceberg
+from tests.support.ledgers import Crash, Ledgers, crash_at
+
+pytestmark = pytest.mark.spark
+REPLAY, HOLD, REPLACED = Accepted.ROLLED_BACK_REPLAY, Accepted.ROLLED_BACK_HOLD, Accepted.SIDE_TABLE_REPLACED
+LOST = {REPLAY: 0, HOLD: 2, REPLACED: 4}
+
+
+@pytest.fixture
+def stock(spark: SparkSession, iceberg: Iceberg, lake_environment: Environment, name: str) -> Ledgers:
+    """A pipeline that landed two batches, each with two dead letters."""
+    made = Ledgers(spark, iceberg, lake_environment, name)
+    made.land_with_dead_letters()
+    made.land_with_dead_letters()
+    return made
+
+
+def happens(stock: Ledgers, event: Accepted) -> None:
+    """Make happen, to the dead-letter table, what the operator decides about: the table's offsets stay."""
+    if event is REPLACED:
+        stock.drop(stock.dead_letters)
+    else:
+        stock.roll_back(1, stock.dead_letters)
+
+
+def half_accepted(stock: Ledgers, event: Accepted) -> None:
+    """Decide, and end before the dead-letter table follows."""
+    with pytest.raises(Crash):
+        stock.accept(event, reach=crash_at("decide.decided"))
+
+
+def one_batch(stock: Ledgers, *, dead: bool, reach: Callable[[str], None] = lambda step: None) -> None:
+    if dead:
+        stock.land_with_dead_letters(reach=reach)
+    else:
+        stock.land(1, reach=reach)
+
+
+@pytest.mark.parametrize("dead", [False, True], ids=["no dead letters", "dead letters"])
+@pytest.mark.parametrize("event", [REPLAY, HOLD, REPLACED])
+def test_a_batch_staged_before_a_decision_is_not_committed_on_top_of_it(
+    stock: Ledgers, event: Accepted, dead: bool
+) -> None:
+    """The command has ended half-way: the driver finishes the decision, then stages the batch again."""
+    happens(stock, event)
+    half_accepted(stock, event)
+    with pytest.raises(StageAgain, match="operator"):
+        one_batch(stock, dead=dead)
+    stock.start()
+    one_batch(stock, dead=dead)
+    assert len(stock.letters()) == 4 - LOST[event] + 2 * dead
+    stock.assert_proven()
+
+
+@pytest.mark.parametrize("dead", [False, True], ids=["no dead letters", "dead letters"])
+@pytest.mark.parametrize("step", ["publish.decided", "publish.filled"])
+def test_a_decision_made_while_a_batch_is_committed_is_met_on_the_next_try(
+    stock: Ledgers, step: str, dead: bool
+) -> None:
+    decided: list[str] = []
+
+    def decides(reached: str) -> None:
+        if reached == step and not decided:
+            decided.append(step)
+            happens(stock, HOLD)
+            half_accepted(stock, HOLD)
+
+    with pytest.raises(StageAgain, match="operator"):
+        one_batch(stock, dead=dead, reach=decides)
+    stock.start()
+    one_batch(stock, dead=dead)
+    stock.assert_proven()
+
+
+@pytest.mark.parametrize("step", ["accept.decided", "publish.filled", "decide.decided", "finish.started"])
+@pytest.mark.parametrize("dead", [False, True], ids=["no dead letters", "dead letters"])
+def test_a_driver_at_work_and_an_operator_agree_at_each_step_of_the_decision(
+    stock: Ledgers, step: str, dead: bool
+) -> None:
+    """The command goes on after the batch, whatever the driver's answer was."""
+    happens(stock, REPLACED)
+    tried: list[str] = []
+
+    def meanwhile(reached: str) -> None:
+        if reached == step and not tried:
+            tried.append(step)
+            _let(lambda: one_batch(stock, dead=dead))
+
+    _let(lambda: stock.accept(REPLACED, reach=meanwhile))
+    assert tried
+    _let(lambda: stock.accept(REPLACED))  # if the batch came first
+    stock.start()
+    one_batch(stock, dead=dead)
+    stock.assert_proven()
+
+
+def test_dead_letters_staged_for_a_table_that_was_replaced_are_staged_again(stock: Ledgers) -> None:
+    main, side = stock.staged(1, 8), stock.staged_dead(28, 2)
+    happens(stock, REPLACED)
+    stock.accept(REPLACED)
+    stock.start()
+    with pytest.raises(StageAgain, match=stock.dead_letters.rpartition(".")[2]):
+        stock.publish(main, side)
+    stock.start()
+    stock.land_with_dead_letters()
+    assert stock.letters() == [28, 29]
+    stock.assert_proven()
+
+
+def _let(act: Callable[[], object]) -> None:
+    """Do it; a refusal is an answer too."""
+    try:
+        act()
+    except FrazilError:
+        return
