@@ -81,6 +81,20 @@ def test_a_table_set_back_to_an_older_metadata_file_replays(stock: Ledgers) -> N
     stock.assert_each_once()
 
 
+def test_a_table_set_back_behind_a_decision_that_left_its_offsets_is_not_proven(stock: Ledgers) -> None:
+    stock.roll_back(1, stock.dead_letters)
+    older = stock.metadata_file()
+    stock.accept(Accepted.ROLLED_BACK_REPLAY)
+    stock.restore(older)
+    with pytest.raises(RolledBack, match="set back to an earlier state"):
+        stock.start()
+    assert {f.flaw for f in stock.verified().findings} == {"side_ahead"}
+    stock.accept(Accepted.ROLLED_BACK_REPLAY)
+    stock.start()
+    stock.land_with_dead_letters()
+    stock.assert_each_once()
+
+
 def test_a_rolled_back_dead_letter_table_is_refused_before_the_table_commits(stock: Ledgers) -> None:
     stock.roll_back(1, stock.dead_letters)
     before = head(stock)

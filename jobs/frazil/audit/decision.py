@@ -24,6 +24,10 @@ _WRONG = {
         Flaw.MISMATCH,
         "it is not the table that got the earlier dead letters: it was dropped, replaced or restored",
     ),
+    SideState.AHEAD: (
+        Flaw.SIDE_AHEAD,
+        "it has finished decisions that the table does not have: the table was set back to an earlier state",
+    ),
 }
 
 

@@ -153,9 +153,11 @@ def _load(pipeline: Pipeline, lake: Lake, wait: Callable[[float], None]) -> _Tab
             break
     decision = newest if found is SideState.OPEN else None
     beyond = ahead(side, commits, pipeline.name)
-    if beyond is not None:  # a driver may have committed meanwhile, to the table first
+    if beyond is not None or found is SideState.AHEAD:  # a driver may have committed meanwhile, to the table first
         now = lake.table(pipeline.table.identifier)
         beyond = ahead(side, now.commits(pipeline.name), pipeline.name) if now is not None else None
+        if found is SideState.AHEAD:
+            found = state(now, side, pipeline.name)[0] if now is not None else SideState.FINISHED
     return _Tables(table, side, commits, decision, beyond, found)
 
 
@@ -265,7 +267,8 @@ def _prepared(
     if tables.ahead is not None:
         what = f"snapshot {tables.ahead.id} has dead letters of offsets that table {identifier} has not come to"
         findings.append(Finding(flaw=Flaw.SIDE_AHEAD, where=f"table {pipeline.table.dead_letters}", what=what))
-    findings += wrong_state(tables.state, pipeline.table.dead_letters)
+    if tables.ahead is None or tables.state is not SideState.AHEAD:
+        findings += wrong_state(tables.state, pipeline.table.dead_letters)
     for one in (table, side):
         findings += history.lost_manifests(one) if one is not None else []
     columns = STRUCT if pipeline.table.metadata_columns is MetadataColumns.STRUCT else FLAT
