@@ -120,6 +120,14 @@ def test_dead_letters_staged_for_a_table_that_was_replaced_are_staged_again(stoc
     stock.assert_proven()
 
 
+def test_dead_letters_staged_before_their_table_lost_a_column_are_staged_again(stock: Ledgers) -> None:
+    main, side = stock.staged(1, 8), stock.staged_dead(28, 2)
+    stock.iceberg.load(stock.dead_letters).updateSchema().deleteColumn("message").commit()
+    with pytest.raises(StageAgain, match="lost a column"):
+        stock.publish(main, side)
+    assert stock.end() == 20
+
+
 def _let(act: Callable[[], object]) -> None:
     """Do it; a refusal is an answer too."""
     try:

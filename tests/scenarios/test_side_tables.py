@@ -81,6 +81,32 @@ def test_a_table_set_back_to_an_older_metadata_file_replays(stock: Ledgers) -> N
     stock.assert_each_once()
 
 
+@pytest.mark.parametrize("way_out", ["restored", "given up"])
+def test_a_dead_letter_table_that_lost_a_column_while_its_rows_were_decided_waits_for_the_operator(
+    stock: Ledgers, way_out: str
+) -> None:
+    """As at the start: the same error, and the same two ways out."""
+    older = stock.metadata_file(stock.dead_letters)
+
+    def lose(step: str) -> None:
+        if step == "decide.decided":
+            stock.iceberg.load(stock.dead_letters).updateSchema().deleteColumn("message").commit()
+
+    with pytest.raises(DeadLetterTableMismatch, match=RUN.format("side-table-replaced")):
+        stock.land_with_dead_letters(reach=lose)
+    with pytest.raises(DeadLetterTableMismatch, match="lost a column"):
+        stock.start()
+    if way_out == "restored":
+        stock.restore(older, stock.dead_letters)
+    else:
+        assert stock.accept(Accepted.SIDE_TABLE_REPLACED).lost == {0: 2}
+    stock.start()
+    assert stock.letters() == [8, 9, 18, 19] + [28, 29] * (way_out == "restored")
+    stock.land_with_dead_letters()
+    assert "message" in stock.spark.table(f"lake.{stock.dead_letters}").columns
+    stock.assert_proven()
+
+
 def test_a_table_set_back_behind_a_decision_that_left_its_offsets_is_not_proven(stock: Ledgers) -> None:
     stock.roll_back(1, stock.dead_letters)
     older = stock.metadata_file()

@@ -14,6 +14,7 @@ from frazil.errors import InvalidInput, LedgerLost
 from frazil.ingest.plan import Span
 from frazil.lake import tables
 from frazil.lake.decide import decide, part
+from frazil.lake.evolve import evolve
 from frazil.lake.fence import Batch, rolled_back
 from frazil.lake.former_life import must_clear
 from frazil.lake.jvm import Iceberg
@@ -21,6 +22,7 @@ from frazil.lake.ledger import Entry, Offsets
 from frazil.lake.lineage import head_follows
 from frazil.lake.publish import entry, publish
 from frazil.lake.stage import nothing
+from frazil.schemas.changes import AddColumn
 from frazil.schemas.iceberg import field_ids, schema_json
 from frazil.schemas.metadata import metadata_fields
 from frazil.schemas.types import Struct, Type
@@ -58,7 +60,7 @@ def make_tables(iceberg: Iceberg, pipeline: Pipeline, row: Struct, key: Type | N
 
 
 def make_dead_letters(iceberg: Iceberg, pipeline: Pipeline) -> None:
-    """Create the dead-letter table where it is missing."""
+    """Create the dead-letter table where it is missing, and the columns that somebody dropped from it."""
     table = pipeline.table
     tables.create(
         iceberg,
@@ -73,6 +75,12 @@ def make_dead_letters(iceberg: Iceberg, pipeline: Pipeline) -> None:
             declared={},
         ),
     )
+    evolve(iceberg, table.dead_letters, _dropped)
+
+
+def _dropped(columns: Struct) -> list[AddColumn]:
+    there = {field.name for field in columns.fields}
+    return [AddColumn((field.name,), field.type) for field in DEAD_LETTER_COLUMNS.fields if field.name not in there]
 
 
 def read_ledger(iceberg: Iceberg, pipeline: Pipeline) -> Entry | None:

@@ -19,6 +19,7 @@ from frazil.lake.lineage import head_follows, lineage
 from frazil.lake.publish import STAGED_AT_MOST_SECONDS, entry_of_head, of
 from frazil.lake.side_state import SideState, is_ahead
 from frazil.lake.side_table import Look, is_of, side_lineage
+from frazil.schemas.iceberg import field_ids
 
 STAGED_AT_MOST_MS = round(STAGED_AT_MOST_SECONDS * 1000)
 LETTERS = ""  # what the columns of a dead letter's place begin with
@@ -190,8 +191,11 @@ class Recovery:
             document = self._document()
         except DecisionRequired:
             return True
-        uuid = str(self.found.side.uuid()) if self.found.side is not None else None
-        return document is not None and any(part["uuid"] != uuid for part in document["tables"])
+        side = self.found.side
+        if document is None or side is None:
+            return document is not None
+        uuid, columns = str(side.uuid()), set(field_ids(self.driver.iceberg.schema_json(side)).values())
+        return any(p["uuid"] != uuid or not set(p["field_ids"].values()) <= columns for p in document["tables"])
 
     def _open_part(self) -> dict[str, Any]:
         """Return the data files of the newest decision, if it is open: the next decision appends them."""

@@ -25,6 +25,7 @@ from frazil.lake.publish import Published, entries_of, publish
 from frazil.lake.side_state import SideState
 from frazil.lake.side_table import Look, look
 from frazil.lake.stage import Staged
+from frazil.schemas.iceberg import field_ids
 
 GONE = ("NotFoundException", "FileNotFoundException", "NoSuchKeyException")
 
@@ -53,8 +54,9 @@ def decide_and_finish(
         is_ours = found.last is not None and found.last.end is not None and found.last.end.same_as(batch.held)
         if is_ours and found.state not in (SideState.FINISHED, SideState.OPEN):
             raise side_table.refusal(found, staged.table, side.table, batch.pipeline)
-        if is_ours and (found.side is None or str(found.side.uuid()) != side.table_uuid):
-            raise StageAgain("the dead-letter table was dropped or replaced", where=f"table {side.table}")
+        if is_ours and not _fits(iceberg, side, found):
+            what = "the dead-letter table was dropped or replaced, or lost a column"
+            raise StageAgain(what, where=f"table {side.table}")
         numbered_from = max(numbered_from, found.finished)
     tables = []
     for side in sides:
@@ -62,6 +64,12 @@ def decide_and_finish(
         files = [iceberg.file_json(table, f) for f in side.files]
         tables.append({**part(side), "rows": side.rows, "at": side.at, "files": files})
     return decide(iceberg, staged, tables, batch, numbered_from=numbered_from, clock=clock, wait=wait, reach=reach)
+
+
+def _fits(iceberg: Iceberg, side: Staged, found: Look) -> bool:
+    if found.side is None or str(found.side.uuid()) != side.table_uuid:
+        return False
+    return set(side.field_ids.values()) <= set(field_ids(iceberg.schema_json(found.side)).values())
 
 
 def part(side: Staged) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from frazil.errors import CatalogUnavailable, Fenced
 from frazil.lake import ledger, letters, side_table
-from frazil.lake.fence import Batch
+from frazil.lake.fence import Batch, StageAgain
 from frazil.lake.jvm import Iceberg, Java
 from frazil.lake.ledger import Entry
 from frazil.lake.publish import entry, publish
@@ -39,7 +39,8 @@ def finish(
     """Do what is open of the decision of entry `decided`; return how many rows that appended.
 
     `main` are the table's entries, newest first; only decisions of version 0.1.0, which have no number, need them. `batch` is
-    what the side tables' commits say. Raises what `publish` raises but `Fenced`.
+    what the side tables' commits say. Raises what `publish` raises but `Fenced` and
+    `StageAgain`, and `DeadLetterTableMismatch` if a side table was replaced or lost a column.
     """
     appended = tries = 0
     for part in document["tables"]:
@@ -56,6 +57,9 @@ def finish(
                 tries += 1
                 if tries == TRIES:
                     raise CatalogUnavailable(fenced.what, where=fenced.where, do="Run again") from None
+            except StageAgain:  # what is decided is not staged again
+                what = f"the table lost a column while {part['rows']} of its rows were decided and not yet appended"
+                raise side_table.mismatch(what, part["table"], batch.pipeline) from None
         reach("finish.finished")
     return appended
 
