@@ -9,6 +9,7 @@ import pytest
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration import ValueFormat
+from frazil.ingest import read
 from frazil.ingest.read import LEAST_TASKS, SEPARATE_RANGES
 from frazil.lake import compact, ledger
 from frazil.lake.reader import Lake
@@ -47,6 +48,21 @@ def test_more_ranges_than_tasks_are_worth_share_tasks_and_files(shop_of: ShopOf)
     land(shop, many)
     assert files(shop) == [LEAST_TASKS, LEAST_TASKS]
     assert_accounts(shop, many, batches=2)
+
+
+def test_a_topic_that_gets_so_many_partitions_that_fetches_shrink_is_read_on(
+    shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(read, "FETCHED_BYTES", 2 * read.FETCH_BYTES)
+    shop = shop_of(partitions=2, value_format=ValueFormat.TEXT)
+    run = shop.ingestion()
+    for partitions in (2, 4, 9):
+        if partitions > 2:
+            shop.add_partitions(partitions)
+        for partition in range(partitions):
+            shop.produce([b"v"], partition=partition)
+        run.drain()
+    shop.assert_each_record_once()
 
 
 def formats(shop: Shop) -> list[str | None]:

@@ -21,7 +21,7 @@ from frazil.ingest.failures import explained
 from frazil.ingest.keys import KeyLanding, key_column
 from frazil.ingest.met import Met, UnknownSchemas
 from frazil.ingest.plan import Plan
-from frazil.ingest.read import HEADERS, TIMESTAMP_OVERFLOW, beyond_spark, read
+from frazil.ingest.read import HEADERS, TIMESTAMP_OVERFLOW, beyond_spark, consumer_options, read
 from frazil.ingest.route import metadata, route
 from frazil.lake.fence import Batch, StageAgain
 from frazil.lake.last_records import LastRecords
@@ -183,19 +183,16 @@ class Staging:
 
     def _read(self, planned: Plan, by_driver: Sequence[Record], *, headers: bool = False) -> DataFrame:
         topic = self.pipeline.topic
+        options = consumer_options(topic, self.driver.kafka)
         return read(
             self.driver.spark,
             topic.name,
             planned.ranges,
-            options={
-                **self.driver.kafka.java_options(),
-                **{f"kafka.{key}": value for key, value in topic.kafka_options.items()},
-            },
+            options=options,
             isolation=topic.isolation.value,
-            group=f"frazil-{self.pipeline.name}",
+            group=self.driver.consumers.group(self.pipeline.name, options),
             headers=headers or topic.headers or topic.value_format.has_schema or topic.key_format.has_schema,
             by_driver=by_driver,
-            partitions=self.driver.kafka.partition_count(),
         )
 
     def _metadata(self, at: datetime) -> list[Column]:

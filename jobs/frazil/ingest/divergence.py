@@ -19,7 +19,7 @@ from frazil.ingest.failures import explained
 from frazil.ingest.log_check import compared
 from frazil.ingest.plan import Span
 from frazil.ingest.ranges import OffsetRange
-from frazil.ingest.read import TIMESTAMP_OVERFLOW, beyond_spark, read
+from frazil.ingest.read import TIMESTAMP_OVERFLOW, beyond_spark, consumer_options, read
 from frazil.lake.ledger import Offsets
 
 
@@ -84,16 +84,14 @@ def _same_in(
 ) -> dict[int, int]:
     """Return it for the partitions in which a record is the same; `by_driver` are records that Spark cannot read."""
     topic = pipeline.topic
+    options = consumer_options(topic, driver.kafka)
     log = read(
         driver.spark,
         topic.name,
         ranges,
-        options={
-            **driver.kafka.java_options(),
-            **{f"kafka.{key}": value for key, value in topic.kafka_options.items()},
-        },
+        options=options,
         isolation=topic.isolation.value,
-        group=f"frazil-{pipeline.name}",
+        group=driver.consumers.group(pipeline.name, options),
         headers=False,
         by_driver=by_driver,
     )

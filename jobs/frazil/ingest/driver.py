@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
 from frazil.clients.kafka import Kafka
+from frazil.ingest.consumers import Consumers
 from frazil.lake.jvm import Iceberg
 
 
@@ -31,3 +32,4 @@ class Driver:
     stopping: Callable[[], bool] = lambda: False
     stop: Callable[[], None] = lambda: None
     redact: Callable[[str], str] = lambda text: text
+    consumers: Consumers = field(default_factory=Consumers)

@@ -47,17 +47,14 @@ def read(
     group: str,
     headers: bool,
     by_driver: Sequence[Record] = (),
-    partitions: int = 0,
 ) -> DataFrame:
     """The records of `ranges`: key, value, topic, partition, offset, timestamp, timestampType and headers (null unless wanted).
 
-    `options` hold bootstrap servers and security as Spark's `kafka.` options. `group` is fixed for a pipeline, so executors
-    keep their consumers from one batch to the next. Records that are gone make the read fail, never come out short.
+    `options` are those of `consumer_options`, and `group` is one that `Consumers` has for them: executors keep their consumers from
+    one batch to the next. Records that are gone make the read fail, never come out short.
 
     `by_driver` are records that the driver has read, in each partition a stretch from its first to its last: Spark reads what
     lies before and behind. A timestamp that Spark cannot hold is null in them.
-
-    `partitions` is the number of partitions that this driver reads, of all topics: the more, the less is fetched of each at once.
 
     More than `SEPARATE_RANGES` ranges share tasks, so that their number and that of files follow the records.
     """
@@ -66,7 +63,7 @@ def read(
     for some in without(ranges, [(r.partition, r.offset) for r in by_driver]):
         reader = (
             spark.read.format("kafka")
-            .options(**{**FETCH, "kafka.max.partition.fetch.bytes": str(fetch_bytes(partitions)), **options})
+            .options(**options)
             .option("assign", json.dumps({topic: [r.partition for r in some]}))
             .option("startingOffsets", json.dumps({topic: {str(r.partition): r.start for r in some}}))
             .option("endingOffsets", json.dumps({topic: {str(r.partition): r.end for r in some}}))
@@ -96,9 +93,23 @@ def beyond_spark(topic: Topic, kafka: Kafka, ranges: Sequence[OffsetRange]) -> l
     return kafka.stretches(topic.name, ends, topic.isolation, lambda record: record.timestamp_ms not in TIMESTAMPS)
 
 
+def consumer_options(topic: Topic, kafka: Kafka) -> dict[str, str]:
+    """Return bootstrap servers, security and fetches as Spark's `kafka.` options, secrets included."""
+    return {
+        **FETCH,
+        "kafka.max.partition.fetch.bytes": str(fetch_bytes(kafka.partition_count())),
+        **kafka.java_options(),
+        **{f"kafka.{key}": value for key, value in topic.kafka_options.items()},
+    }
+
+
 def fetch_bytes(partitions: int) -> int:
-    """Return how much of a partition is fetched at once by a driver that reads so many."""
-    return max(min(FETCH_BYTES, FETCHED_BYTES // max(partitions, 1)), LEAST_FETCH_BYTES)
+    """Return how much of a partition is fetched at once by a driver that reads so many, of all topics.
+
+    It is a power of two, so that it changes a few times only: consumers with other options are new ones.
+    """
+    share = FETCHED_BYTES // max(partitions, 1)
+    return max(min(FETCH_BYTES, 1 << share.bit_length() - 1), LEAST_FETCH_BYTES)
 
 
 def _unshifted(timestamp: Column) -> Column:

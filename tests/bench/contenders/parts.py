@@ -18,7 +18,7 @@ from frazil.ingest import prepare
 from frazil.ingest.decode import SCHEMA_ID, columns_of, decode, rows
 from frazil.ingest.driver import Driver
 from frazil.ingest.ranges import OffsetRange
-from frazil.ingest.read import read
+from frazil.ingest.read import consumer_options, read
 from frazil.ingest.route import metadata, route
 from frazil.ingest.writers import Writers
 from frazil.lake import tables
@@ -50,7 +50,7 @@ def _ready(
                 shared.spark,
                 topic.name,
                 ranges,
-                options=shared.kafka.java_options(),
+                options=consumer_options(declared(job, topic, table).topic, shared.kafka),
                 isolation="read_committed",
                 group=f"bench-{topic.name}",
                 headers=True,
