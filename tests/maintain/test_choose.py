@@ -17,9 +17,9 @@ from frazil.maintain.choose import (
     Mark,
     Why,
     added_by,
+    namer,
     remembered,
     to_carry,
-    unnamed,
     why,
 )
 
@@ -85,5 +85,7 @@ def test_no_tag_is_carried_within_the_grace() -> None:
 
 @pytest.mark.parametrize("found", ["file:/a/b.parquet", "file:///a/b.parquet", "/a/b.parquet"])
 def test_one_file_is_one_file_however_its_location_is_written(found: str) -> None:
-    assert unnamed([found, "file:/a/c.parquet"], ["file:///a/b.parquet"]) == ("file:/a/c.parquet",)
-    assert unnamed(["s3a://lake/x"], ["s3://lake/x"]) == ()
+    is_named = namer(["file:///a/b.parquet", "s3://lake/x"])
+    assert is_named(found)
+    assert is_named("s3a://lake/x")
+    assert not is_named("file:/a/c.parquet")

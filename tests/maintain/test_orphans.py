@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -107,6 +108,35 @@ def test_a_dry_run_tells_and_deletes_nothing(stock: Stock) -> None:
     outcome = orphans(stock.keeper(policy=Policy(), dry_run=True), stock.kept, remove=True)
     assert (outcome.ended, outcome.files_removed) == (Ended.TOLD, 1)
     assert paths(stock) == before
+
+
+def test_many_orphans_are_never_held_all_at_once(stock: Stock, monkeypatch: pytest.MonkeyPatch) -> None:
+    stock.land(1)
+    folder, most = Path(next(iter(stock.files("data")))).parent, 0
+
+    def found(*_: object, **__: object) -> Iterator[str]:
+        nonlocal most
+        for number in range(1_000):
+            (folder / f"stray-{number:04}.parquet").write_bytes(b"12")
+            most = max(most, len(list(folder.glob("stray-*"))))
+            yield f"file:{folder}/stray-{number:04}.parquet"
+
+    monkeypatch.setattr("frazil.maintain.orphans._unreferred", found)
+    outcome = orphans(stock.keeper(policy=Policy()), stock.kept, remove=True)
+    assert (outcome.files_removed, outcome.bytes_removed, most) == (1_000, 2_000, 1)
+    assert outcome.why.count("stray-000") == 5
+    assert outcome.why.endswith(", …")
+
+
+def test_more_orphans_than_one_batch_of_rows_are_all_deleted(stock: Stock) -> None:
+    stock.land(1)
+    folder = Path(next(iter(stock.files("data")))).parent
+    for number in range(2_500):
+        file = folder / f"stray-{number:04}.parquet"
+        file.touch()
+        os.utime(file, (OLD, OLD))
+    assert orphans(stock.keeper(policy=Policy()), stock.kept, remove=True).files_removed == 2_500
+    assert len(stock.files("data")) == 1
 
 
 def test_what_an_open_decision_names_stays_at_both_tables(stock: Stock) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -110,10 +110,10 @@ def to_carry(
     return tagged if tagged.id in going else None
 
 
-def unnamed(found: Iterable[str], named: Collection[str]) -> tuple[str, ...]:
-    """What may be deleted of the files that no metadata refer to: those that no open decision names."""
+def namer(named: Iterable[str]) -> Callable[[str], bool]:
+    """Return whether a location is one of those that an open decision names, so that its file must stay."""
     protected = {_path(location) for location in named}
-    return tuple(location for location in found if _path(location) not in protected)
+    return lambda location: _path(location) in protected
 
 
 def _path(location: str) -> str:

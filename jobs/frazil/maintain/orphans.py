@@ -6,13 +6,14 @@ whatever else somebody put there: nothing but the table belongs under its locati
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 
 from frazil.declaration.transforms import quoted
 from frazil.errors import InvalidInput
 from frazil.lake.decide import open_decision
 from frazil.lake.jvm import Java
-from frazil.maintain.choose import DAY_MS, ORPHANS_AT_LEAST_MS, unnamed
+from frazil.maintain.choose import DAY_MS, ORPHANS_AT_LEAST_MS, namer
 from frazil.maintain.keeper import Keeper, Kept
 from frazil.maintain.outcome import Action, Ended, Outcome
 
@@ -45,29 +46,42 @@ def orphans(keeper: Keeper, kept: Kept, *, remove: bool) -> Outcome:
     found = _unreferred(keeper, kept.identifier, by_prefix=str(table.location()).startswith("s3"))
     # Asked after the listing, so that what was decided meanwhile is known.
     named = open_decision(keeper.iceberg, declared.identifier, declared.dead_letters, kept.pipeline.name) or ()
-    gone = unnamed(found, named)
-    sizes = {location: size for location in gone if (size := _size(table, location)) is not None}
-    ended = Ended.TOLD
-    if remove and not keeper.dry_run:
-        ended = Ended.DONE
+    removes = remove and not keeper.dry_run
+    if removes:
         keeper.reach("orphans.decided")
-        for location in sizes:
-            table.io().deleteFile(location)
-    first = ", ".join(sorted(sizes)[:SHOWN])
+    files, size, left, first = _gone(table, found, namer(named), remove=removes)
     return Outcome(
         action=Action.ORPHANS,
         table=kept.identifier,
-        ended=ended,
-        files_removed=len(sizes),
-        bytes_removed=sum(sizes.values()),
-        left={"named_by_open_decision": len(found) - len(gone)} if len(found) > len(gone) else {},
-        why=f"{first}{', …' if len(sizes) > SHOWN else ''}" if sizes else "",
+        ended=Ended.DONE if removes else Ended.TOLD,
+        files_removed=files,
+        bytes_removed=size,
+        left={"named_by_open_decision": left} if left else {},
+        why=f"{', '.join(first)}{', …' if files > SHOWN else ''}",
         seconds=round(keeper.clock() - began, 3),
     )
 
 
-def _unreferred(keeper: Keeper, table: str, *, by_prefix: bool) -> list[str]:
-    """What Iceberg's own procedure would remove; it deletes nothing itself.
+def _gone(
+    table: Java, found: Iterable[str], is_named: Callable[[str], bool], *, remove: bool
+) -> tuple[int, int, int, list[str]]:
+    """Go through the orphans one by one, as there may be millions, and delete them if asked to `remove`.
+
+    Returns how many there are, their bytes, how many others an open decision names, and the first few locations.
+    """
+    files, size, left, first = 0, 0, 0, list[str]()
+    for location in found:
+        if is_named(location):
+            left += 1
+        elif (length := _size(table, location)) is not None:
+            files, size, first = files + 1, size + length, sorted((*first, location))[:SHOWN]
+            if remove:
+                table.io().deleteFile(location)
+    return files, size, left, first
+
+
+def _unreferred(keeper: Keeper, table: str, *, by_prefix: bool) -> Iterator[str]:
+    """What Iceberg's own procedure would remove; it deletes nothing itself. It has listed all when this returns.
 
     Object stores are listed by prefix. In a folder that way of listing asks `ls` about each file, and fails if one has gone
     meanwhile, as manifests do after an expiry.
@@ -78,7 +92,7 @@ def _unreferred(keeper: Keeper, table: str, *, by_prefix: bool) -> list[str]:
         f"CALL {quoted(keeper.iceberg.name)}.system.remove_orphan_files(table => '{quoted(table)}', "
         f"older_than => TIMESTAMP '{before:%Y-%m-%d %H:%M:%S}', dry_run => true, prefix_listing => {str(by_prefix).lower()})"
     )
-    return [row["orphan_file_location"] for row in answer.collect()]
+    return (row["orphan_file_location"] for row in answer.toLocalIterator())
 
 
 def _size(table: Java, location: str) -> int | None:
