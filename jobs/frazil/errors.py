@@ -6,6 +6,7 @@ FrazilError                    says what, where and what to do
 ├── IncompatibleSchema         a schema change that Iceberg forbids, or that the declaration does not allow
 ├── UnreadableSchema           a writer schema that cannot be understood
 ├── Fenced                     another driver writes this pipeline; it won, nothing of ours was counted
+├── CommitRefused              Iceberg or the catalog refuses a commit, and would refuse the same again
 ├── TableReplaced              the table was dropped and made again, or a column was, under a staged batch
 ├── LedgerTooNew               a newer release wrote the table's ledger in a format that this one cannot read
 ├── DecisionRequired           the pipeline stops until an operator decides
@@ -87,6 +88,10 @@ class Fenced(FrazilError):
     def is_by_another_than(self, run: str) -> bool:
         """Return whether a run other than `run` won. A lost ledger, or an own commit that came late, is no winner."""
         return self.winner not in ("", run)
+
+
+class CommitRefused(FrazilError):
+    """Iceberg or the catalog refuses a commit, and would refuse the same again; nothing was added."""
 
 
 class TableReplaced(FrazilError):

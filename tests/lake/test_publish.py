@@ -9,10 +9,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from frazil.declaration.environment import Environment
-from frazil.errors import Fenced, RolledBack, TableReplaced, TopicRecreated
+from frazil.errors import CommitRefused, Fenced, RolledBack, TableReplaced, TopicRecreated
 from frazil.lake import ledger, tables
 from frazil.lake.fence import Batch, StageAgain
 from frazil.lake.jvm import Iceberg
+from frazil.lake.last_records import LastRecords
 from frazil.lake.ledger import Counts, Offsets
 from frazil.lake.probe import prove_fence
 from frazil.lake.publish import entry, publish
@@ -152,6 +153,30 @@ def test_another_writers_commit_in_between_is_no_reason_to_give_up(table: Table)
     table.publish(table.staged(), batch(10, 20), reach=compactor)
     assert disturbed
     assert table.rows() == 20
+
+
+def test_what_iceberg_refuses_is_no_outage(table: Table) -> None:
+    """Another engine set a property of a column that does not exist; Iceberg's Java library refuses each change of properties."""
+    table.publish(table.staged("before"), batch(None, 10))
+    with oracle.table(table.environment, table.name).transaction() as change:
+        change.set_properties({"write.metadata.metrics.column.nothing": "full"})
+    made = batch(10, 20)
+    last = LastRecords("T1")
+    tries: list[str] = []
+    with pytest.raises(CommitRefused, match=r"ValidationException.*could not find column nothing"):
+        table.publish(table.staged(), replace(made, end=replace(made.end, last=last)), reach=tries.append)
+    assert tries == ["publish.decided"]
+    assert table.rows() == 10
+
+
+def test_a_branch_in_the_place_of_the_tag_is_no_outage(table: Table) -> None:
+    table.publish(table.staged("before"), batch(None, 10))
+    refs = table.iceberg.load(table.name).manageSnapshots()
+    head = table.iceberg.load(table.name).currentSnapshot().snapshotId()
+    refs.removeTag("frazil_p").createBranch("frazil_p", head).commit()
+    with pytest.raises(CommitRefused, match="frazil_p is a branch not a tag"):
+        table.publish(table.staged(), batch(10, 20))
+    assert table.rows() == 10
 
 
 def test_a_table_created_again_is_not_written(table: Table) -> None:

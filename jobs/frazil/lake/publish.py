@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import IllegalArgumentException
 
-from frazil.errors import CatalogUnavailable
+from frazil.errors import CatalogUnavailable, CommitRefused
 from frazil.lake import last_records, ledger
 from frazil.lake.fence import Base, Batch, StageAgain, Verdict, decide, refusal
 from frazil.lake.jvm import Iceberg, Java, entries, message, thrown
@@ -58,8 +59,8 @@ def publish(
 ) -> Published:
     """Commit a staged batch, exactly once.
 
-    Raises `Fenced`, `TableReplaced`, `RolledBack`, `TopicRecreated`, `StageAgain` or `CatalogUnavailable`; in each case
-    nothing of this batch is in the table. `extra` are further summary entries; a table that `is_side` finishes
+    Raises `Fenced`, `TableReplaced`, `RolledBack`, `TopicRecreated`, `StageAgain`, `CommitRefused` or `CatalogUnavailable`; in
+    each case nothing of this batch is in the table. `extra` are further summary entries; a table that `is_side` finishes
     a decision and keeps no totals of its own. A commit that names a side decision gets the next number, which is above
     `numbered_from` too. With `restore` the head is first set back to the newest entry, over a rollback that only moved it; with
     `clear` all rows go first. `reach` marks steps for tests.
@@ -101,12 +102,24 @@ def publish(
         except Py4JJavaError as error:
             # A failed commit, and one whose state is unknown, go through the same decision again: on a new base.
             failure = f"{thrown(error)}: {message(error)}"
-            if thrown(error) in ("NoSuchTableException", "ValidationException", "ForbiddenException"):
+            if thrown(error) == "ValidationException":
+                raise _refused(failure, staged) from None
+            if thrown(error) in ("NoSuchTableException", "ForbiddenException"):
                 break
+        except IllegalArgumentException as error:  # PySpark makes its own of Java's
+            raise _refused(str(error).partition("\n")[0], staged) from None
     raise CatalogUnavailable(
         f"the commit did not succeed: {failure}",
         where=f"table {staged.table}",
         do="Nothing was added. Run again; if it persists, look at the catalog",
+    )
+
+
+def _refused(failure: str, staged: Staged) -> CommitRefused:
+    return CommitRefused(
+        f"the commit was refused: {failure}",
+        where=f"table {staged.table}",
+        do="Nothing was added. Correct the table or the catalog, then run again",
     )
 
 
