@@ -10,6 +10,7 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from frazil.audit.verify import verify
+from frazil.clients import kafka_records
 from frazil.clients.secrets import Secrets
 from frazil.declaration import ValueFormat
 from frazil.errors import LogTruncated
@@ -79,6 +80,35 @@ def test_a_timestamp_beyond_the_calendar_does_not_hinder_the_replay(shop_of: Sho
     produce_around(late=5_000)
     kafka = Renamed(shop.driver().kafka, real)
     assert accepted(shop, Accepted.LOG_TRUNCATED_REPLAY, kafka) == {0: 4}
+
+
+@pytest.mark.parametrize("kept", [(0, 5), (1, 12), (9, 14)])
+def test_more_records_between_such_timestamps_than_the_driver_holds_do_not_hinder_it(
+    shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch, kept: tuple[int, int]
+) -> None:
+    monkeypatch.setattr(kafka_records, "MOST_RECORDS", 3)  # instead of 20,000
+    shop = shop_of(partitions=2, value_format=ValueFormat.TEXT, config=ANY_TIME)
+
+    def produce_between(*kept: int) -> None:
+        for partition, same in enumerate(kept):
+            for number in range(14):
+                at = NANOSECONDS if number in (1, 12) else FIRST + number + (0 if number < same else 5_000)
+                shop.produce([b"v"], key=str(number) if number < same else "other", timestamp=at, partition=partition)
+
+    produce_between(14, 14)
+    shop.drain()
+    real = shop.driver().kafka.topic(shop.topic).topic_id
+    shop.delete()
+    shop.create(2, ANY_TIME)
+    shop.new_producer(2)
+    shop.journal.clear()
+    produce_between(*kept)
+    driver = shop.driver(kafka=Renamed(shop.driver().kafka, real))
+    driver.consumers.group(
+        shop.pipeline.name, {}
+    )  # the next group is a new one, as consumers have fetched the old log ahead
+    found = accept(shop.pipeline, Accepted.LOG_TRUNCATED_REPLAY, "as the test says", driver)
+    assert found.after.at == dict(enumerate(kept))
 
 
 @pytest.mark.parametrize("grown", [15, 12], ids=["past the ledger", "to the ledger"])

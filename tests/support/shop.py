@@ -117,6 +117,10 @@ class Shop:
     def add_partitions(self, total: int) -> None:
         """Give the topic more partitions; the producer is a new one, which knows them."""
         self._admin.create_partitions([NewPartitions(self.topic, total)])[self.topic].result()
+        self.new_producer(total)
+
+    def new_producer(self, total: int) -> None:
+        """Make a producer that knows the topic as it is now, with so many partitions."""
         deadline = time.monotonic() + 20
         while True:
             self._producer = Producer({"bootstrap.servers": self.world.bootstrap, "linger.ms": 5, "log_level": 0})

@@ -18,7 +18,7 @@ from frazil.ingest.driver import Driver
 from frazil.ingest.failures import explained
 from frazil.ingest.log_check import compared
 from frazil.ingest.plan import Span
-from frazil.ingest.ranges import OffsetRange
+from frazil.ingest.ranges import OffsetRange, halves
 from frazil.ingest.read import TIMESTAMP_OVERFLOW, beyond_spark, consumer_options, read
 from frazil.lake.ledger import Offsets
 
@@ -54,24 +54,48 @@ def same_up_to(
     same = {p: spans[p].earliest for p in other}
     if not ranges:
         return same
-    topic, where = pipeline.topic, f"pipeline {pipeline.name}, topic {pipeline.topic.name}"
     try:
-        with explained(where, stopping=driver.stopping, redact=driver.redact):
-            return same | _same_in(pipeline, driver, held, ranges, other, ())
+        return same | _same_in(pipeline, driver, held, ranges, other, ())[0]
     except SparkFailed as failed:
         if TIMESTAMP_OVERFLOW not in failed.what:
             raise
-    try:
-        by_driver = beyond_spark(topic, driver.kafka, ranges)
-    except MemoryError as error:
-        do = (
-            f"`frazil accept {pipeline.name} log-truncated --reason …` goes on without the records that replaced others"
-        )
-        raise SparkFailed(
-            f"too many records have a timestamp beyond the calendar: {error}", where=where, do=do
-        ) from None
-    with explained(where, stopping=driver.stopping, redact=driver.redact):
-        return same | _same_in(pipeline, driver, held, ranges, other, by_driver)
+    return same | _same_in_pieces(pipeline, driver, held, ranges, other)
+
+
+def _same_in_pieces(
+    pipeline: Pipeline, driver: Driver, held: Offsets, ranges: Sequence[OffsetRange], other: Mapping[int, int]
+) -> dict[int, int]:
+    """Return it for the partitions in which a record is the same, of a log with timestamps that Spark cannot read.
+
+    The driver reads the records between such timestamps. A piece of the log that has more of them than it holds is halved.
+    """
+    same: dict[int, int] = {}
+    differ: set[int] = set()
+    pieces = [list(ranges)]  # the last is the next, as what lies behind the first other record does not count
+    while pieces:
+        piece = [r for r in pieces.pop() if r.partition not in differ]
+        if not piece:
+            continue
+        try:
+            by_driver = beyond_spark(pipeline.topic, driver.kafka, piece)
+        except MemoryError as error:
+            if sum(map(len, piece)) == 1:
+                raise _too_large(pipeline, piece[0], error) from None
+            pieces.extend(reversed(halves(piece)))
+            continue
+        found, first = _same_in(pipeline, driver, held, piece, other, by_driver)
+        same |= found
+        differ |= first.keys()
+    return same
+
+
+def _too_large(pipeline: Pipeline, record: OffsetRange, error: MemoryError) -> SparkFailed:
+    return SparkFailed(
+        f"the record at offset {record.start} of partition {record.partition} has a timestamp beyond the calendar, and is too "
+        f"large for the driver: {error}",
+        where=_where(pipeline),
+        do=f"`frazil accept {pipeline.name} log-truncated --reason …` goes on without the records that replaced others",
+    )
 
 
 def _same_in(
@@ -81,11 +105,29 @@ def _same_in(
     ranges: Sequence[OffsetRange],
     other: Mapping[int, int],
     by_driver: Sequence[Record],
-) -> dict[int, int]:
-    """Return it for the partitions in which a record is the same; `by_driver` are records that Spark cannot read."""
+) -> tuple[dict[int, int], dict[int, int]]:
+    """Return it for the partitions in which a record is the same, and the first offset of those in which one is another one.
+
+    `by_driver` are records that Spark cannot read.
+    """
+    with explained(_where(pipeline), stopping=driver.stopping, redact=driver.redact):
+        log = _log(pipeline, driver, ranges, by_driver)
+        compared = _compared(pipeline, driver, held, log, [r.partition for r in ranges]).persist()
+        try:
+            first = _by_partition(compared.where(~F.col("same")).groupBy("partition").agg(F.min("offset")))
+            ends = {p: min(offset, first.get(p, offset)) for p, offset in other.items()}
+            before = [(F.col("partition") == p) & (F.col("offset") < end) for p, end in ends.items()]
+            is_last = F.col("same") & reduce(Column.__or__, before)
+            last = compared.where(is_last).groupBy("partition").agg(F.max("offset"))
+            return {p: offset + 1 for p, offset in _by_partition(last).items()}, first
+        finally:
+            compared.unpersist()
+
+
+def _log(pipeline: Pipeline, driver: Driver, ranges: Sequence[OffsetRange], by_driver: Sequence[Record]) -> DataFrame:
     topic = pipeline.topic
     options = consumer_options(topic, driver.kafka)
-    log = read(
+    return read(
         driver.spark,
         topic.name,
         ranges,
@@ -95,15 +137,10 @@ def _same_in(
         headers=False,
         by_driver=by_driver,
     )
-    compared = _compared(pipeline, driver, held, log, [r.partition for r in ranges]).persist()
-    try:
-        first = _by_partition(compared.where(~F.col("same")).groupBy("partition").agg(F.min("offset")))
-        ends = {p: min(offset, first.get(p, offset)) for p, offset in other.items()}
-        before = [(F.col("partition") == p) & (F.col("offset") < end) for p, end in ends.items()]
-        last = compared.where(F.col("same") & reduce(Column.__or__, before)).groupBy("partition").agg(F.max("offset"))
-        return {p: offset + 1 for p, offset in _by_partition(last).items()}
-    finally:
-        compared.unpersist()
+
+
+def _where(pipeline: Pipeline) -> str:
+    return f"pipeline {pipeline.name}, topic {pipeline.topic.name}"
 
 
 def _compared(pipeline: Pipeline, driver: Driver, held: Offsets, log: DataFrame, partitions: list[int]) -> DataFrame:

@@ -18,6 +18,15 @@ class OffsetRange:
         return self.end - self.start
 
 
+def halves(ranges: Sequence[OffsetRange]) -> tuple[list[OffsetRange], list[OffsetRange]]:
+    """Return about half of what several ranges hold and the rest, by partitions; of one range, by offsets."""
+    if len(ranges) > 1:
+        return list(ranges[: len(ranges) // 2]), list(ranges[len(ranges) // 2 :])
+    (only,) = ranges
+    middle = (only.start + only.end) // 2
+    return [replace(only, end=middle)], [replace(only, start=middle)]
+
+
 def without(ranges: Sequence[OffsetRange], places: Iterable[tuple[int, int]]) -> list[list[OffsetRange]]:
     """Return the ranges without one stretch of each partition, from the first to the last of its `places`.
 
