@@ -273,6 +273,29 @@ def test_a_second_follower_is_fenced_and_the_first_goes_on(shop: Shop) -> None:
     shop.assert_each_record_once()
 
 
+def test_a_pipeline_that_another_run_landed_for_a_while_is_landed_again(shop: Shop) -> None:
+    """The run lands another pipeline, so it does not end when it is fenced in this one."""
+    second, schema_id = shop_of_its_own(shop), shop.register()
+    fence = threading.Event()
+
+    def other_run(step: str) -> None:
+        if step == "stage.done" and fence.is_set():
+            fence.clear()
+            shop.drain()
+
+    second.register()
+    with Following(shop, second, reach=other_run) as run:
+        run.until("idle", pipeline=shop.pipeline.name)
+        run.until("idle", pipeline=second.pipeline.name)
+        fence.set()
+        shop.produce(shop.orders(3, schema_id))
+        run.until("fenced", pipeline=shop.pipeline.name)
+        shop.produce(shop.orders(3, schema_id, first=3))
+        landed(shop, 6)
+    assert not run.outcomes[shop.pipeline.name].total.fenced
+    shop.assert_each_record_once()
+
+
 def test_a_task_that_dies_of_memory_halves_the_batch(shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch) -> None:
     shop = shop_of(partitions=1)
     shop.produce(shop.orders(40, shop.register()))

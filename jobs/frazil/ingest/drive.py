@@ -28,6 +28,7 @@ from frazil.ingest.failures import explained
 from frazil.ingest.guard import Outcome, as_known, guarded, jvm_ended, outage_pause, persist, reporter, tell
 from frazil.ingest.report import Sink
 from frazil.ingest.run import Ingestion
+from frazil.ingest.standby import Standby
 from frazil.lake.failpoints import Failpoints
 from frazil.lake.jvm import Iceberg
 from frazil.lake.probe import prove_fence
@@ -126,7 +127,8 @@ def follow(
 ) -> dict[str, Outcome]:
     """Land all pipelines until the driver is stopping, or until all have ended; returns each one's outcome by name.
 
-    A pipeline looks at its topic every so many seconds. `guard.persist` says what it does after an error. The error of a
+    A pipeline looks at its topic every so many seconds. `guard.persist` says what it does after an error, and `Standby` after
+    another driver's commit. The error of a
     pipeline that has ended is reported again every `report_seconds` while others go on. If Spark's JVM ends, all pipelines
     end with `JvmEnded`.
     """
@@ -134,12 +136,17 @@ def follow(
     if probe and not _proven(pipelines, shared, sink):
         return {}
 
+    standby = Standby([p.name for p in pipelines], shared)
+
     def land_until_stopped(ingestion: Ingestion) -> None:
-        persist(ingestion, every_seconds)
+        persist(ingestion, every_seconds, standby)
         ingestion.total.stopped = True
 
     def one(pipeline: Pipeline) -> Outcome:
-        return guarded(pipeline, shared, registry, sink, land_until_stopped)
+        try:
+            return guarded(pipeline, shared, registry, sink, land_until_stopped)
+        finally:
+            standby.ended(pipeline.name)
 
     with ThreadPoolExecutor(max(len(pipelines), 1), thread_name_prefix="pipeline") as threads:
         runs = {p.name: threads.submit(one, p) for p in pipelines}

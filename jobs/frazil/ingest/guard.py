@@ -24,6 +24,7 @@ from frazil.ingest.driver import Driver
 from frazil.ingest.failures import Cancelled, explained
 from frazil.ingest.report import Event, Reporter, Sink, Total
 from frazil.ingest.run import Ingestion
+from frazil.ingest.standby import Standby
 from frazil.ingest.writers import Writers
 from frazil.lake.session import jvm_answers
 
@@ -74,12 +75,13 @@ def guarded(
     return Outcome(total)
 
 
-def persist(ingestion: Ingestion, every_seconds: float) -> None:
+def persist(ingestion: Ingestion, every_seconds: float, standby: Standby | None = None) -> None:
     """Poll until the run is to end.
 
     An outage and a decision are waited for without end. After any other error the pipeline starts again from what the table
     says; after one error more than `FAILURE_SECONDS` has pauses, without a successful poll in between, the error is raised.
-    Raises at once what a new attempt cannot change: invalid input, a lost JVM, another driver's commit.
+    Raises at once what a new attempt cannot change: invalid input, a lost JVM, and another driver's commit unless `standby`
+    says that the pipeline is to be tried again.
     """
     driver, pipeline = ingestion.driver, ingestion.pipeline
     pause, failures = 0.0, 0
@@ -102,6 +104,13 @@ def persist(ingestion: Ingestion, every_seconds: float) -> None:
                 case DecisionRequired():
                     pause = min(max(pause * 2, DECISION_SECONDS[0]), DECISION_SECONDS[1])
                     tell(ingestion.report, known, retry_in_seconds=pause)
+                case Fenced() if (
+                    standby is not None and _is_final(known, driver.run) and standby.may_wait(pipeline.name)
+                ):
+                    ingestion.report(Event.FENCED, message=known.what)
+                    if not standby.wait(pipeline.name):
+                        raise known from error
+                    pause = 0.0
                 case _ if _is_final(known, driver.run) or failures == len(FAILURE_SECONDS):
                     raise known from error
                 case _:
