@@ -57,6 +57,9 @@ def session(
         "spark.python.sql.dataFrameDebugging.enabled": "false",
         # A consumer for each partition of all topics is kept between batches; with Spark's 64, 1,000 partitions keep none.
         "spark.kafka.consumer.cache.capacity": "2048",
+        # Records that were fetched are kept with it, read ones too, for five minutes: a gigabyte and more with 1,000 partitions.
+        "spark.kafka.consumer.fetchedData.cache.timeout": "10s",
+        "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval": "5s",
         "spark.sql.ui.retainedExecutions": "1",
         "spark.ui.retainedJobs": "10",
         "spark.ui.retainedStages": "10",
