@@ -16,6 +16,7 @@ import psutil
 
 from frazil.version import VERSION
 from tests.bench import rounds, visible
+from tests.bench.contenders.partitions import few_of, small_of
 from tests.bench.fill import fill, make
 from tests.bench.goals import Results, goals
 from tests.bench.ground import OUT, Ground, ground, tell
@@ -26,6 +27,9 @@ from tests.bench.told import CAPTIONS, document, table
 
 COMMIT_ROWS = 20
 SMALL_PIPELINES = 50
+MANY_PARTITIONS = 1_000
+MANY_PARTITIONS_ROWS = 1_000_000
+SMALL_BATCHES = 6
 
 
 def main() -> None:
@@ -45,6 +49,9 @@ def main() -> None:
             _keep(results, given)
         if "many" in others:
             results = replace(results, many=_many(here, max(given.rounds, 1)))
+            _keep(results, given)
+        if "partitions" in others:
+            results = replace(results, partitions=_partitions(here, given.rounds or 3, given.scale))
             _keep(results, given)
         if "commits" in others:
             results = replace(results, commits=_commits(here, given.commits))
@@ -78,6 +85,28 @@ def _many(here: Ground, measured: int) -> dict[str, Any]:
     for number in range(SMALL_PIPELINES):
         here.check(f"{job.table}_{number:02d}", replace(first, rows=found["rows_each"]))
         here.drop(f"{job.table}_{number:02d}")
+    return found
+
+
+def _partitions(here: Ground, measured: int, scale: float) -> dict[str, Any]:
+    tell(f"{MANY_PARTITIONS:,} partitions")
+    rows = int(MANY_PARTITIONS_ROWS * scale)
+    many = make(here.world, SHAPES["nested_avro"], "partitions", rows, partitions=MANY_PARTITIONS)
+    few, small = few_of(many), small_of(many)
+    for topic in (few, small):
+        make(here.world, SHAPES["nested_avro"], topic.name, topic.rows, partitions=topic.partitions)
+    for topic in (few, many):
+        fill(here.world.bootstrap, [topic], seed=here.seed)
+    job = here.job("partitions", "partitions", many, wants={"batches": SMALL_BATCHES, "rounds": 0})
+    found = here.run(job)
+    tell(f"  {SMALL_BATCHES} small batches were landed")
+    job = here.job("partitions", "partitions", many, wants={"batches": 0, "rounds": measured})
+    found = {**here.run(job), "batches": found["batches"]}
+    here.check(f"{job.table}_small", replace(small, rows=small.rows * SMALL_BATCHES))
+    for topic in (few, many):
+        for number in range(measured):
+            here.check(f"{job.table}_{topic.partitions}_{number}", topic)
+    here.drop_topics(many, few, small)
     return found
 
 

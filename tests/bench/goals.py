@@ -22,6 +22,7 @@ class Results:
     usual: Followed | None = None
     commits: Mapping[str, Any] | None = None
     many: Mapping[str, Any] | None = None
+    partitions: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,14 @@ class Goal:
 
 def goals(results: Results) -> list[Goal]:
     """The goals in the order in which they were set."""
-    return [*_cost(results), *_speed(results), *_following(results), *_age(results), *_many(results)]
+    return [
+        *_cost(results),
+        *_speed(results),
+        *_following(results),
+        *_age(results),
+        *_many(results),
+        *_partitions(results),
+    ]
 
 
 def _cost(results: Results) -> Iterator[Goal]:
@@ -135,3 +143,21 @@ def _many(results: Results) -> Iterator[Goal]:
         }
         value = walls["together"] / walls["alone"]
     yield Goal("50 small pipelines, wall: together / one after another", value, 1 / 3)
+
+
+def _partitions(results: Results) -> Iterator[Goal]:
+    found = results.partitions
+    batches = found["batches"] if found else []
+    yield Goal("1,000 partitions, CPU of a large topic: 1,000 / 4 partitions", _of_few(found), 1.3)
+    first, later = (batches[0]["wall"], [batch["wall"] for batch in batches[1:]]) if batches else (None, [])
+    yield Goal("... a record a partition and batch, wall: the first", first, 30.0, unit="s")
+    yield Goal("... the slowest of the others", max(later, default=None), 5.0, unit="s")
+    yield Goal("... most data files of a batch", max((b["files"] for b in batches), default=None), 20.0, unit="")
+
+
+def _of_few(found: Mapping[str, Any] | None) -> float | None:
+    """The median over the rounds of the CPU of many partitions to that of few, the broker's left out."""
+    if not found:
+        return None
+    used = [sum(s for name, s in each["cpu"].items() if name != "broker") for each in found["landings"]]
+    return median(many / few for few, many in zip(used[::2], used[1::2], strict=True))

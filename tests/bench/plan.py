@@ -19,7 +19,7 @@ RACES = (
     Race(shape="nested_protobuf", ways=("ours",), rows=300_000, warm_rows=30_000, rounds=2),
     Race(shape="wide_avro", ways=("spike", "ours"), rows=150_000, warm_rows=30_000, rounds=2),
 )
-OTHERS = ("follow", "commits", "many")
+OTHERS = ("follow", "commits", "many", "partitions")
 
 
 def chosen(

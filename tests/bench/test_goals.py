@@ -86,6 +86,10 @@ def test_each_goal_is_judged_by_its_own_figures() -> None:
             "measured": [{"way": "alone", "wall": 30.0}, {"way": "together", "wall": 9.0}],
             "peak_rss_mb": memory,
         },
+        partitions={
+            "batches": [{"wall": 29.0, "files": 8}, {"wall": 4.0, "files": 21}, {"wall": 6.0, "files": 8}],
+            "landings": [{"cpu": {"jvm": cpu, "broker": 9.0}} for cpu in (10.0, 12.0, 10.0, 14.0, 10.0, 12.5)],
+        },
     )
     assert list(verdicts(results).values()) == [
         "met",  # 9 of 10
@@ -103,6 +107,10 @@ def test_each_goal_is_judged_by_its_own_figures() -> None:
         "met",
         "missed",  # 310 MB
         "met",  # 9 of 30
+        "met",  # 1.25
+        "met",  # 29 s
+        "missed",  # 6 s
+        "missed",  # 21 files
     ]
 
 

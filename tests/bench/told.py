@@ -65,8 +65,24 @@ def _others(results: Results) -> Iterator[str]:
         )
     if results.many:
         for measured in results.many["measured"]:
-            cpu = sum(seconds for name, seconds in measured["cpu"].items() if name != "broker")
-            yield f"50 pipelines {measured['way']}: {measured['wall']:.1f} s, {cpu:.1f} CPU-s"
+            yield f"50 pipelines {measured['way']}: {measured['wall']:.1f} s, {_cpu(measured):.1f} CPU-s"
+    if results.partitions:
+        yield from _of_partitions(dict(results.partitions))
+
+
+def _of_partitions(found: dict[str, Any]) -> Iterator[str]:
+    for number, batch in enumerate(found["batches"], 1):
+        cpu, broker = _cpu(batch), batch["cpu"]["broker"]
+        yield (
+            f"1,000 partitions, batch {number}: {batch['wall']:.1f} s, {cpu:.1f} CPU-s, broker {broker:.1f}, {batch['files']} files"
+        )
+    for landing in found["landings"]:
+        cpu, broker = _cpu(landing), landing["cpu"]["broker"]
+        yield f"a large topic of {landing['partitions']:,} partitions: {landing['wall']:.1f} s, {cpu:.1f} CPU-s, broker {broker:.1f}"
+
+
+def _cpu(used: dict[str, Any]) -> float:
+    return float(sum(seconds for name, seconds in used["cpu"].items() if name != "broker"))
 
 
 def document(results: Results, goals: Sequence[Goal], machine: dict[str, Any]) -> dict[str, Any]:
@@ -78,5 +94,6 @@ def document(results: Results, goals: Sequence[Goal], machine: dict[str, Any]) -
         "follow": [asdict(found) for found in (results.fast, results.usual) if found],
         "commits": results.commits,
         "many": results.many,
+        "partitions": results.partitions,
         "goals": [{**asdict(goal), "verdict": goal.verdict} for goal in goals],
     }
