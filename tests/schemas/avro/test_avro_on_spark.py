@@ -582,7 +582,8 @@ def test_a_list_of_many_elements_lands(spark: SparkSession) -> None:
 
 
 @pytest.mark.long
-@settings(deadline=None, max_examples=200, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+@pytest.mark.timeout(1800)
+@settings(deadline=None, max_examples=50, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 @given(SCHEMAS, SCHEMAS, st.randoms(use_true_random=False))
 def test_records_of_any_schema_land_in_any_table_that_takes_them(
     spark: SparkSession, first: Any, second: Any, random: Random
