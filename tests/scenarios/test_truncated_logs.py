@@ -104,9 +104,8 @@ def test_more_records_between_such_timestamps_than_the_driver_holds_do_not_hinde
     shop.journal.clear()
     produce_between(*kept)
     driver = shop.driver(kafka=Renamed(shop.driver().kafka, real))
-    driver.consumers.group(
-        shop.pipeline.name, {}
-    )  # the next group is a new one, as consumers have fetched the old log ahead
+    # The next group is a new one, for consumers that did not fetch the old log ahead.
+    driver.consumers.group(shop.pipeline.name, {})
     found = accept(shop.pipeline, Accepted.LOG_TRUNCATED_REPLAY, "as the test says", driver)
     assert found.after.at == dict(enumerate(kept))
 
