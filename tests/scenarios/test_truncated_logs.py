@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from frazil.declaration import ValueFormat
 from frazil.errors import LogTruncated
 from frazil.ingest.accept import accept
 from frazil.ingest.acceptance import Accepted
+from frazil.ingest.consumers import Consumers
 from frazil.lake.reader import Lake
 from tests.scenarios.test_accept import Renamed
 from tests.scenarios.test_timestamps import ANY_TIME, NANOSECONDS
@@ -173,3 +175,37 @@ def test_a_batch_that_was_read_under_two_leaders_is_read_again(texts: Shop) -> N
     assert texts.drain(kafka=kafka).written == 3
     assert "new leader" in str(texts.seen("batch_retried"))
     texts.assert_each_record_once()
+
+
+class Until(Renamed):
+    """A cluster whose partitions end at offset 4."""
+
+    def offsets(self, *asked: Any) -> Any:
+        return {p: replace(span, stable=min(span.stable, 4)) for p, span in self._kafka.offsets(*asked).items()}
+
+
+class Reelected(Renamed):
+    """A cluster that has elected new leaders."""
+
+    def offsets(self, *asked: Any) -> Any:
+        spans = self._kafka.offsets(*asked).items()
+        return {p: replace(span, leader_epoch=(span.leader_epoch or 0) + 1) for p, span in spans}
+
+    def leader_epochs(self, *asked: Any) -> dict[int, int]:
+        return {p: (epoch or 0) + 1 for p, epoch in self._kafka.leader_epochs(*asked).items()}
+
+
+def test_records_of_the_old_log_that_an_executor_fetched_ahead_do_not_land(shop_of: ShopOf) -> None:
+    shop, consumers = shop_of(partitions=1, value_format=ValueFormat.TEXT), Consumers()
+    produce(shop, 0, 8)
+    kafka = shop.driver().kafka
+    real = kafka.topic(shop.topic).topic_id
+    assert shop.drain(kafka=Until(kafka, real), consumers=consumers).written == 4
+    shop.delete()
+    shop.create(1)
+    shop.new_producer(1)
+    shop.journal.clear()
+    produce(shop, 0, 4)
+    produce(shop, 14, 4)
+    assert shop.drain(kafka=Reelected(shop.driver().kafka, real), consumers=consumers).written == 4
+    assert sorted(row["value"] for row in shop.landed()) == sorted(value.decode() for value in shop.journal.values())

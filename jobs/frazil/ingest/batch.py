@@ -184,13 +184,14 @@ class Staging:
     def _read(self, planned: Plan, by_driver: Sequence[Record], *, headers: bool = False) -> DataFrame:
         topic = self.pipeline.topic
         options = consumer_options(topic, self.driver.kafka)
+        leaders = {partition: span.leader_epoch for partition, span in planned.spans.items()}
         return read(
             self.driver.spark,
             topic.name,
             planned.ranges,
             options=options,
             isolation=topic.isolation.value,
-            group=self.driver.consumers.group(self.pipeline.name, options),
+            group=self.driver.consumers.group(self.pipeline.name, options, leaders),
             headers=headers or topic.headers or topic.value_format.has_schema or topic.key_format.has_schema,
             by_driver=by_driver,
         )
