@@ -20,7 +20,7 @@ from tests.bench.contenders.partitions import few_of, small_of
 from tests.bench.fill import fill, make
 from tests.bench.goals import Results, goals
 from tests.bench.ground import OUT, Ground, ground, tell
-from tests.bench.plan import OTHERS, RACES, chosen
+from tests.bench.plan import ASKED_FOR, OTHERS, RACES, chosen
 from tests.bench.plot import plot
 from tests.bench.shapes import SHAPES
 from tests.bench.told import CAPTIONS, document, table
@@ -64,7 +64,9 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench ARGS=…", description=__doc__)
     parser.add_argument("--shape", action="append", default=[], choices=[race.shape for race in RACES])
     parser.add_argument("--way", action="append", default=[], choices=list(CAPTIONS), help="a contender")
-    parser.add_argument("--only", action="append", default=[], choices=OTHERS, help="one of what is no race of shapes")
+    parser.add_argument(
+        "--only", action="append", default=[], choices=(*OTHERS, *ASKED_FOR), help="one of what is no race of shapes"
+    )
     parser.add_argument("--scale", type=float, default=1.0, help="times the rows of each topic")
     parser.add_argument("--rounds", type=int, default=0, help="rounds that count; 0 is each race's own")
     parser.add_argument("--commits", type=int, default=1000)
