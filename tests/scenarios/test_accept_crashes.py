@@ -243,11 +243,104 @@ def test_tables_of_version_010_are_continued(
     stock.assert_each_once()
 
 
-def test_an_older_dead_letter_is_told_from_one_of_another_life_by_its_time() -> None:
+@pytest.mark.parametrize("step_seconds", [3600, -30 * 86_400], ids=["ahead", "behind"])
+@pytest.mark.parametrize("undone", ["rolled back", "set back"])
+def test_the_dead_letters_of_version_010_are_found_whatever_the_clocks_said(
+    spark: SparkSession,
+    iceberg: Iceberg,
+    lake_environment: Environment,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+    step_seconds: int,
+    undone: str,
+) -> None:
+    """The clock of the driver that staged the dead letters was not that of the commits, and they were compacted since."""
+    with monkeypatch.context() as old:
+        as_version_010(old)
+        stock = Ledgers(spark, iceberg, lake_environment, name)
+        stock.land_with_dead_letters()
+        stock.land_with_dead_letters()
+        older = stock.metadata_file()
+        stock.step_clock(step_seconds)
+        stock.land_with_dead_letters()
+    compact(stock)
+    if undone == "rolled back":
+        stock.roll_back(1)
+    else:
+        stock.restore(older)
+    stock.accept(REPLAY)
+    assert stock.letters() == [8, 9, 18, 19]
+    stock.land_with_dead_letters()
+    stock.assert_each_once()
+
+
+def compact(stock: Ledgers) -> None:
+    """Rewrite all files of the dead-letter table."""
+    stock.spark.sql(
+        f"CALL lake.system.rewrite_data_files(table => '{stock.dead_letters}', options => map('rewrite-all', 'true'))"
+    )
+
+
+def test_a_replay_over_version_010_keeps_the_dead_letters_of_an_earlier_life_of_the_topic(
+    spark: SparkSession, iceberg: Iceberg, lake_environment: Environment, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One run landed the same offsets of the topic before it was created again: the records of those are gone."""
+    with monkeypatch.context() as old:
+        as_version_010(old)
+        stock = Ledgers(spark, iceberg, lake_environment, name)
+        stock.land_with_dead_letters()
+    stock.recreate_topic()
+    stock.accept(Accepted.TOPIC_RECREATED)
+    with monkeypatch.context() as old:
+        as_version_010(old)
+        stock.land_with_dead_letters()
+    assert stock.letters() == [8, 8, 9, 9]
+    stock.roll_back(1)
+    stock.accept(REPLAY)
+    assert stock.letters() == [8, 9]
+    stock.land_with_dead_letters()
+    assert stock.letters() == [8, 8, 9, 9]
+    stock.assert_proven()
+
+
+def test_offsets_that_version_010_landed_again_are_replayed_again(
+    spark: SparkSession, iceberg: Iceberg, lake_environment: Environment, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One run landed the same offsets twice, and both commits have the same id: the newer one is undone."""
+    stock = Ledgers(spark, iceberg, lake_environment, name)
+    for _ in range(2):
+        with monkeypatch.context() as old:
+            as_version_010(old)
+            stock.land_with_dead_letters()
+        stock.roll_back(1)
+        stock.accept(REPLAY)
+        assert stock.letters() == []
+    stock.land_with_dead_letters()
+    stock.assert_each_once()
+
+
+def test_dead_letters_of_version_010_whose_commit_was_expired_are_found_by_their_time(
+    spark: SparkSession, iceberg: Iceberg, lake_environment: Environment, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as old:
+        as_version_010(old)
+        stock = Ledgers(spark, iceberg, lake_environment, name)
+        for _ in range(3):
+            stock.land_with_dead_letters()
+    side = iceberg.load(stock.dead_letters)
+    side.expireSnapshots().expireSnapshotId(side.currentSnapshot().parentId()).commit()
+    stock.roll_back(2)
+    stock.accept(REPLAY)
+    assert stock.letters() == [8, 9]
+    for _ in range(2):
+        stock.land_with_dead_letters()
+    stock.assert_each_once()
+
+
+def test_a_batch_by_its_time_is_of_its_run_topic_and_offsets() -> None:
     start, end = (Offsets("t", "T", {0: at}) for at in (10, 20))
     known = ledger.Entry(1, "c", start, end, None, "side", "run", {}, at_ms=5_000)
-    assert letters.batch_of(known, run="run", staged_us=7) == {"run": "run", "staged_us": 7}
-    older = letters.batch_of(known, run="it's", staged_us=None)
+    older = letters.batch_by_time(known, run="it's", since_ms=0)
     assert letters.condition([older]) == (
         "(run = CAST(X'69742773' AS STRING) AND topic = CAST(X'74' AS STRING) AND rejected_at > timestamp_millis(0) "
         "AND rejected_at <= timestamp_millis(5000) AND ((partition = 0 AND offset >= 10 AND offset < 20)))"

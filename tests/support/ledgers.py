@@ -72,6 +72,10 @@ class Ledgers(Stock):
         at, run = F.timestamp_micros(F.lit(self._staged_us)), F.lit(self.run)
         return super().staged_dead(first, rows, rejected_at=at, run=run, **more)
 
+    def step_clock(self, seconds: int) -> None:
+        """Have the driver's clock differ from the catalog's from now on."""
+        self._moments = itertools.count(next(self._moments) + seconds * 1_000_000)
+
     def batch(self, rows: int, counts: Counts | None = None) -> Batch:
         made = replace(super().batch(rows, counts), topic_id=self.topic_id)
         return replace(made, staged_us=self._staged_us) if counts is not None else made

@@ -142,7 +142,7 @@ class Recovery:
         If their snapshots are not kept, all dead letters of these offsets that were staged since are counted; as that is not
         exact, none is removed for it: raises `InvalidInput` for a replay then.
         """
-        main, undone = self.found.main, []
+        main, undone = self.found.main, list[Entry]()
         current = main.currentSnapshot()
         kept = self._ids(main, int(current.snapshotId())) if current is not None else set()
         reached = False
@@ -154,10 +154,10 @@ class Recovery:
             if entry.side is not None and entry.summary.get(ledger.PIPELINE) == self.pipeline.name:
                 if ledger.EVENTS in entry.summary:
                     continue
-                undone.append(letters.batch_of(entry, run=entry.run, staged_us=_staged(entry)))
+                undone.append(entry)
+        since_ms = head.at_ms - STAGED_AT_MOST_MS
         if not reached and event is Accepted.ROLLED_BACK_HOLD:
-            passed = replace(self._last, start=head.end)
-            return [letters.batch_of(passed, run=None, staged_us=None, since_ms=head.at_ms - STAGED_AT_MOST_MS)]
+            return [letters.batch_by_time(replace(self._last, start=head.end), run=None, since_ms=since_ms)]
         if not reached:
             raise InvalidInput(
                 "snapshots between the table's head and its last commit have expired, so it is not known which dead letters "
@@ -166,12 +166,15 @@ class Recovery:
                 do=f"Set the head to snapshot {self._last.snapshot_id} again, or "
                 f"`frazil accept {self.pipeline.name} rolled-back-hold --reason …` keeps the table as it is",
             )
-        return undone
+        side, driver = self.found.side, self.driver
+        deliveries = list(side_lineage(side, self.found.newest, self.pipeline.name))
+        return letters.batches_of(driver.iceberg, side, undone, deliveries, since_ms=since_ms, ticket=driver.ticket)
 
     def _undecided(self) -> list[dict[str, Any]]:
         """Return the batches that the dead-letter table has and the table, which was restored, has not."""
-        last, newest, found = self._last, self.found.newest, []
-        for entry in side_lineage(self.found.side, newest, self.pipeline.name):
+        last, newest, found = self._last, self.found.newest, list[dict[str, Any]]()
+        side, driver = self.found.side, self.driver
+        for entry in side_lineage(side, newest, self.pipeline.name):
             if last.number is not None and entry.number is not None:
                 is_later = entry.number > last.number
             else:
@@ -179,10 +182,7 @@ class Recovery:
             if not is_later:
                 break
             if ledger.EVENTS not in entry.summary and ledger.UPKEEP not in entry.summary:
-                run = entry.summary.get(ledger.STAGED_BY)
-                found.append(
-                    letters.batch_of(entry, run=run, staged_us=_staged(entry), since_ms=last.at_ms - STAGED_AT_MOST_MS)
-                )
+                found += letters.batches_added(driver.iceberg, side, entry, ticket=driver.ticket)
         return found
 
     def _cannot_finish(self) -> bool:
@@ -270,7 +270,3 @@ class Recovery:
     def _held(self) -> Offsets:
         assert self._last.end is not None
         return self._last.end
-
-
-def _staged(entry: Entry) -> int | None:
-    return int(entry.summary[ledger.STAGED_AT]) if ledger.STAGED_AT in entry.summary else None

@@ -1,13 +1,15 @@
 """Find the dead letters of single batches: by the run that staged them and the moment of staging.
 
 A batch is a JSON object. One with `staged_us` has it as its dead letters' `rejected_at`, to the microsecond, and `run` as their
-`run`: no other batch has both. Version 0.1.0 did not record it: such a batch has its `topic`, its `ranges` (partition ->
-[start, end]) and `until_ms`, when it was committed; `run` or `since_ms` then tell it from batches of another life of the topic.
+`run`: no other batch has both. Version 0.1.0 did not record `staged_us`: the data files of the batch's commit to the dead-letter
+table have it. If the table no longer has that commit, the batch has its `topic`, its `ranges` (partition -> [start, end]), its
+`run` if it is known, and the times `since_ms` and `until_ms` (when it was committed) between which it was staged. These compare
+the clocks of a driver and of a catalog, so they are not exact.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -16,17 +18,57 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from frazil.errors import CatalogUnavailable
-from frazil.lake.jvm import message, thrown
-from frazil.lake.ledger import Entry
-from frazil.lake.places import quoted
+from frazil.lake.jvm import Iceberg, Java, items, message, thrown
+from frazil.lake.ledger import EVENTS, STAGED_AT, STAGED_BY, UPKEEP, Entry
+from frazil.lake.places import files_read, quoted
 
 TRIES = 5  # a delete fails if another writer added matching files meanwhile
 
 
-def batch_of(entry: Entry, *, run: str | None, staged_us: int | None, since_ms: int = 0) -> dict[str, Any]:
-    """Return the batch of a commit, as far as it is known."""
+def batches_of(
+    iceberg: Iceberg,
+    side: Java,
+    commits: Iterable[Entry],
+    deliveries: Sequence[Entry],
+    *,
+    since_ms: int,
+    ticket: Callable[[], str],
+) -> list[dict[str, Any]]:
+    """Return the batches of a table's commits.
+
+    `deliveries` are the commits to its dead-letter table `side`, as far as that has them. Both are newest first: offsets that
+    were landed again have the same commit id. `since_ms` is for commits that have no delivery.
+    """
+    found = list[dict[str, Any]]()
+    same = dict[tuple[str | None, str], Iterator[list[dict[str, Any]]]]()
+    for entry in commits:
+        run, staged_us = entry.run, _staged_us(entry)
+        if run is not None and staged_us is not None:
+            found.append({"run": run, "staged_us": staged_us})
+            continue
+        exact = list[dict[str, Any]]()
+        if run is not None:
+            of_run = _delivered(iceberg, side, entry.commit_id, run, deliveries, ticket)
+            exact = next(same.setdefault((entry.commit_id, run), of_run), [])
+        found += exact or [batch_by_time(entry, run=run, since_ms=since_ms)]
+    return found
+
+
+def batches_added(iceberg: Iceberg, side: Java, delivery: Entry, *, ticket: Callable[[], str]) -> list[dict[str, Any]]:
+    """Return the batches whose dead letters a commit added to their table `side`, which has that commit."""
+    run, staged_us = delivery.summary.get(STAGED_BY), _staged_us(delivery)
     if run is not None and staged_us is not None:
-        return {"run": run, "staged_us": staged_us}
+        return [{"run": run, "staged_us": staged_us}]
+    files = [iceberg.file_json(side, f) for f in items(side.snapshot(delivery.snapshot_id).addedDataFiles(side.io()))]
+    if not files:
+        return []
+    with files_read(iceberg, side, files, ticket=ticket()) as letters:
+        rows = letters.select("run", F.unix_micros("rejected_at").alias("at")).distinct().dropna()
+        return [{"run": row["run"], "staged_us": row["at"]} for row in rows.orderBy("run", "at").collect()]
+
+
+def batch_by_time(entry: Entry, *, run: str | None, since_ms: int) -> dict[str, Any]:
+    """Return the batch of a commit by its offsets and the times between which it was staged."""
     assert entry.start is not None
     assert entry.end is not None
     start, ends = entry.start.at, entry.end.at
@@ -42,7 +84,7 @@ def condition(batches: Sequence[Mapping[str, Any]]) -> str:
         if "staged_us" in batch:
             known.setdefault(batch["run"], []).append(int(batch["staged_us"]))
         elif batch["ranges"]:
-            parts.append(_older(batch))
+            parts.append(_by_time(batch))
     for run, moments in known.items():
         at = ", ".join(f"timestamp_micros({us})" for us in sorted(set(moments)))
         parts.append(f"(run = {_text(run)} AND rejected_at IN ({at}))")
@@ -74,7 +116,28 @@ def counted(letters: DataFrame, batches: Sequence[Mapping[str, Any]]) -> dict[in
     return {row["p"]: row["count"] for row in rows}
 
 
-def _older(batch: Mapping[str, Any]) -> str:
+def _delivered(
+    iceberg: Iceberg,
+    side: Java,
+    commit_id: str | None,
+    run: str,
+    deliveries: Iterable[Entry],
+    ticket: Callable[[], str],
+) -> Iterator[list[dict[str, Any]]]:
+    """Yield what each delivery of a commit id added of a run's batches, of those that do not name their batch."""
+    for delivery in deliveries:
+        is_batch = EVENTS not in delivery.summary and UPKEEP not in delivery.summary
+        if is_batch and delivery.commit_id == commit_id and _staged_us(delivery) is None:
+            added = batches_added(iceberg, side, delivery, ticket=ticket)
+            if ours := [batch for batch in added if batch["run"] == run]:
+                yield ours
+
+
+def _staged_us(entry: Entry) -> int | None:
+    return int(entry.summary[STAGED_AT]) if STAGED_AT in entry.summary else None
+
+
+def _by_time(batch: Mapping[str, Any]) -> str:
     within = " OR ".join(
         f"(partition = {int(p)} AND offset >= {int(start)} AND offset < {int(end)})"
         for p, (start, end) in batch["ranges"].items()

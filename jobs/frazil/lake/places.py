@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from frazil.lake.jvm import Iceberg
+from frazil.lake.jvm import Iceberg, Java
 from frazil.lake.stage import CATALOG
 
 
@@ -38,19 +39,27 @@ def rows_of(spark: SparkSession, table: str, topics: Collection[str], prefix: st
 def rows_of_files(
     iceberg: Iceberg, table: str, documents: Sequence[Mapping[str, Any]], prefix: str, *, ticket: str
 ) -> dict[int, int]:
-    """Return how many rows data files of a table have, by partition, though they are in no snapshot.
+    """Return how many rows data files of a table have, by partition, though they are in no snapshot; see `files_read`."""
+    with files_read(iceberg, iceberg.load(table), documents, ticket=ticket) as rows:
+        return _counted(rows, prefix)
+
+
+@contextmanager
+def files_read(
+    iceberg: Iceberg, table: Java, documents: Sequence[Mapping[str, Any]], *, ticket: str
+) -> Iterator[DataFrame]:
+    """Read all rows of data files of a table, whichever snapshots have them; rows that were deleted since are read too.
 
     The table's own means read them: Spark's do not know each store that a catalog knows. `documents` are the files as JSON;
     `ticket` is an id that nothing else of this driver has.
     """
-    loaded = iceberg.load(table)
     sets, cache = iceberg.task_sets(), iceberg.table_cache()
-    cache.add(ticket, loaded)
-    sets.stageTasks(loaded, ticket, [iceberg.scan_task(loaded, document) for document in documents])
+    cache.add(ticket, table)
+    sets.stageTasks(table, ticket, [iceberg.scan_task(table, document) for document in documents])
     try:
-        return _counted(iceberg.spark.read.table(f"{CATALOG}.`{ticket}`"), prefix)
+        yield iceberg.spark.read.table(f"{CATALOG}.`{ticket}`")
     finally:
-        sets.removeTasks(loaded, ticket)
+        sets.removeTasks(table, ticket)
         cache.remove(ticket)
 
 
