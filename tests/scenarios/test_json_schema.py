@@ -99,6 +99,27 @@ def test_every_kind_of_property_lands(shop: Shop) -> None:
     shop.assert_each_record_once()
 
 
+def test_integers_with_a_fraction_of_zero_land_and_a_batch_is_staged_again_for_the_first_of_them_only(
+    shop: Shop,
+) -> None:
+    schema_id = register(shop, ORDER)
+    values = [{"orderId": 1}, {"orderId": 2.0, "lines": [{"quantity": 3.0}]}, {"orderId": 2.5}]
+    shop.produce([framed(schema_id, value) for value in values])
+    total = shop.drain()
+    assert (total.written, sum(total.rejected.values())) == (2, 1)
+    assert by_id(shop)[2]["lines"] == [{"sku": None, "quantity": 3}]
+    assert len(shop.seen("batch_retried")) == 1
+    shop.assert_each_record_once()
+
+
+def test_rejected_records_stage_no_batch_again(shop: Shop) -> None:
+    schema_id = register(shop, ORDER)
+    shop.produce([framed(schema_id, value) for value in ({"orderId": 1}, {"orderId": 2}, {"orderId": 2.5})])
+    assert shop.drain().written == 2
+    assert not shop.seen("batch_retried")
+    shop.assert_each_record_once()
+
+
 def test_a_property_that_is_added_is_a_column_mid_way(shop: Shop) -> None:
     first = register(shop, ORDER)
     shop.produce([framed(first, {"orderId": 1})])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from pyspark.sql import Column, DataFrame, Observation
@@ -50,6 +50,13 @@ class StagedBatch:
         return last.valid_through(partitions) if last is not None else None
 
 
+@dataclass(slots=True)
+class Thoroughness:
+    """Whether a pipeline has met records that only the thorough bodies decode; from then on it decodes all by these."""
+
+    is_needed: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Staging:
     """How the batches of one pipeline are staged, as long as its schemas stay as they are.
@@ -63,12 +70,13 @@ class Staging:
     columns: tuple[str, ...]
     learn: Callable[[Met, Met], bool]
     key: KeyLanding | None = None
+    thoroughness: Thoroughness = field(default_factory=Thoroughness)
 
     def stage(self, planned: Plan) -> StagedBatch:
         """Stage one plan.
 
-        Raises `UnknownSchemas`, `RegistryUnavailable`, `RejectedRecords`, `CountsDisagree`, and what a failed job means; then there
-        are files that no snapshot will name, and nothing else.
+        Raises `UnknownSchemas`, `RegistryUnavailable`, `RejectedRecords`, `CountsDisagree`, `StageAgain`, and what a failed job
+        means; then there are files that no snapshot will name, and nothing else.
         """
         try:
             return self._explained(planned)
@@ -85,7 +93,8 @@ class Staging:
 
     def _staged(self, planned: Plan, by_driver: Sequence[Record]) -> StagedBatch:
         began = self.driver.clock()
-        records, decoding = self._read(planned, by_driver), self.decoding
+        thorough = self.decoding.thorough
+        records, decoding = self._read(planned, by_driver), thorough if self.thoroughness.is_needed else self.decoding
         observed = Observation()
         decoded = decode(account.observe_records(records, observed, planned.ranges), decoding)
         at = datetime.fromtimestamp(began, UTC)
@@ -107,8 +116,11 @@ class Staging:
             self._check_gaps(planned, counts)
         side = None
         if counts.read != counts.written:
-            rejectable = decode(self._read(planned, by_driver, headers=True), decoding)  # a replay needs them
-            counts, side = self._rejected(planned, rejectable, counts, at)
+            rejectable = decode(self._read(planned, by_driver, headers=True), thorough)  # a replay needs headers
+            counts, side = self._rejected(planned, rejected(rejectable, thorough), counts, at)
+            if decoding is not thorough and not counts.adds_up:
+                self.thoroughness.is_needed = True
+                raise StageAgain("records need a thorough decoder", where=f"pipeline {self.pipeline.name}")
         adds_up = counts.adds_up and sum(found.values()) == counts.read
         if not adds_up or counts.read + sum(gaps.values()) != planned.rows or min(gaps.values(), default=0) < 0:
             raise CountsDisagree(
@@ -138,11 +150,11 @@ class Staging:
         self.driver.reach("stage.done")
         return StagedBatch(planned, main, side, batch, int(seen["bytes"] or 0), began, seconds)
 
-    def _rejected(self, planned: Plan, decoded: DataFrame, counts: Counts, at: datetime) -> tuple[Counts, Staged]:
+    def _rejected(self, planned: Plan, rejects: DataFrame, counts: Counts, at: datetime) -> tuple[Counts, Staged]:
         """Stage the dead letters of a batch, by a second job over the same range, and count them by reason."""
         topic = self.pipeline.topic
         observed, skipped = Observation(), account.skips(F.col(REASON), topic.on_error, topic.tombstones)
-        lost = account.observe_rejected(rejected(decoded, self.decoding), observed, skipped)
+        lost = account.observe_rejected(rejects, observed, skipped)
         letters = dead_letters(
             lost.where(~skipped),
             reason=REASON,

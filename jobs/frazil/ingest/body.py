@@ -18,15 +18,18 @@ class Body:
 
     Each step is a projection of its own where that is possible: a use of a column that is an expression repeats the expression,
     and what stands below one that Spark interprets is interpreted with it. Two uses keep Spark from merging two projections.
+
+    `thorough` makes rows of some bodies that this one rejects, at more cost (for JSON a third); None if there are no such bodies.
     """
 
     steps: tuple[Callable[..., Column], ...]
+    thorough: Body | None = None
 
     def at_once(self, value: Column) -> Column:
-        """All steps as one expression, each done once: what a step gives is bound to a lambda's variable, which is interpreted
-        and so slower than a projection.
+        """All steps of the thorough body as one expression, each done once: what a step gives is bound to a lambda's variable,
+        which is interpreted and so slower than a projection.
         """
-        return _bound((value,), self.steps)
+        return _bound((value,), (self.thorough or self).steps)
 
 
 def _bound(given: tuple[Column, ...], steps: tuple[Callable[..., Column], ...]) -> Column:

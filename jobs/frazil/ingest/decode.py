@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
@@ -81,6 +81,14 @@ class Decoding:
     def schema_ids(self) -> tuple[int, ...]:
         """The ids of the schemas whose records are landed."""
         return tuple(sorted({schema_id_of(number) for number in self.frames.values()}))
+
+    @property
+    def thorough(self) -> Decoding:
+        """The same by thorough bodies; itself if there are none."""
+        key = self.key.thorough if self.key is not None else None
+        if key is self.key and not any(body.thorough for body in self.bodies.values()):
+            return self
+        return replace(self, bodies={n: body.thorough or body for n, body in self.bodies.items()}, key=key)
 
 
 def schema_id_of(number: int) -> int:

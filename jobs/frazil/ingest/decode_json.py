@@ -45,7 +45,8 @@ def json_body(target: Struct, *, whole: bool = False) -> Body:
     every other column is null. `_decoded` is false or null, and the other columns mean nothing, if the body is null, is
     not one JSON document in UTF-8, is not an object (unless `whole`), or has a value of another type.
 
-    Writer schemas do not matter, only the target does: all versions of a subject are one and the same body.
+    Writer schemas do not matter, only the target does: all versions of a subject are one and the same body. Only the thorough
+    body takes integers that are written with a fraction of zero or an exponent.
     """
     reading = _Reading(by_source=not is_ambiguous(target))
     document = next((f for f in target.fields if f.source == WHOLE), None) if whole else Field("", target)
@@ -86,7 +87,8 @@ def json_body(target: Struct, *, whole: bool = False) -> Body:
         decoded = F.coalesce(reduce(Column.__and__, checks), F.lit(False))
         return F.struct(*columns, decoded.alias("_decoded"))
 
-    return Body((text, parse, again, settled, row) if has.integers else (text, parse, row))
+    thorough = Body((text, parse, again, settled, row)) if has.integers else None
+    return Body((text, parse, row), thorough)
 
 
 def _envelope(document: Field | None, *, whole: bool, by_source: bool = True) -> Envelope:

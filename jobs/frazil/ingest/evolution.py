@@ -8,7 +8,7 @@ from dataclasses import replace
 from frazil.declaration import Pipeline
 from frazil.declaration.formats import SchemaEvolution
 from frazil.errors import IncompatibleSchema
-from frazil.ingest.batch import Staging
+from frazil.ingest.batch import Staging, Thoroughness
 from frazil.ingest.decode import schema_id_of
 from frazil.ingest.driver import Driver
 from frazil.ingest.keys import KeyLanding, Keys, check_bytes
@@ -32,6 +32,7 @@ class Evolution:
     def __init__(self, pipeline: Pipeline, driver: Driver, writers: Writers, report: Reporter) -> None:
         self._pipeline, self._driver, self._writers, self._report = pipeline, driver, writers, report
         self._keys = Keys.of(pipeline.topic, writers.registry, pipeline.table.metadata_columns)
+        self._thoroughness = Thoroughness()
         self._said: dict[int, str] = {}  # by writer, what was said of it last
 
     @property
@@ -100,7 +101,7 @@ class Evolution:
         if self._keys is not None and keys is not None:
             decoding = replace(decoding, key=self._keys.decoding(keys))
         columns = tuple(f.name for f in landed.target.fields)
-        return Staging(self._pipeline, self._driver, decoding, columns, self.learn, keys)
+        return Staging(self._pipeline, self._driver, decoding, columns, self.learn, keys, self._thoroughness)
 
     def _report_incompatible(self, found: Sequence[tuple[int, IncompatibleSchema]]) -> None:
         """Report what was not reported before: of many at once the last ones, which are the newest versions."""
