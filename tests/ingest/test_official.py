@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 
 from frazil.ingest import decode
 from frazil.ingest.decode import Decoding
+from frazil.ingest.decode_avro import avro_body
 from frazil.ingest.decode_json import json_body
 from frazil.schemas import avro, json_schema
 from frazil.schemas.landing import landing
@@ -106,7 +107,7 @@ def check_avro(spark: SparkSession, dice: Random, schemas: int, each: int) -> No
     bodies = {number: [body for body, _ in own] for number, own in given.items()}
 
     def made(number: int, body: Column) -> Column:
-        return decode.avro(avro.reader(parsed[number], targets[number]), targets[number]).at_once(body)
+        return avro_body(avro.reader(parsed[number], targets[number]), targets[number]).at_once(body)
 
     found = landed(spark, targets, made, bodies, True)
     wanted = {number: [official(cases[number].official, body) for body in own] for number, own in bodies.items()}

@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_type
 
-from frazil.ingest import decode
+from frazil.ingest.decode_avro import avro_body
 from frazil.ingest.decode_json import json_body
 from frazil.ingest.decode_protobuf import decoded
 from frazil.ingest.proto_reading import reading
@@ -95,7 +95,7 @@ def avro_values(spark: SparkSession, given: Sequence[Row]) -> list[str]:
         body = io.BytesIO()
         fastavro.schemaless_writer(body, fastavro.parse_schema(raw), {"x": value})
         columns.append(
-            decode.avro(avro.reader(avro.parse(text), target), target).at_once(F.lit(bytearray(body.getvalue())))
+            avro_body(avro.reader(avro.parse(text), target), target).at_once(F.lit(bytearray(body.getvalue())))
         )
     return _on_spark(spark, columns)
 

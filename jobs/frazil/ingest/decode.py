@@ -8,19 +8,16 @@ from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.avro.functions import from_avro
 
 from frazil.declaration.formats import Tombstones
 from frazil.ingest import framing
 from frazil.ingest.body import Body, Step
-from frazil.ingest.conform import conform, in_json
 from frazil.ingest.lookup import lookup
 from frazil.ingest.texts import texts
 from frazil.ingest.years import all_in_years
-from frazil.schemas.avro import OPTIONS, Reader
 from frazil.schemas.frames import GUID_BYTES, PREFIX_BYTES, VALUE_HEADER
 from frazil.schemas.reasons import Reason
-from frazil.schemas.types import Field, Kind, Primitive, Struct
+from frazil.schemas.types import Struct
 
 ROW, SCHEMA_ID, REASON, KEY = "_frazil_row", "_frazil_schema_id", "_frazil_reason", "_frazil_key"
 UNKNOWN, UNKNOWN_KEY = "_frazil_unknown", "_frazil_unknown_key"
@@ -28,25 +25,6 @@ WAITING, WAITING_KEY = "_frazil_waiting", "_frazil_waiting_key"
 DECODED = "_decoded"  # the last field of a row: true exactly when the record could be decoded, else null
 _ONCE, _JUDGED = "_frazil_once", "_frazil_judged"
 _WAITS = "waits"  # the verdict on a frame of `Decoding.waiting`
-_MARK = Field(DECODED, Primitive(Kind.BOOLEAN))
-
-
-def avro(reader: Reader, target: Struct) -> Body:
-    """Decode the Avro binary of one writer schema into `target`."""
-
-    def parse(value: Column) -> Column:
-        return from_avro(value, reader.writer, {**OPTIONS, "avroSchema": reader.reader})
-
-    if reader.conforms:
-        return Body((parse,))
-    whole = Struct((*reader.yields.fields, _MARK)), Struct((*target.fields, _MARK))
-
-    def row(value: Column, decoded: Column) -> Column:
-        row = conform(decoded, *whole)
-        found = texts(decoded, in_json(reader.yields))  # of which `to_json` makes UTF-8, whatever it is
-        return F.when(_is_utf8(found), row) if found else row
-
-    return Body((parse, row))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -304,11 +282,12 @@ def _is_row(decoding: Decoding, column: str = ROW) -> Column:
     """Whether what was decoded is a row; null counts as no."""
     row = F.col(column)
     found = texts(row, decoding.unsure)
-    checks = [row[DECODED], *([_is_utf8(found)] if found else []), *all_in_years(row, decoding.unsure)]
+    checks = [row[DECODED], *([is_utf8(found)] if found else []), *all_in_years(row, decoding.unsure)]
     return reduce(Column.__and__, checks)
 
 
-def _is_utf8(found: Sequence[Column]) -> Column:
+def is_utf8(found: Sequence[Column]) -> Column:
+    """Whether all texts, null or not, are valid UTF-8."""
     # One look at all of them: behind each stands a comma, which no broken sequence of bytes can be made whole by.
     return F.is_valid_utf8(F.concat_ws(",", *found))
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from frazil.ingest import decode
 from frazil.ingest.body import Body
+from frazil.ingest.decode_avro import avro_body
 from frazil.ingest.decode_json import json_body
 from frazil.schemas import avro, json_schema
 from frazil.schemas.types import Struct
@@ -60,7 +60,7 @@ def json_type(text: str, references: Mapping[str, str]) -> Written:
 @lru_cache(maxsize=256)
 def _avro_body(reader: avro.Reader, target: Struct) -> Body:
     """One body for all versions that are read alike, as those are that differ in comments only."""
-    return decode.avro(reader, target)
+    return avro_body(reader, target)
 
 
 def protobuf_type(schema: ProtobufSchema, message: str) -> Written:
