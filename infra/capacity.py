@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from frazil.control.workers import Workers
 from frazil.declaration.rules import between
 from frazil.declaration.validity import validate
+from frazil.rollout.worker_sizes import Workers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

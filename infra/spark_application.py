@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 
-from frazil.control.labels import label
-from frazil.control.release import Architecture
-from frazil.control.workers import Workers
 from frazil.declaration.problems import InvalidDeclaration, Problem
+from frazil.release.emr_labels import label
+from frazil.release.manifest import Architecture
+from frazil.rollout.worker_sizes import Workers
 from infra.capacity import Capacity
 from infra.tf import (
     Annotations,

@@ -21,11 +21,11 @@ from pathlib import Path
 
 from frazil.clients.registry import Registry
 from frazil.clients.secrets import Secrets
-from frazil.control import entry, shutdown, startup
 from frazil.declaration.document import parse
 from frazil.declaration.environment import parse_environment
 from frazil.exits import Exit, exit_of_all
 from frazil.ingest import drive, metrics
+from frazil.job import entry_point, shutdown, startup
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -38,8 +38,8 @@ def main(arguments: Sequence[str]) -> int:
     try:
         expected = startup.expected()
         startup.check_python(expected)
-        environment = parse_environment(entry.read(chosen.environment))
-        pipelines = entry.chosen(parse(entry.read(chosen.document)), chosen.pipeline, chosen.without)
+        environment = parse_environment(entry_point.read(chosen.environment))
+        pipelines = entry_point.chosen(parse(entry_point.read(chosen.document)), chosen.pipeline, chosen.without)
         registry = (
             Registry.of(environment.registry, secrets, cache=chosen.schema_cache) if environment.registry else None
         )
@@ -55,13 +55,13 @@ def main(arguments: Sequence[str]) -> int:
         ) as shared:
             startup.check_jvm(expected, startup.SessionJvm(shared.spark, shared.iceberg))
             shutdown.heed_the_jvm(shared.spark, stopping)
-            log = entry.log(secrets, lambda event: metrics.lines(event, environment.metrics_namespace))
+            log = entry_point.log(secrets, lambda event: metrics.lines(event, environment.metrics_namespace))
             if chosen.follow:
                 outcomes = drive.follow(pipelines, shared, registry, log, every_seconds=chosen.every_seconds)
             else:
                 outcomes = drive.drain(pipelines, shared, registry, log)
     except Exception as error:  # noqa: BLE001 - the end of the process: Python's own code, 1, means a decision
-        return entry.ended(error, secrets, stopping)
+        return entry_point.ended(error, secrets, stopping)
     code = exit_of_all(outcome.error for outcome in outcomes.values())
     is_cut_short = chosen.once and any(outcome.total.stopped for outcome in outcomes.values())
     return Exit.INTERRUPTED if code is Exit.SUCCESS and is_cut_short else code
@@ -69,13 +69,13 @@ def main(arguments: Sequence[str]) -> int:
 
 def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="ingest.py", description=__doc__.splitlines()[0] if __doc__ else None)
-    entry.add_arguments(parser)
+    entry_point.add_arguments(parser)
     how_long = parser.add_mutually_exclusive_group(required=True)
     how_long.add_argument("--once", action="store_true", help="drain to the stable offsets seen at start")
     how_long.add_argument("--follow", action="store_true", help="until SIGTERM or SIGINT")
     parser.add_argument(
         "--every-seconds",
-        type=entry.more_than_zero,
+        type=entry_point.more_than_zero,
         default=drive.EVERY_SECONDS,
         help="how often --follow looks for records",
     )

@@ -18,9 +18,9 @@ import threading
 from collections.abc import Sequence
 
 from frazil.clients.secrets import Secrets
-from frazil.control import entry, shutdown, startup
 from frazil.declaration.document import parse
 from frazil.declaration.environment import parse_environment
+from frazil.job import entry_point, shutdown, startup
 from frazil.maintain.drive import keeper
 from frazil.maintain.keeper import Policy
 from frazil.maintain.orphans import check_age
@@ -42,8 +42,8 @@ def main(arguments: Sequence[str]) -> int:
         check_age(policy.orphan_seconds)
         expected = startup.expected()
         startup.check_python(expected)
-        environment = parse_environment(entry.read(chosen.environment))
-        pipelines = entry.chosen(parse(entry.read(chosen.document)), chosen.pipeline)
+        environment = parse_environment(entry_point.read(chosen.environment))
+        pipelines = entry_point.chosen(parse(entry_point.read(chosen.document)), chosen.pipeline)
         with keeper(
             environment,
             secrets,
@@ -59,24 +59,24 @@ def main(arguments: Sequence[str]) -> int:
             shutdown.heed_the_jvm(shared.spark, stopping)
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: stopping.set())
-            outcomes = maintain(pipelines, shared, entry.log(secrets), orphans=chosen.orphans)
+            outcomes = maintain(pipelines, shared, entry_point.log(secrets), orphans=chosen.orphans)
     except Exception as error:  # noqa: BLE001 - the end of the process: Python's own code, 1, means a decision
-        return entry.ended(error, secrets, stopping)
+        return entry_point.ended(error, secrets, stopping)
     return exit_code(one for done in outcomes.values() for one in done)
 
 
 def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="maintain.py", description=__doc__.splitlines()[0] if __doc__ else None)
-    entry.add_arguments(parser)
+    entry_point.add_arguments(parser)
     parser.add_argument("--once", action="store_true", required=True, help="once through all tables, then end")
     parser.add_argument("--orphans", action="store_true", help="delete orphans; without it they are only told")
     parser.add_argument("--dry-run", action="store_true", help="tell what would be done, and do nothing")
     parser.add_argument(
-        "--closed-hours", type=entry.zero_or_more, default=1.0, help="a partition is closed after so long"
+        "--closed-hours", type=entry_point.zero_or_more, default=1.0, help="a partition is closed after so long"
     )
-    parser.add_argument("--grace-hours", type=entry.zero_or_more, default=1.0, help="no younger snapshot expires")
+    parser.add_argument("--grace-hours", type=entry_point.zero_or_more, default=1.0, help="no younger snapshot expires")
     parser.add_argument(
-        "--orphan-days", type=entry.zero_or_more, default=3.0, help="no younger file is an orphan; 3 at least"
+        "--orphan-days", type=entry_point.zero_or_more, default=3.0, help="no younger file is an orphan; 3 at least"
     )
     return parser.parse_args(arguments)
 

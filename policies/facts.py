@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from frazil.control.workers import Worker, Workers
 from frazil.declaration.problems import InvalidDeclaration
 from frazil.declaration.reading import from_json
 from frazil.declaration.table import DEAD_LETTERS_SUFFIX
+from frazil.rollout.worker_sizes import Worker, Workers
 from policies.reading import Json, Reviewed, policy
 
 _CONF = re.compile(r"--conf (spark\.[^\s=]+)=(\S+)")

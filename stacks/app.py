@@ -19,8 +19,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from frazil.control.release import Release, parse_manifest
 from frazil.errors import FrazilError, InvalidInput
+from frazil.release.manifest import Release, parse_manifest
 from infra.tf import App
 from stacks.deployed import Deployed, file_of, write
 from stacks.environment import compose

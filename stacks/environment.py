@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from frazil.control.release import Release
 from frazil.declaration import InvalidDeclaration, Pipeline, Problem, check
+from frazil.release.manifest import Release
 from infra.own_topic import OwnTopic
 from infra.protection import Protection
 from infra.tf import App

@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated
 
-from frazil.control.desired import Mode
-from frazil.control.labels import LABELS, NEWEST
-from frazil.control.release import Architecture
-from frazil.control.workers import Worker, Workers
 from frazil.declaration.problems import Problem
 from frazil.declaration.rules import between, matching
 from frazil.declaration.validity import validate
+from frazil.release.emr_labels import LABELS, NEWEST
+from frazil.release.manifest import Architecture
+from frazil.rollout.desired import Mode
+from frazil.rollout.worker_sizes import Worker, Workers
 from infra.capacity import Capacity
 from infra.names import Names
 from infra.network_plan import NetworkPlan

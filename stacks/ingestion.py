@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from frazil.control.desired import Desired, Mode, desired_document, desired_key
-from frazil.control.release import Release
 from frazil.declaration import Engine, Pipeline, digest
+from frazil.release.manifest import Release
+from frazil.rollout.desired import Desired, Mode, desired_document, desired_key
 from infra.alarms import PipelineAlarms, ScheduleAlarm
 from infra.execution_role import ExecutionRole
 from infra.job_schedule import JobSchedule

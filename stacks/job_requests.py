@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from frazil.control.desired import Desired
-from frazil.control.release import Release, Role
-from frazil.control.run_settings import TAG_DESIRED, TAG_JOB, TAG_RELEASE, run_settings
+from frazil.release.manifest import Release, Role
+from frazil.rollout.desired import Desired
+from frazil.rollout.job_run_request import TAG_DESIRED, TAG_JOB, TAG_RELEASE, run_settings
 
 
 def ingest_request(desired: Desired, release: Release, bucket: str) -> dict[str, Any]:

@@ -18,7 +18,9 @@ ROOMS = {
     "dead_letters",
     "maintain",
     "audit",
-    "control",
+    "release",
+    "rollout",
+    "job",
     "local",
     "cli",
 }

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from frazil.control.workers import Workers
 from frazil.declaration.problems import InvalidDeclaration
 from frazil.declaration.reading import from_json
+from frazil.rollout.worker_sizes import Workers
 from policies.reading import Json, Resource, policy
 
 _CONF = re.compile(r"--conf (spark\.[^\s=]+)=(\S+)")

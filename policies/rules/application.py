@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from frazil.control.labels import LABELS
+from frazil.release.emr_labels import LABELS
 from policies.facts import Facts
 from policies.finding import Finding
 from policies.reading import Reviewed

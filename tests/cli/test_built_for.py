@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from frazil.cli import release as command
 from frazil.cli.built_for import BuiltFor, built_for, declared
 from frazil.cli.main import app
-from frazil.control.release import Architecture, manifest
 from frazil.errors import FrazilError
+from frazil.release.manifest import Architecture, manifest
 from stacks.environments import DEPLOYMENTS
 from tests.stacks.synthesised import release
 

@@ -13,11 +13,11 @@ from typer.testing import CliRunner, Result
 from frazil.cli import cloud, reconcile
 from frazil.cli.main import app
 from frazil.clients.emr import Emr
-from frazil.control import proof
-from frazil.control.decide import Proof
-from frazil.control.memory import Lease
 from frazil.declaration import Environment, Kafka, LocalCatalog
 from frazil.declaration.environment import environment_document
+from frazil.rollout import readiness
+from frazil.rollout.state import Lease
+from frazil.rollout.steps import Proof
 from tests.support.reconciled import BUCKET, JOB, World, desired, replaced
 
 
@@ -28,7 +28,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     made.store.bucket = BUCKET  # type: ignore[attr-defined]
     monkeypatch.setattr(cloud, "artifact_store", lambda place, secrets: made.store)
     monkeypatch.setattr(cloud, "emr", lambda place, secrets: Emr(made.emr, clock=made.time.clock))
-    monkeypatch.setattr(proof, "TableProofs", lambda store, secrets: made)
+    monkeypatch.setattr(readiness, "TableProofs", lambda store, secrets: made)
     monkeypatch.setattr(reconcile, "time", SimpleNamespace(time=made.time.clock, sleep=made.time.sleep))
     return made
 

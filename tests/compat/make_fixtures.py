@@ -28,10 +28,6 @@ from urllib.parse import urlsplit
 from pyspark.sql import SparkSession
 
 from frazil.clients.secrets import Secrets
-from frazil.control.desired import Desired, desired_document
-from frazil.control.memory import Memory
-from frazil.control.release import Architecture, File, Release, Role, Runtime, manifest
-from frazil.control.stops import change_stop, stops_key
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.declaration.catalogs import GlueCatalog, LocalCatalog, RestAuth, RestCatalog
 from frazil.declaration.document import canonical, digest, document
@@ -44,6 +40,10 @@ from frazil.lake.publish import entry
 from frazil.lake.session import session
 from frazil.local.jars import spark_jars
 from frazil.local.world import world
+from frazil.release.manifest import Architecture, File, Release, Role, Runtime, manifest
+from frazil.rollout.desired import Desired, desired_document
+from frazil.rollout.state import Memory
+from frazil.rollout.stopped_pipelines import change_stop, stops_key
 from tests.support import oracle
 from tests.support.shop import SETTINGS, Shop
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from frazil.control.desired import desired_document, parse_desired
-from frazil.control.memory import memory_key, remembered
-from frazil.control.release import parse_manifest
-from frazil.control.stops import stops_key, with_stops
 from frazil.declaration.document import canonical, document, parse
 from frazil.declaration.environment import parse_environment
+from frazil.release.manifest import parse_manifest
+from frazil.rollout.desired import desired_document, parse_desired
+from frazil.rollout.state import memory_key, remembered
+from frazil.rollout.stopped_pipelines import stops_key, with_stops
 from tests.support.fake_store import FakeStore
 
 WRITTEN = Path(__file__).parent / "0.1.0" / "documents"

@@ -12,7 +12,7 @@ from frazil.errors import FrazilError
 from frazil.exits import Exit
 from frazil.ingest.accept import accept
 from frazil.ingest.acceptance import Accepted
-from frazil.lake.failpoints import STEPS, Failpoints
+from frazil.job.failpoints import STEPS, Failpoints
 from tests.support.ledgers import Crash, crash_at
 from tests.support.shop import ORDER, Shop
 

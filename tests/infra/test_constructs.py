@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from frazil.control.release import Architecture
-from frazil.control.workers import Worker, Workers
 from frazil.declaration import InvalidDeclaration, Pipeline, Table, Topic, ValueFormat, parse
 from frazil.errors import FrazilError
+from frazil.release.manifest import Architecture
+from frazil.rollout.worker_sizes import Worker, Workers
 from infra import tf
 from infra.capacity import Capacity
 from infra.job_network import JobNetwork

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from frazil.lake.failpoints import UPKEEP_STEPS
+from frazil.job.failpoints import UPKEEP_STEPS
 from frazil.maintain.run import maintain
 from tests.maintain.test_entry_points import entry_point
 from tests.support.stock import Stock

@@ -11,7 +11,8 @@ from pyspark.sql import SparkSession
 from frazil.declaration.environment import Environment
 from frazil.errors import FrazilError
 from frazil.ingest.acceptance import Accepted
-from frazil.lake import failpoints, ledger, letters, publish
+from frazil.job import failpoints
+from frazil.lake import ledger, letters, publish
 from frazil.lake.fence import Batch
 from frazil.lake.jvm import Iceberg
 from frazil.lake.ledger import Counts, Offsets

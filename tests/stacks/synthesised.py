@@ -15,9 +15,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from frazil.control.labels import NEWEST
-from frazil.control.release import Architecture, File, Release, Role, Runtime
 from frazil.declaration import Engine, ErrorMode, KeyFormat, Pipeline, Table, Topic, ValueFormat
+from frazil.release.emr_labels import NEWEST
+from frazil.release.manifest import Architecture, File, Release, Role, Runtime
 from infra.own_topic import OwnTopic, SchemaFormat, ValueSchema
 from infra.tf import App
 from stacks.environment import compose

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from frazil.control.release import Architecture, manifest
+from frazil.release.manifest import Architecture, manifest
 from infra.tf import App
 from stacks import app
 from stacks.deployed import Deployed, write

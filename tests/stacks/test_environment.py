@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from frazil.control.release import Architecture
-from frazil.control.workers import Worker, Workers
 from frazil.declaration import InvalidDeclaration, Pipeline, Table, Topic, ValueFormat
+from frazil.release.manifest import Architecture
+from frazil.rollout.worker_sizes import Worker, Workers
 from infra.capacity import Capacity
 from infra.network_plan import PrivateLink
 from infra.own_topic import OwnTopic

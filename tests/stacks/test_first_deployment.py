@@ -22,8 +22,8 @@ from frazil.cli import cloud, environments
 from frazil.cli import release as release_command
 from frazil.cli.built_for import BuiltFor
 from frazil.cli.main import app as frazil
-from frazil.control.release import Release, manifest
 from frazil.declaration import Environment, GlueCatalog, Kafka
+from frazil.release.manifest import Release, manifest
 from infra.tf import App
 from stacks import app
 from stacks.environments import DEPLOYMENTS

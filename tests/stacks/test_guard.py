@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from frazil.control.release import Architecture
 from frazil.declaration import InvalidDeclaration, Pipeline, Table, Topic, ValueFormat
 from frazil.errors import FrazilError
+from frazil.release.manifest import Architecture
 from infra.own_topic import OwnTopic
 from infra.tf import App
 from stacks.deployed import Deployed, Retired, forgotten, write

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from frazil.control.desired import Desired, Mode, parse_desired
-from frazil.control.run_settings import TAG_DESIRED, TAG_JOB, run_settings
 from frazil.declaration import Environment, Security, parse, parse_environment
+from frazil.rollout.desired import Desired, Mode, parse_desired
+from frazil.rollout.job_run_request import TAG_DESIRED, TAG_JOB, run_settings
 from stacks.environments import DEPLOYMENTS
 from tests.stacks.depending import closures
 from tests.stacks.synthesised import (

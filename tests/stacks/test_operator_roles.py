@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from frazil.control.kept import kept_key
-from frazil.control.memory import memory_key
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+from frazil.rollout.document_copies import kept_key
+from frazil.rollout.state import memory_key
 from policies.evaluate import Request, Verdict, evaluate
 from policies.facts import Facts
 from policies.reading import Change, Reviewed

@@ -19,7 +19,7 @@ from typing import Any
 import boto3
 import pytest
 
-from frazil.control.release import manifest
+from frazil.release.manifest import manifest
 from infra.tf import App
 from stacks.deployed import Deployed, write
 from stacks.environment import compose

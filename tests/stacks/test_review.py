@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from frazil.control.release import Architecture, manifest
+from frazil.release.manifest import Architecture, manifest
 from policies.review.markdown import marker
 from policies.review.review import StackPlan
 from stacks import review

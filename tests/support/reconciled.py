@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from frazil.clients.emr import Emr, Run
-from frazil.control.decide import Proof, Step
-from frazil.control.desired import Desired, desired_document, desired_key
-from frazil.control.reconcile import Reconciler
-from frazil.control.release import Architecture, File, Release, Role, Runtime, manifest
-from frazil.control.run_settings import TAG_DESIRED
-from frazil.control.upload import document_key
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat, canonical
 from frazil.declaration.document import document
+from frazil.release.manifest import Architecture, File, Release, Role, Runtime, manifest
+from frazil.release.upload import document_key
+from frazil.rollout.desired import Desired, desired_document, desired_key
+from frazil.rollout.job_run_request import TAG_DESIRED
+from frazil.rollout.reconcile import Reconciler
+from frazil.rollout.steps import Proof, Step
 from tests.support.fake_emr import FakeEmr, FakeRun
 from tests.support.fake_store import FakeStore
 from tests.support.fake_time import FakeTime

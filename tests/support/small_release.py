@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from frazil.control.archives import write_zip
-from frazil.control.bill import Kind, Part
-from frazil.control.build import Jar, build
-from frazil.control.checkout import Checkout
-from frazil.control.labels import LABELS
-from frazil.control.release import Architecture, Release
+from frazil.release.archives import write_zip
+from frazil.release.build import Jar, build
+from frazil.release.emr_labels import LABELS
+from frazil.release.git import Checkout
+from frazil.release.manifest import Architecture, Release
+from frazil.release.sbom import Kind, Part
 
 COMMIT = "c" * 40
 

@@ -19,10 +19,10 @@ import boto3
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
 from frazil.clients.registry_admin import RegistryAdmin
-from frazil.control.release import Architecture, manifest
 from frazil.local.aws.start import key_files
 from frazil.local.terraform import stand_in_settings
 from frazil.local.world import Part, World, world
+from frazil.release.manifest import Architecture, manifest
 from stacks.environments import DEPLOYMENTS
 from tests.stacks.synthesised import release
 from tests.support.provider_log import LOGGED, actions

@@ -8,8 +8,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from frazil.control.release import Architecture
 from frazil.errors import InvalidInput
+from frazil.release.manifest import Architecture
 
 UNKNOWN = 3
 """How `stacks.built_for` ends for an environment that is not declared."""

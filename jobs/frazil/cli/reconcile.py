@@ -19,9 +19,9 @@ from frazil.clients.secrets import Secrets
 from frazil.exits import Exit
 
 if TYPE_CHECKING:
-    from frazil.control.decide import Step
-    from frazil.control.reconcile import Reconciler
     from frazil.declaration import Environment
+    from frazil.rollout.reconcile import Reconciler
+    from frazil.rollout.steps import Step
 
 LOOK_SECONDS, LOCAL_LOOK_SECONDS = 10.0, 1.0
 """Between two looks while there is nothing to do but wait; local runs begin in seconds, and ask nobody's quota."""
@@ -54,8 +54,8 @@ def reconcile(
 
 def reconciler(place: Environment, secrets: Secrets) -> Reconciler:
     """The reconciler of an environment. Raises `InvalidInput` in one that was not deployed."""
-    from frazil.control.proof import TableProofs
-    from frazil.control.reconcile import Reconciler
+    from frazil.rollout.readiness import TableProofs
+    from frazil.rollout.reconcile import Reconciler
 
     store = cloud.artifact_store(place, secrets)
     return Reconciler(

@@ -13,10 +13,10 @@ from frazil.cli.built_for import BuiltFor, built_for, declared
 from frazil.cli.options import AsJson, EnvironmentName
 from frazil.cli.screen import err, number, out, show_json, table
 from frazil.clients.secrets import Secrets
-from frazil.control.labels import NEWEST, label
-from frazil.control.release import Architecture, Release, Role
 from frazil.declaration.writing import to_json
 from frazil.errors import InvalidInput
+from frazil.release.emr_labels import NEWEST, label
+from frazil.release.manifest import Architecture, Release, Role
 
 app = typer.Typer(help="Build what job runs are made of, and upload it.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -78,7 +78,7 @@ def upload(
     Exit codes: 0 it is there, now or since before; 1 a file is not what the manifest says; 2 it is built for another
     label or for other processors; 3 S3 refuses or is away.
     """
-    from frazil.control.upload import built_release, upload_release
+    from frazil.release.upload import built_release, upload_release
 
     secrets: Secrets = context.find_root().obj
     place = environments.environment(env)
@@ -106,11 +106,11 @@ def _refuse_other(release: Release, name: str, wanted: BuiltFor) -> None:
 
 def built(root: Path, folder: Path, *, label_name: str, architecture: Architecture) -> Release:
     """Build it, with wheels and jars from the user's cache."""
-    from frazil.control.build import build as build_release
-    from frazil.control.build import own_wheel
-    from frazil.control.checkout import Checkout
-    from frazil.control.packages import download
     from frazil.local.jars import cache_folder
+    from frazil.release.build import build as build_release
+    from frazil.release.build import own_wheel
+    from frazil.release.git import Checkout
+    from frazil.release.packages import download
 
     chosen, checkout = label(label_name), Checkout.at(root)
     wheels = cache_folder() / "wheels" / f"{architecture.lower()}-{chosen.python}"
@@ -129,9 +129,9 @@ def built(root: Path, folder: Path, *, label_name: str, architecture: Architectu
 
 def released_jars(lock: Path) -> list[Any]:
     """The locked jars of a Spark session, but for the local catalog's database."""
-    from frazil.control.bill import Kind, Part
-    from frazil.control.build import Jar
     from frazil.local.jars import jars, locked
+    from frazil.release.build import Jar
+    from frazil.release.sbom import Kind, Part
 
     wanted = [artifact for artifact in locked(lock) if "spark" in artifact.purposes]
     return [

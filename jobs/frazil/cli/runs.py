@@ -14,8 +14,8 @@ from frazil.cli import cloud, environments
 from frazil.cli.options import AsJson, EnvironmentName, JobName
 from frazil.cli.screen import duration, err, number, out, plain, show_json, table
 from frazil.clients.secrets import Secrets
-from frazil.control.run_settings import TAG_GENERATION, TAG_JOB, TAG_RELEASE
 from frazil.errors import InvalidInput
+from frazil.rollout.job_run_request import TAG_GENERATION, TAG_JOB, TAG_RELEASE
 
 if TYPE_CHECKING:
     from frazil.clients.emr import Run
@@ -69,7 +69,7 @@ def logs(
 
     Exit codes: 0 printed, also when there is nothing yet; 2 there is no such run, or it leaves no log on S3; 3 a service is away.
     """
-    from frazil.control.run_log import Stream, bucket_of, run_log
+    from frazil.rollout.run_log import Stream, bucket_of, run_log
 
     place = environments.environment(env)
     secrets: Secrets = context.find_root().obj
@@ -111,7 +111,7 @@ def facts(run: Run, *, now: float) -> Mapping[str, Any]:
 
 def _found(place: Environment, secrets: Secrets, job: str, *, last: int = 20, run_id: str | None = None) -> list[Run]:
     """A job's newest runs on all applications that may have some, the newest first; then the one named, however old it is."""
-    from frazil.control.memory import remembered
+    from frazil.rollout.state import remembered
 
     store, emr = cloud.artifact_store(place, secrets), cloud.emr(place, secrets)
     named = [place.emr_application] if place.emr_application else []

@@ -17,7 +17,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from frazil.clients.redactor import Redactor
-from frazil.control.log_line import log_line
+from frazil.job.log_line import log_line
 
 WIDE = 160
 """Columns where nobody looks: lines in a file or a pipe are not broken."""

@@ -53,7 +53,7 @@ def start(
 def _change(
     context: typer.Context, names: list[str], env: str, job: str, minutes: int, *, is_stopped: bool, as_json: bool
 ) -> None:
-    from frazil.control.stops import change_stop
+    from frazil.rollout.stopped_pipelines import change_stop
 
     place = environments.environment(env)
     secrets: Secrets = context.find_root().obj

@@ -29,7 +29,7 @@ from frazil.ingest.guard import Outcome, as_known, guarded, jvm_ended, outage_pa
 from frazil.ingest.report import Sink
 from frazil.ingest.run import Ingestion
 from frazil.ingest.standby import Standby
-from frazil.lake.failpoints import Failpoints
+from frazil.job.failpoints import Failpoints
 from frazil.lake.jvm import Iceberg
 from frazil.lake.probe import prove_fence
 from frazil.lake.session import end, jvm_answers, session

@@ -12,7 +12,7 @@ from typing import Any
 
 from frazil.clients.secrets import Secrets
 from frazil.declaration.environment import Environment
-from frazil.lake.failpoints import UPKEEP_STEPS, Failpoints
+from frazil.job.failpoints import UPKEEP_STEPS, Failpoints
 from frazil.lake.jvm import Iceberg
 from frazil.lake.session import end, session
 from frazil.maintain.keeper import Keeper, Policy

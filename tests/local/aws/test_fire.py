@@ -12,10 +12,10 @@ from typing import Any
 import boto3
 import pytest
 
-from frazil.control.desired import Mode
-from frazil.control.run_settings import run_settings
 from frazil.errors import EmrUnavailable, FrazilError
 from frazil.local.aws.fire import fire
+from frazil.rollout.desired import Mode
+from frazil.rollout.job_run_request import run_settings
 from stacks.job_requests import for_scheduler
 from tests.support.pretended_emr import pretended_aws
 from tests.support.reconciled import desired, release

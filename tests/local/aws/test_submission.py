@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from frazil.control.run_settings import run_settings
 from frazil.errors import FrazilError
 from frazil.local.aws.submission import submission
+from frazil.rollout.job_run_request import run_settings
 from tests.support.reconciled import DOCUMENT, ENVIRONMENT, desired, release
 
 

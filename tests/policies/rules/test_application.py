@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from frazil.control.labels import LABELS, SOON_DAYS
+from frazil.release.emr_labels import LABELS, SOON_DAYS
 from policies.rules.application import application_too_small, label_near_end
 from tests.policies.reviewing import TODAY, stack, told
 

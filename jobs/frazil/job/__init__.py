@@ -1,0 +1,1 @@
+"""What every entry point needs: arguments, checks at startup, shutdown, log lines, failpoints."""

@@ -1,0 +1,115 @@
+"""Entry: what the entry points of the jobs have in common: the arguments, the chosen pipelines, the log."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from frazil.clients.secrets import Secrets
+from frazil.declaration import Pipeline
+from frazil.errors import InvalidInput
+from frazil.exits import Exit, exit_of
+from frazil.job.log_line import log_line
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments that every job has."""
+    parser.add_argument("--document", type=Path, required=True, help="the pipelines, as `frazil check` writes them")
+    parser.add_argument("--environment", type=Path, required=True, help="where they run")
+    parser.add_argument("--pipeline", action="append", default=[], help="only this one; may be given again")
+    parser.add_argument("--jar", type=Path, action="append", default=[], help="a jar, where the job run brings none")
+    parser.add_argument("--master", help="Spark's master, where the job run brings none")
+    parser.add_argument(
+        "--setting", type=setting, action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark"
+    )
+
+
+def setting(text: str) -> tuple[str, str]:
+    """`KEY=VALUE` as a pair, for argparse."""
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE")
+    return key, value
+
+
+def more_than_zero(text: str) -> float:
+    """A finite number above zero, for argparse."""
+    if not (number := _number(text)) > 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above zero")
+    return number
+
+
+def zero_or_more(text: str) -> float:
+    """A finite number that is not negative, for argparse."""
+    if not (number := _number(text)) >= 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from zero on")
+    return number
+
+
+def _number(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        return math.nan
+    return number if math.isfinite(number) else math.nan
+
+
+def read(document: Path) -> bytes:
+    """A file's bytes. Raises `InvalidInput` if it cannot be read."""
+    try:
+        return document.read_bytes()
+    except OSError as error:
+        raise InvalidInput(f"it cannot be read ({error.strerror})", where=str(document)) from None
+
+
+def chosen(pipelines: Sequence[Pipeline], names: Sequence[str], without: Sequence[str] = ()) -> list[Pipeline]:
+    """The pipelines of these names, all if there are none, but for some. Raises `InvalidInput` for a name that nobody has."""
+    for option, given in (("--pipeline", names), ("--without", without)):
+        unknown = sorted(set(given) - {p.name for p in pipelines})
+        if unknown:
+            raise InvalidInput(
+                f"there is no pipeline {', '.join(unknown)}",
+                where=option,
+                do=f"The document has {', '.join(p.name for p in pipelines)}",
+            )
+    return [p for p in pipelines if (not names or p.name in names) and p.name not in without]
+
+
+def ended(error: Exception, secrets: Secrets, stopping: threading.Event) -> Exit:
+    """Print what ended a job, with its place if it is a defect, and return the exit code.
+
+    A signal to the process group ends Spark's JVM too, at any step of the start: that is no defect.
+    """
+    code = exit_of(error)
+    if code is Exit.FAULT and stopping.is_set():
+        print("stopped", file=sys.stderr)
+        return Exit.INTERRUPTED
+    said = f"error: {error}"
+    if code is Exit.FAULT:
+        said = (
+            "".join(traceback.format_exception(error))
+            + "error: this is a defect of Frazil. Report it with this message"
+        )
+    print(secrets.redactor.redact(said), file=sys.stderr)
+    return code
+
+
+def log(
+    secrets: Secrets, lines: Callable[[Mapping[str, Any]], Iterable[Mapping[str, Any]]] = lambda event: (event,)
+) -> Callable[[Mapping[str, Any]], None]:
+    """Writes each event to stderr as JSON lines without secrets; `lines` makes several of one event. Threads may share it."""
+    lock = threading.Lock()
+
+    def write(event: Mapping[str, Any]) -> None:
+        with lock:
+            for facts in lines(event):
+                print(secrets.redactor.redact(json.dumps(log_line(facts))), file=sys.stderr, flush=True)
+
+    return write

@@ -1,0 +1,127 @@
+"""Startup: a job finds what its release was built for, or refuses to begin.
+
+A release carries what it expects in `frazil/expected.json`. In a checkout there is no such file, and nothing is asked.
+Asking takes a few calls into a JVM that runs anyway: milliseconds.
+"""
+
+from __future__ import annotations
+
+import json
+import pkgutil
+import sys
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+from frazil.declaration.reading import VERSION, from_json, members
+from frazil.declaration.writing import canonical, to_json
+from frazil.errors import RuntimeDiffers
+from frazil.release.manifest import Runtime
+
+EXPECTED = "expected.json"
+
+
+class Jvm(Protocol):
+    """What is asked of the running session."""
+
+    def spark_version(self) -> str:
+        """Spark's own version."""
+        ...
+
+    def iceberg_version(self) -> str:
+        """The version of the Iceberg that the catalog's classes are from."""
+        ...
+
+    def has_class(self, name: str) -> bool:
+        """Whether the class path has a class."""
+        ...
+
+    def place_of(self, name: str) -> str:
+        """The jar that a class was loaded from, as far as it is known."""
+        ...
+
+
+def expected_document(runtime: Runtime, release: str) -> bytes:
+    """What the package carries: the expectations of a release of this version."""
+    return canonical({"version": VERSION, "release": release, "runtime": to_json(runtime)})
+
+
+def expected() -> Runtime | None:
+    """What this release expects; None in a checkout."""
+    try:
+        source = pkgutil.get_data("frazil", EXPECTED)
+    except OSError:
+        return None
+    return from_json(Runtime, members(json.loads(source), EXPECTED)["runtime"], "runtime") if source else None
+
+
+def check_python(wanted: Runtime | None, *, version: tuple[int, int] = sys.version_info[:2]) -> None:
+    """Refuse another Python than the one that the packages are for. Raises `RuntimeDiffers`."""
+    found = ".".join(map(str, version))
+    if wanted is not None and found != wanted.python:
+        raise RuntimeDiffers(
+            f"this is Python {found}, the release's packages are for {wanted.python}",
+            where="start",
+            do="Run it on the EMR release that its manifest names, with its own settings",
+        )
+
+
+def check_jvm(wanted: Runtime | None, jvm: Jvm) -> None:
+    """Refuse another Spark or Iceberg, or one that lacks a class that we use. Raises `RuntimeDiffers` with all of it."""
+    found = list(_differences(wanted, jvm)) if wanted is not None else []
+    if found:
+        raise RuntimeDiffers(
+            "; ".join(found),
+            where="start",
+            do="Give the run exactly the release's jars, and leave the EMR release's own Iceberg off",
+        )
+
+
+def _differences(wanted: Runtime, jvm: Jvm) -> Iterator[str]:
+    spark, iceberg = jvm.spark_version(), jvm.iceberg_version()
+    if not _same(spark, wanted.spark):
+        yield f"Spark is {spark}, not {wanted.spark}"
+    if not _same(iceberg, wanted.iceberg):
+        yield f"Iceberg is {iceberg}, not {wanted.iceberg}, by {jvm.place_of('org.apache.iceberg.IcebergBuild')}"
+    for name in wanted.classes:
+        if not jvm.has_class(name):
+            yield f"class {name} is not there"
+
+
+def _same(found: str, wanted: str) -> bool:
+    """Whether it is the version, EMR's own builds of it included: 4.1.1-amzn-0 is 4.1.1."""
+    return found == wanted or found.startswith(f"{wanted}-amzn-")
+
+
+class SessionJvm:
+    """The running session's JVM, asked by reflection: classes of `spark.jars` are not seen by name."""
+
+    def __init__(self, spark: Any, iceberg: Any) -> None:
+        self._spark, self._iceberg = spark, iceberg
+        self._loader = iceberg.catalog.getClass().getClassLoader()
+        self._class = spark._jvm.java.lang.Class
+
+    def spark_version(self) -> str:
+        """Spark's own version."""
+        return str(self._spark.version)
+
+    def iceberg_version(self) -> str:
+        """The version of the Iceberg that the catalog's classes are from."""
+        return str(self._iceberg.static("IcebergBuild", "version"))
+
+    def has_class(self, name: str) -> bool:
+        """Whether the class path has a class."""
+        from py4j.protocol import Py4JJavaError
+
+        try:
+            self._load(name)
+        except Py4JJavaError:
+            return False
+        return True
+
+    def place_of(self, name: str) -> str:
+        """The jar that a class was loaded from, as far as it is known."""
+        source = self._load(name).getProtectionDomain().getCodeSource()
+        return str(source.getLocation()) if source is not None else "an unknown place"
+
+    def _load(self, name: str) -> Any:
+        return self._class.forName(name, False, self._loader)

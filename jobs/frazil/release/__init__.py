@@ -1,0 +1,1 @@
+"""Releases: what a job run needs, built once, named by its content. No Spark."""

@@ -1,0 +1,137 @@
+"""Build: a checkout, locked wheels and locked jars -> the folder of a release. Two builds of a commit are the same bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from frazil.errors import ReleaseIncomplete
+from frazil.job.startup import EXPECTED, expected_document
+from frazil.release import sbom, wheels
+from frazil.release.archives import write_tar_gz, write_zip
+from frazil.release.emr_labels import Label
+from frazil.release.git import Checkout
+from frazil.release.manifest import MANIFEST, Architecture, File, Release, Role, Runtime, manifest
+from frazil.release.sbom import Kind, Part
+
+NOT_RELEASED = ("frazil/local/", "frazil/cli/")
+"""Rooms of the wheel that no job needs."""
+_NOT_RELEASED_METADATA = ("/RECORD", "/entry_points.txt")  # they tell of what is left out
+
+CLASSES = (
+    "org.apache.iceberg.aws.s3.S3FileIO",
+    "org.apache.iceberg.spark.FileRewriteCoordinator",
+    "org.apache.iceberg.spark.SparkRewriteTableCatalog",
+    "org.apache.iceberg.spark.SparkTableCache",
+    "org.apache.spark.sql.kafka010.KafkaSourceProvider",
+    "org.apache.spark.sql.v2.avro.AvroDataSourceV2",
+)
+"""What each of our jars brings, and Iceberg's internals that staging rests on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Jar:
+    """A locked jar, fetched."""
+
+    file: Path
+    part: Part
+
+
+def build(
+    checkout: Checkout,
+    out: Path,
+    *,
+    own_wheel: Path,
+    packages: Sequence[Path],
+    jars: Sequence[Jar],
+    label: Label,
+    architecture: Architecture,
+) -> Release:
+    """Write the release into `out`, which is made anew, and return what its manifest says.
+
+    `packages` are wheels for the architecture. Raises `ReleaseIncomplete` if a part is missing or contradicts another.
+    """
+    own = wheels.facts(own_wheel)
+    runtime = Runtime(python=label.python, spark=label.spark, iceberg=_iceberg(jars, label), classes=CLASSES)
+    if out.exists():
+        if not (out / MANIFEST).is_file() and any(out.iterdir()):
+            raise ReleaseIncomplete("the folder holds something else", where=str(out), do="Name another, or empty it")
+        shutil.rmtree(out)
+    out.mkdir(parents=True)
+    roles: dict[str, Role] = {}
+
+    def place(name: str, role: Role) -> Path:
+        roles[name] = role
+        return out / name
+
+    write_zip(place(f"frazil-{own.version}.zip", Role.PACKAGE), _package(own_wheel, runtime, own.version))
+    write_tar_gz(place(f"environment-{architecture.lower()}.tar.gz", Role.ENVIRONMENT), wheels.merged(packages))
+    for role in (Role.INGEST, Role.MAINTAIN):
+        source = checkout.root / "jobs" / f"{role}.py"
+        place(source.name, role).write_bytes(source.read_bytes())
+    for jar in jars:
+        shutil.copyfile(jar.file, place(jar.file.name, Role.JAR))
+    parts = [*(jar.part for jar in jars), *map(_part, packages)]
+    listed = sbom.bill(parts, version=own.version, built_from=checkout.committed_at)
+    place(sbom.FILE_NAME, Role.BILL).write_bytes(listed)
+    release = Release(
+        version=own.version,
+        git_commit=checkout.commit,
+        is_dirty=checkout.is_dirty,
+        label=label.name,
+        architecture=architecture,
+        runtime=runtime,
+        files=tuple(_file(out / name, role) for name, role in sorted(roles.items())),
+    )
+    (out / MANIFEST).write_bytes(manifest(release))
+    return release
+
+
+def own_wheel(checkout: Checkout, folder: Path) -> Path:
+    """Build the project's wheel into `folder`, which is empty. Raises `ReleaseIncomplete` with what its builder said."""
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    ended = subprocess.run(command, cwd=checkout.root, capture_output=True, text=True, check=False)
+    found = sorted(folder.glob("frazil-*.whl"))
+    if ended.returncode or len(found) != 1:
+        said = " ".join((ended.stderr or ended.stdout).split())[-300:]
+        raise ReleaseIncomplete(f"the wheel could not be built: {said}", where=str(checkout.root))
+    return found[0]
+
+
+def _package(wheel: Path, runtime: Runtime, version: str) -> Mapping[str, bytes]:
+    """The wheel's content without what jobs do not need, with what must be there when they start."""
+    kept = {
+        name: data
+        for name, data in wheels.content(wheel).items()
+        if not name.startswith(NOT_RELEASED) and not name.endswith(_NOT_RELEASED_METADATA)
+    }
+    return {**kept, f"frazil/{EXPECTED}": expected_document(runtime, version)}
+
+
+def _iceberg(jars: Iterable[Jar], label: Label) -> str:
+    """Iceberg's version, by the jar for the label's Spark."""
+    wanted = f"iceberg-spark-runtime-{re.sub(r'[.][0-9]+$', '', label.spark)}_{label.scala}"
+    for jar in jars:
+        if jar.part.name == wanted:
+            return jar.part.version
+    raise ReleaseIncomplete(f"the jar {wanted} is not locked", where="jars.lock", do=f"{label.name} needs it")
+
+
+def _part(wheel: Path) -> Part:
+    told = wheels.facts(wheel)
+    return Part(kind=Kind.PYPI, name=told.name, version=told.version, sha256=_sha256(wheel), licence=told.licence)
+
+
+def _file(path: Path, role: Role) -> File:
+    return File(name=path.name, role=role, sha256=_sha256(path), size_bytes=path.stat().st_size)
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

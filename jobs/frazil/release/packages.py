@@ -1,0 +1,111 @@
+"""The Python packages of a job, exactly those of `jobs/requirements.lock`, as wheels for the machine they will run on."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from frazil.errors import ReleaseIncomplete
+from frazil.release.manifest import Architecture
+
+_REQUIREMENT = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[^\s\\;]+)(?P<marker>\s*;)?")
+_HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
+
+GLIBC = (2, 34)
+"""The C library of the machines that run jobs: Amazon Linux 2023's
+(https://docs.aws.amazon.com/linux/al2023/ug/compare-with-al2.html)."""
+_OLDEST = (2, 17)
+_MACHINE = {Architecture.X86_64: "x86_64", Architecture.ARM64: "aarch64"}
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """One line of the lock: a name in its normal form, a version, and the hashes of all its files."""
+
+    name: str
+    version: str
+    hashes: frozenset[str]
+
+
+def locked_packages(text: str) -> tuple[Package, ...]:
+    """The packages of a lock, in its order. Raises `ReleaseIncomplete` on what pins no version or names no hash."""
+    packages = []
+    for block in re.split(r"\n(?=[^\s#])", "\n" + text):
+        lines = [line for line in block.strip("\n").splitlines() if line.strip() and not line.lstrip().startswith("#")]
+        if not lines:
+            continue
+        found = _REQUIREMENT.match(lines[0])
+        hashes = frozenset(_HASH.findall(block))
+        if not found or found["marker"] or not hashes:
+            raise ReleaseIncomplete(
+                f"{lines[0].strip()[:80]!r} is not a pinned, hashed package",
+                where="requirements.lock",
+                do="Make the lock anew, as CONTRIBUTING.md says",
+            )
+        packages.append(Package(normal(found["name"]), found["version"], hashes))
+    return tuple(packages)
+
+
+def normal(name: str) -> str:
+    """A distribution's name in its normal form (https://peps.python.org/pep-0503/#normalized-names)."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def platforms(architecture: Architecture) -> tuple[str, ...]:
+    """The wheel platforms that the machines take, the newest first."""
+    machine = _MACHINE[architecture]
+    newest = range(GLIBC[1], _OLDEST[1] - 1, -1)
+    return (*(f"manylinux_2_{minor}_{machine}" for minor in newest), f"manylinux2014_{machine}")
+
+
+def download(lock: Path, folder: Path, architecture: Architecture, *, python: str) -> tuple[Path, ...]:
+    """Have the lock's wheels in `folder`, checked, in the lock's order; what is there already is not fetched again.
+
+    `python` is the version that runs them, like 3.11. Fetched by this Python's pip, from the index it is set up with.
+    Raises `ReleaseIncomplete` when a package has no wheel for the machine, or one of another hash.
+    """
+    packages = locked_packages(lock.read_text())
+    folder.mkdir(parents=True, exist_ok=True)
+    if len(matched(packages, _hashed(folder))) < len(packages):
+        chosen = [part for platform in platforms(architecture) for part in ("--platform", platform)]
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        command += ["--only-binary", ":all:", "--implementation", "cp", "--python-version", python, *chosen]
+        command += ["--require-hashes", "-r", str(lock), "-d", str(folder)]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+        if ended.returncode:
+            complaints = [line.strip() for line in ended.stderr.splitlines() if "ERROR" in line]
+            raise ReleaseIncomplete(
+                f"pip could not fetch the wheels for {architecture}",
+                where=lock.name,
+                do=" ".join(complaints[-2:])[:400] or "Is there a network, and a package index in it?",
+            )
+    wheels = matched(packages, _hashed(folder))
+    missing = [package.name for package in packages if package.name not in wheels]
+    if missing:
+        raise ReleaseIncomplete(f"no wheel of the locked hash is there for {', '.join(missing)}", where=lock.name)
+    return tuple(wheels[package.name] for package in packages)
+
+
+def matched(packages: Sequence[Package], files: Mapping[Path, str]) -> dict[str, Path]:
+    """The file of each package by its name, among files with their hashes; those whose hash the lock lacks are passed over."""
+    found: dict[str, Path] = {}
+    for file, sha256 in sorted(files.items()):
+        name, _, version = file.name.removesuffix(".whl").partition("-")
+        for package in packages:
+            is_it = normal(name) == package.name and version.split("-")[0] == package.version
+            if is_it and sha256 in package.hashes:
+                found[package.name] = file
+    return found
+
+
+def _hashed(folder: Path) -> dict[Path, str]:
+    hashes = {}
+    for file in folder.glob("*.whl"):
+        with file.open("rb") as content:
+            hashes[file] = hashlib.file_digest(content, "sha256").hexdigest()
+    return hashes

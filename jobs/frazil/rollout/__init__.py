@@ -1,0 +1,1 @@
+"""The way from the desired state of a job to its runs: desired state, rollout state, reconciler. No Spark."""

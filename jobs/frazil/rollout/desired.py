@@ -1,0 +1,128 @@
+"""Desired: what should run, as an object that deployment writes and the reconciler reads. It holds no secret.
+
+One object a job, at `desired/<job>.json`. A generation is one version of it; whoever changes anything raises the number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from enum import StrEnum
+from typing import Annotated, Any
+
+from frazil.declaration.problems import Problem
+from frazil.declaration.reading import VERSION, from_json, members
+from frazil.declaration.rules import between, matching
+from frazil.declaration.validity import validate
+from frazil.declaration.writing import canonical, digest, to_json
+from frazil.release.emr_labels import LABELS
+from frazil.rollout.worker_sizes import Workers
+
+_JOB = matching("[a-z][a-z0-9-]{0,39}", "a job's name", "Write a lower-case letter, then up to 39 of a-z, 0-9 and -")
+_RELEASE = matching(
+    r"releases/[0-9A-Za-z.+-]+/[0-9a-f]{64}/manifest\.json", "a release's key", "Write what the upload of it told"
+)
+_DOCUMENT = matching(r"documents/[0-9a-f]{64}\.json", "a document's key", "Write what the upload of it told")
+_ROLE = matching(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[\w+=,.@/-]+", "a role's ARN", "Write it in full")
+_LOG_URI = matching("s3://[a-z0-9][a-z0-9.-]+/.*", "a location on S3", "Write it like s3://bucket/prefix/")
+_LABEL = matching("|".join(row.name for row in LABELS), "a label we build for", "Write one of release/emr_labels.py")
+_PIPELINE = matching("[a-z][a-z0-9_]{0,99}", "a pipeline's name", "Write it as it is declared")
+_ARGUMENT = matching(r"[^\s'\"\\]+", "an argument", "Write it without spaces, quotes and backslashes")
+
+
+class Mode(StrEnum):
+    """How a job runs.
+
+    `follow` is one streaming run that never ends by itself. `drain` is a run that ends when it has landed what is there;
+    a schedule starts the later ones, the reconciler only the first of a generation, to prove it.
+    """
+
+    FOLLOW = "follow"
+    DRAIN = "drain"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desired:
+    """One generation of an ingest job: which release lands which documents, and how."""
+
+    job: Annotated[str, "The job's name, for ever.", _JOB]
+    generation: Annotated[int, "Which version of this object it is.", between(1, 1_000_000_000)]
+    label: Annotated[str, "The EMR release of the application.", _LABEL]
+    application: Annotated[
+        str, "The id of the EMR Serverless application.", matching("[0-9a-z]{1,64}", "an id", "Write it")
+    ]
+    release: Annotated[str, "The key of the release's manifest.", _RELEASE]
+    document: Annotated[str, "The key of the pipelines' document.", _DOCUMENT]
+    environment: Annotated[str, "The key of the environment's document.", _DOCUMENT]
+    execution_role: Annotated[str, "The ARN of the role that runs have.", _ROLE]
+    log_uri: Annotated[str, "Where runs leave their logs.", _LOG_URI]
+    mode: Annotated[Mode, "How it runs."] = Mode.FOLLOW
+    is_stopped: Annotated[bool, "Whether nothing of it is to run."] = False
+    stopped: Annotated[tuple[Annotated[str, _PIPELINE], ...], "Pipelines that an operator has stopped."] = ()
+    arguments: Annotated[tuple[Annotated[str, _ARGUMENT], ...], "Further arguments of the entry point."] = ()
+    workers: Annotated[Workers, "The sizes of its workers."] = Workers()  # noqa: RUF009 # frozen
+    log_group: Annotated[str | None, "The CloudWatch log group, whose lines hold the metrics."] = None
+    grace_seconds: Annotated[int, "How long a cancelled run may take to end.", between(15, 1800)] = 120
+    proof_seconds: Annotated[int, "How long a new run may take to prove itself.", between(60, 86_400)] = 1800
+    calm_seconds: Annotated[
+        int, "How long a new run must have run, with nothing to read, to count as proven.", between(10, 3600)
+    ] = 300
+    timeout_minutes: Annotated[int, "How long a drain may take at most.", between(5, 10_080)] = 720
+
+    def __post_init__(self) -> None:
+        validate(self, self._contradictions)
+
+    def _contradictions(self) -> Iterator[Problem]:
+        for index, argument in enumerate(self.arguments):
+            if argument.split("=")[0] in {"--document", "--environment", "--once", "--follow", "--run", "--without"}:
+                yield Problem(f"arguments[{index}]", f"{argument} is given by the settings of the run", "Remove it")
+        if self.calm_seconds > self.proof_seconds:
+            yield Problem("calm_seconds", f"it is more than proof_seconds, {self.proof_seconds}", "Lower it")
+
+    @property
+    def digest(self) -> str:
+        """This generation's name by content: two that differ in anything have different ones.
+
+        Fields that have their default have no part in it: a release of ours that adds a field renames no generation.
+        """
+        return digest(self.chosen)
+
+    @property
+    def chosen(self) -> bytes:
+        """The canonical bytes that `digest` is of: deployment makes the same digest of what it knows only later."""
+        return canonical(_chosen(self))
+
+    @property
+    def unstopped(self) -> Desired:
+        """The generation with all its pipelines: what an operator stops is no part of what is proven or given up."""
+        return replace(self, stopped=()) if self.stopped else self
+
+    @property
+    def run_prefix(self) -> str:
+        """How the ids begin that this generation's drivers write into the ledger."""
+        return f"{self.job}-{self.generation}-{self.digest[:8]}-"
+
+
+def _chosen(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass that do not have their default, as JSON."""
+    chosen = {}
+    for field in fields(value):
+        held = getattr(value, field.name)
+        if held != field.default:
+            chosen[field.name] = _chosen(held) if is_dataclass(held) else to_json(held)
+    return chosen
+
+
+def desired_key(job: str) -> str:
+    """Where a job's object is kept in the artifact bucket."""
+    return f"desired/{job}.json"
+
+
+def desired_document(desired: Desired) -> bytes:
+    """The object's canonical bytes."""
+    return canonical({"version": VERSION, **to_json(desired)})
+
+
+def parse_desired(source: bytes | Mapping[str, Any]) -> Desired:
+    """What an object says. Raises `InvalidDeclaration` with every problem."""
+    return from_json(Desired, members(source, "desired state"), "")

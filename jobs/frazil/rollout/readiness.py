@@ -1,0 +1,101 @@
+"""Proof: whether a generation's drivers have committed, or have nothing to read, by the tables and topics themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from frazil.clients.kafka import Kafka, Span
+from frazil.clients.secrets import Secrets
+from frazil.declaration import Environment, Isolation, Pipeline, parse, parse_environment
+from frazil.errors import InvalidInput, KafkaUnavailable, SecretUnavailable
+from frazil.lake.reader import Lake, StoredTable
+from frazil.rollout.desired import Desired, Mode
+from frazil.rollout.state import Store
+from frazil.rollout.steps import Proof
+
+KAFKA_SECONDS = 10.0
+"""How long Kafka may take."""
+
+
+class Tables(Protocol):
+    """What is needed of a lake."""
+
+    def table(self, identifier: str) -> StoredTable | None:
+        """The table as it stands now."""
+        ...
+
+
+class Offsets(Protocol):
+    """What is needed of Kafka."""
+
+    def offsets(self, topic: str, isolation: Isolation) -> dict[int, Span]:
+        """The earliest and the stable offset of each partition."""
+        ...
+
+
+class TableProofs:
+    """Asks the tables and topics that a generation's documents name. Only its ledger is read, no row."""
+
+    def __init__(
+        self,
+        store: Store,
+        secrets: Secrets,
+        *,
+        lake_of: Callable[[Environment, Secrets], Tables] = lambda place, secrets: Lake(place, secrets.read),
+        kafka_of: Callable[[Environment, Secrets], Offsets] = lambda place, secrets: Kafka(
+            place.kafka, secrets, timeout_seconds=KAFKA_SECONDS
+        ),
+    ) -> None:
+        self._store, self._secrets = store, secrets
+        self._lake_of, self._kafka_of = lake_of, kafka_of
+
+    def of(self, desired: Desired) -> Proof:
+        """What the tables say of the drivers of a generation. Raises `CatalogUnavailable`, and `InvalidInput` without documents.
+
+        A drain that has ended well has seen all its pipelines through: one commit among them is enough. Of a run that
+        goes on each pipeline must have committed, or have nothing to read. Where Kafka cannot be asked from here, that is
+        not known, and is no evidence of a failure.
+        """
+        pipelines = [p for p in parse(self._document(desired.document)) if p.name not in desired.stopped]
+        place = parse_environment(self._document(desired.environment))
+        lake = self._lake_of(place, self._secrets)
+        tables = {pipeline.name: lake.table(pipeline.table.identifier) for pipeline in pipelines}
+        committed = {p.name for p in pipelines if _has_commit(tables[p.name], p, desired.run_prefix)}
+        if committed and desired.mode is Mode.DRAIN:
+            return Proof.COMMITTED
+        others = [self._is_caught_up(tables[p.name], p, place) for p in pipelines if p.name not in committed]
+        if False in others:
+            return Proof.NOTHING_YET
+        if None in others:
+            return Proof.PARTLY if committed else Proof.UNKNOWN
+        return Proof.COMMITTED if committed else Proof.CAUGHT_UP
+
+    def _is_caught_up(self, table: StoredTable | None, pipeline: Pipeline, place: Environment) -> bool | None:
+        """Whether the table holds all that its topic has; None where Kafka or its secrets cannot be had from here.
+
+        A table that does not exist yet holds nothing: an empty topic has nothing for it.
+        """
+        newest = next(iter(table.commits(pipeline.name)), None) if table is not None else None
+        held = newest.entry.end.at if newest is not None and newest.entry.end is not None else {}
+        try:
+            kafka = self._kafka_of(place, self._secrets)
+            spans = kafka.offsets(pipeline.topic.name, pipeline.topic.isolation)
+        except (KafkaUnavailable, SecretUnavailable):
+            return None
+        # A partition that a ledger does not name was added after it began: it is read from 0.
+        return all(held.get(p, 0 if held else span.earliest) >= span.stable for p, span in spans.items())
+
+    def _document(self, key: str) -> bytes:
+        held = self._store.read(key)
+        if held is None:
+            raise InvalidInput(
+                f"the document {key} is not there", where="desired state", do="Deploy it before the runs"
+            )
+        return held.data
+
+
+def _has_commit(table: StoredTable | None, pipeline: Pipeline, run_prefix: str) -> bool:
+    """Whether one of the generation's drivers has committed records to the table; to have made it is no proof."""
+    entries = (commit.entry for commit in (table.commits(pipeline.name) if table is not None else ()))
+    return any((entry.run or "").startswith(run_prefix) and entry.end != entry.start for entry in entries)

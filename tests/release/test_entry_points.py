@@ -1,0 +1,87 @@
+"""The entry points of a release: they look at what they were built for before they look at anything else."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from frazil.release.archives import write_zip
+from frazil.release.manifest import Role
+from tests.support import small_release
+
+
+@pytest.fixture(scope="module")
+def package(root: Path, own_wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("entry")
+    release = small_release.built(root, own_wheel, folder, folder / "out")
+    return folder / "out" / release.the(Role.PACKAGE).name
+
+
+def ran(name: str, package: Path, folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    # The copy in `folder`: beside the checkout's own there is another `frazil`, which a script sees first.
+    arguments = ["--document", "not-there.json", "--environment", "not-there.json", "--once", *more]
+    return subprocess.run(
+        [sys.executable, name, *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(package)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("name", ["ingest.py", "maintain.py"])
+def test_a_release_for_another_python_ends_at_once_with_its_reason(package: Path, tmp_path: Path, name: str) -> None:
+    with zipfile.ZipFile(package) as archive:
+        entries = {entry: archive.read(entry) for entry in archive.namelist()}
+    other = entries["frazil/expected.json"].replace(b'"python":"3.11"', b'"python":"3.9"')
+    write_zip(tmp_path / "other.zip", {**entries, "frazil/expected.json": other})
+    (tmp_path / name).write_bytes((package.parent / name).read_bytes())
+    ended = ran(name, tmp_path / "other.zip", tmp_path)
+    assert ended.returncode == 1
+    assert "error: start: this is Python 3.11, the release's packages are for 3.9" in ended.stderr
+
+
+@pytest.mark.parametrize("prefix", ["Orders", "a/b", "../x", "a b"])
+def test_a_runs_name_that_could_not_be_part_of_a_files_name_is_refused(
+    package: Path, tmp_path: Path, prefix: str
+) -> None:
+    (tmp_path / "ingest.py").write_bytes((package.parent / "ingest.py").read_bytes())
+    ended = ran("ingest.py", package, tmp_path, "--run", prefix)
+    assert ended.returncode == 2
+    assert "--run: write a-z, 0-9 and -" in ended.stderr
+
+
+@pytest.mark.parametrize("name", ["ingest.py", "maintain.py"])
+def test_a_document_that_is_not_there_is_named(package: Path, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes((package.parent / name).read_bytes())
+    ended = ran(name, package, tmp_path)
+    assert ended.returncode == 2
+    assert "error: not-there.json: it cannot be read (No such file or directory)" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "said"),
+    [
+        ("ingest.py", ("--setting", "spark.x"), "--setting: 'spark.x' is not KEY=VALUE"),
+        ("maintain.py", ("--setting", "=1"), "--setting: '=1' is not KEY=VALUE"),
+        ("ingest.py", ("--every-seconds", "0"), "--every-seconds: '0' is not a number above zero"),
+        ("ingest.py", ("--every-seconds", "nan"), "--every-seconds: 'nan' is not a number above zero"),
+        ("maintain.py", ("--grace-hours", "-1"), "--grace-hours: '-1' is not a number from zero on"),
+        ("maintain.py", ("--orphan-days", "inf"), "--orphan-days: 'inf' is not a number from zero on"),
+    ],
+)
+def test_a_wrong_argument_is_told_before_anything_begins(
+    package: Path, tmp_path: Path, name: str, arguments: tuple[str, ...], said: str
+) -> None:
+    (tmp_path / name).write_bytes((package.parent / name).read_bytes())
+    ended = ran(name, package, tmp_path, *arguments)
+    assert ended.returncode == 2
+    assert said in ended.stderr

@@ -1,0 +1,303 @@
+"""The local cloud: a release is uploaded, reconciled and really runs; runs are swapped, stopped and fired, and no record is
+lost or doubled. Everything is asked by the command line, as a person would.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+import boto3
+import psutil
+import pytest
+from typer.testing import CliRunner
+
+from frazil.cli.main import app
+from frazil.cli.release import built
+from frazil.declaration import canonical, environment_document
+from frazil.declaration.document import document
+from frazil.errors import ReleaseIncomplete
+from frazil.local.aws.start import REGION
+from frazil.local.process import noted
+from frazil.local.world import Part, World, down, up
+from frazil.release.emr_labels import NEWEST
+from frazil.release.manifest import MANIFEST, Architecture, Release, Role, manifest
+from frazil.release.upload import document_key
+from frazil.rollout.desired import Desired, Mode, desired_document, desired_key
+from frazil.rollout.job_run_request import run_settings
+from frazil.rollout.worker_sizes import Worker, Workers
+from stacks.job_requests import for_scheduler
+from tests.support.fake_time import until
+from tests.support.shop import Shop
+
+pytestmark = [pytest.mark.long, pytest.mark.e2e, pytest.mark.spark, pytest.mark.timeout(900)]
+
+ROLE = "arn:aws:iam::123456789012:role/frazil-local-ingest"
+BUCKET = "frazil-artifacts"
+ENDED = ("SUCCESS", "FAILED", "CANCELLED")
+SMALL = Worker(cores=1, memory_gb=2)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cloud")
+
+
+@pytest.fixture(scope="module")
+def first(root: Path, folder: Path) -> Release:
+    try:
+        return built(root, folder / "first", label_name=NEWEST, architecture=Architecture.X86_64)
+    except ReleaseIncomplete as missing:
+        if "could not fetch" in missing.what:
+            pytest.skip(f"no package index: {missing}")
+        raise
+
+
+@pytest.fixture(scope="module")
+def second(folder: Path, first: Release) -> Release:
+    """Another release: a later version, whose entry point is another file."""
+    shutil.copytree(folder / "first", folder / "second")
+    entry = folder / "second" / first.the(Role.INGEST).name
+    entry.write_bytes(entry.read_bytes() + b"\n# the second release\n")
+    data = entry.read_bytes()
+    sha256 = document_key(data).split("/")[1].removesuffix(".json")
+    changed = replace(first.the(Role.INGEST), sha256=sha256, size_bytes=len(data))
+    files = tuple(changed if file.role is Role.INGEST else file for file in first.files)
+    release = replace(first, version="0.9.9", files=files)
+    (folder / "second" / MANIFEST).write_bytes(manifest(release))
+    return release
+
+
+@pytest.fixture
+def world(folder: Path) -> Iterator[World]:
+    yield up(folder, parts=[Part.KAFKA, Part.REGISTRY, Part.AWS])
+    down(folder)
+
+
+@dataclass
+class Cloud:
+    world: World
+    shop: Shop
+    application: str
+    folder: Path
+
+    def client(self, service: str) -> Any:
+        endpoint = self.world.address(Part.AWS)["endpoint"]
+        return boto3.client(service, endpoint_url=endpoint, region_name=REGION)
+
+    def put(self, key: str, data: bytes) -> str:
+        """As Terraform does."""
+        self.client("s3").put_object(Bucket=BUCKET, Key=key, Body=data)
+        return key
+
+    def deploy(self, release: Release, generation: int, mode: Mode = Mode.FOLLOW, **more: Any) -> Desired:
+        """What the ingestion stack writes: two documents, and desired state."""
+        glue = self.world.glue_environment
+        store = glue.object_store
+        assert store is not None
+        place = replace(
+            glue,
+            name="local",
+            object_store=replace(store, access_key_id=None, secret_access_key=None),
+            artifact_bucket=BUCKET,
+            emr_application=self.application,
+        )
+        told = canonical(environment_document(place))
+        (self.folder / "local.json").write_bytes(told)
+        pipelines = canonical(document([self.shop.pipeline]))
+        (self.folder / "pipelines.json").write_bytes(pipelines)
+        wanted = Desired(
+            job="ingest",
+            generation=generation,
+            label=NEWEST,
+            application=self.application,
+            release=release.key,
+            document=self.put(document_key(pipelines), pipelines),
+            environment=self.put(document_key(told), told),
+            execution_role=ROLE,
+            log_uri=f"s3://{BUCKET}/logs/",
+            mode=mode,
+            arguments=("--setting", "spark.sql.shuffle.partitions=2"),
+            workers=Workers(driver=SMALL, executor=SMALL),
+            calm_seconds=10,
+            proof_seconds=300,
+            **more,
+        )
+        self.put(desired_key("ingest"), desired_document(wanted))
+        return wanted
+
+    def frazil(self, *arguments: str, code: int = 0) -> Any:
+        """A command's JSON answer."""
+        ended = CliRunner().invoke(app, [*arguments, "--json"])
+        assert ended.exit_code == code, ended.output
+        return json.loads(ended.stdout)
+
+    @property
+    def at(self) -> str:
+        return str(self.folder / "local.json")
+
+    def run(self, number: int = 0) -> dict[str, Any]:
+        """A run, 0 the newest."""
+        told: dict[str, Any] = self.frazil("runs", self.at)["runs"][number]
+        return told
+
+    def events(self, run: str) -> list[dict[str, Any]]:
+        """What the driver of a run logged."""
+        parts = self.frazil("logs", self.at, run)["parts"]
+        return [json.loads(line) for part in parts for line in part["lines"] if line.startswith('{"')]
+
+    def lands_all(self) -> None:
+        """Wait until every record is landed, or the run has ended."""
+
+        def is_over() -> bool:
+            return len(self.shop.landed()) >= len(self.shop.journal) or self.run()["state"] in ENDED
+
+        until(is_over, seconds=180)
+        run = self.run()
+        assert run["state"] not in ENDED, (run, self.frazil("logs", self.at)["parts"])
+
+    def assert_proven(self) -> None:
+        """Every record is in the table once, and `frazil verify` says so too."""
+        self.shop.assert_each_record_once()
+        name = self.shop.pipeline.name
+        told = self.frazil(
+            "verify", name, "--pipelines", str(self.folder / "pipelines.json"), "--env", self.at, "--deep"
+        )
+        assert told["outcome"] == "proven"
+
+
+@pytest.fixture
+def cloud(
+    world: World,
+    folder: Path,
+    first: Release,
+    second: Release,
+    tmp_path: Path,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Cloud:
+    for variable in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(variable, "test")
+    made = Cloud(world, Shop(world, cast(Any, None), world.glue_environment, name), "", tmp_path)
+    made.client("s3").create_bucket(Bucket=BUCKET)
+    token = uuid.uuid4().hex
+    application = made.client("emr-serverless").create_application(
+        name="frazil", releaseLabel=NEWEST, type="SPARK", clientToken=token
+    )
+    made.application = application["applicationId"]
+    made.deploy(first, 1)
+    for one in ("first", "second"):
+        made.frazil("release", "upload", made.at, "--from", str(folder / one))
+    return made
+
+
+@contextmanager
+def producing(produce: Callable[[int], None]) -> Iterator[None]:
+    """Have records produced all the time, in small portions, by another thread."""
+    enough = threading.Event()
+
+    def go_on() -> None:
+        number = 0
+        while not enough.wait(0.1):
+            produce(number)
+            number += 1
+
+    thread = threading.Thread(target=go_on)
+    thread.start()
+    try:
+        yield
+    finally:
+        enough.set()
+        thread.join()
+
+
+def test_a_streaming_run_is_swapped_for_another_release_and_no_record_is_lost_or_doubled(
+    cloud: Cloud, first: Release, second: Release
+) -> None:
+    shop = cloud.shop
+    schema = shop.register()
+    shop.produce(shop.orders(50, schema))
+    assert cloud.frazil("reconcile", cloud.at)["runs"] == 1
+    old = cloud.run()
+    assert (old["state"], old["generation"], old["release"]) == ("RUNNING", 1, first.version)
+    assert len(shop.landed()) == 50
+    cloud.assert_proven()
+
+    def produce(number: int) -> None:
+        shop.produce(shop.orders(20, schema, first=1000 + number * 20))
+
+    with producing(produce):
+        until(lambda: len(shop.landed()) > 100, seconds=60)
+        cloud.deploy(second, 2)
+        told = cloud.frazil("reconcile", cloud.at)
+        assert [step["step"] for step in told["steps"] if step["step"] != "wait"] == [
+            "cancel run",
+            "start generation",
+            "proven generation",
+        ]
+    cloud.lands_all()
+    cloud.assert_proven()
+    new = cloud.run()
+    assert (new["state"], new["generation"], new["release"]) == ("RUNNING", 2, second.version)
+    assert cloud.run(1)["state"] == "CANCELLED"
+    said = cloud.events(old["run"])
+    assert said[-1]["event"] == "pipeline_finished", "it was let end between two batches"
+    assert cloud.frazil("reconcile", cloud.at, "--check")["drift"] is False
+
+    # An operator stops the pipeline, and starts it again: what came meanwhile is landed then.
+    before = len(shop.landed())
+    told = cloud.frazil("stop", shop.pipeline.name, "--environment", cloud.at)
+    assert (told["runs"], told["stopped"]) == (None, [shop.pipeline.name])
+    assert cloud.run()["state"] == "CANCELLED"
+    shop.produce(shop.orders(5, schema, first=900_000))
+    assert len(shop.landed()) == before
+    assert cloud.frazil("start", shop.pipeline.name, "--environment", cloud.at)["runs"] == 2
+    cloud.lands_all()
+    cloud.assert_proven()
+
+    # The world's end is the run's.
+    (process,) = noted(cloud.world.home / Part.AWS)
+    family = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
+    down(cloud.world.home.parent)
+    _, alive = psutil.wait_procs(family, timeout=5)
+    assert not alive
+    assert noted(cloud.world.home / Part.AWS) == []
+
+
+def test_a_schedule_that_is_fired_lands_what_is_there_and_the_same_execution_only_once(
+    cloud: Cloud, first: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = cloud.shop
+    shop.produce(shop.orders(30, shop.register()))
+    wanted = cloud.deploy(first, 1, Mode.DRAIN)
+    request = {
+        **for_scheduler(run_settings(wanted, first, bucket=BUCKET)),
+        "ClientToken": "<aws.scheduler.execution-id>",
+    }
+    cloud.client("scheduler").create_schedule(
+        Name="ingest",
+        ScheduleExpression="rate(15 minutes)",
+        FlexibleTimeWindow={"Mode": "OFF"},
+        Target={
+            "Arn": "arn:aws:scheduler:::aws-sdk:emrserverless:startJobRun",
+            "RoleArn": ROLE,
+            "Input": json.dumps(request),
+        },
+    )
+    monkeypatch.chdir(cloud.world.home.parent)
+    fired = cloud.frazil("local", "fire", "ingest")
+    again = cloud.frazil("local", "fire", "ingest", "--execution", fired["execution"])
+    assert again["run"] == fired["run"]
+    until(lambda: cloud.run()["state"] in ("SUCCESS", "FAILED"), seconds=120)
+    assert cloud.run()["state"] == "SUCCESS", cloud.events(fired["run"])
+    assert sum(event["written"] for event in cloud.events(fired["run"]) if event["event"] == "batch_committed") == 30
+    cloud.assert_proven()
+    assert cloud.frazil("reconcile", cloud.at)["runs"] == 1, "the fired run is the generation's, and proves it"
+    assert len(cloud.frazil("runs", cloud.at)["runs"]) == 1

@@ -1,0 +1,573 @@
+"""What runs is moved to what is wanted: in every state, with a crash at any call, with two reconcilers at once."""
+
+from __future__ import annotations
+
+import pytest
+
+from frazil.declaration import InvalidDeclaration, canonical
+from frazil.declaration.document import document
+from frazil.errors import FrazilError, LeaseHeld, NothingRuns, ObjectDiffers
+from frazil.release.upload import document_key
+from frazil.rollout.desired import Mode, desired_document, desired_key
+from frazil.rollout.state import LEASE_SECONDS, memory_key, remembered
+from frazil.rollout.steps import Proof
+from frazil.rollout.stopped_pipelines import change_stop
+from tests.support.reconciled import JOB, PIPELINES, WRITTEN, Calls, Killed, World, desired, release, replaced
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_what_nobody_wants_is_an_error_that_says_who_should(world: World) -> None:
+    with pytest.raises(FrazilError, match="nobody has said what should run"):
+        world.run()
+
+
+def test_the_first_generation_is_started_and_proves_itself(world: World) -> None:
+    first = world.want(desired())
+    assert world.run() == first
+    assert world.steps() == ["Start", "Prove"]
+    assert remembered(world.store, JOB).proven == first
+    assert world.running().request["tags"]["frazil:generation"] == "1"
+
+
+def test_when_all_is_as_wanted_nothing_is_done(world: World) -> None:
+    world.want(desired())
+    world.settle()
+    assert world.reconciler().drift(JOB) == ()
+    world.run()
+    assert world.told == []
+
+
+def test_drift_is_told_without_anything_being_done(world: World) -> None:
+    world.want(desired())
+    (step,) = world.reconciler().drift(JOB)
+    assert type(step).__name__ == "Start"
+    assert world.emr.active() == []
+    assert world.store.read(memory_key(JOB)) is None
+
+
+def test_a_new_generation_waits_for_the_end_of_the_old_one(world: World) -> None:
+    first = world.want(desired())
+    world.settle()
+    second = world.want(replaced(first, release=release("2.0.0").key))
+    assert world.run() == second  # the world itself refuses a start beside another run
+    assert world.steps() == ["Cancel", "Start", "Prove"]
+    (old,) = world.runs_of(first)
+    assert old.state(world.time.now) == "CANCELLED"
+    assert world.running().request["tags"]["frazil:release"] == "2.0.0"
+
+
+def test_a_cancelled_run_has_its_grace(world: World) -> None:
+    first = world.want(desired(grace_seconds=900))
+    world.settle()
+    began = world.time.now
+    world.want(replaced(first))
+    world.run()
+    (old,) = world.runs_of(first)
+    assert old.grace == 900
+    (new,) = world.emr.active()
+    assert new.born >= began + 900
+
+
+def test_a_run_with_nothing_to_read_is_proven_once_it_has_run_for_a_while(world: World) -> None:
+    world.proofs[1] = Proof.CAUGHT_UP
+    first = world.want(desired(calm_seconds=400))
+    began = world.time.now
+    assert world.run() == first
+    assert world.time.now >= began + 400
+    assert world.steps() == ["Start", "Prove"]
+
+
+def test_a_generation_that_commits_nothing_is_given_up_for_the_one_before(world: World) -> None:
+    first = world.want(desired())
+    world.settle()
+    world.proofs[2] = Proof.NOTHING_YET
+    second = world.want(replaced(first))
+    assert world.run() == first
+    assert world.steps() == ["Cancel", "Start", "GiveUp", "Cancel", "Start"]
+    assert remembered(world.store, JOB).given_up == (second.digest,)
+    assert world.running().request["tags"]["frazil:generation"] == "1"
+    assert len(world.runs_of(second)) == 1
+
+
+def test_a_generation_whose_runs_fail_is_given_up_for_the_one_before(world: World) -> None:
+    first = world.want(desired())
+    world.settle()
+    world.failing.add(2)
+    world.proofs[2] = Proof.NOTHING_YET
+    second = world.want(replaced(first))
+    assert world.run() == first
+    assert len(world.runs_of(second)) == 3
+    assert world.running().request["tags"]["frazil:generation"] == "1"
+
+
+@pytest.mark.parametrize("proof", [Proof.UNKNOWN, Proof.PARTLY, Proof.CAUGHT_UP])
+def test_a_good_release_is_not_rolled_back_for_a_quiet_topic_or_a_kafka_that_cannot_be_asked(
+    world: World, proof: Proof
+) -> None:
+    first = world.want(desired())
+    world.settle()
+    world.proofs[2] = proof
+    second = world.want(replaced(first))
+    assert world.run() == second
+    assert world.steps() == ["Cancel", "Start", "Leave" if proof is Proof.UNKNOWN else "Prove"]
+    world.time.sleep(100_000)
+    assert world.reconciler().drift(JOB) == ()
+    assert world.run() == second
+    assert len(world.runs_of(second)) == 1
+    assert remembered(world.store, JOB).given_up == ()
+    assert remembered(world.store, JOB).proven == (first if proof is Proof.UNKNOWN else second)
+
+
+def test_a_run_that_was_left_is_proven_by_its_first_commit(world: World) -> None:
+    first = world.want(desired())
+    world.settle()
+    world.proofs[2] = Proof.UNKNOWN
+    second = world.want(replaced(first))
+    world.settle()
+    world.proofs[2] = Proof.COMMITTED
+    world.settle()
+    assert remembered(world.store, JOB).proven == second
+
+
+@pytest.mark.parametrize("when", ["before", "while it is proven", "after"])
+def test_a_stopped_pipeline_stays_stopped_when_the_release_is_given_up(world: World, when: str) -> None:
+    first = world.want(desired())
+    world.settle()
+    world.proofs[2] = Proof.NOTHING_YET
+    second = replaced(first, release=release("2.0.0").key)
+
+    def stop() -> None:
+        change_stop(world.store, second, "users", is_stopped=True)
+
+    calls = Calls()
+    if when == "before":
+        stop()
+    if when == "while it is proven":
+        is_done = list[bool]()
+
+        def stop_once() -> None:
+            if world.runs_of(second) and not is_done:
+                is_done.append(True)
+                stop()
+
+        calls.at = dict.fromkeys(range(10_000), stop_once)
+    world.want(second)
+    world.run(calls)
+    if when == "after":
+        stop()
+    runs = world.run()
+    assert runs is not None
+    assert (runs.generation, runs.stopped) == (1, ("users",))
+    submit = world.running().request["jobDriver"]["sparkSubmit"]
+    assert submit["entryPointArguments"][-2:] == ["--without", "users"]
+    assert world.reconciler().drift(JOB) == ()
+    change_stop(world.store, second, "users", is_stopped=False)
+    assert world.run() == first
+
+
+def test_when_every_pipeline_is_stopped_a_release_that_is_given_up_leaves_nothing_running(world: World) -> None:
+    first = world.want(desired())
+    world.settle()
+    world.proofs[2] = Proof.NOTHING_YET
+    second = world.want(replaced(first))
+    world.settle()
+    for name in ("orders", "users"):
+        change_stop(world.store, second, name, is_stopped=True)
+    assert world.run() is None
+    assert world.emr.active() == []
+    change_stop(world.store, second, "orders", is_stopped=False)
+    runs = world.run()
+    assert runs is not None
+    assert (runs.generation, runs.stopped) == (1, ("users",))
+
+
+def test_a_stop_of_an_idle_pipeline_holds_where_kafka_cannot_be_asked(world: World) -> None:
+    first = world.want(desired())
+    world.settle()
+    world.proofs[1] = Proof.NOTHING_YET
+    change_stop(world.store, first, "users", is_stopped=True)
+    runs = world.run()
+    assert runs is not None
+    assert (runs.generation, runs.stopped) == (1, ("users",))
+    world.time.sleep(100_000)
+    assert world.reconciler().drift(JOB) == ()
+    assert remembered(world.store, JOB).given_up == ()
+
+
+def test_going_back_with_a_stop_finds_the_names_in_the_copy_of_a_deleted_document(world: World) -> None:
+    first = world.want(desired())
+    world.settle()
+    newer = canonical(document(PIPELINES[:1]))
+    world.store.put(document_key(newer), newer)
+    del world.store.objects[first.document]
+    change_stop(world.store, replaced(first, document=document_key(newer)), "orders", is_stopped=True)
+    world.proofs[2] = Proof.NOTHING_YET
+    world.want(replaced(first, document=document_key(newer), release=release("2.0.0").key))
+    assert world.run() is None, "all that it has is stopped"
+    change_stop(world.store, replaced(first, document=document_key(newer)), "orders", is_stopped=False)
+    runs = world.run()
+    assert runs is not None
+    assert runs.generation == 1
+
+
+def test_what_was_given_up_is_not_tried_again(world: World) -> None:
+    first = world.want(desired())
+    world.settle()
+    world.proofs[2] = Proof.NOTHING_YET
+    second = world.want(replaced(first))
+    world.settle()
+    assert world.reconciler().drift(JOB) == ()
+    assert len(world.runs_of(second)) == 1
+
+
+def test_a_raised_generation_is_tried_again(world: World) -> None:
+    first = world.want(desired())
+    world.settle()
+    world.proofs[2] = Proof.NOTHING_YET
+    second = world.want(replaced(first))
+    world.settle()
+    third = world.want(replaced(second))
+    assert world.run() == third
+
+
+def test_a_first_generation_that_fails_leaves_nothing_running_and_halts(world: World) -> None:
+    world.proofs[1] = Proof.NOTHING_YET
+    world.want(desired())
+    with pytest.raises(NothingRuns, match="none was proven before"):
+        world.run()
+    assert world.emr.active() == []
+    with pytest.raises(NothingRuns):
+        world.run()  # again, and nothing more is started
+    assert sum(map(len, world.emr.applications.values())) == 1
+
+
+def test_a_proven_run_that_died_is_started_again(world: World) -> None:
+    first = world.want(desired())
+    world.settle()
+    died = world.running().id
+    world.emr.kill(died)
+    assert world.run() == first
+    assert world.steps() == ["Start"]
+    assert world.running().id != died
+
+
+def test_a_proven_generation_that_dies_again_and_again_halts(world: World) -> None:
+    world.want(desired())
+    world.settle()
+    for _ in range(2):
+        world.emr.kill(world.running().id)
+        world.run()
+    world.emr.kill(world.running().id)
+    with pytest.raises(NothingRuns, match="3 runs of the proven generation 1 ended within an hour"):
+        world.run()
+    world.time.sleep(7200)
+    world.run()  # an hour later it is worth a try
+    assert len(world.emr.active()) == 1
+
+
+def test_a_stopped_job_has_no_run(world: World) -> None:
+    first = world.want(desired())
+    world.settle()
+    stopped = world.want(replaced(first, is_stopped=True))
+    assert world.run() is None
+    assert world.emr.active() == []
+    assert world.reconciler().drift(JOB) == ()
+    started = world.want(replaced(stopped, is_stopped=False))
+    assert world.run() == started
+
+
+def test_a_pipeline_that_an_operator_has_stopped_is_left_out_until_it_is_started(world: World) -> None:
+    first = world.want(desired())
+    world.settle()
+    assert change_stop(world.store, first, "users", is_stopped=True)
+    assert not change_stop(world.store, first, "users", is_stopped=True), "once is enough"
+    runs = world.run()
+    assert runs is not None
+    assert (runs.generation, runs.stopped, world.steps()) == (1, ("users",), ["Cancel", "Start"])
+    submit = world.running().request["jobDriver"]["sparkSubmit"]
+    assert submit["entryPointArguments"][-2:] == ["--without", "users"]
+    assert change_stop(world.store, first, "users", is_stopped=False)
+    assert world.run() == first
+
+
+def test_a_deployment_does_not_start_what_an_operator_has_stopped(world: World) -> None:
+    first = world.want(desired())
+    world.settle()
+    change_stop(world.store, first, "users", is_stopped=True)
+    world.want(replaced(first, release=release("2.0.0").key))
+    runs = world.run()
+    assert runs is not None
+    assert (runs.generation, runs.stopped) == (2, ("users",))
+
+
+def test_a_job_of_which_every_pipeline_is_stopped_has_no_run(world: World) -> None:
+    first = world.want(desired())
+    world.settle()
+    for name in ("orders", "users"):
+        change_stop(world.store, first, name, is_stopped=True)
+    assert world.run() is None
+    assert world.emr.active() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "said"), [("others", Mode.FOLLOW, "no pipeline others"), ("orders", Mode.DRAIN, "a schedule")]
+)
+def test_what_cannot_be_stopped_is_refused(world: World, name: str, mode: Mode, said: str) -> None:
+    first = world.want(desired(mode=mode))
+    with pytest.raises(FrazilError, match=said):
+        change_stop(world.store, first, name, is_stopped=True)
+    assert world.reconciler().desired(JOB) == first
+
+
+def test_two_operators_at_once_do_not_undo_each_other(world: World) -> None:
+    first = world.want(desired())
+    swap = world.store.swap
+
+    def late(key: str, data: bytes, *, version: str | None) -> str | None:
+        world.store.swap = swap  # type: ignore[method-assign]
+        change_stop(world.store, first, "orders", is_stopped=True)
+        return swap(key, data, version=version)
+
+    world.store.swap = late  # type: ignore[method-assign]
+    with pytest.raises(ObjectDiffers):
+        change_stop(world.store, first, "users", is_stopped=True)
+    assert world.reconciler().desired(JOB).stopped == ("orders",)
+
+
+def test_going_back_finds_the_documents_that_deployment_has_deleted(world: World) -> None:
+    first = world.want(desired())
+    world.settle()
+    newer = canonical(document(PIPELINES[:1]))
+    world.store.put(document_key(newer), newer)
+    del world.store.objects[first.document]
+    world.proofs[2] = Proof.NOTHING_YET
+    second = world.want(replaced(first, document=document_key(newer)))
+    assert world.run() == first
+    held = world.store.read(first.document)
+    assert held is not None
+    assert held.data == WRITTEN
+    assert world.runs_of(second) != []
+
+
+def test_a_document_that_nobody_has_is_an_error_before_anything_is_started(world: World) -> None:
+    world.want(desired(document=f"documents/{'0' * 64}.json"))
+    with pytest.raises(FrazilError, match="is not there"):
+        world.run()
+    assert world.emr.active() == []
+
+
+def test_a_new_application_gets_its_run_after_the_old_ones_has_ended(world: World) -> None:
+    first = world.want(desired())
+    world.settle()
+    second = world.want(replaced(first, application="app2"))
+    assert world.run() == second
+    assert world.running().request["applicationId"] == "app2"
+    assert remembered(world.store, JOB).applications == ("app2",)
+
+
+def test_going_back_goes_back_to_the_application_of_before(world: World) -> None:
+    first = world.want(desired())
+    world.settle()
+    world.proofs[2] = Proof.NOTHING_YET
+    world.want(replaced(first, application="app2"))
+    assert world.run() == first
+    assert world.running().request["applicationId"] == "app1"
+
+
+def test_an_unproven_generation_makes_way_for_a_newer_one(world: World) -> None:
+    first = world.want(desired())
+    world.settle()
+    world.proofs[2] = Proof.NOTHING_YET
+    second = world.want(replaced(first, application="app2"))
+    third = replaced(second, application="app1")
+    calls = Calls()
+
+    def newer() -> None:  # Terraform writes while the second generation is being proven
+        if world.runs_of(second) and world.runs_of(second)[0].state(world.time.now) == "RUNNING":
+            world.store.put(desired_key(JOB), desired_document(third))
+
+    calls.at = dict.fromkeys(range(10_000), newer)
+    assert world.run(calls) == third
+    assert remembered(world.store, JOB).given_up == ()
+
+
+def test_a_twin_that_someone_started_is_cancelled_and_the_older_run_goes_on(world: World) -> None:
+    world.want(desired())
+    world.settle()
+    kept = world.running()
+    world.time.sleep(60)
+    world.emr.started = lambda request: None  # by hand: the rule is not ours to keep here
+    request = {key: value for key, value in kept.request.items() if key != "clientToken"}
+    world.emr.start_job_run(clientToken="by hand", **request)
+    world.run()
+    assert world.steps() == ["Cancel"]
+    assert world.running() is kept
+
+
+def test_runs_of_other_jobs_are_left_alone(world: World) -> None:
+    other = {"applicationId": "app1", "executionRoleArn": "arn:aws:iam::1:role/x", "mode": "STREAMING"}
+    world.emr.started = lambda request: None
+    world.emr.start_job_run(clientToken="x", name="frazil-orders-eu-1", tags={"frazil:job": "orders-eu"}, **other)
+    world.emr.start_job_run(clientToken="y", name="somebody", tags={}, **other)
+    world.want(desired())
+    world.run()
+    assert {run.state(world.time.now) for run in world.emr.applications["app1"]} == {"RUNNING"}
+    assert len(world.emr.active()) == 3
+
+
+def test_a_drain_proves_itself_by_one_run_that_ends_well(world: World) -> None:
+    first = world.want(desired(mode=Mode.DRAIN))
+    assert world.run() == first
+    assert world.steps() == ["Start", "Prove"]
+    world.time.sleep(3600)
+    assert world.reconciler().drift(JOB) == ()  # the schedule starts the next ones
+    assert len(world.runs_of(first)) == 1
+
+
+def test_a_drain_that_ends_without_a_commit_or_being_caught_up_is_given_up(world: World) -> None:
+    first = world.want(desired(mode=Mode.DRAIN))
+    world.settle()
+    world.proofs[2] = Proof.NOTHING_YET
+    second = world.want(replaced(first))
+    assert world.run() == first
+    assert len(world.runs_of(second)) == 3
+
+
+def test_a_release_that_is_not_there_is_an_error_before_anything_is_started(world: World) -> None:
+    world.want(desired(release=f"releases/9.9.9/{'0' * 64}/manifest.json"))
+    with pytest.raises(FrazilError, match="the release is not there"):
+        world.run()
+    assert world.emr.active() == []
+
+
+def test_desired_state_that_cannot_be_understood_changes_nothing(world: World) -> None:
+    world.want(desired())
+    world.settle()
+    world.store.put(desired_key(JOB), b'{"version": 1, "job": "orders"}')
+    with pytest.raises(InvalidDeclaration):
+        world.run()
+    assert len(world.emr.active()) == 1
+
+
+def test_what_takes_too_long_ends_with_an_error_and_can_be_gone_on_with(world: World) -> None:
+    first = world.want(desired())
+    with pytest.raises(NothingRuns, match="longer than"):
+        world.run(patience_seconds=30)
+    assert world.run(holder="b") == first
+    assert len(world.runs_of(first)) == 1
+
+
+# ── A crash between any two calls ───────────────────────────────────────────────────────────────
+def swapped(world: World) -> tuple[int, int]:
+    """Prepare a swap from one proven generation to the next; returns both numbers."""
+    first = world.want(desired())
+    world.settle()
+    world.want(replaced(first, release=release("2.0.0").key))
+    return first.generation, first.generation + 1
+
+
+def calls_of_a_swap() -> int:
+    world, calls = World(), Calls()
+    swapped(world)
+    world.run(calls)
+    return len(calls.made)
+
+
+@pytest.mark.parametrize("dies_after", [False, True], ids=["before", "after"])
+def test_a_crash_at_any_call_of_a_swap_leaves_a_swap_that_the_next_one_ends(dies_after: bool) -> None:
+    count = calls_of_a_swap()
+    assert count > 30
+    for number in range(count):
+        world = World()
+        swapped(world)
+        wanted = world.reconciler().desired(JOB)
+        with pytest.raises(Killed):
+            world.run(Calls(dies_at=number, dies_after=dies_after), holder="a")
+        world.time.sleep(LEASE_SECONDS + 1)
+        assert world.run(holder="b") == wanted, number
+        assert len(world.runs_of(wanted)) == 1, f"crash at call {number} doubled the run"
+        assert world.running().request["tags"]["frazil:generation"] == "2"
+        assert remembered(world.store, JOB).proven == wanted
+
+
+@pytest.mark.parametrize("dies_after", [False, True], ids=["before", "after"])
+def test_a_crash_at_any_call_of_going_back_still_goes_back(dies_after: bool) -> None:
+    def going_back() -> World:
+        world = World()
+        swapped(world)
+        world.proofs[2] = Proof.NOTHING_YET
+        return world
+
+    calls = Calls()
+    going_back().run(calls)
+    acts = [n for n, name in enumerate(calls.made) if name in ("swap", "start_job_run", "cancel_job_run")]
+    changing = [n for n in acts if n < acts[8] or n > acts[-9]]  # between them it only waits
+    for number in changing:
+        world = going_back()
+        with pytest.raises(Killed):
+            world.run(Calls(dies_at=number, dies_after=dies_after), holder="a")
+        world.time.sleep(LEASE_SECONDS + 1)
+        back = world.run(holder="b")
+        assert back is not None
+        assert back.generation == 1, number
+        assert len(remembered(world.store, JOB).given_up) == 1
+        assert world.running().request["tags"]["frazil:generation"] == "1"
+
+
+# ── Two reconcilers at once ─────────────────────────────────────────────────────────────────────
+def test_a_second_reconciler_is_turned_away_at_any_call_of_the_first() -> None:
+    for number in range(1, calls_of_a_swap() - 1):  # after it has the lease, before it gives it back
+        world, turned_away = World(), list[str]()
+
+        def second(world: World = world, turned_away: list[str] = turned_away) -> None:
+            held = remembered(world.store, JOB)
+            if held.holder == "a":
+                with pytest.raises(LeaseHeld, match="a is at work"):
+                    world.run(holder="b")
+                turned_away.append("b")
+
+        swapped(world)
+        wanted = world.reconciler().desired(JOB)
+        assert world.run(Calls(at={number: second}), holder="a") == wanted
+        assert len(world.runs_of(wanted)) == 1
+        assert turned_away or number < 3
+
+
+def test_a_reconciler_that_slept_through_its_lease_does_nothing_more() -> None:
+    for number in range(2, calls_of_a_swap() - 1):
+        world = World()
+        swapped(world)
+        wanted = world.reconciler().desired(JOB)
+
+        def overslept(world: World = world) -> None:
+            world.time.sleep(LEASE_SECONDS + 1)
+            world.run(holder="b")
+
+        try:
+            assert world.run(Calls(at={number: overslept}), holder="a") == wanted  # it had nothing more to do
+        except LeaseHeld:
+            assert remembered(world.store, JOB).holder is None  # the second one's, given back
+        assert len(world.runs_of(wanted)) == 1, number
+        assert world.running().request["tags"]["frazil:generation"] == "2"
+        assert remembered(world.store, JOB).proven == wanted
+
+
+def test_a_lease_is_taken_over_when_its_time_has_run_out_and_not_before(world: World) -> None:
+    world.want(desired())
+    with pytest.raises(Killed):
+        world.run(Calls(dies_at=6), holder="a")
+    with pytest.raises(LeaseHeld):
+        world.run(holder="b")
+    world.time.sleep(LEASE_SECONDS + 1)
+    assert world.run(holder="b") is not None
+
+
+def test_a_lease_is_given_back_also_after_an_error(world: World) -> None:
+    world.want(desired(release=f"releases/9.9.9/{'0' * 64}/manifest.json"))
+    with pytest.raises(FrazilError):
+        world.run(holder="a")
+    assert remembered(world.store, JOB).holder is None

@@ -1,0 +1,100 @@
+"""The lease: one holder at a time, by conditional writes alone; and what is remembered survives its holder."""
+
+from __future__ import annotations
+
+import pytest
+
+from frazil.errors import LeaseHeld
+from frazil.rollout.state import LEASE_SECONDS, REMEMBERED, Lease, Memory, memory_key, remembered
+from tests.support.fake_store import FakeStore
+from tests.support.fake_time import FakeTime
+from tests.support.reconciled import JOB, desired
+
+
+@pytest.fixture
+def passing() -> FakeTime:
+    return FakeTime()
+
+
+@pytest.fixture
+def store() -> FakeStore:
+    return FakeStore()
+
+
+def lease(store: FakeStore, passing: FakeTime, holder: str) -> Lease:
+    return Lease(store, JOB, holder=holder, clock=passing.clock)
+
+
+def test_one_has_it_and_the_other_is_told_who(store: FakeStore, passing: FakeTime) -> None:
+    lease(store, passing, "a").take()
+    with pytest.raises(LeaseHeld, match="a is at work, for 600 s at most"):
+        lease(store, passing, "b").take()
+
+
+def test_of_two_that_find_it_free_one_gets_it(store: FakeStore, passing: FakeTime) -> None:
+    """Both have read; both write."""
+
+    class Slow(FakeStore):
+        def swap(self, key: str, data: bytes, *, version: str | None) -> str | None:
+            lease(store, passing, "a").take()
+            return store.swap(key, data, version=version)
+
+    with pytest.raises(LeaseHeld, match="a is at work"):
+        lease(Slow(store.objects), passing, "b").take()
+    assert remembered(store, JOB).holder == "a"
+
+
+def test_keeping_it_makes_it_last(store: FakeStore, passing: FakeTime) -> None:
+    held = lease(store, passing, "a")
+    held.take()
+    for _ in range(5):
+        passing.sleep(LEASE_SECONDS - 1)
+        held.keep()
+    with pytest.raises(LeaseHeld):
+        lease(store, passing, "b").take()
+
+
+def test_who_lost_it_can_neither_keep_nor_give_it_back(store: FakeStore, passing: FakeTime) -> None:
+    lost = lease(store, passing, "a")
+    lost.take()
+    passing.sleep(LEASE_SECONDS + 1)
+    lease(store, passing, "b").take()
+    with pytest.raises(LeaseHeld, match="b is at work"):
+        lost.keep(lambda memory: memory.with_proven(desired()))
+    lost.give_back()
+    assert remembered(store, JOB).holder == "b"
+    assert remembered(store, JOB).proven is None
+
+
+def test_what_is_remembered_outlives_the_lease(store: FakeStore, passing: FakeTime) -> None:
+    first = lease(store, passing, "a")
+    first.take()
+    first.keep(lambda memory: memory.with_proven(desired()))
+    first.keep(lambda memory: memory.with_given_up(desired(2)))
+    first.give_back()
+    memory = lease(store, passing, "b").take()
+    assert (memory.proven, memory.given_up) == (desired(), (desired(2).digest,))
+
+
+def test_no_two_writes_are_equal(store: FakeStore, passing: FakeTime) -> None:
+    """So that a lost answer can be told by the content."""
+    held = lease(store, passing, "a")
+    held.take()
+    seen = set()
+    for _ in range(3):
+        held.keep()
+        seen.add(store.objects[memory_key(JOB)].data)
+    assert len(seen) == 3
+
+
+def test_memory_does_not_grow_without_end() -> None:
+    memory = Memory()
+    for generation in range(1, 3 * REMEMBERED):
+        memory = memory.with_given_up(desired(generation)).with_application(f"app{generation}")
+    assert len(memory.given_up) == len(memory.applications) == REMEMBERED
+    assert memory.given_up[-1] == desired(3 * REMEMBERED - 1).digest
+
+
+def test_a_generation_that_is_proven_leaves_only_its_own_application() -> None:
+    memory = Memory().with_application("app1").with_application("app2").with_proven(desired(application="app2"))
+    assert memory.applications == ("app2",)

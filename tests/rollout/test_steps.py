@@ -1,0 +1,256 @@
+"""The decision, case by case, without a service: what is wanted, remembered and running -> what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from frazil.clients.emr import Run, RunState
+from frazil.rollout.desired import Desired, Mode
+from frazil.rollout.job_run_request import TAG_DESIRED, TAG_JOB
+from frazil.rollout.state import Memory
+from frazil.rollout.steps import Cancel, GiveUp, Halt, Leave, Proof, Prove, Start, Step, Wait, decide, judged, token
+from tests.support.reconciled import desired
+
+NOW = datetime(2026, 1, 2, 12, tzinfo=UTC)
+OLD, NEW = desired(1), desired(2)
+PROVEN = Memory(proven=OLD)
+ACTIVE = [state for state in RunState if not state.is_terminal]
+
+
+def run(
+    of: Desired, state: RunState = RunState.RUNNING, *, minutes: float = 1, id: str = "r1", ended: float = 0
+) -> Run:
+    """A run that was made so many minutes ago, and changed its state `ended` minutes ago."""
+    return Run(
+        id=id,
+        application="app1",
+        name="frazil-orders-1",
+        state=state,
+        details="",
+        created_at=NOW - timedelta(minutes=minutes),
+        updated_at=NOW - timedelta(minutes=ended),
+        tags={TAG_JOB: "orders", TAG_DESIRED: of.digest},
+    )
+
+
+def decided(wanted: Desired, memory: Memory, runs: Sequence[Run], proof: Proof = Proof.NOTHING_YET) -> list[type[Step]]:
+    return [type(step) for step in decide(wanted, memory, runs, proof, NOW)]
+
+
+@pytest.mark.parametrize("state", ACTIVE)
+def test_a_run_of_another_generation_ends_first(state: RunState) -> None:
+    expected: list[type[Step]] = [Wait] if state is RunState.CANCELLING else [Cancel]
+    assert decided(NEW, PROVEN, [run(OLD, state)]) == expected
+
+
+@pytest.mark.parametrize("state", ACTIVE)
+def test_an_unproven_run_is_waited_for(state: RunState) -> None:
+    assert decided(NEW, PROVEN, [run(NEW, state)]) == [Wait]
+
+
+@pytest.mark.parametrize("state", [state for state in RunState if state.is_terminal])
+def test_after_the_old_runs_have_ended_the_new_one_is_started(state: RunState) -> None:
+    assert decided(NEW, PROVEN, [run(OLD, state)]) == [Start]
+
+
+def test_a_run_that_is_being_cancelled_is_no_run_to_keep() -> None:
+    """Someone cancelled it in the console: it is let end, then started anew."""
+    assert decided(OLD, PROVEN, [run(OLD, RunState.CANCELLING)]) == [Wait]
+    assert decided(OLD, PROVEN, [run(OLD, RunState.CANCELLED)]) == [Start]
+
+
+def test_several_wrong_runs_are_cancelled_in_one_round() -> None:
+    runs = [run(OLD, id="r1"), run(desired(7), id="r2"), run(NEW, id="r3")]
+    steps = decide(NEW, PROVEN, runs, Proof.NOTHING_YET, NOW)
+    assert [step.run.id for step in steps if isinstance(step, Cancel)] == ["r1", "r2"]
+
+
+@pytest.mark.parametrize(
+    ("proof", "state", "minutes", "step"),
+    [
+        (Proof.COMMITTED, RunState.PENDING, 1, Wait),  # a run before this one has committed, and died
+        (Proof.COMMITTED, RunState.RUNNING, 1, Prove),
+        (Proof.CAUGHT_UP, RunState.RUNNING, 4.9, Wait),
+        (Proof.CAUGHT_UP, RunState.RUNNING, 5, Prove),
+        (Proof.CAUGHT_UP, RunState.PENDING, 20, Wait),  # what does not run reads nothing
+        (Proof.CAUGHT_UP, RunState.PENDING, 30, GiveUp),
+        (Proof.NOTHING_YET, RunState.RUNNING, 29.9, Wait),
+        (Proof.NOTHING_YET, RunState.RUNNING, 30, GiveUp),
+        (Proof.NOTHING_YET, RunState.QUEUED, 30, GiveUp),
+        (Proof.COMMITTED, RunState.PENDING, 60, Wait),  # what has committed is no bad release, and only waits for room
+        (Proof.UNKNOWN, RunState.RUNNING, 5, Wait),
+        (Proof.UNKNOWN, RunState.RUNNING, 30, Leave),  # a quiet topic, and no way to ask Kafka
+        (Proof.UNKNOWN, RunState.RUNNING, 100_000, Leave),
+        (Proof.UNKNOWN, RunState.QUEUED, 30, GiveUp),  # it cannot even start
+        (Proof.PARTLY, RunState.RUNNING, 29.9, Wait),
+        (Proof.PARTLY, RunState.RUNNING, 30, Prove),
+        (Proof.PARTLY, RunState.PENDING, 60, Wait),
+    ],
+)
+def test_when_a_run_has_proven_itself(proof: Proof, state: RunState, minutes: float, step: type[Step]) -> None:
+    assert decided(NEW, PROVEN, [run(NEW, state, minutes=minutes)], proof) == [step]
+
+
+def test_a_drain_is_not_proven_by_running() -> None:
+    drain = desired(2, mode=Mode.DRAIN)
+    assert decided(drain, PROVEN, [run(drain, minutes=20)], Proof.CAUGHT_UP) == [Wait]
+    assert decided(drain, PROVEN, [run(drain, RunState.SUCCESS)], Proof.CAUGHT_UP) == [Prove]
+    assert decided(drain, PROVEN, [run(drain, RunState.FAILED)], Proof.CAUGHT_UP) == [Start]
+
+
+@pytest.mark.parametrize("proof", [Proof.UNKNOWN, Proof.CAUGHT_UP, Proof.COMMITTED])
+def test_a_drain_that_ended_well_is_proof_unless_records_are_known_to_be_left(proof: Proof) -> None:
+    drain = desired(2, mode=Mode.DRAIN)
+    assert decided(drain, PROVEN, [run(drain, RunState.SUCCESS)], proof) == [Prove]
+    assert decided(drain, PROVEN, [run(drain, RunState.SUCCESS)], Proof.NOTHING_YET) == [Start]
+
+
+@pytest.mark.parametrize("proof", [proof for proof in Proof if proof is not Proof.NOTHING_YET])
+@pytest.mark.parametrize("mode", Mode)
+def test_a_run_that_runs_is_given_up_for_nothing_but_records_it_does_not_land(mode: Mode, proof: Proof) -> None:
+    wanted = desired(2, mode=mode)
+    for minutes in (1, 31, 100_000):
+        assert GiveUp not in decided(wanted, PROVEN, [run(wanted, minutes=minutes)], proof)
+
+
+@pytest.mark.parametrize(("proof", "step"), [(Proof.UNKNOWN, Start), (Proof.NOTHING_YET, GiveUp)])
+def test_runs_that_lasted_for_days_are_no_failed_tries_unless_they_left_records(proof: Proof, step: type[Step]) -> None:
+    ended = [run(NEW, RunState.FAILED, id=f"r{n}", minutes=9000 - n, ended=n) for n in range(3)]
+    assert decided(NEW, PROVEN, ended, proof) == [step]
+
+
+def test_a_stop_is_no_part_of_what_was_proven_or_given_up() -> None:
+    stopped = replace(NEW, stopped=("users",))
+    assert decided(stopped, Memory(proven=NEW), [run(stopped, minutes=31)]) == []
+    assert decided(NEW, Memory(proven=stopped), [run(NEW, minutes=31)]) == []
+    for given_up in (NEW, stopped):
+        memory = PROVEN.with_given_up(given_up)
+        assert [decided(one, memory, [run(one)]) for one in (NEW, stopped)] == [[Cancel], [Cancel]]
+        assert len(memory.with_given_up(NEW).with_given_up(stopped).given_up) == 1
+    old = replace(PROVEN, given_up=(stopped.digest,))  # as 0.1.0 remembered it
+    assert decided(stopped, old, [run(stopped)]) == [Cancel]
+
+
+def test_a_generation_to_go_back_to_that_is_stopped_runs_nothing() -> None:
+    memory = Memory(proven=replace(OLD, is_stopped=True)).with_given_up(NEW)
+    assert decided(NEW, memory, []) == []
+    assert decided(NEW, memory, [run(NEW)]) == [Cancel]
+
+
+def test_a_proven_run_needs_no_proof() -> None:
+    assert judged(OLD, PROVEN, [run(OLD)]) is None
+    assert decided(OLD, PROVEN, [run(OLD, minutes=10_000)]) == []
+
+
+def test_the_proof_is_asked_of_the_newest_run() -> None:
+    runs = [run(NEW, RunState.FAILED, id="r1", minutes=9), run(NEW, id="r2", minutes=1), run(OLD, id="r0")]
+    found = judged(NEW, PROVEN, runs)
+    assert found is not None
+    assert found.id == "r2"
+
+
+def test_what_was_given_up_gives_way_to_what_was_proven() -> None:
+    given_up = PROVEN.with_given_up(NEW)
+    assert decided(NEW, given_up, [run(NEW)]) == [Cancel]
+    (start,) = decide(NEW, given_up, [run(NEW, RunState.CANCELLED)], Proof.NOTHING_YET, NOW)
+    assert isinstance(start, Start)
+    assert start.desired == OLD
+    assert decided(NEW, given_up, [run(OLD)]) == []
+
+
+def test_without_a_proven_generation_there_is_nothing_to_go_back_to() -> None:
+    assert decided(NEW, Memory().with_given_up(NEW), []) == [Halt]
+    assert decided(NEW, Memory().with_given_up(NEW), [run(NEW)]) == [Cancel]
+
+
+def test_a_proven_generation_that_is_given_up_is_not_run_again() -> None:
+    assert decided(OLD, PROVEN.with_given_up(OLD), []) == [Halt]
+
+
+@pytest.mark.parametrize(("count", "step"), [(0, Start), (2, Start), (3, GiveUp)])
+def test_an_unproven_generation_has_three_runs(count: int, step: type[Step]) -> None:
+    failed = [run(NEW, RunState.FAILED, id=f"r{n}", minutes=n) for n in range(count)]
+    assert decided(NEW, PROVEN, failed) == [step]
+
+
+@pytest.mark.parametrize(("ended", "step"), [(59, Halt), (61, Start)])
+def test_a_proven_generation_has_three_runs_an_hour(ended: float, step: type[Step]) -> None:
+    failed = [run(OLD, RunState.FAILED, id=f"r{n}", minutes=200, ended=ended) for n in range(3)]
+    assert decided(OLD, PROVEN, failed) == [step]
+
+
+def test_a_cancelled_run_is_no_failure() -> None:
+    cancelled = [run(NEW, RunState.CANCELLED, id=f"r{n}") for n in range(9)]
+    assert decided(NEW, PROVEN, cancelled) == [Start]
+
+
+def test_a_stopped_job_starts_nothing_whatever_is_remembered() -> None:
+    stopped = desired(3, is_stopped=True)
+    assert decided(stopped, PROVEN, []) == []
+    assert decided(stopped, Memory().with_given_up(stopped), [run(OLD), run(NEW, id="r2")]) == [Cancel, Cancel]
+
+
+def test_whoever_decides_the_same_asks_for_the_same_run_and_the_next_one_is_another() -> None:
+    first, again = token(NEW, None, NOW), token(NEW, None, NOW)
+    after, later = (token(NEW, run(NEW, RunState.FAILED, id=f"r{n}"), NOW) for n in (1, 2))
+    assert first == again
+    assert len({first, after, later, token(OLD, None, NOW)}) == 4
+    assert after == token(NEW, run(NEW, RunState.FAILED, id="r1"), NOW + timedelta(days=1))
+
+
+def test_a_generation_whose_runs_are_too_old_to_be_listed_gets_a_new_run() -> None:
+    assert token(NEW, None, NOW) != token(NEW, None, NOW + timedelta(days=400))
+
+
+def test_a_decision_changes_nothing_that_it_is_given() -> None:
+    runs = (run(OLD), run(NEW, id="r2"))
+    assert decide(NEW, PROVEN, runs, Proof.NOTHING_YET, NOW) == decide(NEW, PROVEN, runs[::-1], Proof.NOTHING_YET, NOW)
+
+
+# ── Whatever there is ───────────────────────────────────────────────────────────────────────────
+GENERATIONS = [desired(n, **more) for n in (1, 2, 3) for more in ({}, {"mode": Mode.DRAIN}, {"is_stopped": True})]
+some_runs = st.lists(
+    st.builds(
+        run,
+        st.sampled_from(GENERATIONS),
+        st.sampled_from(list(RunState)),
+        minutes=st.integers(0, 200),
+        ended=st.integers(0, 200),
+    ),
+    max_size=6,
+).map(lambda runs: [replace(one, id=f"r{n}") for n, one in enumerate(runs)])
+some_memory = st.builds(
+    lambda proven, given_up: Memory(proven=proven, given_up=tuple({one.digest: None for one in given_up})),
+    st.none() | st.sampled_from(GENERATIONS),
+    st.lists(st.sampled_from(GENERATIONS), max_size=3),
+)
+
+
+@settings(max_examples=400, deadline=None, derandomize=True)
+@given(st.sampled_from(GENERATIONS), some_memory, some_runs, st.sampled_from(list(Proof)))
+def test_the_three_rules_hold_whatever_there_is(wanted: Desired, memory: Memory, runs: list[Run], proof: Proof) -> None:
+    steps = decide(wanted, memory, runs, proof, NOW)
+    active = {one.id for one in runs if not one.state.is_terminal}
+    cancelled = [step.run.id for step in steps if isinstance(step, Cancel)]
+    started = [step for step in steps if isinstance(step, Start)]
+    assert not (started and active), "no run is started while another has not ended"
+    assert len(started) <= 1
+    assert all(step.desired.digest not in memory.given_up for step in started), "what has failed is not tried again"
+    assert not (started and wanted.is_stopped)
+    assert len(active) - len(cancelled) - sum(one.state is RunState.CANCELLING for one in runs) <= 1
+    for step in steps:
+        if isinstance(step, Prove):
+            assert step.desired == wanted, "only what is wanted can prove itself anew"
+            assert proof is not Proof.NOTHING_YET
+        if isinstance(step, GiveUp):
+            assert memory.proven != step.desired, "what has proven itself is not given up"
+            mine = [one for one in runs if one.tags[TAG_DESIRED] == step.desired.digest and not one.state.is_terminal]
+            assert proof is Proof.NOTHING_YET or not any(one.state is RunState.RUNNING for one in mine)
+    if not steps:
+        assert len(active) <= 1
