@@ -24,7 +24,7 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration.document import parse
 from frazil.declaration.environment import parse_environment
 from frazil.exits import Exit, exit_of_all
-from frazil.ingest import drive, metrics
+from frazil.ingest import metrics, runner
 from frazil.job import entry_point, shutdown, startup
 
 
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str]) -> int:
         registry = (
             Registry.of(environment.registry, secrets, cache=chosen.schema_cache) if environment.registry else None
         )
-        with drive.driver(
+        with runner.driver(
             environment,
             secrets,
             jars=chosen.jar,
@@ -57,9 +57,9 @@ def main(arguments: Sequence[str]) -> int:
             shutdown.heed_the_jvm(shared.spark, stopping)
             log = entry_point.log(secrets, lambda event: metrics.lines(event, environment.metrics_namespace))
             if chosen.follow:
-                outcomes = drive.follow(pipelines, shared, registry, log, every_seconds=chosen.every_seconds)
+                outcomes = runner.follow(pipelines, shared, registry, log, every_seconds=chosen.every_seconds)
             else:
-                outcomes = drive.drain(pipelines, shared, registry, log)
+                outcomes = runner.drain(pipelines, shared, registry, log)
     except Exception as error:  # noqa: BLE001 - the end of the process: Python's own code, 1, means a decision
         return entry_point.ended(error, secrets, stopping)
     code = exit_of_all(outcome.error for outcome in outcomes.values())
@@ -76,7 +76,7 @@ def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--every-seconds",
         type=entry_point.more_than_zero,
-        default=drive.EVERY_SECONDS,
+        default=runner.EVERY_SECONDS,
         help="how often --follow looks for records",
     )
     parser.add_argument(

@@ -33,13 +33,13 @@ from frazil.declaration.catalogs import GlueCatalog, LocalCatalog, RestAuth, Res
 from frazil.declaration.document import canonical, digest, document
 from frazil.declaration.environment import Environment, Kafka, ObjectStore, Registry, environment_document
 from frazil.declaration.secret import Secret
-from frazil.ingest.accept import Accepted, _Accepting
 from frazil.lake import ledger
 from frazil.lake.ledger import Offsets
 from frazil.lake.publish import entry
 from frazil.lake.session import session
 from frazil.local.jars import spark_jars
 from frazil.local.world import world
+from frazil.recovery.apply import Accepted, _Accepting
 from frazil.release.manifest import Architecture, File, Release, Role, Runtime, manifest
 from frazil.rollout.desired import Desired, desired_document
 from frazil.rollout.state import Memory

@@ -12,11 +12,11 @@ from frazil.audit.verify import Verification, verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration.environment import Environment
 from frazil.errors import DecisionRequired
-from frazil.ingest.accept import accept
-from frazil.ingest.acceptance import Accepted
-from frazil.ingest.recount import recount
 from frazil.lake.reader import Lake
 from frazil.local.world import World
+from frazil.recovery.apply import accept
+from frazil.recovery.decisions import Accepted
+from frazil.recovery.recount import recount
 from tests.compat.restore import Case
 from tests.support.shop import Shop
 

@@ -10,9 +10,9 @@ import pytest
 
 from frazil.errors import FrazilError
 from frazil.exits import Exit
-from frazil.ingest.accept import accept
-from frazil.ingest.acceptance import Accepted
 from frazil.job.failpoints import STEPS, Failpoints
+from frazil.recovery.apply import accept
+from frazil.recovery.decisions import Accepted
 from tests.support.ledgers import Crash, crash_at
 from tests.support.shop import ORDER, Shop
 

@@ -21,9 +21,9 @@ from frazil.errors import (
     SparkFailed,
     TableReplaced,
 )
-from frazil.ingest import drive
+from frazil.ingest import runner
+from frazil.ingest.events import Event
 from frazil.ingest.guard import DECISION_SECONDS, FAILURE_SECONDS, LONGEST, as_known, event_of, persist
-from frazil.ingest.report import Event
 
 PIPELINE = Pipeline(topic=Topic("orders", value_format=ValueFormat.TEXT), table=Table("shop.orders"))
 
@@ -175,11 +175,11 @@ def test_a_run_that_follows_waits_for_its_catalog_at_the_start(monkeypatch: pyte
         if error := next(tries):
             raise error
 
-    monkeypatch.setattr(drive, "prove_fence", prove)
+    monkeypatch.setattr(runner, "prove_fence", prove)
     stopped = Polled()
     stopped.driver.__dict__.update(wait=pauses.append, iceberg=None, ticket=str)
-    assert drive._proven([PIPELINE], stopped.driver, told.append)
+    assert runner._proven([PIPELINE], stopped.driver, told.append)
     assert pauses == [1.0, 2.0]
     assert [(one["event"], one["pipeline"]) for one in told] == [("service_unavailable", "orders")] * 2
     stopped.is_stopped = True
-    assert not drive._proven([PIPELINE], stopped.driver, told.append)
+    assert not runner._proven([PIPELINE], stopped.driver, told.append)

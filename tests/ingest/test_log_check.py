@@ -13,8 +13,8 @@ from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.errors import LogTruncated
 from frazil.ingest import fingerprint
+from frazil.ingest.events import Reporter
 from frazil.ingest.log_check import Compared, LogCheck, compare
-from frazil.ingest.report import Reporter
 from frazil.lake.last_records import LastRecord, LastRecords
 from frazil.lake.ledger import Offsets
 from tests.support.fake_kafka import FakeKafka

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from frazil.ingest import metrics
-from frazil.ingest.report import Event, Reporter
+from frazil.ingest.events import Event, Reporter
 
 LANDED = {
     "snapshot": 7,

@@ -10,10 +10,10 @@ import pytest
 
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.errors import TooManyRejected
-from frazil.ingest.acceptance import Accepted
 from frazil.ingest.rejected_share import EVENT, accepted, check_share, still_accepted
 from frazil.lake import ledger
 from frazil.lake.ledger import Counts, Entry, Offsets
+from frazil.recovery.decisions import Accepted
 
 START, END = Offsets("orders", "T1", {0: 0, 1: 5}), Offsets("orders", "T1", {0: 1000, 1: 5})
 

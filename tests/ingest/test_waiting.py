@@ -11,8 +11,8 @@ import pytest
 from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.declaration.formats import Isolation, SubjectStrategy
+from frazil.decode.met import Met, UnknownSchemas
 from frazil.errors import KafkaUnavailable
-from frazil.ingest.met import Met, UnknownSchemas
 from frazil.ingest.waiting import waiting
 from frazil.schemas.frames import GUID_MAGIC
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from frazil.ingest import metrics
-from frazil.ingest.report import Event, Reporter
+from frazil.ingest.events import Event, Reporter
 from frazil.job.log_line import log_line
 
 FACTS: dict[Event, dict[str, Any]] = {

@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient
 
 from frazil.audit.verify import Verification, verify
 from frazil.clients.secrets import Secrets
+from frazil.decode.writer_schemas import Writers
 from frazil.errors import (
     DeadLetterTableMismatch,
     FrazilError,
@@ -22,10 +23,9 @@ from frazil.errors import (
     RolledBack,
     TopicRecreated,
 )
-from frazil.ingest.accept import accept
-from frazil.ingest.acceptance import Acceptance, Accepted
-from frazil.ingest.writers import Writers
 from frazil.lake.reader import Lake
+from frazil.recovery.apply import accept
+from frazil.recovery.decisions import Acceptance, Accepted
 from tests.scenarios.test_decisions import Crash, crash_at
 from tests.support.shop import ORDER, Shop, frame
 

@@ -10,7 +10,6 @@ from pyspark.sql import SparkSession
 
 from frazil.declaration.environment import Environment
 from frazil.errors import FrazilError
-from frazil.ingest.acceptance import Accepted
 from frazil.job import failpoints
 from frazil.lake import ledger, letters, publish
 from frazil.lake.fence import Batch
@@ -18,6 +17,7 @@ from frazil.lake.jvm import Iceberg
 from frazil.lake.ledger import Counts, Offsets
 from frazil.lake.publish import entry
 from frazil.lake.stage import nothing as empty
+from frazil.recovery.decisions import Accepted
 from tests.support.ledgers import Crash, Ledgers, as_version_010, crash_at
 from tests.support.stock import no_wait
 

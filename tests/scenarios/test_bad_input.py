@@ -24,10 +24,10 @@ from frazil.declaration import ValueFormat
 from frazil.declaration.environment import Environment
 from frazil.declaration.environment import Registry as RegistrySettings
 from frazil.declaration.formats import Tombstones
+from frazil.decode.writer_schemas import Writers
 from frazil.errors import RegistryUnavailable
-from frazil.ingest.report import Reporter, Total
-from frazil.ingest.run import Ingestion
-from frazil.ingest.writers import Writers
+from frazil.ingest.events import Reporter, Total
+from frazil.ingest.ingestion import Ingestion
 from frazil.local.world import World
 from frazil.schemas.names import claimed
 from tests.support import oracle

@@ -9,9 +9,9 @@ from pyspark.sql import SparkSession
 
 from frazil.declaration.environment import Environment
 from frazil.errors import FrazilError
-from frazil.ingest.acceptance import Accepted
 from frazil.lake.fence import StageAgain
 from frazil.lake.jvm import Iceberg
+from frazil.recovery.decisions import Accepted
 from tests.support.ledgers import Crash, Ledgers, crash_at
 
 pytestmark = pytest.mark.spark

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from frazil.decode.decoding import Decoding
 from frazil.errors import DeadLetterTableMismatch
-from frazil.ingest import batch
-from frazil.ingest.decode import Decoding
+from frazil.ingest import staging
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
@@ -64,7 +64,7 @@ def test_a_new_release_between_decision_and_finish_changes_no_verdict(
         judged.append("again")
         raise AssertionError("a decided batch was decoded again")
 
-    monkeypatch.setattr(batch, "decode", other_decode)
+    monkeypatch.setattr(staging, "decode", other_decode)
     shop.drain()
     assert judged == []
     shop.assert_each_record_once()

@@ -15,9 +15,9 @@ from frazil.clients.registry import Registry
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Limits, Pipeline
 from frazil.errors import Fault, InvalidInput, KafkaUnavailable
-from frazil.ingest import batch, drive, guard
-from frazil.ingest.accept import accept
-from frazil.ingest.acceptance import Accepted
+from frazil.ingest import guard, runner, staging
+from frazil.recovery.apply import accept
+from frazil.recovery.decisions import Accepted
 from tests.scenarios.test_accept import delete_records
 from tests.support.shop import Shop
 
@@ -51,7 +51,7 @@ class Following:
 
     def _follow(self) -> None:
         pipelines = [shop.pipeline for shop in self.shops]
-        self.outcomes = drive.follow(
+        self.outcomes = runner.follow(
             pipelines,
             self._driver,
             self._registry,
@@ -225,7 +225,7 @@ def test_a_drain_keeps_the_outcomes_of_the_neighbours_of_a_failed_pipeline(shop:
     shop.produce(shop.orders(3, shop.register()))
     settings = shop.environment.registry
     assert settings is not None
-    outcomes = drive.drain(
+    outcomes = runner.drain(
         [broken.pipeline, shop.pipeline],
         shop.driver(kafka=Broken(shop.driver().kafka, broken.topic)),
         Registry.of(settings, Secrets({})),
@@ -299,7 +299,7 @@ def test_a_pipeline_that_another_run_landed_for_a_while_is_landed_again(shop: Sh
 def test_a_task_that_dies_of_memory_halves_the_batch(shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch) -> None:
     shop = shop_of(partitions=1)
     shop.produce(shop.orders(40, shop.register()))
-    decode, sizes = batch.decode, list[int]()
+    decode, sizes = staging.decode, list[int]()
 
     def dying(records: Any, decoding: Any) -> Any:
         """As a task would: batches of more than ten records end in an OutOfMemoryError."""
@@ -309,7 +309,7 @@ def test_a_task_that_dies_of_memory_halves_the_batch(shop_of: ShopOf, monkeypatc
             records = records.withColumn("value", F.when(F.col("offset") >= 0, death))
         return decode(records, decoding)
 
-    monkeypatch.setattr(batch, "decode", dying)
+    monkeypatch.setattr(staging, "decode", dying)
     small = Pipeline(
         name=shop.pipeline.name, topic=shop.pipeline.topic, table=shop.pipeline.table, limits=Limits(first_rows=40)
     )
@@ -321,7 +321,7 @@ def test_a_task_that_dies_of_memory_halves_the_batch(shop_of: ShopOf, monkeypatc
 @contextmanager
 def cancelling(shop: Shop, stop: threading.Event) -> Iterator[None]:
     ended = threading.Event()
-    watch = threading.Thread(target=drive._cancel_jobs, args=(shop.spark, stop, ended))
+    watch = threading.Thread(target=runner._cancel_jobs, args=(shop.spark, stop, ended))
     watch.start()
     try:
         yield
@@ -335,19 +335,19 @@ def test_stopping_ends_a_batch_that_is_being_staged_and_loses_nothing(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shop.produce(shop.orders(10, shop.register()))
-    decode, stop, staging = batch.decode, threading.Event(), threading.Event()
+    decode, stop, begun = staging.decode, threading.Event(), threading.Event()
 
     def endless(records: Any, decoding: Any) -> Any:
-        staging.set()
+        begun.set()
         slow = F.when(F.expr("java_method('java.lang.Thread', 'sleep', 60000L)").isNull(), F.col("value"))
         return decode(records.withColumn("value", F.coalesce(slow, F.col("value"))), decoding)
 
-    monkeypatch.setattr(batch, "decode", endless)
+    monkeypatch.setattr(staging, "decode", endless)
     ingestion = shop.ingestion(stopping=stop.is_set)
     with cancelling(shop, stop):
         run = threading.Thread(target=ingestion.drain)
         run.start()
-        assert staging.wait(PATIENCE)
+        assert begun.wait(PATIENCE)
         began = time.monotonic()
         stop.set()
         run.join(PATIENCE)

@@ -14,9 +14,9 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration import At, Latest
 from frazil.declaration import Offsets as StartOffsets
 from frazil.errors import CountsDisagree, OffsetsLost, TopicRecreated
-from frazil.ingest.accept import accept
-from frazil.ingest.acceptance import Accepted
 from frazil.lake.reader import Lake
+from frazil.recovery.apply import accept
+from frazil.recovery.decisions import Accepted
 from tests.support.shop import ORDER, Shop, avro, frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]

@@ -11,10 +11,10 @@ import pytest
 
 from frazil.declaration import Limits
 from frazil.ingest import resume
-from frazil.ingest.accept import accept
-from frazil.ingest.acceptance import Accepted
 from frazil.lake.decide import finish_open
 from frazil.lake.jvm import Iceberg, Java
+from frazil.recovery.apply import accept
+from frazil.recovery.decisions import Accepted
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]

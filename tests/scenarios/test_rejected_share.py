@@ -8,8 +8,8 @@ import pytest
 
 from frazil.declaration import Limits
 from frazil.errors import TooManyRejected
-from frazil.ingest.accept import accept
-from frazil.ingest.acceptance import Accepted
+from frazil.recovery.apply import accept
+from frazil.recovery.decisions import Accepted
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]

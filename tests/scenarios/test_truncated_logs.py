@@ -15,10 +15,10 @@ from frazil.clients import kafka_records
 from frazil.clients.secrets import Secrets
 from frazil.declaration import ValueFormat
 from frazil.errors import LogTruncated
-from frazil.ingest.accept import accept
-from frazil.ingest.acceptance import Accepted
 from frazil.ingest.consumers import Consumers
 from frazil.lake.reader import Lake
+from frazil.recovery.apply import accept
+from frazil.recovery.decisions import Accepted
 from tests.scenarios.test_accept import Renamed
 from tests.scenarios.test_timestamps import ANY_TIME, NANOSECONDS
 from tests.support.shop import Shop

@@ -20,11 +20,11 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_type
 
-from frazil.ingest.decode_avro import avro_body
-from frazil.ingest.decode_json import json_body
-from frazil.ingest.decode_protobuf import decoded
-from frazil.ingest.proto_reading import reading
-from frazil.ingest.spark_types import spark_struct
+from frazil.decode.avro import avro_body
+from frazil.decode.json import json_body
+from frazil.decode.protobuf import decoded
+from frazil.decode.protobuf_projection import reading
+from frazil.decode.spark_types import spark_struct
 from frazil.schemas import avro, json_schema, protobuf
 from frazil.schemas.landing import landing
 from frazil.schemas.types import Struct

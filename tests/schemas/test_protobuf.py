@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from frazil.decode.protobuf_compiler import compile_proto
 from frazil.errors import UnreadableSchema
-from frazil.ingest.proto_descriptors import compile_proto
 from frazil.schemas.protobuf import RECURSION_DEPTH, row_type
 from frazil.schemas.types import Struct
 

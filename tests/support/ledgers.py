@@ -13,11 +13,9 @@ import pytest
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from frazil.ingest import prepare
-from frazil.ingest.accept import accept
-from frazil.ingest.acceptance import Acceptance, Accepted
+from frazil.ingest import table_setup
 from frazil.ingest.driver import Driver
-from frazil.ingest.prepare import begin, make_tables
+from frazil.ingest.table_setup import begin, make_tables
 from frazil.lake import ledger, publish
 from frazil.lake.decide import finish_open
 from frazil.lake.fence import Batch
@@ -25,6 +23,8 @@ from frazil.lake.jvm import Java
 from frazil.lake.ledger import Counts, Offsets
 from frazil.lake.publish import entry
 from frazil.lake.stage import Staged
+from frazil.recovery.apply import accept
+from frazil.recovery.decisions import Acceptance, Accepted
 from tests.support import oracle
 from tests.support.fake_kafka import FakeKafka
 from tests.support.stock import ROW, Stock, no_wait, nothing
@@ -67,7 +67,7 @@ class Ledgers(Stock):
         return Offsets(self.pipeline.topic.name, self.topic_id, {0: at})
 
     def staged_dead(self, first: int, rows: int, **more: Column) -> Staged:
-        """Dead letters as `ingest/batch.py` makes them: each batch has its own moment of staging."""
+        """Dead letters as `ingest/staging.py` makes them: each batch has its own moment of staging."""
         self._staged_us = next(self._moments)
         at, run = F.timestamp_micros(F.lit(self._staged_us)), F.lit(self.run)
         return super().staged_dead(first, rows, rejected_at=at, run=run, **more)
@@ -104,12 +104,12 @@ class Ledgers(Stock):
         """Begin a run as the driver does, up to its first batch."""
         make_tables(self.iceberg, self.pipeline, ROW)
         self._finish(reach)
-        held = prepare.read_ledger(self.iceberg, self.pipeline)
+        held = table_setup.read_ledger(self.iceberg, self.pipeline)
         if held is None:
             begin(
                 self.iceberg, self.pipeline, self.offsets(0), run=self.run, version="test", clock=time.time, wait=no_wait, reach=reach
             )  # fmt: skip
-            held = prepare.read_ledger(self.iceberg, self.pipeline)
+            held = table_setup.read_ledger(self.iceberg, self.pipeline)
         self._finish(reach)
         assert held is not None
         assert held.end is not None

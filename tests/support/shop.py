@@ -31,10 +31,10 @@ from frazil.declaration.document import canonical, document
 from frazil.declaration.environment import Environment, environment_document
 from frazil.declaration.environment import Kafka as KafkaSettings
 from frazil.declaration.environment import Registry as RegistrySettings
+from frazil.decode.writer_schemas import Writers
 from frazil.ingest.driver import Driver
-from frazil.ingest.report import Reporter, Total
-from frazil.ingest.run import Ingestion
-from frazil.ingest.writers import Writers
+from frazil.ingest.events import Reporter, Total
+from frazil.ingest.ingestion import Ingestion
 from frazil.lake.catalogs import needs_s3
 from frazil.lake.jvm import Iceberg
 from frazil.local.jars import spark_jars

@@ -19,7 +19,7 @@ from frazil.clients.secrets import Secrets
 from frazil.dead_letters.rows import COLUMNS as DEAD_LETTERS
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.declaration.environment import Environment
-from frazil.ingest.prepare import begin, make_tables
+from frazil.ingest.table_setup import begin, make_tables
 from frazil.lake.decide import decide_and_finish
 from frazil.lake.fence import Batch
 from frazil.lake.jvm import Iceberg

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from frazil.declaration import Limits
-from frazil.ingest.accept import accept
-from frazil.ingest.acceptance import Accepted
+from frazil.recovery.apply import accept
+from frazil.recovery.decisions import Accepted
 from tests.support.paused import paused
 from tests.support.shop import Shop
 

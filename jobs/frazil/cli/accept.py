@@ -16,8 +16,8 @@ from frazil.errors import InvalidInput
 from frazil.lake import ledger
 
 if TYPE_CHECKING:
-    from frazil.ingest.acceptance import Acceptance
-    from frazil.ingest.recount import Recount
+    from frazil.recovery.decisions import Acceptance
+    from frazil.recovery.recount import Recount
 
 EVENTS = {
     "topic-recreated": "land the new topic from its beginning",
@@ -63,12 +63,12 @@ def accept(
     environment, why = environments.environment(env), secrets.redactor.redact(reason)
     decided: Acceptance | Recount
     with spark_here(environment, secrets, master=master, memory=memory) as shared:
-        from frazil.ingest import accept as accepting
-        from frazil.ingest.acceptance import Accepted
+        from frazil.recovery import apply as accepting
+        from frazil.recovery.decisions import Accepted
 
         if event == ledger.RECOUNT:
-            from frazil.ingest.recount import recount
             from frazil.lake.reader import Lake
+            from frazil.recovery.recount import recount
 
             decided = recount(pipeline, Lake(environment, secrets.read), why, shared)
         else:

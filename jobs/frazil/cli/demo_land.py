@@ -80,7 +80,7 @@ def fill_and_land(
         first = producer.submit(_fill, fillings, console)
         with spark_here(environment, secrets, master="local[*]", memory=memory, log=log) as shared:
             from frazil.clients.registry import Registry
-            from frazil.ingest.drive import drain
+            from frazil.ingest.runner import drain
 
             first.result()
             registry = Registry.of(environment.registry, secrets) if environment.registry else None

@@ -12,8 +12,8 @@ from frazil.errors import KafkaUnavailable, RegistryUnavailable
 
 def missing_schema(pipeline: Pipeline, registry: Registry | None, kafka: Kafka) -> str:
     """Return the sentence that an `idle` event has, with its hint; empty if the topic has a schema or needs none."""
+    from frazil.decode.writer_schemas import Writers
     from frazil.ingest.waiting import waiting
-    from frazil.ingest.writers import Writers
 
     topic = pipeline.topic
     writers = Writers(topic, registry)

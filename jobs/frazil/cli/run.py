@@ -22,8 +22,8 @@ from frazil.errors import InvalidInput
 from frazil.exits import Exit, exit_of_all
 
 if TYPE_CHECKING:
+    from frazil.ingest.events import Total
     from frazil.ingest.guard import Outcome
-    from frazil.ingest.report import Total
 
 Master = Annotated[str, typer.Option(metavar="MASTER", help="Where Spark runs: local[*] is all cores of this machine.")]
 Memory = Annotated[str, typer.Option(metavar="SIZE", help="The memory of Spark's JVM.")]
@@ -73,15 +73,15 @@ def run(
         place, secrets, master=master, memory=memory, failpoints=os.environ.get("FRAZIL_FAILPOINTS", "")
     ) as shared:
         from frazil.clients.registry import Registry
-        from frazil.ingest import drive
+        from frazil.ingest import runner
 
         registry = Registry.of(place.registry, secrets, cache=schema_cache) if place.registry else None
         with progress.live(err()) if progress else nullcontext():
             sink = progress or log_lines(secrets.redactor)
             if follow:
-                outcomes = drive.follow(wanted, shared, registry, sink, every_seconds=every)
+                outcomes = runner.follow(wanted, shared, registry, sink, every_seconds=every)
             else:
-                outcomes = drive.drain(wanted, shared, registry, sink)
+                outcomes = runner.drain(wanted, shared, registry, sink)
     _tell(outcomes, progress, as_json=as_json)
     for name, outcome in outcomes.items():
         _tell_next(name, outcome)

@@ -31,7 +31,7 @@ def spark_here(
 
     The first SIGINT or SIGTERM lets the batch at hand end, the second ends the process.
     """
-    from frazil.ingest.drive import driver
+    from frazil.ingest.runner import driver
 
     stopping = threading.Event()
     begun = driver(

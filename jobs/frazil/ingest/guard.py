@@ -10,6 +10,7 @@ from typing import Any
 
 from frazil.clients.registry import Registry
 from frazil.declaration import Pipeline
+from frazil.decode.writer_schemas import Writers
 from frazil.errors import (
     DecisionRequired,
     Fault,
@@ -21,11 +22,10 @@ from frazil.errors import (
     ServiceUnavailable,
 )
 from frazil.ingest.driver import Driver
-from frazil.ingest.failures import Cancelled, explained
-from frazil.ingest.report import Event, Reporter, Sink, Total
-from frazil.ingest.run import Ingestion
+from frazil.ingest.events import Event, Reporter, Sink, Total
+from frazil.ingest.ingestion import Ingestion
+from frazil.ingest.spark_errors import Cancelled, explained
 from frazil.ingest.standby import Standby
-from frazil.ingest.writers import Writers
 from frazil.lake.session import jvm_answers
 
 OUTAGE_SECONDS = (1.0, 60.0)  # the first pause of a pipeline whose service does not answer, doubled up to the last

@@ -10,8 +10,8 @@ from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline
 from frazil.errors import LogTruncated
 from frazil.ingest import fingerprint
+from frazil.ingest.events import Event, Reporter
 from frazil.ingest.plan import Span
-from frazil.ingest.report import Event, Reporter
 from frazil.lake.ledger import Offsets
 
 UNKNOWN = "retention or compaction removed the last record that was read, so a truncated log cannot be told from an intact one"

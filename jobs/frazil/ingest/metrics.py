@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from frazil.ingest.report import Event
+from frazil.ingest.events import Event
 
 NAMESPACE = "Frazil"
 BY_PIPELINE = (("pipeline",),)

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 from frazil.declaration import Pipeline
 from frazil.errors import Fenced
-from frazil.ingest import prepare
+from frazil.ingest import table_setup
 from frazil.ingest.driver import Driver
+from frazil.ingest.events import Event, Reporter
 from frazil.ingest.plan import Span
-from frazil.ingest.report import Event, Reporter
 from frazil.lake.decide import finish_open
 from frazil.lake.ledger import Entry, Offsets
 from frazil.schemas.types import Struct, Type
@@ -21,12 +21,12 @@ def resume(pipeline: Pipeline, driver: Driver, report: Reporter, row: Struct, ke
 
     Raises what `prepare.read_ledger` and `finish_open` raise.
     """
-    prepare.make_tables(driver.iceberg, pipeline, row, key)
+    table_setup.make_tables(driver.iceberg, pipeline, row, key)
     _finish_open(pipeline, driver, report)
-    held = prepare.read_ledger(driver.iceberg, pipeline)
+    held = table_setup.read_ledger(driver.iceberg, pipeline)
     if held is None:
         _begin(pipeline, driver)
-        held = prepare.read_ledger(driver.iceberg, pipeline)
+        held = table_setup.read_ledger(driver.iceberg, pipeline)
     # Another driver may have decided since: no commit may be on top of a decision that is open, for a side table that
     # has reached a later offset counts as finished. What is decided from here on fences this driver.
     _finish_open(pipeline, driver, report)
@@ -37,7 +37,7 @@ def resume(pipeline: Pipeline, driver: Driver, report: Reporter, row: Struct, ke
 def start_of(pipeline: Pipeline, driver: Driver, spans: Mapping[int, Span]) -> dict[int, int]:
     """Return the declared start, as an offset of each partition."""
     topic = pipeline.topic
-    return prepare.resolve_start(
+    return table_setup.resolve_start(
         topic.start,
         spans,
         lambda ms: driver.kafka.offsets_at(topic.name, ms, topic.isolation),
@@ -67,7 +67,7 @@ def _begin(pipeline: Pipeline, driver: Driver) -> None:
     offsets = Offsets(topic.name, state.topic_id, start)
     driver.reach("begin.resolved")
     with contextlib.suppress(Fenced):  # another driver began; its start counts
-        prepare.begin(
+        table_setup.begin(
             driver.iceberg,
             pipeline,
             offsets,

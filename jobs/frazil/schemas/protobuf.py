@@ -1,6 +1,6 @@
 """Protobuf schemas as plain data, and the row types of their messages; the mapping is the table of `docs/schemas.md`.
 
-Text is compiled elsewhere (`ingest/proto_descriptors.py`): this module knows descriptors only.
+Text is compiled elsewhere (`decode/protobuf_compiler.py`): this module knows descriptors only.
 """
 
 from __future__ import annotations

@@ -11,11 +11,11 @@ from urllib.parse import urlparse
 from pyiceberg.catalog import load_catalog
 
 from frazil.clients.secrets import Secrets
-from frazil.ingest import run as product
+from frazil.decode.writer_schemas import Writers
+from frazil.ingest import ingestion as product
 from frazil.ingest.driver import Driver
-from frazil.ingest.report import Reporter
-from frazil.ingest.run import Ingestion
-from frazil.ingest.writers import Writers
+from frazil.ingest.events import Reporter
+from frazil.ingest.ingestion import Ingestion
 from frazil.lake.catalogs import pyiceberg_properties
 from frazil.lake.jvm import Iceberg
 from tests.bench.accounting import Meter

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from frazil.ingest import drive
+from frazil.ingest import runner
 from tests.bench.accounting import Meter
 from tests.bench.contenders.product import declared, driver
 from tests.bench.topics import Job
@@ -15,14 +15,14 @@ from tests.bench.topics import Job
 
 def run(job: Job, meter: Meter) -> dict[str, Any]:
     """Follow the timed topic, a look every `every_ms`; without that, as often as `--follow` does by default."""
-    every = job.wants.get("every_ms", 0) / 1000 or drive.EVERY_SECONDS
+    every = job.wants.get("every_ms", 0) / 1000 or runner.EVERY_SECONDS
     stopping = threading.Event()
     errors: list[Exception] = []
     with driver(job, stopping=stopping) as (shared, registry):
 
         def follow() -> None:
             pipeline = declared(job, job.timed, job.table)
-            outcomes = drive.follow([pipeline], shared, registry, _unheard, every_seconds=every, probe=False)
+            outcomes = runner.follow([pipeline], shared, registry, _unheard, every_seconds=every, probe=False)
             errors.extend(outcome.error for outcome in outcomes.values() if outcome.error)
 
         following = threading.Thread(target=follow)

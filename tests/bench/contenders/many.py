@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from frazil.ingest import drive
+from frazil.ingest import runner
 from tests.bench.accounting import Meter
 from tests.bench.contenders.product import declared, driver
 from tests.bench.fill import fill
@@ -30,7 +30,7 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
     with driver(job) as (shared, registry):
 
         def drained(chosen: list[Any]) -> int:
-            outcomes = drive.drain(chosen, shared, registry, _unheard, probe=False)
+            outcomes = runner.drain(chosen, shared, registry, _unheard, probe=False)
             for outcome in outcomes.values():
                 if outcome.error:
                     raise outcome.error

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from frazil.ingest.report import Reporter
-from frazil.ingest.run import Ingestion
-from frazil.ingest.writers import Writers
+from frazil.decode.writer_schemas import Writers
+from frazil.ingest.events import Reporter
+from frazil.ingest.ingestion import Ingestion
 from tests.bench.accounting import Meter
 from tests.bench.contenders.product import declared, driver
 from tests.bench.fill import PARTITIONS, fill

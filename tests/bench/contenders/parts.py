@@ -14,13 +14,13 @@ from functools import partial
 from pyspark.sql import DataFrame
 
 from frazil.clients.registry import Registry
-from frazil.ingest import prepare
-from frazil.ingest.decode import SCHEMA_ID, columns_of, decode, rows
+from frazil.decode.decoding import SCHEMA_ID, columns_of, decode, rows
+from frazil.decode.writer_schemas import Writers
+from frazil.ingest import table_setup
 from frazil.ingest.driver import Driver
 from frazil.ingest.ranges import OffsetRange
 from frazil.ingest.read import consumer_options, read
 from frazil.ingest.route import metadata, route
-from frazil.ingest.writers import Writers
 from frazil.lake import tables
 from frazil.lake.stage import stage
 from frazil.schemas.landing import landing
@@ -72,7 +72,7 @@ def _projection(
     pipeline = declared(job, topic, table)
     writers = Writers(pipeline.topic, registry)
     writers.refresh()
-    prepare.make_tables(shared.iceberg, pipeline, merge(writers.versions).type)
+    table_setup.make_tables(shared.iceberg, pipeline, merge(writers.versions).type)
     landed = landing(tables.columns(shared.iceberg, table), writers.versions)
     decoding = writers.decoding(landed.target, {}, pipeline.topic.tombstones)
     names = [field.name for field in landed.target.fields]

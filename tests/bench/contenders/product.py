@@ -16,12 +16,12 @@ from frazil.clients.registry import Registry
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Limits, Pipeline, Table
 from frazil.declaration import Topic as DeclaredTopic
-from frazil.ingest import drive, evolution
-from frazil.ingest.batch import Staging
+from frazil.decode.writer_schemas import Writers
+from frazil.ingest import runner, schema_tracking
 from frazil.ingest.driver import Driver
-from frazil.ingest.report import Reporter
-from frazil.ingest.run import Ingestion
-from frazil.ingest.writers import Writers
+from frazil.ingest.events import Reporter
+from frazil.ingest.ingestion import Ingestion
+from frazil.ingest.staging import Staging
 from frazil.lake import tables
 from frazil.local.jars import spark_jars
 from frazil.schemas.merge import merge
@@ -52,7 +52,7 @@ def ours_as_spike(job: Job) -> Iterator[Mapping[str, Way]]:
     No declaration says so: the table is made beforehand, the projection of the run is replaced, and so is the check that
     the table has a column for keys.
     """
-    evolution.check_bytes = lambda table, layout: None
+    schema_tracking.check_bytes = lambda table, layout: None
     with driver(job) as (shared, registry):
 
         def ready(topic: Topic, table: str) -> Callable[[], int]:
@@ -123,7 +123,7 @@ def driver(job: Job, **more: Any) -> Iterator[tuple[Driver, Registry]]:
     jars = [jar for jar in spark_jars() if "aws" not in jar.name]
     settings = {**settings_here(job.heap), **job.spark_settings}
     assert environment.registry is not None
-    with drive.driver(
+    with runner.driver(
         environment, secrets, jars=jars, master=f"local[{job.cores}]", settings=settings, **more
     ) as shared:
         yield shared, Registry.of(environment.registry, secrets)

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from frazil.ingest.decode_avro import avro_body
-from frazil.ingest.spark_types import spark_struct
+from frazil.decode.avro import avro_body
+from frazil.decode.spark_types import spark_struct
 from frazil.schemas import avro
 from frazil.schemas.avro.reader import DECODED
 from frazil.schemas.landing import landing

@@ -1,0 +1,34 @@
+"""Avro bodies to rows, by one `from_avro` in the JVM, which resolves the writer's schema to a reader's of our own."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.avro.functions import from_avro
+
+from frazil.decode.conform import conform, in_json
+from frazil.decode.decoder import Body
+from frazil.decode.decoding import DECODED, is_utf8
+from frazil.decode.leaves import texts
+from frazil.schemas.avro import OPTIONS, Reader
+from frazil.schemas.types import Field, Kind, Primitive, Struct
+
+_MARK = Field(DECODED, Primitive(Kind.BOOLEAN))
+
+
+def avro_body(reader: Reader, target: Struct) -> Body:
+    """Decode the Avro binary of one writer schema into `target`."""
+
+    def parse(value: Column) -> Column:
+        return from_avro(value, reader.writer, {**OPTIONS, "avroSchema": reader.reader})
+
+    if reader.conforms:
+        return Body((parse,))
+    whole = Struct((*reader.yields.fields, _MARK)), Struct((*target.fields, _MARK))
+
+    def row(value: Column, decoded: Column) -> Column:
+        row = conform(decoded, *whole)
+        found = texts(decoded, in_json(reader.yields))  # of which `to_json` makes UTF-8, whatever it is
+        return F.when(is_utf8(found), row) if found else row
+
+    return Body((parse, row))

@@ -1,0 +1,210 @@
+"""JSON bodies to rows, by one `from_json` in the JVM: a body that does not fit is marked, never half landed.
+
+`from_json` is strict about most types, and lenient in places that would change a value or hide a problem: it stops reading
+after the first document, takes numbers and dates for timestamps, rounds decimals, drops the quotes of a string that should
+stay JSON, and replaces bytes that are not UTF-8. So the body is read inside an envelope (`json_envelope`), and values of
+those types are read as text or as a variant and converted here. What it makes of numbers that are too large, and of escapes
+that are half a character, is looked at again in the text (`json_doubts`).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache, reduce
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from frazil.decode import json_doubts, json_integers
+from frazil.decode.decoder import Body
+from frazil.decode.json_envelope import CORRUPT, Envelope, around_anything, around_objects
+from frazil.decode.json_types import WRITTEN, Has, has_no_checks, is_ambiguous, is_read_as_is, written
+from frazil.decode.leaves import Leaves, leaves
+from frazil.decode.spark_types import spark_type
+from frazil.decode.years import in_years
+from frazil.schemas.json_schema import WHOLE
+from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
+
+LONGEST_STRING = 1 << 30
+"""Characters of one string value; Jackson's own limit, 20 million, is less than a topic may allow."""
+
+_OPTIONS = {
+    "mode": "PERMISSIVE",
+    "columnNameOfCorruptRecord": CORRUPT,
+    "allowSingleQuotes": "false",
+    "maxStringLen": str(LONGEST_STRING),
+}
+
+
+@lru_cache(maxsize=1024)
+def json_body(target: Struct, *, whole: bool = False) -> Body:
+    """How JSON becomes the columns of `target`, and `_decoded`: true, or the JSON is not such a row.
+
+    Properties are found by `Field.source`, case-sensitively; what `target` does not name is ignored, what the body does
+    not have is null. With `whole` (see `json_schema.is_whole`) the document is the column of the source `value`, and
+    every other column is null. `_decoded` is false or null, and the other columns mean nothing, if the body is null, is
+    not one JSON document in UTF-8, is not an object (unless `whole`), or has a value of another type.
+
+    Writer schemas do not matter, only the target does: all versions of a subject are one and the same body. Only the thorough
+    body takes integers that are written with a fraction of zero or an exponent.
+    """
+    reading = _Reading(by_source=not is_ambiguous(target))
+    document = next((f for f in target.fields if f.source == WHOLE), None) if whole else Field("", target)
+    envelope = _envelope(document, whole=whole)
+    has = Has.of(document)
+
+    def text(body: Column) -> Column:
+        document = envelope.around(F.try_validate_utf8(body.cast("string")))
+        return json_doubts.with_long_integers_as_strings(document) if has.json else document
+
+    def parse(body: Column, text: Column) -> Column:
+        return F.when(text.isNotNull(), F.from_json(text, envelope.type, _OPTIONS))
+
+    def again(body: Column, text: Column, first: Column) -> Column:
+        return F.when(first[CORRUPT].isNotNull(), json_integers.read(text, envelope.type, _OPTIONS))
+
+    def settled(body: Column, text: Column, first: Column, second: Column) -> Column:
+        return F.when(first[CORRUPT].isNull(), first).otherwise(json_integers.settled(second, envelope.type, text))
+
+    def row(body: Column, text: Column, *reads: Column) -> Column:
+        read = reads[-1]
+        documents = envelope.documents(read)
+        if not reading.by_source:
+            documents = documents.cast(_envelope(document, whole=whole, by_source=False).listed)
+        raw = F.get(documents, F.lit(0))
+        checks = [read[CORRUPT].isNull() & envelope.is_alone(read)]
+        if document is not None:
+            checks += reading.checks(raw, document.type, text, as_json=document.as_json)
+            checks += reading.doubts(raw, document, text)
+        if whole:
+            columns = [
+                (reading.value(raw, f.type, as_json=f.as_json) if f is document else _null(f)).alias(f.name)
+                for f in target.fields
+            ]
+        else:
+            columns = [reading.field(raw, field) for field in target.fields]
+            checks.append(raw.isNotNull())
+        decoded = F.coalesce(reduce(Column.__and__, checks), F.lit(False))
+        return F.struct(*columns, decoded.alias("_decoded"))
+
+    thorough = Body((text, parse, again, settled, row)) if has.integers else None
+    return Body((text, parse, row), thorough)
+
+
+def _envelope(document: Field | None, *, whole: bool, by_source: bool = True) -> Envelope:
+    if document is None:
+        return around_anything(T.VariantType())
+    as_read = written(document.type, as_json=document.as_json, by_source=by_source)
+    if whole:
+        return around_anything(as_read)
+    assert isinstance(as_read, T.StructType)
+    return around_objects(as_read)
+
+
+def _null(field: Field) -> Column:
+    return F.lit(None).cast(spark_type(field.type))
+
+
+class _Reading:
+    """From what `from_json` gives to columns; structs have their fields by source, or by name if that is ambiguous."""
+
+    def __init__(self, *, by_source: bool) -> None:
+        self.by_source = by_source
+
+    def field(self, struct: Column, field: Field) -> Column:
+        """The field as a column of its name."""
+        return self.value(self._raw(struct, field), field.type, as_json=field.as_json).alias(field.name)
+
+    def value(self, raw: Column, of: Type, *, as_json: bool = False) -> Column:
+        """The column's value; null, or anything, where `checks` fail."""
+        if as_json:
+            return F.when(~F.is_variant_null(raw), json_doubts.digits(F.to_json(raw)))
+        if is_read_as_is(of):
+            return raw if not isinstance(of, Struct | ListOf | MapOf) else raw.cast(spark_type(of))
+        match of:
+            case Primitive(Kind.TIMESTAMP | Kind.TIMESTAMPTZ):  # Spark knows `T` and `Z` in upper case only
+                return F.upper(raw).try_cast(spark_type(of))
+            case Primitive():
+                return raw.try_cast(spark_type(of))
+            case Decimal():
+                return F.try_variant_get(raw, "$", f"decimal({of.precision},{of.scale})")
+            case ListOf(element):
+                return F.transform(raw, lambda item: self.value(item, element))
+            case MapOf(_, value):
+                return F.transform_values(raw, lambda _, item: self.value(item, value))
+            case Struct(fields):
+                return F.when(raw.isNotNull(), F.struct(*[self.field(raw, field) for field in fields]))
+
+    def checks(self, raw: Column, of: Type, text: Column, *, as_json: bool = False) -> list[Column]:
+        """What must hold, none of it null, for the value to be what was written in the document `text`."""
+        if as_json:
+            return []
+        match of:
+            case Primitive(kind) if kind in WRITTEN:
+                value = self.value(raw, of)
+                is_value = value.isNotNull()
+                if kind is Kind.TIMESTAMPTZ:  # by its offset it can leave the years that four digits write
+                    is_value = F.coalesce(in_years(value, kind), F.lit(False))
+                return [raw.isNull() | (raw.rlike(WRITTEN[kind]) & is_value)]
+            case Decimal():
+                return [raw.isNull() | F.is_variant_null(raw) | F.coalesce(self._is_exact(raw, of, text), F.lit(False))]
+            case ListOf(element):
+                return self._every(raw, element, text)
+            case MapOf(_, value):
+                keys = F.map_keys(raw)
+                once = F.coalesce(F.size(F.array_distinct(keys)) == F.size(keys), F.lit(True))
+                return [once, *self._every(F.map_values(raw), value, text)]
+            case Struct(fields):
+                return [c for f in fields for c in self.checks(self._raw(raw, f), f.type, text, as_json=f.as_json)]
+            case _:
+                return []
+
+    def doubts(self, raw: Column, document: Field, text: Column) -> list[Column]:
+        """What must hold, none of it null, for nothing in the document to have become another value unnoticed."""
+        has, as_read = Has.of(document), self._as_read(document.type)
+        floats, doubles, strings = (
+            Leaves() if document.as_json else leaves(raw, as_read, {kind})
+            for kind in (Kind.FLOAT, Kind.DOUBLE, Kind.STRING)
+        )
+        checks = json_doubts.is_finite(floats, doubles, text)
+        if has.json:
+            checks.append(json_doubts.is_json(text))
+            if strings:
+                checks.append(json_doubts.has_no_digits(strings, text))
+        elif strings:
+            checks.append(json_doubts.is_text(strings, text))
+        return checks
+
+    def _as_read(self, of: Type) -> Type:
+        """The type with the names that `from_json` was given, without what is read as a variant."""
+        match of:
+            case ListOf(element):
+                return ListOf(self._as_read(element))
+            case MapOf(key, value):
+                return MapOf(key, self._as_read(value))
+            case Struct(fields):
+                plain = (f for f in fields if not f.as_json)
+                return Struct(
+                    tuple(Field(f.source if self.by_source else f.name, self._as_read(f.type)) for f in plain)
+                )
+            case _:
+                return of
+
+    def _raw(self, struct: Column, field: Field) -> Column:
+        return struct.getField(field.source if self.by_source else field.name)
+
+    def _every(self, items: Column, of: Type, text: Column) -> list[Column]:
+        if has_no_checks(of):
+            return []
+        every = F.forall(items, lambda item: reduce(Column.__and__, self.checks(item, of, text)))
+        return [F.coalesce(every, F.lit(True))]
+
+    def _is_exact(self, raw: Column, of: Decimal, text: Column) -> Column:
+        """Whether the JSON number has no more digits than the decimal; one with an exponent is a variant's double."""
+        kind = F.schema_of_variant(raw)
+        value = self.value(raw, of)
+        scale = F.regexp_extract(kind, r"^DECIMAL\(\d+,(\d+)\)$", 1)
+        is_same = value.cast("double") == F.try_variant_get(raw, "$", "double")
+        is_double = (kind == "DOUBLE") & is_same & json_integers.keeps_digits(raw, text)
+        is_decimal = kind.startswith("DECIMAL") & (scale.try_cast("int") <= of.scale)
+        return value.isNotNull() & ((kind == "BIGINT") | is_decimal | is_double)

@@ -1,0 +1,145 @@
+"""Keys: the column `_kafka_key` of a topic whose keys are more than bytes: its type, its changes, its decoding.
+
+A key that is a record is a struct of its fields, any other key a value of its type. Struct or value is decided by the oldest
+version, and for good: what a later version of the other shape wrote does not fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from frazil.clients.registry import Registry
+from frazil.declaration.formats import KeyFormat, MetadataColumns, Tombstones
+from frazil.declaration.topic import Topic
+from frazil.decode.decoding import DECODED, KEY, Decoding
+from frazil.decode.writer_schemas import Writers
+from frazil.errors import IncompatibleSchema
+from frazil.schemas.changes import AddColumn, Change, CommentColumn, RelaxColumn, RenameColumn, WidenColumn
+from frazil.schemas.landing import Landing, landing
+from frazil.schemas.merge import brief, incompatible, merge
+from frazil.schemas.types import Field, Kind, Primitive, Struct, Type
+
+WHOLE = "value"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyLanding:
+    """What must be done to the key's column, and how keys land in it; `incompatible` by writer's number."""
+
+    changes: tuple[Change, ...]
+    target: Struct
+    incompatible: Mapping[int, IncompatibleSchema]
+    is_whole: bool
+
+
+class Keys:
+    """The keys of a topic; `layout` says where their column stands."""
+
+    def __init__(self, topic: Topic, registry: Registry | None, layout: MetadataColumns = MetadataColumns.FLAT) -> None:
+        self.writers = Writers(topic, registry, keys=True)
+        self._path = _path(layout)
+
+    @classmethod
+    def of(cls, topic: Topic, registry: Registry | None, layout: MetadataColumns) -> Keys | None:
+        """The keys of a topic, None if they land as they are."""
+        return None if topic.key_format is KeyFormat.BYTES else cls(topic, registry, layout)
+
+    @property
+    def type(self) -> Type:
+        """The type of the column in a new table; there must be a version."""
+        row = merge(self._shaped()[0]).type
+        return row.fields[0].type if self._is_whole else row
+
+    def landing(self, table: Struct, *, may_add: bool, may_widen: bool) -> KeyLanding:
+        """Bring the known versions into the key's column of a table that stands.
+
+        Raises `IncompatibleSchema` if none of them fits: the column was made for another key format.
+        """
+        column = _column(table, self._path)
+        versions, misshapen = self._shaped()
+        if self._is_whole:
+            row = Struct((Field(WHOLE, column.type, doc=column.doc),))
+        elif isinstance(column.type, Struct):
+            row = column.type
+        else:
+            raise incompatible(self._path, f"keys that are records do not land in {brief(column.type)}")
+        found = landing(row, versions, may_add=may_add, may_widen=may_widen)
+        unfit = {**misshapen, **{number: self._at_the_column(p) for number, p in found.incompatible.items()}}
+        if len(unfit) == len(self.writers.versions):
+            raise next(iter(unfit.values()))
+        return KeyLanding(
+            changes=self._rooted(found),
+            target=found.target,
+            incompatible=unfit,
+            is_whole=self._is_whole,
+        )
+
+    def decoding(self, landed: KeyLanding) -> Decoding:
+        """How keys are decoded into the column."""
+        return self.writers.decoding(landed.target, landed.incompatible, Tombstones.DEAD_LETTER)
+
+    @property
+    def _is_whole(self) -> bool:
+        return self.writers.is_whole(self.writers.versions[0][0])
+
+    def _shaped(self) -> tuple[list[tuple[int, Struct]], dict[int, IncompatibleSchema]]:
+        """The versions that have the shape of the oldest, and the others."""
+        fit, unfit = [], {}
+        for number, row in self.writers.versions:
+            if self.writers.is_whole(number) is self._is_whole:
+                fit.append((number, row))
+            else:
+                shape = "a record" if self._is_whole else "no record"
+                unfit[number] = incompatible(self._path, f"the key is {shape} here, and the column is for the other")
+        return fit, unfit
+
+    def _at_the_column(self, problem: IncompatibleSchema) -> IncompatibleSchema:
+        """The problem with the path that it has in the table."""
+        path = problem.where.split(".")[1 if self._is_whole else 0 :]
+        return incompatible((*self._path, *path), problem.what)
+
+    def _rooted(self, found: Landing) -> tuple[Change, ...]:
+        """The changes with the paths that they have in the table; a comment is the column's own and stays."""
+        kept = (c for c in found.changes if not (self._is_whole and isinstance(c, CommentColumn) and len(c.path) == 1))
+        return tuple(_under(self._path, c, at=1 if self._is_whole else 0) for c in kept)
+
+
+def check_bytes(table: Struct, layout: MetadataColumns) -> None:
+    """Raise `IncompatibleSchema` if the table's column was made for decoded keys, and keys land as bytes."""
+    column = _column(table, _path(layout))
+    if column.type != Primitive(Kind.BINARY):
+        raise incompatible(_path(layout), f"keys of format bytes do not land in {brief(column.type)}")
+
+
+def _path(layout: MetadataColumns) -> tuple[str, ...]:
+    return ("_kafka_key",) if layout is MetadataColumns.FLAT else ("_kafka", "key")
+
+
+def _column(table: Struct, path: tuple[str, ...]) -> Field:
+    *outer, name = path
+    for step in outer:
+        inner = next((field.type for field in table.fields if field.name == step), None)
+        table = inner if isinstance(inner, Struct) else Struct(())
+    column = next((field for field in table.fields if field.name == name), None)
+    if column is None:
+        raise incompatible(path, "the table has no such column")
+    return column
+
+
+def key_column(landed: KeyLanding) -> Column:
+    """The key's column of decoded records."""
+    if landed.is_whole:
+        return F.col(KEY)[landed.target.fields[0].name]
+    fields = [F.col(KEY)[field.name].alias(field.name) for field in landed.target.fields]
+    return F.when(F.coalesce(F.col(KEY)[DECODED], F.lit(False)), F.struct(*fields))
+
+
+def _under(root: tuple[str, ...], change: Change, *, at: int) -> Change:
+    path = (*root, *change.path[at:])
+    match change:
+        case AddColumn() | WidenColumn() | RelaxColumn() | CommentColumn() | RenameColumn():
+            return replace(change, path=path)

@@ -1,0 +1,124 @@
+"""Protobuf bodies to rows: ptars makes Arrow columns of a whole batch, and no record is a Python object.
+
+Two exceptions: what lands as JSON text is made value by value, and a batch with a record that ptars cannot read is halved until
+that record is alone; the official library then says what it means, or that it is bad.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from ptars import HandlerPool, PtarsConfig
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+from pyspark.sql.pandas.types import to_arrow_type
+
+from frazil.decode.protobuf_columns import assemble
+from frazil.decode.protobuf_official import canonical, pool_of
+from frazil.decode.protobuf_projection import ROOT, Reading
+from frazil.decode.spark_types import spark_struct
+from frazil.schemas.types import Struct
+
+_CONFIG = PtarsConfig(timestamp_unit="us", duration_unit="us", list_nullable=True, map_nullable=True)
+
+
+def batch_of(readings: Mapping[int, Reading], target: Struct) -> Callable[[SparkColumn, SparkColumn], SparkColumn]:
+    """Of bodies, and the number in `readings` of each one's type, the rows of `target`: see `decode_protobuf`."""
+    numbers = list(readings)
+
+    def batch(body: SparkColumn, number: SparkColumn) -> SparkColumn:
+        which = F.lit(None).cast("int")
+        for place, known in enumerate(numbers):
+            which = F.when(number == known, F.lit(place)).otherwise(which)
+        return decode_protobuf(body, which, [readings[known] for known in numbers], target)
+
+    return batch
+
+
+def decode_protobuf(body: SparkColumn, which: SparkColumn, readings: Sequence[Reading], target: Struct) -> SparkColumn:
+    """The messages `body` as a struct of the columns of `target`, and `_decoded`, which is true; null if that fails.
+
+    `which` is the index of the message's type in `readings`, all of them for `target`; null, like a null body, gives null.
+    All types are read by one function, as Spark would run each of several on every row: do not put it into a `CASE`.
+    """
+    returned = spark_struct(target).add("_decoded", T.BooleanType())
+    arrow_type = to_arrow_type(returned)
+    known = tuple(readings)
+
+    def decode(bodies: pa.Array, types: pa.Array) -> pa.Array:
+        return decoded(bodies, types, known, arrow_type)
+
+    decode.__annotations__ = {"bodies": pa.Array, "types": pa.Array, "return": pa.Array}
+    read: SparkColumn = F.arrow_udf(decode, returned)(body, which)  # type: ignore[attr-defined]  # new in 4.1, not in its stubs
+    return read
+
+
+def decoded(bodies: pa.Array, types: pa.Array, readings: Sequence[Reading], arrow_type: pa.StructType) -> pa.Array:
+    """One Arrow batch of bodies, each with the index of its type, as an array of structs; null for what cannot be read."""
+    if bodies.type != pa.binary():
+        bodies = bodies.cast(pa.binary())
+    numbers = types.to_numpy(zero_copy_only=False) if not types.null_count else types.fill_null(-1).to_numpy()
+    numbers = np.where(bodies.is_valid().to_numpy(zero_copy_only=False), numbers, -1)
+    parts: list[pa.Array] = []
+    places: list[np.ndarray] = []
+    for number in np.unique(numbers):
+        if not 0 <= number < len(readings):
+            continue
+        at = np.flatnonzero(numbers == number)
+        chosen = bodies if len(at) == len(bodies) else bodies.take(pa.array(at))
+        make = _maker(readings[number], arrow_type)
+        parts += _halved(chosen, make, readings[number], pa.nulls(1, arrow_type))
+        places.append(at)
+    if len(parts) == 1 and len(parts[0]) == len(bodies):
+        return parts[0]
+    if not parts:
+        return pa.nulls(len(bodies), arrow_type)
+    order = np.full(len(bodies), -1)
+    order[np.concatenate(places)] = np.arange(sum(map(len, places)))
+    return pa.concat_arrays(parts).take(pa.array(order, mask=order < 0))
+
+
+def _halved(bodies: pa.Array, make: Callable[[pa.Array], pa.Array], reading: Reading, bad: pa.Array) -> list[pa.Array]:
+    """The rows of the bodies, in order: in one part if all can be read."""
+    rows = _tried(bodies, make)
+    if rows is not None:
+        return [rows]
+    if len(bodies) == 1:
+        body = canonical(bodies[0].as_py(), reading.schema, reading.message)
+        rows = None if body is None else _tried(pa.array([body], pa.binary()), make)
+        return [bad if rows is None else rows]
+    half = len(bodies) // 2
+    return _halved(bodies[:half], make, reading, bad) + _halved(bodies[half:], make, reading, bad)
+
+
+def _tried(bodies: pa.Array, make: Callable[[pa.Array], pa.Array]) -> pa.Array | None:
+    """The rows of the bodies; None if one of them cannot be read."""
+    try:
+        return make(bodies)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as problem:  # a panic of Rust code is no `Exception`
+        if isinstance(problem, MemoryError) and len(bodies) == 1:
+            raise
+        return None
+
+
+@lru_cache(maxsize=256)
+def _handler(descriptors: bytes) -> Any:
+    message = pool_of(descriptors).FindMessageTypeByName(ROOT)
+    return HandlerPool([message.file], _CONFIG).get_for_message(message)
+
+
+def _maker(reading: Reading, arrow_type: pa.StructType) -> Callable[[pa.Array], pa.Array]:
+    handler = _handler(reading.descriptors)
+
+    def make(bodies: pa.Array) -> pa.Array:
+        batch = handler.array_to_record_batch(bodies)
+        return assemble(batch, reading, arrow_type)
+
+    return make

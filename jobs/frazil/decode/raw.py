@@ -1,0 +1,41 @@
+"""Formats without a frame, which have one column: text, bytes, and JSON that no schema describes."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from frazil.decode.decoder import Step
+from frazil.decode.decoding import DECODED
+from frazil.decode.json_envelope import NAME
+
+
+def text(column: str = "value") -> Step:
+    """UTF-8 text as one column."""
+
+    def body(value: Column) -> Column:
+        words = value.cast("string")
+        return F.struct(words.alias(column), F.when(F.is_valid_utf8(words), F.lit(True)).alias(DECODED))
+
+    return body
+
+
+def raw(column: str = "value") -> Step:
+    """Bytes as one column."""
+    return lambda value: F.struct(value.alias(column), F.when(value.isNotNull(), F.lit(True)).alias(DECODED))
+
+
+def json_text(column: str = "value") -> Step:
+    """Schemaless JSON as one column of validated text.
+
+    Spark stops reading after a document. So `[BODY,"N"]` is read, whose second element is that name, which no body has, exactly if
+    the body is one document.
+    """
+
+    def body(value: Column) -> Column:
+        words = value.cast("string")
+        read = F.try_parse_json(F.concat(F.lit("["), words, F.lit(f',"{NAME}"]')))
+        is_json = F.is_valid_utf8(words) & (F.try_variant_get(read, "$[1]", "string") == NAME)
+        return F.struct(words.alias(column), F.when(is_json, F.lit(True)).alias(DECODED))
+
+    return body

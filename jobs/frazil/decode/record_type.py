@@ -1,0 +1,71 @@
+"""Written: one record type of a writer schema, whatever its language: its row type, and how its bodies are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from frazil.decode.avro import avro_body
+from frazil.decode.decoder import Body
+from frazil.decode.json import json_body
+from frazil.schemas import avro, json_schema
+from frazil.schemas.types import Struct
+
+if TYPE_CHECKING:
+    from frazil.decode.protobuf_projection import Reading
+    from frazil.schemas.protobuf import ProtobufSchema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """A record type.
+
+    `name` is its full name, a JSON Schema's its title; empty if it has none. `is_whole` says that a record is no object of
+    fields but one value, in the column `value`. Into a target it is read by `body`, or, in Protobuf, by `reading`.
+    """
+
+    name: str
+    row: Struct
+    is_whole: bool = False
+    body: Callable[[Struct], Body] | None = None
+    reading: Callable[[Struct], Reading] | None = None
+
+
+def avro_type(text: str, references: Mapping[str, str]) -> Written:
+    """The type of an Avro schema. Raises `UnreadableSchema`."""
+    schema = avro.parse(text, references)
+    return Written(
+        name="" if schema.is_whole else schema.root.name,
+        row=avro.row_type(schema),
+        is_whole=schema.is_whole,
+        body=lambda target: _avro_body(avro.reader(schema, target), target),
+    )
+
+
+def json_type(text: str, references: Mapping[str, str]) -> Written:
+    """The type of a JSON Schema. Raises `UnreadableSchema`."""
+    schema = json_schema.parse(text, references)
+    is_whole = json_schema.is_whole(schema)
+    title = schema.root.schema.get("title") if isinstance(schema.root.schema, dict) else None
+    return Written(
+        name=title if isinstance(title, str) else "",
+        row=json_schema.row_type(schema),
+        is_whole=is_whole,
+        body=lambda target: json_body(target, whole=is_whole),
+    )
+
+
+@lru_cache(maxsize=256)
+def _avro_body(reader: avro.Reader, target: Struct) -> Body:
+    """One body for all versions that are read alike, as those are that differ in comments only."""
+    return avro_body(reader, target)
+
+
+def protobuf_type(schema: ProtobufSchema, message: str) -> Written:
+    """One message type of a Protobuf schema. Raises `UnreadableSchema`."""
+    from frazil.decode.protobuf_projection import reading  # loads Protobuf, which most drivers do not need
+    from frazil.schemas.protobuf import row_type
+
+    return Written(name=message, row=row_type(schema, message), reading=lambda target: reading(schema, message, target))

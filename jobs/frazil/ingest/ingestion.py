@@ -1,0 +1,284 @@
+"""Run: the order of one batch, top to bottom, and of the batches of one pipeline.
+
+While batch n is published, batch n+1 is staged; n+1 is handed to publish only after n is committed. If n fails, n+1 is dropped:
+`StageAgain` stages n again, some times at most, and any other error ends the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+from frazil.declaration import Pipeline
+from frazil.decode.met import MOST, UnknownSchemas
+from frazil.decode.writer_schemas import Writers
+from frazil.errors import CountsDisagree, Fenced, SparkFailed
+from frazil.ingest import table_setup
+from frazil.ingest.driver import Driver
+from frazil.ingest.events import Event, Reporter, Total
+from frazil.ingest.log_check import LogCheck
+from frazil.ingest.plan import Pace, Span, no_further, plan, up_to
+from frazil.ingest.rejected_share import accepted, check_share, still_accepted
+from frazil.ingest.resume import resume, start_of
+from frazil.ingest.schema_tracking import Evolution
+from frazil.ingest.spark_errors import Cancelled, LoginRefused
+from frazil.ingest.staging import StagedBatch, Staging
+from frazil.ingest.waiting import waiting
+from frazil.lake import tables, trim
+from frazil.lake.decide import decide_and_finish
+from frazil.lake.fence import StageAgain
+from frazil.lake.ledger import Offsets
+from frazil.lake.publish import Published
+from frazil.schemas.types import Struct
+
+ATTEMPTS = 3  # how often one batch is staged before the run gives up
+_RETRIED = (UnknownSchemas, StageAgain, Fenced, CountsDisagree, MemoryError, LoginRefused)
+IDLE_TOLD_SECONDS = 60.0
+# Commits between two times that many met versions are forgotten; one that still occurs is then met once more.
+FORGET_COMMITS = 100
+
+
+class Ingestion:
+    """One pipeline, landed by one driver."""
+
+    def __init__(self, pipeline: Pipeline, driver: Driver, writers: Writers, report: Reporter) -> None:
+        self.pipeline, self.driver, self.report = pipeline, driver, report
+        self.pace = Pace.of(pipeline.limits)
+        self._evolution = Evolution(pipeline, driver, writers, report)
+        self.total = Total()
+        self._held: Offsets | None = None
+        self._settled: int | None = None
+        self._staging: Staging | None = None
+        self._idle_told: float | None = None
+        self._commits = 0
+        self._publishing: Future[tuple[StagedBatch, Published]] | None = None
+        self._attempts = 0
+        self._columns = Struct(())
+        self._accepted: Mapping[int, int] = {}
+        self._log = LogCheck(pipeline, driver.kafka, report)
+
+    # ── The order of one batch ──────────────────────────────────────────────────────────────────
+    def drain(self) -> Total:
+        """Land everything up to the stable offsets seen now; returns what was done. Being fenced is a normal end."""
+        spans = dict(self._spans())
+        try:
+            if not self._ready():
+                self._idle(self._waiting)
+                return self.total
+            self._land(lambda: up_to(spans, self._spans()), least=1)
+            self.total.stopped = self.driver.stopping()
+            self._trim()
+        except Fenced as fenced:
+            if not fenced.is_by_another_than(self.driver.run):
+                raise
+            self.total.fenced = True
+            self.report(Event.FENCED, message=fenced.what)
+        return self.total
+
+    def poll(self) -> bool:
+        """Land what is there now, for a run that goes on; returns whether there was anything. Raises `Fenced`.
+
+        While more than half a batch is waiting it goes on; the little that came in meanwhile is the next poll's.
+        """
+        if self._held is None and not self._ready():
+            self._idle(self._waiting)
+            return False
+        before = self.total.batches
+        self._land(self._spans, least=max(self.pace.rows // 2, 1))
+        return self.total.batches > before
+
+    def forget(self) -> None:
+        """Begin anew at the next poll, from what the table says then: after an error nothing remembered counts."""
+        self._held, self._accepted = None, {}
+        self._log.forget()
+
+    def _land(self, spans: Callable[[], Mapping[int, Span]], *, least: int) -> None:
+        """Land batch after batch until nothing is waiting; after the first, until less than `least` records are."""
+        landed = 0
+        assert self._held is not None
+        held, self._attempts = self._held, 0
+        with ThreadPoolExecutor(1, thread_name_prefix=f"publish-{self.pipeline.name}") as publisher:
+            while True:
+                try:
+                    try:
+                        staged = self._stage_next(held, spans, least if landed else 1)
+                    finally:
+                        self._settle()  # the error of batch n comes before one of batch n+1, which is dropped
+                    if staged is None:
+                        return
+                    batch = staged.batch
+                    check_share(self.pipeline, batch.counts, batch.start, batch.end, self._accepted)
+                    batch = replace(batch, rejects_accepted=still_accepted(self._accepted, batch.end))
+                    self._publishing = publisher.submit(self._publish, replace(staged, batch=batch))
+                    held, landed = batch.end, landed + 1
+                except Cancelled:
+                    return
+                except _RETRIED as problem:
+                    if isinstance(problem, Fenced) and problem.is_by_another_than(self.driver.run):
+                        raise
+                    self._attempts += 1
+                    self._again(problem, self._attempts)
+                    held = self._held
+
+    def _stage_next(self, held: Offsets, spans: Callable[[], Mapping[int, Span]], least: int) -> StagedBatch | None:
+        """Stage the batch behind `held`; None if fewer than `least` records are waiting, or the run is to end."""
+        if self.driver.stopping():
+            return None
+        topic_id = self.driver.kafka.topic(self.pipeline.topic.name).topic_id
+        name, topic = self.pipeline.name, self.pipeline.topic.name
+        # A batch that went beyond what the operator accepted would be refused with all that is in it.
+        there = no_further(spans(), held, self._accepted)
+        planned = plan(name, held, topic_id, there, max_rows=self.pace.rows, topic=topic)
+        self._log.check(held, planned.spans)
+        self.driver.reach("plan.done")
+        if planned.is_empty or planned.lag < least:
+            if planned.is_empty:
+                self._settle()
+                self._idle()
+            return None
+        if self._staging is None:
+            self._settle()  # the schema changes only between two commits, or the first of them would fail
+            self._evolve()
+        assert self._staging is not None
+        try:
+            staged = self._staging.stage(planned)
+        except SparkFailed as error:
+            if tables.columns(self.driver.iceberg, self.pipeline.table.identifier) == self._columns:
+                raise
+            raise StageAgain(f"the table's columns changed while a batch was staged: {error.what}") from error
+        self.pace = self.pace.after(planned.rows, staged.bytes_read, staged.seconds)
+        return staged
+
+    def _publish(self, staged: StagedBatch) -> tuple[StagedBatch, Published]:
+        published = decide_and_finish(
+            self.driver.iceberg,
+            staged.main,
+            [staged.dead_letters] if staged.dead_letters else [],
+            replace(staged.batch, settled=self._settled),
+            clock=self.driver.clock,
+            wait=self.driver.wait,
+            reach=self.driver.reach,
+        )
+        self._commits += 1
+        if trim.due(self._commits):
+            self._trim()
+        return staged, published
+
+    def _settle(self) -> None:
+        """Wait until the batch that is being published, if one is, is committed, and report it. Raises its error once."""
+        publishing, self._publishing = self._publishing, None
+        if publishing is None:
+            return
+        staged, published = publishing.result()
+        self._attempts = 0
+        self._held = staged.batch.end
+        if self._commits % FORGET_COMMITS == 0 and self._evolution.forget():
+            self._staging = None
+        counts, now = staged.batch.counts, self.driver.clock()
+        self.total.add(counts.read, counts.written, counts.rejected, counts.skipped)
+        newest = staged.newest_ms
+        self.report(
+            Event.BATCH_COMMITTED,
+            snapshot=published.snapshot_id,
+            read=counts.read,
+            written=counts.written,
+            rejected=dict(counts.rejected),
+            skipped=dict(counts.skipped),
+            bytes=staged.bytes_read,
+            duration_seconds=round(now - staged.began, 3),
+            stage_seconds=round(staged.seconds, 3),
+            freshness_seconds=None if newest is None else round(now - newest / 1000, 3),
+            lag=staged.plan.lag - staged.plan.rows,
+        )
+
+    def _trim(self) -> None:
+        """Keep the tables' metadata small; upkeep that fails is said, and fails nothing."""
+        table = self.pipeline.table
+        for identifier in (table.identifier, table.dead_letters):
+            trimmed = trim.trim(
+                self.driver.iceberg,
+                identifier,
+                keep=table.keep_snapshots,
+                keep_days=table.keep_days,
+                now_ms=round(self.driver.clock() * 1000),
+            )
+            if trimmed.snapshots or trimmed.gave_up:
+                self.report(
+                    Event.SNAPSHOTS_EXPIRED, table=identifier, snapshots=trimmed.snapshots, gave_up=trimmed.gave_up
+                )
+
+    def _idle(self, facts: Callable[[], Mapping[str, Any]] = lambda: {"lag": 0, "freshness_seconds": 0.0}) -> None:
+        """Report that nothing can be read: at once, then once a minute, as metrics are kept by the minute."""
+        now = self.driver.clock()
+        if self._idle_told is None or now - self._idle_told >= IDLE_TOLD_SECONDS:
+            self._idle_told = now
+            self.report(Event.IDLE, **facts())
+
+    def _waiting(self) -> Mapping[str, Any]:
+        """Return what waits for a schema."""
+        iceberg, table, spans = self.driver.iceberg, self.pipeline.table.identifier, self._spans()
+        held = table_setup.read_ledger(iceberg, self.pipeline) if iceberg.exists(table) else None
+        facts = waiting(
+            self.pipeline,
+            self.driver.kafka,
+            held.end.at if held is not None and held.end is not None else start_of(self.pipeline, self.driver, spans),
+            spans,
+            now=self.driver.clock(),
+            lacks_key=self._evolution.lacks_key,
+            problem=self._evolution.problem,
+        )
+        self.total.waiting = ". ".join(facts[key] for key in ("message", "hint") if key in facts)
+        return facts
+
+    # ── What a batch needs ──────────────────────────────────────────────────────────────────────
+    def _ready(self) -> bool:
+        """Make the table and its ledger ready; False while the topic has no schema."""
+        self.report(Event.PIPELINE_STARTED, version=self.driver.version)
+        if not self._evolution.is_known:  # later versions are asked for when a record names them
+            self._evolution.refresh()
+        if not self._evolution.is_known:
+            return False
+        self._resume()
+        return True
+
+    def _resume(self) -> None:
+        """Read from the table where to continue, and its columns."""
+        held = resume(self.pipeline, self.driver, self.report, *self._evolution.types)
+        self._held, self._settled = held.end, held.snapshot_id
+        if not self._accepted:  # what was accepted stays so if batches of it are staged again
+            self._accepted = accepted(held, self._spans())
+        self._evolution.recall(held.schema_ids)
+        self._evolve()
+
+    def _evolve(self) -> None:
+        self._staging = self._evolution.staging()
+        self._columns = tables.columns(self.driver.iceberg, self.pipeline.table.identifier)
+
+    def _again(self, problem: Exception, attempts: int) -> None:
+        if isinstance(problem, UnknownSchemas):  # expected with each new schema
+            self.report(Event.SCHEMA_LOOKED_UP, message=f"1 retry: {problem.looked_up}")
+        else:
+            self.report(Event.BATCH_RETRIED, message=str(problem), attempt=attempts)
+        if isinstance(problem, UnknownSchemas):
+            # What is remembered of a batch's frames may be forgotten for others of the same batch, unless it is a small one.
+            most_rows = MOST if attempts >= ATTEMPTS else problem.most_rows
+            if most_rows is not None:
+                self.pace = self.pace.at_most(most_rows)
+            self._evolve()
+        elif isinstance(problem, MemoryError) and self.pace.rows > 1:
+            self.pace = self.pace.halved()
+        elif isinstance(problem, LoginRefused) and attempts == 1:
+            self.driver.kafka.read_secrets_again()
+        elif isinstance(problem, StageAgain | Fenced) and attempts < ATTEMPTS:
+            self._resume()  # the table is not as it was: what it holds and its columns are read again
+        elif attempts >= (2 if isinstance(problem, CountsDisagree) else ATTEMPTS):
+            if isinstance(problem, MemoryError):
+                raise SparkFailed(
+                    str(problem), where=f"pipeline {self.pipeline.name}", do="Give tasks more memory"
+                ) from None
+            raise problem
+
+    def _spans(self) -> Mapping[int, Span]:
+        return self.driver.kafka.offsets(self.pipeline.topic.name, self.pipeline.topic.isolation)

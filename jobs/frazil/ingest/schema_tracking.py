@@ -1,0 +1,124 @@
+"""Evolution: what the schemas that are known mean for a pipeline's table, and for how its records are decoded."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from frazil.declaration import Pipeline
+from frazil.declaration.formats import SchemaEvolution
+from frazil.decode.decoding import schema_id_of
+from frazil.decode.keys import KeyLanding, Keys, check_bytes
+from frazil.decode.met import MOST, Met, UnknownSchemas
+from frazil.decode.writer_schemas import TooMany, Writers
+from frazil.errors import IncompatibleSchema
+from frazil.ingest.driver import Driver
+from frazil.ingest.events import Event, Reporter
+from frazil.ingest.staging import Staging, Thoroughness
+from frazil.lake import tables
+from frazil.lake.evolve import evolve
+from frazil.schemas.changes import Change
+from frazil.schemas.landing import Landing, landing
+from frazil.schemas.merge import merge
+from frazil.schemas.types import Struct, Type
+
+SAID = 50
+"""How many changes one event lists, and how many incompatible versions are reported at once."""
+
+
+class Evolution:
+    """The writers' schemas of one pipeline's values and keys, and the table that follows them as far as is declared."""
+
+    def __init__(self, pipeline: Pipeline, driver: Driver, writers: Writers, report: Reporter) -> None:
+        self._pipeline, self._driver, self._writers, self._report = pipeline, driver, writers, report
+        self._keys = Keys.of(pipeline.topic, writers.registry, pipeline.table.metadata_columns)
+        self._thoroughness = Thoroughness()
+        self._said: dict[int, str] = {}  # by writer, what was said of it last
+
+    @property
+    def is_known(self) -> bool:
+        """Whether enough is known to make a table: a schema of the values, and of the keys if they are decoded."""
+        has_values = bool(self._writers.versions) or self._writers.may_begin_without
+        return has_values and (self._keys is None or bool(self._keys.writers.versions))
+
+    @property
+    def lacks_key(self) -> bool:
+        """Whether the values' schema is known and only the keys' is not."""
+        return bool(self._writers.versions) or self._writers.may_begin_without
+
+    @property
+    def problem(self) -> str:
+        """Why the schemas that are registered cannot be used; empty if none is registered."""
+        writers = self._keys.writers if self._keys is not None and self.lacks_key else self._writers
+        return next(iter(writers.problems.values()), "")
+
+    @property
+    def types(self) -> tuple[Struct, Type | None]:
+        """The row that holds all known versions, and the type of its key; None if keys are not decoded."""
+        return merge(self._writers.versions).type, self._keys.type if self._keys else None
+
+    def refresh(self) -> bool:
+        """Ask for new schemas; returns whether there are any."""
+        found = [self._writers.refresh(), self._keys is not None and self._keys.writers.refresh()]
+        return any(found)
+
+    def learn(self, values: Met, keys: Met) -> bool:
+        """Find out about frames that records have and no decoder; whether the batch is to be staged again.
+
+        Raises `RegistryUnavailable`, and `UnknownSchemas` for more frames than can be asked for.
+        """
+        try:
+            found = self._writers.learn(values)
+            return (self._keys is not None and self._keys.writers.learn(keys)) or found
+        except TooMany:
+            raise UnknownSchemas(values, keys, most_rows=MOST) from None
+
+    def recall(self, schema_ids: Collection[int]) -> None:
+        """Decode the versions of the values that the last batch was decoded with, so that the next one is staged once."""
+        self._writers.recall(schema_ids)
+
+    def forget(self) -> bool:
+        """Forget which versions were met, if decoding all of them costs something; whether it was so."""
+        found = [self._writers.forget(), self._keys is not None and self._keys.writers.forget()]
+        return any(found)
+
+    def staging(self) -> Staging:
+        """Bring the table's schema to what the known versions need; how batches are staged into it from then on."""
+        table = self._pipeline.table
+        changes = evolve(
+            self._driver.iceberg,
+            table.identifier,
+            self._needed,
+            wait=self._driver.wait,
+            reach=self._driver.reach,
+        )
+        if changes:
+            more = [f"and {len(changes) - SAID} more"] if len(changes) > SAID else []
+            self._report(Event.SCHEMA_EVOLVED, changes=[*(str(c) for c in changes[:SAID]), *more])
+        landed, keys = self._landing(tables.columns(self._driver.iceberg, table.identifier))
+        self._report_incompatible([*landed.incompatible.items(), *(keys.incompatible.items() if keys else ())])
+        decoding = self._writers.decoding(landed.target, landed.incompatible, self._pipeline.topic.tombstones)
+        if self._keys is not None and keys is not None:
+            decoding = replace(decoding, key=self._keys.decoding(keys))
+        columns = tuple(f.name for f in landed.target.fields)
+        return Staging(self._pipeline, self._driver, decoding, columns, self.learn, keys, self._thoroughness)
+
+    def _report_incompatible(self, found: Sequence[tuple[int, IncompatibleSchema]]) -> None:
+        """Report what was not reported before: of many at once the last ones, which are the newest versions."""
+        new = [(number, str(problem)) for number, problem in found if self._said.get(number) != str(problem)]
+        self._said |= dict(new)
+        for number, message in new[-SAID:]:
+            self._report(Event.SCHEMA_INCOMPATIBLE, schema_id=schema_id_of(number), message=message)
+
+    def _landing(self, current: Struct) -> tuple[Landing, KeyLanding | None]:
+        """How the known versions land in a table of these columns."""
+        evolution = self._pipeline.table.schema_evolution
+        may_add, may_widen = evolution is not SchemaEvolution.FREEZE, evolution is SchemaEvolution.WIDEN
+        keys = self._keys.landing(current, may_add=may_add, may_widen=may_widen) if self._keys else None
+        if self._keys is None:
+            check_bytes(current, self._pipeline.table.metadata_columns)
+        return landing(current, self._writers.versions, may_add=may_add, may_widen=may_widen), keys
+
+    def _needed(self, current: Struct) -> tuple[Change, ...]:
+        values, keys = self._landing(current)
+        return (*values.changes, *(keys.changes if keys else ()))

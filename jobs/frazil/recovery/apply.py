@@ -1,0 +1,160 @@
+"""Accept: an operator's decision after a refusal, written into the ledger of the table.
+
+The table's commit is the decision. What follows from it for the dead-letter table is the open part of that decision, which
+this command, any later one, or any later run finishes: see `lake.decide`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from frazil.declaration import Pipeline
+from frazil.declaration.formats import MetadataColumns
+from frazil.errors import InvalidInput
+from frazil.ingest import table_setup
+from frazil.ingest.driver import Driver
+from frazil.lake import ledger
+from frazil.lake.decide import decide, finish_open, part
+from frazil.lake.fence import Batch
+from frazil.lake.ledger import Counts
+from frazil.lake.publish import publish
+from frazil.lake.side_state import SideState
+from frazil.lake.side_table import Look, look
+from frazil.lake.stage import nothing
+from frazil.recovery import decisions
+from frazil.recovery.decisions import Acceptance, Accepted
+from frazil.recovery.divergence import truncated_log
+from frazil.recovery.rows import Recovery
+
+FLAT, STRUCT = "_kafka_", "_kafka."  # what the columns of a record's place begin with
+
+
+def accept(pipeline: Pipeline, event: Accepted, reason: str, driver: Driver) -> Acceptance:
+    """Write an operator's decision, with its reason, into the pipeline's ledger; return what it made of it.
+
+    The table's commit comes first and is the decision; then the dead-letter table follows. If that is interrupted, the next
+    run or `accept` finishes it. Raises `InvalidInput` if there is nothing to decide, `Fenced` if another driver or `accept`
+    commits meanwhile: then nothing was changed.
+    """
+    return _Accepting(pipeline, event, reason, driver).accept()
+
+
+@dataclass(frozen=True, slots=True)
+class _Accepting:
+    pipeline: Pipeline
+    event: Accepted
+    reason: str
+    driver: Driver
+
+    def accept(self) -> Acceptance:
+        found = self._look()
+        if self.event is Accepted.LEDGER_LOST:
+            decided = self._recovery(found).ledger_lost()
+            parts = [self._part()] if found.newest is not None else []
+            self._write(found, decided, parts)
+            return decided
+        if found.last is None or found.last.end is None:
+            raise InvalidInput(
+                "the table has no ledger", where=f"table {self.pipeline.table.identifier}", do="Run the pipeline first"
+            )
+        if self.event is Accepted.SIDE_TABLE_REPLACED:
+            table_setup.make_dead_letters(self.driver.iceberg, self.pipeline)
+            found = self._look()
+            decided = self._recovery(found).side_table_replaced()
+            self._write(found, decided, [self._part()])
+            return decided
+        if self.event in (Accepted.ROLLED_BACK_REPLAY, Accepted.ROLLED_BACK_HOLD):
+            while found.state is SideState.OPEN:  # another operator may decide between finishing and looking
+                self._finish_open()
+                found = self._look()
+            decided, more = self._recovery(found).rolled_back(self.event)
+            self._write(found, decided, [] if more is None else [{**self._part(), **more}])
+            return decided
+        self._finish_open()
+        while (found := self._look()).state is SideState.OPEN:
+            self._finish_open()
+        decided = self._of_the_topic(found)
+        self._write(found, decided, [self._part()] if decided.goes_back and found.newest is not None else [])
+        return decided
+
+    def _of_the_topic(self, found: Look) -> Acceptance:
+        """Return the ledger that an event of the topic makes."""
+        assert found.last is not None
+        assert found.last.end is not None
+        if self.event is Accepted.REJECTED_SHARE:
+            return Acceptance(self.event, found.last.end, found.last.end)
+        held, topic, kafka = found.last.end, self.pipeline.topic, self.driver.kafka
+        spans, topic_id = kafka.offsets(topic.name, topic.isolation), kafka.topic(topic.name).topic_id
+        if self.event is Accepted.TOPIC_RECREATED:
+            return decisions.topic_recreated(held, topic.name, topic_id, spans)
+        if self.event in (Accepted.LOG_TRUNCATED, Accepted.LOG_TRUNCATED_REPLAY):
+            return truncated_log(self.pipeline, self.driver, self.event, held, topic_id, spans)
+        return decisions.offsets_lost(held, topic_id, spans)
+
+    def _write(self, found: Look, decided: Acceptance, parts: Sequence[Mapping[str, Any]]) -> None:
+        """Commit the decision to the table with an empty snapshot, and have the dead-letter table follow."""
+        driver, last = self.driver, found.last
+        at = datetime.fromtimestamp(driver.clock(), UTC).isoformat()
+        lost = {str(p): n for p, n in decided.lost.items()}
+        is_rollback = self.event in (Accepted.ROLLED_BACK_REPLAY, Accepted.ROLLED_BACK_HOLD)
+        head = found.main.currentSnapshot()
+        batch = Batch(
+            pipeline=self.pipeline.name,
+            run=driver.run,
+            version=driver.version,
+            start=decided.before,
+            end=decided.after,
+            held=last.end if last else None,
+            topic_id=decided.after.topic_id,
+            counts=Counts(gaps=decided.lost),
+            accepted=ledger.canonical({"event": self.event.value, "reason": self.reason, "at": at, "lost": lost}),
+            over_rollback=is_rollback,
+            on=last.snapshot_id if last else None,
+            on_head=int(head.snapshotId()) if is_rollback and head is not None else None,
+        )
+        staged = nothing(driver.iceberg, self.pipeline.table.identifier, at=driver.clock())
+        driver.reach("accept.decided")
+        if not parts:
+            publish(driver.iceberg, staged, batch, clock=driver.clock, wait=driver.wait, reach=driver.reach)
+            return
+        numbered_from = (found.newest.number or 0) if found.newest is not None else 0
+        decide(
+            driver.iceberg,
+            staged,
+            parts,
+            batch,
+            numbered_from=numbered_from,
+            clock=driver.clock,
+            wait=driver.wait,
+            reach=driver.reach,
+        )
+
+    def _part(self) -> dict[str, Any]:
+        """Return a decision's part for the dead-letter table as it is now: its ledger follows, its rows stay."""
+        driver = self.driver
+        return part(nothing(driver.iceberg, self.pipeline.table.dead_letters, at=driver.clock()))
+
+    def _look(self) -> Look:
+        table = self.pipeline.table
+        return look(self.driver.iceberg, table.identifier, table.dead_letters, self.pipeline.name)
+
+    def _recovery(self, found: Look) -> Recovery:
+        prefix = STRUCT if self.pipeline.table.metadata_columns is MetadataColumns.STRUCT else FLAT
+        return Recovery(self.pipeline, self.driver, found, prefix)
+
+    def _finish_open(self) -> None:
+        """Finish what the last decision left open."""
+        table, driver = self.pipeline.table, self.driver
+        finish_open(
+            driver.iceberg,
+            table.identifier,
+            table.dead_letters,
+            self.pipeline.name,
+            run=driver.run,
+            version=driver.version,
+            wait=driver.wait,
+            reach=driver.reach,
+        )

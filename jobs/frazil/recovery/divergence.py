@@ -1,0 +1,174 @@
+"""Find the first offset at which a log holds another record than the one that was read from there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from frazil.clients.kafka_records import Record
+from frazil.declaration import Pipeline
+from frazil.declaration.formats import KeyFormat, MetadataColumns
+from frazil.errors import SparkFailed
+from frazil.ingest.driver import Driver
+from frazil.ingest.log_check import compared
+from frazil.ingest.plan import Span
+from frazil.ingest.ranges import OffsetRange, halves
+from frazil.ingest.read import TIMESTAMP_OVERFLOW, beyond_spark, consumer_options, read
+from frazil.ingest.spark_errors import explained
+from frazil.lake.ledger import Offsets
+from frazil.recovery import decisions
+from frazil.recovery.decisions import Acceptance, Accepted
+
+
+def truncated_log(
+    pipeline: Pipeline, driver: Driver, event: Accepted, held: Offsets, topic_id: str, spans: Mapping[int, Span]
+) -> Acceptance:
+    """Return the ledger that an operator's decision on a truncated log makes. Raises `FrazilError` if no log was truncated."""
+    other: Collection[int] = ()
+    if held.topic_id == topic_id:
+        other = compared(pipeline, driver.kafka, held, spans, of=spans.keys()).other
+    if event is Accepted.LOG_TRUNCATED:
+        return decisions.log_truncated(held, topic_id, spans, other)
+    differs = {p: spans[p].stable for p in decisions.shorter(held, spans) if p in spans}
+    for p in other:
+        last = held.last.at[p].offset if held.last is not None else None
+        differs[p] = last if last is not None else held.at[p]
+    same = same_up_to(pipeline, driver, held, spans, differs)
+    return decisions.log_truncated_replay(held, topic_id, spans, same)
+
+
+def same_up_to(
+    pipeline: Pipeline, driver: Driver, held: Offsets, spans: Mapping[int, Span], other: Mapping[int, int]
+) -> dict[int, int]:
+    """Return, for each partition of `other`, the offset up to which its log holds the records that were read.
+
+    `other` says at which offset a partition's log is known to differ, or to end. Rows and dead letters are compared with the
+    log by timestamp and, where the table keeps it as it was, by key. All records behind the last one that is the same, before
+    the first one that is not, count as other ones.
+    """
+    ranges = [OffsetRange(p, spans[p].earliest, min(held.at[p], spans[p].stable)) for p in sorted(other)]
+    ranges = [r for r in ranges if len(r) > 0]
+    same = {p: spans[p].earliest for p in other}
+    if not ranges:
+        return same
+    try:
+        return same | _same_in(pipeline, driver, held, ranges, other, ())[0]
+    except SparkFailed as failed:
+        if TIMESTAMP_OVERFLOW not in failed.what:
+            raise
+    return same | _same_in_pieces(pipeline, driver, held, ranges, other)
+
+
+def _same_in_pieces(
+    pipeline: Pipeline, driver: Driver, held: Offsets, ranges: Sequence[OffsetRange], other: Mapping[int, int]
+) -> dict[int, int]:
+    """Return it for the partitions in which a record is the same, of a log with timestamps that Spark cannot read.
+
+    The driver reads the records between such timestamps. A piece of the log that has more of them than it holds is halved.
+    """
+    same: dict[int, int] = {}
+    differ: set[int] = set()
+    pieces = [list(ranges)]  # the last is the next, as what lies behind the first other record does not count
+    while pieces:
+        piece = [r for r in pieces.pop() if r.partition not in differ]
+        if not piece:
+            continue
+        try:
+            by_driver = beyond_spark(pipeline.topic, driver.kafka, piece)
+        except MemoryError as error:
+            if sum(map(len, piece)) == 1:
+                raise _too_large(pipeline, piece[0], error) from None
+            pieces.extend(reversed(halves(piece)))
+            continue
+        found, first = _same_in(pipeline, driver, held, piece, other, by_driver)
+        same |= found
+        differ |= first.keys()
+    return same
+
+
+def _too_large(pipeline: Pipeline, record: OffsetRange, error: MemoryError) -> SparkFailed:
+    return SparkFailed(
+        f"the record at offset {record.start} of partition {record.partition} has a timestamp beyond the calendar, and is too "
+        f"large for the driver: {error}",
+        where=_where(pipeline),
+        do=f"`frazil accept {pipeline.name} log-truncated --reason …` goes on without the records that replaced others",
+    )
+
+
+def _same_in(
+    pipeline: Pipeline,
+    driver: Driver,
+    held: Offsets,
+    ranges: Sequence[OffsetRange],
+    other: Mapping[int, int],
+    by_driver: Sequence[Record],
+) -> tuple[dict[int, int], dict[int, int]]:
+    """Return it for the partitions in which a record is the same, and the first offset of those in which one is another one.
+
+    `by_driver` are records that Spark cannot read.
+    """
+    with explained(_where(pipeline), stopping=driver.stopping, redact=driver.redact):
+        log = _log(pipeline, driver, ranges, by_driver)
+        compared = _compared(pipeline, driver, held, log, [r.partition for r in ranges]).persist()
+        try:
+            first = _by_partition(compared.where(~F.col("same")).groupBy("partition").agg(F.min("offset")))
+            ends = {p: min(offset, first.get(p, offset)) for p, offset in other.items()}
+            before = [(F.col("partition") == p) & (F.col("offset") < end) for p, end in ends.items()]
+            is_last = F.col("same") & reduce(Column.__or__, before)
+            last = compared.where(is_last).groupBy("partition").agg(F.max("offset"))
+            return {p: offset + 1 for p, offset in _by_partition(last).items()}, first
+        finally:
+            compared.unpersist()
+
+
+def _log(pipeline: Pipeline, driver: Driver, ranges: Sequence[OffsetRange], by_driver: Sequence[Record]) -> DataFrame:
+    topic = pipeline.topic
+    options = consumer_options(topic, driver.kafka)
+    return read(
+        driver.spark,
+        topic.name,
+        ranges,
+        options=options,
+        isolation=topic.isolation.value,
+        group=driver.consumers.group(pipeline.name, options),
+        headers=False,
+        by_driver=by_driver,
+    )
+
+
+def _where(pipeline: Pipeline) -> str:
+    return f"pipeline {pipeline.name}, topic {pipeline.topic.name}"
+
+
+def _compared(pipeline: Pipeline, driver: Driver, held: Offsets, log: DataFrame, partitions: list[int]) -> DataFrame:
+    """Return partition, offset and whether any row or dead letter of this place is the log's record: places that have one."""
+    table = pipeline.table
+    prefix = "_kafka." if table.metadata_columns is MetadataColumns.STRUCT else "_kafka_"
+    has_key = pipeline.topic.key_format is KeyFormat.BYTES
+    rows = [_places(driver, table.identifier, prefix, held.topic, has_key=has_key)]
+    if driver.iceberg.exists(table.dead_letters):
+        rows.append(_places(driver, table.dead_letters, "", held.topic, has_key=True))
+    known = reduce(DataFrame.unionByName, rows).where(F.col("partition").isin(partitions))
+    there = log.select("partition", "offset", F.unix_millis("timestamp").alias("log_ms"), F.col("key").alias("log_key"))
+    is_key = ~F.col("has_key") | F.col("key").eqNullSafe(F.col("log_key"))
+    is_same = F.col("ms").eqNullSafe(F.col("log_ms")) & is_key
+    joined = known.join(there, ["partition", "offset"])
+    return joined.groupBy("partition", "offset").agg(F.max(is_same).alias("same"))
+
+
+def _places(driver: Driver, table: str, prefix: str, topic: str, *, has_key: bool) -> DataFrame:
+    rows = driver.spark.table(f"{driver.iceberg.name}.{table}").where(F.col(f"{prefix}topic") == topic)
+    return rows.select(
+        F.col(f"{prefix}partition").alias("partition"),
+        F.col(f"{prefix}offset").alias("offset"),
+        F.unix_millis(f"{prefix}timestamp").alias("ms"),
+        F.col(f"{prefix}key").alias("key") if has_key else F.lit(None).cast("binary").alias("key"),
+        F.lit(has_key).alias("has_key"),
+    )
+
+
+def _by_partition(found: DataFrame) -> dict[int, int]:
+    return {row[0]: row[1] for row in found.collect()}

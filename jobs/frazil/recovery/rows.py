@@ -1,0 +1,272 @@
+"""Recovery: what an operator's decision about a table, or its dead-letter table, makes of both, read from their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from frazil.declaration import Pipeline
+from frazil.errors import DecisionRequired, InvalidInput
+from frazil.ingest.driver import Driver
+from frazil.lake import ledger, letters, places
+from frazil.lake.decide import open_document
+from frazil.lake.jvm import Java
+from frazil.lake.ledger import Entry, Offsets, Total
+from frazil.lake.lineage import head_follows, lineage
+from frazil.lake.publish import STAGED_AT_MOST_SECONDS, entry_of_head, of
+from frazil.lake.side_state import SideState, is_ahead
+from frazil.lake.side_table import Look, is_of, side_lineage
+from frazil.recovery import decisions
+from frazil.recovery.decisions import Acceptance, Accepted, not_happened
+from frazil.schemas.iceberg import field_ids
+
+STAGED_AT_MOST_MS = round(STAGED_AT_MOST_SECONDS * 1000)
+LETTERS = ""  # what the columns of a dead letter's place begin with
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """A pipeline's tables as they were found; `prefix` is what the columns of a row's place begin with."""
+
+    pipeline: Pipeline
+    driver: Driver
+    found: Look
+    prefix: str
+
+    def rolled_back(self, event: Accepted) -> tuple[Acceptance, dict[str, Any] | None]:
+        """Return the decision after a rollback, and what it adds to the dead-letter table's part; None for no part.
+
+        The table counts first: if its head is behind its ledger, the decision is about its rows. Else it is about the
+        dead-letter table.
+        """
+        last, state = self._last, self.found.state
+        if not head_follows(self.driver.iceberg, self.found.main, last):
+            return self._table_rolled_back(event)
+        if state is SideState.AHEAD and event is Accepted.ROLLED_BACK_REPLAY:
+            return decisions.rolled_back_replay(self._held, {}), {"remove": self._undecided()}
+        if state is not SideState.ROLLED_BACK:
+            raise not_happened(event, f"table {self.pipeline.table.identifier}")
+        pending = self._open_part()
+        if event is Accepted.ROLLED_BACK_HOLD:
+            lost = self._lacking(last, self._held, pending=pending)
+            return Acceptance(event, self._held, self._held, lost), {"over_rollback": True, **pending}
+        assert self.found.side is not None
+        assert self.found.newest is not None
+        head = self.found.side.currentSnapshot()
+        if head is None or int(head.snapshotId()) not in self._ids(self.found.side, self.found.newest.snapshot_id):
+            raise InvalidInput(
+                "the dead-letter table got other commits since it was rolled back, so its last commit cannot be restored",
+                where=f"table {self.pipeline.table.dead_letters}",
+                do=f"`frazil accept {self.pipeline.name} rolled-back-hold --reason …` keeps it as it is",
+            )
+        return Acceptance(event, self._held, self._held), {"restore": True, **pending}
+
+    def side_table_replaced(self) -> Acceptance:
+        """Return the decision to go on with the dead-letter table as it is, and to give up what it lacks."""
+        table, state = self.pipeline.table, self.found.state
+        if state is not SideState.MISMATCH and not (state is SideState.OPEN and self._cannot_finish()):
+            raise not_happened(Accepted.SIDE_TABLE_REPLACED, f"table {table.dead_letters}")
+        lost = self._lacking(self._last, self._held, pending={})
+        side, newest = self.found.side, self.found.newest
+        if (
+            lost
+            and side is not None
+            and newest is not None
+            and not is_of(side, newest, self.found.main, self.pipeline.name)
+        ):
+            raise InvalidInput(
+                "the dead-letter table belongs to another table, and its rows are not those that are missing here",
+                where=f"table {table.dead_letters}",
+                do="Rename or drop it, then accept again",
+            )
+        return Acceptance(Accepted.SIDE_TABLE_REPLACED, self._held, self._held, lost)
+
+    def ledger_lost(self) -> Acceptance:
+        """Return the offsets after the last row or dead letter of each partition; without any, the topic's first offset."""
+        table, topic, driver = self.pipeline.table, self.pipeline.topic, self.driver
+        if self.found.last is not None:
+            raise InvalidInput(
+                "the ledger is not lost: a snapshot says which offsets the table holds",
+                where=f"table {table.identifier}",
+                do="Nothing is to be decided",
+            )
+        spans = driver.kafka.offsets(topic.name, topic.isolation)
+        first = {p: span.earliest for p, span in spans.items()}
+        after = dict(first)
+        seen: set[int] = set()
+        for identifier, prefix in ((table.identifier, self.prefix), (table.dead_letters, LETTERS)):
+            if not driver.iceberg.exists(identifier):
+                continue
+            for p, rows in places.found(driver.spark, self._named(identifier), topic.name, prefix).items():
+                first[p] = min(first[p], rows.first) if p in seen else rows.first
+                after[p] = max(after[p], rows.after) if p in seen else rows.after
+                seen.add(p)
+        topic_id = driver.kafka.topic(topic.name).topic_id
+        before, now = (Offsets(topic.name, topic_id, dict(sorted(at.items()))) for at in (first, after))
+        return Acceptance(Accepted.LEDGER_LOST, before, now)
+
+    def _table_rolled_back(self, event: Accepted) -> tuple[Acceptance, dict[str, Any] | None]:
+        head = entry_of_head(self.driver.iceberg, self.found.main, self.pipeline.name)
+        if head is None or head.end is None:
+            return self._unknown(event), None
+        state, undone = self.found.state, self._undone(head, event)
+        has_part = self.found.newest is not None and state is not SideState.MISMATCH
+        is_whole = state is SideState.FINISHED or not has_part
+        if event is Accepted.ROLLED_BACK_REPLAY:
+            lost = {} if is_whole else self._lacking(head, head.end, pending={}, without=undone)
+            decided = decisions.rolled_back_replay(head.end, lost)
+            return decided, {"remove": undone, "over_rollback": True} if has_part else None
+        pending = {} if is_whole else self._open_part()
+        if is_whole:
+            kept = letters.counted(self._letters(), undone) if has_part else {}
+            return decisions.rolled_back_hold(self._held, head.end, kept), None
+        lost = self._lacking(head, self._held, pending=pending)
+        before = decisions.rolled_back_hold(self._held, head.end, {}).before
+        return Acceptance(event, before, self._held, lost), {"over_rollback": True, **pending}
+
+    def _unknown(self, event: Accepted) -> Acceptance:
+        """Return the decision on a table of whose history no commit of the pipeline is left: it can be held, not replayed."""
+        if event is Accepted.ROLLED_BACK_HOLD:
+            return Acceptance(event, self._held, self._held)
+        raise InvalidInput(
+            "the snapshots that say where to begin again were expired by another tool",
+            where=f"table {self.pipeline.table.identifier}",
+            do=f"`frazil verify {self.pipeline.name} --deep` counts the missing rows, "
+            f"`frazil accept {self.pipeline.name} rolled-back-hold --reason …` goes on without them",
+        )
+
+    def _undone(self, head: Entry, event: Accepted) -> list[dict[str, Any]]:
+        """Return the batches with dead letters between the table's ledger and its head.
+
+        If their snapshots are not kept, all dead letters of these offsets that were staged since are counted; as that is not
+        exact, none is removed for it: raises `InvalidInput` for a replay then.
+        """
+        main, undone = self.found.main, list[Entry]()
+        current = main.currentSnapshot()
+        kept = self._ids(main, int(current.snapshotId())) if current is not None else set()
+        reached = False
+        for snapshot in lineage(self.driver.iceberg, main, self._last.snapshot_id):
+            reached = int(snapshot.snapshotId()) in kept
+            if reached:
+                break
+            entry = of(snapshot)
+            if entry.side is not None and entry.summary.get(ledger.PIPELINE) == self.pipeline.name:
+                if ledger.EVENTS in entry.summary:
+                    continue
+                undone.append(entry)
+        since_ms = head.at_ms - STAGED_AT_MOST_MS
+        if not reached and event is Accepted.ROLLED_BACK_HOLD:
+            return [letters.batch_by_time(replace(self._last, start=head.end), run=None, since_ms=since_ms)]
+        if not reached:
+            raise InvalidInput(
+                "snapshots between the table's head and its last commit have expired, so it is not known which dead letters "
+                "are theirs",
+                where=f"table {self.pipeline.table.identifier}",
+                do=f"Set the head to snapshot {self._last.snapshot_id} again, or "
+                f"`frazil accept {self.pipeline.name} rolled-back-hold --reason …` keeps the table as it is",
+            )
+        side, driver = self.found.side, self.driver
+        deliveries = list(side_lineage(side, self.found.newest, self.pipeline.name))
+        return letters.batches_of(driver.iceberg, side, undone, deliveries, since_ms=since_ms, ticket=driver.ticket)
+
+    def _undecided(self) -> list[dict[str, Any]]:
+        """Return the batches that the dead-letter table has and the table, which was restored, has not."""
+        last, newest, found = self._last, self.found.newest, list[dict[str, Any]]()
+        side, driver = self.found.side, self.driver
+        for entry in side_lineage(side, newest, self.pipeline.name):
+            if last.number is not None and entry.number is not None:
+                is_later = entry.number > last.number
+            else:
+                is_later = is_ahead(entry.end, last.end)
+            if not is_later:
+                break
+            if ledger.EVENTS not in entry.summary and ledger.UPKEEP not in entry.summary:
+                found += letters.batches_added(driver.iceberg, side, entry, ticket=driver.ticket)
+        return found
+
+    def _cannot_finish(self) -> bool:
+        """Whether the newest decision is open and its dead letters cannot get into the dead-letter table."""
+        try:
+            document = self._document()
+        except DecisionRequired:
+            return True
+        side = self.found.side
+        if document is None or side is None:
+            return document is not None
+        uuid, columns = str(side.uuid()), set(field_ids(self.driver.iceberg.schema_json(side)).values())
+        return any(p["uuid"] != uuid or not set(p["field_ids"].values()) <= columns for p in document["tables"])
+
+    def _open_part(self) -> dict[str, Any]:
+        """Return the data files of the newest decision, if it is open: the next decision appends them."""
+        last, newest, side = self._last, self.found.newest, self.found.side
+        is_open = last.side is not None and (
+            newest is None or (newest.number, newest.commit_id) != (last.number, last.commit_id)
+        )
+        if not is_open or side is None:
+            return {}
+        try:
+            document = self._document()
+        except DecisionRequired:
+            return {}
+        parts = [part for part in (document or {"tables": []})["tables"] if part["uuid"] == str(side.uuid())]
+        return {"files": [f for p in parts for f in p["files"]], "rows": sum(p["rows"] for p in parts)} if parts else {}
+
+    def _document(self) -> dict[str, Any] | None:
+        table = self.pipeline.table
+        return open_document(self.driver.iceberg, self.found, table.identifier, table.dead_letters, self.pipeline.name)
+
+    def _lacking(
+        self, entry: Entry, end: Offsets, *, pending: Mapping[str, Any], without: list[dict[str, Any]] | None = None
+    ) -> dict[int, int]:
+        """Return, by partition, the records up to `end` that are in neither table, by the account that `entry` carries."""
+        totals, table, spark = entry.totals, self.pipeline.table, self.driver.spark
+        if totals is None:
+            raise InvalidInput(
+                "the ledger has no totals, so the missing dead letters cannot be counted",
+                where=f"table {table.identifier}",
+            )
+        topics = {self.pipeline.topic.name, end.topic, *(c.topic for c in totals.closed if c.topic is not None)}
+        counted = [places.rows_of(spark, self._named(table.identifier), topics, self.prefix)]
+        if self.found.side is not None:
+            rows = spark.table(self._named(table.dead_letters))
+            counted.append(places.rows_of(spark, self._named(table.dead_letters), topics, LETTERS))
+            if without:
+                counted.append({p: -n for p, n in letters.counted(rows, without).items()})
+        if pending.get("files"):
+            side, ticket = table.dead_letters, self.driver.ticket()
+            counted.append(places.rows_of_files(self.driver.iceberg, side, pending["files"], LETTERS, ticket=ticket))
+        lost: dict[int, int] = {}
+        for p in {*end.at, *totals.at, *(c.partition for c in totals.closed)}:
+            accounts = [(c.start, c.end, c.skipped, c.gaps) for c in totals.closed if c.partition == p]
+            if p in totals.at or p in end.at:
+                now = totals.at.get(p, Total(0))  # a partition that was added later begins at 0
+                accounts.append((now.start, end.at.get(p, now.start), now.skipped, now.gaps))
+            expected = sum(to - start - skipped - gaps for start, to, skipped, gaps in accounts)
+            lost[p] = expected - sum(rows.get(p, 0) for rows in counted)
+        if any(n < 0 for n in lost.values()):
+            raise InvalidInput(
+                f"there are more rows and dead letters than the ledger accounts for, by partition: {lost}",
+                where=f"tables {table.identifier} and {table.dead_letters}",
+                do=f"`frazil verify {self.pipeline.name} --deep` says what is wrong; repair that first",
+            )
+        return {p: n for p, n in sorted(lost.items()) if n}
+
+    def _letters(self) -> Any:
+        return self.driver.spark.table(self._named(self.pipeline.table.dead_letters))
+
+    def _named(self, identifier: str) -> str:
+        return f"{self.driver.iceberg.name}.{identifier}"
+
+    def _ids(self, table: Java, snapshot_id: int) -> set[int]:
+        return {int(snapshot.snapshotId()) for snapshot in lineage(self.driver.iceberg, table, snapshot_id)}
+
+    @property
+    def _last(self) -> Entry:
+        assert self.found.last is not None
+        return self.found.last
+
+    @property
+    def _held(self) -> Offsets:
+        assert self._last.end is not None
+        return self._last.end

@@ -1,0 +1,105 @@
+"""Decoding a frame of records: each is a row, or has a reason; and Spark reads and decodes it once."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+
+from frazil.decode.decoding import (
+    REASON,
+    ROW,
+    SCHEMA_ID,
+    UNKNOWN,
+    WAITING,
+    Decoding,
+    avro,
+    decode,
+    rejected,
+    rows,
+    schema_id_of,
+)
+from frazil.decode.json import json_body
+from frazil.schemas.avro import parse, reader, row_type
+from frazil.schemas.frames import guid_header, prefixed
+from frazil.schemas.landing import landing
+from frazil.schemas.reasons import Reason
+from frazil.schemas.types import Field, Kind, Primitive, Struct
+from tests.support.shop import ORDER
+from tests.support.shop import avro as written
+
+pytestmark = pytest.mark.spark
+GUID = "00010203-0405-0607-0809-0a0b0c0d0e0f"
+ORDERS = parse(json.dumps(ORDER))
+TARGET = landing(Struct(()), [(1, row_type(ORDERS))]).target
+ROW_TYPE = "struct<order_id:bigint,user:string,amount:double,_decoded:boolean>"
+
+
+def records(spark: SparkSession, *values: bytes | None) -> DataFrame:
+    given = [(value, None, n) for n, value in enumerate(values)]
+    kind = "value binary, headers array<struct<key:string,value:binary>>, offset long"
+    return spark.createDataFrame(given, kind).coalesce(1)
+
+
+def order(number: int, schema_id: int = 1) -> bytes:
+    return prefixed(schema_id, written(ORDER, {"order_id": number, "user": "u", "amount": None}))
+
+
+def test_a_pipeline_none_of_whose_schemas_fit_rejects_all_and_still_counts_them(spark: SparkSession) -> None:
+    decoding = Decoding(row_type=ROW_TYPE, refused={prefixed(1, b""): Reason.INCOMPATIBLE_SCHEMA})
+    observed = Observation()
+    given = records(spark, order(1), order(2)).observe(observed, F.count(F.lit(1)).alias("read"))
+    assert rows(decode(given, decoding)).select(ROW).collect() == []
+    assert observed.get == {"read": 2}
+    found = rejected(decode(given, decoding), decoding).select(REASON, SCHEMA_ID, UNKNOWN).collect()
+    assert [tuple(row) for row in found] == [("incompatible_schema", 1, None)] * 2
+
+
+def test_frames_are_listed_until_a_verdict_on_them_is_final(spark: SparkSession) -> None:
+    known, bad, foreign, waits, new = (prefixed(number, b"") for number in range(1, 6))
+    decoding = Decoding(
+        row_type=ROW_TYPE,
+        frames={known: 1},
+        bodies={1: avro(reader(ORDERS, TARGET), TARGET)},
+        refused={bad: Reason.UNREADABLE_SCHEMA, foreign: Reason.FOREIGN_SCHEMA},
+        waiting=[waits],
+    )
+    given = records(spark, *(order(n, n) for n in range(1, 6)), known + b"\xff", None)
+    decoded = decode(given, decoding)
+    assert [row.offset for row in rows(decoded).collect()] == [0]
+    found = rejected(decoded, decoding).select("offset", REASON, UNKNOWN, WAITING).collect()
+    assert [tuple(row) for row in found] == [
+        (1, "unreadable_schema", None, None),
+        (2, "foreign_schema", foreign.hex().upper(), None),
+        (3, "unknown_schema", None, waits.hex().upper()),
+        (4, "unknown_schema", new.hex().upper(), None),
+        (5, "undecodable", None, None),
+        (6, "tombstone", None, None),
+    ]
+
+
+def test_a_number_is_its_schema_id_whatever_type_of_the_schema_it_is() -> None:
+    decoding = Decoding(row_type=ROW_TYPE, frames={prefixed(7, b"", (0,)): 7, guid_header(GUID, (3,)): 3 << 32 | 7})
+    assert decoding.schema_ids == (7,)
+    assert schema_id_of(3 << 32 | 0xFFFF_FFFF) == 0xFFFF_FFFF
+
+
+def test_the_text_that_json_is_read_from_is_made_in_a_projection_of_its_own(spark: SparkSession) -> None:
+    target = Struct((Field("order_id", Primitive(Kind.LONG)),))
+    decoding = Decoding(row_type=ROW_TYPE, frames={prefixed(1, b""): 1}, bodies={1: json_body(target)})
+    framed = prefixed(1, b'{"order_id": 7}')
+    given = spark.createDataFrame([(framed, None)], "value binary, headers array<struct<key:string,value:binary>>")
+    decoded = rows(decode(given, decoding)).select(ROW)
+    assert [row[0].order_id for row in decoded.collect()] == [7]
+    projections = decoded._jdf.queryExecution().optimizedPlan().toString().split("\n")
+    assert not [
+        line for line in projections if "from_json" in line and "concat" in line
+    ]  # below `from_json`, which Spark interprets, it would be interpreted too
+    assert [line for line in projections if "concat" in line]
+    reading = [line.count("from_json") for line in projections if "from_json" in line]
+    assert sorted(reading) == [
+        1,
+        1,
+    ]  # the second one where the first finds no record; and no use of what is read reads again

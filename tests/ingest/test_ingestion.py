@@ -1,0 +1,265 @@
+"""The order of batches: one is published while the next is staged, and what follows if either fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from frazil.declaration import Limits, Pipeline, Table, Topic, ValueFormat
+from frazil.decode.met import Met, UnknownSchemas
+from frazil.decode.writer_schemas import Writers
+from frazil.errors import Fenced, KafkaUnavailable, TooManyRejected
+from frazil.ingest import ingestion
+from frazil.ingest.events import Event, Reporter
+from frazil.ingest.ingestion import Ingestion
+from frazil.ingest.rejected_share import EVENT
+from frazil.ingest.staging import StagedBatch
+from frazil.lake import ledger
+from frazil.lake.fence import Batch, StageAgain
+from frazil.lake.ledger import Counts, Entry, Offsets
+from frazil.schemas.frames import prefixed
+from frazil.schemas.types import Struct
+
+PIPELINE = Pipeline(
+    topic=Topic("orders", value_format=ValueFormat.TEXT),
+    table=Table("shop.orders"),
+    limits=Limits(first_rows=200, max_rows=200),
+)
+
+
+class Kafka:
+    """A topic of one partition."""
+
+    def __init__(self, records: int) -> None:
+        self.span = SimpleNamespace(earliest=0, stable=records, leader_epoch=None)
+        self.grows = 0
+        """How many records arrive between two looks."""
+
+    def topic(self, name: str) -> Any:
+        return SimpleNamespace(topic_id="T1")
+
+    def offsets(self, topic: str, isolation: Any) -> dict[int, Any]:
+        self.span = SimpleNamespace(earliest=0, stable=self.span.stable + self.grows, leader_epoch=None)
+        return {0: self.span}
+
+
+class Evolution:
+    """Schemas that a batch met, after so many stagings, and that were not decoded before."""
+
+    is_known, lacks_key, problem, types = True, False, "", (Struct(()), None)
+
+    def __init__(self, steps: list[str], stage: Callable[[Any], Any], news_at: int = 0) -> None:
+        self._steps, self._stage, self._news_at, self._stagings = steps, stage, news_at, 0
+
+    def recall(self, schema_ids: Any) -> None:
+        assert schema_ids == ()
+
+    def forget(self) -> bool:
+        return False
+
+    def staging(self) -> Any:
+        self._steps.append("evolve")
+        return SimpleNamespace(stage=self._staged)
+
+    def _staged(self, planned: Any) -> Any:
+        self._stagings += 1
+        if self._stagings == self._news_at:
+            raise UnknownSchemas(Met(waiting=(prefixed(7, b""),)), Met())
+        return self._stage(planned)
+
+
+class Loop:
+    """An ingestion whose stages are these; `steps` is what happened, in order."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, records: int, news_at: int = 0, rejected: int = 0) -> None:
+        self.steps: list[str] = []
+        self.held, self.events, self.committed = 0, list[Any](), list[tuple[int, int]]()
+        self.fails: dict[int, list[BaseException]] = {}
+        """By the batch's first offset: what its commits end in, one after another."""
+        self.accepted, self._rejected = "", rejected
+        self.summary: dict[str, str] = {}
+        """Of the newest commit."""
+        driver: Any = SimpleNamespace(
+            kafka=Kafka(records), iceberg=None, clock=lambda: 0.0, wait=None, reach=lambda step: None, run="me", version="1",
+            stopping=lambda: False,
+        )  # fmt: skip
+        monkeypatch.setattr(ingestion, "decide_and_finish", self._commit)
+        monkeypatch.setattr(ingestion, "resume", self._resume)
+        monkeypatch.setattr(ingestion.tables, "columns", lambda *_: Struct(()))
+        monkeypatch.setattr(ingestion.trim, "trim", lambda *_, **__: SimpleNamespace(snapshots=0, gave_up=None))
+        report = Reporter(self.events.append, "orders", "orders", "me", lambda: 0.0)
+        self.ingestion = Ingestion(PIPELINE, driver, Writers(PIPELINE.topic, None), report)
+        loop: Any = self.ingestion
+        loop._evolution = Evolution(self.steps, self._stage, news_at)
+        loop._log = SimpleNamespace(check=lambda *_: None, forget=lambda: None)
+
+    def _resume(self, *_: Any) -> Entry:
+        self.steps.append("resume")
+        summary = {ledger.EVENTS: f'{{"event": "{self.accepted}"}}'} if self.accepted else self.summary
+        return Entry(1, None, None, Offsets("orders", "T1", {0: self.held}), None, None, "me", summary)
+
+    def _stage(self, planned: Any) -> Any:
+        start, end = planned.start.at[0], planned.end.at[0]
+        self.steps.append(f"stage {start}")
+        counts = Counts(
+            read=end - start, written=end - start - self._rejected, rejected={"wrong_magic": self._rejected}
+        )
+        batch = Batch(
+            pipeline="orders",
+            run="me",
+            version="1",
+            start=planned.start,
+            end=planned.end,
+            held=planned.held,
+            topic_id="T1",
+            counts=counts,
+        )
+        main: Any = None
+        return StagedBatch(planned, main, None, batch, bytes_read=1, began=0.0, seconds=1.0)
+
+    def _commit(self, iceberg: Any, main: Any, sides: Any, batch: Any, **_: Any) -> Any:
+        start, end = batch.start.at[0], batch.end.at[0]
+        if self.fails.get(start):
+            raise self.fails[start].pop(0)
+        self.steps.append(f"commit {start}")
+        self.committed.append((start, end))
+        self.held, self.accepted, self.summary = end, "", batch.summary("T1")
+        return SimpleNamespace(snapshot_id=1)
+
+    def seen(self, event: Event) -> list[Any]:
+        return [one for one in self.events if one["event"] == event]
+
+
+def test_batches_are_committed_in_order_and_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = Loop(monkeypatch, records=500)
+    assert loop.ingestion.drain().batches == 3
+    assert loop.committed == [(0, 200), (200, 400), (400, 500)]
+
+
+def test_the_schema_changes_only_after_the_batch_before_is_committed(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = Loop(monkeypatch, records=600, news_at=2)
+    loop.ingestion.drain()
+    assert [event["message"] for event in loop.seen(Event.SCHEMA_LOOKED_UP)] == [
+        "1 retry: new schema id 7 was looked up"
+    ]
+    first, second = (i for i, step in enumerate(loop.steps) if step == "evolve")
+    assert loop.steps.index("commit 0") < second
+    assert "commit 200" in loop.steps[second:]
+    assert first < loop.steps.index("stage 0")
+
+
+def test_a_batch_whose_frames_are_forgotten_for_one_another_is_made_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ingestion, "MOST", 150)  # the frames that are remembered
+    loop = Loop(monkeypatch, records=400)
+    stage = loop._stage
+
+    def forgetful(planned: Any) -> Any:
+        if planned.rows > 150:
+            raise UnknownSchemas(Met(unknown=(prefixed(7, b""),)), Met())
+        return stage(planned)
+
+    loop.ingestion._evolution._stage = forgetful  # type: ignore[attr-defined]
+    loop.ingestion.drain()
+    assert loop.committed[0] == (0, 150)
+    assert loop.held == 400
+
+
+@pytest.mark.parametrize("start", [0, 200, 400], ids=["first", "middle", "last"])
+@pytest.mark.parametrize("error", [StageAgain("files are gone"), Fenced("an own late commit", winner="me")], ids=repr)
+def test_a_batch_that_asks_for_it_is_staged_again(
+    monkeypatch: pytest.MonkeyPatch, start: int, error: BaseException
+) -> None:
+    loop = Loop(monkeypatch, records=600)
+    loop.fails[start] = [error]
+    loop.ingestion.drain()
+    assert loop.committed == [(0, 200), (200, 400), (400, 600)]
+    assert loop.steps.count(f"stage {start}") == 2
+    assert len(loop.seen(Event.BATCH_RETRIED)) == 1
+
+
+def test_a_late_commit_that_did_arrive_is_not_made_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = Loop(monkeypatch, records=400)
+    loop.fails[0] = [Fenced("an own late commit", winner="me")]
+    resume = loop._resume
+
+    def arrived(*arguments: Any) -> Entry:
+        if loop.steps.count("resume") == 1:
+            loop.held = 200
+        return resume(*arguments)
+
+    monkeypatch.setattr(ingestion, "resume", arrived)
+    loop.ingestion.drain()
+    assert loop.committed == [(200, 400)]
+
+
+def test_another_drivers_commit_ends_it_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = Loop(monkeypatch, records=600)
+    loop.fails[200] = [Fenced("by another", winner="other")]
+    assert loop.ingestion.drain().fenced
+    assert loop.committed == [(0, 200)]
+
+
+def test_the_error_of_a_batch_comes_before_that_of_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = Loop(monkeypatch, records=600)
+    loop.fails[200] = [KafkaUnavailable("of the second batch")]
+    stage = loop._stage
+
+    def failing(planned: Any) -> Any:
+        if planned.start.at[0] == 400:
+            raise KafkaUnavailable("of the third batch")
+        return stage(planned)
+
+    loop.ingestion._evolution._stage = failing  # type: ignore[attr-defined]
+    with pytest.raises(KafkaUnavailable, match="of the second batch"):
+        loop.ingestion.drain()
+    assert loop.committed == [(0, 200)]
+
+
+def test_a_batch_of_rejected_records_is_not_committed_unless_it_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = Loop(monkeypatch, records=400, rejected=150)
+    with pytest.raises(TooManyRejected):
+        loop.ingestion.drain()
+    assert loop.committed == []
+    accepted = Loop(monkeypatch, records=400, rejected=150)
+    accepted.accepted = EVENT
+    assert accepted.ingestion.drain().batches == 2
+
+
+def test_what_is_accepted_lands_though_more_records_arrive_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = Loop(monkeypatch, records=170, rejected=150)
+    loop.accepted, loop.ingestion.driver.kafka.grows = EVENT, 5  # type: ignore[attr-defined]
+    loop.ingestion.poll()
+    assert loop.committed[0][1] in range(170, 200)
+
+
+def test_what_is_accepted_stays_so_when_a_batch_is_staged_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = Loop(monkeypatch, records=600, rejected=150)
+    loop.accepted, loop.fails[200] = EVENT, [StageAgain("files are gone")]
+    assert loop.ingestion.drain().batches == 3
+
+
+def test_what_is_accepted_stays_so_for_the_next_driver_and_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = Loop(monkeypatch, records=600, rejected=150)
+    loop.accepted, loop.fails[200] = EVENT, [KafkaUnavailable("the driver ends")]
+    with pytest.raises(KafkaUnavailable):
+        loop.ingestion.drain()
+    assert loop.committed == [(0, 200)]
+    later = Loop(monkeypatch, records=800, rejected=150)
+    later.held, later.summary = loop.held, loop.summary
+    with pytest.raises(TooManyRejected, match=r'"0":600.* to .*"0":800'):
+        later.ingestion.drain()
+    assert later.committed == [(200, 400), (400, 600)]
+    assert ledger.REJECTS_ACCEPTED not in later.summary
+
+
+def test_what_is_accepted_stays_so_after_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = Loop(monkeypatch, records=600, rejected=150)
+    loop.accepted, loop.fails[200] = EVENT, [KafkaUnavailable("an outage")]
+    with pytest.raises(KafkaUnavailable):
+        loop.ingestion.poll()
+    loop.ingestion.forget()
+    loop.ingestion.poll()
+    assert loop.committed == [(0, 200), (200, 400), (400, 600)]
