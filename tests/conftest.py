@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from frazil.clients.secrets import Secrets
 from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.environment import Environment, Kafka
-from frazil.lake.jvm import Iceberg
+from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.session import session
 from frazil.local.jars import spark_jars
 from frazil.local.world import Part, World, up, world

@@ -23,9 +23,9 @@ from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.environment import Environment, Kafka
 from frazil.declaration.formats import MetadataColumns
 from frazil.lake import ledger
-from frazil.lake.fence import Batch
+from frazil.lake.commit.check import Batch
 from frazil.lake.ledger import Counts, Offsets, Totals
-from frazil.lake.reader import Lake
+from frazil.lake.read.tables import Lake
 from frazil.schemas.iceberg import schema_json
 from frazil.schemas.metadata import metadata_fields
 from frazil.schemas.types import Field, Kind, Primitive, Struct
@@ -113,7 +113,7 @@ class Landed:
         accepted: str | None = None,
         topic_id: str | None = None,
     ) -> None:
-        """Commit files as `lake/publish.py` does, and their dead letters as `lake/decide.py` does."""
+        """Commit files as `lake/commit/append.py` does, and their dead letters as `lake/commit/multi_table.py` does."""
         start = Offsets(self.pipeline.topic.name, self.topic_id, dict(self.held))
         self.topic_id = topic_id or self.topic_id
         self.held = {**({} if topic_id else self.held), **end}

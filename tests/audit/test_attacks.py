@@ -183,7 +183,7 @@ def test_an_outage_while_reading_is_no_finding(landed: Landed, monkeypatch: pyte
     def fail(self: object, group: object) -> None:
         raise OSError("When reading key 'lake/corrupt_thrift/x.parquet' in bucket 'b': AWS Error NETWORK_CONNECTION")
 
-    monkeypatch.setattr("frazil.lake.row_groups._Parquet.read", fail)
+    monkeypatch.setattr("frazil.lake.read.row_groups._Parquet.read", fail)
     with pytest.raises(CatalogUnavailable, match="NETWORK_CONNECTION"):
         landed.verify()
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from frazil.audit.dense import Columns, is_dense, is_foreign
-from frazil.lake.data_files import Bounds, DataFile
+from frazil.lake.read.data_files import Bounds, DataFile
 
 COLUMNS = Columns("topic", "partition", "offset")
 

@@ -14,7 +14,7 @@ from frazil.audit.runs import Range
 from frazil.audit.verify import Verification, verify
 from frazil.declaration.formats import ErrorMode, MetadataColumns
 from frazil.lake import ledger
-from frazil.lake.reader import Lake
+from frazil.lake.read.tables import Lake
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]

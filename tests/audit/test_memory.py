@@ -74,7 +74,7 @@ def test_what_is_wrong_is_the_same_in_small_windows(
 def test_row_groups_outside_of_a_window_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lake = Landed(tmp_path, partitions=1)
     fill(lake, 64_000, partitions=1, buckets=2, rows_of_a_group=1_000)
-    from frazil.lake import row_groups
+    from frazil.lake.read import row_groups
 
     read: list[Any] = []
     real = row_groups._Parquet.read

@@ -13,9 +13,9 @@ from frazil.audit.verify import Verification, verify
 from frazil.declaration.formats import MetadataColumns
 from frazil.errors import CatalogUnavailable
 from frazil.lake import ledger
-from frazil.lake.fence import Batch
+from frazil.lake.commit.check import Batch
 from frazil.lake.ledger import Counts, Offsets, Totals
-from frazil.lake.reader import Lake, StoredTable
+from frazil.lake.read.tables import Lake, StoredTable
 from tests.audit.landed import Landed, path, rewrite
 
 

@@ -18,9 +18,9 @@ from frazil.audit.scan import Source
 from frazil.audit.window import Role
 from frazil.audit.windows import Box, Boxes, Placement, Stretch, contains, stretches, tile, without
 from frazil.lake import ledger
-from frazil.lake.data_files import Bounds, DataFile
 from frazil.lake.ledger import Offsets
-from frazil.lake.reader import Snapshot
+from frazil.lake.read.data_files import Bounds, DataFile
+from frazil.lake.read.tables import Snapshot
 
 ranges = st.lists(
     st.builds(lambda start, size: Range(start, start + size), st.integers(0, 400), st.integers(0, 300)), max_size=3

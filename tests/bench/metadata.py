@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from frazil.lake import ledger
-from frazil.lake.fence import Batch
+from frazil.lake.commit.check import Batch
 from frazil.lake.ledger import Counts, Offsets, Totals
 
 PARTS = ledger.MAY_BE_COMPACT

@@ -34,8 +34,8 @@ from frazil.declaration.document import canonical, digest, document
 from frazil.declaration.environment import Environment, Kafka, ObjectStore, Registry, environment_document
 from frazil.declaration.secret import Secret
 from frazil.lake import ledger
+from frazil.lake.commit.append import entry
 from frazil.lake.ledger import Offsets
-from frazil.lake.publish import entry
 from frazil.lake.session import session
 from frazil.local.jars import spark_jars
 from frazil.local.world import world

@@ -11,7 +11,7 @@ import pytest
 
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
-from frazil.lake.reader import Lake
+from frazil.lake.read.tables import Lake
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.long]

@@ -12,7 +12,7 @@ from frazil.audit.verify import Verification, verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration.environment import Environment
 from frazil.errors import DecisionRequired
-from frazil.lake.reader import Lake
+from frazil.lake.read.tables import Lake
 from frazil.local.world import World
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted

@@ -14,7 +14,7 @@ from frazil.clients.registry import Registry
 from frazil.clients.secrets import Secrets
 from frazil.dead_letters.show import Shown, show
 from frazil.declaration import KeyFormat
-from frazil.lake.reader import Lake
+from frazil.lake.read.tables import Lake
 from frazil.schemas.frames import Frame, FrameProblem
 from tests.support.fake_registry import FakeRegistry
 from tests.support.letters import HEADERS, HOSTILE

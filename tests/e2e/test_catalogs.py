@@ -15,7 +15,7 @@ from frazil.audit.finding import Outcome
 from frazil.audit.verify import Verification, verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration.environment import Environment
-from frazil.lake.reader import Lake
+from frazil.lake.read.tables import Lake
 from frazil.local.world import World
 from tests.support import twins
 from tests.support.paused import paused

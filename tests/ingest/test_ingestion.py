@@ -18,7 +18,7 @@ from frazil.ingest.ingestion import Ingestion
 from frazil.ingest.rejected_share import EVENT
 from frazil.ingest.staging import StagedBatch
 from frazil.lake import ledger
-from frazil.lake.fence import Batch, StageAgain
+from frazil.lake.commit.check import Batch, StageAgain
 from frazil.lake.ledger import Counts, Entry, Offsets
 from frazil.schemas.frames import prefixed
 from frazil.schemas.types import Struct
@@ -89,7 +89,9 @@ class Loop:
         monkeypatch.setattr(ingestion, "decide_and_finish", self._commit)
         monkeypatch.setattr(ingestion, "resume", self._resume)
         monkeypatch.setattr(ingestion.tables, "columns", lambda *_: Struct(()))
-        monkeypatch.setattr(ingestion.trim, "trim", lambda *_, **__: SimpleNamespace(snapshots=0, gave_up=None))
+        monkeypatch.setattr(
+            ingestion.metadata_expiry, "trim", lambda *_, **__: SimpleNamespace(snapshots=0, gave_up=None)
+        )
         report = Reporter(self.events.append, "orders", "orders", "me", lambda: 0.0)
         self.ingestion = Ingestion(PIPELINE, driver, Writers(PIPELINE.topic, None), report)
         loop: Any = self.ingestion

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from frazil.declaration.reading import from_json
 from frazil.errors import RuntimeDiffers
 from frazil.job import startup
-from frazil.lake.jvm import Iceberg
+from frazil.lake.iceberg_java import Iceberg
 from frazil.release.build import CLASSES
 from frazil.release.manifest import Runtime
 

@@ -17,10 +17,10 @@ from frazil.declaration.catalogs import GlueCatalog, LocalCatalog, ObjectStore, 
 from frazil.declaration.environment import Environment, Kafka
 from frazil.declaration.secret import Secret
 from frazil.declaration.transforms import PartitionField, Transform
-from frazil.lake import places, tables
+from frazil.lake import row_offsets, tables
 from frazil.lake.catalogs import is_secret, java_properties, needs_s3, spark_options
-from frazil.lake.jvm import Iceberg, Java
-from frazil.lake.probe import prove_fence
+from frazil.lake.commit.catalog_check import prove_fence
+from frazil.lake.iceberg_java import Iceberg, Java
 from frazil.lake.stage import stage
 from frazil.local.aws.start import REGION
 from frazil.schemas.types import Field, Kind, Primitive, Struct
@@ -188,7 +188,7 @@ def test_rows_of_files_in_no_snapshot_are_counted_in_any_store(
     files = stage(catalog, f"made.{name}", rows, ticket=uuid.uuid4().hex, at=0.0).files
     table = catalog.load(f"made.{name}")
     named = [json.loads(json.dumps(catalog.file_json(table, file))) for file in files]
-    assert places.rows_of_files(catalog, f"made.{name}", named, "", ticket=uuid.uuid4().hex) == {0: 4, 1: 3, 2: 3}
+    assert row_offsets.rows_of_files(catalog, f"made.{name}", named, "", ticket=uuid.uuid4().hex) == {0: 4, 1: 3, 2: 3}
     assert table.currentSnapshot() is None
 
 

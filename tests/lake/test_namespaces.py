@@ -7,7 +7,7 @@ from threading import Barrier
 
 import pytest
 
-from frazil.lake.jvm import Iceberg
+from frazil.lake.iceberg_java import Iceberg
 
 pytestmark = pytest.mark.spark
 

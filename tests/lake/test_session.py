@@ -14,7 +14,7 @@ from frazil.declaration.environment import Environment, Kafka
 from frazil.errors import CatalogUnavailable, FrazilError
 from frazil.exits import Exit, exit_of
 from frazil.lake.catalogs import make_folder, spark_options
-from frazil.lake.jvm import Iceberg
+from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.session import _java_options
 from frazil.schemas.avro import JVM_PROPERTIES
 

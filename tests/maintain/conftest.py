@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from frazil.declaration.environment import Environment
-from frazil.lake.jvm import Iceberg
+from frazil.lake.iceberg_java import Iceberg
 from tests.support.stock import Stock
 
 

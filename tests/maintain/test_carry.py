@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from frazil.lake import ledger
-from frazil.lake.publish import publish
+from frazil.lake.commit.append import publish
 from frazil.lake.stage import nothing
 from frazil.maintain.carry import carry
 from frazil.maintain.compact import compact

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import pytest
 
-from frazil.lake.retention import History, Past
 from frazil.lake.rewrite import Group
+from frazil.lake.snapshot_retention import History, Past
 from frazil.maintain.choose import (
     DAY_MS,
     HOUR_MS,

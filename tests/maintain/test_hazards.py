@@ -16,8 +16,8 @@ from pyspark.errors import PySparkException
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Limits
-from frazil.lake.jvm import Iceberg
-from frazil.lake.reader import Lake
+from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.read.tables import Lake
 from frazil.maintain.keeper import Keeper
 from frazil.maintain.run import maintain
 from tests.support.shop import Shop

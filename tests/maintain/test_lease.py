@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from frazil.lake.jvm import Iceberg
+from frazil.lake.iceberg_java import Iceberg
 from frazil.maintain import lease as leases
 from frazil.maintain.lease import Lease
 from tests.support.stock import Stock, no_wait, nothing

@@ -14,7 +14,7 @@ import pytest
 
 from frazil.errors import FrazilError
 from frazil.lake import ledger
-from frazil.lake.decide import finish_open
+from frazil.lake.commit.multi_table import finish_open
 from frazil.maintain.keeper import Policy
 from frazil.maintain.orphans import orphans
 from frazil.maintain.outcome import Ended

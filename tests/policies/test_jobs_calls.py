@@ -20,10 +20,10 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration.catalogs import GlueCatalog, ObjectStore
 from frazil.declaration.environment import Environment, Kafka
 from frazil.declaration.secret import Secret
-from frazil.lake.jvm import Iceberg
-from frazil.lake.probe import prove_fence
-from frazil.lake.reader import Lake
-from frazil.lake.trim import trim
+from frazil.lake.commit.catalog_check import prove_fence
+from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.metadata_expiry import trim
+from frazil.lake.read.tables import Lake
 from frazil.local.world import World
 from frazil.maintain.keeper import Keeper, Policy
 from frazil.maintain.outcome import Action

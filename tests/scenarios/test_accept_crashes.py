@@ -11,11 +11,12 @@ from pyspark.sql import SparkSession
 from frazil.declaration.environment import Environment
 from frazil.errors import FrazilError
 from frazil.job import failpoints
-from frazil.lake import ledger, letters, publish
-from frazil.lake.fence import Batch
-from frazil.lake.jvm import Iceberg
+from frazil.lake import ledger, letters
+from frazil.lake.commit import append
+from frazil.lake.commit.append import entry
+from frazil.lake.commit.check import Batch
+from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.ledger import Counts, Offsets
-from frazil.lake.publish import entry
 from frazil.lake.stage import nothing as empty
 from frazil.recovery.decisions import Accepted
 from tests.support.ledgers import Crash, Ledgers, as_version_010, crash_at
@@ -199,7 +200,7 @@ def took_back(stock: Ledgers, event: Accepted, after: int) -> None:
     assert last is not None
     assert last.end is not None
     end = stock.offsets(after)
-    publish.publish(
+    append.publish(
         stock.iceberg,
         empty(stock.iceberg, stock.dead_letters, at=0.0),
         Batch(

@@ -9,8 +9,8 @@ import pytest
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration.limits import Limits
-from frazil.lake import trim
-from frazil.lake.reader import Lake
+from frazil.lake import metadata_expiry
+from frazil.lake.read.tables import Lake
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
@@ -20,9 +20,11 @@ ShopOf = Callable[..., Shop]
 def test_snapshots_are_trimmed_while_batches_land_and_nothing_is_lost(
     shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trim, "EVERY", 5)
+    monkeypatch.setattr(metadata_expiry, "EVERY", 5)
     shop = shop_of(partitions=1, limits=Limits(max_rows=2, first_rows=2), table={"keep_snapshots": 3})
-    monkeypatch.setattr(trim.trim, "__kwdefaults__", {**(trim.trim.__kwdefaults__ or {}), "at_least": 5})
+    monkeypatch.setattr(
+        metadata_expiry.trim, "__kwdefaults__", {**(metadata_expiry.trim.__kwdefaults__ or {}), "at_least": 5}
+    )
     schema_id = shop.register()
     for order in shop.orders(12, schema_id):
         shop.produce([order, b"bad!!"])

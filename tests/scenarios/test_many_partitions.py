@@ -12,7 +12,7 @@ from frazil.declaration import ValueFormat
 from frazil.ingest import read
 from frazil.ingest.read import LEAST_TASKS, SEPARATE_RANGES
 from frazil.lake import compact, ledger
-from frazil.lake.reader import Lake
+from frazil.lake.read.tables import Lake
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]

@@ -11,9 +11,9 @@ from frazil.declaration.environment import Environment
 from frazil.errors import DeadLetterTableMismatch, InvalidInput, RolledBack
 from frazil.ingest.table_setup import begin, make_tables
 from frazil.lake import ledger
-from frazil.lake.fence import StageAgain
-from frazil.lake.jvm import Iceberg
-from frazil.lake.publish import entry
+from frazil.lake.commit.append import entry
+from frazil.lake.commit.check import StageAgain
+from frazil.lake.iceberg_java import Iceberg
 from frazil.recovery.decisions import Accepted
 from tests.support.ledgers import Crash, Ledgers, crash_at, side_entry
 from tests.support.stock import ROW, no_wait, nothing

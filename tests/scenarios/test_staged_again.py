@@ -13,7 +13,7 @@ import pytest
 
 from frazil.declaration import Limits
 from frazil.ingest.ingestion import ATTEMPTS, Ingestion
-from frazil.lake.fence import StageAgain
+from frazil.lake.commit.check import StageAgain
 from tests.support.registry_server import RegistryServer
 from tests.support.shop import ORDER, Shop
 

@@ -14,8 +14,8 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration import ValueFormat
 from frazil.declaration.limits import Limits
 from frazil.lake import ledger
-from frazil.lake.publish import entry
-from frazil.lake.reader import Lake
+from frazil.lake.commit.append import entry
+from frazil.lake.read.tables import Lake
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]

@@ -16,12 +16,13 @@ from pyspark.sql import functions as F
 from frazil.ingest import table_setup
 from frazil.ingest.driver import Driver
 from frazil.ingest.table_setup import begin, make_tables
-from frazil.lake import ledger, publish
-from frazil.lake.decide import finish_open
-from frazil.lake.fence import Batch
-from frazil.lake.jvm import Java
+from frazil.lake import ledger
+from frazil.lake.commit import append
+from frazil.lake.commit.append import entry
+from frazil.lake.commit.check import Batch
+from frazil.lake.commit.multi_table import finish_open
+from frazil.lake.iceberg_java import Java
 from frazil.lake.ledger import Counts, Offsets
-from frazil.lake.publish import entry
 from frazil.lake.stage import Staged
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Acceptance, Accepted
@@ -177,13 +178,13 @@ class Ledgers(Stock):
 
 def as_version_010(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have commits lack what version 0.1.0 did not write."""
-    fill = publish.fill
+    fill = append.fill
 
     def without(iceberg: Any, transaction: Java, table: Java, staged: Staged, batch: Batch, extra: Any) -> int:
         kept = {key: value for key, value in extra.items() if key not in NEW_KEYS}
         return fill(iceberg, transaction, table, staged, replace(batch, staged_us=None), kept)
 
-    monkeypatch.setattr(publish, "fill", without)
+    monkeypatch.setattr(append, "fill", without)
 
 
 def side_entry(stock: Stock) -> ledger.Entry:

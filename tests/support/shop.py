@@ -36,7 +36,7 @@ from frazil.ingest.driver import Driver
 from frazil.ingest.events import Reporter, Total
 from frazil.ingest.ingestion import Ingestion
 from frazil.lake.catalogs import needs_s3
-from frazil.lake.jvm import Iceberg
+from frazil.lake.iceberg_java import Iceberg
 from frazil.local.jars import spark_jars
 from frazil.local.shared_classes import java_options
 from frazil.local.world import World

@@ -20,13 +20,13 @@ from frazil.dead_letters.rows import COLUMNS as DEAD_LETTERS
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.declaration.environment import Environment
 from frazil.ingest.table_setup import begin, make_tables
-from frazil.lake.decide import decide_and_finish
-from frazil.lake.fence import Batch
-from frazil.lake.jvm import Iceberg
+from frazil.lake.commit.append import entry, publish
+from frazil.lake.commit.check import Batch
+from frazil.lake.commit.multi_table import decide_and_finish
+from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.ledger import Counts, Offsets
-from frazil.lake.publish import entry, publish
-from frazil.lake.reader import Lake
-from frazil.lake.retention import History
+from frazil.lake.read.tables import Lake
+from frazil.lake.snapshot_retention import History
 from frazil.lake.stage import Staged, stage
 from frazil.maintain.keeper import Keeper, Kept, Policy
 from frazil.maintain.lease import Lease

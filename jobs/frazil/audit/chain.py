@@ -9,7 +9,7 @@ from itertools import pairwise
 from frazil.audit.finding import Finding, Flaw
 from frazil.lake import ledger
 from frazil.lake.ledger import Counts, Entry, Totals
-from frazil.lake.reader import Snapshot, StoredTable
+from frazil.lake.read.tables import Snapshot, StoredTable
 
 
 def check(table: StoredTable, pipeline: str, commits: Sequence[Snapshot]) -> list[Finding]:

@@ -20,8 +20,8 @@ from frazil.audit.scan import Scan, Scanned, Source, unlike
 from frazil.audit.tally import NONE, Found, Tally
 from frazil.audit.window import Role, Window
 from frazil.audit.windows import Boxes, Stretch, contains, stretches, tile, without
-from frazil.lake.data_files import Contents, DataFile, contents, each, lengths
-from frazil.lake.reader import Snapshot, StoredTable
+from frazil.lake.read.data_files import Contents, DataFile, contents, each, lengths
+from frazil.lake.read.tables import Snapshot, StoredTable
 
 READERS = 4
 """Files that are read at a time."""

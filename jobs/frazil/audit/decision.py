@@ -10,10 +10,10 @@ from frazil.audit.finding import Finding, Flaw
 from frazil.audit.scan import Source
 from frazil.audit.window import Role
 from frazil.declaration import Pipeline
-from frazil.lake.data_files import DataFile, missing, named_file
+from frazil.lake.commit.side_state import SideState, compare
 from frazil.lake.ledger import Entry
-from frazil.lake.reader import Snapshot, StoredTable
-from frazil.lake.side_state import SideState, compare
+from frazil.lake.read.data_files import DataFile, missing, named_file
+from frazil.lake.read.tables import Snapshot, StoredTable
 
 _WRONG = {
     SideState.ROLLED_BACK: (

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from frazil.lake.data_files import Bounds, DataFile
+from frazil.lake.read.data_files import Bounds, DataFile
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,8 @@ from frazil.audit.runs import Range
 from frazil.audit.scan import Source
 from frazil.audit.tally import Found, Tally
 from frazil.audit.windows import Boxes, Claim, Stretch
-from frazil.lake.data_files import DataFile
 from frazil.lake.ledger import canonical
+from frazil.lake.read.data_files import DataFile
 
 RULE = 1
 """The version of the way of counting. Proofs of another version are not used."""

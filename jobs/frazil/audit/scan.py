@@ -18,9 +18,9 @@ from frazil.audit.tally import NONE, Found
 from frazil.audit.window import Role, Window
 from frazil.audit.windows import Box, Boxes, Claim, Placement, Stretch
 from frazil.errors import CatalogUnavailable
-from frazil.lake.data_files import Bounds, DataFile
-from frazil.lake.reader import StoredTable, asking
-from frazil.lake.row_groups import RowGroup, open_file
+from frazil.lake.read.data_files import Bounds, DataFile
+from frazil.lake.read.row_groups import RowGroup, open_file
+from frazil.lake.read.tables import StoredTable, asking
 
 _CORRUPT = re.compile(r"corrupt|decompress|end of stream|thrift|deserializ", re.IGNORECASE)
 """What Arrow says of a file whose bytes are not what was written; it raises `OSError` as for a store that fails."""

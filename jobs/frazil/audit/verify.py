@@ -22,10 +22,10 @@ from frazil.audit.window import Role
 from frazil.declaration import Pipeline
 from frazil.declaration.formats import MetadataColumns
 from frazil.lake import ledger
-from frazil.lake.data_files import field_ids
+from frazil.lake.commit.side_state import SideState
 from frazil.lake.ledger import Entry, Offsets, Totals
-from frazil.lake.reader import Lake, Snapshot, StoredTable
-from frazil.lake.side_state import SideState
+from frazil.lake.read.data_files import field_ids
+from frazil.lake.read.tables import Lake, Snapshot, StoredTable
 
 FLAT = Columns("_kafka_topic", "_kafka_partition", "_kafka_offset")
 STRUCT = Columns("_kafka.topic", "_kafka.partition", "_kafka.offset")

@@ -67,7 +67,7 @@ def accept(
         from frazil.recovery.decisions import Accepted
 
         if event == ledger.RECOUNT:
-            from frazil.lake.reader import Lake
+            from frazil.lake.read.tables import Lake
             from frazil.recovery.recount import recount
 
             decided = recount(pipeline, Lake(environment, secrets.read), why, shared)

@@ -58,7 +58,7 @@ def list_(
     Exit codes: 0 listed, also if there are none; 2 wrong input; 3 the catalog is not there.
     """
     from frazil.dead_letters.listing import listing
-    from frazil.lake.reader import Lake
+    from frazil.lake.read.tables import Lake
 
     (pipeline,) = pipelines.chosen(pipelines.declared(file), [name])
     secrets: Secrets = context.find_root().obj
@@ -94,7 +94,7 @@ def show(
     """
     from frazil.clients.registry import Registry
     from frazil.dead_letters.show import show as shown
-    from frazil.lake.reader import Lake
+    from frazil.lake.read.tables import Lake
 
     partition, offset = _place(place)
     (pipeline,) = pipelines.chosen(pipelines.declared(file), [name])

@@ -22,7 +22,7 @@ from frazil.declaration import Environment, Pipeline, Table, Topic, ValueFormat
 from frazil.exits import Exit
 
 if TYPE_CHECKING:
-    from frazil.lake.reader import Lake
+    from frazil.lake.read.tables import Lake
 
 FOLDER = Path(".frazil/demo")
 ENVIRONMENT = "demo"
@@ -64,7 +64,7 @@ def demo(context: typer.Context, memory: Memory = "2g", as_json: AsJson = False)
     1 it is not; 3 a local part did not start.
     """
     from frazil.clients.kafka import Kafka
-    from frazil.lake.reader import Lake
+    from frazil.lake.read.tables import Lake
     from frazil.local.world import down, world
 
     began = time.monotonic()

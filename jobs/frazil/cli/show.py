@@ -44,7 +44,7 @@ def show(
     2 wrong input; 3 the catalog is not there (without Kafka, only the lag is missing).
     """
     from frazil.clients.kafka import Kafka
-    from frazil.lake.reader import Lake
+    from frazil.lake.read.tables import Lake
 
     (pipeline,) = pipelines.chosen(pipelines.declared(file), [name])
     place = environments.environment(env)

@@ -11,7 +11,7 @@ from frazil.declaration import Pipeline
 from frazil.errors import KafkaUnavailable
 from frazil.lake import ledger
 from frazil.lake.ledger import Counts, Entry
-from frazil.lake.reader import Lake, Snapshot, StoredTable
+from frazil.lake.read.tables import Lake, Snapshot, StoredTable
 
 if TYPE_CHECKING:
     from frazil.clients.kafka import Kafka, Span

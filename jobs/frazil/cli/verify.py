@@ -92,7 +92,7 @@ def verify(
     from frazil.audit import verify as audit
     from frazil.audit.count import Estimate
     from frazil.audit.proofs import ProofFolder
-    from frazil.lake.reader import Lake
+    from frazil.lake.read.tables import Lake
 
     (pipeline,) = pipelines.chosen(pipelines.declared(file), [name])
     secrets: Secrets = context.find_root().obj

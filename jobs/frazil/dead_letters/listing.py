@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from frazil.declaration import Pipeline
-from frazil.lake.reader import Lake
-from frazil.lake.rows import Where, rows
+from frazil.lake.read.scan import Where, rows
+from frazil.lake.read.tables import Lake
 from frazil.schemas.reasons import Reason
 
 COLUMNS = ("reason", "stage", "message", "schema_id", "run", "partition", "offset", "timestamp", "rejected_at", "key")

@@ -14,8 +14,8 @@ from frazil.dead_letters.protobuf_body import protobuf_fields
 from frazil.declaration import Pipeline
 from frazil.declaration.formats import KeyFormat, ValueFormat
 from frazil.errors import RegistryUnavailable, SchemaChanged, UnreadableSchema
-from frazil.lake.reader import Lake
-from frazil.lake.rows import Where, rows
+from frazil.lake.read.scan import Where, rows
+from frazil.lake.read.tables import Lake
 from frazil.schemas import avro
 from frazil.schemas.frames import Frame, FrameProblem, parse
 

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from frazil.clients.kafka import Kafka
 from frazil.ingest.consumers import Consumers
-from frazil.lake.jvm import Iceberg
+from frazil.lake.iceberg_java import Iceberg
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

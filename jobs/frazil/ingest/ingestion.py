@@ -26,11 +26,11 @@ from frazil.ingest.schema_tracking import Evolution
 from frazil.ingest.spark_errors import Cancelled, LoginRefused
 from frazil.ingest.staging import StagedBatch, Staging
 from frazil.ingest.waiting import waiting
-from frazil.lake import tables, trim
-from frazil.lake.decide import decide_and_finish
-from frazil.lake.fence import StageAgain
+from frazil.lake import metadata_expiry, tables
+from frazil.lake.commit.append import Published
+from frazil.lake.commit.check import StageAgain
+from frazil.lake.commit.multi_table import decide_and_finish
 from frazil.lake.ledger import Offsets
-from frazil.lake.publish import Published
 from frazil.schemas.types import Struct
 
 ATTEMPTS = 3  # how often one batch is staged before the run gives up
@@ -162,7 +162,7 @@ class Ingestion:
             reach=self.driver.reach,
         )
         self._commits += 1
-        if trim.due(self._commits):
+        if metadata_expiry.due(self._commits):
             self._trim()
         return staged, published
 
@@ -197,7 +197,7 @@ class Ingestion:
         """Keep the tables' metadata small; upkeep that fails is said, and fails nothing."""
         table = self.pipeline.table
         for identifier in (table.identifier, table.dead_letters):
-            trimmed = trim.trim(
+            trimmed = metadata_expiry.trim(
                 self.driver.iceberg,
                 identifier,
                 keep=table.keep_snapshots,

@@ -11,7 +11,7 @@ from frazil.ingest import table_setup
 from frazil.ingest.driver import Driver
 from frazil.ingest.events import Event, Reporter
 from frazil.ingest.plan import Span
-from frazil.lake.decide import finish_open
+from frazil.lake.commit.multi_table import finish_open
 from frazil.lake.ledger import Entry, Offsets
 from frazil.schemas.types import Struct, Type
 

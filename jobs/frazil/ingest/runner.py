@@ -30,8 +30,8 @@ from frazil.ingest.ingestion import Ingestion
 from frazil.ingest.spark_errors import explained
 from frazil.ingest.standby import Standby
 from frazil.job.failpoints import Failpoints
-from frazil.lake.jvm import Iceberg
-from frazil.lake.probe import prove_fence
+from frazil.lake.commit.catalog_check import prove_fence
+from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.session import end, jvm_answers, session
 from frazil.version import VERSION
 

@@ -11,7 +11,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from frazil.errors import CatalogUnavailable, KafkaUnavailable, SparkFailed
-from frazil.lake.jvm import told
+from frazil.lake.iceberg_java import told
 
 _TOLD = 400  # characters of Spark's own words in a message
 

@@ -23,10 +23,10 @@ from frazil.ingest.plan import Plan
 from frazil.ingest.read import HEADERS, TIMESTAMP_OVERFLOW, beyond_spark, consumer_options, read
 from frazil.ingest.route import metadata, route
 from frazil.ingest.spark_errors import explained
-from frazil.lake.fence import Batch, StageAgain
+from frazil.lake.commit.check import Batch, StageAgain
 from frazil.lake.last_records import LastRecords
 from frazil.lake.ledger import Counts
-from frazil.lake.order import order
+from frazil.lake.sort_order import order
 from frazil.lake.stage import Staged, stage
 
 

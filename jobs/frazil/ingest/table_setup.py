@@ -13,14 +13,14 @@ from frazil.declaration.transforms import PartitionField, Transform
 from frazil.errors import InvalidInput, LedgerLost
 from frazil.ingest.plan import Span
 from frazil.lake import tables
-from frazil.lake.decide import decide, part
+from frazil.lake.commit.append import entry, publish
+from frazil.lake.commit.check import Batch, rolled_back
+from frazil.lake.commit.former_life import must_clear
+from frazil.lake.commit.multi_table import decide, part
 from frazil.lake.evolve import evolve
-from frazil.lake.fence import Batch, rolled_back
-from frazil.lake.former_life import must_clear
-from frazil.lake.jvm import Iceberg
+from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.ledger import Entry, Offsets
 from frazil.lake.lineage import head_follows
-from frazil.lake.publish import entry, publish
 from frazil.lake.stage import nothing
 from frazil.schemas.changes import AddColumn
 from frazil.schemas.iceberg import field_ids, schema_json

@@ -18,9 +18,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from frazil.errors import CatalogUnavailable
-from frazil.lake.jvm import Iceberg, Java, items, message, thrown
+from frazil.lake.iceberg_java import Iceberg, Java, items, message, thrown
 from frazil.lake.ledger import EVENTS, STAGED_AT, STAGED_BY, UPKEEP, Entry
-from frazil.lake.places import files_read, quoted
+from frazil.lake.row_offsets import files_read, quoted
 
 TRIES = 5  # a delete fails if another writer added matching files meanwhile
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from frazil.lake.jvm import Iceberg, Java
+from frazil.lake.iceberg_java import Iceberg, Java
 from frazil.lake.ledger import Entry
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import Column, SparkSession
 
-from frazil.lake.jvm import Iceberg, Java
+from frazil.lake.iceberg_java import Iceberg, Java
 from frazil.lake.stage import CATALOG
 
 

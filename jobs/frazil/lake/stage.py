@@ -13,7 +13,7 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame
 
-from frazil.lake.jvm import Iceberg, Java, items
+from frazil.lake.iceberg_java import Iceberg, Java, items
 from frazil.schemas.iceberg import field_ids
 
 CATALOG = "staged"

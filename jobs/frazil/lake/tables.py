@@ -10,7 +10,7 @@ from py4j.protocol import Py4JJavaError
 
 from frazil.declaration.transforms import PartitionField, SortField
 from frazil.errors import CatalogUnavailable, InvalidInput
-from frazil.lake.jvm import Iceberg, message, thrown
+from frazil.lake.iceberg_java import Iceberg, message, thrown
 from frazil.schemas.iceberg import field_ids, row_type, schema_json
 from frazil.schemas.types import Struct
 

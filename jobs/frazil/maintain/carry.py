@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from frazil.errors import Fenced, RolledBack
 from frazil.lake import ledger
-from frazil.lake.decide import open_decision
-from frazil.lake.fence import Batch
-from frazil.lake.publish import entry, publish
-from frazil.lake.retention import History
+from frazil.lake.commit.append import entry, publish
+from frazil.lake.commit.check import Batch
+from frazil.lake.commit.multi_table import open_decision
+from frazil.lake.snapshot_retention import History
 from frazil.lake.stage import nothing
 from frazil.maintain.choose import to_carry
 from frazil.maintain.keeper import Keeper, Kept

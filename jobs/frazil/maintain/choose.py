@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from frazil.lake.retention import History, Past, expirable, since
 from frazil.lake.rewrite import Group
+from frazil.lake.snapshot_retention import History, Past, expirable, since
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS

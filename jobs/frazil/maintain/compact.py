@@ -14,10 +14,10 @@ from pyspark.sql import Column
 
 from frazil.errors import RowsWouldChange
 from frazil.lake import ledger, rewrite
-from frazil.lake.jvm import Java, message, thrown
-from frazil.lake.order import order
-from frazil.lake.retention import History
+from frazil.lake.iceberg_java import Java, message, thrown
 from frazil.lake.rewrite import Group, Rewritten
+from frazil.lake.snapshot_retention import History
+from frazil.lake.sort_order import order
 from frazil.maintain.choose import Closing, marks_of, why
 from frazil.maintain.keeper import Keeper, Kept
 from frazil.maintain.lease import Lease

@@ -13,7 +13,7 @@ from typing import Any
 from frazil.clients.secrets import Secrets
 from frazil.declaration.environment import Environment
 from frazil.job.failpoints import UPKEEP_STEPS, Failpoints
-from frazil.lake.jvm import Iceberg
+from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.session import end, session
 from frazil.maintain.keeper import Keeper, Policy
 from frazil.version import VERSION

@@ -5,8 +5,8 @@ from __future__ import annotations
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import IllegalArgumentException
 
-from frazil.lake.jvm import message, thrown
-from frazil.lake.retention import History
+from frazil.lake.iceberg_java import message, thrown
+from frazil.lake.snapshot_retention import History
 from frazil.maintain.choose import to_expire
 from frazil.maintain.keeper import Keeper, Kept
 from frazil.maintain.outcome import Action, Ended, Outcome

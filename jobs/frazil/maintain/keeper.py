@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from frazil.declaration import Pipeline
 from frazil.declaration.transforms import SortField
-from frazil.lake.jvm import Iceberg
+from frazil.lake.iceberg_java import Iceberg
 
 GIB = 1024**3
 

@@ -5,7 +5,7 @@ conflicts: a rewrite whose files are gone is refused by Iceberg, expiring twice 
 
 A lease is a table property that tells holder and end, and a tag `frazil-maintainer-<number>` at the head. The tag is what
 makes it compare-and-set on every catalog: the transaction is refused if anything else was committed in between (as
-`lake/publish.py` has it), and a REST catalog, which only compares what a change requires, requires that the tag of the
+`lake/commit/append.py` has it), and a REST catalog, which only compares what a change requires, requires that the tag of the
 next number is not there yet.
 """
 
@@ -19,7 +19,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 
 from frazil.errors import CatalogUnavailable
-from frazil.lake.jvm import Iceberg, Java, entries, message, thrown
+from frazil.lake.iceberg_java import Iceberg, Java, entries, message, thrown
 from frazil.maintain.choose import Mark, remembered
 
 PROPERTY = "frazil.upkeep"

@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 
 from frazil.declaration.transforms import quoted
 from frazil.errors import InvalidInput
-from frazil.lake.decide import open_decision
-from frazil.lake.jvm import Java
+from frazil.lake.commit.multi_table import open_decision
+from frazil.lake.iceberg_java import Java
 from frazil.maintain.choose import DAY_MS, ORPHANS_AT_LEAST_MS, namer
 from frazil.maintain.keeper import Keeper, Kept
 from frazil.maintain.outcome import Action, Ended, Outcome

@@ -11,10 +11,10 @@ from pyspark.errors import PySparkException
 from frazil.declaration import Pipeline
 from frazil.declaration.engines import refuse_foreign
 from frazil.errors import Fault, FrazilError, JvmEnded, SparkFailed
-from frazil.lake.fence import rolled_back
-from frazil.lake.jvm import message, thrown, told
+from frazil.lake.commit.append import entry
+from frazil.lake.commit.check import rolled_back
+from frazil.lake.iceberg_java import message, thrown, told
 from frazil.lake.lineage import head_follows
-from frazil.lake.publish import entry
 from frazil.lake.session import jvm_answers
 from frazil.maintain import lease as leases
 from frazil.maintain.carry import carry

@@ -17,12 +17,12 @@ from frazil.errors import InvalidInput
 from frazil.ingest import table_setup
 from frazil.ingest.driver import Driver
 from frazil.lake import ledger
-from frazil.lake.decide import decide, finish_open, part
-from frazil.lake.fence import Batch
+from frazil.lake.commit.append import publish
+from frazil.lake.commit.check import Batch
+from frazil.lake.commit.multi_table import decide, finish_open, part
+from frazil.lake.commit.side_state import SideState
+from frazil.lake.commit.side_table import Look, look
 from frazil.lake.ledger import Counts
-from frazil.lake.publish import publish
-from frazil.lake.side_state import SideState
-from frazil.lake.side_table import Look, look
 from frazil.lake.stage import nothing
 from frazil.recovery import decisions
 from frazil.recovery.decisions import Acceptance, Accepted

@@ -12,10 +12,10 @@ from frazil.declaration import Pipeline
 from frazil.errors import InvalidInput
 from frazil.ingest.driver import Driver
 from frazil.lake import ledger
-from frazil.lake.fence import Batch
+from frazil.lake.commit.append import entry, publish
+from frazil.lake.commit.check import Batch
 from frazil.lake.ledger import Counts
-from frazil.lake.publish import entry, publish
-from frazil.lake.reader import Lake
+from frazil.lake.read.tables import Lake
 from frazil.lake.stage import nothing
 
 

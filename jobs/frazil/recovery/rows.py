@@ -9,14 +9,14 @@ from typing import Any
 from frazil.declaration import Pipeline
 from frazil.errors import DecisionRequired, InvalidInput
 from frazil.ingest.driver import Driver
-from frazil.lake import ledger, letters, places
-from frazil.lake.decide import open_document
-from frazil.lake.jvm import Java
+from frazil.lake import ledger, letters, row_offsets
+from frazil.lake.commit.append import STAGED_AT_MOST_SECONDS, entry_of_head, of
+from frazil.lake.commit.multi_table import open_document
+from frazil.lake.commit.side_state import SideState, is_ahead
+from frazil.lake.commit.side_table import Look, is_of, side_lineage
+from frazil.lake.iceberg_java import Java
 from frazil.lake.ledger import Entry, Offsets, Total
 from frazil.lake.lineage import head_follows, lineage
-from frazil.lake.publish import STAGED_AT_MOST_SECONDS, entry_of_head, of
-from frazil.lake.side_state import SideState, is_ahead
-from frazil.lake.side_table import Look, is_of, side_lineage
 from frazil.recovery import decisions
 from frazil.recovery.decisions import Acceptance, Accepted, not_happened
 from frazil.schemas.iceberg import field_ids
@@ -98,7 +98,7 @@ class Recovery:
         for identifier, prefix in ((table.identifier, self.prefix), (table.dead_letters, LETTERS)):
             if not driver.iceberg.exists(identifier):
                 continue
-            for p, rows in places.found(driver.spark, self._named(identifier), topic.name, prefix).items():
+            for p, rows in row_offsets.found(driver.spark, self._named(identifier), topic.name, prefix).items():
                 first[p] = min(first[p], rows.first) if p in seen else rows.first
                 after[p] = max(after[p], rows.after) if p in seen else rows.after
                 seen.add(p)
@@ -227,15 +227,17 @@ class Recovery:
                 where=f"table {table.identifier}",
             )
         topics = {self.pipeline.topic.name, end.topic, *(c.topic for c in totals.closed if c.topic is not None)}
-        counted = [places.rows_of(spark, self._named(table.identifier), topics, self.prefix)]
+        counted = [row_offsets.rows_of(spark, self._named(table.identifier), topics, self.prefix)]
         if self.found.side is not None:
             rows = spark.table(self._named(table.dead_letters))
-            counted.append(places.rows_of(spark, self._named(table.dead_letters), topics, LETTERS))
+            counted.append(row_offsets.rows_of(spark, self._named(table.dead_letters), topics, LETTERS))
             if without:
                 counted.append({p: -n for p, n in letters.counted(rows, without).items()})
         if pending.get("files"):
             side, ticket = table.dead_letters, self.driver.ticket()
-            counted.append(places.rows_of_files(self.driver.iceberg, side, pending["files"], LETTERS, ticket=ticket))
+            counted.append(
+                row_offsets.rows_of_files(self.driver.iceberg, side, pending["files"], LETTERS, ticket=ticket)
+            )
         lost: dict[int, int] = {}
         for p in {*end.at, *totals.at, *(c.partition for c in totals.closed)}:
             accounts = [(c.start, c.end, c.skipped, c.gaps) for c in totals.closed if c.partition == p]

@@ -17,7 +17,7 @@ from frazil.ingest.driver import Driver
 from frazil.ingest.events import Reporter
 from frazil.ingest.ingestion import Ingestion
 from frazil.lake.catalogs import pyiceberg_properties
-from frazil.lake.jvm import Iceberg
+from frazil.lake.iceberg_java import Iceberg
 from tests.bench.accounting import Meter
 from tests.bench.contenders.product import declared, driver
 from tests.bench.topics import Job

@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 
 from frazil.declaration.environment import Environment
 from frazil.lake import ledger
-from frazil.lake.jvm import Iceberg
-from frazil.lake.retention import History, Past
-from frazil.lake.trim import EVERY, Trimmed, due, finished_decisions, trim
+from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.metadata_expiry import EVERY, Trimmed, due, finished_decisions, trim
+from frazil.lake.snapshot_retention import History, Past
 from frazil.maintain.compact import compact
 from frazil.maintain.expire import expire
 from frazil.maintain.lease import Lease

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from frazil.lake import ledger
+from frazil.lake.commit.side_state import SideState, compare
 from frazil.lake.ledger import Entry, Offsets, commit_id
-from frazil.lake.side_state import SideState, compare
 
 TABLE = "uuid-of-the-table"
 

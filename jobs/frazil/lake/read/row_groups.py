@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from frazil.lake.data_files import Bounds, DataFile, batches, field_ids
-from frazil.lake.reader import StoredTable, asking
+from frazil.lake.read.data_files import Bounds, DataFile, batches, field_ids
+from frazil.lake.read.tables import StoredTable, asking
 
 if TYPE_CHECKING:
     import numpy as np

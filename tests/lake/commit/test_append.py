@@ -11,12 +11,12 @@ from pyspark.sql import SparkSession
 from frazil.declaration.environment import Environment
 from frazil.errors import CommitRefused, Fenced, RolledBack, TableReplaced, TopicRecreated
 from frazil.lake import ledger, tables
-from frazil.lake.fence import Batch, StageAgain
-from frazil.lake.jvm import Iceberg
+from frazil.lake.commit.append import entry, publish
+from frazil.lake.commit.catalog_check import prove_fence
+from frazil.lake.commit.check import Batch, StageAgain
+from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.last_records import LastRecords
 from frazil.lake.ledger import Counts, Offsets
-from frazil.lake.probe import prove_fence
-from frazil.lake.publish import entry, publish
 from frazil.lake.stage import Staged, nothing, stage
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 from tests.support import oracle

@@ -9,7 +9,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 
 from frazil.errors import CatalogUnavailable, FenceUnproven
-from frazil.lake import probe
+from frazil.lake.commit import catalog_check
 
 
 class Refused(Py4JJavaError):
@@ -47,13 +47,13 @@ class Catalog:
 
 
 def probed(second: str, monkeypatch: pytest.MonkeyPatch) -> Catalog:
-    monkeypatch.setattr(probe, "fill", lambda *_: 1)
-    monkeypatch.setattr(probe, "nothing", lambda *_, **__: None)
-    monkeypatch.setattr(probe, "thrown", lambda error: second)
-    monkeypatch.setattr(probe, "message", lambda error: "words")
+    monkeypatch.setattr(catalog_check, "fill", lambda *_: 1)
+    monkeypatch.setattr(catalog_check, "nothing", lambda *_, **__: None)
+    monkeypatch.setattr(catalog_check, "thrown", lambda error: second)
+    monkeypatch.setattr(catalog_check, "message", lambda error: "words")
     catalog = Catalog(second)
     try:
-        probe.prove_fence(catalog, "shop", ticket="t")  # type: ignore[arg-type]
+        catalog_check.prove_fence(catalog, "shop", ticket="t")  # type: ignore[arg-type]
     finally:
         assert catalog.dropped
     return catalog
@@ -68,7 +68,7 @@ def test_two_commits_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
         probed("", monkeypatch)
 
 
-@pytest.mark.parametrize("second", sorted(probe.OUTAGES))
+@pytest.mark.parametrize("second", sorted(catalog_check.OUTAGES))
 def test_an_outage_proves_nothing(second: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(CatalogUnavailable, match=second):
         probed(second, monkeypatch)

@@ -15,12 +15,13 @@ from dataclasses import replace
 from typing import Any
 
 from frazil.errors import CatalogUnavailable, Fenced
-from frazil.lake import ledger, letters, side_table
-from frazil.lake.fence import Batch, StageAgain
-from frazil.lake.jvm import Iceberg, Java
+from frazil.lake import ledger, letters
+from frazil.lake.commit import side_table
+from frazil.lake.commit.append import entry, publish
+from frazil.lake.commit.check import Batch, StageAgain
+from frazil.lake.commit.side_state import SideState, compare
+from frazil.lake.iceberg_java import Iceberg, Java
 from frazil.lake.ledger import Entry
-from frazil.lake.publish import entry, publish
-from frazil.lake.side_state import SideState, compare
 from frazil.lake.stage import Staged
 
 TRIES = 50  # each one lost to a commit of somebody else

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from frazil.errors import CatalogUnavailable
-from frazil.lake.reader import Snapshot, StoredTable, asking
+from frazil.lake.read.tables import Snapshot, StoredTable, asking
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -176,7 +176,7 @@ class Iceberg:
         return self.static("spark.FileRewriteCoordinator", "get")
 
     def task_sets(self) -> Java:
-        """Where the files that `staged.<id>` reads are put, used in lake/rewrite.py and lake/places.py only."""
+        """Where the files that `staged.<id>` reads are put, used in lake/rewrite.py and lake/row_offsets.py only."""
         return self.static("spark.ScanTaskSetManager", "get")
 
     def rewrite_planner(self, table: Java, options: Mapping[str, str]) -> Java:
@@ -229,7 +229,7 @@ class Iceberg:
         )
 
     def scan_task(self, table: Java, document: Mapping[str, Any]) -> Java:
-        """A task that reads all rows of the data file that `file_json` wrote; used in lake/places.py only."""
+        """A task that reads all rows of the data file that `file_json` wrote; used in lake/row_offsets.py only."""
         file = self.file(table, document)
         spec = (self._class(_ICEBERG + "PartitionSpec"), table.specs().get(file.specId()))
         every = self._class(_ICEBERG + "expressions.Expression"), self.static("expressions.Expressions", "alwaysTrue")

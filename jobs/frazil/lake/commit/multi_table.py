@@ -16,14 +16,15 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 
 from frazil.errors import CatalogUnavailable
-from frazil.lake import ledger, side_table
-from frazil.lake.fence import Batch, StageAgain
-from frazil.lake.finish import finish
-from frazil.lake.jvm import Iceberg, thrown
+from frazil.lake import ledger
+from frazil.lake.commit import side_table
+from frazil.lake.commit.append import Published, entries_of, publish
+from frazil.lake.commit.check import Batch, StageAgain
+from frazil.lake.commit.finish import finish
+from frazil.lake.commit.side_state import SideState
+from frazil.lake.commit.side_table import Look, look
+from frazil.lake.iceberg_java import Iceberg, thrown
 from frazil.lake.ledger import Entry
-from frazil.lake.publish import Published, entries_of, publish
-from frazil.lake.side_state import SideState
-from frazil.lake.side_table import Look, look
 from frazil.lake.stage import Staged
 from frazil.schemas.iceberg import field_ids
 

@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from frazil.lake.jvm import Iceberg, Java
+from frazil.lake.iceberg_java import Iceberg, Java
 from frazil.lake.stage import CATALOG
 
 

@@ -23,7 +23,7 @@ from frazil.errors import CatalogUnavailable
 from frazil.lake import ledger
 from frazil.lake.catalogs import Resolve, pyiceberg_properties
 from frazil.lake.ledger import Entry
-from frazil.lake.older_metadata import lineage
+from frazil.lake.read.older_metadata import lineage
 from frazil.schemas.iceberg import row_type
 from frazil.schemas.types import Struct
 

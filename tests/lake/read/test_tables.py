@@ -19,10 +19,10 @@ from frazil.declaration.environment import Environment, Kafka
 from frazil.declaration.secret import Secret
 from frazil.errors import CatalogUnavailable
 from frazil.lake.catalogs import pyiceberg_properties
-from frazil.lake.data_files import batches, contents, each, missing
 from frazil.lake.ledger import Offsets
-from frazil.lake.reader import Lake, StoredTable, asking
-from frazil.lake.rows import Where, rows
+from frazil.lake.read.data_files import batches, contents, each, missing
+from frazil.lake.read.scan import Where, rows
+from frazil.lake.read.tables import Lake, StoredTable, asking
 from frazil.local.world import Part, World, world
 from tests.audit.landed import Landed, path
 
@@ -280,7 +280,7 @@ def test_the_reader_imports_pyiceberg_only_when_asked_and_spark_never(landed: La
 import sys
 from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.environment import Environment, Kafka
-from frazil.lake.reader import Lake
+from frazil.lake.read.tables import Lake
 import frazil.dead_letters.listing, frazil.dead_letters.show
 loaded = lambda *names: [name for name in names if name in sys.modules]
 assert not loaded("pyiceberg", "pyarrow", "pyspark", "py4j", "numpy"), "before"

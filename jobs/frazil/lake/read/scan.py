@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from frazil.errors import CatalogUnavailable
-from frazil.lake.reader import StoredTable, asking
+from frazil.lake.read.tables import StoredTable, asking
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -6,10 +6,10 @@ from pyspark.sql import functions as F
 
 from frazil.errors import DeadLetterTableMismatch
 from frazil.lake import ledger
-from frazil.lake.jvm import Iceberg, Java
+from frazil.lake.commit.append import entry, of
+from frazil.lake.iceberg_java import Iceberg, Java
 from frazil.lake.ledger import Entry, Offsets
 from frazil.lake.lineage import ancestors
-from frazil.lake.publish import entry, of
 
 
 def must_clear(iceberg: Iceberg, pipeline: str, side_table: str, begin: Offsets, *, compacted: bool) -> bool:

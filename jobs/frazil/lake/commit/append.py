@@ -17,8 +17,8 @@ from pyspark.errors import IllegalArgumentException
 
 from frazil.errors import CatalogUnavailable, CommitRefused
 from frazil.lake import last_records, ledger
-from frazil.lake.fence import Base, Batch, StageAgain, Verdict, decide, refusal
-from frazil.lake.jvm import Iceberg, Java, entries, message, thrown
+from frazil.lake.commit.check import Base, Batch, StageAgain, Verdict, decide, refusal
+from frazil.lake.iceberg_java import Iceberg, Java, entries, message, thrown
 from frazil.lake.ledger import Entry
 from frazil.lake.lineage import ancestors, head_follows, lineage
 from frazil.lake.stage import Staged

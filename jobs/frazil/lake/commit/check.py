@@ -1,6 +1,6 @@
 """Fence: whether a staged batch may be committed on what the table says now. Pure: values in, a verdict out.
 
-The table of all verdicts is docs/exactly-once.md; `lake/publish.py` reads the base inside its transaction and acts on them.
+The table of all verdicts is docs/exactly-once.md; `lake/commit/append.py` reads the base inside its transaction and acts on them.
 """
 
 from __future__ import annotations

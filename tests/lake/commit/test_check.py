@@ -6,7 +6,7 @@ import pytest
 
 from frazil.errors import Fenced
 from frazil.lake import ledger
-from frazil.lake.fence import Base, Batch, StageAgain, Verdict, decide, refusal
+from frazil.lake.commit.check import Base, Batch, StageAgain, Verdict, decide, refusal
 from frazil.lake.ledger import Entry, Offsets
 from frazil.lake.stage import Staged
 

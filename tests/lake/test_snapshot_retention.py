@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from frazil.lake import ledger
-from frazil.lake.retention import DAY_MS, History, Past, expirable, since
+from frazil.lake.snapshot_retention import DAY_MS, History, Past, expirable, since
 
 
 def history(count: int, *, refs: dict[str, int] | None = None, removing: tuple[int, ...] = ()) -> History:
@@ -43,7 +43,7 @@ def test_the_young_stay() -> None:
 
 
 def test_of_very_many_young_ones_the_newest_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("frazil.lake.retention.MOST_BY_AGE", 4)
+    monkeypatch.setattr("frazil.lake.snapshot_retention.MOST_BY_AGE", 4)
     assert going(history(6), since_ms=0) == (1, 2)
     assert going(history(6), keep=5, since_ms=0) == (1,)  # the declared number counts, however large
     assert going(history(4), since_ms=0) == ()

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from frazil.errors import DeadLetterTableMismatch, DecisionRequired, RolledBack
 from frazil.lake import ledger
-from frazil.lake.jvm import Iceberg, Java
+from frazil.lake.commit.append import entries_of, entry
+from frazil.lake.commit.side_state import SideState, belongs, compare
+from frazil.lake.iceberg_java import Iceberg, Java
 from frazil.lake.ledger import Entry
 from frazil.lake.lineage import head_follows
-from frazil.lake.publish import entries_of, entry
-from frazil.lake.side_state import SideState, belongs, compare
 
 LOOKS = 5  # a table may get a commit between the two loads; then both are loaded again
 

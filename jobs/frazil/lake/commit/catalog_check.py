@@ -9,10 +9,10 @@ from __future__ import annotations
 from py4j.protocol import Py4JJavaError
 
 from frazil.errors import CatalogUnavailable, FenceUnproven
-from frazil.lake.fence import Batch
-from frazil.lake.jvm import Iceberg, message, thrown
+from frazil.lake.commit.append import fill
+from frazil.lake.commit.check import Batch
+from frazil.lake.iceberg_java import Iceberg, message, thrown
 from frazil.lake.ledger import Offsets
-from frazil.lake.publish import fill
 from frazil.lake.stage import nothing
 from frazil.schemas.iceberg import schema_json
 from frazil.schemas.types import Field, Kind, Primitive, Struct

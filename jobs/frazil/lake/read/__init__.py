@@ -1,0 +1,1 @@
+"""Tables without a JVM, through PyIceberg: metadata, data files, rows."""
