@@ -3,8 +3,8 @@
     ingest.py --document DOCUMENT --environment ENVIRONMENT (--once | --follow) [--pipeline NAME ...]
 
 On a cluster it first makes sure that Python, Spark, Iceberg and their classes are those its release was built for.
-Exit status, as `frazil.exits` defines it: 0 when every pipeline ended well (being fenced by another driver is well), 1 when one
-waits for an operator, 2 when the arguments, the document or the environment are wrong, 3 when a service is unavailable, 6 when a
+Exit status, as `frazil.exit_codes` defines it: 0 when every pipeline ended well (being fenced by another driver is well), 1 when
+one waits for an operator, 2 when the arguments, the document or the environment are wrong, 3 when a service is unavailable, 6 when a
 pipeline failed, 70 for a defect of Frazil, 130 when `--once` was stopped before it was done.
 """
 
@@ -19,11 +19,11 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from frazil.clients.registry import Registry
+from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
 from frazil.declaration.document import parse
 from frazil.declaration.environment import parse_environment
-from frazil.exits import Exit, exit_of_all
+from frazil.exit_codes import Exit, exit_of_all
 from frazil.ingest import metrics, runner
 from frazil.job import entry_point, shutdown, startup
 

@@ -3,7 +3,7 @@
     maintain.py --document DOCUMENT --environment ENVIRONMENT --once [--pipeline NAME ...] [--orphans] [--dry-run]
 
 On a cluster it first makes sure that Python, Spark, Iceberg and their classes are those its release was built for.
-Exit status, as `frazil.exits` defines it: 0 when every action ended well (leaving a table to another maintainer is well, so is
+Exit status, as `frazil.exit_codes` defines it: 0 when every action ended well (leaving a table to another maintainer is well, so is
 giving up on a conflict), 1 when an operator must decide, 2 when the arguments, the document or the environment are wrong, 3 when a
 service is unavailable, 6 when an action failed, 70 for a defect of Frazil.
 """

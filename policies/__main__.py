@@ -15,7 +15,7 @@ from dataclasses import asdict
 from datetime import date
 from pathlib import Path
 
-from frazil.exits import Exit
+from frazil.exit_codes import Exit
 from policies.facts import Facts
 from policies.reading import NothingToReview, Reviewed, read, together
 from policies.rules import findings

@@ -23,7 +23,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, NoReturn
 
-from frazil.exits import Exit
+from frazil.exit_codes import Exit
 from policies.review.document import document
 from policies.review.markdown import markdown
 from policies.review.prices import NotAssumed, price_table

@@ -16,8 +16,8 @@ from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.environment import Environment, Kafka
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.session import session
-from frazil.local.jars import spark_jars
-from frazil.local.world import Part, World, up, world
+from frazil.local.services import Part, World, up, world
+from frazil.local.toolchain.jars import spark_jars
 from tests.support import lakes, seeds
 from tests.support.shop import SETTINGS, Shop
 

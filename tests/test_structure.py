@@ -23,10 +23,12 @@ ROOMS = {
     "release",
     "rollout",
     "job",
+    "status",
+    "project",
     "local",
     "cli",
 }
-LOBBY = {"__init__.py", "errors.py", "exits.py", "version.py"}
+LOBBY = {"__init__.py", "errors.py", "exit_codes.py", "version.py"}
 SOURCES = ("infra", "jobs", "policies", "stacks")
 TOP = {"infra", "jobs", "policies", "stacks", "tests", "docs"}
 SAYS_NOTHING = {"utils", "util", "common", "helpers", "helper", "core", "manager", "base", "misc", "impl"}

@@ -9,7 +9,7 @@ import json
 import sys
 from collections.abc import Sequence
 
-from frazil.exits import Exit
+from frazil.exit_codes import Exit
 from policies.documents import CannotFill, fill, names, placeholders
 from policies.documents.filling import Value
 

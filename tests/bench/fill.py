@@ -13,8 +13,8 @@ from pathlib import Path
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from frazil.clients.registry_admin import RegistryAdmin
-from frazil.local.world import World
+from frazil.clients.registry.admin import RegistryAdmin
+from frazil.local.services import World
 from tests.bench.bodies import POOL, Head, pool
 from tests.bench.shapes import SHAPES, Format, Shape
 from tests.bench.topics import Topic

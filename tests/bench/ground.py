@@ -23,7 +23,7 @@ from pyiceberg.exceptions import NoSuchTableError
 from frazil.clients.secrets import Secrets
 from frazil.lake.catalogs import pyiceberg_properties
 from frazil.local.process import noted
-from frazil.local.world import World, world
+from frazil.local.services import World, world
 from tests.bench.contender import ANSWER
 from tests.bench.fill import ROOT, fill, make
 from tests.bench.shapes import SHAPES

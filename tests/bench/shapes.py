@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from frazil.clients.registered import SchemaType
+from frazil.clients.registry.schemas import SchemaType
 from frazil.declaration.formats import ValueFormat
 from tests.bench import rows
 from tests.bench.rows import Row

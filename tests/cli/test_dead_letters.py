@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from frazil.cli.main import app
 from frazil.declaration.environment import Environment
-from frazil.local.world import World
+from frazil.local.services import World
 from tests.support.letters import HOSTILE, documents, with_letters
 from tests.support.shop import Shop
 

@@ -12,10 +12,10 @@ import pytest
 from moto import mock_aws
 from typer.testing import CliRunner, Result
 
-from frazil.cli.environments import environment
 from frazil.cli.main import app
 from frazil.declaration import Environment, GlueCatalog, Kafka, canonical, environment_document
-from frazil.exits import Exit
+from frazil.exit_codes import Exit
+from frazil.project.environments import environment
 
 BUCKET, KEY = "frazil-dev-artifacts", "documents/abc.json"
 ADDRESS = f"s3://{BUCKET}/{KEY}"

@@ -14,10 +14,10 @@ import pytest
 from typer.testing import CliRunner
 
 from frazil.cli.main import app
-from frazil.local.aws.edge import edge_port
+from frazil.local.aws.endpoint import edge_port
 from frazil.local.ports import HOST, free_ports
 from frazil.local.process import noted
-from frazil.local.world import down
+from frazil.local.services import down
 
 
 @pytest.fixture

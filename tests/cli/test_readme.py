@@ -14,8 +14,8 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from frazil.clients.registry_admin import RegistryAdmin
-from frazil.local.world import World
+from frazil.clients.registry.admin import RegistryAdmin
+from frazil.local.services import World
 from tests.support.shop import ORDER, avro, frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from frazil.cli import cloud, reconcile
+from frazil.cli import aws, reconcile
 from frazil.cli.main import app
 from frazil.clients.emr import Emr
 from frazil.declaration import Environment, Kafka, LocalCatalog
@@ -26,8 +26,8 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     """The services that the commands find are the world's."""
     made = World()
     made.store.bucket = BUCKET  # type: ignore[attr-defined]
-    monkeypatch.setattr(cloud, "artifact_store", lambda place, secrets: made.store)
-    monkeypatch.setattr(cloud, "emr", lambda place, secrets: Emr(made.emr, clock=made.time.clock))
+    monkeypatch.setattr(aws, "artifact_store", lambda place, secrets: made.store)
+    monkeypatch.setattr(aws, "emr", lambda place, secrets: Emr(made.emr, clock=made.time.clock))
     monkeypatch.setattr(readiness, "TableProofs", lambda store, secrets: made)
     monkeypatch.setattr(reconcile, "time", SimpleNamespace(time=made.time.clock, sleep=made.time.sleep))
     return made

@@ -16,7 +16,7 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration import environment
 from frazil.declaration.formats import Isolation
 from frazil.errors import KafkaUnavailable
-from frazil.local.world import World
+from frazil.local.services import World
 from tests.support.fake_kafka import FakeKafka
 from tests.support.kafka_broker import KafkaBroker
 

@@ -16,7 +16,7 @@ from frazil.clients.object_store import ObjectStore, Stored, s3_client
 from frazil.declaration import ObjectStore as Place
 from frazil.errors import ObjectDiffers, ObjectStoreUnavailable
 from frazil.local.aws.start import BUCKET, key_files
-from frazil.local.world import Part, World, up
+from frazil.local.services import Part, World, up
 from tests.support.fake_store import FakeStore
 
 

@@ -37,8 +37,8 @@ from frazil.lake import ledger
 from frazil.lake.commit.append import entry
 from frazil.lake.ledger import Offsets
 from frazil.lake.session import session
-from frazil.local.jars import spark_jars
-from frazil.local.world import world
+from frazil.local.services import world
+from frazil.local.toolchain.jars import spark_jars
 from frazil.recovery.apply import Accepted, _Accepting
 from frazil.release.manifest import Architecture, File, Release, Role, Runtime, manifest
 from frazil.rollout.desired import Desired, desired_document

@@ -27,7 +27,7 @@ from frazil.declaration.environment import Environment
 from frazil.lake import ledger
 from frazil.lake.catalogs import pyiceberg_properties
 from frazil.lake.ledger import Offsets
-from frazil.local.world import World
+from frazil.local.services import World
 from tests.support.shop import Shop, frame
 
 RELEASES = Path(__file__).parent

@@ -13,7 +13,7 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration.environment import Environment
 from frazil.errors import DecisionRequired
 from frazil.lake.read.tables import Lake
-from frazil.local.world import World
+from frazil.local.services import World
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from frazil.recovery.recount import recount

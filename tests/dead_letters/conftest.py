@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from frazil.declaration.environment import Environment
-from frazil.local.world import World
+from frazil.local.services import World
 from tests.support.letters import with_letters
 from tests.support.shop import Shop
 

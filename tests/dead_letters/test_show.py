@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from frazil.clients.registered import SchemaType
-from frazil.clients.registry import Registry
+from frazil.clients.registry.client import Registry
+from frazil.clients.registry.schemas import SchemaType
 from frazil.clients.secrets import Secrets
 from frazil.dead_letters.show import Shown, show
 from frazil.declaration import KeyFormat

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from frazil.clients.registered import SchemaType
-from frazil.clients.registry import Registry
+from frazil.clients.registry.client import Registry
+from frazil.clients.registry.schemas import SchemaType
 from frazil.clients.secrets import Secrets
 from frazil.declaration import KeyFormat, SubjectStrategy, Topic, ValueFormat
 from frazil.declaration.environment import Registry as RegistrySettings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from frazil.local.sources import flights
+from frazil.cli.demo.topics import flights
 
 PIPELINES, TOPICS, ENVIRONMENTS = (Path("stacks", f"{name}.py") for name in ("pipelines", "topics", "environments"))
 SCHEMA = Path("stacks", "flights.avsc")

@@ -21,8 +21,8 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 from frazil.errors import FrazilError
-from frazil.local.keeper import kept_from_outliving
-from frazil.local.world import down
+from frazil.local.services import down
+from frazil.local.watchdog import kept_from_outliving
 from tests.demo import checkout as own_checkout
 from tests.demo.machine import Missing, clean, terraform_settings
 from tests.demo.producing import NotProduced

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from frazil.errors import LocalPartFailed
-from frazil.local.jars import cache_folder
 from frazil.local.terraform import SOURCE, StandIn, write_settings
+from frazil.local.toolchain.jars import cache_folder
 from infra.confluent import resource
 from tests.infra.aws_schema import VERSION as AWS_VERSION
 

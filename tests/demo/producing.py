@@ -13,10 +13,10 @@ from typing import Any
 
 from confluent_kafka import KafkaException, Producer
 
-from frazil.clients.registry_admin import RegistryAdmin
-from frazil.local.nycflights import Row
-from frazil.local.poison import KINDS
-from frazil.local.sources import SOURCES, Source
+from frazil.cli.demo.bad_records import KINDS
+from frazil.cli.demo.data import Row
+from frazil.cli.demo.topics import SOURCES, Source
+from frazil.clients.registry.admin import RegistryAdmin
 
 PORTION, PAUSE_SECONDS = 100, 2.0
 """Records of each topic that are sent at once, and how long it then waits."""

@@ -16,7 +16,7 @@ from frazil.audit.verify import Verification, verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration.environment import Environment
 from frazil.lake.read.tables import Lake
-from frazil.local.world import World
+from frazil.local.services import World
 from tests.support import twins
 from tests.support.paused import paused
 from tests.support.shop import ORDER, Shop, frame

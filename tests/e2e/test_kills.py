@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from frazil.errors import FrazilError
-from frazil.exits import Exit
+from frazil.exit_codes import Exit
 from frazil.job.failpoints import STEPS, Failpoints
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.environment import Environment, Kafka
 from frazil.errors import CatalogUnavailable, FrazilError
-from frazil.exits import Exit, exit_of
+from frazil.exit_codes import Exit, exit_of
 from frazil.lake.catalogs import make_folder, spark_options
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.session import _java_options

@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from frazil.local.world import Part, World, world
+from frazil.local.services import Part, World, world
 
 
 @pytest.fixture(scope="session")

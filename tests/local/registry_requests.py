@@ -4,7 +4,7 @@ import json
 import urllib.request
 from typing import Any
 
-from frazil.local.world import World
+from frazil.local.services import World
 
 
 def asked(world: World, method: str, path: str, body: object = None) -> Any:

@@ -6,7 +6,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
 from frazil.local.kafka import LARGEST_MESSAGE_BYTES
-from frazil.local.world import World
+from frazil.local.services import World
 
 pytestmark = pytest.mark.e2e
 

@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from pyiceberg.catalog import Catalog, load_catalog
 
 from frazil.local.object_store import BUCKET, REGION, SIGNING_NAME, WAREHOUSE, key_files
-from frazil.local.world import Part, World
+from frazil.local.services import Part, World
 
 pytestmark = pytest.mark.e2e
 

@@ -3,7 +3,7 @@ import urllib.error
 
 import pytest
 
-from frazil.local.world import World
+from frazil.local.services import World
 
 from .registry_requests import asked, record
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from frazil.errors import LocalPartFailed
+from frazil.local.services import Part, World
 from frazil.local.terraform import StandIn, stand_in_settings, write_settings
-from frazil.local.world import Part, World
 
 GO = """#!/bin/sh
 case "$1" in

@@ -13,7 +13,7 @@ import pytest
 
 from frazil.declaration.document import canonical, document
 from frazil.declaration.environment import environment_document
-from frazil.local.jars import spark_jars
+from frazil.local.toolchain.jars import spark_jars
 from tests.support.shop import SETTINGS
 from tests.support.stock import Stock
 

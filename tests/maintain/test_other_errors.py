@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
-from frazil.exits import Exit
+from frazil.exit_codes import Exit
 from frazil.maintain.keeper import Policy
 from frazil.maintain.outcome import exit_code
 from frazil.maintain.run import maintain

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from frazil.local.jars import cache_folder
+from frazil.local.toolchain.jars import cache_folder
 
 LOCK = Path(__file__).with_name("checkov.lock")
 _NOT_REACHED = ("(from versions: none)", "Max retries exceeded")

@@ -24,7 +24,7 @@ from frazil.lake.commit.catalog_check import prove_fence
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.metadata_expiry import trim
 from frazil.lake.read.tables import Lake
-from frazil.local.world import World
+from frazil.local.services import World
 from frazil.maintain.keeper import Keeper, Policy
 from frazil.maintain.outcome import Action
 from frazil.maintain.run import maintain

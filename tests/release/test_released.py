@@ -19,7 +19,7 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration import canonical, environment_document
 from frazil.declaration.document import document
 from frazil.errors import ReleaseIncomplete
-from frazil.local.world import Part, World, up
+from frazil.local.services import Part, World, up
 from frazil.release.emr_labels import NEWEST
 from frazil.release.manifest import Architecture, Release, Role
 from frazil.release.upload import upload_document

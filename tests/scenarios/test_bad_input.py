@@ -16,9 +16,9 @@ import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
-from frazil.clients.registered import SchemaType
-from frazil.clients.registry import Registry
-from frazil.clients.registry_patience import Patience
+from frazil.clients.registry.client import Registry
+from frazil.clients.registry.retry import Patience
+from frazil.clients.registry.schemas import SchemaType
 from frazil.clients.secrets import Secrets
 from frazil.declaration import ValueFormat
 from frazil.declaration.environment import Environment
@@ -28,7 +28,7 @@ from frazil.decode.writer_schemas import Writers
 from frazil.errors import RegistryUnavailable
 from frazil.ingest.events import Reporter, Total
 from frazil.ingest.ingestion import Ingestion
-from frazil.local.world import World
+from frazil.local.services import World
 from frazil.schemas.names import claimed
 from tests.support import oracle
 from tests.support.proto import framed as framed_message

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as F
 
-from frazil.clients.registry import Registry
+from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Limits, Pipeline
 from frazil.errors import Fault, InvalidInput, KafkaUnavailable

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow.parquet as parquet
 import pytest
 
-from frazil.clients.registered import Reference, SchemaType
+from frazil.clients.registry.schemas import Reference, SchemaType
 from frazil.declaration import ValueFormat
 from tests.support import oracle
 from tests.support.shop import Shop, frame

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from frazil.clients.registered import SchemaType
+from frazil.clients.registry.schemas import SchemaType
 from frazil.declaration import KeyFormat, MetadataColumns, SubjectStrategy
 from frazil.declaration.formats import ErrorMode, SchemaEvolution
 from frazil.errors import IncompatibleSchema

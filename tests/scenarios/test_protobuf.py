@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from frazil.clients.registered import Reference, SchemaType
+from frazil.clients.registry.schemas import Reference, SchemaType
 from frazil.declaration import ValueFormat
 from frazil.declaration.formats import SubjectStrategy, Tombstones
 from tests.support import oracle

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from frazil.clients.registered import SchemaType
+from frazil.clients.registry.schemas import SchemaType
 from frazil.declaration import KeyFormat, ValueFormat
 from frazil.declaration.environment import Environment
-from frazil.local.world import Part, World
+from frazil.local.services import Part, World
 from frazil.schemas.frames import KEY_HEADER, VALUE_HEADER, guid_header
 from tests.support.proto import protobuf
 from tests.support.registry_server import RegistryServer

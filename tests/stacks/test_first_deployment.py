@@ -18,11 +18,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from frazil.cli import cloud, environments
+from frazil.cli import aws
 from frazil.cli import release as release_command
 from frazil.cli.built_for import BuiltFor
 from frazil.cli.main import app as frazil
 from frazil.declaration import Environment, GlueCatalog, Kafka
+from frazil.project import environments
 from frazil.release.manifest import Release, manifest
 from infra.tf import App
 from stacks import app
@@ -109,7 +110,7 @@ def shell(request: pytest.FixtureRequest, root: Path, tmp_path: Path, monkeypatc
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(app, "App", lambda: App(outdir=str(tmp_path / "cdktf.out")))
     monkeypatch.setattr(environments, "environment", lambda choice: place)
-    monkeypatch.setattr(cloud, "artifact_store", lambda place, secrets: made.store)
+    monkeypatch.setattr(aws, "artifact_store", lambda place, secrets: made.store)
     monkeypatch.setattr(release_command, "declared", declared)
     monkeypatch.setattr(release_command, "built_for", declared)
     monkeypatch.setattr(release_command, "built", built)

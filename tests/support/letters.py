@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from frazil.declaration.document import canonical, document
 from frazil.declaration.environment import Environment, environment_document
-from frazil.local.world import World
+from frazil.local.services import World
 from tests.support.shop import Shop, frame
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\u202e"

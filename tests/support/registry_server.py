@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from frazil.clients.registered import RegisteredSchema, schema_from, to_answer
+from frazil.clients.registry.schemas import RegisteredSchema, schema_from, to_answer
 from tests.support.schema_store import SchemaStore
 
 Misbehaviour = Callable[["_Handler"], None]

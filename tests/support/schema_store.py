@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from frazil.clients.registered import Reference, RegisteredSchema, SchemaType
+from frazil.clients.registry.schemas import Reference, RegisteredSchema, SchemaType
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from frazil.local.jars import jars
 from frazil.local.ports import HOST, free_ports
+from frazil.local.toolchain.jars import jars
 
 USER = "app"
 PASSWORD = "pa\"ss\\wo;rd='x //ü"

@@ -23,8 +23,8 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from pyspark.sql import SparkSession
 
 from frazil.clients.kafka import Kafka
-from frazil.clients.registry import Registry
-from frazil.clients.registry_admin import RegistryAdmin
+from frazil.clients.registry.admin import RegistryAdmin
+from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.declaration.document import canonical, document
@@ -37,9 +37,9 @@ from frazil.ingest.events import Reporter, Total
 from frazil.ingest.ingestion import Ingestion
 from frazil.lake.catalogs import needs_s3
 from frazil.lake.iceberg_java import Iceberg
-from frazil.local.jars import spark_jars
-from frazil.local.shared_classes import java_options
-from frazil.local.world import World
+from frazil.local.services import World
+from frazil.local.toolchain.class_data_sharing import java_options
+from frazil.local.toolchain.jars import spark_jars
 from tests.support import oracle
 
 ORDER = {

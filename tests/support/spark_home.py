@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
-from frazil.local.java import java
+from frazil.local.toolchain.java import java
 
 
 def spark_home(folder: Path) -> Path:

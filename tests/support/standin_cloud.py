@@ -18,10 +18,10 @@ from urllib.request import urlopen
 import boto3
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
-from frazil.clients.registry_admin import RegistryAdmin
+from frazil.clients.registry.admin import RegistryAdmin
 from frazil.local.aws.start import key_files
+from frazil.local.services import Part, World, world
 from frazil.local.terraform import stand_in_settings
-from frazil.local.world import Part, World, world
 from frazil.release.manifest import Architecture, manifest
 from stacks.environments import DEPLOYMENTS
 from tests.stacks.synthesised import release

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from frazil.audit.runs import Range
-from frazil.exits import Exit
+from frazil.exit_codes import Exit
 
 SHOWN = 20  # ranges that a finding tells; it counts all
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from frazil.cli import environments, pipelines
+from frazil.cli.console import number, out, show_json
+from frazil.cli.local_spark import spark_here
 from frazil.cli.options import AsJson, EnvironmentChoice, PipelineName, PipelinesFile
 from frazil.cli.run import Master, Memory
-from frazil.cli.screen import number, out, show_json
-from frazil.cli.spark_here import spark_here
 from frazil.clients.secrets import Secrets
 from frazil.errors import InvalidInput
 from frazil.lake import ledger
+from frazil.project import environments, pipelines
 
 if TYPE_CHECKING:
     from frazil.recovery.decisions import Acceptance

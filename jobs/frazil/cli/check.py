@@ -8,14 +8,14 @@ from typing import Annotated
 
 import typer
 
-from frazil.cli import environments, pipelines
+from frazil.cli.console import out, show_json, table, tell_error
 from frazil.cli.options import AsJson
-from frazil.cli.screen import out, show_json, table, tell_error
 from frazil.declaration import InvalidDeclaration, Pipeline, Problem, canonical, digest
 from frazil.declaration import check as clashes
 from frazil.declaration.document import document
 from frazil.errors import InvalidInput
-from frazil.exits import Exit
+from frazil.exit_codes import Exit
+from frazil.project import environments, pipelines
 
 
 def check(

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from frazil.cli import environments, pipelines
+from frazil.cli.console import number, out, plain, show_json, table
 from frazil.cli.options import AsJson, EnvironmentChoice, PipelineName, PipelinesFile
-from frazil.cli.screen import number, out, plain, show_json, table
 from frazil.clients.secrets import Secrets
 from frazil.errors import InvalidInput
+from frazil.project import environments, pipelines
 from frazil.schemas.reasons import Reason
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def show(
 
     Exit codes: 0 shown, 2 there is no such dead letter or wrong input, 3 the catalog is not there.
     """
-    from frazil.clients.registry import Registry
+    from frazil.clients.registry.client import Registry
     from frazil.dead_letters.show import show as shown
     from frazil.lake.read.tables import Lake
 

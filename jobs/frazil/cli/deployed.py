@@ -10,11 +10,11 @@ from typing import Annotated, Any
 
 import typer
 
-from frazil.cli.environments import FOLDER
+from frazil.cli.console import out, show_json
 from frazil.cli.options import AsJson
-from frazil.cli.screen import out, show_json
 from frazil.declaration import Environment, canonical, environment_document, parse_environment
 from frazil.errors import InvalidInput
+from frazil.project.environments import FOLDER
 
 OUTPUT = "environment_document"
 """The output of a deployment that names its environment document."""

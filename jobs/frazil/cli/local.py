@@ -12,8 +12,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from frazil.cli.console import err, is_watched, out, show_json, table
 from frazil.cli.options import AsJson
-from frazil.cli.screen import err, is_watched, out, show_json, table
 
 REGION = "us-east-1"
 app = typer.Typer(
@@ -48,10 +48,10 @@ def up(
     The data is in .frazil/ of this folder, and stays when the parts are stopped; AWS's is in memory, and goes. With --cloud it
     tells what a shell has to export. Exit codes: 0 up, 3 a part did not start.
     """
-    from frazil.local.aws.edge import edge_port, exports
+    from frazil.local.aws.endpoint import edge_port, exports
+    from frazil.local.services import USUAL, Part
+    from frazil.local.services import up as start
     from frazil.local.terraform import stand_in_settings
-    from frazil.local.world import USUAL, Part
-    from frazil.local.world import up as start
 
     parts = (*USUAL, *([Part.OBJECT_STORE] if object_store else ()), *([Part.AWS] if aws or cloud else ()))
     port = edge_port() if cloud else None
@@ -79,7 +79,7 @@ def status(as_json: AsJson = False) -> None:
 
     Exit code 0, also when nothing runs.
     """
-    from frazil.local.world import running
+    from frazil.local.services import running
 
     found = running(Path.cwd())
     if as_json:
@@ -114,8 +114,8 @@ def fire(
 
     Exit codes: 0 a run is started; 2 there is no such schedule, or it is disabled; 3 the local cloud is not up, or refuses.
     """
-    from frazil.local.aws.fire import fire as fired
-    from frazil.local.world import Part, running
+    from frazil.local.aws.scheduler import fire as fired
+    from frazil.local.services import Part, running
 
     endpoint = running(Path.cwd()).address(Part.AWS)["endpoint"]
     told = fired(endpoint, schedule, region=region, execution=execution or str(uuid.uuid4()))
@@ -136,7 +136,7 @@ def down(
 
     Exit codes: 0 nothing runs any more, 3 a part did not stop.
     """
-    from frazil.local.world import down as stop
+    from frazil.local.services import down as stop
 
     stop(Path.cwd(), data=data)
     if as_json:

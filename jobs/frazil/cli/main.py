@@ -14,7 +14,6 @@ from frazil.cli import (
     accept,
     check,
     dead_letters,
-    demo,
     deployed,
     local,
     maintain,
@@ -27,10 +26,11 @@ from frazil.cli import (
     stop,
     verify,
 )
-from frazil.cli.screen import show_json, tell_error
+from frazil.cli.console import show_json, tell_error
+from frazil.cli.demo import command
 from frazil.clients.secrets import Secrets
 from frazil.errors import FrazilError
-from frazil.exits import HELP, Exit, exit_of
+from frazil.exit_codes import HELP, Exit, exit_of
 
 DEBUG = "FRAZIL_DEBUG"
 JSON = "--json"
@@ -135,7 +135,7 @@ app.command("maintain", short_help="Compact files and expire snapshots.")(mainta
 app.command("accept", short_help="Record an operator's decision.")(accept.accept)
 app.add_typer(dead_letters.app, name="dead-letters", short_help="List and show rejected records.")
 app.add_typer(local.app, name="local", short_help="Start and stop a local broker and registry.")
-app.command("demo", short_help="Land and prove real data on this machine.")(demo.demo)
+app.command("demo", short_help="Land and prove real data on this machine.")(command.demo)
 app.add_typer(release.app, name="release", short_help="Build and upload releases.")
 app.command("environment", short_help="Fetch the documents of deployed environments.")(deployed.environment)
 app.command("review", short_help="Review a deployment: data, rights, cost.")(review.review)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from frazil.cli import environments, pipelines
+from frazil.cli.console import log_lines, number, out, plain, show_json, table
+from frazil.cli.local_spark import hosted, jars_here, settings_here
 from frazil.cli.options import AsJson, EnvironmentChoice, PipelineNames, PipelinesFile
 from frazil.cli.run import Master, Memory
-from frazil.cli.screen import log_lines, number, out, plain, show_json, table
-from frazil.cli.spark_here import hosted, jars_here, settings_here
 from frazil.clients.secrets import Secrets
 from frazil.errors import InvalidInput
-from frazil.exits import Exit
+from frazil.exit_codes import Exit
+from frazil.project import environments, pipelines
 
 if TYPE_CHECKING:
     from frazil.maintain.outcome import Outcome

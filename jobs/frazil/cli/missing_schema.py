@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from frazil.clients.kafka import Kafka
-from frazil.clients.registry import Registry
+from frazil.clients.registry.client import Registry
 from frazil.declaration import Pipeline
 from frazil.errors import KafkaUnavailable, RegistryUnavailable
 

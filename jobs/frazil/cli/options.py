@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from frazil.cli import environments, pipelines
 from frazil.errors import FrazilError
+from frazil.project import environments, pipelines
 
 
 def _pipeline_names(context: typer.Context, incomplete: str) -> list[str]:

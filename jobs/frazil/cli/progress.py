@@ -14,7 +14,7 @@ from rich.console import Console, RenderableType
 from rich.live import Live
 from rich.table import Table
 
-from frazil.cli.screen import duration, number, table
+from frazil.cli.console import duration, number, table
 from frazil.ingest.events import Event
 
 RECENT_SECONDS = 30.0

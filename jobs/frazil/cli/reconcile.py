@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from frazil.cli import cloud, environments
+from frazil.cli import aws
+from frazil.cli.console import err, out, plain, show_json
 from frazil.cli.options import AsJson, EnvironmentName, JobName
-from frazil.cli.screen import err, out, plain, show_json
 from frazil.clients.secrets import Secrets
-from frazil.exits import Exit
+from frazil.exit_codes import Exit
+from frazil.project import environments
 
 if TYPE_CHECKING:
     from frazil.declaration import Environment
@@ -57,15 +58,15 @@ def reconciler(place: Environment, secrets: Secrets) -> Reconciler:
     from frazil.rollout.readiness import TableProofs
     from frazil.rollout.reconcile import Reconciler
 
-    store = cloud.artifact_store(place, secrets)
+    store = aws.artifact_store(place, secrets)
     return Reconciler(
         store=store,
         bucket=store.bucket,
-        emr=cloud.emr(place, secrets),
+        emr=aws.emr(place, secrets),
         proofs=TableProofs(store, secrets),
         clock=time.time,
         wait=time.sleep,
-        look_seconds=LOCAL_LOOK_SECONDS if cloud.is_local(place) else LOOK_SECONDS,
+        look_seconds=LOCAL_LOOK_SECONDS if aws.is_local(place) else LOOK_SECONDS,
     )
 
 

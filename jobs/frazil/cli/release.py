@@ -8,13 +8,14 @@ from typing import Annotated, Any
 
 import typer
 
-from frazil.cli import cloud, environments
+from frazil.cli import aws
 from frazil.cli.built_for import BuiltFor, built_for, declared
+from frazil.cli.console import err, number, out, show_json, table
 from frazil.cli.options import AsJson, EnvironmentName
-from frazil.cli.screen import err, number, out, show_json, table
 from frazil.clients.secrets import Secrets
 from frazil.declaration.writing import to_json
 from frazil.errors import InvalidInput
+from frazil.project import environments
 from frazil.release.emr_labels import NEWEST, label
 from frazil.release.manifest import Architecture, Release, Role
 
@@ -82,7 +83,7 @@ def upload(
 
     secrets: Secrets = context.find_root().obj
     place = environments.environment(env)
-    store = cloud.artifact_store(place, secrets)
+    store = aws.artifact_store(place, secrets)
     if wanted := declared(place.name, Path.cwd()):
         _refuse_other(built_release(folder), place.name, wanted)
     release, uploaded = upload_release(folder, store)
@@ -106,7 +107,7 @@ def _refuse_other(release: Release, name: str, wanted: BuiltFor) -> None:
 
 def built(root: Path, folder: Path, *, label_name: str, architecture: Architecture) -> Release:
     """Build it, with wheels and jars from the user's cache."""
-    from frazil.local.jars import cache_folder
+    from frazil.local.toolchain.jars import cache_folder
     from frazil.release.build import build as build_release
     from frazil.release.build import own_wheel
     from frazil.release.git import Checkout
@@ -129,7 +130,7 @@ def built(root: Path, folder: Path, *, label_name: str, architecture: Architectu
 
 def released_jars(lock: Path) -> list[Any]:
     """The locked jars of a Spark session, but for the local catalog's database."""
-    from frazil.local.jars import jars, locked
+    from frazil.local.toolchain.jars import jars, locked
     from frazil.release.build import Jar
     from frazil.release.sbom import Kind, Part
 

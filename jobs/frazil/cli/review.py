@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 
+from frazil.cli.console import tell_error
 from frazil.cli.options import AsJson
-from frazil.cli.screen import tell_error
-from frazil.exits import Exit
+from frazil.exit_codes import Exit
 
 NO_RELEASE = "none"
 """What `--release` says where nothing should run, as in a first deployment."""

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from frazil.cli import environments, pipelines
+from frazil.cli.console import err, is_watched, log_lines, number, out, plain, show_json, table, tell_error
+from frazil.cli.local_spark import spark_here
 from frazil.cli.options import AsJson, EnvironmentChoice, PipelineNames, PipelinesFile
 from frazil.cli.progress import Progress
-from frazil.cli.screen import err, is_watched, log_lines, number, out, plain, show_json, table, tell_error
-from frazil.cli.spark_here import spark_here
 from frazil.clients.secrets import Secrets
 from frazil.declaration import InvalidDeclaration, Pipeline
 from frazil.declaration import check as clashes
 from frazil.errors import InvalidInput
-from frazil.exits import Exit, exit_of_all
+from frazil.exit_codes import Exit, exit_of_all
+from frazil.project import environments, pipelines
 
 if TYPE_CHECKING:
     from frazil.ingest.events import Total
@@ -72,7 +72,7 @@ def run(
     with spark_here(
         place, secrets, master=master, memory=memory, failpoints=os.environ.get("FRAZIL_FAILPOINTS", "")
     ) as shared:
-        from frazil.clients.registry import Registry
+        from frazil.clients.registry.client import Registry
         from frazil.ingest import runner
 
         registry = Registry.of(place.registry, secrets, cache=schema_cache) if place.registry else None

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from frazil.cli import cloud, environments
+from frazil.cli import aws
+from frazil.cli.console import duration, err, number, out, plain, show_json, table
 from frazil.cli.options import AsJson, EnvironmentName, JobName
-from frazil.cli.screen import duration, err, number, out, plain, show_json, table
 from frazil.clients.secrets import Secrets
 from frazil.errors import InvalidInput
+from frazil.project import environments
 from frazil.rollout.job_run_request import TAG_GENERATION, TAG_JOB, TAG_RELEASE
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def logs(
             "it leaves no log on S3", where=f"run {run.id}", do="Its monitoring configuration names none"
         )
     stream = Stream.STDERR if is_sparks else Stream.STDOUT
-    parts = run_log(run, cloud.bucket(place, secrets, bucket_of(run)), stream)
+    parts = run_log(run, aws.bucket(place, secrets, bucket_of(run)), stream)
     if as_json:
         told = [{"key": part.key, "lines": secrets.redactor.redact(part.text).splitlines()} for part in parts]
         show_json({"run": run.id, "state": run.state, "stream": stream, "parts": told})
@@ -113,7 +114,7 @@ def _found(place: Environment, secrets: Secrets, job: str, *, last: int = 20, ru
     """A job's newest runs on all applications that may have some, the newest first; then the one named, however old it is."""
     from frazil.rollout.state import remembered
 
-    store, emr = cloud.artifact_store(place, secrets), cloud.emr(place, secrets)
+    store, emr = aws.artifact_store(place, secrets), aws.emr(place, secrets)
     named = [place.emr_application] if place.emr_application else []
     applications = dict.fromkeys((*remembered(store, job).applications, *named))
     tags, prefix = {TAG_JOB: job}, f"frazil-{job}"

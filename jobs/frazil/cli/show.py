@@ -11,11 +11,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from frazil.cli import environments, pipelines
+from frazil.cli.console import duration, number, out, plain, show_json, table
 from frazil.cli.options import AsJson, EnvironmentChoice, PipelineName, PipelinesFile
-from frazil.cli.screen import duration, number, out, plain, show_json, table
-from frazil.cli.standing import Commit, Standing, standing
 from frazil.clients.secrets import Secrets
+from frazil.project import environments, pipelines
+from frazil.status.pipeline import Commit, Standing, standing
 
 SECONDS = 5.0
 """How long Kafka may take: without it, all but the lag can be told."""
@@ -53,7 +53,7 @@ def show(
     found = standing(pipeline, Lake(place, secrets.read), kafka, commits=snapshots)
     if found.location is None:
         from frazil.cli.missing_schema import missing_schema
-        from frazil.clients.registry import Registry
+        from frazil.clients.registry.client import Registry
 
         registry = Registry.of(place.registry, secrets) if place.registry else None
         found = replace(found, waiting=missing_schema(pipeline, registry, kafka))

@@ -6,10 +6,11 @@ from typing import Annotated
 
 import typer
 
-from frazil.cli import cloud, environments
+from frazil.cli import aws
 from frazil.cli.options import AsJson, EnvironmentChoice, JobName
 from frazil.cli.reconcile import Minutes, bring_about, reconciler
 from frazil.clients.secrets import Secrets
+from frazil.project import environments
 
 Names = Annotated[list[str], typer.Argument(metavar="PIPELINE...", help="Pipelines of the job, by name.")]
 
@@ -58,5 +59,5 @@ def _change(
     place = environments.environment(env)
     secrets: Secrets = context.find_root().obj
     at_work = reconciler(place, secrets)
-    change_stop(cloud.artifact_store(place, secrets), at_work.desired(job), *names, is_stopped=is_stopped)
+    change_stop(aws.artifact_store(place, secrets), at_work.desired(job), *names, is_stopped=is_stopped)
     bring_about(at_work, job, minutes=minutes, as_json=as_json)

@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from frazil.cli import environments, pipelines
+from frazil.cli.console import duration, err, number, out, show_json, size, table
 from frazil.cli.options import AsJson, EnvironmentChoice, PipelineName, PipelinesFile
-from frazil.cli.screen import duration, err, number, out, show_json, size, table
 from frazil.clients.secrets import Secrets
+from frazil.project import environments, pipelines
 
 if TYPE_CHECKING:
     from frazil.audit.count import Estimate, Read

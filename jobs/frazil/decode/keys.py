@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from frazil.clients.registry import Registry
+from frazil.clients.registry.client import Registry
 from frazil.declaration.formats import KeyFormat, MetadataColumns, Tombstones
 from frazil.declaration.topic import Topic
 from frazil.decode.decoding import DECODED, KEY, Decoding

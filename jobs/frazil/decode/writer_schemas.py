@@ -7,8 +7,8 @@ from collections import ChainMap
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from frazil.clients.registry import Registry
-from frazil.clients.registry_subjects import several
+from frazil.clients.registry.client import Registry
+from frazil.clients.registry.subjects import several
 from frazil.declaration.formats import SubjectStrategy, Tombstones, ValueFormat
 from frazil.declaration.topic import Topic
 from frazil.decode import raw

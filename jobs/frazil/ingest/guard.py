@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from frazil.clients.registry import Registry
+from frazil.clients.registry.client import Registry
 from frazil.declaration import Pipeline
 from frazil.decode.writer_schemas import Writers
 from frazil.errors import (

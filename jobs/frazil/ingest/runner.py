@@ -17,7 +17,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from frazil.clients.kafka import Kafka
-from frazil.clients.registry import Registry
+from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Pipeline
 from frazil.declaration.engines import refuse_foreign

@@ -15,7 +15,7 @@ from typing import Any
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Pipeline
 from frazil.errors import InvalidInput
-from frazil.exits import Exit, exit_of
+from frazil.exit_codes import Exit, exit_of
 from frazil.job.log_line import log_line
 
 

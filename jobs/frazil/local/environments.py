@@ -8,7 +8,7 @@ from frazil.declaration.catalogs import GlueCatalog, LocalCatalog, ObjectStore, 
 from frazil.declaration.environment import Environment, Kafka, Registry
 from frazil.local import object_store
 from frazil.local.aws import start as aws
-from frazil.local.keys import KeyFiles
+from frazil.local.credentials import KeyFiles
 
 
 def file_lake(home: Path, *, bootstrap: str, registry_url: str | None) -> Environment:

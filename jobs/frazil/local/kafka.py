@@ -19,10 +19,10 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from frazil.errors import LocalPartFailed
-from frazil.local.jars import jars
-from frazil.local.java import java
 from frazil.local.ports import HOST, free_ports
 from frazil.local.process import await_ready, log_file, start, tail
+from frazil.local.toolchain.jars import jars
+from frazil.local.toolchain.java import java
 
 READY_SECONDS = 60.0
 LARGEST_MESSAGE_BYTES = 32 * 1024 * 1024

@@ -19,7 +19,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 from frazil.errors import LocalPartFailed
-from frazil.local.keys import KeyFiles
+from frazil.local.credentials import KeyFiles
 from frazil.local.ports import HOST, LAST_PORT, free_ports
 from frazil.local.process import await_ready, start
 

@@ -15,10 +15,10 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from frazil.local.jars import cache_folder, jars
-from frazil.local.java import java
 from frazil.local.ports import HOST, free_ports
 from frazil.local.process import await_ready, start
+from frazil.local.toolchain.jars import cache_folder, jars
+from frazil.local.toolchain.java import java
 
 READY_SECONDS = 60.0
 CONFLUENT_API = "/apis/ccompat/v7"

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from frazil.errors import LocalPartFailed
-from frazil.local.jars import cache_folder
-from frazil.local.world import Part, World
+from frazil.local.services import Part, World
+from frazil.local.toolchain.jars import cache_folder
 
 SOURCE = Path("tests", "standin", "provider")
 """The stand-in's source, seen from the root of a checkout."""

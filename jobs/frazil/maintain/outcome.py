@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from frazil.exits import Exit
+from frazil.exit_codes import Exit
 
 Sink = Callable[[Mapping[str, Any]], None]
 

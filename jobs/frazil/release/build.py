@@ -20,7 +20,7 @@ from frazil.release.git import Checkout
 from frazil.release.manifest import MANIFEST, Architecture, File, Release, Role, Runtime, manifest
 from frazil.release.sbom import Kind, Part
 
-NOT_RELEASED = ("frazil/local/", "frazil/cli/")
+NOT_RELEASED = ("frazil/local/", "frazil/cli/", "frazil/project/", "frazil/status/")
 """Rooms of the wheel that no job needs."""
 _NOT_RELEASED_METADATA = ("/RECORD", "/entry_points.txt")  # they tell of what is left out
 

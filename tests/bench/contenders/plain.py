@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
 from frazil.lake.catalogs import spark_options
-from frazil.local.jars import spark_jars
+from frazil.local.toolchain.jars import spark_jars
 from tests.bench.shapes import Format, Shape
 from tests.bench.topics import Job
 

@@ -11,8 +11,8 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from frazil.cli.spark_here import settings_here
-from frazil.clients.registry import Registry
+from frazil.cli.local_spark import settings_here
+from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Limits, Pipeline, Table
 from frazil.declaration import Topic as DeclaredTopic
@@ -23,7 +23,7 @@ from frazil.ingest.events import Reporter
 from frazil.ingest.ingestion import Ingestion
 from frazil.ingest.staging import Staging
 from frazil.lake import tables
-from frazil.local.jars import spark_jars
+from frazil.local.toolchain.jars import spark_jars
 from frazil.schemas.merge import merge
 from frazil.schemas.metadata import metadata_fields
 from frazil.schemas.types import Struct

@@ -23,7 +23,7 @@ from frazil.lake.ledger import Offsets
 from frazil.lake.read.data_files import batches, contents, each, missing
 from frazil.lake.read.scan import Where, rows
 from frazil.lake.read.tables import Lake, StoredTable, asking
-from frazil.local.world import Part, World, world
+from frazil.local.services import Part, World, world
 from tests.audit.landed import Landed, path
 
 KAFKA = Kafka(bootstrap="127.0.0.1:9")

@@ -12,7 +12,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from frazil.local.aws.start import BUCKET, REGION, key_files
-from frazil.local.world import Part, World
+from frazil.local.services import Part, World
 
 pytestmark = pytest.mark.e2e
 

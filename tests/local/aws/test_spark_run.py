@@ -22,7 +22,7 @@ import pytest
 from frazil.clients.emr import emr_client
 from frazil.local.aws.start import BUCKET, REGION
 from frazil.local.process import noted
-from frazil.local.world import Part, World
+from frazil.local.services import Part, World
 
 pytestmark = [pytest.mark.e2e, pytest.mark.spark]
 

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from frazil.errors import LocalPartFailed
-from frazil.local.java import java
+from frazil.local.toolchain.java import java
 
 _PARTS = ("bin", "jars", "python", "sbin")
 

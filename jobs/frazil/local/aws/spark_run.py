@@ -25,7 +25,7 @@ from frazil.local.aws.job_run import JobRun
 from frazil.local.aws.role import Role
 from frazil.local.aws.run_logs import RunLogs
 from frazil.local.aws.spark_home import SparkHome
-from frazil.local.aws.submission import Submission, name_of, submission
+from frazil.local.aws.spark_submit import Submission, name_of, submission
 from frazil.local.process import Process, note, stop
 
 LOG_SECONDS = 3.0

@@ -8,7 +8,7 @@ from pathlib import Path
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from frazil.local.keys import KeyFiles
+from frazil.local.credentials import KeyFiles
 from frazil.local.ports import HOST, free_ports
 from frazil.local.process import await_ready, start
 

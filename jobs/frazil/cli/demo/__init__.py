@@ -1,0 +1,1 @@
+"""The demonstration: topics, records good and bad, and what is printed."""

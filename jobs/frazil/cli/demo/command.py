@@ -1,0 +1,136 @@
+"""`frazil demo`: the whole story on real data, from a broker that starts to a table that is proven."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+from rich.console import Console
+
+from frazil.cli.console import out, show_json
+from frazil.cli.demo import output as told
+from frazil.cli.demo.land import Landed, fill_and_land
+from frazil.cli.options import AsJson
+from frazil.cli.run import Memory
+from frazil.clients.secrets import Secrets
+from frazil.declaration import Environment, Pipeline, Table, Topic, ValueFormat
+from frazil.exit_codes import Exit
+from frazil.status.pipeline import Standing, standing
+
+if TYPE_CHECKING:
+    from frazil.lake.read.tables import Lake
+
+FOLDER = Path(".frazil/demo")
+ENVIRONMENT = "demo"
+
+FLIGHTS = Pipeline(
+    topic=Topic("flights", value_format=ValueFormat.AVRO),
+    table=Table("nyc.flights", partition_by=("months(time_hour)",), sort_by=("time_hour",)),
+)
+WEATHER = Pipeline(
+    topic=Topic("weather", value_format=ValueFormat.JSON_SCHEMA),
+    table=Table("nyc.weather", partition_by=("months(time_hour)",), sort_by=("time_hour",)),
+)
+PLANES = Pipeline(
+    topic=Topic("planes", value_format=ValueFormat.PROTOBUF),
+    table=Table("nyc.planes"),
+)
+PIPELINES = (FLIGHTS, WEATHER, PLANES)
+"""What the demo lands; `stacks/pipelines.py` declares the same."""
+
+SNAPSHOTS = 5
+"""How many of the last snapshots the page at the end has."""
+
+QUESTION = """
+select carrier,
+       count(*) as flights,
+       round(avg(arr_delay), 1) as late_minutes,
+       count_if(cancelled) as cancelled_since_v2
+from lake_table group by carrier order by flights desc limit 5
+"""
+
+
+def demo(context: typer.Context, memory: Memory = "2g", as_json: AsJson = False) -> None:
+    """Land a year of New York's flights, its weather and its planes: produce, spoil, evolve, land, prove, ask.
+
+    For example: frazil demo
+
+    It starts a broker and a registry of its own in .frazil/demo and stops them at the end; the tables stay, as the
+    environment `demo`. A second run starts clean. Exit codes: 0 what was produced is landed or dead-lettered, and proven;
+    1 it is not; 3 a local part did not start.
+    """
+    from frazil.clients.kafka import Kafka
+    from frazil.lake.read.tables import Lake
+    from frazil.local.services import down, world
+
+    began = time.monotonic()
+    secrets: Secrets = context.find_root().obj
+    console = Console(quiet=True) if as_json else out()
+    down(FOLDER, data=True)
+    told.heading(console, "1", "A broker and a schema registry start", str(FOLDER))
+    with world(FOLDER) as here:
+        environment = _kept(here.environment)
+        told.parts(console, here.bootstrap, here.registry_url)
+        landed = fill_and_land(
+            PIPELINES, environment, here.registry_url, secrets, console, memory=memory, log=FOLDER / "spark.log"
+        )
+        lake, kafka = Lake(environment, secrets.read), Kafka(environment.kafka, secrets)
+        stands = [standing(pipeline, lake, kafka, commits=SNAPSHOTS) for pipeline in PIPELINES]
+        told.heading(console, "4", "The proof", "through PyIceberg; no JVM, no Kafka")
+        proofs = [_prove(one, lake, console) for one in landed]
+    told.heading(console, "5", "A question, to another engine", "DuckDB reads the same files")
+    told.answer(console, *_ask(lake))
+    seconds = time.monotonic() - began
+    is_whole = all(proofs) and all(_is_whole(one, stand) for one, stand in zip(landed, stands, strict=True))
+    told.summary(console, landed, stands, seconds=seconds, is_whole=is_whole)
+    if as_json:
+        show_json(
+            {
+                "verified": is_whole,
+                "seconds": round(seconds, 1),
+                "pipelines": [one.document() for one in landed],
+                "standing": [stand.document(now=time.time()) for stand in stands],
+            }
+        )
+    if not is_whole:
+        raise typer.Exit(Exit.DECISION_REQUIRED)
+
+
+def _kept(environment: Environment) -> Environment:
+    """The demo's environment, written where `--env demo` finds it, also when its parts are stopped."""
+    from frazil.declaration import environment_document
+    from frazil.project.environments import FOLDER as ENVIRONMENTS
+
+    named = replace(environment, name=ENVIRONMENT)
+    ENVIRONMENTS.mkdir(parents=True, exist_ok=True)
+    (ENVIRONMENTS / f"{ENVIRONMENT}.json").write_text(json.dumps(environment_document(named), indent=2) + "\n")
+    return named
+
+
+def _prove(one: Landed, lake: Lake, console: Console) -> bool:
+    """Verify one pipeline with every file read, and print it; whether it is proven and agrees with the producer."""
+    from frazil.audit.verify import verify
+    from frazil.cli.verify import tell
+    from frazil.dead_letters.listing import listing
+
+    found = verify(one.pipeline, lake, deep=True)
+    tell(found, console)
+    one.rows, one.dead = found.sum_of("landed"), dict(listing(one.pipeline, lake, limit=0).counts)
+    return found.exit_code == 0 and found.sum_of("read") == one.produced
+
+
+def _is_whole(one: Landed, stand: Standing) -> bool:
+    """Whether all that was produced is landed or dead-lettered, the dead letters being those that were spoilt."""
+    return one.produced == one.rows + sum(one.dead.values()) and one.dead == one.spoilt and stand.lag == 0
+
+
+def _ask(lake: Lake) -> tuple[list[str], list[tuple[object, ...]]]:
+    from frazil.local.duckdb_query import ask
+
+    found = lake.table(FLIGHTS.table.identifier)
+    assert found is not None
+    return ask(found.iceberg.metadata_location, QUESTION)

@@ -1,0 +1,134 @@
+"""The demo's middle: topics fill while Spark starts, and what they have is landed, one schema version after the other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bars
+
+from frazil.cli.demo import output as told
+from frazil.cli.local_spark import spark_here
+from frazil.cli.progress import Progress
+from frazil.clients.secrets import Secrets
+from frazil.declaration import Environment, Pipeline
+
+if TYPE_CHECKING:
+    from frazil.cli.demo.producer import Filling
+
+POISON_SHARE = 0.001
+SEED = 2013
+PARTITIONS = 3
+
+
+@dataclass(slots=True, kw_only=True)
+class Landed:
+    """One pipeline of the demo: what the producer sent, and what came of it."""
+
+    pipeline: Pipeline
+    produced: int = 0
+    spoilt: dict[str, int] = field(default_factory=dict)
+    """Records spoilt on purpose, by the reason for which they are to be rejected."""
+    rows: int = 0
+    dead: dict[str, int] = field(default_factory=dict)
+    """Dead letters by reason, as the table has them."""
+
+    def document(self) -> dict[str, Any]:
+        """The same as JSON."""
+        return {
+            "pipeline": self.pipeline.name,
+            "produced": self.produced,
+            "spoilt": self.spoilt,
+            "landed": self.rows,
+            "dead_lettered": self.dead,
+        }
+
+
+def fill_and_land(
+    pipelines: Sequence[Pipeline],
+    environment: Environment,
+    registry_url: str,
+    secrets: Secrets,
+    console: Console,
+    *,
+    memory: str,
+    log: Path,
+) -> list[Landed]:
+    """Fill each pipeline's topic and land it, version by version of its schema; raises what ended a pipeline."""
+    from frazil.cli.demo.bad_records import Poison
+    from frazil.cli.demo.producer import Filling
+    from frazil.cli.demo.topics import SOURCES
+
+    fillings = []
+    for pipeline in pipelines:
+        source = SOURCES[pipeline.topic.name]()
+        poison = Poison(source.count, share=POISON_SHARE, seed=SEED, index=len(source.index))
+        fillings.append(Filling(source, environment.kafka.bootstrap, registry_url, poison))
+    told.heading(
+        console, "2", "Topics fill, and one record in a thousand is spoilt on purpose", "Spark starts meanwhile"
+    )
+    for filling in fillings:
+        filling.create(partitions=PARTITIONS)
+    with ThreadPoolExecutor(1) as producer:
+        first = producer.submit(_fill, fillings, console)
+        with spark_here(environment, secrets, master="local[*]", memory=memory, log=log) as shared:
+            from frazil.clients.registry.client import Registry
+            from frazil.ingest.runner import drain
+
+            first.result()
+            registry = Registry.of(environment.registry, secrets) if environment.registry else None
+            for turn in range(max(len(filling.source.versions) for filling in fillings)):
+                if turn:
+                    told.heading(console, "3", "Half-way, the schema changes", "and nobody is asked")
+                    _fill(fillings, console)
+                progress = Progress(tuple(pipeline.name for pipeline in pipelines))
+                with _watched(progress, console):
+                    outcomes = drain(pipelines, shared, registry, progress, probe=turn == 0)
+                for outcome in outcomes.values():
+                    if outcome.error:
+                        raise outcome.error
+                told.notes(console, progress.notes)
+    return [
+        Landed(pipeline=pipeline, produced=filling.sent, spoilt=dict(filling.poison.made))
+        for pipeline, filling in zip(pipelines, fillings, strict=True)
+    ]
+
+
+def _fill(fillings: Sequence[Filling], console: Console) -> None:
+    """Send each topic the rows of its next version, if it has one."""
+    for filling in (filling for filling in fillings if filling.is_unfinished):
+        began, before = time.monotonic(), filling.sent
+        rows = filling.source.count // len(filling.source.versions)
+        with _counted(console, filling.source.topic, rows) as tell:
+            version = filling.next_version(tell)
+        seconds = time.monotonic() - began
+        told.filled(console, filling.source.topic, filling.sent - before, seconds, version.what)
+
+
+@contextmanager
+def _counted(console: Console, name: str, rows: int) -> Iterator[Callable[[int], None]]:
+    """A bar that grows, where somebody looks."""
+    if not console.is_terminal:
+        yield lambda more: None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Bars(*columns, console=console, transient=True) as bars:
+        task = bars.add_task(name, total=rows)
+        yield lambda more: bars.advance(task, more)
+
+
+@contextmanager
+def _watched(progress: Progress, console: Console) -> Iterator[None]:
+    if console.is_terminal:
+        with progress.live(console):
+            yield
+    else:
+        yield
+        console.print(progress.view())

@@ -1,0 +1,65 @@
+"""Writing to a schema registry: what producers, demos and tests do. No job imports this."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import quote
+
+from frazil.clients.redactor import Redactor
+from frazil.clients.registry.auth import Login, NoLogin
+from frazil.clients.registry.http import RegistryHttp
+from frazil.clients.registry.retry import Patience
+from frazil.clients.registry.schemas import Reference, SchemaType
+from frazil.errors import RegistryUnavailable
+
+
+class RegistryAdmin:
+    """Registers and deletes schemas at `url`. Raises `RegistryUnavailable`, also when the registry refuses a schema."""
+
+    def __init__(self, url: str, *, login: Login | None = None, ca: str | None = None) -> None:
+        self._http = RegistryHttp(
+            [url],
+            login or NoLogin(),
+            Redactor(),
+            patience=Patience(),
+            clock=time.monotonic,
+            sleep=time.sleep,
+            random=random.random,
+            ca=ca,
+        )
+
+    def register(
+        self, subject: str, text: str, kind: SchemaType = SchemaType.AVRO, references: Sequence[Reference] = ()
+    ) -> int:
+        """Register the next version of a subject, or find the schema in it; its id. Doing it twice changes nothing."""
+        body: dict[str, Any] = {"schema": text}
+        if kind is not SchemaType.AVRO:
+            body["schemaType"] = kind.value.upper()
+        if references:
+            body["references"] = [{"name": r.name, "subject": r.subject, "version": r.version} for r in references]
+        return int(self._do("POST", f"/subjects/{quote(subject, safe='')}/versions", body)["id"])
+
+    def delete_version(self, subject: str, version: int) -> None:
+        """Delete one version softly: its id and, for those who ask, its number stay."""
+        self._do("DELETE", f"/subjects/{quote(subject, safe='')}/versions/{version}")
+
+    def delete_subject(self, subject: str, *, permanent: bool = False) -> None:
+        """Delete a subject softly; with `permanent`, for good, which a registry allows after a soft deletion only."""
+        query = "?permanent=true" if permanent else ""
+        self._do("DELETE", f"/subjects/{quote(subject, safe='')}{query}")
+
+    def set_compatibility(self, level: str, subject: str | None = None) -> None:
+        """Enforce `NONE`, `BACKWARD`, … for a subject, or for all that have no level of their own."""
+        place = f"/{quote(subject, safe='')}" if subject else ""
+        self._do("PUT", f"/config{place}", {"compatibility": level})
+
+    def _do(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
+        answer = self._http.request(method, path, body)
+        if answer.status >= 300:
+            raise RegistryUnavailable(
+                f"it refused ({answer.status}): {answer.message[:300]}", where=f"registry {self._http.where}"
+            )
+        return answer.body

@@ -1,0 +1,227 @@
+"""HTTP to a schema registry: patient with what passes, strict with what is no registry, and never loose with
+credentials.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import ssl
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+import urllib3
+from urllib3.exceptions import HTTPError, SSLError
+
+from frazil.clients.redactor import Redactor
+from frazil.clients.refused import RegistryRefused
+from frazil.clients.registry.answer import Answer
+from frazil.clients.registry.auth import Login
+from frazil.clients.registry.retry import Patience, retry_after
+from frazil.errors import RegistryUnavailable
+
+_TYPE = "application/vnd.schemaregistry.v1+json"
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_MOST_REDIRECTS = 3
+_CHUNK_BYTES = 65_536
+_MOST_CHARACTERS = 300
+
+
+class _PassingError(Exception):
+    """An attempt failed for a reason that may pass; `pause_seconds` is what the registry asks us to wait."""
+
+    def __init__(self, what: str, pause_seconds: float = 0.0) -> None:
+        super().__init__(what)
+        self.pause_seconds = pause_seconds
+
+
+class RegistryHttp:
+    """Requests to the registry at `bases` (several addresses of one registry: the next is tried when one fails).
+
+    `clock` is monotonic, in seconds; `random` gives numbers from 0 to 1. Safe to share between threads.
+    """
+
+    def __init__(
+        self,
+        bases: Sequence[str],
+        login: Login,
+        redactor: Redactor,
+        *,
+        patience: Patience,
+        clock: Callable[[], float],
+        sleep: Callable[[float], None],
+        random: Callable[[], float],
+        ca: str | None = None,
+    ) -> None:
+        self._bases = tuple(base.rstrip("/") for base in bases)
+        self._login, self._redactor, self._patience = login, redactor, patience
+        self._clock, self._sleep, self._random = clock, sleep, random
+        self._preferred = 0
+        if ca is not None and not os.access(ca, os.R_OK):
+            raise RegistryUnavailable(
+                "the file of trusted authorities cannot be read", where=ca, do="Correct registry.ca of the environment"
+            )
+        self._pool = urllib3.PoolManager(maxsize=8, retries=False, cert_reqs="CERT_REQUIRED", ca_certs=ca)
+
+    @property
+    def where(self) -> str:
+        """The registry's first address, as messages name it: without credentials."""
+        return _shown(self._bases[0])
+
+    def get(self, path: str) -> Answer:
+        """GET a path below the base, query included. Raises `RegistryUnavailable`."""
+        return self.request("GET", path)
+
+    def request(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Answer:
+        """The registry's answer: 200 to 499, without 401, 403, 407, 408, 429 and redirects.
+
+        Raises `RegistryRefused` for 401 (after the secrets were read again) and 403; `RegistryUnavailable` for
+        everything that is no answer of a registry, after as much patience as it deserves: what is wrong for good is not
+        asked twice.
+        """
+        start, deadline = self._clock(), self._clock() + self._patience.total_seconds
+        is_login_fresh = False
+        last = "no attempt fitted into the time"
+        for attempt in range(self._patience.attempts):
+            which = (self._preferred + attempt) % len(self._bases)
+            try:
+                answer = self._attempt(method, self._bases[which], path, body, deadline)
+                if answer.status == 401 and self._login.references and not is_login_fresh:
+                    # A rotated secret: read it again and ask once more, at once.
+                    self._login.forget()
+                    is_login_fresh = True
+                    answer = self._attempt(method, self._bases[which], path, body, deadline)
+            except _PassingError as passing:
+                last = str(passing)
+                is_round_over = (attempt + 1) % len(self._bases) == 0
+                pause = max(
+                    self._patience.longest_pause(attempt // len(self._bases)) * self._random()
+                    if is_round_over
+                    else 0.0,
+                    passing.pause_seconds,
+                )
+                if self._clock() + pause >= deadline:
+                    break
+                if attempt + 1 < self._patience.attempts:
+                    self._sleep(pause)
+            else:
+                self._preferred = which
+                return self._accepted(answer, self._bases[which])
+        seconds = self._clock() - start
+        raise self._unavailable(
+            f"it did not answer within {seconds:.1f} s; the last failure: {last}",
+            "Check that it runs and can be reached from here; nothing is rejected meanwhile",
+        )
+
+    def _attempt(self, method: str, base: str, path: str, body: Mapping[str, Any] | None, deadline: float) -> Answer:
+        """One request, redirects within the same origin followed. Raises `_PassingError` or `RegistryUnavailable`."""
+        address = base + path
+        for _ in range(_MOST_REDIRECTS + 1):
+            left = min(self._patience.attempt_seconds, deadline - self._clock())
+            if left <= 0:
+                raise _PassingError("the time was up")
+            try:
+                response = self._pool.request(
+                    method,
+                    address,
+                    body=None if body is None else json.dumps(body).encode(),
+                    headers=self._headers(),
+                    timeout=urllib3.Timeout(connect=left, read=left),
+                    preload_content=False,
+                    redirect=False,
+                )
+            except (HTTPError, OSError) as error:
+                raise self._failure(error) from None
+            try:
+                if response.status in _REDIRECTS:
+                    address = self._redirected(address, response.headers.get("Location") or "")
+                    continue
+                return self._read(response, deadline)
+            except (HTTPError, OSError, ssl.SSLError) as error:
+                raise self._failure(error) from None
+            finally:
+                # A body that was not read to its end makes the connection useless; one that was has gone back already.
+                response.close()
+        raise self._unavailable(f"it redirects more than {_MOST_REDIRECTS} times", "Correct registry.url")
+
+    def _headers(self) -> dict[str, str]:
+        authorization = self._login.header()
+        headers = {"Accept": f"{_TYPE}, application/json", "Content-Type": _TYPE, "User-Agent": "frazil"}
+        return headers | ({"Authorization": authorization} if authorization else {})
+
+    def _redirected(self, address: str, location: str) -> str:
+        """Where a redirect leads. Another origin would be handed our credentials and be trusted with our schemas."""
+        try:
+            target = urljoin(address, location)
+            is_ours, shown = _origin(target) == _origin(address), _shown(target)
+        except ValueError:
+            is_ours, target, shown = False, "", "which is no address"
+        if not is_ours:
+            raise self._unavailable(
+                f"it redirects to another origin, {shown}; that is not followed",
+                "If that is the registry, write its address into registry.url",
+            )
+        return target
+
+    def _read(self, response: urllib3.BaseHTTPResponse, deadline: float) -> Answer:
+        """The answer's status and JSON. Raises `_PassingError` for 429 and 5xx, `RegistryUnavailable` for what is no
+        JSON.
+        """
+        status, kind = response.status, response.headers.get("Content-Type") or "no type"
+        if status in (408, 429) or status >= 500:
+            raise _PassingError(f"status {status}", retry_after(response.headers))
+        data = bytearray()
+        while chunk := response.read1(_CHUNK_BYTES, decode_content=True):
+            data += chunk
+            if len(data) > self._patience.body_bytes:
+                raise self._unavailable(
+                    f"its answer is larger than {self._patience.body_bytes} bytes",
+                    "Check that registry.url is a registry",
+                )
+            if self._clock() >= deadline:
+                raise _PassingError("the time was up in the middle of the answer")
+        try:
+            return Answer(self.where, status, json.loads(data))
+        except (ValueError, RecursionError):
+            if status in (401, 403):
+                return Answer(self.where, status, None)
+            raise self._unavailable(
+                f"it answered {status} with {kind.split(';')[0][:60]} that is not JSON",
+                "Check registry.url: a proxy or a login page may stand in front of the registry",
+            ) from None
+
+    def _accepted(self, answer: Answer, base: str) -> Answer:
+        """The answer, unless it is a refusal that no caller can handle."""
+        if answer.status not in (401, 403, 407):
+            return answer
+        what = "it does not accept our login" if answer.status != 403 else "it does not allow this to our login"
+        said = f": {self._redactor.redact(answer.message)[:_MOST_CHARACTERS]}" if answer.message else ""
+        secrets = self._login.references
+        raise RegistryRefused(
+            f"{what} ({answer.status}){said}",
+            where=_shown(base),
+            do=f"Check {secrets}" if secrets else "Give registry.username and registry.password in the environment",
+        )
+
+    def _failure(self, error: Exception) -> Exception:
+        """The error that a failed connection is: passing, unless TLS says that this is not whom we trust."""
+        text = self._redactor.redact(str(error))
+        if isinstance(error, SSLError | ssl.SSLError) and "CERTIFICATE_VERIFY_FAILED" in text:
+            return self._unavailable("its certificate is not trusted", "Check registry.url and registry.ca")
+        return _PassingError(f"{type(error).__name__}, {text[-_MOST_CHARACTERS:]}")
+
+    def _unavailable(self, what: str, do: str) -> RegistryUnavailable:
+        return RegistryUnavailable(what, where=f"registry {self.where}", do=do)
+
+
+def _origin(address: str) -> tuple[str, str | None, int | None]:
+    parts = urlsplit(address)
+    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+
+
+def _shown(address: str) -> str:
+    """The origin alone: paths and queries of a redirect may hold tokens, and addresses credentials."""
+    scheme, host, _ = _origin(address)
+    port = urlsplit(address).port
+    return f"{scheme}://{host}" + (f":{port}" if port else "")

@@ -1,0 +1,97 @@
+"""Fire: a schedule of EventBridge Scheduler, executed on demand. moto keeps schedules and has no clock that fires them.
+
+https://docs.aws.amazon.com/scheduler/latest/UserGuide/managing-targets-universal.html
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from frazil.errors import EmrUnavailable, InvalidInput
+from frazil.local.aws.endpoint import DUMMY
+
+START_JOB_RUN = ":aws-sdk:emrserverless:startJobRun"
+_EXECUTION_ID = "<aws.scheduler.execution-id>"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fired:
+    """An execution of a schedule, and the run that it is."""
+
+    schedule: str
+    execution: str
+    application: str
+    run: str
+
+
+def fire(endpoint: str, schedule: str, *, region: str, execution: str) -> Fired:
+    """Execute a schedule, `GROUP/NAME` or a name that one group has. The same execution again starts nothing more.
+
+    Raises `InvalidInput` if there is no such schedule, it is disabled, or its target or request is not what the service takes, and
+    `EmrUnavailable` if EMR Serverless refuses.
+    """
+    from botocore.exceptions import ClientError
+
+    scheduler, emr = (_client(service, endpoint, region) for service in ("scheduler", "emr-serverless"))
+    group, name = _found(scheduler, schedule)
+    told = scheduler.get_schedule(GroupName=group, Name=name)
+    where = f"schedule {group}/{name}"
+    if told["State"] != "ENABLED":
+        raise InvalidInput("it is disabled", where=where, do="Enable it, as its stack declares it")
+    target = told["Target"]
+    if not target["Arn"].endswith(START_JOB_RUN):
+        raise InvalidInput(
+            f"its target is {target['Arn']}", where=where, do="Only emrserverless:startJobRun is fired here"
+        )
+    shape = emr.meta.service_model.operation_model("StartJobRun").input_shape
+    request = _lowered(shape, json.loads(target["Input"].replace(_EXECUTION_ID, execution)), where)
+    try:
+        started = emr.start_job_run(**request)
+    except ClientError as error:
+        said = error.response.get("Error", {})
+        raise EmrUnavailable(
+            f"EMR Serverless refused ({said.get('Code')}): {str(said.get('Message'))[:300]}", where=where
+        ) from None
+    return Fired(
+        schedule=f"{group}/{name}", execution=execution, application=started["applicationId"], run=started["jobRunId"]
+    )
+
+
+def _found(scheduler: Any, schedule: str) -> tuple[str, str]:
+    pages = scheduler.get_paginator("list_schedules").paginate()
+    there = [(one["GroupName"], one["Name"]) for page in pages for one in page["Schedules"]]
+    found = [one for one in there if schedule in (one[1], "/".join(one))]
+    if len(found) == 1:
+        return found[0]
+    what = "there is no such schedule" if not found else "several groups have one of that name"
+    known = ", ".join(sorted("/".join(one) for one in found or there)) or "none"
+    raise InvalidInput(what, where=f"schedule {schedule}", do=f"Name one of: {known}")
+
+
+def _lowered(shape: Any, value: Any, where: str) -> Any:
+    """A request by the names of the service's own model: the scheduler writes each member with its first letter upper case."""
+    if shape.type_name == "structure":
+        names = {_upper(name): name for name in shape.members}
+        unknown = sorted(set(value) - set(names))
+        if unknown:
+            raise InvalidInput(f"its request has {', '.join(unknown)}, which the service does not know", where=where)
+        return {names[key]: _lowered(shape.members[names[key]], held, where) for key, held in value.items()}
+    if shape.type_name == "list":
+        return [_lowered(shape.member, held, where) for held in value]
+    if shape.type_name == "map":
+        return {key: _lowered(shape.value, held, where) for key, held in dict[str, Any](value).items()}
+    return value
+
+
+def _upper(name: str) -> str:
+    return name[:1].upper() + name[1:]
+
+
+def _client(service: str, endpoint: str, region: str) -> Any:
+    import boto3
+
+    keys: Mapping[str, str] = {"aws_access_key_id": DUMMY, "aws_secret_access_key": DUMMY}
+    return boto3.session.Session().client(service, endpoint_url=endpoint, region_name=region, **keys)

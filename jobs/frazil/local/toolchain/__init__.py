@@ -1,0 +1,1 @@
+"""What the local JVMs need: Java, jars, shared classes."""

@@ -1,0 +1,175 @@
+"""The jars that Spark and the local servers need: fetched once, and exactly those of `jobs/jars.lock`.
+
+The lock names every jar with its SHA-256 and no registry's address. What is not in the cache is fetched by the Ivy that
+is inside pyspark, without following dependencies, into a folder beside the cache; only a file whose hash is the lock's
+is moved into place. What is in the cache is believed as long as its size and its time of change are those it had when
+its hash was checked, so that the usual call reads no jar, starts no process and needs no network.
+
+`python -m frazil.local.toolchain.jars` fetches everything and checks every hash anew. To change a version, change it in the lock
+and run this: it refuses the new file and tells its hash.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from frazil.errors import FrazilError, JarMismatch, JarsUnavailable
+from frazil.local.toolchain.maven import Artifact, fetch
+
+LOCK_VERSION = 1
+_STAMPS = "verified.json"
+
+
+def locked(lock: Path) -> tuple[Artifact, ...]:
+    """Read the lock, in its order. Raises `JarsUnavailable` when it is not there or is of another version."""
+    try:
+        document = json.loads(lock.read_bytes())
+    except (OSError, ValueError) as problem:
+        raise JarsUnavailable("the lock cannot be read", where=str(lock), do=str(problem)) from problem
+    if document.get("version") != LOCK_VERSION:
+        raise JarsUnavailable(
+            f"the lock has version {document.get('version')}, this release reads {LOCK_VERSION}", where=str(lock)
+        )
+    return tuple(
+        Artifact(purposes=tuple(entry.pop("for")), **entry)
+        for entry in (dict(artifact) for artifact in document["artifacts"])
+    )
+
+
+def lock_file() -> Path:
+    """Find the checkout's `jars.lock`: beside this package, or in a `jobs/` above the working folder."""
+    here = Path(__file__).resolve().parents[2] / "jars.lock"
+    for candidate in (here, *(folder / "jobs" / "jars.lock" for folder in (Path.cwd(), *Path.cwd().parents))):
+        if candidate.is_file():
+            return candidate
+    raise JarsUnavailable(
+        "jars.lock is not found", where=str(here), do="Run in a checkout, or name the file: jars(…, lock=…)"
+    )
+
+
+def cache_folder() -> Path:
+    """`frazil/` in the user's cache folder, where all checkouts share what was fetched."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "frazil"
+
+
+def spark_jars() -> tuple[Path, ...]:
+    """Every jar that a Spark session needs beside pyspark's own."""
+    return jars("spark")
+
+
+def jars(purpose: str, *, lock: Path | None = None, cache: Path | None = None, anew: bool = False) -> tuple[Path, ...]:
+    """Return the files locked for a purpose (`spark`, `kafka`, `registry`) in the lock's order; fetch what is missing.
+
+    With `anew` every file is hashed again, however sure the cache is of it. Raises `JarsUnavailable` when a file can't
+    be fetched and `JarMismatch` when what was fetched is not what the lock names; the cache is then as it was. Safe to
+    be called by several processes at once.
+    """
+    source = lock or lock_file()
+    wanted = tuple(artifact for artifact in locked(source) if purpose in artifact.purposes)
+    if not wanted:
+        raise JarsUnavailable(f"nothing is locked for {purpose!r}", where=str(source))
+    folder = (cache or cache_folder()) / "jars"
+    if anew or not _all_stamped(wanted, folder, _stamps(folder)):
+        with _alone(folder):
+            _complete(wanted, folder, anew=anew)
+    return tuple(folder / artifact.path for artifact in wanted)
+
+
+def _complete(wanted: Sequence[Artifact], folder: Path, *, anew: bool) -> None:
+    """Check what the cache has, fetch the rest, and stamp all of it. The caller holds the cache's lock."""
+    stamps = {} if anew else _stamps(folder)
+    missing = [
+        artifact
+        for artifact in wanted
+        if not _all_stamped([artifact], folder, stamps) and _sha256(folder / artifact.path) != artifact.sha256
+    ]
+    if missing:
+        with tempfile.TemporaryDirectory(prefix=".fetch-", dir=folder) as temporary:
+            fetched = fetch(missing, Path(temporary))
+            for artifact, file in zip(missing, fetched, strict=True):
+                found = _sha256(file)
+                if found != artifact.sha256:
+                    raise JarMismatch(
+                        f"its sha256 is {found}, the lock says {artifact.sha256}",
+                        where=str(artifact),
+                        do="Nothing was kept: ask who serves the jars, or correct the lock",
+                    )
+            for artifact, file in zip(missing, fetched, strict=True):
+                target = folder / artifact.path
+                target.parent.mkdir(parents=True, exist_ok=True)
+                file.replace(target)
+    stamps = _stamps(folder) | {artifact.path: _stamp(artifact, folder) for artifact in wanted}
+    unfinished = folder / f".{_STAMPS}"
+    unfinished.write_text(json.dumps(stamps, indent=1, sort_keys=True))
+    unfinished.replace(folder / _STAMPS)
+
+
+def _sha256(file: Path) -> str:
+    """The file's hash, in hexadecimal; empty when there is no file."""
+    try:
+        with file.open("rb") as content:
+            return hashlib.file_digest(content, "sha256").hexdigest()
+    except FileNotFoundError:
+        return ""
+
+
+def _stamps(folder: Path) -> dict[str, list[str | int]]:
+    try:
+        stamps: dict[str, list[str | int]] = json.loads((folder / _STAMPS).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return stamps
+
+
+def _stamp(artifact: Artifact, folder: Path) -> list[str | int]:
+    facts = (folder / artifact.path).stat()
+    return [artifact.sha256, facts.st_size, facts.st_mtime_ns]
+
+
+def _all_stamped(artifacts: Sequence[Artifact], folder: Path, stamps: dict[str, list[str | int]]) -> bool:
+    """Whether every file is there, of the size and time it had when its hash was checked."""
+    try:
+        return all(stamps.get(artifact.path) == _stamp(artifact, folder) for artifact in artifacts)
+    except FileNotFoundError:
+        return False
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Hold the cache against other processes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        for left in folder.glob(".fetch-*"):  # by a process that was killed
+            shutil.rmtree(left, ignore_errors=True)
+        yield
+
+
+def main() -> int:
+    """Fetch everything that is locked, and hash all of it."""
+    try:
+        _fetch_all(lock_file())
+    except FrazilError as problem:
+        sys.stderr.write(f"{problem}\n")
+        return 1
+    return 0
+
+
+def _fetch_all(lock: Path) -> None:
+    for purpose in sorted({purpose for artifact in locked(lock) for purpose in artifact.purposes}):
+        files = jars(purpose, lock=lock, anew=True)
+        size = sum(file.stat().st_size for file in files) / 1e6
+        sys.stdout.write(f"{purpose}: {len(files)} files, {size:.0f} MB\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

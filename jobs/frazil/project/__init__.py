@@ -1,0 +1,1 @@
+"""A project's declarations and environments, and where they are found."""

@@ -1,0 +1,1 @@
+"""What a pipeline's table and topic say about its progress."""

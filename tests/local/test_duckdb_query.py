@@ -1,0 +1,75 @@
+"""Another engine reads what PyIceberg wrote: from a folder, and from each object store."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from frazil.clients.secrets import Secrets
+from frazil.declaration.catalogs import LocalCatalog, ObjectStore
+from frazil.declaration.environment import Environment, Kafka
+from frazil.declaration.secret import Secret
+from frazil.lake.catalogs import pyiceberg_properties
+from frazil.local.duckdb_query import ask
+from frazil.local.services import World
+
+ROWS = {"order_id": [1, 2, 3], "user": ["a", "b", "a"]}
+QUESTION = "SELECT user, count(*) AS orders FROM lake_table GROUP BY ALL ORDER BY ALL"
+ANSWER = (["user", "orders"], [("a", 2), ("b", 1)])
+
+
+def written(environment: Environment) -> str:
+    """The metadata file of a table with these rows, in two commits and gzip, as Frazil's tables are."""
+    from pyiceberg.catalog import load_catalog
+
+    catalog = load_catalog("duck", **pyiceberg_properties(environment, Secrets({}).read))
+    catalog.create_namespace_if_not_exists("duck")
+    rows = pa.table(ROWS)
+    table = catalog.create_table(
+        f"duck.t{uuid.uuid4().hex}", rows.schema, properties={"write.metadata.compression-codec": "gzip"}
+    )
+    table.append(rows.slice(0, 1))
+    table.append(rows.slice(1))
+    return table.metadata_location
+
+
+def test_a_table_in_a_folder_is_read(tmp_path: Path) -> None:
+    catalog = LocalCatalog(path=str(tmp_path / "catalog.db"), warehouse=f"file://{tmp_path}/it's a warehouse")
+    metadata = written(Environment(name="e", kafka=Kafka(bootstrap="127.0.0.1:9"), catalog=catalog))
+    assert ask(metadata, QUESTION) == ANSWER
+
+
+@pytest.mark.e2e
+def test_a_table_of_the_rest_catalog_is_read(whole_world: World) -> None:
+    environment = whole_world.rest_environment
+    assert ask(written(environment), QUESTION, store=environment.object_store, resolve=Secrets({}).read) == ANSWER
+
+
+@pytest.mark.e2e
+def test_a_table_of_glue_is_read(whole_world: World) -> None:
+    environment = whole_world.glue_environment
+    assert ask(written(environment), QUESTION, store=environment.object_store, resolve=Secrets({}).read) == ANSWER
+
+
+def test_a_question_that_fails_tells_no_key() -> None:
+    secret = "planted-'secret'"
+    store = ObjectStore(
+        endpoint="http://127.0.0.1:9",
+        path_style=True,
+        access_key_id=Secret(env="ID"),
+        secret_access_key=Secret(env="KEY"),
+    )
+    with pytest.raises(Exception, match="Could not connect") as failed:
+        ask("s3://nowhere/v1.metadata.json", QUESTION, store=store, resolve=Secrets({"ID": "id", "KEY": secret}).read)
+    assert secret not in str(failed.value)
+
+
+def test_duckdb_keeps_no_cache_of_files(tmp_path: Path) -> None:
+    """With its cache, DuckDB 1.5.5 applies one file's deletion vector to another file of the same Puffin file."""
+    catalog = LocalCatalog(path=str(tmp_path / "catalog.db"), warehouse=f"file://{tmp_path}/warehouse")
+    metadata = written(Environment(name="e", kafka=Kafka(bootstrap="127.0.0.1:9"), catalog=catalog))
+    setting = "SELECT value FROM duckdb_settings() WHERE name = 'enable_external_file_cache'"
+    assert ask(metadata, setting)[1] == [("false",)]

@@ -1,0 +1,208 @@
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import psutil
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from frazil.declaration.environment import parse_environment
+from frazil.errors import LocalPartFailed
+from frazil.local import services as module
+from frazil.local.aws.start import key_files as aws_key_files
+from frazil.local.object_store import BUCKET, REGION, key_files
+from frazil.local.process import Process, await_ready, is_alive, noted, start
+from frazil.local.services import Part, World, down, up, world
+
+from .registry_requests import asked, record
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """A project folder whose world ends with the test."""
+    yield tmp_path
+    down(tmp_path)
+
+
+def processes(folder: Path) -> list[Process]:
+    return noted(folder / ".frazil")
+
+
+def listening(process: Process) -> list[str]:
+    """The addresses that a process and its children take connections at, TCP and UDP."""
+    family = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
+    sockets = [each for one in family for each in one.net_connections("inet")]
+    return [each.laddr.ip for each in sockets if each.status == psutil.CONN_LISTEN or not each.raddr]
+
+
+def topics(place: World) -> set[str]:
+    return set(AdminClient({"bootstrap.servers": place.bootstrap, "log_level": 0}).list_topics(timeout=30).topics)
+
+
+def create_topic(place: World, name: str) -> None:
+    admin = AdminClient({"bootstrap.servers": place.bootstrap, "log_level": 0})
+    admin.create_topics([NewTopic(name, 1, 1)])[name].result()
+
+
+@pytest.mark.e2e
+def test_everything_listens_on_this_machine_only(whole_world: World) -> None:
+    for process in noted(whole_world.home):
+        addresses = listening(process)
+        assert addresses, process.name
+        assert {address.removeprefix("::ffff:") for address in addresses} == {"127.0.0.1"}, process.name
+
+
+@pytest.mark.e2e
+def test_up_again_keeps_what_runs(whole_world: World) -> None:
+    before = noted(whole_world.home)
+    again = up(whole_world.home.parent, parts=tuple(Part))
+    assert again == whole_world
+    assert noted(whole_world.home) == before
+
+
+@pytest.mark.e2e
+def test_two_worlds_are_up_at_once(whole_world: World) -> None:
+    with world(parts=tuple(Part)) as other:
+        addresses = [
+            address for place in (whole_world, other) for part in place.addresses.values() for address in part.values()
+        ]
+        assert len(set(addresses)) == 10
+        create_topic(other, "only-there")
+        assert "only-there" not in topics(whole_world)
+        assert "only-there" in topics(other)
+        pids = [process.pid for process in noted(other.home)]
+    assert not any(psutil.pid_exists(pid) for pid in pids)
+    assert all(is_alive(process) for process in noted(whole_world.home))
+
+
+@pytest.mark.e2e
+def test_the_documents_tell_every_environment(whole_world: World) -> None:
+    environments = whole_world.environment_file.parent
+    assert parse_environment((environments / "local.json").read_bytes()) == whole_world.environment
+    assert parse_environment((environments / "rest.json").read_bytes()) == whole_world.rest_environment
+    assert parse_environment((environments / "glue.json").read_bytes()) == whole_world.glue_environment
+    for keys in (key_files(whole_world.home), aws_key_files(whole_world.home)):
+        secret = keys.secret_access_key.read_text()
+        assert not any(secret in document.read_text() for document in environments.iterdir())
+
+
+@pytest.mark.e2e
+def test_what_they_hold_outlives_the_processes(folder: Path) -> None:
+    def s3(place: World) -> Any:
+        keys = key_files(place.home).credentials()
+        return boto3.client(
+            "s3",
+            endpoint_url=place.addresses[Part.OBJECT_STORE]["s3"],
+            region_name=REGION,
+            aws_access_key_id=keys.access_key,
+            aws_secret_access_key=keys.secret_key,
+        )
+
+    first = up(folder, parts=tuple(Part))
+    create_topic(first, "kept")
+    producer = Producer({"bootstrap.servers": first.bootstrap, "log_level": 0})
+    producer.produce("kept", b"record")
+    assert producer.flush(30) == 0
+    schema_id = asked(first, "POST", "/subjects/kept-value/versions", record("a"))["id"]
+    s3(first).put_object(Bucket=BUCKET, Key="kept", Body=b"object")
+    running = processes(folder)
+    assert len(running) == len(Part)
+
+    down(folder)
+    assert not any(psutil.pid_exists(process.pid) for process in running)
+    assert processes(folder) == []
+    assert not first.environment_file.exists()
+
+    again = up(folder, parts=tuple(Part))
+    assert "kept" in topics(again)
+    assert json.loads(asked(again, "GET", f"/schemas/ids/{schema_id}")["schema"])["name"] == "Order"
+    assert asked(again, "POST", "/subjects/other-value/versions", record("b"))["id"] > schema_id
+    assert s3(again).get_object(Bucket=BUCKET, Key="kept")["Body"].read() == b"object"
+
+    down(folder, data=True)
+    assert not {*Part, "lake", "logs", "run", "secrets"} & {left.name for left in again.home.iterdir()}
+
+
+@pytest.mark.e2e
+def test_a_part_that_was_killed_is_started_again_and_the_others_are_kept(folder: Path) -> None:
+    first = up(folder, parts=[Part.REGISTRY, Part.OBJECT_STORE])
+    running = {process.name: process for process in processes(folder)}
+    killed = psutil.Process(running[Part.REGISTRY].pid)
+    killed.kill()
+    psutil.wait_procs([killed], timeout=10)
+    second = up(folder, parts=[Part.REGISTRY, Part.OBJECT_STORE])
+    again = {process.name: process for process in processes(folder)}
+    assert again[Part.OBJECT_STORE] == running[Part.OBJECT_STORE]
+    assert again[Part.REGISTRY] != running[Part.REGISTRY]
+    assert second.addresses[Part.OBJECT_STORE] == first.addresses[Part.OBJECT_STORE]
+
+
+@pytest.mark.e2e
+def test_a_part_is_added_to_what_runs(folder: Path) -> None:
+    up(folder, parts=[Part.OBJECT_STORE])
+    both = up(folder, parts=[Part.REGISTRY])
+    assert set(both.addresses) == {Part.REGISTRY, Part.OBJECT_STORE}
+
+
+def test_when_one_part_fails_the_others_are_stopped(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The broker waits for ever to be ready; the registry fails as soon as the broker's process is there."""
+    is_started = threading.Event()
+
+    def start_kafka(home: Path) -> str:
+        broker = start("kafka", ["sleep", "1000"], home=home)
+        is_started.set()
+        await_ready(broker, lambda: False, seconds=60)
+        return "127.0.0.1:1"
+
+    def start_registry(home: Path, *, compatibility: str | None) -> str:
+        assert is_started.wait(10)
+        raise LocalPartFailed("the registry is broken")
+
+    monkeypatch.setattr(module, "start_kafka", start_kafka)
+    monkeypatch.setattr(module, "start_registry", start_registry)
+    with pytest.raises(LocalPartFailed, match="the registry is broken"):
+        up(folder)
+    assert processes(folder) == []
+    assert not (folder / ".frazil" / "local.json").exists()
+
+
+def test_when_an_added_part_fails_what_ran_before_is_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def start_kafka(home: Path) -> str:
+        start("kafka", ["sleep", "1000"], home=home)
+        return "127.0.0.1:1"
+
+    def start_registry(home: Path, *, compatibility: str | None) -> str:
+        raise LocalPartFailed("the registry is broken")
+
+    monkeypatch.setattr(module, "start_kafka", start_kafka)
+    monkeypatch.setattr(module, "start_registry", start_registry)
+    up(folder, parts=[Part.KAFKA])
+    with pytest.raises(LocalPartFailed, match="the registry is broken"):
+        up(folder)
+    assert [process.name for process in processes(folder) if is_alive(process)] == ["kafka"]
+
+
+def test_a_start_that_was_killed_is_cleaned_up_by_the_next(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process is noted before it is ready; `local.json` tells of it after."""
+    half_started = start("kafka", ["sleep", "1000"], home=folder / ".frazil")
+    monkeypatch.setattr(module, "start_kafka", lambda home: "127.0.0.1:1")
+    up(folder, parts=[Part.KAFKA])
+    assert not is_alive(half_started)
+
+
+def test_down_is_fine_when_nothing_runs(tmp_path: Path) -> None:
+    down(tmp_path)
+    down(tmp_path / "not there", data=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_not_up_is_said() -> None:
+    empty = World(home=Path("/project/.frazil"), addresses={})
+    with pytest.raises(
+        LocalPartFailed, match=r"/project/\.frazil: the local part kafka does not run\. Start it: `frazil local up`"
+    ):
+        _ = empty.bootstrap

@@ -1,0 +1,180 @@
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from frazil.errors import JarMismatch, JarsUnavailable
+from frazil.local.toolchain import jars as module
+from frazil.local.toolchain.jars import jars, lock_file, locked, spark_jars
+from frazil.local.toolchain.maven import Artifact
+
+CONTENT = {"one": b"the first jar", "two": b"the second jar"}
+
+
+class Repository:
+    """Hands out what it holds, and remembers what it was asked for."""
+
+    def __init__(self) -> None:
+        self.holds = dict(CONTENT)
+        self.asked: list[list[str]] = []
+
+    def fetch(self, artifacts: Sequence[Artifact], folder: Path) -> list[Path]:
+        self.asked.append([artifact.name for artifact in artifacts])
+        files = [folder / artifact.file_name for artifact in artifacts]
+        for artifact, file in zip(artifacts, files, strict=True):
+            if artifact.name not in self.holds:
+                raise JarsUnavailable(f"{artifact} could not be fetched")
+            file.write_bytes(self.holds[artifact.name])
+        return files
+
+
+@pytest.fixture
+def repository(monkeypatch: pytest.MonkeyPatch) -> Repository:
+    repository = Repository()
+    monkeypatch.setattr(module, "fetch", repository.fetch)
+    return repository
+
+
+@pytest.fixture
+def fetched(tmp_path: Path) -> Callable[..., tuple[Path, ...]]:
+    lock = tmp_path / "jars.lock"
+    artifacts = [
+        {
+            "group": "org.example",
+            "name": name,
+            "version": "1.0",
+            "type": "jar",
+            "sha256": hashlib.sha256(content).hexdigest(),
+            "licence": "Apache-2.0",
+            "for": ["spark"],
+        }
+        for name, content in CONTENT.items()
+    ]
+    lock.write_text(json.dumps({"version": 1, "artifacts": artifacts}))
+    return lambda **options: jars("spark", lock=lock, cache=tmp_path / "cache", **options)
+
+
+def test_what_is_missing_is_fetched(repository: Repository, fetched: Callable[..., tuple[Path, ...]]) -> None:
+    assert [file.read_bytes() for file in fetched()] == list(CONTENT.values())
+    assert repository.asked == [["one", "two"]]
+
+
+def test_what_is_there_needs_no_network(repository: Repository, fetched: Callable[..., tuple[Path, ...]]) -> None:
+    first = fetched()
+    assert fetched() == first
+    assert len(repository.asked) == 1
+
+
+def test_what_was_checked_is_not_read_again(
+    repository: Repository, fetched: Callable[..., tuple[Path, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = fetched()
+    monkeypatch.setattr(module, "_sha256", lambda _: pytest.fail("a jar was read"))
+    assert fetched() == first
+
+
+def test_a_removed_jar_is_fetched_alone(repository: Repository, fetched: Callable[..., tuple[Path, ...]]) -> None:
+    fetched()[1].unlink()
+    assert fetched()[1].read_bytes() == CONTENT["two"]
+    assert repository.asked[1:] == [["two"]]
+
+
+def test_a_corrupt_jar_is_fetched_again(repository: Repository, fetched: Callable[..., tuple[Path, ...]]) -> None:
+    fetched()[0].write_bytes(b"cut o")
+    assert fetched()[0].read_bytes() == CONTENT["one"]
+    assert repository.asked[1:] == [["one"]]
+
+
+def test_a_jar_that_was_only_touched_is_kept(repository: Repository, fetched: Callable[..., tuple[Path, ...]]) -> None:
+    os.utime(fetched()[0], ns=(1, 1))
+    fetched()
+    assert len(repository.asked) == 1
+
+
+def test_a_corrupt_jar_of_the_same_size_and_time_is_found_by_checking_anew(
+    repository: Repository, fetched: Callable[..., tuple[Path, ...]]
+) -> None:
+    jar = fetched()[0]
+    facts = jar.stat()
+    jar.write_bytes(jar.read_bytes().upper())
+    os.utime(jar, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    assert fetched(anew=True)[0].read_bytes() == CONTENT["one"]
+
+
+def test_a_jar_with_another_hash_is_refused_and_nothing_is_kept(
+    repository: Repository, fetched: Callable[..., tuple[Path, ...]], tmp_path: Path
+) -> None:
+    repository.holds["two"] = b"somebody else's jar"
+    with pytest.raises(JarMismatch, match=r"org\.example:two:1\.0: its sha256 is [0-9a-f]{64}, the lock says"):
+        fetched()
+    assert list((tmp_path / "cache").rglob("*.jar")) == []
+
+
+def test_a_failed_fetch_leaves_what_was_there(
+    repository: Repository, fetched: Callable[..., tuple[Path, ...]], tmp_path: Path
+) -> None:
+    fetched()[1].unlink()
+    del repository.holds["two"]
+    with pytest.raises(JarsUnavailable, match=r"org\.example:two:1\.0 could not be fetched"):
+        fetched()
+    assert [file.name for file in (tmp_path / "cache").rglob("*.jar")] == ["one-1.0.jar"]
+    assert list((tmp_path / "cache" / "jars").glob(".fetch-*")) == []
+
+
+def test_several_at_once_fetch_once(repository: Repository, fetched: Callable[..., tuple[Path, ...]]) -> None:
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        results = [each.result() for each in [pool.submit(fetched) for _ in range(8)]]
+    assert len(set(results)) == 1
+    assert repository.asked == [["one", "two"]]
+
+
+def test_an_unknown_purpose_is_an_error() -> None:
+    with pytest.raises(JarsUnavailable, match="nothing is locked for 'flink'"):
+        jars("flink")
+
+
+def test_a_lock_of_another_version_is_refused(tmp_path: Path) -> None:
+    lock = tmp_path / "jars.lock"
+    lock.write_text('{"version": 2, "artifacts": []}')
+    with pytest.raises(JarsUnavailable, match="version 2, this release reads 1"):
+        locked(lock)
+
+
+def test_a_lock_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(JarsUnavailable, match="the lock cannot be read"):
+        locked(tmp_path / "jars.lock")
+
+
+def test_the_lock_names_each_file_once_with_hash_and_licence() -> None:
+    artifacts = locked(lock_file())
+    assert len({artifact.path for artifact in artifacts}) == len(artifacts)
+    assert all(re.fullmatch("[0-9a-f]{64}", artifact.sha256) and artifact.licence for artifact in artifacts)
+    assert {purpose for artifact in artifacts for purpose in artifact.purposes} == {"spark", "kafka", "registry"}
+
+
+def test_the_lock_holds_no_address() -> None:
+    assert "://" not in lock_file().read_text()
+
+
+def test_what_spark_needs_is_exactly_this() -> None:
+    assert sorted(artifact.file_name for artifact in locked(lock_file()) if "spark" in artifact.purposes) == [
+        "commons-pool2-2.12.1.jar",
+        "iceberg-aws-bundle-1.11.0.jar",
+        "iceberg-spark-runtime-4.1_2.13-1.11.0.jar",
+        "kafka-clients-3.9.1.jar",
+        "spark-avro_2.13-4.1.1.jar",
+        "spark-sql-kafka-0-10_2.13-4.1.1.jar",
+        "spark-token-provider-kafka-0-10_2.13-4.0.0.jar",
+        "sqlite-jdbc-3.50.3.0.jar",
+    ]
+
+
+@pytest.mark.e2e
+def test_the_jars_of_spark_are_those_of_the_lock() -> None:
+    wanted = [artifact.sha256 for artifact in locked(lock_file()) if "spark" in artifact.purposes]
+    assert [hashlib.sha256(file.read_bytes()).hexdigest() for file in spark_jars()] == wanted

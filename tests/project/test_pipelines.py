@@ -1,0 +1,119 @@
+"""Declarations are found in a file, with every problem in its place."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from frazil.declaration import InvalidDeclaration, Pipeline, Table, Topic, ValueFormat
+from frazil.declaration.document import document
+from frazil.errors import FrazilError
+from frazil.project.pipelines import chosen, declared
+
+HEAD = "from frazil.declaration import Pipeline, Table, Topic, ValueFormat\n"
+
+
+def pipeline(name: str) -> Pipeline:
+    return Pipeline(topic=Topic(name, value_format=ValueFormat.TEXT), table=Table(f"shop.{name}"))
+
+
+def written(folder: Path, text: str) -> Path:
+    file = folder / "mine.py"
+    file.write_text(HEAD + dedent(text))
+    return file
+
+
+def made(name: str, table: str = "") -> str:
+    return f"Pipeline(topic=Topic({name!r}, value_format=ValueFormat.TEXT), table=Table('shop.{table or name}'))"
+
+
+def test_pipelines_are_those_of_the_list(tmp_path: Path) -> None:
+    file = written(tmp_path, f"a = {made('a')}\nb = {made('b')}\npipelines = [b]\n")
+    assert declared(file) == (pipeline("b"),)
+
+
+def test_without_a_list_they_are_all_that_have_a_name(tmp_path: Path) -> None:
+    file = written(tmp_path, f"a = {made('a')}\nb = {made('b')}\nagain = a\n")
+    assert declared(file) == (pipeline("a"), pipeline("b"))
+
+
+def test_a_document_declares_the_same(tmp_path: Path) -> None:
+    file = tmp_path / "mine.json"
+    file.write_text(json.dumps(document([pipeline("a"), pipeline("b")])))
+    assert declared(file) == (pipeline("a"), pipeline("b"))
+
+
+def test_a_file_may_import_its_neighbours(tmp_path: Path) -> None:
+    (tmp_path / "neighbour_of_mine.py").write_text("TABLE = 'shop.a'\n")
+    file = written(
+        tmp_path,
+        """
+        from neighbour_of_mine import TABLE
+        a = Pipeline(topic=Topic("a", value_format=ValueFormat.TEXT), table=Table(TABLE))
+        """,
+    )
+    assert declared(file) == (pipeline("a"),)
+
+
+def test_a_wrong_pipeline_does_not_hide_the_problems_of_the_next(tmp_path: Path) -> None:
+    file = written(tmp_path, f"a = {made('a b')}\nb = {made('b', 'No Name')}\npipelines = [a, b]\n")
+    with pytest.raises(InvalidDeclaration) as raised:
+        declared(file)
+    assert [problem.path for problem in raised.value.problems] == [
+        f"{file}:2: topic.name",
+        f"{file}:3: table.identifier",
+    ]
+
+
+def test_a_problem_of_a_document_has_its_path(tmp_path: Path) -> None:
+    file = tmp_path / "mine.json"
+    text = json.dumps(document([pipeline("a")])).replace('"shop.a"', '"Shop"')
+    file.write_text(text)
+    with pytest.raises(InvalidDeclaration) as raised:
+        declared(file)
+    assert raised.value.problems[0].path == f"{file}: pipelines[0].table.identifier"
+
+
+def test_pipelines_that_clash_are_told(tmp_path: Path) -> None:
+    with pytest.raises(InvalidDeclaration, match="already writes shop.a"):
+        declared(written(tmp_path, f"a = {made('a')}\nb = {made('b', 'a')}\n"))
+
+
+@pytest.mark.parametrize("token", ["${TfToken[TOKEN.0]}", "${aws_msk_cluster.main.name}"])
+def test_a_terraform_token_is_refused_by_name(tmp_path: Path, token: str) -> None:
+    with pytest.raises(InvalidDeclaration, match="Terraform token"):
+        declared(written(tmp_path, f"a = {made(token, 'a')}\n"))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a = (\n", "mine.py:2: this is not Python: '\\(' was never closed"),
+        ("a = 1\n", "mine.py: it declares no pipelines"),
+        ("pipelines = []\n", "mine.py: it declares no pipelines"),
+        ("pipelines = 3\n", "mine.py: `pipelines` is not a list"),
+        ("pipelines = ['a']\n", r"mine.py: `pipelines\[0\]` is of type str"),
+        ("import no_such_module\n", "mine.py:2: ModuleNotFoundError: No module named 'no_such_module'"),
+        ("a = b\n", "mine.py:2: NameError: name 'b' is not defined"),
+        ("def f():\n    return 1 / 0\na = f()\n", "mine.py:3: ZeroDivisionError: division by zero"),
+    ],
+)
+def test_a_file_that_does_not_run_is_told_on_one_line(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(FrazilError, match=said) as raised:
+        declared(written(tmp_path, text))
+    assert "\n" not in str(raised.value)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FrazilError, match=r"nothing\.py: there is no such file"):
+        declared(tmp_path / "nothing.py")
+
+
+def test_names_choose_in_their_order_and_once() -> None:
+    a, b = pipeline("a"), pipeline("b")
+    assert chosen([a, b], ["b", "a", "b"]) == (b, a)
+    with pytest.raises(FrazilError, match=r"there is no pipeline c\. Declared are a, b"):
+        chosen([a, b], ["a", "c"])
