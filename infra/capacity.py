@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from frazil.declaration.rules import between
-from frazil.declaration.validity import validate
+from frazil.declaration.constraints import between
+from frazil.declaration.validation import validate
 from frazil.rollout.worker_sizes import Workers
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
+from frazil.declaration.constraints import Rule, matching
 from frazil.declaration.problems import Problem, Refusal
-from frazil.declaration.rules import Rule, matching
-from frazil.declaration.validity import validate
+from frazil.declaration.validation import validate
 
 
 def _cidr(text: str) -> Refusal | None:

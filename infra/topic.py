@@ -5,7 +5,7 @@ from __future__ import annotations
 from infra.confluent.kafka import KafkaAcl, KafkaTopic, Schema
 from infra.confluent.resource import Declared
 from infra.kafka_access import KafkaAccess, RegistryAccess
-from infra.own_topic import OwnTopic, ValueSchema
+from infra.managed_topic import OwnTopic, ValueSchema
 from infra.protection import Protection
 from infra.tf import Construct
 

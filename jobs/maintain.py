@@ -24,7 +24,7 @@ from frazil.job import entry_point, shutdown, startup
 from frazil.maintain.drive import keeper
 from frazil.maintain.keeper import Policy
 from frazil.maintain.orphans import check_age
-from frazil.maintain.outcome import exit_code
+from frazil.maintain.result import exit_code
 from frazil.maintain.run import maintain
 
 

@@ -16,8 +16,8 @@ from datetime import date
 from pathlib import Path
 
 from frazil.exit_codes import Exit
-from policies.facts import Facts
-from policies.reading import NothingToReview, Reviewed, read, together
+from policies.resource_values import Facts
+from policies.resources import NothingToReview, Reviewed, read, together
 from policies.rules import findings
 
 

@@ -22,9 +22,9 @@ from typing import Any
 from frazil.errors import FrazilError, InvalidInput
 from frazil.release.manifest import Release, parse_manifest
 from infra.tf import App
+from stacks.compose import compose
 from stacks.deployed import Deployed, file_of, write
-from stacks.environment import compose
-from stacks.environments import DEPLOYMENTS, Deployment
+from stacks.deployments import DEPLOYMENTS, Deployment
 from stacks.guard import deployed_before, guard
 
 NO_RELEASE = "none"

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Sequence
 
-from stacks.environments import DEPLOYMENTS
+from stacks.deployments import DEPLOYMENTS
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -18,7 +18,7 @@ from infra.confluent.cloud import (
 )
 from infra.confluent.resource import Credentials, Declared, Empty, Found, Id
 from infra.kafka_access import KafkaAccess, RegistryAccess
-from infra.own_topic import OwnTopic
+from infra.managed_topic import OwnTopic
 from infra.protection import Protection
 from infra.provider_integration import ConfluentRole
 from infra.service_account import Account, StoredKeys
@@ -26,7 +26,7 @@ from infra.tableflow_topic import TableflowTopic, publish_to_glue
 from infra.tf import Construct, Fn, Op, TerraformLocal, unique_name
 from infra.topic import Topic, let_read
 from policies.documents import fill
-from stacks.environments import ClusterKind, Deployment
+from stacks.deployments import ClusterKind, Deployment
 from stacks.foundation import FoundationOutputs
 from stacks.providers import EnvironmentStack
 

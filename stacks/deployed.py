@@ -13,14 +13,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
+from frazil.declaration.constraints import NOT_EMPTY, matching
+from frazil.declaration.from_json import VERSION, from_json, members
 from frazil.declaration.problems import InvalidDeclaration, Problem
-from frazil.declaration.reading import VERSION, from_json, members
-from frazil.declaration.rules import NOT_EMPTY, matching
-from frazil.declaration.validity import validate
-from frazil.declaration.writing import to_json
+from frazil.declaration.to_json import to_json
+from frazil.declaration.validation import validate
 from frazil.errors import InvalidInput
 from policies.holds_data import HOLDS_DATA
-from stacks.environments import Deployment
+from stacks.deployments import Deployment
 
 FOLDER = Path("deployed")
 LOCAL_FOLDER = Path(".frazil", "deployed")

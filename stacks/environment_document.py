@@ -15,10 +15,10 @@ from frazil.declaration import (
     environment_document,
 )
 from stacks.confluent import ConfluentOutputs
-from stacks.environments import Deployment
+from stacks.deployments import Deployment
 from stacks.foundation import FoundationOutputs
-from stacks.later import APPLICATION, BOOTSTRAP, REGISTRY, filled
 from stacks.providers import local_endpoint
+from stacks.unknown_values import APPLICATION, BOOTSTRAP, REGISTRY, filled
 
 WAREHOUSE = "lake"
 """The prefix of all tables in their bucket."""

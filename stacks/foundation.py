@@ -10,7 +10,7 @@ from frazil.declaration import Engine, Pipeline
 from infra.alarms import AlarmTopic
 from infra.artifact_bucket import WRITE_ONCE, ArtifactBucket
 from infra.job_network import JobNetwork
-from infra.lake_key import LakeKey
+from infra.kms_key import LakeKey
 from infra.log_bucket import LogBucket
 from infra.protection import Protection
 from infra.spark_application import SparkApplication
@@ -18,7 +18,7 @@ from infra.table_bucket import TableBucket
 from infra.table_catalog import TableCatalog
 from infra.tf import CloudwatchLogGroup, Construct
 from policies.documents import fill
-from stacks.environments import Deployment
+from stacks.deployments import Deployment
 from stacks.providers import EnvironmentStack
 
 JOBS = ("ingest", "maintain")

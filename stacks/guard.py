@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from frazil.errors import InvalidInput
+from stacks.compose import Stacks
 from stacks.deployed import Deployed, Retired, forgotten, held, read
-from stacks.environment import Stacks
-from stacks.environments import Deployment
+from stacks.deployments import Deployment
 
 _FORMER_DOCUMENTS = ("aws_s3_object.environment", "aws_s3_object.pipelines_object_AA66042B")
 """Addresses of the documents that 0.1.0 deployed: Terraform forgets these objects too, and does not delete them."""

@@ -26,13 +26,13 @@ from infra.tf import (
 )
 from policies.documents import fill, placeholders
 from stacks.confluent import ConfluentOutputs
+from stacks.deployments import Deployment
 from stacks.environment_document import environment_text
-from stacks.environments import Deployment
 from stacks.foundation import FoundationOutputs
 from stacks.job_requests import ingest_request, maintenance_request
-from stacks.later import APPLICATION, BOOTSTRAP, ENVIRONMENT_DIGEST, REGISTRY, Text, filled
 from stacks.operator_roles import OperatorRoles, places
 from stacks.providers import EnvironmentStack
+from stacks.unknown_values import APPLICATION, BOOTSTRAP, ENVIRONMENT_DIGEST, REGISTRY, Text, filled
 
 ARTIFACTS = ("artifacts", "releases", "documents")
 """Prefixes of the artifact bucket that jobs read."""

@@ -9,9 +9,9 @@ from infra.execution_role import ExecutionRole
 from infra.tf import Construct
 from policies.documents import fill, placeholders
 from policies.documents.filling import Value
-from policies.places import Places
+from policies.table_resources import Places
+from stacks.deployments import Deployment
 from stacks.environment_document import WAREHOUSE
-from stacks.environments import Deployment
 from stacks.foundation import FoundationOutputs
 
 DOCUMENTS = "documents"

@@ -12,7 +12,7 @@ from infra.tf import (
     S3Backend,
     TerraformStack,
 )
-from stacks.environments import Deployment
+from stacks.deployments import Deployment
 
 _STATE_FOLDER = "../../../.frazil/terraform"  # seen from the stack's own folder, cdktf.out/stacks/<stack>
 _LOCAL_SERVICES = (

@@ -28,8 +28,8 @@ from policies.review.document import document
 from policies.review.markdown import markdown
 from policies.review.prices import NotAssumed, price_table
 from policies.review.review import Review, Verdict, review
-from stacks.environments import DEPLOYMENTS
-from stacks.review_plans import NotPlanned, given, plans, synthesise
+from stacks.deployments import DEPLOYMENTS
+from stacks.terraform_plans import NotPlanned, given, plans, synthesise
 
 EXITS = {
     Verdict.NOTHING: Exit.SUCCESS,

@@ -1,6 +1,6 @@
 """An example of topics that deployment makes. A pipeline whose topic is not here reads one that others make."""
 
-from infra.own_topic import OwnTopic
+from infra.managed_topic import OwnTopic
 
 topics = [
     OwnTopic("flights", partitions=6),

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator
 from frazil.declaration import Pipeline, SchemaEvolution, SubjectStrategy, ValueFormat
 from frazil.errors import FrazilError
 from frazil.schemas import avro, json_schema
-from frazil.schemas.changes import changes, plain
-from frazil.schemas.landing import landing
 from frazil.schemas.merge import merge
+from frazil.schemas.schema_changes import changes, plain
+from frazil.schemas.table_mapping import landing
 from frazil.schemas.types import Struct
 from policies.review.effects import Effect
 from policies.review.field_effects import Outcome
-from policies.review.planned import Planned, Verb
+from policies.review.plan_changes import Planned, Verb
 
 _SUBJECT_OF = "{topic}-value"
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from policies.reading import Resource
+from policies.resources import Resource
+from policies.review.job_runs import Run, Size, documents, pipelines, runs
 from policies.review.prices import Prices
-from policies.review.runs import Run, Size, documents, pipelines, runs
 
 SERVICES = ("EMR Serverless", "S3", "Glue", "NAT gateway", "Interface endpoints", "Confluent egress")
 _FREE_DISK_GB = 20

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from frazil.declaration import Pipeline
-from policies.facts import Facts
 from policies.finding import Finding
 from policies.holds_data import HOLDS_DATA
-from policies.reading import Change
+from policies.resource_values import Facts
+from policies.resources import Change
+from policies.review.affected_data import touched
 from policies.review.effects import Effect
-from policies.review.planned import Planned, Verb
-from policies.review.touched import touched
-from policies.review.trust import PolicyChange, follows_from
+from policies.review.plan_changes import Planned, Verb
+from policies.review.policy_diff import PolicyChange, follows_from
 
 _WIDENED = "policy_widened"
 _LOSING = {"data_lost", "partitions_lowered", "retention_under_lag"}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from frazil.declaration import Engine, Pipeline
-from frazil.declaration.writing import to_json
+from frazil.declaration.to_json import to_json
 from policies.review.field_effects import FIELDS, Outcome
 
 

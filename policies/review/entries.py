@@ -13,9 +13,9 @@ from policies.review.dangers import Danger
 from policies.review.effects import Effect
 from policies.review.escaping import cell, code, prose
 from policies.review.field_effects import Outcome
-from policies.review.planned import LATER, Difference, Planned
+from policies.review.plan_changes import LATER, Difference, Planned
+from policies.review.policy_diff import PolicyChange, Told
 from policies.review.prices import Prices
-from policies.review.trust import PolicyChange, Told
 
 _MOST_DIFFERENCES = 12
 _MOST_OF_A_RULE = 6

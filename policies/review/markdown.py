@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from policies.review import entries
 from policies.review.escaping import code, prose
-from policies.review.planned import Verb
+from policies.review.plan_changes import Verb
 from policies.review.review import Review, Verdict
 
 LONGEST = 60_000

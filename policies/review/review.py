@@ -9,22 +9,22 @@ from enum import StrEnum
 from typing import Any
 
 from frazil.declaration import InvalidDeclaration, Pipeline, parse
-from policies.facts import Facts
 from policies.finding import Finding
-from policies.reading import Resource, Reviewed, read, together
+from policies.resource_values import Facts
+from policies.resources import Resource, Reviewed, read, together
 from policies.review.columns import column_effects
 from policies.review.cost import Estimate, estimate
 from policies.review.dangers import Danger, change_dangers, effect_danger, expected, right_dangers
 from policies.review.desired_effects import desired_effects
 from policies.review.effects import Effect, effects
-from policies.review.planned import Difference, Planned, Verb, drifted, is_whole, planned
+from policies.review.job_runs import documents
+from policies.review.masking import cleaned
+from policies.review.plan_changes import Difference, Planned, Verb, drifted, is_whole, planned
+from policies.review.policy_diff import PolicyChange, policy_changes, rights_change
 from policies.review.prices import Prices
-from policies.review.role_rights import RoleRights, role_rights
-from policies.review.runs import documents
-from policies.review.secrets import cleaned
-from policies.review.trust import PolicyChange, policy_changes, rights_change
+from policies.review.role_permissions import RoleRights, role_rights
 from policies.rules import findings
-from policies.rules.widened import policy_widened
+from policies.rules.new_permissions import policy_widened
 
 Json = Mapping[str, Any]
 

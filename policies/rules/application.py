@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from frazil.release.emr_labels import LABELS
-from policies.facts import Facts
 from policies.finding import Finding
-from policies.reading import Reviewed
+from policies.resource_values import Facts
+from policies.resources import Reviewed
 
 
 def application_too_small(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from policies.facts import Facts
 from policies.finding import Finding
-from policies.reading import Reviewed
+from policies.resource_values import Facts
+from policies.resources import Reviewed
 
 _KEY_OF = {
     "aws_cloudwatch_log_group": "kms_key_id",

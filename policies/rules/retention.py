@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from policies.facts import Facts
 from policies.finding import Finding
-from policies.reading import Reviewed
+from policies.resource_values import Facts
+from policies.resources import Reviewed
 
 RULE = "retention_under_lag"
 _KAFKAS_OWN_MS = 7 * 86_400_000  # retention.ms of a topic that does not set it

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from policies.facts import Facts, Place
 from policies.finding import Finding
-from policies.reading import Json, Resource, Reviewed, blocks
+from policies.resource_values import Facts, Place
+from policies.resources import Json, Resource, Reviewed, blocks
 
 _CHECKPOINT = re.compile(r"checkpoint[A-Za-z._-]*[\"'\s:=\\]+s3a?://([^/\"'\s\\]+)/?([^\"'\s\\]*)", re.IGNORECASE)
 

@@ -17,11 +17,11 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table as IcebergTable
 
 from frazil.audit.verify import Verification, verify
-from frazil.dead_letters.rows import COLUMNS as DEAD_LETTER_COLUMNS
+from frazil.dead_letters.table import COLUMNS as DEAD_LETTER_COLUMNS
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.environment import Environment, Kafka
-from frazil.declaration.formats import MetadataColumns
+from frazil.declaration.options import MetadataColumns
 from frazil.lake import ledger
 from frazil.lake.commit.check import Batch
 from frazil.lake.ledger import Counts, Offsets, Totals

@@ -16,7 +16,7 @@ from pyiceberg.types import LongType
 
 from frazil.audit import count
 from frazil.audit.finding import Flaw, Outcome
-from frazil.audit.runs import Range
+from frazil.audit.offset_ranges import Range
 from frazil.audit.verify import Verification
 from frazil.errors import CatalogUnavailable
 from frazil.lake import ledger

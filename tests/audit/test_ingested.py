@@ -9,10 +9,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from frazil.audit.finding import Flaw, Outcome
+from frazil.audit.offset_ranges import Range
 from frazil.audit.proofs import ProofFolder
-from frazil.audit.runs import Range
 from frazil.audit.verify import Verification, verify
-from frazil.declaration.formats import ErrorMode, MetadataColumns
+from frazil.declaration.options import ErrorMode, MetadataColumns
 from frazil.lake import ledger
 from frazil.lake.read.tables import Lake
 from tests.support.shop import Shop

@@ -13,7 +13,7 @@ import pytest
 
 from frazil.audit import count
 from frazil.audit.finding import Flaw, Outcome
-from frazil.audit.runs import Range
+from frazil.audit.offset_ranges import Range
 from frazil.audit.tally import Tally
 from frazil.audit.window import Window
 from frazil.audit.windows import Stretch

@@ -10,8 +10,8 @@ import pytest
 
 from frazil.audit import count, verify
 from frazil.audit.finding import Flaw, Outcome
+from frazil.audit.offset_ranges import Range
 from frazil.audit.proofs import ProofFolder
-from frazil.audit.runs import Range
 from frazil.audit.verify import Verification
 from frazil.lake.ledger import Counts, canonical
 from tests.audit.landed import Landed

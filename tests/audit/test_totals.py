@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frazil.audit.account import by_topic
+from frazil.audit.balance import by_topic
 from frazil.lake.ledger import Closed, Counts, Entry, Offsets, Total, Totals
 
 number = st.integers(0, 2**62)

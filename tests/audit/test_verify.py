@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from frazil.audit.finding import Flaw, Outcome
-from frazil.audit.runs import Range
+from frazil.audit.offset_ranges import Range
 from frazil.audit.verify import Verification, verify
-from frazil.declaration.formats import MetadataColumns
+from frazil.declaration.options import MetadataColumns
 from frazil.errors import CatalogUnavailable
 from frazil.lake import ledger
 from frazil.lake.commit.check import Batch

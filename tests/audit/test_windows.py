@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from frazil.audit.bitmap import WORD
 from frazil.audit.claims import claims_of
-from frazil.audit.dense import Columns
-from frazil.audit.runs import Range
+from frazil.audit.gapless_files import Columns
+from frazil.audit.offset_ranges import Range
 from frazil.audit.scan import Source
 from frazil.audit.window import Role
 from frazil.audit.windows import Box, Boxes, Placement, Stretch, contains, stretches, tile, without

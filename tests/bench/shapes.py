@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from frazil.clients.registry.schemas import SchemaType
-from frazil.declaration.formats import ValueFormat
+from frazil.declaration.options import ValueFormat
 from tests.bench import rows
 from tests.bench.rows import Row
 

@@ -14,7 +14,7 @@ from frazil.cli.built_for import BuiltFor, built_for, declared
 from frazil.cli.main import app
 from frazil.errors import FrazilError
 from frazil.release.manifest import Architecture, manifest
-from stacks.environments import DEPLOYMENTS
+from stacks.deployments import DEPLOYMENTS
 from tests.stacks.synthesised import release
 
 

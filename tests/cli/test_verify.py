@@ -18,7 +18,7 @@ from frazil.audit.verify import Verification
 from frazil.cli.main import app
 from frazil.cli.verify import REASONS, tell
 from frazil.declaration.document import canonical, document
-from frazil.declaration.writing import to_json
+from frazil.declaration.to_json import to_json
 from tests.audit.landed import Landed
 
 Ask = Callable[..., Result]

@@ -14,7 +14,7 @@ from frazil.clients.kafka import Kafka, Span
 from frazil.clients.refused import TopicMissing
 from frazil.clients.secrets import Secrets
 from frazil.declaration import environment
-from frazil.declaration.formats import Isolation
+from frazil.declaration.options import Isolation
 from frazil.errors import KafkaUnavailable
 from frazil.local.services import World
 from tests.support.fake_kafka import FakeKafka

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frazil.dead_letters.attempt import Undecodable, attempt
 from frazil.dead_letters.avro_body import MOST_ITEMS, avro_value
+from frazil.dead_letters.diagnosis import Undecodable, attempt
 from frazil.schemas import avro as avro_schemas
 from tests.support import shop
 

@@ -6,7 +6,7 @@ import pytest
 from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from frazil.dead_letters.attempt import Undecodable
+from frazil.dead_letters.diagnosis import Undecodable
 from frazil.dead_letters.protobuf_body import protobuf_fields
 
 

@@ -15,7 +15,7 @@ from frazil.clients.secrets import Secrets
 from frazil.dead_letters.show import Shown, show
 from frazil.declaration import KeyFormat
 from frazil.lake.read.tables import Lake
-from frazil.schemas.frames import Frame, FrameProblem
+from frazil.schemas.wire_format import Frame, FrameProblem
 from tests.support.fake_registry import FakeRegistry
 from tests.support.letters import HEADERS, HOSTILE
 from tests.support.shop import Shop, frame

@@ -1,7 +1,7 @@
 import pytest
 
 from frazil.declaration import Secret
-from frazil.declaration.reading import from_json
+from frazil.declaration.from_json import from_json
 from tests.declaration.problems_of import problems_of
 
 

@@ -22,11 +22,11 @@ from frazil.decode.decoding import (
     schema_id_of,
 )
 from frazil.decode.json import json_body
-from frazil.schemas.avro import parse, reader, row_type
-from frazil.schemas.frames import guid_header, prefixed
-from frazil.schemas.landing import landing
+from frazil.schemas.avro import parse, reader_schema, row_type
 from frazil.schemas.reasons import Reason
+from frazil.schemas.table_mapping import landing
 from frazil.schemas.types import Field, Kind, Primitive, Struct
+from frazil.schemas.wire_format import guid_header, prefixed
 from tests.support.shop import ORDER
 from tests.support.shop import avro as written
 
@@ -62,7 +62,7 @@ def test_frames_are_listed_until_a_verdict_on_them_is_final(spark: SparkSession)
     decoding = Decoding(
         row_type=ROW_TYPE,
         frames={known: 1},
-        bodies={1: avro(reader(ORDERS, TARGET), TARGET)},
+        bodies={1: avro(reader_schema(ORDERS, TARGET), TARGET)},
         refused={bad: Reason.UNREADABLE_SCHEMA, foreign: Reason.FOREIGN_SCHEMA},
         waiting=[waits],
     )

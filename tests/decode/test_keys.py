@@ -10,8 +10,8 @@ import pytest
 from frazil.declaration import KeyFormat, MetadataColumns, Topic, ValueFormat
 from frazil.decode.keys import Keys, check_bytes
 from frazil.errors import IncompatibleSchema
-from frazil.schemas.changes import AddColumn, WidenColumn
 from frazil.schemas.metadata import metadata_fields
+from frazil.schemas.schema_changes import AddColumn, WidenColumn
 from frazil.schemas.types import Field, Kind, Primitive, Struct, Type
 from tests.support.fake_registry import FakeRegistry
 

@@ -12,15 +12,15 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from frazil.declaration import Topic, ValueFormat
-from frazil.declaration.formats import Tombstones
+from frazil.declaration.options import Tombstones
 from frazil.decode.decoding import Decoding, decode, rejected, rows
 from frazil.decode.met import Met
 from frazil.decode.writer_schemas import Writers
 from frazil.ingest import record_counts
-from frazil.schemas.frames import prefixed
-from frazil.schemas.landing import landing
 from frazil.schemas.reasons import Reason
+from frazil.schemas.table_mapping import landing
 from frazil.schemas.types import Struct
+from frazil.schemas.wire_format import prefixed
 from tests.support.fake_registry import FakeRegistry
 from tests.support.shop import ORDER
 from tests.support.shop import avro as written

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from frazil.decode.decoding import REASON, UNKNOWN, UNKNOWN_KEY, WAITING, WAITING_KEY
 from frazil.decode.met import MOST, Met
 from frazil.ingest import record_counts
-from frazil.schemas.frames import GUID_BYTES, prefixed
+from frazil.schemas.wire_format import GUID_BYTES, prefixed
 
 pytestmark = pytest.mark.spark
 

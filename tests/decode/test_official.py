@@ -19,7 +19,7 @@ from frazil.decode.avro import avro_body
 from frazil.decode.decoding import Decoding
 from frazil.decode.json import json_body
 from frazil.schemas import avro, json_schema
-from frazil.schemas.landing import landing
+from frazil.schemas.table_mapping import landing
 from frazil.schemas.types import Field, ListOf, MapOf, Struct, Type
 from tests.decode import avro_cases, json_cases, protobuf_cases
 from tests.decode.json_cases import REJECTED

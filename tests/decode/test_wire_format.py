@@ -1,4 +1,4 @@
-"""The frame as Spark reads it is the frame as `schemas/frames.py` does, for every case that both share, and at random."""
+"""The frame as Spark reads it is the frame as `schemas/wire_format.py` does, for every case that both share, and at random."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pyspark.sql import functions as F
 from frazil.decode import decoding
 from frazil.decode.decoding import Decoding
 from frazil.decode.wire_format import DEPTH
-from frazil.schemas.frames import KEY_HEADER, VALUE_HEADER, Frame, FrameProblem, parse, prefixed
 from frazil.schemas.reasons import Reason
+from frazil.schemas.wire_format import KEY_HEADER, VALUE_HEADER, Frame, FrameProblem, parse, prefixed
 
 pytestmark = pytest.mark.spark
 

@@ -15,16 +15,16 @@ from frazil.clients.registry.schemas import SchemaType
 from frazil.clients.secrets import Secrets
 from frazil.declaration import KeyFormat, SubjectStrategy, Topic, ValueFormat
 from frazil.declaration.environment import Registry as RegistrySettings
-from frazil.declaration.formats import Tombstones
+from frazil.declaration.options import Tombstones
 from frazil.decode.decoding import Decoding, schema_id_of
 from frazil.decode.met import MOST, Met
 from frazil.decode.occurring import NEWEST
 from frazil.decode.writer_schemas import TooMany, Writers
 from frazil.errors import RegistryUnavailable
-from frazil.schemas.frames import guid_header, prefixed
-from frazil.schemas.landing import landing
 from frazil.schemas.reasons import Reason
+from frazil.schemas.table_mapping import landing
 from frazil.schemas.types import Struct
+from frazil.schemas.wire_format import guid_header, prefixed
 from tests.support.fake_registry import FakeRegistry
 from tests.support.registry_server import RegistryServer
 

@@ -12,7 +12,7 @@ from pyiceberg.catalog import load_catalog
 from pyiceberg.exceptions import NoSuchTableError
 
 from frazil.declaration import Pipeline
-from stacks.environments import DEPLOYMENTS
+from stacks.deployments import DEPLOYMENTS
 from tests.demo.producing import Place
 
 LOCAL = DEPLOYMENTS["local"]

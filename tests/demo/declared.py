@@ -40,7 +40,7 @@ pipelines = [flights, planes, weather]
 """
 _TOPICS = '''"""The topics of the demonstration."""
 
-from infra.own_topic import OwnTopic, SchemaFormat, ValueSchema
+from infra.managed_topic import OwnTopic, SchemaFormat, ValueSchema
 
 topics = [
     OwnTopic("flights", partitions=6, schema=ValueSchema(format=SchemaFormat.AVRO, file="flights.avsc")),

@@ -12,7 +12,7 @@ from infra import tf
 from infra.execution_role import MOST_ATTACHED, ExecutionRole
 from infra.tf import TerraformStack
 from policies.documents import MANAGED_LIMIT, characters
-from stacks.environments import DEPLOYMENTS
+from stacks.deployments import DEPLOYMENTS
 from tests.stacks.synthesised import resources, synthesised
 
 TRUST = {"Version": "2012-10-17", "Statement": []}

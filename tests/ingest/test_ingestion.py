@@ -20,8 +20,8 @@ from frazil.ingest.staging import StagedBatch
 from frazil.lake import ledger
 from frazil.lake.commit.check import Batch, StageAgain
 from frazil.lake.ledger import Counts, Entry, Offsets
-from frazil.schemas.frames import prefixed
 from frazil.schemas.types import Struct
+from frazil.schemas.wire_format import prefixed
 
 PIPELINE = Pipeline(
     topic=Topic("orders", value_format=ValueFormat.TEXT),

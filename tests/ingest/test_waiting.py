@@ -10,11 +10,11 @@ import pytest
 
 from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
-from frazil.declaration.formats import Isolation, SubjectStrategy
+from frazil.declaration.options import Isolation, SubjectStrategy
 from frazil.decode.met import Met, UnknownSchemas
 from frazil.errors import KafkaUnavailable
 from frazil.ingest.waiting import waiting
-from frazil.schemas.frames import GUID_MAGIC
+from frazil.schemas.wire_format import GUID_MAGIC
 
 NOW = 1_700_000_000.0
 

@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 from frazil.clients.secrets import Secrets
 from frazil.declaration.catalogs import GlueCatalog, LocalCatalog, ObjectStore, RestAuth, RestCatalog
 from frazil.declaration.environment import Environment, Kafka
+from frazil.declaration.partitioning import PartitionField, Transform
 from frazil.declaration.secret import Secret
-from frazil.declaration.transforms import PartitionField, Transform
 from frazil.lake import row_offsets, tables
 from frazil.lake.catalogs import is_secret, java_properties, needs_s3, spark_options
 from frazil.lake.commit.catalog_check import prove_fence

@@ -13,7 +13,7 @@ from frazil.errors import RowsWouldChange
 from frazil.lake import rewrite
 from frazil.maintain.compact import compact
 from frazil.maintain.lease import Lease
-from frazil.maintain.outcome import Ended
+from frazil.maintain.result import Ended
 from tests.support import oracle
 from tests.support.stock import EAGER, Stock
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from frazil.maintain.carry import carry
+from frazil.maintain.advance_tag import carry
 from frazil.maintain.compact import compact
 from frazil.maintain.expire import expire
 from frazil.maintain.lease import Lease
-from frazil.maintain.outcome import Ended
+from frazil.maintain.result import Ended
 from tests.support.stock import EAGER, Stock
 
 pytestmark = pytest.mark.spark

@@ -17,7 +17,7 @@ from frazil.lake import ledger
 from frazil.lake.commit.multi_table import finish_open
 from frazil.maintain.keeper import Policy
 from frazil.maintain.orphans import orphans
-from frazil.maintain.outcome import Ended
+from frazil.maintain.result import Ended
 from tests.support.stock import Stock, no_wait
 
 pytestmark = pytest.mark.spark

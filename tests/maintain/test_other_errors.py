@@ -10,7 +10,7 @@ import pytest
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.exit_codes import Exit
 from frazil.maintain.keeper import Policy
-from frazil.maintain.outcome import exit_code
+from frazil.maintain.result import exit_code
 from frazil.maintain.run import maintain
 
 PIPELINES = [

@@ -9,7 +9,7 @@ import pytest
 
 from frazil.errors import RolledBack
 from frazil.ingest.table_setup import read_ledger
-from frazil.maintain.carry import carry
+from frazil.maintain.advance_tag import carry
 from frazil.maintain.compact import compact
 from frazil.maintain.expire import expire
 from frazil.maintain.lease import Lease

@@ -6,7 +6,7 @@ from typing import Any
 
 from policies.documents import fill, placeholders
 from policies.documents.filling import Value
-from policies.places import Places
+from policies.table_resources import Places
 
 ACCOUNT, REGION = "123456789012", "eu-central-1"
 KEY = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/11111111-2222-4333-8444-555555555555"

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
-from policies.facts import Facts
 from policies.finding import Finding
-from policies.reading import read, together
+from policies.resource_values import Facts
+from policies.resources import read, together
 from policies.rules import Rule
 
 TODAY = date(2026, 11, 21)

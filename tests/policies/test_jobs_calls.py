@@ -26,7 +26,7 @@ from frazil.lake.metadata_expiry import trim
 from frazil.lake.read.tables import Lake
 from frazil.local.services import World
 from frazil.maintain.keeper import Keeper, Policy
-from frazil.maintain.outcome import Action
+from frazil.maintain.result import Action
 from frazil.maintain.run import maintain
 from tests.policies.recorded_aws import ACCOUNT, REGION, Call, Log, recorded_aws
 from tests.support import lakes

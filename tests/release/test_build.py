@@ -105,7 +105,7 @@ def test_the_package_is_imported_from_the_zip_and_tells_its_version(
         f"import sys; sys.path[:0] = [{str(package)!r}]\n"
         "from frazil.job import startup\n"
         "from frazil.version import VERSION\n"
-        "import frazil.declaration, frazil.schemas.avro.reader, frazil.rollout.steps\n"
+        "import frazil.declaration, frazil.schemas.avro.reader_schema, frazil.rollout.steps\n"
         "assert '.zip' in frazil.__file__\n"
         "startup.check_python(startup.expected())\n"
         "print(VERSION, startup.expected().spark)"

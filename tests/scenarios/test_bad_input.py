@@ -23,13 +23,13 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration import ValueFormat
 from frazil.declaration.environment import Environment
 from frazil.declaration.environment import Registry as RegistrySettings
-from frazil.declaration.formats import Tombstones
+from frazil.declaration.options import Tombstones
 from frazil.decode.writer_schemas import Writers
 from frazil.errors import RegistryUnavailable
 from frazil.ingest.events import Reporter, Total
 from frazil.ingest.ingestion import Ingestion
 from frazil.local.services import World
-from frazil.schemas.names import claimed
+from frazil.schemas.column_names import claimed
 from tests.support import oracle
 from tests.support.proto import framed as framed_message
 from tests.support.registry_server import Misbehaviour, RegistryServer, hangs, says

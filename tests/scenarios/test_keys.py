@@ -11,7 +11,7 @@ import pytest
 
 from frazil.clients.registry.schemas import SchemaType
 from frazil.declaration import KeyFormat, MetadataColumns, SubjectStrategy
-from frazil.declaration.formats import ErrorMode, SchemaEvolution
+from frazil.declaration.options import ErrorMode, SchemaEvolution
 from frazil.errors import IncompatibleSchema
 from tests.support import oracle
 from tests.support.proto import framed, protobuf

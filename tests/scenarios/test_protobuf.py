@@ -11,7 +11,7 @@ import pytest
 
 from frazil.clients.registry.schemas import Reference, SchemaType
 from frazil.declaration import ValueFormat
-from frazil.declaration.formats import SubjectStrategy, Tombstones
+from frazil.declaration.options import SubjectStrategy, Tombstones
 from tests.support import oracle
 from tests.support.proto import framed, protobuf
 from tests.support.shop import Shop, frame

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from frazil.declaration import Limits, ValueFormat
-from frazil.declaration.formats import ErrorMode, MetadataColumns, Tombstones
+from frazil.declaration.options import ErrorMode, MetadataColumns, Tombstones
 from frazil.errors import RejectedRecords
 from tests.support.shop import ORDER, Shop, frame
 

@@ -14,7 +14,7 @@ from frazil.clients.registry.schemas import SchemaType
 from frazil.declaration import KeyFormat, ValueFormat
 from frazil.declaration.environment import Environment
 from frazil.local.services import Part, World
-from frazil.schemas.frames import KEY_HEADER, VALUE_HEADER, guid_header
+from frazil.schemas.wire_format import KEY_HEADER, VALUE_HEADER, guid_header
 from tests.support.proto import protobuf
 from tests.support.registry_server import RegistryServer
 from tests.support.shop import ORDER, Shop, avro, frame

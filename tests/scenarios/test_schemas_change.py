@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from frazil.declaration import Limits
-from frazil.declaration.formats import SchemaEvolution
+from frazil.declaration.options import SchemaEvolution
 from tests.support import oracle
 from tests.support.shop import ORDER, Shop
 

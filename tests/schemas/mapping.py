@@ -26,7 +26,7 @@ from frazil.decode.protobuf import decoded
 from frazil.decode.protobuf_projection import reading
 from frazil.decode.spark_types import spark_struct
 from frazil.schemas import avro, json_schema, protobuf
-from frazil.schemas.landing import landing
+from frazil.schemas.table_mapping import landing
 from frazil.schemas.types import Struct
 from tests.support.proto import compiled
 from tests.support.proto import protobuf as message

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 
-from frazil.schemas.landing import fits
+from frazil.schemas.column_names import is_reserved
 from frazil.schemas.merge import merge
-from frazil.schemas.names import is_reserved
+from frazil.schemas.table_mapping import fits
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 from tests.schemas.row_types import DOUBLE, FLOAT, INT, LONG, STRING, VERSIONS, struct
 

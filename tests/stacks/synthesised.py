@@ -18,10 +18,10 @@ from typing import Any
 from frazil.declaration import Engine, ErrorMode, KeyFormat, Pipeline, Table, Topic, ValueFormat
 from frazil.release.emr_labels import NEWEST
 from frazil.release.manifest import Architecture, File, Release, Role, Runtime
-from infra.own_topic import OwnTopic, SchemaFormat, ValueSchema
+from infra.managed_topic import OwnTopic, SchemaFormat, ValueSchema
 from infra.tf import App
-from stacks.environment import compose
-from stacks.environments import DEPLOYMENTS, Deployment
+from stacks.compose import compose
+from stacks.deployments import DEPLOYMENTS, Deployment
 
 GOLDEN = Path(__file__).parent / "golden"
 TODAY = date(2026, 11, 1)

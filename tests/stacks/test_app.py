@@ -17,7 +17,7 @@ from frazil.release.manifest import Architecture, manifest
 from infra.tf import App
 from stacks import app
 from stacks.deployed import Deployed, write
-from stacks.environments import DEPLOYMENTS
+from stacks.deployments import DEPLOYMENTS
 from tests.stacks.synthesised import release
 
 CLASHING = """
@@ -79,7 +79,7 @@ def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 ALL = {"FRAZIL_ENVIRONMENTS": "dev", "FRAZIL_PIPELINES": "pipelines.py", "FRAZIL_RELEASE": "none"}
 DECLARED = """
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
-from infra.own_topic import OwnTopic
+from infra.managed_topic import OwnTopic
 pipelines = [Pipeline(topic=Topic("orders", value_format=ValueFormat.AVRO), table=Table("shop.orders"))]
 topics = [OwnTopic("orders")]
 """

@@ -12,7 +12,7 @@ from frazil.declaration import InvalidDeclaration
 from frazil.errors import FrazilError
 from policies.holds_data import HOLDS_DATA
 from stacks.deployed import DOCUMENTS_KEPT, Deployed, Retired, file_of, forgotten, held, read, write
-from stacks.environments import DEPLOYMENTS
+from stacks.deployments import DEPLOYMENTS
 from tests.declaration.problems_of import problems_of
 
 EMPTY = Deployed(environment="dev")

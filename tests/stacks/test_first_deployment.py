@@ -27,14 +27,14 @@ from frazil.project import environments
 from frazil.release.manifest import Release, manifest
 from infra.tf import App
 from stacks import app
-from stacks.environments import DEPLOYMENTS
+from stacks.deployments import DEPLOYMENTS
 from tests.stacks.synthesised import release
 from tests.support.fake_store import FakeStore
 
 PAGES = {"README.md": "## In your own account", "docs/deploy.md": "## Deploy\n"}
 DECLARED = """
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
-from infra.own_topic import OwnTopic
+from infra.managed_topic import OwnTopic
 pipelines = [Pipeline(topic=Topic("orders", value_format=ValueFormat.AVRO), table=Table("shop.orders"))]
 topics = [OwnTopic("orders")]
 """

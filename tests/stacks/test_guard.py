@@ -16,11 +16,11 @@ import pytest
 from frazil.declaration import InvalidDeclaration, Pipeline, Table, Topic, ValueFormat
 from frazil.errors import FrazilError
 from frazil.release.manifest import Architecture
-from infra.own_topic import OwnTopic
+from infra.managed_topic import OwnTopic
 from infra.tf import App
+from stacks.compose import compose
 from stacks.deployed import Deployed, Retired, forgotten, write
-from stacks.environment import compose
-from stacks.environments import Confluent, Deployment, dev
+from stacks.deployments import Confluent, Deployment, dev
 from stacks.guard import deployed_before, guard
 from tests.stacks.synthesised import (
     AVRO_TEXT,

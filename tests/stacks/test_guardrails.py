@@ -2,8 +2,8 @@
 
 import pytest
 
-from policies.facts import Facts
-from policies.reading import read, together
+from policies.resource_values import Facts
+from policies.resources import read, together
 from policies.rules import findings
 from tests.stacks.synthesised import ALL, TODAY, stacks_of
 

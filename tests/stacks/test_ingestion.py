@@ -10,7 +10,7 @@ import pytest
 from frazil.declaration import Environment, Security, parse, parse_environment
 from frazil.rollout.desired import Desired, Mode, parse_desired
 from frazil.rollout.job_run_request import TAG_DESIRED, TAG_JOB, run_settings
-from stacks.environments import DEPLOYMENTS
+from stacks.deployments import DEPLOYMENTS
 from tests.stacks.depending import closures
 from tests.stacks.synthesised import (
     EXAMPLE,

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from frazil.declaration import Engine, KeyFormat, Pipeline, Table, Topic, ValueFormat
-from infra.own_topic import OwnTopic
+from infra.managed_topic import OwnTopic
 from infra.tf import unique_name
-from stacks.environments import DEPLOYMENTS
+from stacks.deployments import DEPLOYMENTS
 from tests.stacks.synthesised import EXAMPLE, EXAMPLE_TOPICS, FLOWING_PIPELINES, named, resources, synthesised
 
 DEV = DEPLOYMENTS["dev"]

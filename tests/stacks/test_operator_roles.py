@@ -11,11 +11,11 @@ from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.rollout.document_copies import kept_key
 from frazil.rollout.state import memory_key
 from policies.evaluate import Request, Verdict, evaluate
-from policies.facts import Facts
-from policies.reading import Change, Reviewed
-from policies.review.trust import follows_from
-from policies.rules.widened import policy_widened
-from stacks.environments import DEPLOYMENTS, dev
+from policies.resource_values import Facts
+from policies.resources import Change, Reviewed
+from policies.review.policy_diff import follows_from
+from policies.rules.new_permissions import policy_widened
+from stacks.deployments import DEPLOYMENTS, dev
 from tests.stacks.synthesised import EXAMPLE, TODAY, named, resources, stacks_of, synthesised
 from tests.stacks.terraform_text import worked_out
 

@@ -21,9 +21,9 @@ import pytest
 
 from frazil.release.manifest import manifest
 from infra.tf import App
+from stacks.compose import compose
 from stacks.deployed import Deployed, write
-from stacks.environment import compose
-from stacks.environments import DEPLOYMENTS, Deployment
+from stacks.deployments import DEPLOYMENTS, Deployment
 from tests.stacks.synthesised import EXAMPLE, EXAMPLE_TOPICS, STACKS, TODAY, named, release
 from tests.support.standin import Terraform
 from tests.support.standin_cloud import Cloud, cloud

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from policies.holds_data import HOLDS_DATA
-from stacks.environments import DEPLOYMENTS
+from stacks.deployments import DEPLOYMENTS
 from tests.stacks.synthesised import ALL, FLOWING, resources, stacks_of, synthesised
 
 NAMES = sorted({name for name, _ in ALL})

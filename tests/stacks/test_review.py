@@ -20,7 +20,7 @@ from policies.review.markdown import marker
 from policies.review.review import StackPlan
 from stacks import review
 from stacks.deployed import Deployed, Held, write
-from stacks.review_plans import NotPlanned, given, plans, synthesise
+from stacks.terraform_plans import NotPlanned, given, plans, synthesise
 from tests.policies.review.cases import TOPIC, topic
 from tests.policies.review.planning import change, plan, stays
 from tests.policies.reviewing import TODAY
@@ -221,10 +221,10 @@ def test_a_review_that_is_ended_leaves_no_plan_behind(root: Path, tmp_path: Path
     os.mkfifo(tmp_path / "for-ever")
     # Synthesis takes seconds and is not what is asked here: a folder of a stack is enough.
     script = (
-        "import runpy, sys\nfrom pathlib import Path\nfrom stacks import review_plans\n"
+        "import runpy, sys\nfrom pathlib import Path\nfrom stacks import terraform_plans\n"
         "def done(environment, folder, settings):\n"
         "    made = folder / 'cdktf.out' / 'stacks' / 'dev-x'\n    made.mkdir(parents=True)\n    return {'dev-x': made}\n"
-        "review_plans.synthesise = done\nsys.argv = ['review', 'dev']\n"
+        "terraform_plans.synthesise = done\nsys.argv = ['review', 'dev']\n"
         "runpy.run_module('stacks.review', run_name='__main__')\n"
     )
     process = subprocess.Popen(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from frazil.clients.kafka import Span, TopicState
 from frazil.clients.refused import TopicMissing
-from frazil.declaration.formats import Isolation
+from frazil.declaration.options import Isolation
 from frazil.errors import KafkaUnavailable
 
 

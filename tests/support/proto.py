@@ -12,8 +12,8 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
 
 from frazil.decode.protobuf_compiler import compile_proto
-from frazil.schemas.frames import prefixed
 from frazil.schemas.protobuf import ProtobufSchema
+from frazil.schemas.wire_format import prefixed
 
 
 @lru_cache(maxsize=256)

@@ -23,7 +23,7 @@ from frazil.local.aws.start import key_files
 from frazil.local.services import Part, World, world
 from frazil.local.terraform import stand_in_settings
 from frazil.release.manifest import Architecture, manifest
-from stacks.environments import DEPLOYMENTS
+from stacks.deployments import DEPLOYMENTS
 from tests.stacks.synthesised import release
 from tests.support.provider_log import LOGGED, actions
 from tests.support.standin import Terraform
@@ -35,7 +35,7 @@ OTHERS = ("views",)
 
 _DECLARED = """
 from frazil.declaration import Engine, ErrorMode, Pipeline, Table, Topic, ValueFormat
-from infra.own_topic import OwnTopic, SchemaFormat, ValueSchema
+from infra.managed_topic import OwnTopic, SchemaFormat, ValueSchema
 
 AVRO = ValueFormat.AVRO
 pipelines = [

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from frazil.audit.verify import Verification, verify
 from frazil.clients.secrets import Secrets
-from frazil.dead_letters.rows import COLUMNS as DEAD_LETTERS
+from frazil.dead_letters.table import COLUMNS as DEAD_LETTERS
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.declaration.environment import Environment
 from frazil.ingest.table_setup import begin, make_tables

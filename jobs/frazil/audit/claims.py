@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from frazil.audit.offset_ranges import Range
 from frazil.audit.proofs import Remembered
-from frazil.audit.runs import Range
 from frazil.audit.scan import Source
 from frazil.audit.windows import Claim
 from frazil.lake import ledger

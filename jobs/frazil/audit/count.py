@@ -12,10 +12,10 @@ from dataclasses import asdict, dataclass, replace
 
 from frazil.audit.bitmap import joined
 from frazil.audit.claims import claims_of, with_claims
-from frazil.audit.dense import Columns, is_dense, is_foreign
 from frazil.audit.finding import SHOWN, Finding, Flaw
+from frazil.audit.gapless_files import Columns, is_dense, is_foreign
+from frazil.audit.offset_ranges import Range
 from frazil.audit.proofs import Digests, Proof, Remembered, without_most
-from frazil.audit.runs import Range
 from frazil.audit.scan import Scan, Scanned, Source, unlike
 from frazil.audit.tally import NONE, Found, Tally
 from frazil.audit.window import Role, Window

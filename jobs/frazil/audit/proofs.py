@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from frazil.audit.finding import SHOWN
-from frazil.audit.runs import Range
+from frazil.audit.offset_ranges import Range
 from frazil.audit.scan import Source
 from frazil.audit.tally import Found, Tally
 from frazil.audit.windows import Boxes, Claim, Stretch

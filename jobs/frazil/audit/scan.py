@@ -11,9 +11,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from frazil.audit.dense import Columns, is_of
 from frazil.audit.finding import SHOWN, Finding, Flaw
-from frazil.audit.runs import Range
+from frazil.audit.gapless_files import Columns, is_of
+from frazil.audit.offset_ranges import Range
 from frazil.audit.tally import NONE, Found
 from frazil.audit.window import Role, Window
 from frazil.audit.windows import Box, Boxes, Claim, Placement, Stretch

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from frazil.audit.bitmap import joined
 from frazil.audit.finding import SHOWN
-from frazil.audit.runs import Range
+from frazil.audit.offset_ranges import Range
 
 
 @dataclass(frozen=True, slots=True)

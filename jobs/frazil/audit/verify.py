@@ -11,16 +11,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from frazil.audit import chain, history
-from frazil.audit.account import PartitionAccount, TopicAccount, account, by_topic, ranges_read
+from frazil.audit import commit_chain, manifests
+from frazil.audit.balance import PartitionAccount, TopicAccount, account, by_topic, ranges_read
 from frazil.audit.count import Counted, Counting, Estimate, Read, files_of
-from frazil.audit.decision import ahead, as_of, pending_files, state, wrong_state
-from frazil.audit.dense import Columns
 from frazil.audit.finding import Finding, Flaw, Outcome, worst
+from frazil.audit.gapless_files import Columns
+from frazil.audit.pending_dead_letters import ahead, as_of, pending_files, state, wrong_state
 from frazil.audit.proofs import RULE, ProofFolder, Remembered
 from frazil.audit.window import Role
 from frazil.declaration import Pipeline
-from frazil.declaration.formats import MetadataColumns
+from frazil.declaration.options import MetadataColumns
 from frazil.lake import ledger
 from frazil.lake.commit.side_state import SideState
 from frazil.lake.ledger import Entry, Offsets, Totals
@@ -254,9 +254,9 @@ def _prepared(
     if table is None:
         what = "the table does not exist: nothing was read yet, or it was dropped"
         return verification([unchecked(Flaw.NO_TABLE, what)])
-    notes = tuple(history.notes(table, pipeline.name, commits))
-    findings = chain.check(table, pipeline.name, commits)
-    end, totals = commits[0].entry.end if commits else None, chain.totals(table, commits)
+    notes = tuple(manifests.notes(table, pipeline.name, commits))
+    findings = commit_chain.check(table, pipeline.name, commits)
+    end, totals = commits[0].entry.end if commits else None, commit_chain.totals(table, commits)
     if end is None:
         what = "no snapshot says which offsets the table holds"
         return verification([*findings, unchecked(Flaw.NO_LEDGER, what)], notes=notes)
@@ -270,7 +270,7 @@ def _prepared(
     if tables.ahead is None or tables.state is not SideState.AHEAD:
         findings += wrong_state(tables.state, pipeline.table.dead_letters)
     for one in (table, side):
-        findings += history.lost_manifests(one) if one is not None else []
+        findings += manifests.lost_manifests(one) if one is not None else []
     columns = STRUCT if pipeline.table.metadata_columns is MetadataColumns.STRUCT else FLAT
     landed, wrong = files_of(Role.TABLE, table, table.head, columns)
     sources, findings = [landed], [*findings, *wrong]

@@ -11,7 +11,7 @@ import numpy as np
 from frazil.audit import bitmap
 from frazil.audit.bitmap import Addresses, Bitmap, Words
 from frazil.audit.finding import SHOWN
-from frazil.audit.runs import Range
+from frazil.audit.offset_ranges import Range
 from frazil.audit.tally import NONE, Found, Tally
 from frazil.audit.windows import Placement, Stretch
 

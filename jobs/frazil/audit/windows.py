@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from frazil.audit.bitmap import WORD, Addresses
-from frazil.audit.runs import Range
+from frazil.audit.offset_ranges import Range
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

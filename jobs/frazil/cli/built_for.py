@@ -31,7 +31,7 @@ def built_for(environment: str, start: Path) -> BuiltFor:
     found = declared(environment, start)
     if found is None:
         what = "no checkout of Frazil that declares it is found here"
-        do = "Run in its checkout, declare it in stacks/environments.py, or give --label and --architecture"
+        do = "Run in its checkout, declare it in stacks/deployments.py, or give --label and --architecture"
         raise InvalidInput(what, where=f"environment {environment}", do=do)
     return found
 

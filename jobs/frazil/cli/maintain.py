@@ -18,7 +18,7 @@ from frazil.exit_codes import Exit
 from frazil.project import environments, pipelines
 
 if TYPE_CHECKING:
-    from frazil.maintain.outcome import Outcome
+    from frazil.maintain.result import Outcome
 
 
 def maintain(
@@ -52,7 +52,7 @@ def maintain(
     place = environments.environment(env)
     secrets: Secrets = context.find_root().obj
     from frazil.maintain.drive import keeper
-    from frazil.maintain.outcome import exit_code
+    from frazil.maintain.result import exit_code
     from frazil.maintain.run import maintain as maintained
 
     stopping = threading.Event()

@@ -13,7 +13,7 @@ from frazil.cli.built_for import BuiltFor, built_for, declared
 from frazil.cli.console import err, number, out, show_json, table
 from frazil.cli.options import AsJson, EnvironmentName
 from frazil.clients.secrets import Secrets
-from frazil.declaration.writing import to_json
+from frazil.declaration.to_json import to_json
 from frazil.errors import InvalidInput
 from frazil.project import environments
 from frazil.release.emr_labels import NEWEST, label
@@ -75,7 +75,7 @@ def upload(
 
     For example: frazil release upload dev
 
-    In a checkout, the release must have the label and the processors that stacks/environments.py declares.
+    In a checkout, the release must have the label and the processors that stacks/deployments.py declares.
     Exit codes: 0 it is there, now or since before; 1 a file is not what the manifest says; 2 it is built for another
     label or for other processors; 3 S3 refuses or is away.
     """

@@ -20,7 +20,7 @@ _ANSWERS = frozenset(Exit)
 
 
 def review(
-    env: Annotated[str, typer.Argument(metavar="ENV", help="An environment of stacks/environments.py.")],
+    env: Annotated[str, typer.Argument(metavar="ENV", help="An environment of stacks/deployments.py.")],
     plans: Annotated[
         list[str] | None,
         typer.Option("--plan", metavar="[STACK=]FILE", help="A plan that was made already, as `terraform show -json`."),

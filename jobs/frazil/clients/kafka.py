@@ -18,7 +18,7 @@ from frazil.clients.kafka_connection import Asking, Connection
 from frazil.clients.kafka_records import Record
 from frazil.clients.secrets import Secrets
 from frazil.declaration import environment
-from frazil.declaration.formats import Isolation
+from frazil.declaration.options import Isolation
 
 # The SDK exports these names without saying so to type checkers.
 ConfigResource: Any = vars(kafka_admin)["ConfigResource"]

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
-from frazil.dead_letters.attempt import Undecodable
+from frazil.dead_letters.diagnosis import Undecodable
 from frazil.schemas.avro import AvroSchema
 from frazil.schemas.avro.schema import Array, Enum, Fixed, Map, Named, Node, Record, Simple, Union
 

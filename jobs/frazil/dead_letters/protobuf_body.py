@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from frazil.dead_letters.attempt import Undecodable
+from frazil.dead_letters.diagnosis import Undecodable
 
 VARINT_BYTES = 10
 SHOWN_BYTES = 64

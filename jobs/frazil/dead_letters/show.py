@@ -6,18 +6,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
-from frazil.dead_letters.attempt import Attempt, attempt, json_value, text
 from frazil.dead_letters.avro_body import avro_value
+from frazil.dead_letters.diagnosis import Attempt, attempt, json_value, text
 from frazil.dead_letters.hexview import hexview
 from frazil.dead_letters.listing import COLUMNS, DeadLetter
 from frazil.dead_letters.protobuf_body import protobuf_fields
 from frazil.declaration import Pipeline
-from frazil.declaration.formats import KeyFormat, ValueFormat
+from frazil.declaration.options import KeyFormat, ValueFormat
 from frazil.errors import RegistryUnavailable, SchemaChanged, UnreadableSchema
 from frazil.lake.read.scan import Where, rows
 from frazil.lake.read.tables import Lake
 from frazil.schemas import avro
-from frazil.schemas.frames import Frame, FrameProblem, parse
+from frazil.schemas.wire_format import Frame, FrameProblem, parse
 
 
 class RegisteredSchema(Protocol):

@@ -11,7 +11,7 @@ An instance that exists is valid; a constructor raises `InvalidDeclaration` with
 """
 
 from frazil.declaration.catalogs import Catalog, GlueCatalog, LocalCatalog, ObjectStore, RestAuth, RestCatalog
-from frazil.declaration.clashes import check
+from frazil.declaration.cross_checks import check
 from frazil.declaration.document import canonical, digest, environment_schema, json_schema, parse
 from frazil.declaration.engines import Engine
 from frazil.declaration.environment import (
@@ -23,7 +23,8 @@ from frazil.declaration.environment import (
     environment_document,
     parse_environment,
 )
-from frazil.declaration.formats import (
+from frazil.declaration.limits import Limits
+from frazil.declaration.options import (
     FLAT_COLUMNS,
     STRUCT_COLUMNS,
     STRUCT_FIELDS,
@@ -36,14 +37,13 @@ from frazil.declaration.formats import (
     Tombstones,
     ValueFormat,
 )
-from frazil.declaration.limits import Limits
+from frazil.declaration.partitioning import PartitionField, SortField, Transform
 from frazil.declaration.pipeline import Pipeline
 from frazil.declaration.problems import InvalidDeclaration, Problem
 from frazil.declaration.secret import Secret
 from frazil.declaration.start import At, Earliest, Latest, Offsets, Start
 from frazil.declaration.table import Table
 from frazil.declaration.topic import Topic
-from frazil.declaration.transforms import PartitionField, SortField, Transform
 
 __all__ = [
     "FLAT_COLUMNS",

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, ClassVar
 
+from frazil.declaration.constraints import ABSOLUTE_PATH, NOT_EMPTY, WEB_ADDRESS, Rule, matching
 from frazil.declaration.problems import Problem, Refusal
-from frazil.declaration.rules import ABSOLUTE_PATH, NOT_EMPTY, WEB_ADDRESS, Rule, matching
 from frazil.declaration.secret import Secret
-from frazil.declaration.validity import validate
+from frazil.declaration.validation import validate
 
 _REGION = matching("[a-z]{2,}(?:-[a-z0-9]+)+", "an AWS region", "Write it like eu-central-1")
 _LOCATION = matching(

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 
+from frazil.declaration.constraints import INT_MAX, shown
 from frazil.declaration.problems import Problem, Refusal
-from frazil.declaration.rules import INT_MAX, shown
 
 _NUMBERS = {
     # option -> the smallest value that Kafka takes

@@ -7,7 +7,7 @@ from dataclasses import fields
 from enum import StrEnum
 from typing import Any
 
-from frazil.declaration.formats import SubjectStrategy
+from frazil.declaration.options import SubjectStrategy
 from frazil.declaration.problems import Problem
 from frazil.errors import InvalidInput
 

@@ -9,12 +9,12 @@ from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from frazil.declaration.catalogs import Catalog, ObjectStore
+from frazil.declaration.constraints import ABSOLUTE_PATH, PRIVATE, WEB_ADDRESS, matching
+from frazil.declaration.from_json import VERSION, from_json, members
 from frazil.declaration.problems import Problem
-from frazil.declaration.reading import VERSION, from_json, members
-from frazil.declaration.rules import ABSOLUTE_PATH, PRIVATE, WEB_ADDRESS, matching
 from frazil.declaration.secret import Secret
-from frazil.declaration.validity import validate
-from frazil.declaration.writing import to_json
+from frazil.declaration.to_json import to_json
+from frazil.declaration.validation import validate
 
 _HOST = r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}"
 _BOOTSTRAP = matching(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from frazil.declaration.constraints import shown
 from frazil.declaration.problems import InvalidDeclaration, Problem
-from frazil.declaration.rules import shown
 
 _LONGEST_NUMBER = len("-9223372036854775808")
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
+from frazil.declaration.constraints import at_least, between
 from frazil.declaration.problems import Problem
-from frazil.declaration.rules import at_least, between
-from frazil.declaration.validity import validate
+from frazil.declaration.validation import validate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

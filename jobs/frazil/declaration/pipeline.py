@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
-from frazil.declaration.columns import key_refusal, schemaless_refusal
+from frazil.declaration.column_rules import key_refusal, schemaless_refusal
+from frazil.declaration.constraints import matching
 from frazil.declaration.engines import Engine, tableflow_problems
 from frazil.declaration.limits import Limits
+from frazil.declaration.partitioning import PartitionField, SortField
 from frazil.declaration.problems import Problem
-from frazil.declaration.rules import matching
 from frazil.declaration.table import Table
 from frazil.declaration.topic import Topic
-from frazil.declaration.transforms import PartitionField, SortField
-from frazil.declaration.validity import validate
+from frazil.declaration.validation import validate
 
 _NAME = matching(
     "[a-z][a-z0-9_]{0,99}",

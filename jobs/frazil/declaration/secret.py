@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
+from frazil.declaration.constraints import PRIVATE, matching
 from frazil.declaration.problems import Problem
-from frazil.declaration.rules import PRIVATE, matching
-from frazil.declaration.validity import validate
+from frazil.declaration.validation import validate
 
 _ENV = matching(
     "[A-Za-z_][A-Za-z0-9_]*", "a variable's name", "Write the name of the variable, not its value", is_shown=False

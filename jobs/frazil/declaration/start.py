@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, ClassVar
 
+from frazil.declaration.constraints import INT_MAX, LONG_MAX, between
 from frazil.declaration.problems import Problem
-from frazil.declaration.rules import INT_MAX, LONG_MAX, between
-from frazil.declaration.validity import validate
+from frazil.declaration.validation import validate
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

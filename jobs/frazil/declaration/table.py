@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, TypeVar
 
-from frazil.declaration.columns import source_refusal
-from frazil.declaration.formats import MetadataColumns, SchemaEvolution
+from frazil.declaration.column_rules import source_refusal
+from frazil.declaration.constraints import between, matching, notation, one_of
 from frazil.declaration.frozen_map import FrozenMap
+from frazil.declaration.options import MetadataColumns, SchemaEvolution
+from frazil.declaration.partitioning import PartitionField, SortField, Transform, partition_field, sort_field
 from frazil.declaration.problems import InvalidDeclaration, Problem, Refusal
-from frazil.declaration.rules import between, matching, notation, one_of
 from frazil.declaration.table_properties import property_problems
-from frazil.declaration.transforms import PartitionField, SortField, Transform, partition_field, sort_field
-from frazil.declaration.validity import validate
+from frazil.declaration.validation import validate
 
 F = TypeVar("F", PartitionField, SortField)
 

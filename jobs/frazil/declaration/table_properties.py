@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from frazil.declaration.constraints import shown
 from frazil.declaration.problems import Problem, Refusal
-from frazil.declaration.rules import shown
 
 _FIELD = "the declaration has a field for it"
 _OWNED = (

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
+from frazil.declaration.constraints import NOT_EMPTY, between, matching
 from frazil.declaration.consumer_options import option_problems
-from frazil.declaration.formats import ErrorMode, Isolation, KeyFormat, SubjectStrategy, Tombstones, ValueFormat
 from frazil.declaration.frozen_map import FrozenMap
+from frazil.declaration.options import ErrorMode, Isolation, KeyFormat, SubjectStrategy, Tombstones, ValueFormat
 from frazil.declaration.problems import Problem
-from frazil.declaration.rules import NOT_EMPTY, between, matching
 from frazil.declaration.start import Earliest, Start
-from frazil.declaration.validity import validate
+from frazil.declaration.validation import validate
 
 _TOPIC_NAME = matching(
     r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}",

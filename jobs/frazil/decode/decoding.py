@@ -9,15 +9,15 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from frazil.declaration.formats import Tombstones
+from frazil.declaration.options import Tombstones
 from frazil.decode import wire_format
 from frazil.decode.decoder import Body, Step
 from frazil.decode.leaves import texts
 from frazil.decode.lookup import lookup
 from frazil.decode.years import all_in_years
-from frazil.schemas.frames import GUID_BYTES, PREFIX_BYTES, VALUE_HEADER
 from frazil.schemas.reasons import Reason
 from frazil.schemas.types import Struct
+from frazil.schemas.wire_format import GUID_BYTES, PREFIX_BYTES, VALUE_HEADER
 
 ROW, SCHEMA_ID, REASON, KEY = "_frazil_row", "_frazil_schema_id", "_frazil_reason", "_frazil_key"
 UNKNOWN, UNKNOWN_KEY = "_frazil_unknown", "_frazil_unknown_key"

@@ -13,14 +13,14 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from frazil.clients.registry.client import Registry
-from frazil.declaration.formats import KeyFormat, MetadataColumns, Tombstones
+from frazil.declaration.options import KeyFormat, MetadataColumns, Tombstones
 from frazil.declaration.topic import Topic
 from frazil.decode.decoding import DECODED, KEY, Decoding
 from frazil.decode.writer_schemas import Writers
 from frazil.errors import IncompatibleSchema
-from frazil.schemas.changes import AddColumn, Change, CommentColumn, RelaxColumn, RenameColumn, WidenColumn
-from frazil.schemas.landing import Landing, landing
 from frazil.schemas.merge import brief, incompatible, merge
+from frazil.schemas.schema_changes import AddColumn, Change, CommentColumn, RelaxColumn, RenameColumn, WidenColumn
+from frazil.schemas.table_mapping import Landing, landing
 from frazil.schemas.types import Field, Kind, Primitive, Struct, Type
 
 WHOLE = "value"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 
-from frazil.schemas.frames import GUID_BYTES, GUID_MAGIC, PREFIX_BYTES
+from frazil.schemas.wire_format import GUID_BYTES, GUID_MAGIC, PREFIX_BYTES
 
 MOST = 1_000
 """How many distinct frames that nothing is known of are listed for one batch, and so the most that the registry is asked for."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from frazil.clients.registry.client import Registry
-from frazil.declaration.formats import SubjectStrategy
+from frazil.declaration.options import SubjectStrategy
 from frazil.declaration.topic import Topic
 
 

@@ -1,4 +1,4 @@
-"""Framing: the rules of `schemas/frames.py` as Spark expressions: which bytes name a record's schema, and which are its body.
+"""Framing: the rules of `schemas/wire_format.py` as Spark expressions: which bytes name a record's schema, and which are its body.
 
 The *frame* here is the bytes that name the schema, in one form wherever they stood: `00` and the id, or `01` and the GUID, and
 for Protobuf the message index behind it. Equal frames mean one and the same schema and message type.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from frazil.schemas.frames import GUID_BYTES, PREFIX_BYTES, VARINT_BYTES
+from frazil.schemas.wire_format import GUID_BYTES, PREFIX_BYTES, VARINT_BYTES
 
 DEPTH = 32
 """The deepest message index that is read; a deeper one is a bad one. Protoc allows some more, nobody nests types so deep."""

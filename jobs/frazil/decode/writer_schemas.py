@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from frazil.clients.registry.client import Registry
 from frazil.clients.registry.subjects import several
-from frazil.declaration.formats import SubjectStrategy, Tombstones, ValueFormat
+from frazil.declaration.options import SubjectStrategy, Tombstones, ValueFormat
 from frazil.declaration.topic import Topic
 from frazil.decode import raw
 from frazil.decode.decoding import DECODED, Decoding
@@ -20,7 +20,9 @@ from frazil.decode.record_type import Written, avro_type, json_type, protobuf_ty
 from frazil.decode.spark_types import spark_struct
 from frazil.decode.subjects import Ownership
 from frazil.errors import UnreadableSchema
-from frazil.schemas.frames import (
+from frazil.schemas.reasons import Reason
+from frazil.schemas.types import Field, Kind, Primitive, Struct
+from frazil.schemas.wire_format import (
     GUID_BYTES,
     GUID_MAGIC,
     KEY_HEADER,
@@ -32,8 +34,6 @@ from frazil.schemas.frames import (
     message_index,
     prefixed,
 )
-from frazil.schemas.reasons import Reason
-from frazil.schemas.types import Field, Kind, Primitive, Struct
 
 if TYPE_CHECKING:
     from frazil.schemas.protobuf import ProtobufSchema

@@ -8,14 +8,14 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
-from frazil.declaration.formats import ErrorMode, Tombstones
+from frazil.declaration.options import ErrorMode, Tombstones
 from frazil.decode.decoding import REASON, UNKNOWN, UNKNOWN_KEY, WAITING, WAITING_KEY
 from frazil.decode.met import MOST, Met
 from frazil.ingest import fingerprint
 from frazil.ingest.ranges import OffsetRange
 from frazil.lake.last_records import LastRecord
-from frazil.schemas.frames import GUID_MAGIC
 from frazil.schemas.reasons import Reason
+from frazil.schemas.wire_format import GUID_MAGIC
 
 # Reasons whose records are kept even where the declaration skips what is rejected: a change of the table would admit them.
 KEPT_ALWAYS = (Reason.INCOMPATIBLE_SCHEMA, Reason.KEY_SCHEMA)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from frazil.declaration import Pipeline
-from frazil.declaration.formats import SchemaEvolution
+from frazil.declaration.options import SchemaEvolution
 from frazil.decode.decoding import schema_id_of
 from frazil.decode.keys import KeyLanding, Keys, check_bytes
 from frazil.decode.met import MOST, Met, UnknownSchemas
@@ -17,9 +17,9 @@ from frazil.ingest.events import Event, Reporter
 from frazil.ingest.staging import Staging, Thoroughness
 from frazil.lake import tables
 from frazil.lake.evolve import evolve
-from frazil.schemas.changes import Change
-from frazil.schemas.landing import Landing, landing
 from frazil.schemas.merge import merge
+from frazil.schemas.schema_changes import Change
+from frazil.schemas.table_mapping import Landing, landing
 from frazil.schemas.types import Struct, Type
 
 SAID = 50

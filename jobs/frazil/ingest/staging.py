@@ -10,9 +10,9 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from frazil.clients.kafka_records import Record
-from frazil.dead_letters.rows import dead_letters
+from frazil.dead_letters.table import dead_letters
 from frazil.declaration import Pipeline
-from frazil.declaration.formats import ErrorMode, MetadataColumns
+from frazil.declaration.options import ErrorMode, MetadataColumns
 from frazil.decode.decoding import REASON, SCHEMA_ID, Decoding, columns_of, decode, rejected, rows
 from frazil.decode.keys import KeyLanding, key_column
 from frazil.decode.met import Met, UnknownSchemas

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from frazil.dead_letters.rows import COLUMNS as DEAD_LETTER_COLUMNS
+from frazil.dead_letters.table import COLUMNS as DEAD_LETTER_COLUMNS
 from frazil.declaration import Pipeline
-from frazil.declaration.formats import MetadataColumns
+from frazil.declaration.options import MetadataColumns
+from frazil.declaration.partitioning import PartitionField, Transform
 from frazil.declaration.start import At, Earliest, Latest, Start
 from frazil.declaration.start import Offsets as StartOffsets
-from frazil.declaration.transforms import PartitionField, Transform
 from frazil.errors import InvalidInput, LedgerLost
 from frazil.ingest.plan import Span
 from frazil.lake import tables
@@ -22,9 +22,9 @@ from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.ledger import Entry, Offsets
 from frazil.lake.lineage import head_follows
 from frazil.lake.stage import nothing
-from frazil.schemas.changes import AddColumn
 from frazil.schemas.iceberg import field_ids, schema_json
 from frazil.schemas.metadata import metadata_fields
+from frazil.schemas.schema_changes import AddColumn
 from frazil.schemas.types import Struct, Type
 
 

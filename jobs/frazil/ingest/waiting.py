@@ -7,11 +7,11 @@ from typing import Any, Protocol
 
 from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline
-from frazil.declaration.formats import Isolation, SubjectStrategy
+from frazil.declaration.options import Isolation, SubjectStrategy
 from frazil.declaration.topic import Topic
 from frazil.errors import ServiceUnavailable
 from frazil.ingest.plan import Span
-from frazil.schemas.frames import GUID_MAGIC, VALUE_HEADER
+from frazil.schemas.wire_format import GUID_MAGIC, VALUE_HEADER
 
 _FRAMED = (0, GUID_MAGIC)
 _NO_TIMESTAMP = -1

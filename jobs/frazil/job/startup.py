@@ -12,8 +12,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-from frazil.declaration.reading import VERSION, from_json, members
-from frazil.declaration.writing import canonical, to_json
+from frazil.declaration.from_json import VERSION, from_json, members
+from frazil.declaration.to_json import canonical, to_json
 from frazil.errors import RuntimeDiffers
 from frazil.release.manifest import Runtime
 

@@ -10,8 +10,8 @@ from py4j.protocol import Py4JJavaError
 from frazil.errors import CatalogUnavailable, IncompatibleSchema
 from frazil.lake.iceberg_java import Iceberg, Java, message, thrown
 from frazil.lake.tables import REFUSALS
-from frazil.schemas.changes import AddColumn, Change, CommentColumn, RelaxColumn, RenameColumn, WidenColumn
 from frazil.schemas.iceberg import row_type, schema_json
+from frazil.schemas.schema_changes import AddColumn, Change, CommentColumn, RelaxColumn, RenameColumn, WidenColumn
 from frazil.schemas.types import Field, Struct, Type
 
 ATTEMPTS = 10

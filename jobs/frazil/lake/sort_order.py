@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from frazil.declaration.transforms import SortField
+from frazil.declaration.partitioning import SortField
 
 
 def order(fields: Iterable[SortField]) -> list[Column]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 
-from frazil.declaration.transforms import PartitionField, SortField
+from frazil.declaration.partitioning import PartitionField, SortField
 from frazil.errors import CatalogUnavailable, InvalidInput
 from frazil.lake.iceberg_java import Iceberg, message, thrown
 from frazil.schemas.iceberg import field_ids, row_type, schema_json

@@ -18,10 +18,10 @@ from frazil.lake.iceberg_java import Java, message, thrown
 from frazil.lake.rewrite import Group, Rewritten
 from frazil.lake.snapshot_retention import History
 from frazil.lake.sort_order import order
-from frazil.maintain.choose import Closing, marks_of, why
 from frazil.maintain.keeper import Keeper, Kept
 from frazil.maintain.lease import Lease
-from frazil.maintain.outcome import Action, Ended, Outcome
+from frazil.maintain.result import Action, Ended, Outcome
+from frazil.maintain.selection import Closing, marks_of, why
 
 CONFLICTS = {"CommitFailedException", "ValidationException", "NotFoundException"}
 

@@ -7,9 +7,9 @@ from pyspark.errors import IllegalArgumentException
 
 from frazil.lake.iceberg_java import message, thrown
 from frazil.lake.snapshot_retention import History
-from frazil.maintain.choose import to_expire
 from frazil.maintain.keeper import Keeper, Kept
-from frazil.maintain.outcome import Action, Ended, Outcome
+from frazil.maintain.result import Action, Ended, Outcome
+from frazil.maintain.selection import to_expire
 
 _COUNTS = (
     "deletedDataFilesCount",

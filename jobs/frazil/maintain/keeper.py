@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from frazil.declaration import Pipeline
-from frazil.declaration.transforms import SortField
+from frazil.declaration.partitioning import SortField
 from frazil.lake.iceberg_java import Iceberg
 
 GIB = 1024**3

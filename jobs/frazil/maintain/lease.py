@@ -20,7 +20,7 @@ from py4j.protocol import Py4JJavaError
 
 from frazil.errors import CatalogUnavailable
 from frazil.lake.iceberg_java import Iceberg, Java, entries, message, thrown
-from frazil.maintain.choose import Mark, remembered
+from frazil.maintain.selection import Mark, remembered
 
 PROPERTY = "frazil.upkeep"
 TAG = "frazil-maintainer-"

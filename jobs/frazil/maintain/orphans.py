@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 
-from frazil.declaration.transforms import quoted
+from frazil.declaration.partitioning import quoted
 from frazil.errors import InvalidInput
 from frazil.lake.commit.multi_table import open_decision
 from frazil.lake.iceberg_java import Java
-from frazil.maintain.choose import DAY_MS, ORPHANS_AT_LEAST_MS, namer
 from frazil.maintain.keeper import Keeper, Kept
-from frazil.maintain.outcome import Action, Ended, Outcome
+from frazil.maintain.result import Action, Ended, Outcome
+from frazil.maintain.selection import DAY_MS, ORPHANS_AT_LEAST_MS, namer
 
 SHOWN = 5
 

@@ -17,14 +17,14 @@ from frazil.lake.iceberg_java import message, thrown, told
 from frazil.lake.lineage import head_follows
 from frazil.lake.session import jvm_answers
 from frazil.maintain import lease as leases
-from frazil.maintain.carry import carry
+from frazil.maintain.advance_tag import carry
 from frazil.maintain.compact import compact
 from frazil.maintain.expire import expire
 from frazil.maintain.keeper import Keeper, Kept
 from frazil.maintain.lease import Lease
 from frazil.maintain.orphans import check_age
 from frazil.maintain.orphans import orphans as look_for_orphans
-from frazil.maintain.outcome import Action, Ended, Outcome, Reporter, Sink
+from frazil.maintain.result import Action, Ended, Outcome, Reporter, Sink
 
 TRIES = 3
 GONE = re.compile("FileNotFoundException|NotFoundException|NoSuchKeyException|NoSuchFileException")

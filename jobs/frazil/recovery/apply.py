@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from frazil.declaration import Pipeline
-from frazil.declaration.formats import MetadataColumns
+from frazil.declaration.options import MetadataColumns
 from frazil.errors import InvalidInput
 from frazil.ingest import table_setup
 from frazil.ingest.driver import Driver

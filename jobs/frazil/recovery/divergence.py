@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline
-from frazil.declaration.formats import KeyFormat, MetadataColumns
+from frazil.declaration.options import KeyFormat, MetadataColumns
 from frazil.errors import SparkFailed
 from frazil.ingest.driver import Driver
 from frazil.ingest.log_check import compared

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Protocol
 
-from frazil.declaration.reading import VERSION, from_json, members
-from frazil.declaration.rules import at_least
-from frazil.declaration.validity import validate
-from frazil.declaration.writing import canonical, to_json
+from frazil.declaration.constraints import at_least
+from frazil.declaration.from_json import VERSION, from_json, members
+from frazil.declaration.to_json import canonical, to_json
+from frazil.declaration.validation import validate
 from frazil.errors import LeaseHeld
 from frazil.release.manifest import SHA256
 from frazil.rollout.desired import Desired

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 from frazil.declaration import parse
-from frazil.declaration.reading import VERSION, from_json, members
-from frazil.declaration.validity import validate
-from frazil.declaration.writing import canonical, to_json
+from frazil.declaration.from_json import VERSION, from_json, members
+from frazil.declaration.to_json import canonical, to_json
+from frazil.declaration.validation import validate
 from frazil.errors import InvalidInput, ObjectDiffers
 from frazil.rollout.desired import Desired, Mode
 from frazil.rollout.document_copies import kept_key

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
+from frazil.declaration.constraints import between, one_of
 from frazil.declaration.problems import Problem
-from frazil.declaration.rules import between, one_of
-from frazil.declaration.validity import validate
+from frazil.declaration.validation import validate
 
 MEMORY_GB: Mapping[int, range] = {
     1: range(2, 9),

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from frazil.errors import IncompatibleSchema
-from frazil.schemas.names import claimed, folded
+from frazil.schemas.column_names import claimed, folded
+from frazil.schemas.type_promotion import becomes, holds
 from frazil.schemas.types import Decimal, Field, ListOf, MapOf, Primitive, Struct, Type
-from frazil.schemas.widening import becomes, holds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

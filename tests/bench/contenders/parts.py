@@ -23,8 +23,8 @@ from frazil.ingest.read import consumer_options, read
 from frazil.ingest.route import metadata, route
 from frazil.lake import tables
 from frazil.lake.stage import stage
-from frazil.schemas.landing import landing
 from frazil.schemas.merge import merge
+from frazil.schemas.table_mapping import landing
 from tests.bench.contenders.product import declared, driver
 from tests.bench.topics import Job, Topic, Way
 

@@ -10,8 +10,8 @@ import pytest
 from frazil.declaration import Pipeline, SchemaEvolution, SubjectStrategy, ValueFormat
 from policies.review.columns import column_effects
 from policies.review.effects import Effect
-from policies.review.planned import planned
-from policies.review.secrets import cleaned
+from policies.review.masking import cleaned
+from policies.review.plan_changes import planned
 from tests.policies.review.cases import ID, avro, with_table, with_topic
 from tests.policies.review.planning import FLIGHTS, change, plan
 

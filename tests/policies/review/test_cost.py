@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from policies.reading import Resource
+from policies.resources import Resource
 from policies.review.cost import Estimate, estimate
 from policies.review.prices import NotAssumed, Prices, price_table
 from tests.policies.review.cases import APPLICATION, DESIRED, SIZES, scheduled

@@ -22,8 +22,8 @@ from pyspark.sql import functions as F
 from frazil.decode.avro import avro_body
 from frazil.decode.spark_types import spark_struct
 from frazil.schemas import avro
-from frazil.schemas.avro.reader import DECODED
-from frazil.schemas.landing import landing
+from frazil.schemas.avro.reader_schema import DECODED
+from frazil.schemas.table_mapping import landing
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 from tests.schemas.avro.schemas import SCHEMAS, body, read
 

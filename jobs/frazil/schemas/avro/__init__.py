@@ -1,8 +1,8 @@
 """Avro: writer schemas read, the row types they land as, and the reader schemas that bring them there."""
 
 from frazil.schemas.avro.parser import parse
-from frazil.schemas.avro.reader import JVM_PROPERTIES, OPTIONS, Reader, reader
-from frazil.schemas.avro.rows import RECURSION_DEPTH, row_type
+from frazil.schemas.avro.reader_schema import JVM_PROPERTIES, OPTIONS, Reader, reader
+from frazil.schemas.avro.row_type import RECURSION_DEPTH, row_type
 from frazil.schemas.avro.schema import AvroSchema
 
 __all__ = ["JVM_PROPERTIES", "OPTIONS", "RECURSION_DEPTH", "AvroSchema", "Reader", "parse", "reader", "row_type"]

@@ -1,0 +1,71 @@
+"""Own topic: a topic that we make, as it is declared. Values only; `topic.py` makes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Annotated
+
+from frazil.declaration.constraints import NOT_EMPTY, between, matching
+from frazil.declaration.frozen_map import FrozenMap
+from frazil.declaration.problems import Problem
+from frazil.declaration.validation import validate
+
+_HOUR_MS = 3_600_000
+
+
+class Cleanup(StrEnum):
+    """What becomes of old records: `delete` by age, `compact` by key."""
+
+    DELETE = "delete"
+    COMPACT = "compact"
+
+
+class SchemaFormat(StrEnum):
+    """The registry's words for what a schema is written in."""
+
+    AVRO = "AVRO"
+    JSON = "JSON"
+    PROTOBUF = "PROTOBUF"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueSchema:
+    """The first version of a topic's value schema; later ones may come from producers."""
+
+    format: Annotated[SchemaFormat, "What it is written in."]
+    file: Annotated[str, "Where its text is, beside the module that declares it.", NOT_EMPTY]
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnTopic:
+    """A topic that we make. Topics that others make are not declared here: they only let us read."""
+
+    name: Annotated[
+        str, "Its name.", matching(r"[a-zA-Z0-9._-]{1,249}", "a topic's name", "Use a-z, A-Z, 0-9, . _ and -")
+    ] = field(kw_only=False)
+    partitions: Annotated[int, "How many; more can be added, none taken away.", between(1, 4096)] = 6
+    retention_hours: Annotated[int, "How long records stay; longer than an ingest may be down.", between(1, 87_600)] = (
+        168
+    )
+    cleanup: Annotated[Cleanup, "What becomes of old records."] = Cleanup.DELETE
+    schema: Annotated[ValueSchema | None, "Its value's schema, if registered here."] = None
+    config: Annotated[Mapping[str, str], "Further settings, by Kafka's names."] = FrozenMap()
+
+    def __post_init__(self) -> None:
+        validate(self, self._contradictions)
+
+    def _contradictions(self) -> Iterator[Problem]:
+        for name in ("retention.ms", "cleanup.policy"):
+            if name in self.config:
+                yield Problem(f"config['{name}']", "this has a field of its own", "Use retention_hours or cleanup")
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """All of its settings, by Kafka's names."""
+        own = {"cleanup.policy": self.cleanup.value, "retention.ms": str(self.retention_hours * _HOUR_MS)}
+        return {**self.config, **own}

@@ -1,0 +1,125 @@
+"""The columns that Frazil itself makes: which names are taken, and what partitions and sorting can do with them."""
+
+from __future__ import annotations
+
+from frazil.declaration.options import (
+    FLAT_COLUMNS,
+    INGESTED_AT,
+    STRUCT_COLUMN,
+    STRUCT_FIELDS,
+    VALUE_COLUMN,
+    KeyFormat,
+    MetadataColumns,
+    ValueFormat,
+)
+from frazil.declaration.partitioning import PartitionField, SortField, Transform
+from frazil.declaration.problems import Refusal
+
+# Columns that Iceberg reads for itself (org.apache.iceberg.MetadataColumns), and the mark of a decoded Avro record.
+_ICEBERG = frozenset(
+    [
+        "_file",
+        "_pos",
+        "_deleted",
+        "_spec_id",
+        "_partition",
+        "_commit_snapshot_id",
+        "_change_type",
+        "_change_ordinal",
+        "_row_id",
+        "_last_updated_sequence_number",
+    ]
+)
+_DECODED = "_decoded"
+
+# Iceberg's type of each fact of a record; the key's depends on its format and is that of bytes here.
+_FACT_TYPES = {
+    "topic": "string",
+    "partition": "int",
+    "offset": "long",
+    "timestamp": "timestamptz",
+    "key": "binary",
+    "headers": "list",
+    "schema_id": "int",
+}
+_KEY_SOURCES = frozenset({f"{STRUCT_COLUMN}_key", f"{STRUCT_COLUMN}.key"})
+
+
+def is_reserved(column: str) -> bool:
+    """Whether a top-level column of this name cannot come from a record's value."""
+    return (
+        column in {STRUCT_COLUMN, INGESTED_AT, _DECODED} or column in _ICEBERG or column.startswith(f"{STRUCT_COLUMN}_")
+    )
+
+
+def metadata_type(source: str, layout: MetadataColumns) -> str | None:
+    """Iceberg's type of a metadata column or field in this layout; None if the layout does not have it."""
+    types = {INGESTED_AT: "timestamptz"}
+    if layout is MetadataColumns.FLAT:
+        types |= dict(zip(FLAT_COLUMNS, (_FACT_TYPES[fact] for fact in STRUCT_FIELDS), strict=False))
+    else:
+        types |= {STRUCT_COLUMN: "struct"} | {f"{STRUCT_COLUMN}.{fact}": kind for fact, kind in _FACT_TYPES.items()}
+    return types.get(source)
+
+
+def source_refusal(field: PartitionField | SortField, layout: MetadataColumns) -> Refusal | None:
+    """Why a table of this layout cannot be partitioned or sorted by the field, as far as the table alone tells."""
+    column = field.source.partition(".")[0]
+    if not is_reserved(column):
+        return None
+    kind = metadata_type(field.source, layout)
+    if kind is None:
+        return Refusal(f"{field.source} is not a column of the layout {layout}", _remedy(field.source, layout))
+    if isinstance(field, SortField):
+        return (
+            None
+            if kind not in {"list", "struct"}
+            else Refusal(f"rows cannot be sorted by a {kind}", "Choose another column")
+        )
+    return type_refusal(field, kind)
+
+
+def type_refusal(field: PartitionField, kind: str) -> Refusal | None:
+    """Why Iceberg, or reason, refuses this transform of a column of type `kind`."""
+    source, transform = field.source, field.transform
+    if kind in {"list", "struct"}:
+        return Refusal(f"{source} is a {kind}; a partition needs a single value", "Choose another column")
+    if transform.is_time and kind != "timestamptz":
+        return Refusal(
+            f"{transform} takes a time, and {source} is of type {kind}", "Choose a time, like _kafka_timestamp"
+        )
+    if transform is Transform.TRUNCATE and kind == "timestamptz":
+        return Refusal(f"truncate does not take a time, and {source} is one", f"Write days({source})")
+    if transform is Transform.IDENTITY and kind == "timestamptz":
+        return Refusal(f"{source} by itself makes a partition of each instant", f"Write days({source})")
+    if transform is Transform.IDENTITY and kind == "long":
+        return Refusal(f"{source} by itself makes a partition of each record", f"Write truncate(1000000, {source})")
+    return None
+
+
+def key_refusal(source: str, key_format: KeyFormat) -> Refusal | None:
+    """Why the key cannot be a source: one with a schema may be a struct, and its type is known only later."""
+    if source in _KEY_SOURCES and key_format.has_schema:
+        return Refusal(
+            f"a key of format {key_format} may be a struct", "Choose another column, or key_format bytes, text or json"
+        )
+    return None
+
+
+def schemaless_refusal(field: PartitionField | SortField, value_format: ValueFormat) -> Refusal | None:
+    """Why the field cannot be a source when the value has no schema, and `value` is the only column of its own."""
+    if value_format.has_schema or is_reserved(field.source.partition(".")[0]):
+        return None
+    if field.source != VALUE_COLUMN:
+        what = f"a table of format {value_format} has no column {field.source}"
+        return Refusal(what, f"Use {VALUE_COLUMN}, or a column of Frazil's like _kafka_timestamp")
+    kind = "binary" if value_format is ValueFormat.BYTES else "string"
+    return type_refusal(field, kind) if isinstance(field, PartitionField) else None
+
+
+def _remedy(source: str, layout: MetadataColumns) -> str:
+    other = source.replace(".", "_", 1) if layout is MetadataColumns.FLAT else source.replace("_kafka_", "_kafka.", 1)
+    if metadata_type(other, layout):
+        return f"Write {other}"
+    names = FLAT_COLUMNS if layout is MetadataColumns.FLAT else [f"{STRUCT_COLUMN}.{fact}" for fact in STRUCT_FIELDS]
+    return f"Such names are Frazil's or Iceberg's own; use one of {', '.join(dict.fromkeys([*names, INGESTED_AT]))}"

@@ -1,0 +1,192 @@
+"""JSON as a declaration: nothing is guessed, nothing is coerced, and every problem is found at once, with its path."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from datetime import datetime
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import Any, TypeVar, get_args
+
+from frazil.declaration.constraints import shown
+from frazil.declaration.json_text import parsed
+from frazil.declaration.problems import InvalidDeclaration, Problem
+from frazil.declaration.validation import Hint, field_problems, hints, root_of, taken_apart, value_problems
+
+T = TypeVar("T")
+
+VERSION = 1
+"""The version of the documents that this release writes and reads."""
+
+_INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)", re.ASCII)
+_UNREAD: Any = object()
+
+
+def members(source: bytes | Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """The members of a document, without `version` and `$schema`; `name` is the document's in messages.
+
+    Raises `InvalidDeclaration` if it is no JSON object or of another version, whose other members may mean anything.
+    """
+    document = parsed(source, name) if isinstance(source, bytes) else source
+    if not isinstance(document, Mapping):
+        raise InvalidDeclaration([Problem(name, f"this is {_named(document)}", "Write a JSON object")])
+    version = document.get("version")
+    if type(version) is not int or version != VERSION:
+        what = (
+            f"{_told(version)} is not a version that this release reads"
+            if "version" in document
+            else "the field is missing"
+        )
+        raise InvalidDeclaration(
+            [Problem("version", what, f"Write {VERSION}, or use the release that wrote the document")]
+        )
+    return {key: value for key, value in document.items() if key not in {"version", "$schema"}}
+
+
+def from_json(cls: type[T], value: Any, path: str) -> T:
+    """The dataclass that the JSON object describes; raises `InvalidDeclaration` with all problems below `path`."""
+    reading = _Reading()
+    read: T = reading.instance(cls, value, path)
+    if reading.problems:
+        raise InvalidDeclaration(reading.problems)
+    return read
+
+
+@dataclass(slots=True)
+class _Reading:
+    """One walk through a document. What cannot be read is `_UNREAD`, its reasons added to `problems`."""
+
+    problems: list[Problem] = field(default_factory=list)
+
+    def value(self, hint: Any, value: Any, path: str) -> Any:
+        """The Python value of a JSON value of this hint."""
+        apart = taken_apart(hint)
+        if value is None and apart.is_optional:
+            return None
+        if is_dataclass(apart.type):
+            return self.choice(apart, value, path) if apart.is_choice else self.instance(apart.type, value, path)
+        if apart.origin is tuple and isinstance(value, list):
+            item = get_args(apart.type)[0]
+            parts = {f"{path}[{i}]": self.value(item, part, f"{path}[{i}]") for i, part in enumerate(value)}
+            return self.whole(item, parts, tuple(parts.values()))
+        if apart.origin is Mapping and isinstance(value, Mapping):
+            return self.mapping(apart, value, path)
+        if isinstance(apart.type, type) and issubclass(apart.type, StrEnum) and value in list(apart.type):
+            return apart.type(value)
+        if apart.type is datetime and isinstance(value, str):
+            instant = _instant(value)
+            return instant or self.refuse(
+                path, f"{shown(value)} is not an instant", "Write it like 2026-01-31T12:00:00Z"
+            )
+        if apart.type in (int, bool, str) and type(value) is apart.type:
+            return value
+        is_told = not apart.is_private and not isinstance(value, list | Mapping)
+        what = f"{_told(value)} is {_named(value)}" if is_told else f"this is {_named(value)}"
+        if isinstance(value, str) and issubclass(apart.type, StrEnum):
+            what = f"{shown(value)} is not one of its values"
+        return self.refuse(path, what, f"Write {_wanted(apart)}")
+
+    def instance(self, cls: Any, value: Any, path: str, *, is_tagged: bool = False) -> Any:
+        """The dataclass of a JSON object. Single fields are looked at even if others are missing or cannot be read."""
+        known = hints(cls)
+        if not isinstance(value, Mapping):
+            return self.refuse(path, f"this is {_named(value)}", f"Write an object of the fields {', '.join(known)}")
+        for key in value:
+            if key not in known and not (is_tagged and key == "type"):
+                near = get_close_matches(str(key), known, n=1)
+                do = f"Write {near[0]}" if near else f"Remove it; the fields are {', '.join(known)}"
+                self.refuse(_below(path, key), "there is no such field", do)
+        read: dict[str, Any] = {}
+        for declared in fields(cls):
+            name, place = declared.name, _below(path, declared.name)
+            if name in value:
+                read[name] = self.value(known[name], value[name], place)
+            elif declared.default is MISSING and declared.default_factory is MISSING:
+                read[name] = self.refuse(place, "the field is missing", f"Write {_wanted(taken_apart(known[name]))}")
+        readable = {name: part for name, part in read.items() if part is not _UNREAD}
+        if len(readable) < len(read):
+            return self.refuse_all(field_problems(cls, readable, root_of(cls))[0], cls, path)
+        try:
+            return cls(**read)
+        except InvalidDeclaration as invalid:
+            return self.refuse_all(invalid.problems, cls, path)
+
+    def choice(self, apart: Hint, value: Any, path: str) -> Any:
+        """One of several dataclasses, by the object's `type`."""
+        kinds = {kind.kind: kind for kind in apart.types}
+        if not isinstance(value, Mapping):
+            return self.refuse(path, f"this is {_named(value)}", f"Write an object with a type: {', '.join(kinds)}")
+        kind = value.get("type")
+        if not isinstance(kind, str) or kind not in kinds:
+            what = f"{_told(kind)} is not one of its values" if "type" in value else "the field is missing"
+            return self.refuse(_below(path, "type"), what, f"Write one of {', '.join(kinds)}")
+        return self.instance(kinds[kind], value, path, is_tagged=True)
+
+    def mapping(self, apart: Hint, value: Mapping[Any, Any], path: str) -> Any:
+        """A mapping of text or whole numbers, which JSON writes as text, to values."""
+        key_hint, item = get_args(apart.type)
+        is_numbered = taken_apart(key_hint).type is int
+        parts: dict[str, Any] = {}
+        read: dict[Any, Any] = {}
+        for key, part in value.items():
+            place = f"{path}[{shown(key)}]"
+            parts[place] = self.value(item, part, place)
+            if not isinstance(key, str):
+                parts[place] = self.refuse(place, f"the key is {_named(key)}", "Write text")
+            elif is_numbered and not re.fullmatch(r"0|[1-9][0-9]{0,18}", key, re.ASCII):
+                parts[place] = self.refuse(place, "the key is not a whole number", 'Write it like "0"')
+            else:
+                read[int(key) if is_numbered else key] = parts[place]
+        return self.whole(item, parts, read)
+
+    def whole(self, hint: Any, parts: Mapping[str, Any], container: Any) -> Any:
+        """The container if all its parts could be read; else the other parts are looked at here, for the last time."""
+        if not any(part is _UNREAD for part in parts.values()):
+            return container
+        for place, part in parts.items():
+            if part is not _UNREAD:
+                self.problems += value_problems(hint, part, place)
+        return _UNREAD
+
+    def refuse(self, path: str, what: str, do: str) -> Any:
+        """Note a problem."""
+        self.problems.append(Problem(path, what, do))
+        return _UNREAD
+
+    def refuse_all(self, problems: Any, cls: Any, path: str) -> Any:
+        """Note the problems of an object that did not know its place."""
+        self.problems += [problem.moved(f"{root_of(cls)}.", f"{path}." if path else "") for problem in problems]
+        return _UNREAD
+
+
+def _instant(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text) if _INSTANT.fullmatch(text) else None
+    except ValueError:
+        return None
+
+
+def _below(path: str, name: Any) -> str:
+    return f"{path}.{name}" if path else str(name)
+
+
+def _told(value: Any) -> str:
+    constants = {True: "true", False: "false", None: "null"}
+    return constants[value] if value is None or isinstance(value, bool) else shown(value)
+
+
+def _named(value: Any) -> str:
+    names: dict[Any, str] = {type(None): "nothing", bool: "a boolean", str: "text", int: "a number", list: "a list"}
+    names |= {dict: "an object", float: "a number with a point"}
+    return names.get(type(value), f"of type {type(value).__name__}")
+
+
+def _wanted(apart: Hint) -> str:
+    names: dict[Any, str] = {str: "text", int: "a whole number", bool: "true or false", datetime: "an instant"}
+    if is_dataclass(apart.type) or apart.origin is Mapping:
+        return "an object"
+    if isinstance(apart.type, type) and issubclass(apart.type, StrEnum):
+        return f"one of {', '.join(apart.type)}"
+    return "a list" if apart.origin is tuple else names[apart.type]

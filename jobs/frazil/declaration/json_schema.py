@@ -1,0 +1,95 @@
+"""The documents' JSON Schema (draft 2020-12), so that an editor completes and checks them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, get_args
+
+from frazil.declaration.from_json import VERSION
+from frazil.declaration.to_json import to_json
+from frazil.declaration.validation import Hint, hints, root_of, taken_apart
+
+_PLAIN: dict[Any, dict[str, Any]] = {
+    str: {"type": "string"},
+    int: {"type": "integer"},
+    bool: {"type": "boolean"},
+    datetime: {"type": "string", "format": "date-time"},
+}
+
+
+def document_schema(title: str, meaning: str, members: Mapping[str, Any], required: tuple[str, ...]) -> dict[str, Any]:
+    """The schema of a whole document: its version, and members given by their type hints."""
+    definitions: dict[str, Any] = {}
+    properties = {name: _schema(hint, definitions) for name, hint in members.items()}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": title,
+        "description": meaning,
+        "type": "object",
+        "properties": {"$schema": {"type": "string"}, "version": {"const": VERSION}, **properties},
+        "required": ["version", *required],
+        "additionalProperties": False,
+        "$defs": dict(sorted(definitions.items())),
+    }
+
+
+def required_fields(cls: Any) -> tuple[str, ...]:
+    """The fields that have no default."""
+    return tuple(field.name for field in fields(cls) if _has_no_default(field))
+
+
+def _schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+    apart = taken_apart(hint)
+    schema = _of_types(apart, definitions)
+    for rule in apart.rules:
+        schema |= dict(rule.keywords)
+    if apart.is_optional:
+        schema = {"anyOf": [schema, {"type": "null"}]}
+    return schema | ({"description": apart.meaning} if apart.meaning else {})
+
+
+def _of_types(apart: Hint, definitions: dict[str, Any]) -> dict[str, Any]:
+    inner = get_args(apart.type)
+    if is_dataclass(apart.type):
+        references = [_reference(kind, definitions, tagged=apart.is_choice) for kind in apart.types]
+        return {"oneOf": references} if apart.is_choice else references[0]
+    if apart.origin is tuple:
+        return {"type": "array", "items": _schema(inner[0], definitions)}
+    if apart.origin is Mapping:
+        names = {"propertyNames": {"pattern": "^(0|[1-9][0-9]*)$"}} if taken_apart(inner[0]).type is int else {}
+        return {"type": "object", **names, "additionalProperties": _schema(inner[1], definitions)}
+    if issubclass(apart.type, StrEnum):
+        return {"enum": [member.value for member in apart.type]}
+    return dict(_PLAIN[apart.type])
+
+
+def _reference(cls: Any, definitions: dict[str, Any], *, tagged: bool) -> dict[str, Any]:
+    name = root_of(cls)
+    if name not in definitions:
+        definitions[name] = {}  # holds the place while the fields are looked at
+        tag = {"type": {"const": cls.kind}} if tagged else {}
+        definitions[name] = {
+            "description": " ".join((inspect.getdoc(cls) or "").split()),
+            "type": "object",
+            "properties": tag
+            | {field.name: _field(field, hints(cls)[field.name], definitions) for field in fields(cls)},
+            "required": [*tag, *required_fields(cls)],
+            "additionalProperties": False,
+        }
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def _field(field: Field[Any], hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+    schema = _schema(hint, definitions)
+    # An empty text as a default stands for "derived": it is no value that may be written.
+    if _has_no_default(field) or field.default is None or field.default == "":
+        return schema
+    return schema | {"default": to_json(field.default)}
+
+
+def _has_no_default(field: Field[Any]) -> bool:
+    return field.default is MISSING and field.default_factory is MISSING

@@ -1,0 +1,196 @@
+"""Whether values fit the fields they are given to, told from the dataclass's own type hints and the rules in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from enum import StrEnum
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
+
+from frazil.declaration.constraints import PRIVATE, Rule, shown
+from frazil.declaration.frozen_map import FrozenMap
+from frazil.declaration.problems import InvalidDeclaration, Problem, Refusal
+
+
+class Hint(NamedTuple):
+    """A type hint taken apart: its types (several for a union), whether None is one, and what `Annotated` adds."""
+
+    types: tuple[Any, ...]
+    is_optional: bool
+    rules: tuple[Rule, ...]
+    meaning: str
+    is_private: bool
+
+    @property
+    def type(self) -> Any:
+        """The one type, or the first of a union of dataclasses."""
+        return self.types[0]
+
+    @property
+    def is_choice(self) -> bool:
+        """Whether it is one of several dataclasses, told apart by their `kind`."""
+        return len(self.types) > 1
+
+    @property
+    def origin(self) -> Any:
+        """`tuple` or `Mapping` of a container, None of anything else."""
+        return get_origin(self.type)
+
+
+@cache
+def taken_apart(hint: Any) -> Hint:
+    """The hint's parts; `Annotated` may wrap a union, not stand in one."""
+    notes: tuple[Any, ...] = ()
+    if get_origin(hint) is Annotated:
+        hint, *rest = get_args(hint)
+        notes = tuple(rest)
+    members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    return Hint(
+        types=tuple(member for member in members if member is not NoneType),
+        is_optional=NoneType in members,
+        rules=tuple(note for note in notes if isinstance(note, Rule)),
+        meaning=next((note for note in notes if isinstance(note, str)), ""),
+        is_private=PRIVATE in notes,
+    )
+
+
+@cache
+def hints(cls: Any) -> Mapping[str, Any]:
+    """The type hint of each field of a dataclass, in the order of the fields."""
+    every = get_type_hints(cls, include_extras=True)
+    return {field.name: every[field.name] for field in fields(cls)}
+
+
+def validate(instance: Any, contradictions: Callable[[], Iterable[Problem]] = tuple) -> None:
+    """Raise every problem of a frozen dataclass that is being made; freeze the mappings it was given.
+
+    `contradictions` yields the problems that more than one field has a part in, with paths below the instance. It is
+    asked even when single values are refused, but not when a field has the wrong type; what is refused already is not
+    refused again.
+    """
+    cls: Any = type(instance)
+    root = root_of(cls)
+    values = {name: getattr(instance, name) for name in hints(cls)}
+    problems, types_fit = field_problems(cls, values, root)
+    if types_fit:
+        for name, value in values.items():
+            if isinstance(value, Mapping):
+                object.__setattr__(instance, name, FrozenMap(value))
+        told = {problem.path for problem in problems}
+        found = [problem.moved("", f"{root}.") for problem in contradictions()]
+        problems += [problem for problem in found if problem.path not in told]
+    if problems:
+        raise InvalidDeclaration(problems)
+
+
+def root_of(cls: type) -> str:
+    """How a problem's path begins when the object was made by itself: `Topic` -> `topic`."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
+
+
+def field_problems(cls: type, values: Mapping[str, Any], path: str) -> tuple[list[Problem], bool]:
+    """The problems of single fields, and whether all values have the right type."""
+    wrong: list[Problem] = []
+    unruly: list[Problem] = []
+    for name, value in values.items():
+        _judge(hints(cls)[name], value, f"{path}.{name}", wrong, unruly)
+    return wrong + unruly, not wrong
+
+
+def value_problems(hint: Any, value: Any, path: str) -> list[Problem]:
+    """The problems of one value and its parts."""
+    problems: list[Problem] = []
+    _judge(hint, value, path, problems, problems)
+    return problems
+
+
+def _judge(hint: Any, value: Any, path: str, wrong: list[Problem], unruly: list[Problem]) -> None:
+    """Add to `wrong` what has the wrong type, to `unruly` what breaks a rule."""
+    for apart, part, place in _parts(hint, value, path):
+        if mismatch := _mismatch(apart, part):
+            wrong.append(Problem(place, *mismatch))
+        elif refusal := _refusal(apart, part):
+            unruly.append(Problem(place, *refusal))
+
+
+def _refusal(hint: Hint, value: Any) -> Refusal | None:
+    """Why a value of the right type cannot stand, by the first of its rules that says so."""
+    if value is None:
+        return None
+    bad_text = _bad_text(value) if isinstance(value, str) else None
+    return bad_text or next(filter(None, (rule.refusal(value) for rule in hint.rules)), None)
+
+
+def _parts(hint: Any, value: Any, path: str) -> Iterator[tuple[Hint, Any, str]]:
+    """The value and, if it is the container that it should be, each of its parts; with hint and path."""
+    whole = taken_apart(hint)
+    yield whole, value, path
+    inner = get_args(whole.type)
+    if whole.origin is tuple and isinstance(value, tuple):
+        for index, part in enumerate(value):
+            yield from _parts(inner[0], part, f"{path}[{index}]")
+    elif whole.origin is Mapping and isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _parts(inner[0], key, f"{path}[{shown(key)}]")
+            yield from _parts(inner[1], part, f"{path}[{shown(key)}]")
+
+
+def _mismatch(hint: Hint, value: Any) -> Refusal | None:
+    """Why the value is of the wrong type; containers are looked at from outside only."""
+    if (value is None and hint.is_optional) or any(_fits(kind, value) for kind in hint.types):
+        return None
+    # A value in a dataclass's place may be a password where a `Secret` belongs: only its type is told.
+    is_told = isinstance(value, str | int | float) and not (hint.is_private or is_dataclass(hint.type))
+    what = f"{shown(value)} is {_named(value)}" if is_told else f"this is {_named(value)}"
+    if isinstance(hint.type, type) and issubclass(hint.type, StrEnum):
+        choices = ", ".join(f"{hint.type.__name__}.{member.name}" for member in hint.type)
+        return Refusal(what, f"Write one of {choices}")
+    if hint.origin is tuple and isinstance(value, list):
+        return Refusal(what, "Write a tuple: it cannot change afterwards")
+    if hint.origin is tuple and isinstance(value, str):
+        return Refusal(what, f"Write a tuple, also of one: ({shown(value)},)")
+    return Refusal(what, f"Write {wanted(hint)}")
+
+
+def _fits(kind: Any, value: Any) -> bool:
+    origin = get_origin(kind)
+    if origin in (tuple, Mapping):
+        return isinstance(value, origin)
+    if kind is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    if kind is str:
+        return isinstance(value, str) and not isinstance(value, StrEnum)
+    return isinstance(value, kind)
+
+
+def _named(value: Any) -> str:
+    return "nothing (None)" if value is None else f"of type {type(value).__name__}"
+
+
+def wanted(hint: Hint) -> str:
+    """What belongs in a field of this hint, for people."""
+    words = {str: "text", int: "a whole number", bool: "True or False", datetime: "a datetime with a time zone"}
+    if hint.is_choice or is_dataclass(hint.type):
+        text = " or ".join(f"{kind.__name__}(…)" for kind in hint.types)
+    elif hint.origin is tuple:
+        text = "a tuple"
+    elif hint.origin is Mapping:
+        text = "a mapping"
+    else:
+        text = words.get(hint.type) or hint.type.__name__
+    return f"{text}, or None" if hint.is_optional else text
+
+
+def _bad_text(text: str) -> Refusal | None:
+    if "${" in text or "TfToken[" in text:
+        return Refusal(
+            "this is a Terraform token, known only when Terraform runs",
+            "Write the value itself: what Terraform knows belongs in the environment document that it writes",
+        )
+    if any(ord(letter) < 32 or 0xD800 <= ord(letter) <= 0xDFFF or ord(letter) == 127 for letter in text):
+        return Refusal("the text has control characters or half a surrogate pair", "Write printable Unicode")
+    return None

@@ -1,0 +1,150 @@
+"""The parts of a writer schema that no column holds: what lands as JSON text, and what is read over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from frazil.schemas.avro.placeholders import type_name
+from frazil.schemas.avro.row_type import MEMBER, collapsed
+from frazil.schemas.avro.scalars import LEGAL_NAME, UNNAMED, Once, Sides, branch_name, leaf, leaf_type
+from frazil.schemas.avro.schema import Array, AvroSchema, Enum, Fixed, Map, Named, Node, Record, Simple, Union, short
+from frazil.schemas.column_names import claimed
+from frazil.schemas.types import Field, Kind, ListOf, MapOf, Primitive, Struct, Type
+
+TEXT_DEPTH = 8
+"""How many more levels of a recursive record are kept as JSON text; a record that goes deeper is rejected."""
+
+TEXT_FIELDS = 4_000
+"""Fields of all JSON text of one row; a schema that branches widely keeps as many levels as fit, at least one."""
+
+_TEXT = Primitive(Kind.STRING)
+_NOTHING = Struct(())
+
+
+class Texts:
+    """The text columns of one writer, `columns` in number; `numbers` makes names unique in the whole schema."""
+
+    def __init__(self, schema: AvroSchema, numbers: Iterator[int], columns: int) -> None:
+        self._schema = schema
+        self._numbers = numbers
+        self._budget = TEXT_FIELDS // max(columns, 1)
+        self._sizes: dict[tuple[str, int], int] = {}
+
+    def structure(self, node: Node, full: str = "") -> Sides:
+        """A structure that Spark is to write as JSON, with its own names; what is too deep does not decode.
+
+        `full` is the full name of a record here.
+        """
+        depth = next((d for d in range(TEXT_DEPTH, 1, -1) if self._size(node, d) <= self._budget), 1)
+        return replace(self._sides(node, depth, full), as_json=True)
+
+    def verbatim(self, node: Node) -> Any:
+        """A type that is only read over."""
+        match node:
+            case Simple(name):
+                return name
+            case Array(items):
+                return {"type": "array", "items": self.verbatim(items)}
+            case Map(values):
+                return {"type": "map", "values": self.verbatim(values)}
+            case Union(branches):
+                return [self.verbatim(branch) for branch in branches]
+            case Named(name):
+                full = self._whole(name)
+                return Once(full, partial(self._definition, name, full))
+
+    def _whole(self, name: str) -> str:
+        return f"whole.whole{list(self._schema.types).index(name)}"
+
+    def _definition(self, name: str, full: str) -> Any:
+        match self._schema.types[name]:
+            case Record(_, fields):
+                members = [{"name": f"f{i}", "type": self.verbatim(f.type)} for i, f in enumerate(fields)]
+                return {"type": "record", "name": full, "fields": members}
+            case Enum() | Fixed() as kind:
+                return leaf(kind, leaf_type(kind), full).writer
+
+    def _sides(self, node: Node, depth: int, full: str = "") -> Sides:
+        match node:
+            case Simple("null"):
+                return Sides("null", "null", _NOTHING)
+            case Simple():
+                return leaf(node, leaf_type(node), "")
+            case Array(items):
+                inner = self._sides(items, depth)
+                kind = {"type": "array"}
+                return Sides({**kind, "items": inner.writer}, {**kind, "items": inner.reader}, ListOf(inner.yields))
+            case Map(values):
+                inner = self._sides(values, depth)
+                kind, yields = {"type": "map"}, MapOf(_TEXT, inner.yields)
+                return Sides({**kind, "values": inner.writer}, {**kind, "values": inner.reader}, yields)
+            case Union():
+                return self._union(node, depth)
+            case Named(name):
+                return self._named(name, depth, full or f"text.t{next(self._numbers)}")
+
+    def _union(self, union: Union, depth: int) -> Sides:
+        branches = union.branches
+        named = {branch.name for branch in branches if isinstance(branch, Named)}
+        taken = {*UNNAMED, *(short(self._whole(name)) for name in named)}
+        sides = []
+        for branch in branches:
+            own = short(branch.name) if isinstance(branch, Named) else ""
+            full = branch_name(own, taken, next(self._numbers)) if own else ""
+            sides.append(self._sides(branch, depth, full))
+        readers = [side.reader for side in sides]
+        values = [side for side in sides if side.reader != "null"]
+        if one := collapsed(union):
+            yields: Type = leaf_type(one)
+        elif len(values) == 1:
+            yields = values[0].yields
+        else:
+            yields = Struct(tuple(Field(MEMBER + type_name(side.reader), side.yields) for side in values))
+        return Sides([side.writer for side in sides], "null" if readers == ["null"] else readers, yields)
+
+    def _named(self, name: str, depth: int, full: str) -> Sides:
+        kind = self._schema.types[name]
+        if not isinstance(kind, Record):
+            return leaf(kind, leaf_type(kind), full)
+        if name in self._schema.recursive:
+            if depth == 0:
+                return self._cut(name)
+            depth -= 1
+        names: list[str] = []
+        for f in kind.fields:
+            taken = {known.lower() for known in names}
+            plain = LEGAL_NAME.fullmatch(f.name) and f.name.lower() not in taken
+            names.append(f.name if plain else claimed(f.name, taken, top=False))
+        sides = [self._sides(f.type, depth) for f in kind.fields]
+        head = {"type": "record", "name": full}
+        writers = [{"name": named, "type": side.writer} for named, side in zip(names, sides, strict=True)]
+        readers = [{"name": named, "type": side.reader} for named, side in zip(names, sides, strict=True)]
+        yields = Struct(tuple(Field(named, side.yields) for named, side in zip(names, sides, strict=True)))
+        return Sides({**head, "fields": writers}, {**head, "fields": readers}, yields)
+
+    def _cut(self, name: str) -> Sides:
+        """A level too deep: the reader wants a field that the writer lacks, so a record that gets here fails."""
+        whole = self.verbatim(Named(name))
+        lacking = {"type": "record", "name": whole.name, "fields": [{"name": "too_deep", "type": "null"}]}
+        return Sides(whole, Once(whole.name, lambda: lacking), _NOTHING)
+
+    def _size(self, node: Node, depth: int) -> int:
+        match node:
+            case Simple():
+                return 1
+            case Array(inner) | Map(inner):
+                return self._size(inner, depth)
+            case Union(branches):
+                return sum(self._size(branch, depth) for branch in branches)
+            case Named(name):
+                kind = self._schema.types[name]
+                recursive = name in self._schema.recursive
+                if not isinstance(kind, Record) or (recursive and depth == 0):
+                    return 1
+                if (name, depth) not in self._sizes:
+                    fields = (self._size(f.type, depth - recursive) for f in kind.fields)
+                    self._sizes[name, depth] = 1 + sum(fields)
+                return self._sizes[name, depth]

@@ -1,0 +1,110 @@
+"""Scalars on both sides: how a writer's is spelt anew, and the reader's that brings it to a column's type."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+from frazil.schemas.avro.row_type import scalar
+from frazil.schemas.avro.schema import PRIMITIVES, Enum, Fixed, Simple, max_precision
+from frazil.schemas.types import Decimal, Kind, Primitive, Type
+
+LEGAL_KINDS: Mapping[Kind, Any] = {
+    Kind.BOOLEAN: "boolean",
+    Kind.INT: "int",
+    Kind.LONG: "long",
+    Kind.FLOAT: "float",
+    Kind.DOUBLE: "double",
+    Kind.STRING: "string",
+    Kind.BINARY: "bytes",
+    Kind.DATE: {"type": "int", "logicalType": "date"},
+    Kind.TIMESTAMP: {"type": "long", "logicalType": "local-timestamp-micros"},
+    Kind.TIMESTAMPTZ: {"type": "long", "logicalType": "timestamp-micros"},
+}
+"""The Avro type that Spark reads as this kind."""
+
+
+UNNAMED = PRIMITIVES | {"array", "map"}
+"""What Spark calls the branches of a union that have no name."""
+
+LEGAL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+"""A name as Avro's specification allows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """A named type in a schema that is being written: its definition where it is met first, its name thereafter."""
+
+    name: str
+    definition: Callable[[], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """A type as the writer and the reader spell it, and what Spark yields for it, which becomes text if `as_json`."""
+
+    writer: Any
+    reader: Any
+    yields: Type
+    as_json: bool = False
+
+
+def settled(tree: Any, defined: set[str]) -> Any:
+    """The schema as JSON values, each named type defined once."""
+    match tree:
+        case Once(name, definition):
+            if name in defined:
+                return name
+            defined.add(name)
+            return settled(definition(), defined)
+        case dict():
+            return {key: settled(value, defined) for key, value in tree.items()}
+        case list():
+            return [settled(value, defined) for value in tree]
+        case _:
+            return tree
+
+
+def branch_name(own: str, taken: set[str], number: int) -> str:
+    """The full name of a record, enum or fixed in a union, of which Spark makes the name of a struct's field.
+
+    It ends with `own` if Avro allows that and it is not in `taken` (lower case), to which it is added.
+    """
+    if not LEGAL_NAME.fullmatch(own) or own.lower() in taken:
+        own = next(name for other in count() if (name := f"branch{other}") not in taken)
+    taken.add(own.lower())
+    return f"row{number}.{own}"
+
+
+def leaf_type(of: Simple | Fixed | Enum) -> Primitive | Decimal:
+    """The row type of a scalar."""
+    return Primitive(Kind.STRING) if isinstance(of, Enum) else scalar(of)
+
+
+def leaf(of: Simple | Fixed | Enum, column: Primitive | Decimal, name: str) -> Sides:
+    """A scalar for a column that holds it; `name` is the full name of an enum or a fixed here."""
+    match of:
+        case Enum(_, symbols):
+            enum = {"type": "enum", "name": name, "symbols": list(symbols)}
+            return Sides(enum, enum, column)
+        case Fixed(_, size):
+            fixed = {"type": "fixed", "name": name, "size": size}
+            if isinstance(column, Decimal):
+                # Avro ignores the logical type of a fixed that is too small for its precision.
+                held = Decimal(min(column.precision, max_precision(size)), column.scale)
+                return Sides(fixed, {**fixed, **decimal(held)}, held)
+            return Sides(fixed, fixed, column)
+        case Simple(base, logical):
+            if isinstance(column, Decimal):
+                return Sides(base, {"type": "bytes", **decimal(column)}, column)
+            if column.kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ):
+                return Sides(base, {"type": "long", "logicalType": logical}, column)
+            return Sides(base, LEGAL_KINDS[column.kind], column)
+
+
+def decimal(of: Decimal) -> dict[str, Any]:
+    """The annotation of a decimal."""
+    return {"logicalType": "decimal", "precision": of.precision, "scale": of.scale}

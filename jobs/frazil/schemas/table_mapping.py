@@ -1,0 +1,138 @@
+"""A table and the versions of a subject brought together: what must change, what lands where, who cannot land."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from frazil.errors import IncompatibleSchema
+from frazil.schemas.column_names import is_reserved
+from frazil.schemas.merge import Merged, brief, column_kind, incompatible, merge, same_field, with_version
+from frazil.schemas.schema_changes import Change, applied, changes, columns_of
+from frazil.schemas.type_promotion import holds
+from frazil.schemas.types import Decimal, Field, ListOf, MapOf, Primitive, Struct, Type
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Landing:
+    """What must be done to the table, the decoders' target after that, and who cannot land, by schema id."""
+
+    changes: tuple[Change, ...]
+    target: Struct
+    incompatible: Mapping[int, IncompatibleSchema]
+
+
+def landing(
+    table: Struct, versions: Sequence[tuple[int, Struct]], *, may_add: bool = True, may_widen: bool = True
+) -> Landing:
+    """Bring the versions of a subject, oldest first, into a table.
+
+    A version that does not fit the table and the versions before it, under these flags, is left out and told in
+    `incompatible`; it changes nothing.
+    """
+    try:
+        return _landing(table, merge(versions), may_add=may_add, may_widen=may_widen)
+    except IncompatibleSchema:
+        pass
+    merged: Struct | None = None
+    unfit: dict[int, IncompatibleSchema] = {}
+    for schema_id, version in versions:
+        try:
+            attempt = with_version(merged, version)
+            if attempt is not merged:
+                changes(table, attempt, may_add=may_add, may_widen=may_widen)
+            merged = attempt
+        except IncompatibleSchema as problem:
+            unfit[schema_id] = problem
+    fit = Merged(type=merged or Struct(()), incompatible=unfit)
+    return _landing(table, fit, may_add=may_add, may_widen=may_widen)
+
+
+def _landing(table: Struct, merged: Merged, *, may_add: bool, may_widen: bool) -> Landing:
+    made = changes(table, merged.type, may_add=may_add, may_widen=may_widen)
+    return Landing(changes=made, target=target(applied(table, made), merged.type), incompatible=merged.incompatible)
+
+
+def target(table: Struct, rows: Struct) -> Struct:
+    """The table's row type, its fields annotated with where in the rows (a merged row type) they come from.
+
+    Metadata columns are left out; a field of the rows that has no column is too, `fits` tells whom that concerns. A
+    column that the rows lack stays, and is null in every row.
+    """
+    annotated = _annotated(table, rows)
+    return Struct(tuple(field for field in annotated.fields if not is_reserved(field.name)))
+
+
+def fits(target: Struct, version: Struct) -> IncompatibleSchema | None:
+    """Why records of a version (a row type not yet folded) cannot land in the target without loss; None if they can."""
+    try:
+        _fit(target, version, ())
+    except IncompatibleSchema as problem:
+        return problem
+    return None
+
+
+def _annotated(table: Struct, rows: Struct) -> Struct:
+    columns = columns_of(table, rows)
+    sources = {columns[field.name].name: field for field in rows.fields if field.name in columns}
+    return Struct(tuple(_landed(column, sources.get(column.name)) for column in table.fields))
+
+
+def _landed(column: Field, field: Field | None) -> Field:
+    if field is None:
+        return column
+    kind = _inner(column.type, field.type)
+    return replace(column, type=kind, source=field.source, aliases=field.aliases, as_json=field.as_json)
+
+
+def _inner(column: Type, value: Type) -> Type:
+    match column, value:
+        case Struct(), Struct():
+            return _annotated(column, value)
+        case ListOf(element, required), ListOf(inner):
+            return ListOf(_inner(element, inner), required)
+        case MapOf(key, held, required), MapOf(_, inner):
+            return MapOf(key, _inner(held, inner), required)
+        case _:
+            return column
+
+
+def _fit(target: Struct, version: Struct, path: tuple[str, ...]) -> None:
+    met: set[str] = set()
+    for field in version.fields:
+        here = (*path, field.source)
+        column = same_field(field, target.fields)
+        if column is None:
+            raise incompatible(here, "the table has no column for this field")
+        if column.name in met:
+            raise incompatible(here, f"two fields are the column {column.name}")
+        met.add(column.name)
+        if column.required and not field.required:
+            raise incompatible(here, f"the column {column.name} is required, and this may be null")
+        if column.as_json and not isinstance(field.type, Primitive | Decimal):
+            continue
+        if column.as_json != field.as_json:
+            raise incompatible(here, f"the column {column.name} holds {column_kind(column)}")
+        _fit_type(column.type, field.type, here)
+    for column in target.fields:
+        if column.required and column.name not in met:
+            raise incompatible((*path, column.name), "the column is required, and this version lacks it")
+
+
+def _fit_type(column: Type, value: Type, path: tuple[str, ...]) -> None:
+    match column, value:
+        case Struct(), Struct():
+            _fit(column, value, path)
+        case ListOf(), ListOf():
+            if column.element_required and not value.element_required:
+                raise incompatible(path, "the table's list holds no nulls")
+            _fit_type(column.element, value.element, (*path, "element"))
+        case MapOf(), MapOf():
+            if column.value_required and not value.value_required:
+                raise incompatible(path, "the table's map holds no nulls")
+            _fit_type(column.key, value.key, (*path, "key"))
+            _fit_type(column.value, value.value, (*path, "value"))
+        case ((Primitive() | Decimal()), (Primitive() | Decimal())) if holds(column, value):
+            pass
+        case _:
+            raise incompatible(path, f"{brief(column)} does not hold {brief(value)}")

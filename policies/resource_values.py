@@ -1,0 +1,159 @@
+"""Facts: what the rules must know of tables, topics and jobs, told by the documents and resources that are looked at."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from frazil.declaration.from_json import from_json
+from frazil.declaration.problems import InvalidDeclaration
+from frazil.declaration.table import DEAD_LETTERS_SUFFIX
+from frazil.rollout.worker_sizes import Worker, Workers
+from policies.resources import Json, Reviewed, policy
+
+_CONF = re.compile(r"--conf (spark\.[^\s=]+)=(\S+)")
+_ON_S3 = re.compile(r"s3a?://(?P<bucket>[^/]+)/?(?P<prefix>.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A part of a bucket. `bucket` is a name or a reference, `prefix` has no slash at its end and may be empty."""
+
+    bucket: str
+    prefix: str
+
+    def overlaps(self, prefix: str) -> bool:
+        """Whether a prefix of the same bucket, as S3 understands it, reaches into this part or is reached by it."""
+        ours = f"{self.prefix}/" if self.prefix else ""
+        return ours.startswith(prefix) or prefix.startswith(ours)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a job asks for at most: vCPUs and GB of memory, its driver's included."""
+
+    name: str
+    cores: int
+    memory_gb: int
+
+
+class Facts:
+    """What is known of what is reviewed. `today` is the day of the review."""
+
+    def __init__(self, reviewed: Reviewed, today: date) -> None:
+        self.reviewed, self.today = reviewed, today
+        pipelines = [each for document in reviewed.documents for each in document.get("pipelines", ())]
+        declared = {str(each["table"]["identifier"]) for each in pipelines}
+        self.tables = declared | {f"{identifier}{DEAD_LETTERS_SUFFIX}" for identifier in declared}
+        """Identifiers of all declared tables, whoever lands them, and of their dead letters."""
+        self._topics = {_pipeline_name(each): str(each["topic"]["name"]) for each in pipelines}
+
+    def lag_seconds(self, topic: str) -> int | None:
+        """How late rows of a topic may be, as its pipelines' alarms on freshness say; None if nothing says it."""
+        named = {name for name, read in self._topics.items() if read == topic}
+        told = [
+            int(float(alarm.values["threshold"]))
+            for alarm in self.reviewed.of("aws_cloudwatch_metric_alarm")
+            if alarm.text("metric_name") == "freshness_seconds"
+            and (alarm.values.get("dimensions") or {}).get("pipeline") in named
+        ]
+        return max(told, default=None)
+
+    def table_places(self) -> Iterator[Place]:
+        """Where tables keep their files: the warehouses of environments, databases' locations, Tableflow's buckets."""
+        for document in self.reviewed.documents:
+            yield from self._place(str((document.get("catalog") or {}).get("warehouse", "")))
+        for database in self.reviewed.of("aws_glue_catalog_database"):
+            yield from self._place(database.text("location_uri"))
+        for flow in self.reviewed.of("confluent_tableflow_topic"):
+            for block in flow.blocks("byob_aws"):
+                yield Place(self.bucket_name(str(block.get("bucket_name"))), "")
+
+    def bucket_name(self, told: str) -> str:
+        """A bucket's name where it is known, of a name or a reference."""
+        found = self.reviewed.named(told)
+        return found.text("bucket") or told if found else told
+
+    def is_tableflow_database(self, database: str) -> bool:
+        """Whether Tableflow publishes its tables there."""
+        published = {
+            str(block.get("custom_database") or "")
+            for each in self.reviewed.of("confluent_catalog_integration")
+            for block in each.blocks("aws_glue")
+        }
+        clusters = {
+            str(block.get("id"))
+            for flow in self.reviewed.of("confluent_tableflow_topic")
+            for block in flow.blocks("kafka_cluster")
+        }
+        return database in published | clusters
+
+    def jobs(self) -> list[Job]:
+        """The jobs that desired states and schedules start, each once, by name."""
+        found: dict[str, Job] = {}
+        for job in (*self._desired(), *self._scheduled()):
+            other = found.get(job.name, job)
+            found[job.name] = Job(job.name, max(job.cores, other.cores), max(job.memory_gb, other.memory_gb))
+        return [found[name] for name in sorted(found)]
+
+    def _desired(self) -> Iterator[Job]:
+        for document in self.reviewed.documents:
+            if "workers" in document:
+                workers = _workers(document["workers"])
+                yield Job(str(document["job"]), workers.most_cores, workers.most_memory_gb)
+
+    def _scheduled(self) -> Iterator[Job]:
+        for schedule in self.reviewed.of("aws_scheduler_schedule"):
+            for target in schedule.blocks("target"):
+                request = policy(target.get("input")) or {}
+                told: dict[str, str] = dict(_CONF.findall(_parameters(request)))
+                if "spark.executor.cores" in told:
+                    name = (request.get("Tags") or {}).get("frazil:job") or schedule.text("name")
+                    executors = int(
+                        told.get("spark.dynamicAllocation.maxExecutors") or told.get("spark.executor.instances", "1")
+                    )
+                    cores = int(told["spark.driver.cores"]) + executors * int(told["spark.executor.cores"])
+                    yield Job(name, cores, _memory_gb(told, "driver") + executors * _memory_gb(told, "executor"))
+
+    def _place(self, location: str) -> Iterator[Place]:
+        # A reference holds slashes nowhere, so what stands between `s3://` and the next one is the bucket.
+        found = _ON_S3.fullmatch(location)
+        if found:
+            yield Place(self.bucket_name(found["bucket"]), found["prefix"].strip("/"))
+
+
+def _pipeline_name(pipeline: Json) -> str:
+    return str(pipeline.get("name") or re.sub("[^a-z0-9_]", "_", str(pipeline["topic"]["name"]).lower()))
+
+
+def _workers(told: Any) -> Workers:
+    try:
+        return from_json(Workers, told, "workers")
+    except InvalidDeclaration:
+        # What cannot be understood is taken for the most that is sold, so that it does not pass.
+        largest = Worker(cores=16, memory_gb=120)
+        return Workers(driver=largest, executor=largest, least=1, most=1000)
+
+
+def _parameters(request: Json) -> str:
+    """`SparkSubmitParameters` of a StartJobRun, in the scheduler's spelling."""
+    driver = request.get("JobDriver") or request.get("jobDriver") or {}
+    submit = driver.get("SparkSubmit") or driver.get("sparkSubmit") or {}
+    return str(submit.get("SparkSubmitParameters") or submit.get("sparkSubmitParameters") or "")
+
+
+def _memory_gb(told: Json, who: str) -> int:
+    """GB of a worker, heap and overhead; Spark's own overhead is a tenth, and 384 MB at least."""
+    heap = _mb(told.get(f"spark.{who}.memory", "14g"))
+    overhead = (
+        _mb(told[f"spark.{who}.memoryOverhead"]) if f"spark.{who}.memoryOverhead" in told else max(384, heap // 10)
+    )
+    return -(-(heap + overhead) // 1024)
+
+
+def _mb(text: str) -> int:
+    number, unit = int(text[:-1]), text[-1].lower()
+    return number * 1024 if unit == "g" else number

@@ -1,0 +1,62 @@
+"""Touched: which data a dangerous change is about, by name, as far as the plan and the declarations tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from frazil.declaration import Pipeline
+from policies.holds_data import HOLDS_DATA
+from policies.review.plan_changes import Planned
+
+_NAMED_BY = {
+    "aws_s3_bucket": "bucket",
+    "aws_kms_key": "description",
+    "aws_glue_catalog_database": "name",
+    "aws_glue_catalog_table": "name",
+    "aws_secretsmanager_secret": "name",
+    "confluent_environment": "display_name",
+    "confluent_kafka_cluster": "display_name",
+    "confluent_kafka_topic": "topic_name",
+    "confluent_schema": "subject_name",
+    "confluent_provider_integration": "display_name",
+    "confluent_tableflow_topic": "display_name",
+}
+_ALL_TABLES = {"aws_kms_key", "confluent_environment", "confluent_kafka_cluster"}
+
+
+def touched(change: Planned, pipelines: Sequence[Pipeline]) -> tuple[str, ...]:
+    """What goes with a resource: its own name, and the pipelines and tables that stand on it.
+
+    `pipelines` are those that are deployed. Empty for what holds no data.
+    """
+    if change.type not in HOLDS_DATA:
+        return ()
+    name = _name(change)
+    told = [name] if name else []
+    concerned = [each for each in pipelines if _concerns(change, name, each)]
+    if concerned:
+        listed = ", ".join(f"{each.name} ({each.table.identifier})" for each in concerned)
+        told.append(f"what stands on it: {listed}")
+    return tuple(told)
+
+
+def _name(change: Planned) -> str:
+    values: Any = change.before or change.after
+    partitions = f", {values['partitions_count']} partitions" if values.get("partitions_count") else ""
+    return f"{values.get(_NAMED_BY.get(change.type, 'name')) or ''}{partitions}"
+
+
+def _concerns(change: Planned, name: str, pipeline: Pipeline) -> bool:
+    match change.type:
+        case "aws_s3_bucket":
+            return "-tables-" in name
+        case "aws_glue_catalog_database":
+            return name == pipeline.table.namespace
+        case "aws_glue_catalog_table":
+            return name in {pipeline.table.name, f"{pipeline.table.name}__dead_letters"}
+        case "confluent_kafka_topic" | "confluent_tableflow_topic":
+            return name.partition(",")[0] == pipeline.topic.name
+        case "confluent_schema":
+            return name in {f"{pipeline.topic.name}-value", f"{pipeline.topic.name}-key"}
+    return change.type in _ALL_TABLES

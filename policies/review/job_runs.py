@@ -1,0 +1,140 @@
+"""Runs: how often jobs run and with how many workers, as schedules and desired states say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from frazil.declaration.from_json import from_json
+from frazil.declaration.problems import InvalidDeclaration
+from frazil.rollout.worker_sizes import Workers
+from policies.resources import Json, Resource, policy
+
+_CONF = re.compile(r"--conf (spark\.[^\s=]+)=(\S+)")
+_RATE = re.compile(r"rate\((\d+) (minute|hour|day)s?\)")
+_MINUTES = {"minute": 1, "hour": 60, "day": 1440}
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """One worker: vCPUs, GB of memory, GB of disk."""
+
+    cores: int
+    memory_gb: Decimal
+    disk_gb: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A job's runs. `every_minutes` is None for one that never ends; `least` and `most` are executors."""
+
+    job: str
+    every_minutes: int | None
+    driver: Size
+    executor: Size
+    least: int
+    most: int
+
+
+def documents(resources: Iterable[Resource]) -> list[Json]:
+    """The documents of Frazil's among objects."""
+    found = [policy(each.values.get("content")) for each in resources if each.type == "aws_s3_object"]
+    return [each for each in found if each is not None and "version" in each]
+
+
+def runs(resources: Iterable[Resource]) -> tuple[list[Run], list[str]]:
+    """The runs that are wanted; and which schedules and desired states could not be understood, by name."""
+    listed = list(resources)
+    found: list[Run] = []
+    not_understood: list[str] = []
+    for each in listed:
+        if each.type == "aws_scheduler_schedule" and each.values.get("state", "ENABLED") == "ENABLED":
+            run = _scheduled(each)
+            if run is None:
+                not_understood.append(each.address)
+            else:
+                found.append(run)
+    for document in documents(listed):
+        if "workers" in document and document.get("mode", "follow") == "follow" and not document.get("is_stopped"):
+            streaming = _streaming(document)
+            if streaming is None:
+                not_understood.append(f"desired state of {document.get('job')}")
+            else:
+                found.append(streaming)
+    return sorted(found, key=lambda run: run.job), sorted(not_understood)
+
+
+def _streaming(document: Json) -> Run | None:
+    try:
+        workers = from_json(Workers, document["workers"], "workers")
+    except InvalidDeclaration:
+        return None
+    driver, executor = (
+        Size(each.cores, Decimal(each.memory_gb), each.disk_gb) for each in (workers.driver, workers.executor)
+    )
+    return Run(
+        job=str(document.get("job", "")),
+        every_minutes=None,
+        driver=driver,
+        executor=executor,
+        least=workers.least,
+        most=workers.most,
+    )
+
+
+def _scheduled(schedule: Resource) -> Run | None:
+    rate = _RATE.fullmatch(schedule.text("schedule_expression"))
+    request = next((policy(target.get("input")) for target in schedule.blocks("target")), None)
+    if rate is None or request is None:
+        return None
+    settings = dict(_CONF.findall(_parameters(request)))
+    try:
+        return Run(
+            job=str((request.get("Tags") or {}).get("frazil:job") or schedule.text("name")),
+            every_minutes=int(rate[1]) * _MINUTES[rate[2]],
+            driver=_size(settings, "driver"),
+            executor=_size(settings, "executor"),
+            least=int(settings["spark.dynamicAllocation.minExecutors"]),
+            most=int(settings["spark.dynamicAllocation.maxExecutors"]),
+        )
+    except (KeyError, ValueError):
+        return None
+
+
+def _parameters(request: Json) -> str:
+    """`SparkSubmitParameters` of a StartJobRun, in the scheduler's spelling."""
+    found: Any = request
+    for name in ("JobDriver", "SparkSubmit"):
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return str(found.get("SparkSubmitParameters") or "") if isinstance(found, Mapping) else ""
+
+
+def _size(settings: Mapping[str, str], who: str) -> Size:
+    memory = sum(_megabytes(settings[f"spark.{who}.{part}"]) for part in ("memory", "memoryOverhead"))
+    disk = settings.get(f"spark.emr-serverless.{who}.disk", "20G")
+    return Size(int(settings[f"spark.{who}.cores"]), Decimal(memory) / 1024, int(disk.rstrip("gG")))
+
+
+def _megabytes(text: str) -> int:
+    number, unit = int(text[:-1]), text[-1].lower()
+    return number * 1024 if unit == "g" else number
+
+
+def pipelines(found: Iterable[Json]) -> Iterator[tuple[str, int]]:
+    """The pipelines of the documents: names, and how many seconds a batch should take."""
+    for document in found:
+        listed = document.get("pipelines", ())
+        for each in listed if isinstance(listed, list) else ():
+            seconds = _part(each, "limits").get("target_seconds", 10)
+            own = each.get("name") if isinstance(each, Mapping) else None
+            name = str(own or _part(each, "topic").get("name", ""))
+            yield name, seconds if isinstance(seconds, int) and seconds > 0 else 10
+
+
+def _part(value: Any, name: str) -> Json:
+    """A part of an object that is an object; else an empty one."""
+    part = value.get(name) if isinstance(value, Mapping) else None
+    return part if isinstance(part, Mapping) else {}

@@ -1,0 +1,51 @@
+"""Owner: what whoever owns the account makes, and whoever deploys may not change: the boundary of all roles, and the deployer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from frazil.declaration import Pipeline
+from infra.execution_role import ExecutionRole
+from infra.tf import Construct, IamPolicy
+from policies.documents import fill
+from stacks.deployments import Deployment
+from stacks.operator_roles import DOCUMENTS
+from stacks.providers import EnvironmentStack
+
+
+class Owner(EnvironmentStack):
+    """The stack, which is deployed first and by another than all others. A new namespace or principal changes it."""
+
+    def __init__(self, scope: Construct, deployment: Deployment, pipelines: Sequence[Pipeline]) -> None:
+        # Whoever deploys writes states below the environment's name: not there.
+        super().__init__(scope, "owner", deployment, has_confluent=False, folder=f"owner/{deployment.name}")
+        names = deployment.names
+        common = {
+            "account": deployment.account,
+            "region": deployment.region,
+            "prefix": names.prefix,
+            "environment": deployment.name,
+            "state_bucket": names.bucket("state"),
+            "databases": sorted({pipeline.table.namespace for pipeline in pipelines}),
+        }
+        IamPolicy(self, "boundary", name=names.boundary, policy=json.dumps(fill("boundary", common)))
+        data = ("tables", "tableflow", "artifacts", "logs")
+        ExecutionRole(
+            self,
+            "deployer",
+            role=names.deployer,
+            boundary_arn=None,
+            trust=fill("account_trust", {"principals": list(deployment.deployer_principals)}),
+            policy=fill(
+                "deployer",
+                {
+                    **common,
+                    "artifact_bucket": names.bucket("artifacts"),
+                    "deployed_prefixes": [DOCUMENTS, "desired"],
+                    "disposable_buckets": [names.bucket(what) for what in data] if deployment.is_disposable else [],
+                    "scheduler_roles": [names.role_arn("scheduler")],
+                },
+            ),
+            description="Terraform makes and changes the stacks of the environment.",
+        )

@@ -1,0 +1,203 @@
+"""Environments: what is deployed where, how large, and how well it is protected. Values only; stacks read them.
+
+An account or a Confluent id that is not yours yet stands here as it would look. Change it before the first deployment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Annotated
+
+from frazil.declaration.constraints import between, matching
+from frazil.declaration.problems import Problem
+from frazil.declaration.validation import validate
+from frazil.release.emr_labels import LABELS, NEWEST
+from frazil.release.manifest import Architecture
+from frazil.rollout.desired import Mode
+from frazil.rollout.worker_sizes import Worker, Workers
+from infra.capacity import Capacity
+from infra.names import Names
+from infra.network_plan import NetworkPlan
+
+_MOST_NAME = 12  # so that bucket names, which hold account and region too, stay within S3's 63 characters
+
+
+_PRINCIPAL = matching(
+    r"arn:aws:iam::[0-9]{12}:(?:role|user)/[\w+=,.@/-]+",
+    "the ARN of a role or a user",
+    "Write arn:aws:iam::<account>:role/<name>",
+)
+
+
+class ClusterKind(StrEnum):
+    """Confluent's kinds of clusters, by its words. `basic` has no uptime guarantee.
+
+    `enterprise` is reached by PrivateLink only, and refused at synthesis: Frazil does not support that yet.
+    """
+
+    BASIC = "basic"
+    STANDARD = "standard"
+    ENTERPRISE = "enterprise"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confluent:
+    """The Kafka cluster: one that exists, by its ids, or one that is made."""
+
+    kind: Annotated[ClusterKind, "Of a cluster that is made."] = ClusterKind.STANDARD
+    is_multi_zone: Annotated[bool, "Whether a cluster that is made outlives a zone."] = False
+    environment_id: Annotated[str | None, "One that exists.", matching("env-[a-z0-9]+", "an id", "Write env-…")] = None
+    cluster_id: Annotated[str | None, "One that exists.", matching("lkc-[a-z0-9]+", "an id", "Write lkc-…")] = None
+
+    def __post_init__(self) -> None:
+        validate(self, self._contradictions)
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether environment and cluster are made here."""
+        return self.cluster_id is None
+
+    def _contradictions(self) -> Iterator[Problem]:
+        if (self.environment_id is None) != (self.cluster_id is None):
+            missing = "environment_id" if self.environment_id is None else "cluster_id"
+            yield Problem(missing, "of environment and cluster only one exists", "Give both ids, or none")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runs:
+    """How jobs run: what they may take, and when."""
+
+    ingest: Annotated[Workers, "The ingest job's workers."]
+    maintain: Annotated[Workers, "The maintenance job's workers."]
+    capacity: Annotated[Capacity, "The bounds of the application; both jobs fit in it at once."]
+    mode: Annotated[Mode, "How the ingest job runs."] = Mode.DRAIN
+    ingest_minutes: Annotated[int, "With drain: how often it is started.", between(5, 1440)] = 15
+    maintain_hours: Annotated[int, "How often maintenance is started.", between(1, 168)] = 6
+    freshness_minutes: Annotated[int, "How late rows may be before somebody hears of it.", between(5, 10_080)] = 60
+    idle_minutes: Annotated[int, "After how long without a run the application stops.", between(1, 10_080)] = 15
+
+    def __post_init__(self) -> None:
+        validate(self, self._contradictions)
+
+    def _contradictions(self) -> Iterator[Problem]:
+        if short := self.capacity.shortage(self.ingest, self.maintain):
+            yield Problem("capacity", f"the jobs do not fit: {short}", "Raise it, or lower most of the workers")
+        if self.mode is Mode.DRAIN and self.freshness_minutes < 2 * self.ingest_minutes:
+            what = f"rows of a drain each {self.ingest_minutes} minutes are older than that now and then"
+            yield Problem("freshness_minutes", what, "Write at least twice ingest_minutes")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployment:
+    """One environment: dev, staging, prod, or `local`, which is stand-ins on this machine."""
+
+    name: Annotated[
+        str,
+        "What people call it.",
+        matching(
+            rf"[a-z][a-z0-9-]{{0,{_MOST_NAME - 1}}}", "an environment's name", f"Use up to {_MOST_NAME} of a-z, 0-9, -"
+        ),
+    ]
+    account: Annotated[str, "The AWS account.", matching("[0-9]{12}", "an AWS account", "Write its 12 digits")]
+    region: Annotated[str, "The AWS region.", matching("[a-z]{2,}(?:-[a-z0-9]+)+", "a region", "Like eu-central-1")]
+    network: Annotated[NetworkPlan, "Where jobs run."]
+    confluent: Annotated[Confluent, "Where records come from."]
+    runs: Annotated[Runs, "How jobs run."]
+    label: Annotated[
+        str, "The EMR release label.", matching("|".join(r.name for r in LABELS), "a label", "See labels.py")
+    ] = NEWEST
+    architecture: Annotated[Architecture, "The processors; ARM64 costs a fifth less."] = Architecture.ARM64
+    is_disposable: Annotated[bool, "The first of the two keys that let data be destroyed."] = False
+    alarm_emails: Annotated[
+        tuple[Annotated[str, matching("[^@ ]+@[^@ ]+", "an address", "Like a@b.c")], ...], "Whom alarms reach."
+    ] = ()
+    reader_principals: Annotated[
+        tuple[Annotated[str, _PRINCIPAL], ...], "Who may become the reader of tables; of nobody no role is made."
+    ] = ()
+    reconciler_principals: Annotated[
+        tuple[Annotated[str, _PRINCIPAL], ...], "Who may become the reconciler; of nobody no role is made."
+    ] = ()
+    deployer_principals: Annotated[
+        tuple[Annotated[str, _PRINCIPAL], ...], "Who may become the deployer; of nobody there is no stack `owner`."
+    ] = ()
+    log_days: Annotated[int, "How long logs are kept.", between(1, 3653)] = 30
+    generation: Annotated[
+        int,
+        "The version of what should run: raise it with each change of release, pipelines or runs.",
+        between(1, 10**9),
+    ] = 1
+    is_local: Annotated[bool, "Whether AWS and Confluent are stand-ins on this machine."] = False
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+    @property
+    def names(self) -> Names:
+        """What its things are called."""
+        return Names(environment=self.name, account=self.account, region=self.region)
+
+
+_SMALL = Worker(cores=1, memory_gb=4)
+_MEDIUM = Worker(cores=4, memory_gb=16)
+
+_SMALL_RUNS = Runs(
+    ingest=Workers(driver=_SMALL, executor=_SMALL, least=1, most=2),
+    maintain=Workers(driver=_SMALL, executor=_SMALL, least=1, most=2),
+    capacity=Capacity(cores=8, memory_gb=32, disk_gb=200),
+)
+
+dev = Deployment(
+    name="dev",
+    account="111111111111",
+    region="eu-central-1",
+    network=NetworkPlan(cidr="10.20.0.0/20"),
+    confluent=Confluent(kind=ClusterKind.BASIC),
+    runs=_SMALL_RUNS,
+    is_disposable=True,
+    log_days=7,
+)
+
+staging = Deployment(
+    name="staging",
+    account="222222222222",
+    region="eu-central-1",
+    network=NetworkPlan(cidr="10.21.0.0/20"),
+    confluent=Confluent(kind=ClusterKind.STANDARD),
+    runs=_SMALL_RUNS,
+    alarm_emails=("data-platform@example.com",),
+)
+
+prod = Deployment(
+    name="prod",
+    account="333333333333",
+    region="eu-central-1",
+    network=NetworkPlan(cidr="10.22.0.0/20"),
+    confluent=Confluent(environment_id="env-abc123", cluster_id="lkc-abc123"),
+    runs=Runs(
+        ingest=Workers(driver=_MEDIUM, executor=_MEDIUM, least=1, most=8),
+        maintain=Workers(driver=_MEDIUM, executor=_MEDIUM, least=1, most=8),
+        capacity=Capacity(cores=80, memory_gb=320, disk_gb=2000),
+        mode=Mode.FOLLOW,
+        freshness_minutes=10,
+    ),
+    alarm_emails=("data-platform@example.com", "on-call@example.com"),
+    log_days=90,
+)
+
+_OPERATORS = ("arn:aws:iam::123456789012:role/operators",)
+
+local = replace(
+    dev,
+    name="local",
+    account="123456789012",
+    architecture=Architecture.X86_64,
+    is_local=True,
+    log_days=1,
+    reader_principals=_OPERATORS,
+    reconciler_principals=_OPERATORS,
+)
+
+DEPLOYMENTS = {deployment.name: deployment for deployment in (dev, staging, prod, local)}
+"""All environments, by name."""

@@ -1,0 +1,51 @@
+import pytest
+
+from frazil.declaration.constraints import (
+    ABSOLUTE_PATH,
+    NOT_EMPTY,
+    WEB_ADDRESS,
+    at_least,
+    between,
+    matching,
+    one_of,
+    shown,
+)
+
+
+@pytest.mark.parametrize(
+    ("rule", "good", "bad"),
+    [
+        (between(1, 3), [1, 3], [0, 4]),
+        (at_least(1), [1, 2**63 - 1], [0, 2**63]),
+        (one_of(2, 3), [2, 3], [1, 4]),
+        (matching("a+", "an a", "Write a"), ["a", "aa"], ["", "ab", "a\n"]),
+        (ABSOLUTE_PATH, ["/a/b c"], ["a", "~/a", ""]),
+        (NOT_EMPTY, ["x", " x "], ["", "  "]),
+        (
+            WEB_ADDRESS,
+            ["http://h", "https://h:8081/apis/ccompat/v7", "http://[::1]:1/"],
+            ["h:80", "ftp://h", "http://"],
+        ),
+        (
+            WEB_ADDRESS,
+            [],
+            ["http://h:0", "http://h:99999", "http://a b", "http://h/?x=1", "http://h/#x", "http://[::1"],
+        ),
+    ],
+)
+def test_a_rule_takes_what_it_means_and_refuses_the_rest(rule, good, bad):
+    assert [value for value in good if rule.refusal(value)] == []
+    assert [value for value in bad if not rule.refusal(value)] == []
+
+
+def test_an_address_with_credentials_is_refused_without_repeating_them():
+    for address in ("https://me:hunter2@host", "me:hunter2@host:80", "https://hunter2@host"):
+        refusal = WEB_ADDRESS.refusal(address)
+        assert refusal
+        assert "hunter2" not in f"{refusal}"
+
+
+def test_a_value_is_shown_as_python_writes_it_and_cut_when_long():
+    assert shown("a'b") == '"a\'b"'
+    assert len(shown("x" * 10_000)) < 100
+    assert "10002 characters" in shown("x" * 10_000)

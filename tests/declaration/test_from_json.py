@@ -1,0 +1,137 @@
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from frazil.declaration import At, InvalidDeclaration, Offsets, Pipeline, Topic
+from frazil.declaration.from_json import from_json, members
+from tests.declaration.problems_of import problems_of
+from tests.declaration.strategies import json_values
+
+ORDERS: dict[str, Any] = {"topic": {"name": "orders", "value_format": "avro"}, "table": {"identifier": "shop.orders"}}
+
+
+def pipeline_with(part: str, **members: Any) -> dict[str, Any]:
+    return ORDERS | {part: ORDERS.get(part, {}) | members}
+
+
+def test_what_is_left_out_has_its_default():
+    assert from_json(Pipeline, ORDERS, "p").topic == Topic(
+        "orders", value_format=from_json(Pipeline, ORDERS, "p").topic.value_format
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "path", "told"),
+    [
+        ([], "p", "this is a list. Write an object of the fields topic, table, name, limits"),
+        (ORDERS | {"topic": None}, "p.topic", "this is nothing. Write an object of the fields name, value_format"),
+        ({"table": ORDERS["table"]}, "p.topic", "the field is missing. Write an object"),
+        (ORDERS | {"tabel": 1}, "p.tabel", "there is no such field. Write table"),
+        (ORDERS | {"zzz": 1}, "p.zzz", "there is no such field. Remove it; the fields are topic, table, name, limits"),
+        (pipeline_with("topic", headers="true"), "p.topic.headers", "'true' is text. Write true or false"),
+        (pipeline_with("topic", headers=1), "p.topic.headers", "1 is a number. Write true or false"),
+        (
+            pipeline_with("topic", value_format="Avro"),
+            "p.topic.value_format",
+            "'Avro' is not one of its values. Write one of",
+        ),
+        (pipeline_with("topic", value_format={}), "p.topic.value_format", "this is an object. Write one of avro"),
+        (pipeline_with("topic", name=["a"]), "p.topic.name", "this is a list. Write text"),
+        (
+            pipeline_with("topic", kafka_options={"client.rack": 1}),
+            "p.topic.kafka_options['client.rack']",
+            "1 is a number",
+        ),
+        (pipeline_with("topic", kafka_options=[]), "p.topic.kafka_options", "this is a list. Write an object"),
+        (
+            pipeline_with("table", keep_days=1.0),
+            "p.table.keep_days",
+            "1.0 is a number with a point. Write a whole number",
+        ),
+        (pipeline_with("table", keep_days="1"), "p.table.keep_days", "'1' is text. Write a whole number"),
+        (
+            pipeline_with("table", keep_snapshots=True),
+            "p.table.keep_snapshots",
+            "true is a boolean. Write a whole number",
+        ),
+        (
+            pipeline_with("table", keep_snapshots=None),
+            "p.table.keep_snapshots",
+            "null is nothing. Write a whole number",
+        ),
+        (pipeline_with("table", keep_snapshots=0), "p.table.keep_snapshots", "0 is out of bounds"),
+        (pipeline_with("table", partition_by="x"), "p.table.partition_by", "'x' is text. Write a list"),
+        (pipeline_with("table", partition_by=["x", "x"]), "p.table.partition_by[1]", "x is given twice"),
+        (pipeline_with("topic", start="latest"), "p.topic.start", "this is text. Write an object with a type"),
+        (pipeline_with("topic", start={}), "p.topic.start.type", "the field is missing. Write one of earliest, latest"),
+        (pipeline_with("topic", start={"type": "last"}), "p.topic.start.type", "'last' is not one of its values"),
+        (pipeline_with("topic", start={"type": "latest", "x": 1}), "p.topic.start.x", "there is no such field"),
+        (pipeline_with("limits", max_rows=5), "p.limits.first_rows", "it is more than max_rows, 5"),
+        (ORDERS | {"name": "Orders"}, "p.name", "'Orders' is not a pipeline's name"),
+    ],
+)
+def test_what_does_not_fit_is_told_with_its_path_and_never_coerced(value, path, told):
+    found = problems_of(lambda: from_json(Pipeline, value, "p"))
+    assert list(found) == [path]
+    assert found[path].startswith(told)
+
+
+def test_everything_wrong_is_told_at_once_on_every_level():
+    value = {
+        "topic": {"name": "a b", "valueformat": "avro", "headers": "yes", "kafka_options": {"group.id": "x", "y": 1}},
+        "table": {"identifier": "X", "partition_by": ["days(X)", 3], "properties": {"commit.retry.num-retries": "1"}},
+        "limits": {"max_rows": 0},
+        "extra": 1,
+    }
+    assert set(problems_of(lambda: from_json(Pipeline, value, "p"))) == {
+        "p.extra",
+        "p.limits.max_rows",
+        "p.limits.first_rows",
+        "p.table.identifier",
+        "p.table.partition_by[0]",
+        "p.table.partition_by[1]",
+        "p.topic.headers",
+        "p.topic.kafka_options['y']",
+        "p.topic.name",
+        "p.topic.value_format",
+        "p.topic.valueformat",
+    }
+
+
+@pytest.mark.parametrize(
+    "text", ["2026-01-31", "2026-01-31T00:00:00", "20260131T000000Z", "2026-02-30T00:00:00Z", "now", ""]
+)
+def test_an_instant_is_complete_or_refused(text):
+    assert list(problems_of(lambda: from_json(At, {"timestamp": text}, "p"))) == ["p.timestamp"]
+
+
+def test_an_instant_may_be_written_in_any_zone():
+    assert from_json(At, {"timestamp": "2026-01-31T02:00:00+02:00"}, "p") == At(datetime(2026, 1, 31, tzinfo=UTC))
+
+
+@pytest.mark.parametrize("key", ["x", "-1", "01", "1.0", "", "٣", 1])
+def test_a_partition_is_a_whole_number_in_quotes(key):
+    found = problems_of(lambda: from_json(Offsets, {"offsets": {key: 1}}, "p"))
+    assert list(found) == [f"p.offsets[{key!r}]"]
+
+
+@pytest.mark.parametrize("version", [0, 2, "1", 1.0, True, None, [1]])
+def test_another_version_is_refused_and_the_rest_not_looked_at(version):
+    found = problems_of(lambda: members({"version": version, "anything": 1}, "document"))
+    assert list(found) == ["version"]
+
+
+def test_a_document_is_an_object_that_has_a_version():
+    assert "the field is missing" in problems_of(lambda: members({}, "document"))["version"]
+    assert problems_of(lambda: members(b"[]", "document")) == {"document": "this is a list. Write a JSON object"}
+    assert members(b'{"version": 1, "$schema": "x", "a": 2}', "document") == {"a": 2}
+
+
+@given(json_values, json_values, json_values)
+def test_whatever_is_read_is_valid_or_refused_as_a_declaration(whole, topic, table):
+    for value in (whole, {"topic": topic, "table": table}, ORDERS | {"limits": whole, "name": topic}):
+        with suppress(InvalidDeclaration):
+            assert isinstance(from_json(Pipeline, value, "p"), Pipeline)

@@ -1,0 +1,85 @@
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated
+
+import pytest
+
+from frazil.declaration import Problem, Secret, Table, Topic, ValueFormat
+from frazil.declaration.constraints import at_least
+from frazil.declaration.validation import root_of, validate
+from tests.declaration.problems_of import problems_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SmallThing:
+    count: Annotated[int, "A number.", at_least(1)] = 1
+    names: tuple[str, ...] = ()
+    weights: Mapping[str, Annotated[int, at_least(0)]] | None = None
+    password: Secret | None = None
+
+    def __post_init__(self) -> None:
+        validate(self, self._contradictions)
+
+    def _contradictions(self) -> Iterator[Problem]:
+        if len(self.names) > self.count:
+            yield Problem("names", "there are more names than count", "Raise count")
+
+
+def test_values_of_the_right_type_pass_and_mappings_are_frozen():
+    thing = SmallThing(count=2, names=("a",), weights={"b": 1, "a": 0})
+    assert thing.weights == {"a": 0, "b": 1}
+    assert hash(thing) == hash(SmallThing(count=2, names=("a",), weights={"a": 0, "b": 1}))
+
+
+def test_all_problems_of_an_object_are_told_at_once():
+    found = problems_of(lambda: SmallThing(count=0, names=("a",), weights={"a": -1, "b": 1}))
+    assert sorted(found) == ["small_thing.count", "small_thing.names", "small_thing.weights['a']"]
+
+
+def test_contradictions_are_not_asked_of_values_of_the_wrong_type():
+    assert sorted(problems_of(lambda: SmallThing(count="x", names=("a", 1)))) == [
+        "small_thing.count",
+        "small_thing.names[1]",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "path", "told"),
+    [
+        ({"count": True}, "count", "True is of type bool. Write a whole number"),
+        ({"count": 1.0}, "count", "1.0 is of type float. Write a whole number"),
+        ({"count": None}, "count", "this is nothing (None). Write a whole number"),
+        ({"names": "days(x)"}, "names", "'days(x)' is of type str. Write a tuple, also of one: ('days(x)',)"),
+        ({"names": ["a"]}, "names", "this is of type list. Write a tuple: it cannot change afterwards"),
+        ({"names": (ValueFormat.AVRO,)}, "names[0]", "<ValueFormat.AVRO: 'avro'> is of type ValueFormat. Write text"),
+        ({"weights": (1,)}, "weights", "this is of type tuple. Write a mapping, or None"),
+        ({"weights": {1: 1}}, "weights[1]", "1 is of type int. Write text"),
+        ({"password": "hunter2"}, "password", "this is of type str. Write Secret(…), or None"),
+    ],
+)
+def test_a_value_of_the_wrong_type_is_told_with_what_belongs_there(values, path, told):
+    assert problems_of(lambda: SmallThing(**values)) == {f"small_thing.{path}": told}
+
+
+def test_an_enum_is_not_taken_for_its_text():
+    told = problems_of(lambda: Topic("orders", value_format="avro"))["topic.value_format"]  # type: ignore[arg-type]
+    assert told.startswith("'avro' is of type str. Write one of ValueFormat.AVRO, ValueFormat.JSON_SCHEMA")
+
+
+@pytest.mark.parametrize("token", ["${aws_glue.lake.name}", "${TfToken[TOKEN.0]}", "#{TfToken[TOKEN.1]}", "shop.${x}"])
+def test_a_terraform_token_is_no_value_wherever_it_stands(token):
+    def told(make):
+        return next(iter(problems_of(make).values()))
+
+    assert "Terraform token" in told(lambda: SmallThing(names=(token,)))
+    assert "Terraform token" in told(lambda: SmallThing(weights={token: 1}))
+    assert "Terraform token" in told(lambda: Table(token))
+
+
+@pytest.mark.parametrize("text", ["a\nb", "a\x00", "\x7f", "\ud800"])
+def test_text_that_cannot_be_printed_or_encoded_is_refused(text):
+    assert "small_thing.names[0]" in problems_of(lambda: SmallThing(names=(text,)))
+
+
+def test_a_path_begins_with_the_class():
+    assert root_of(SmallThing) == "small_thing"

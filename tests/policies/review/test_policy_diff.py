@@ -1,0 +1,220 @@
+"""Who may do what, before and after: told statement by statement, and refused unless a declaration asks for it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from policies.documents import split
+from policies.evaluate import Request, evaluate
+from policies.review.policy_diff import PolicyChange
+from policies.review.review import Verdict
+from policies.review.role_permissions import gathered
+from tests.policies.review.cases import BOATS, TRUST, rights, role
+from tests.policies.review.planning import FLIGHTS, PLANES, change, documents, plan, reviewed, stays
+
+ROLE = "aws_iam_role.tableflow"
+NAME = "frazil-dev-ingest"
+
+
+def statement(**parts: Any) -> dict[str, Any]:
+    return {"Sid": "Read", "Effect": "Allow", "Action": ["s3:GetObject"], "Resource": ["arn:aws:s3:::a/*"], **parts}
+
+
+def bucket(*statements: Any) -> dict[str, Any]:
+    return {"bucket": "b", "policy": json.dumps({"Version": "2012-10-17", "Statement": list(statements)})}
+
+
+def changed(before: Any, after: Any, **more: Any) -> tuple[PolicyChange, ...]:
+    return reviewed(plan(change("aws_s3_bucket_policy.b", "update", before, after, **more))).policies
+
+
+@pytest.mark.parametrize(
+    ("after", "what", "lines"),
+    [
+        (statement(Action=["s3:GetObject", "s3:PutObject"]), "changed", ("Action gains s3:PutObject",)),
+        (
+            statement(Resource=["arn:aws:s3:::b/*"]),
+            "changed",
+            ("Resource gains arn:aws:s3:::b/*", "Resource loses arn:aws:s3:::a/*"),
+        ),
+        (statement(Effect="Deny"), "changed", ("Effect Allow -> Deny",)),
+        (statement(Principal={"AWS": "*"}), "changed", ("Principal gains AWS:*",)),
+        (
+            statement(Condition={"StringEquals": {"k": ["v"]}}),
+            "changed",
+            ('a condition is new: {"StringEquals": {"k": ["v"]}}',),
+        ),
+        (
+            statement(Sid="Other", Action="s3:ListBucket"),
+            "added",
+            ("Action s3:ListBucket", "Resource arn:aws:s3:::a/*", "no condition"),
+        ),
+    ],
+)
+def test_a_statement_is_told_by_what_changes_in_it(after: dict[str, Any], what: str, lines: tuple[str, ...]) -> None:
+    [policy] = changed(bucket(statement()), bucket(after))
+    told = next(each for each in policy.statements if each.what == what)
+    assert told.lines == lines
+
+
+def test_a_condition_is_told_by_its_keys() -> None:
+    before, after = (statement(Condition={"StringLike": {"s3:prefix": values}}) for values in (["a", "b"], ["b", "c"]))
+    [policy] = changed(bucket(before), bucket(after))
+    assert policy.statements[0].lines == (
+        "Condition StringLike s3:prefix gains c",
+        "Condition StringLike s3:prefix loses a",
+    )
+
+
+def test_another_name_order_or_spelling_changes_nothing() -> None:
+    one, two = statement(), statement(Sid="Two", Action="s3:ListBucket")
+    again = [{**two, "Sid": "B"}, {**one, "Action": "s3:GetObject", "Sid": "A"}]
+    assert changed(bucket(one, two), bucket(*again)) == ()
+
+
+@pytest.mark.parametrize("how", ["unknown", "sensitive", "no JSON"])
+def test_a_policy_that_cannot_be_read_is_a_danger(how: str) -> None:
+    after: dict[str, Any] = {
+        "name": "x",
+        "assume_role_policy": "{" if how == "no JSON" else json.dumps({"Statement": []}),
+    }
+    one = change(ROLE, "update", role(TRUST), after)
+    if how == "unknown":
+        del after["assume_role_policy"]
+        one["change"]["after_unknown"] = {"assume_role_policy": True}
+    if how == "sensitive":
+        one["change"]["after_sensitive"] = {"assume_role_policy": True}
+    review = reviewed(plan(one))
+    assert [(danger.rule, danger.where) for danger in review.dangers] == [("policy_widened", ROLE)]
+    assert review.verdict is Verdict.REFUSED
+
+
+# ── Rights of a role, in parts ──────────────────────────────────────────────────────────────────
+def parts(*tables: str, limit: int) -> list[dict[str, Any]]:
+    whole = json.loads(rights(*tables)["policy"])
+    return [
+        {"name": f"{NAME}-{number}", "policy": json.dumps(part)} for number, part in enumerate(split(whole, limit), 1)
+    ]
+
+
+def in_parts(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The changes of managed policies that become others, more or fewer."""
+    made = []
+    for index in range(max(len(before), len(after))):
+        was, will = (side[index] if index < len(side) else None for side in (before, after))
+        address = f"aws_iam_policy.rights-{index + 1}"
+        verb = "create" if was is None else "delete" if will is None else "update"
+        made.append(stays(address, was) if was == will else change(address, verb, was, will))
+    return made
+
+
+def test_a_policy_in_parts_allows_what_it_allowed_as_one() -> None:
+    whole = json.loads(rights("nyc.flights", "sea.boats")["policy"])
+    pieces = split(whole, 1500)
+    assert len(pieces) > 2
+    one, other = (
+        {json.dumps(each, sort_keys=True) for each in gathered(side)["Statement"]} for side in (pieces, [whole])
+    )
+    assert one == other
+
+
+@pytest.mark.parametrize(("old", "new"), [(1500, 6144), (6144, 1500), (1500, 1800)])
+def test_moving_rights_from_one_part_to_another_widens_nothing(old: int, new: int) -> None:
+    review = reviewed(plan(*in_parts(parts("nyc.flights", limit=old), parts("nyc.flights", limit=new))))
+    assert (review.dangers, review.policies) == ((), ())
+
+
+def test_from_inline_to_managed_widens_nothing() -> None:
+    inline = {**rights("nyc.flights"), "role": NAME}
+    managed = in_parts([], parts("nyc.flights", limit=1500))
+    review = reviewed(plan(change("aws_iam_role_policy.ingest", "delete", inline, None), *managed))
+    assert (review.dangers, review.policies) == ((), ())
+
+
+def test_rights_of_tables_that_the_change_declares_are_expected() -> None:
+    moved = in_parts(parts("nyc.flights", limit=1500), parts("nyc.flights", "sea.boats", limit=1500))
+    review = reviewed(plan(documents([FLIGHTS], [FLIGHTS, BOATS]), *moved))
+    assert review.verdict is Verdict.CHANGES
+    assert review.expected
+    [policy] = review.policies
+    assert policy.argument == f"all policies of {NAME}"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        statement(Action=["s3:PutObject"], Resource=["arn:aws:s3:::frazil-dev-tables/lake/nyc.db/planes/*"]),
+        statement(Action=["s3:PutObject"], Resource=["arn:aws:s3:::frazil-dev-tables/lake/sea.db/*"]),
+        statement(Action=["s3:PutObject"], Resource=["arn:aws:s3:::frazil-dev-tables/*"]),
+        statement(
+            Action=["glue:DeleteTable"], Resource=["arn:aws:glue:eu-central-1:123456789012:table/sea/boats_of_others"]
+        ),
+        statement(Action=["iam:PassRole"], Resource=["*"]),
+    ],
+    ids=lambda each: str(each["Resource"][0])[-24:],
+)
+def test_more_than_what_is_declared_is_refused(more: dict[str, Any]) -> None:
+    before, after = rights("nyc.flights"), rights("nyc.flights", "sea.boats")
+    wide = json.loads(after["policy"])
+    wide["Statement"].append({**more, "Sid": "More"})
+    made = change("aws_iam_role_policy.ingest", "update", before, {**after, "policy": json.dumps(wide)})
+    review = reviewed(plan(documents([FLIGHTS], [FLIGHTS, BOATS]), made))
+    assert review.verdict is Verdict.REFUSED
+
+
+def test_tables_that_were_declared_before_explain_no_new_right() -> None:
+    made = change("aws_iam_role_policy.ingest", "update", rights("nyc.flights"), rights("nyc.flights", "nyc.planes"))
+    assert reviewed(plan(documents([FLIGHTS, PLANES], [FLIGHTS, PLANES]), made)).verdict is Verdict.REFUSED
+
+
+def test_a_further_policy_for_a_role_that_stands_is_refused_and_for_a_new_role_is_not() -> None:
+    wide = {"name": f"{NAME}-2", "policy": json.dumps({"Statement": [statement(Resource="arn:aws:s3:::other/*")]})}
+    made = change("aws_iam_policy.rights-2", "create", None, wide)
+    stands = stays("aws_iam_role.ingest", {"name": NAME, "assume_role_policy": "{}"})
+    assert [each.rule for each in reviewed(plan(stands, made)).dangers] == ["policy_widened"]
+    new = change("aws_iam_role.ingest", "create", None, {"name": NAME, "assume_role_policy": "{}"})
+    assert reviewed(plan(new, made)).dangers == ()
+
+
+def test_a_policy_of_others_that_is_attached_is_refused() -> None:
+    arn = "arn:aws:iam::aws:policy/AdministratorAccess"
+    made = change("aws_iam_role_policy_attachment.x", "create", None, {"role": NAME, "policy_arn": arn})
+    [danger] = reviewed(plan(made)).dangers
+    assert (danger.rule, danger.where) == ("policy_widened", "aws_iam_role_policy_attachment.x")
+    assert arn in danger.what
+
+
+def test_our_own_policy_may_be_attached() -> None:
+    own = {"name": f"{NAME}-1", "arn": "arn:aws:iam::123456789012:policy/frazil-dev-ingest-1", "policy": "{}"}
+    attached = {"role": NAME, "policy_arn": own["arn"]}
+    known = plan(
+        stays("aws_iam_policy.rights-1", own), change("aws_iam_role_policy_attachment.x", "create", None, attached)
+    )
+    later = plan(
+        change("aws_iam_role_policy_attachment.x", "create", None, {"role": NAME}, unknown={"policy_arn": True})
+    )
+    assert reviewed(known).dangers == reviewed(later).dangers == ()
+
+
+def test_a_role_that_loses_its_boundary_is_refused() -> None:
+    before = {**role(TRUST), "permissions_boundary": "arn:aws:iam::123456789012:policy/boundary"}
+    [danger] = reviewed(plan(change(ROLE, "update", before, role(TRUST)))).dangers
+    assert danger.rule == "protection_removed"
+
+
+def test_gathering_never_allows_what_no_part_allowed() -> None:
+    """Two statements that differ in two lists stay two: their cross product would allow more."""
+    pair = [
+        statement(
+            Sid="A1", Resource=[f"arn:aws:s3:::{name}/*"], Condition={"StringEquals": {"aws:PrincipalTag/t": [name]}}
+        )
+        for name in ("one", "two")
+    ]
+    made = gathered([{"Statement": pair}])
+    crossed = Request(action="s3:GetObject", resource="arn:aws:s3:::one/x", context={"aws:PrincipalTag/t": "two"})
+    straight = Request(action="s3:GetObject", resource="arn:aws:s3:::one/x", context={"aws:PrincipalTag/t": "one"})
+    assert not evaluate(crossed, identity=[made]).is_allowed
+    assert evaluate(straight, identity=[made]).is_allowed

@@ -1,0 +1,171 @@
+"""Plans that let more in, or protect less."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from policies.rules.new_permissions import policy_widened, protection_removed
+from tests.policies.example import CONFLUENT, policy
+from tests.policies.reviewing import change, plan, told
+
+ROLE = "aws_iam_role.confluent"
+TRUST = policy("confluent_trust")
+
+
+def widened(before: Any, after: Any, name: str = "assume_role_policy", **more: Any) -> list[tuple[str, str]]:
+    was, will = ({name: json.dumps(each)} if each is not None else {} for each in (before, after))
+    return told(policy_widened, plan(change(ROLE, more.pop("verb", "update"), was, will, **more)))
+
+
+def edited(**statement: Any) -> dict[str, Any]:
+    """Confluent's trust with its first statement changed; None removes an element."""
+    first = {key: value for key, value in {**TRUST["Statement"][0], **statement}.items() if value is not None}
+    return {**TRUST, "Statement": [first, TRUST["Statement"][1]]}
+
+
+def test_the_same_trust_passes_in_any_order() -> None:
+    assert widened(TRUST, {**TRUST, "Statement": TRUST["Statement"][::-1]}) == []
+    assert widened(TRUST, edited(Sid="Other")) == []
+
+
+def test_a_trust_that_lets_fewer_in_passes() -> None:
+    assert widened(TRUST, {**TRUST, "Statement": TRUST["Statement"][:1]}) == []
+
+
+def test_a_trust_without_its_external_id_is_told() -> None:
+    [(address, what)] = widened(TRUST, edited(Condition=None))
+    assert address == ROLE
+    assert what.startswith(f"assume_role_policy allows sts:AssumeRole for {CONFLUENT}, without a condition; it was if ")
+
+
+def test_a_trust_of_another_external_id_is_told() -> None:
+    assert len(widened(TRUST, edited(Condition={"StringEquals": {"sts:ExternalId": "another"}}))) == 1
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"Principal": {"AWS": [CONFLUENT, "arn:aws:iam::999999999999:root"]}},
+        {"Action": ["sts:AssumeRole", "sts:AssumeRoleWithWebIdentity"]},
+        {"Principal": "*"},
+    ],
+    ids=str,
+)
+def test_a_trust_that_lets_more_in_is_told(more: dict[str, Any]) -> None:
+    findings = widened(TRUST, edited(**more))
+    assert len(findings) == 1
+    assert "now allows" in findings[0][1]
+
+
+def test_a_trust_that_is_known_after_apply_only_is_told() -> None:
+    [(_, what)] = widened(TRUST, None, unknown=("assume_role_policy",))
+    assert what == "assume_role_policy is known only after it was applied: what it will allow cannot be told"
+
+
+def test_a_new_roles_trust_widens_nothing() -> None:
+    assert widened(None, TRUST, verb="create") == []
+    assert widened(None, None, verb="create", unknown=("assume_role_policy",)) == []
+
+
+def test_a_bucket_that_no_longer_denies_is_told() -> None:
+    before = policy("table_bucket")
+    after = {**before, "Statement": [each for each in before["Statement"] if each["Sid"] != "RefuseWithoutTls"]}
+    findings = widened(before, after, "policy")
+    assert len(findings) == 2  # the bucket, and its objects
+    assert all("no longer denies s3:*" in what for _, what in findings)
+    assert widened(after, before, "policy") == []
+
+
+def test_a_role_that_may_do_more_is_told() -> None:
+    before, after = policy("reader"), policy("ingest_job")
+    told_of = {what for _, what in widened(before, after, "policy")}
+    assert any("now allows s3:DeleteObject" in what for what in told_of)
+    assert not any(
+        "s3:GetObject on arn:aws:s3:::frazil-dev-tables" in what and "now allows" in what
+        for what in told_of
+        if "orders/*" in what
+    )
+
+
+def part(number: int, verb: str, before: Any, after: Any, **more: Any) -> dict[str, Any]:
+    was, will = (
+        each and {"name": f"frazil-dev-ingest-{number}", "policy": json.dumps({"Statement": each})}
+        for each in (before, after)
+    )
+    return change(f"aws_iam_policy.rights-{number}", verb, was, will, **more)
+
+
+def right(action: str) -> dict[str, Any]:
+    return {"Effect": "Allow", "Action": action, "Resource": "arn:aws:s3:::b/*"}
+
+
+READ, WRITE = right("s3:GetObject"), right("s3:PutObject")
+
+
+def test_a_right_that_moves_from_one_part_to_another_is_none_more() -> None:
+    moved = plan(part(1, "update", [READ, WRITE], [READ]), part(2, "create", None, [WRITE]))
+    assert told(policy_widened, moved) == []
+    same = plan(part(1, "no-op", [READ], [READ]), part(2, "update", [WRITE], [READ]))
+    assert told(policy_widened, same) == []
+
+
+def test_a_part_more_is_more_for_a_role_that_exists() -> None:
+    more = plan(part(1, "no-op", [READ], [READ]), part(2, "create", None, [WRITE]))
+    [(address, what)] = told(policy_widened, more)
+    assert address == "aws_iam_policy.rights-2"
+    assert what.startswith("policy now allows s3:PutObject")
+    unknown = plan(
+        part(1, "update", [READ], [READ]),
+        change("aws_iam_policy.rights-2", "create", None, {"name": "frazil-dev-ingest-2"}, unknown=("policy",)),
+    )
+    assert ["known only after" in what for _, what in told(policy_widened, unknown)] == [True]
+
+
+def test_the_parts_of_a_new_role_widen_nothing() -> None:
+    assert told(policy_widened, plan(part(1, "create", None, [READ]), part(2, "create", None, [WRITE]))) == []
+
+
+# ── Protection ──────────────────────────────────────────────────────────────────────────────────
+def test_a_public_access_block_that_opens_is_told() -> None:
+    was, will = (
+        {"block_public_acls": True, "restrict_public_buckets": True},
+        {"block_public_acls": True, "restrict_public_buckets": False},
+    )
+    opened = change("aws_s3_bucket_public_access_block.x", "update", was, will)
+    assert told(protection_removed, plan(opened)) == [
+        ("aws_s3_bucket_public_access_block.x", "restrict_public_buckets is turned off")
+    ]
+    closed = change("aws_s3_bucket_public_access_block.x", "update", will, was)
+    assert told(protection_removed, plan(closed)) == []
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["public_access_block", "policy", "server_side_encryption_configuration", "ownership_controls", "versioning"],
+)
+def test_what_guards_a_bucket_is_not_removed(kind: str) -> None:
+    address = f"aws_s3_bucket_{kind}.x"
+    assert told(protection_removed, plan(change(address, "delete", {"bucket": "b"}))) == [(address, "it is removed")]
+    assert told(protection_removed, plan(change(address, "create", None, {"bucket": "b"}))) == []
+
+
+def test_versions_stay_on() -> None:
+    was, will = ({"versioning_configuration": [{"status": status}]} for status in ("Enabled", "DecisionRequired"))
+    assert len(told(protection_removed, plan(change("aws_s3_bucket_versioning.x", "update", was, will)))) == 1
+    assert told(protection_removed, plan(change("aws_s3_bucket_versioning.x", "update", will, was))) == []
+
+
+def test_a_clusters_deletion_protection_stays_on() -> None:
+    was, will = {"deletion_protection": True}, {"deletion_protection": None}
+    assert len(told(protection_removed, plan(change("confluent_kafka_cluster.x", "update", was, will)))) == 1
+
+
+@pytest.mark.parametrize("after", [None, "arn:aws:iam::123456789012:policy/other"])
+def test_a_roles_boundary_stays(after: str | None) -> None:
+    bounded = {"permissions_boundary": "arn:aws:iam::123456789012:policy/boundary-frazil-dev"}
+    lost = change("aws_iam_role.x", "update", bounded, {"permissions_boundary": after})
+    assert len(told(protection_removed, plan(lost))) == 1
+    assert told(protection_removed, plan(change("aws_iam_role.x", "update", {}, bounded))) == []

@@ -1,0 +1,97 @@
+"""What rules know, told by documents and resources."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from policies.resource_values import Facts, Job, Place
+from policies.resources import read, together
+from tests.policies.reviewing import TODAY, stack
+
+
+def facts(*documents: dict[str, Any]) -> Facts:
+    return Facts(together([read(document) for document in documents]), TODAY)
+
+
+def declared(*tables: str) -> dict[str, Any]:
+    pipelines = [{"topic": {"name": table}, "table": {"identifier": f"shop.{table}"}} for table in tables]
+    return {"version": 1, "pipelines": pipelines}
+
+
+def test_a_table_and_its_dead_letters_are_known() -> None:
+    assert facts(declared("orders")).tables == {"shop.orders", "shop.orders__dead_letters"}
+
+
+def test_a_topic_that_two_pipelines_read_may_be_as_late_as_the_later_one() -> None:
+    two = {
+        "version": 1,
+        "pipelines": [
+            {"name": name, "topic": {"name": "orders"}, "table": {"identifier": f"shop.{name}"}} for name in ("a", "b")
+        ],
+    }
+    alarms = stack(
+        aws_cloudwatch_metric_alarm__a={
+            "metric_name": "freshness_seconds",
+            "threshold": 60,
+            "dimensions": {"pipeline": "a"},
+        },
+        aws_cloudwatch_metric_alarm__b={
+            "metric_name": "freshness_seconds",
+            "threshold": "900",
+            "dimensions": {"pipeline": "b"},
+        },
+        aws_cloudwatch_metric_alarm__c={"metric_name": "refused", "threshold": 9999, "dimensions": {"pipeline": "b"}},
+        aws_cloudwatch_metric_alarm__d={"metric_name": "freshness_seconds", "threshold": 9999},
+    )
+    assert facts(two, alarms).lag_seconds("orders") == 900
+    assert facts(two, alarms).lag_seconds("refunds") is None
+    assert facts(two).lag_seconds("orders") is None
+
+
+@pytest.mark.parametrize(
+    ("prefix", "is_overlap"),
+    [
+        ("", True),
+        ("lake", True),
+        ("lake/", True),
+        ("lake/shop.db/", True),
+        ("la", True),
+        ("lakes", False),
+        ("other/", False),
+    ],
+)
+def test_a_prefix_of_s3_is_no_folder(prefix: str, is_overlap: bool) -> None:
+    assert Place("b", "lake").overlaps(prefix) is is_overlap
+
+
+def test_a_whole_bucket_is_overlapped_by_everything() -> None:
+    assert Place("b", "").overlaps("anything")
+
+
+@pytest.mark.parametrize("warehouse", ["s3://tables/lake", "s3://tables/lake/", "s3a://tables/lake"])
+def test_a_warehouse_is_a_place(warehouse: str) -> None:
+    environment = {"version": 1, "name": "dev", "catalog": {"type": "glue", "warehouse": warehouse}}
+    assert list(facts(environment).table_places()) == [Place("tables", "lake")]
+
+
+def test_a_warehouse_on_a_disk_is_none() -> None:
+    environment = {"version": 1, "name": "dev", "catalog": {"type": "local", "warehouse": "file:///lake"}}
+    assert list(facts(environment).table_places()) == []
+
+
+@pytest.mark.parametrize(
+    ("memory", "gigabytes"),
+    [
+        ("--conf spark.executor.memory=14g", 16),  # Spark adds a tenth
+        ("--conf spark.executor.memory=2g", 3),  # and 384 MB at least
+        ("--conf spark.executor.memory=12g --conf spark.executor.memoryOverhead=4096m", 16),
+    ],
+)
+def test_a_workers_memory_is_heap_and_overhead(memory: str, gigabytes: int) -> None:
+    sizes = f"--conf spark.driver.cores=1 --conf spark.driver.memory=1g --conf spark.executor.cores=2 {memory}"
+    request = {"JobDriver": {"SparkSubmit": {"SparkSubmitParameters": sizes}}}
+    made = stack(aws_scheduler_schedule__s={"name": "s", "target": {"input": json.dumps(request)}})
+    assert facts(made).jobs() == [Job("s", 3, 2 + gigabytes)]
