@@ -4,8 +4,8 @@
 
 On a cluster it first makes sure that Python, Spark, Iceberg and their classes are those its release was built for.
 Exit status, as `frazil.exit_codes` defines it: 0 when every pipeline ended well (being fenced by another driver is well), 1 when
-one waits for an operator, 2 when the arguments, the document or the environment are wrong, 3 when a service is unavailable, 6 when a
-pipeline failed, 70 for a defect of Frazil, 130 when `--once` was stopped before it was done.
+one waits for an operator, 2 when the arguments, the document or the environment are wrong, 3 when a service is unavailable, 6 when
+a pipeline failed, 70 for a defect of Frazil, 130 when `--once` was stopped before it was done.
 """
 
 from __future__ import annotations
