@@ -1,8 +1,9 @@
 """Shared classes: Spark's JVM starts in about half the time when it maps its classes instead of reading them anew.
 
-`python -m frazil.local.toolchain.class_data_sharing` starts Spark once, lets it write and read a few rows and list the
-classes that it met, and has a second JVM make an archive of those (class-data sharing). The archive is for one Java and for the jars of one virtual
-environment, so it lies in that environment, about 180 MB, and goes with it. A JVM that finds that it does not fit starts without.
+`python -m frazil.local.toolchain.class_data_sharing` starts Spark once, lets it write and read a few rows and list the classes
+that it met, and has a second JVM make an archive of those (class-data sharing). The archive is for one Java and for the jars of
+one virtual environment, so it lies in that environment, about 180 MB, and goes with it. A JVM that finds that it does not fit
+starts without.
 
 It is not dumped by the first JVM as it ends, which would be simpler: Java 17 was seen to take four minutes and a gigabyte for that.
 """
