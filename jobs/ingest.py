@@ -26,6 +26,7 @@ from frazil.declaration.environment import parse_environment
 from frazil.exit_codes import Exit, exit_of_all
 from frazil.ingest import metrics, runner
 from frazil.job import entry_point, shutdown, startup
+from frazil.release import runtime
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -36,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
         signal.signal(number, lambda *_: stopping.set())
     secrets = Secrets(os.environ)
     try:
-        expected = startup.expected()
+        expected = runtime.expected()
         startup.check_python(expected)
         environment = parse_environment(entry_point.read(chosen.environment))
         pipelines = entry_point.chosen(parse(entry_point.read(chosen.document)), chosen.pipeline, chosen.without)

@@ -26,6 +26,7 @@ from frazil.maintain.keeper import Policy
 from frazil.maintain.orphans import check_age
 from frazil.maintain.result import exit_code
 from frazil.maintain.run import maintain
+from frazil.release import runtime
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -40,7 +41,7 @@ def main(arguments: Sequence[str]) -> int:
     )
     try:
         check_age(policy.orphan_seconds)
-        expected = startup.expected()
+        expected = runtime.expected()
         startup.check_python(expected)
         environment = parse_environment(entry_point.read(chosen.environment))
         pipelines = entry_point.chosen(parse(entry_point.read(chosen.document)), chosen.pipeline)

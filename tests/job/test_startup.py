@@ -13,6 +13,7 @@ from frazil.declaration.from_json import from_json
 from frazil.errors import RuntimeDiffers
 from frazil.job import startup
 from frazil.lake.iceberg_java import Iceberg
+from frazil.release import runtime
 from frazil.release.build import CLASSES
 from frazil.release.manifest import Runtime
 
@@ -63,13 +64,13 @@ def test_everything_that_differs_is_told_at_once_with_the_jar_that_won() -> None
 
 
 def test_a_checkout_expects_nothing() -> None:
-    assert startup.expected() is None
+    assert runtime.expected() is None
     startup.check_python(None, version=(2, 7))
     startup.check_jvm(None, FakeJvm(spark="1"))
 
 
 def test_what_a_release_carries_is_what_it_expects() -> None:
-    carried = json.loads(startup.expected_document(WANTED, "1.0.0"))
+    carried = json.loads(runtime.expected_document(WANTED, "1.0.0"))
     assert carried["release"] == "1.0.0"
     assert from_json(Runtime, carried["runtime"], "runtime") == WANTED
 

@@ -1,23 +1,16 @@
 """Startup: a job finds what its release was built for, or refuses to begin.
 
-A release carries what it expects in `frazil/expected.json`. In a checkout there is no such file, and nothing is asked.
-Asking takes a few calls into a JVM that runs anyway: milliseconds.
+What it was built for is `frazil.release.runtime.expected`. Asking takes a few calls into a JVM that runs anyway: milliseconds.
 """
 
 from __future__ import annotations
 
-import json
-import pkgutil
 import sys
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-from frazil.declaration.from_json import VERSION, from_json, members
-from frazil.declaration.to_json import canonical, to_json
 from frazil.errors import RuntimeDiffers
 from frazil.release.manifest import Runtime
-
-EXPECTED = "expected.json"
 
 
 class Jvm(Protocol):
@@ -38,20 +31,6 @@ class Jvm(Protocol):
     def place_of(self, name: str) -> str:
         """The jar that a class was loaded from, as far as it is known."""
         ...
-
-
-def expected_document(runtime: Runtime, release: str) -> bytes:
-    """What the package carries: the expectations of a release of this version."""
-    return canonical({"version": VERSION, "release": release, "runtime": to_json(runtime)})
-
-
-def expected() -> Runtime | None:
-    """What this release expects; None in a checkout."""
-    try:
-        source = pkgutil.get_data("frazil", EXPECTED)
-    except OSError:
-        return None
-    return from_json(Runtime, members(json.loads(source), EXPECTED)["runtime"], "runtime") if source else None
 
 
 def check_python(wanted: Runtime | None, *, version: tuple[int, int] = sys.version_info[:2]) -> None:

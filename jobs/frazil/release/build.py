@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from frazil.errors import ReleaseIncomplete
-from frazil.job.startup import EXPECTED, expected_document
 from frazil.release import sbom, wheels
 from frazil.release.archives import write_tar_gz, write_zip
 from frazil.release.emr_labels import Label
 from frazil.release.git import Checkout
 from frazil.release.manifest import MANIFEST, Architecture, File, Release, Role, Runtime, manifest
+from frazil.release.runtime import EXPECTED, expected_document
 from frazil.release.sbom import Kind, Part
 
 NOT_RELEASED = ("frazil/local/", "frazil/cli/", "frazil/project/", "frazil/status/")

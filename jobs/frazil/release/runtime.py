@@ -1,0 +1,26 @@
+"""The runtime that a release was built for, which its package carries in `frazil/expected.json`."""
+
+from __future__ import annotations
+
+import json
+import pkgutil
+
+from frazil.declaration.from_json import VERSION, from_json, members
+from frazil.declaration.to_json import canonical, to_json
+from frazil.release.manifest import Runtime
+
+EXPECTED = "expected.json"
+
+
+def expected_document(runtime: Runtime, release: str) -> bytes:
+    """What the package carries: the expectations of a release of this version."""
+    return canonical({"version": VERSION, "release": release, "runtime": to_json(runtime)})
+
+
+def expected() -> Runtime | None:
+    """What this release expects; None in a checkout."""
+    try:
+        source = pkgutil.get_data("frazil", EXPECTED)
+    except OSError:
+        return None
+    return from_json(Runtime, members(json.loads(source), EXPECTED)["runtime"], "runtime") if source else None
