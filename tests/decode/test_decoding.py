@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
+from frazil.decode.avro import avro_body
 from frazil.decode.decoding import (
     REASON,
     ROW,
@@ -15,14 +16,13 @@ from frazil.decode.decoding import (
     UNKNOWN,
     WAITING,
     Decoding,
-    avro,
     decode,
     rejected,
     rows,
     schema_id_of,
 )
 from frazil.decode.json import json_body
-from frazil.schemas.avro import parse, reader_schema, row_type
+from frazil.schemas.avro import parse, reader, row_type
 from frazil.schemas.reasons import Reason
 from frazil.schemas.table_mapping import landing
 from frazil.schemas.types import Field, Kind, Primitive, Struct
@@ -62,7 +62,7 @@ def test_frames_are_listed_until_a_verdict_on_them_is_final(spark: SparkSession)
     decoding = Decoding(
         row_type=ROW_TYPE,
         frames={known: 1},
-        bodies={1: avro(reader_schema(ORDERS, TARGET), TARGET)},
+        bodies={1: avro_body(reader(ORDERS, TARGET), TARGET)},
         refused={bad: Reason.UNREADABLE_SCHEMA, foreign: Reason.FOREIGN_SCHEMA},
         waiting=[waits],
     )

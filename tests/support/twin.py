@@ -21,7 +21,7 @@ def main() -> int:
     entry = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(entry)
     batches = fenced = 0
-    drain = entry.drive.drain
+    drain = entry.runner.drain
 
     def drain_on(*arguments, **options):
         nonlocal batches, fenced
@@ -36,7 +36,7 @@ def main() -> int:
                 print(json.dumps({"batches": batches, "fenced": fenced}))
                 return outcomes
 
-    entry.drive.drain = drain_on
+    entry.runner.drain = drain_on
     return entry.main(sys.argv[1:])
 
 

@@ -47,7 +47,7 @@ def locked(lock: Path) -> tuple[Artifact, ...]:
 
 def lock_file() -> Path:
     """Find the checkout's `jars.lock`: beside this package, or in a `jobs/` above the working folder."""
-    here = Path(__file__).resolve().parents[2] / "jars.lock"
+    here = Path(__file__).resolve().parents[3] / "jars.lock"
     for candidate in (here, *(folder / "jobs" / "jars.lock" for folder in (Path.cwd(), *Path.cwd().parents))):
         if candidate.is_file():
             return candidate
