@@ -7,7 +7,7 @@ from pathlib import Path
 
 from frazil.cli.demo.topics import flights
 
-PIPELINES, TOPICS, ENVIRONMENTS = (Path("stacks", f"{name}.py") for name in ("pipelines", "topics", "environments"))
+PIPELINES, TOPICS, DEPLOYMENTS = (Path("stacks", f"{name}.py") for name in ("pipelines", "topics", "deployments"))
 SCHEMA = Path("stacks", "flights.avsc")
 
 _PIPELINES = '''"""The pipelines of the demonstration."""
@@ -59,8 +59,9 @@ def declare(checkout: Path) -> None:
     (checkout / PIPELINES).write_text(_PIPELINES)
     (checkout / TOPICS).write_text(_TOPICS)
     (checkout / SCHEMA).write_text(flights().versions[0].text)
-    with (checkout / ENVIRONMENTS).open("a") as file:
-        file.write(_LOCAL)
+    # Read first: a file that is not there is an error, and is not created.
+    deployments = (checkout / DEPLOYMENTS).read_text()
+    (checkout / DEPLOYMENTS).write_text(deployments + _LOCAL)
 
 
 def change(checkout: Path) -> None:
@@ -71,7 +72,7 @@ def change(checkout: Path) -> None:
         checkout / TOPICS, '    OwnTopic("planes"', '    OwnTopic("weather", partitions=3),\n    OwnTopic("planes"'
     )
     (checkout / SCHEMA).write_text(flights().versions[1].text)
-    _replace(checkout / ENVIRONMENTS, "local, generation=1,", "local, generation=2,")
+    _replace(checkout / DEPLOYMENTS, "local, generation=1,", "local, generation=2,")
     project = checkout / "pyproject.toml"
     text = project.read_text()
     [version] = re.findall(r'^version = "(.+)"$', text, re.MULTILINE)

@@ -47,6 +47,6 @@ def declared(environment: str, start: Path) -> BuiltFor | None:
     if ended.returncode == UNKNOWN:
         return None
     if ended.returncode:
-        raise InvalidInput(ended.stderr.strip(), where=str(root / "stacks" / "environments.py"), do="Correct it")
+        raise InvalidInput(ended.stderr.strip(), where=str(root / "stacks" / "deployments.py"), do="Correct it")
     told = json.loads(ended.stdout)
     return BuiltFor(told["label"], Architecture(told["architecture"]))
