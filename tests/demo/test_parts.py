@@ -42,7 +42,9 @@ def test_what_is_declared_and_the_change_fit_the_stacks_as_they_are(checkout: Pa
     runs = "from stacks.deployments import local; print(local.generation, local.runs.mode)"
     for generation, edit in enumerate((declared.declare, declared.change), 1):
         edit(checkout)
-        deployed = subprocess.run([sys.executable, "-c", runs], cwd=checkout, capture_output=True, text=True, check=True)
+        deployed = subprocess.run(
+            [sys.executable, "-c", runs], cwd=checkout, capture_output=True, text=True, check=True
+        )
         assert deployed.stdout.split() == [str(generation), "follow"]
         commits.append(own_checkout.commit(checkout, "x"))
         ended = subprocess.run(synthesis, cwd=checkout, env=environment, capture_output=True, text=True, check=False)
