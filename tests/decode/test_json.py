@@ -27,11 +27,13 @@ def column(of: Type | str, name: str = "x", source: str = "") -> Field:
     return Field(name, STRING, source=found, as_json=True) if isinstance(of, str) else Field(name, of, source=found)
 
 
-def decode(spark: SparkSession, target: Struct, *bodies: bytes | str | None, whole: bool = False) -> list[Row | None]:
+def decode(
+    spark: SparkSession, target: Struct, *bodies: bytes | str | None, single_value: bool = False
+) -> list[Row | None]:
     """Each body's row without `_decoded`; None if it was rejected."""
     raw = [(body.encode() if isinstance(body, str) else body,) for body in bodies]
     rows = spark.createDataFrame(raw, "body binary").select(
-        json_body(target, whole=whole).at_once(F.col("body")).alias("r")
+        json_body(target, single_value=single_value).at_once(F.col("body")).alias("r")
     )
     decoded = rows.select(F.when(F.col("r")["_decoded"], F.col("r")).alias("r")).collect()
     return [None if row.r is None else Row(*row.r[:-1]) for row in decoded]
@@ -415,16 +417,25 @@ def test_a_body_that_is_not_an_object_is_the_column_value(spark: SparkSession) -
     dates = Struct((column(LONG, "other"), column(ListOf(DATE), "value_1", "value")))
     bodies = ['["2024-02-29"]', '["x"]', "[] x", "5", "", "null", "[],[]", '{"value": []}']
     landed = [Row(None, [dt.date(2024, 2, 29)]), Row(None, None)]
-    assert decode(spark, dates, *bodies, whole=True) == [landed[0], None, None, None, None, landed[1], None, None]
+    assert decode(spark, dates, *bodies, single_value=True) == [
+        landed[0],
+        None,
+        None,
+        None,
+        None,
+        landed[1],
+        None,
+        None,
+    ]
     objects = Struct((column(Struct((column(LONG, "a"),)), "value_1", "value"),))
-    assert decode(spark, objects, '{"a": 1}', '{"a": 1} x', whole=True) == [Row(Row(1)), None]
+    assert decode(spark, objects, '{"a": 1}', '{"a": 1} x', single_value=True) == [Row(Row(1)), None]
 
 
 def test_schemaless_json_lands_as_its_text(spark: SparkSession) -> None:
     target = json_schema.row_type(json_schema.parse("true"))
     deep = "[" * 997 + "]" * 997
-    assert decode(spark, target, deep, f"[[[{deep}]]]", whole=True) == [Row(deep), None]
-    assert decode(spark, target, ' {"b" : [1, 2], "a": "x"} ', '"x"', "[", "", b'"\xff"', "1 2", whole=True) == [
+    assert decode(spark, target, deep, f"[[[{deep}]]]", single_value=True) == [Row(deep), None]
+    assert decode(spark, target, ' {"b" : [1, 2], "a": "x"} ', '"x"', "[", "", b'"\xff"', "1 2", single_value=True) == [
         Row('{"a":"x","b":[1,2]}'),
         Row('"x"'),
         None,

@@ -7,7 +7,7 @@ import pytest
 
 from frazil.errors import UnreadableSchema
 from frazil.schemas import json_schema
-from frazil.schemas.json_schema import WHOLE, is_whole, parse, row_type
+from frazil.schemas.json_schema import VALUE_COLUMN, is_single_value, parse, row_type
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 
 JSON = "json"
@@ -193,9 +193,9 @@ def test_elements_and_values_that_are_never_null_are_known_as_such() -> None:
 def test_a_record_that_is_no_struct_is_one_column_value(schema: Any, expected: str) -> None:
     row = read(schema)
     assert shown(row) == {"value": expected}
-    assert row.fields[0].source == WHOLE
-    assert is_whole(parse(json.dumps(schema)))
-    assert not is_whole(parse('{"properties": {"value": {"type": "string"}}}'))
+    assert row.fields[0].source == VALUE_COLUMN
+    assert is_single_value(parse(json.dumps(schema)))
+    assert not is_single_value(parse('{"properties": {"value": {"type": "string"}}}'))
 
 
 class TestReferences:

@@ -22,7 +22,7 @@ from frazil.decode.json_types import WRITTEN, Has, has_no_checks, is_ambiguous, 
 from frazil.decode.leaves import Leaves, leaves
 from frazil.decode.spark_types import spark_type
 from frazil.decode.years import in_years
-from frazil.schemas.json_schema import WHOLE
+from frazil.schemas.json_schema import VALUE_COLUMN
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 
 LONGEST_STRING = 1 << 30
@@ -37,20 +37,20 @@ _OPTIONS = {
 
 
 @lru_cache(maxsize=1024)
-def json_body(target: Struct, *, whole: bool = False) -> Body:
+def json_body(target: Struct, *, single_value: bool = False) -> Body:
     """How JSON becomes the columns of `target`, and `_decoded`: true, or the JSON is not such a row.
 
     Properties are found by `Field.source`, case-sensitively; what `target` does not name is ignored, what the body does
-    not have is null. With `whole` (see `json_schema.is_whole`) the document is the column of the source `value`, and
+    not have is null. With `single_value` (see `json_schema.is_single_value`) the document is the column of the source `value`, and
     every other column is null. `_decoded` is false or null, and the other columns mean nothing, if the body is null, is
-    not one JSON document in UTF-8, is not an object (unless `whole`), or has a value of another type.
+    not one JSON document in UTF-8, is not an object (unless `single_value`), or has a value of another type.
 
     Writer schemas do not matter, only the target does: all versions of a subject are one and the same body. Only the thorough
     body takes integers that are written with a fraction of zero or an exponent.
     """
     reading = _Reading(by_source=not is_ambiguous(target))
-    document = next((f for f in target.fields if f.source == WHOLE), None) if whole else Field("", target)
-    envelope = _envelope(document, whole=whole)
+    document = next((f for f in target.fields if f.source == VALUE_COLUMN), None) if single_value else Field("", target)
+    envelope = _envelope(document, single_value=single_value)
     has = Has.of(document)
 
     def text(body: Column) -> Column:
@@ -70,13 +70,13 @@ def json_body(target: Struct, *, whole: bool = False) -> Body:
         read = reads[-1]
         documents = envelope.documents(read)
         if not reading.by_source:
-            documents = documents.cast(_envelope(document, whole=whole, by_source=False).listed)
+            documents = documents.cast(_envelope(document, single_value=single_value, by_source=False).listed)
         raw = F.get(documents, F.lit(0))
         checks = [read[CORRUPT].isNull() & envelope.is_alone(read)]
         if document is not None:
             checks += reading.checks(raw, document.type, text, as_json=document.as_json)
             checks += reading.doubts(raw, document, text)
-        if whole:
+        if single_value:
             columns = [
                 (reading.value(raw, f.type, as_json=f.as_json) if f is document else _null(f)).alias(f.name)
                 for f in target.fields
@@ -91,11 +91,11 @@ def json_body(target: Struct, *, whole: bool = False) -> Body:
     return Body((text, parse, row), thorough)
 
 
-def _envelope(document: Field | None, *, whole: bool, by_source: bool = True) -> Envelope:
+def _envelope(document: Field | None, *, single_value: bool, by_source: bool = True) -> Envelope:
     if document is None:
         return around_anything(T.VariantType())
     as_read = written(document.type, as_json=document.as_json, by_source=by_source)
-    if whole:
+    if single_value:
         return around_anything(as_read)
     assert isinstance(as_read, T.StructType)
     return around_objects(as_read)

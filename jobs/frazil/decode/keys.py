@@ -23,7 +23,7 @@ from frazil.schemas.schema_changes import AddColumn, Change, CommentColumn, Rela
 from frazil.schemas.table_mapping import Landing, landing
 from frazil.schemas.types import Field, Kind, Primitive, Struct, Type
 
-WHOLE = "value"
+VALUE_COLUMN = "value"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class KeyLanding:
     changes: tuple[Change, ...]
     target: Struct
     incompatible: Mapping[int, IncompatibleSchema]
-    is_whole: bool
+    is_single_value: bool
 
 
 class Keys:
@@ -52,7 +52,7 @@ class Keys:
     def type(self) -> Type:
         """The type of the column in a new table; there must be a version."""
         row = merge(self._shaped()[0]).type
-        return row.fields[0].type if self._is_whole else row
+        return row.fields[0].type if self._is_single_value else row
 
     def landing(self, table: Struct, *, may_add: bool, may_widen: bool) -> KeyLanding:
         """Bring the known versions into the key's column of a table that stands.
@@ -61,8 +61,8 @@ class Keys:
         """
         column = _column(table, self._path)
         versions, misshapen = self._shaped()
-        if self._is_whole:
-            row = Struct((Field(WHOLE, column.type, doc=column.doc),))
+        if self._is_single_value:
+            row = Struct((Field(VALUE_COLUMN, column.type, doc=column.doc),))
         elif isinstance(column.type, Struct):
             row = column.type
         else:
@@ -75,7 +75,7 @@ class Keys:
             changes=self._rooted(found),
             target=found.target,
             incompatible=unfit,
-            is_whole=self._is_whole,
+            is_single_value=self._is_single_value,
         )
 
     def decoding(self, landed: KeyLanding) -> Decoding:
@@ -83,29 +83,33 @@ class Keys:
         return self.writers.decoding(landed.target, landed.incompatible, Tombstones.DEAD_LETTER)
 
     @property
-    def _is_whole(self) -> bool:
-        return self.writers.is_whole(self.writers.versions[0][0])
+    def _is_single_value(self) -> bool:
+        return self.writers.is_single_value(self.writers.versions[0][0])
 
     def _shaped(self) -> tuple[list[tuple[int, Struct]], dict[int, IncompatibleSchema]]:
         """The versions that have the shape of the oldest, and the others."""
         fit, unfit = [], {}
         for number, row in self.writers.versions:
-            if self.writers.is_whole(number) is self._is_whole:
+            if self.writers.is_single_value(number) is self._is_single_value:
                 fit.append((number, row))
             else:
-                shape = "a record" if self._is_whole else "no record"
+                shape = "a record" if self._is_single_value else "no record"
                 unfit[number] = incompatible(self._path, f"the key is {shape} here, and the column is for the other")
         return fit, unfit
 
     def _at_the_column(self, problem: IncompatibleSchema) -> IncompatibleSchema:
         """The problem with the path that it has in the table."""
-        path = problem.where.split(".")[1 if self._is_whole else 0 :]
+        path = problem.where.split(".")[1 if self._is_single_value else 0 :]
         return incompatible((*self._path, *path), problem.what)
 
     def _rooted(self, found: Landing) -> tuple[Change, ...]:
         """The changes with the paths that they have in the table; a comment is the column's own and stays."""
-        kept = (c for c in found.changes if not (self._is_whole and isinstance(c, CommentColumn) and len(c.path) == 1))
-        return tuple(_under(self._path, c, at=1 if self._is_whole else 0) for c in kept)
+        kept = (
+            c
+            for c in found.changes
+            if not (self._is_single_value and isinstance(c, CommentColumn) and len(c.path) == 1)
+        )
+        return tuple(_under(self._path, c, at=1 if self._is_single_value else 0) for c in kept)
 
 
 def check_bytes(table: Struct, layout: MetadataColumns) -> None:
@@ -132,7 +136,7 @@ def _column(table: Struct, path: tuple[str, ...]) -> Field:
 
 def key_column(landed: KeyLanding) -> Column:
     """The key's column of decoded records."""
-    if landed.is_whole:
+    if landed.is_single_value:
         return F.col(KEY)[landed.target.fields[0].name]
     fields = [F.col(KEY)[field.name].alias(field.name) for field in landed.target.fields]
     return F.when(F.coalesce(F.col(KEY)[DECODED], F.lit(False)), F.struct(*fields))

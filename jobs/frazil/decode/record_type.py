@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 class Written:
     """A record type.
 
-    `name` is its full name, a JSON Schema's its title; empty if it has none. `is_whole` says that a record is no object of
+    `name` is its full name, a JSON Schema's its title; empty if it has none. `is_single_value` says that a record is no object of
     fields but one value, in the column `value`. Into a target it is read by `body`, or, in Protobuf, by `reading`.
     """
 
     name: str
     row: Struct
-    is_whole: bool = False
+    is_single_value: bool = False
     body: Callable[[Struct], Body] | None = None
     reading: Callable[[Struct], Reading] | None = None
 
@@ -37,9 +37,9 @@ def avro_type(text: str, references: Mapping[str, str]) -> Written:
     """The type of an Avro schema. Raises `UnreadableSchema`."""
     schema = avro.parse(text, references)
     return Written(
-        name="" if schema.is_whole else schema.root.name,
+        name="" if schema.is_single_value else schema.root.name,
         row=avro.row_type(schema),
-        is_whole=schema.is_whole,
+        is_single_value=schema.is_single_value,
         body=lambda target: _avro_body(avro.reader(schema, target), target),
     )
 
@@ -47,13 +47,13 @@ def avro_type(text: str, references: Mapping[str, str]) -> Written:
 def json_type(text: str, references: Mapping[str, str]) -> Written:
     """The type of a JSON Schema. Raises `UnreadableSchema`."""
     schema = json_schema.parse(text, references)
-    is_whole = json_schema.is_whole(schema)
+    is_single_value = json_schema.is_single_value(schema)
     title = schema.root.schema.get("title") if isinstance(schema.root.schema, dict) else None
     return Written(
         name=title if isinstance(title, str) else "",
         row=json_schema.row_type(schema),
-        is_whole=is_whole,
-        body=lambda target: json_body(target, whole=is_whole),
+        is_single_value=is_single_value,
+        body=lambda target: json_body(target, single_value=is_single_value),
     )
 
 

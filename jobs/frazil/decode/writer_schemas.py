@@ -94,9 +94,9 @@ class Writers:
             return ((0, Struct((Field("value", Primitive(UNFRAMED[self._format])),))),)
         return tuple((number, writer.row) for number, writer in self._writers.items())
 
-    def is_whole(self, number: int) -> bool:
+    def is_single_value(self, number: int) -> bool:
         """Whether this writer's records are no objects of fields but one value each."""
-        return not self.is_framed or self._writers[number].is_whole
+        return not self.is_framed or self._writers[number].is_single_value
 
     def refresh(self) -> bool:
         """Ask the registry for the versions of the topic's subjects; returns whether there are new writers."""

@@ -1,4 +1,4 @@
-"""Column names: what a source's field name is folded to, so that every engine and catalog can say it.
+"""Column names: source names are folded to names that every engine and catalog accepts.
 
 Lower case ASCII letters, digits and underscores (what Athena and Glue accept, and Avro), at most 128 of them.
 """
@@ -24,7 +24,7 @@ _NOT_ALLOWED = re.compile(r"[^a-z0-9_]")
 
 
 def folded(source: str) -> str:
-    """The plain column name of a source name, before any collision is seen."""
+    """Return the plain column name of a source name; collisions are resolved later."""
     letters = unicodedata.normalize("NFKD", source)
     name = _NOT_ALLOWED.sub("_", "".join(c for c in letters if not unicodedata.combining(c)).lower())
     if name[:1].isdigit():
@@ -33,9 +33,9 @@ def folded(source: str) -> str:
 
 
 def suffixed(source: str, digits: int = 6) -> str:
-    """The column name of a source name whose plain one is taken, reserved or too long: it ends with a hash.
+    """Return the column name, with a hash at its end, of a source name whose plain name is taken, reserved or too long.
 
-    Leading underscores go, as reserved names begin with one.
+    Leading underscores are removed, as reserved names begin with one.
     """
     digest = hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()[:digits]
     stem = folded(source).lstrip("_")
@@ -44,7 +44,7 @@ def suffixed(source: str, digits: int = 6) -> str:
 
 
 def claimed(source: str, taken: Set[str], *, top: bool) -> str:
-    """The column name of a source name where `taken` are in use; `top` is the row itself, not a struct in it."""
+    """Return the column name of a source name where `taken` are in use; `top` is the row itself, not a struct in it."""
     plain = folded(source)
     if plain not in taken and len(plain) <= LENGTH_LIMIT and not (top and is_reserved(plain)):
         return plain
@@ -52,5 +52,5 @@ def claimed(source: str, taken: Set[str], *, top: bool) -> str:
 
 
 def is_reserved(name: str) -> bool:
-    """Whether a top-level column of this name is ours or Iceberg's."""
+    """Return whether a top-level column of this name belongs to Frazil or Iceberg."""
     return name in RESERVED or name.startswith("_kafka_")

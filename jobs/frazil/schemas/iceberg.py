@@ -20,7 +20,7 @@ _READ_AS = {
 
 
 def schema_json(row: Struct) -> dict[str, Any]:
-    """The schema of a new table: every column optional, field ids given from 1 in the order of the columns.
+    """Return the schema of a new table: every column optional, field ids given from 1 in the order of the columns.
 
     Columns are optional even if no version leaves them out: a later version may.
     """
@@ -29,7 +29,7 @@ def schema_json(row: Struct) -> dict[str, Any]:
 
 
 def row_type(schema: dict[str, Any]) -> Struct:
-    """The row type of a table's schema JSON; field ids are left behind."""
+    """Return the row type of a table's schema JSON, without the field ids."""
     return Struct(
         tuple(
             Field(f["name"], _type(f["type"]), required=bool(f.get("required", False)), doc=f.get("doc", ""))
@@ -39,7 +39,7 @@ def row_type(schema: dict[str, Any]) -> Struct:
 
 
 def field_ids(schema: dict[str, Any]) -> dict[str, int]:
-    """Full column name -> field id of every field at any depth, by Iceberg's dotted names."""
+    """Return full column name -> field id of every field at any depth, by Iceberg's dotted names."""
     return dict(_ids(schema, ""))
 
 

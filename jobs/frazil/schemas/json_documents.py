@@ -1,4 +1,4 @@
-"""JSON Schema documents: a subject's schema with those it refers to, and the way from a `$ref` to what it means."""
+"""JSON Schema documents: a subject's schema with its references, and the resolution of a `$ref`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from frazil.errors import UnreadableSchema
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A schema where it stands: its JSON, the URI its references are relative to, its file, and its JSON pointer."""
+    """A schema in its place: its JSON, the URI its references are relative to, its file, and its JSON pointer."""
 
     schema: Any
     base: str
@@ -22,11 +22,11 @@ class Node:
 
     @property
     def where(self) -> str:
-        """The JSON pointer for people, with the file's name before it if it is a referenced one."""
+        """Return the JSON pointer for people, with the file's name before it if it is a referenced one."""
         return f"{self.file}{self.pointer}"
 
     def child(self, *path: str | int) -> Node:
-        """The schema at `path` below this one; the caller knows that it is there."""
+        """Return the schema at `path` below this one; the caller knows that it exists."""
         schema, base, pointer = self.schema, self.base, self.pointer
         for step in path:
             schema = schema[step]
@@ -35,7 +35,7 @@ class Node:
         return Node(schema, base, self.file, pointer)
 
     def unreadable(self, what: str, do: str = "") -> UnreadableSchema:
-        """The error to raise about this schema."""
+        """Return the error to raise about this schema."""
         return UnreadableSchema(what, where=self.where, do=do)
 
 
@@ -47,7 +47,7 @@ class JsonSchema:
     by_uri: Mapping[str, Node]
 
     def resolve(self, reference: str, at: Node) -> Node:
-        """What `reference`, found in `at`, refers to: in the same file, by `$id` or `$anchor`, or by registry name."""
+        """Return what `reference`, found in `at`, refers to: in the same file, by `$id` or `$anchor`, or by registry name."""
         url, fragment = urldefrag(reference)
         candidates = [urljoin(at.base, url), url] if url else [at.base, at.file]
         found = [self.by_uri[uri] for uri in candidates if uri in self.by_uri]
@@ -79,7 +79,7 @@ class JsonSchema:
 
 
 def parse(text: str, references: Mapping[str, str] | None = None) -> JsonSchema:
-    """The schema in `text`; `references` holds the texts it refers to, by their registry names.
+    """Return the schema in `text`; `references` holds the texts it refers to, by their registry names.
 
     Raises `UnreadableSchema` if a text is not JSON, or not a schema.
     """
@@ -131,6 +131,6 @@ def _below(document: Node) -> Iterator[Node]:
 
 
 def _id(schema: Any) -> str:
-    """The schema's own URI; an `$id` that is only a fragment names a place, and is no URI."""
+    """Return the schema's own URI; an `$id` that is only a fragment names a place, and is no URI."""
     uri = schema.get("$id") if isinstance(schema, dict) else None
     return urldefrag(uri)[0] if isinstance(uri, str) else ""

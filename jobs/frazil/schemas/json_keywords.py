@@ -11,7 +11,7 @@ from frazil.schemas.json_documents import JsonSchema, Node
 TYPES = frozenset({"null", "boolean", "integer", "number", "string", "object", "array"})
 
 NO_VALUE = "no value"
-"""Stands in `Keywords.types` when nothing can be valid: a `false` schema, or two that exclude each other."""
+"""The entry in `Keywords.types` if nothing can be valid: a `false` schema, or two that exclude each other."""
 
 _ANYTHING = TYPES - {"integer"}
 _HINTS = ("description", "title", "format", "contentEncoding", "connect.type", "connect.parameters")
@@ -42,13 +42,13 @@ class Keywords:
 
     @property
     def is_map(self) -> bool:
-        """Whether every value of the object is known to be valid under `patterns` or `additional`."""
+        """Return whether every value of the object is known to be valid under `patterns` or `additional`."""
         names = {node.pointer.rpartition("/")[2] for node in self.patterns}
         is_closed = self.additional is not None or self.is_closed or bool(names & _ANY_NAME)
         return not self.properties and is_closed
 
     def branches(self, schema: JsonSchema) -> Iterator[Keywords]:
-        """The keywords as each member of the first `oneOf` or `anyOf` would have them."""
+        """Yield the keywords as each member of the first `oneOf` or `anyOf` would have them."""
         members, *rest = self.alternatives
         for member in members:
             branch = copy(self)
@@ -80,7 +80,7 @@ class Keywords:
         if target.where in trail:
             raise node.unreadable(f"{keyword} {reference!r} leads back to itself")
         if target.where in self.definitions:
-            return  # it holds already; `oneOf` may come back to a definition for ever
+            return  # it holds already; `oneOf` may return to a definition without end
         self.definitions += (target.where,)
         self.absorb(schema, target, (*trail, target.where))
 
@@ -90,7 +90,7 @@ class Keywords:
         for name in _mapping(node, "properties"):
             self.properties[name] = (*self.properties.get(name, ()), node.child("properties", name))
         required = own.get("required")
-        if isinstance(required, list):  # draft-03 had a boolean here
+        if isinstance(required, list):  # `required` is a boolean in draft-03
             self.required |= {name for name in required if isinstance(name, str)}
         self.patterns += tuple(node.child("patternProperties", p) for p in _mapping(node, "patternProperties"))
         if isinstance(own.get("additionalProperties"), dict):
@@ -121,7 +121,7 @@ class Keywords:
 
 
 def keywords(schema: JsonSchema, nodes: Sequence[Node]) -> Keywords:
-    """What the nodes say together.
+    """Return what the nodes require together.
 
     Raises `UnreadableSchema` if a keyword is malformed, or a reference leads nowhere or in a circle.
     """
@@ -136,7 +136,7 @@ def _allows(types: frozenset[str], kind: str) -> bool:
 
 
 def _types(node: Node) -> frozenset[str]:
-    """The types that the schema's own keywords allow; empty for all. A keyword of objects or lists means that type."""
+    """Return the types that the schema's own keywords allow; empty for all. A keyword of objects or lists means that type."""
     said = node.schema.get("type")
     names = said if isinstance(said, list) else [] if said is None else [said]
     if not all(isinstance(name, str) and name in TYPES for name in names):

@@ -1,7 +1,7 @@
-"""JSON Schema to a row type; the mapping is the table of `docs/schemas.md`, and each of its rows is a test.
+"""The row type of a JSON Schema; `docs/schemas.md` has the table of the mapping, and each of its rows is a test.
 
-Whatever has no column type of its own lands as its JSON text (`as_json`), so that every record of a readable schema can
-land. A list or a map whose elements have no type of their own lands as JSON text as a whole.
+A value without a column type lands as its JSON text (`as_json`), so that every record of a readable schema can
+land. A list or a map whose elements have no type lands as one JSON text.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from frazil.schemas.json_documents import JsonSchema, parse
 from frazil.schemas.json_keywords import NO_VALUE, Keywords, keywords
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 
-__all__ = ["MOST_TYPES", "NESTING", "RECURSIONS", "WHOLE", "JsonSchema", "is_whole", "parse", "row_type"]
+__all__ = ["MOST_TYPES", "NESTING", "RECURSIONS", "VALUE_COLUMN", "JsonSchema", "is_single_value", "parse", "row_type"]
 
 RECURSIONS = 1
-"""How often a definition may stand inside itself as columns; the next one is JSON text."""
+"""How many levels of a definition inside itself are columns; the next level is JSON text."""
 
 NESTING = 50
 """Structs, lists and maps within each other that become columns; what is deeper is JSON text."""
@@ -25,8 +25,8 @@ NESTING = 50
 MOST_TYPES = 20_000
 """A schema that makes more fields, elements and alternatives than this, all levels together, is refused."""
 
-WHOLE = "value"
-"""The column that holds the whole of a record which is no object with known properties."""
+VALUE_COLUMN = "value"
+"""The column that holds a complete record which is no object with known properties."""
 
 _TEXT, _LONG, _DOUBLE = Primitive(Kind.STRING), Primitive(Kind.LONG), Primitive(Kind.DOUBLE)
 _WRITTEN_AS_STRING = {Kind.STRING, Kind.DATE, Kind.TIMESTAMPTZ, Kind.BINARY}
@@ -36,9 +36,9 @@ _CONNECT_DECIMAL = "org.apache.kafka.connect.data.Decimal"
 
 
 def row_type(schema: JsonSchema) -> Struct:
-    """The columns of records that were written with `schema`.
+    """Return the columns of records that were written with `schema`.
 
-    A schema of anything but an object with properties makes the one column `value`; see `is_whole`.
+    A schema of anything but an object with properties makes the one column `value`; see `is_single_value`.
     Raises `UnreadableSchema`, with the JSON pointer of the place, if a keyword is malformed or a reference leads
     nowhere.
     """
@@ -46,11 +46,11 @@ def row_type(schema: JsonSchema) -> Struct:
     if isinstance(shape.type, Struct):
         return shape.type
     required = not shape.nullable
-    return Struct((Field(WHOLE, shape.type or _TEXT, required=required, doc=shape.doc, as_json=shape.as_json),))
+    return Struct((Field(VALUE_COLUMN, shape.type or _TEXT, required=required, doc=shape.doc, as_json=shape.as_json),))
 
 
-def is_whole(schema: JsonSchema) -> bool:
-    """Whether a record is the one column `value` (a list, a map, a scalar, anything), not an object with columns."""
+def is_single_value(schema: JsonSchema) -> bool:
+    """Return whether a record is the one column `value` (a list, a map, a scalar, anything), not an object with columns."""
     return not isinstance(_root(schema).type, Struct)
 
 
@@ -85,7 +85,7 @@ class _Reading:
         self.types = 0
 
     def shape(self, k: Keywords, outside: Counter[str]) -> _Shape | None:
-        """The shape of what the keywords describe; None if no value can be valid.
+        """Return the shape of what the keywords describe; None if no value can be valid.
 
         `outside` counts the definitions that the place is in, and under "" the structs, lists and maps.
         """
@@ -133,7 +133,7 @@ class _Reading:
         return _JSON if element is None else _Shape(ListOf(element[0], element_required=element[1]))
 
     def _element(self, candidates: Sequence[Keywords], inside: Counter[str]) -> tuple[Type, bool] | None:
-        """The type of elements or values, and whether they are never null; None if only JSON text fits."""
+        """Return the type of elements or values, and whether they are never null; None if only JSON text fits."""
         shapes = [shape for k in candidates if (shape := self.shape(k, inside)) is not None]
         joined = _union(shapes) if shapes else _JSON
         return None if joined.type is None or joined.as_json else (joined.type, not joined.nullable)
@@ -166,13 +166,13 @@ def _connect_decimal(k: Keywords) -> Type:
 
 
 def _with(shape: _Shape, k: Keywords) -> _Shape:
-    """The shape with the description of the place that uses it, which goes before that of the definition."""
+    """Return the shape with the description of the place that uses it, which goes before that of the definition."""
     doc = k.hints.get("description")
     return _Shape(shape.type, shape.nullable, shape.as_json, doc.strip() if isinstance(doc, str) else shape.doc)
 
 
 def _union(shapes: Iterable[_Shape]) -> _Shape:
-    """The one shape that takes the values of all."""
+    """Return the one shape that takes the values of all."""
     first, *others = shapes
     for other in others:
         first = _either(first, other)
@@ -189,7 +189,7 @@ def _either(a: _Shape, b: _Shape) -> _Shape:
 
 
 def _join(a: Type, b: Type) -> Type | None:
-    """The type that takes values of both without loss of meaning, or None."""
+    """Return the type that takes values of both without loss of meaning, or None."""
     match a, b:
         case _ if a == b:
             return a
@@ -212,7 +212,7 @@ def _join(a: Type, b: Type) -> Type | None:
 
 
 def _join_structs(a: Struct, b: Struct) -> Struct:
-    """All fields of both; one that is not in both may be absent, one whose types differ is JSON text."""
+    """Return all fields of both; one that is not in both may be absent, one whose types differ is JSON text."""
     theirs = {f.name: f for f in b.fields}
     fields = [_join_fields(f, theirs.pop(f.name, None)) for f in a.fields]
     return Struct((*fields, *(_join_fields(f, None) for f in theirs.values())))

@@ -23,10 +23,10 @@ class Merged:
 def merge(versions: Sequence[tuple[int, Struct]]) -> Merged:
     """Merge row types, oldest version first; each with its schema id.
 
-    A version that cannot be merged with what stands before it is left out whole and told in `incompatible`. New fields
-    go after those that stand; a field that a version leaves out is not required; the newest comment that is not empty
-    wins; a field whose aliases name an earlier field renames it and keeps its place. A further version never changes
-    the name that an earlier one gave, unless by such an alias.
+    A version that cannot be merged with the versions before it is left out entirely and listed in `incompatible`. New
+    fields go after the existing ones; a field that a version leaves out is not required; the newest comment that is not
+    empty wins; a field whose aliases name an earlier field renames it and keeps its place. A further version never
+    changes the name that an earlier one gave, unless by such an alias.
     """
     merged: Struct | None = None
     incompatible: dict[int, IncompatibleSchema] = {}
@@ -39,7 +39,7 @@ def merge(versions: Sequence[tuple[int, Struct]]) -> Merged:
 
 
 def with_version(merged: Struct | None, version: Struct) -> Struct:
-    """One version more in what was merged so far, None for nothing; the same object if that changes nothing.
+    """Add one version to what was merged so far, None for nothing; the same object if that changes nothing.
 
     Raises `IncompatibleSchema`.
     """
@@ -47,12 +47,12 @@ def with_version(merged: Struct | None, version: Struct) -> Struct:
 
 
 def adopted(row: Struct, *, top: bool) -> Struct:
-    """The row type with its names folded, at all levels."""
+    """Return the row type with its names folded, at all levels."""
     return _structs(Struct(()), row, (), top=top, first=True)
 
 
 def same_field(field: Field, among: Sequence[Field]) -> Field | None:
-    """Which of these a version's field is: the one of its name, else one that had it, else one it was renamed from."""
+    """Return the one of these that a version's field is: by its name, else by a former name, else by a name before a rename."""
     names = (field.source, *field.aliases)
     return (
         next((known for known in among if known.source == field.source), None)
@@ -62,7 +62,7 @@ def same_field(field: Field, among: Sequence[Field]) -> Field | None:
 
 
 def _structs(old: Struct, new: Struct, path: tuple[str, ...], *, top: bool, first: bool = False) -> Struct:
-    """Both structs in one. Of all sources and aliases in a struct, each belongs to one field only: this keeps it so."""
+    """Merge both structs. Each source and alias in a struct belongs to one field only: this keeps it so."""
     fields = list(old.fields)
     sources = {field.source for field in new.fields}
     known_now = {known.name for known in old.fields if known.source in sources}
@@ -103,7 +103,7 @@ def _twice(known: Field, field: Field, path: tuple[str, ...]) -> IncompatibleSch
 
 
 def _same(known: Field, field: Field, path: tuple[str, ...]) -> Field:
-    """The field with one of the same name in it; the same object if that changes nothing."""
+    """Merge the field with one of the same name; return the same object if that changes nothing."""
     kind, as_json = _types(known, field, (*path, field.source))
     required, doc = known.required and field.required, field.doc or known.doc
     if kind is known.type and (as_json, required, doc) == (known.as_json, known.required, known.doc):
@@ -117,7 +117,7 @@ def _new(field: Field, others: Sequence[Field], *, required: bool, top: bool) ->
 
 
 def _taken(fields: Sequence[Field]) -> set[str]:
-    """Names in use; an earlier name of a renamed column stays its own, for older rows have it."""
+    """Return the names in use; an earlier name of a renamed column stays reserved, as older rows have it."""
     return {f.name for f in fields} | {folded(alias) for f in fields for alias in f.aliases}
 
 
@@ -138,7 +138,7 @@ def _merged(known: Field, field: Field, others: Sequence[Field], path: tuple[str
 
 
 def _types(known: Field, field: Field, path: tuple[str, ...]) -> tuple[Type, bool]:
-    """The type of a column that holds both, and whether it is JSON text: that holds every structure."""
+    """Return the type of a column that holds both, and whether it is JSON text: that holds every structure."""
     if known.as_json and (field.as_json or not isinstance(field.type, Primitive | Decimal)):
         return known.type, True
     if known.as_json or field.as_json:
@@ -165,12 +165,12 @@ def _type(old: Type, new: Type, path: tuple[str, ...]) -> Type:
 
 
 def incompatible(path: Sequence[str], what: str) -> IncompatibleSchema:
-    """The error of a change at this path, which it shows dotted."""
+    """Return the error of a change at this path, which it shows dotted."""
     return IncompatibleSchema(what, where=".".join(path), do="See https://iceberg.apache.org/spec/#schema-evolution")
 
 
 def brief(of: Type) -> str:
-    """The type in a word or two, for messages."""
+    """Return the type in a word or two, for messages."""
     match of:
         case Struct():
             return "a struct"
@@ -183,7 +183,7 @@ def brief(of: Type) -> str:
 
 
 def column_kind(field: Field) -> str:
-    """What the column holds in a word or two, for messages."""
+    """Return what the column holds in a word or two, for messages."""
     return "JSON text" if field.as_json else brief(field.type)
 
 

@@ -1,4 +1,4 @@
-"""Where a row came from: the columns that Frazil adds beside the value's own."""
+"""The metadata columns that Frazil adds beside the value's own: where a row came from."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INGESTED_AT = Field("_ingested_at", _INSTANT, doc="when the batch that holds the
 
 
 def metadata_fields(*, struct: bool, key: Type | None = None) -> tuple[Field, ...]:
-    """The metadata columns: `_kafka_<name>` each, or one struct `_kafka`. `key` is a decoded key's type."""
+    """Return the metadata columns: `_kafka_<name>` each, or one struct `_kafka`. `key` is a decoded key's type."""
     found: tuple[Field, ...] = COORDINATES
     if key is not None:
         found = tuple(replace(f, type=key, doc="the record's key, decoded") if f.name == "key" else f for f in found)

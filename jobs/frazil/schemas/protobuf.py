@@ -50,9 +50,9 @@ class FieldKind(StrEnum):
 class MessageField:
     """A field of a message.
 
-    `type_name` is the full name of an enum's or a message's type. `has_presence` says that the encoding tells absent from
-    default: a proto3 scalar without `optional` has none, nor has a list or a map. `oneof` is the name of the oneof, of two or more
-    fields, that the field is a member of.
+    `type_name` is the full name of an enum's or a message's type. `has_presence` says that the encoding distinguishes
+    absent from default: a proto3 scalar without `optional` does not, nor does a list or a map. `oneof` is the name of
+    the oneof, of two or more fields, that the field is a member of.
     """
 
     name: str
@@ -74,7 +74,7 @@ class Message:
     is_map_entry: bool = False
 
     def field(self, name: str) -> MessageField | None:
-        """The field of this name."""
+        """Return the field of this name."""
         return next((field for field in self.fields if field.name == name), None)
 
 
@@ -129,12 +129,12 @@ _JSON = frozenset({"google.protobuf.Struct", "google.protobuf.Value", "google.pr
 
 
 def well_known(type_name: str) -> Type | None:
-    """The type of a message that has a column type of its own; a duration is in microseconds."""
+    """Return the type of a message that has a column type of its own; a duration is in microseconds."""
     return _WELL_KNOWN.get(type_name)
 
 
 def row_type(schema: ProtobufSchema, message: str | None = None) -> Struct:
-    """The columns of a message, by its full name; by default of the file's first one.
+    """Return the columns of a message, by its full name; by default of the file's first one.
 
     Raises `UnreadableSchema` for a message without fields, a group, or more than `FIELD_LIMIT` columns.
     """
@@ -153,7 +153,7 @@ class _Rows:
         self._fields = 0
 
     def struct(self, message: Message, around: Counter[str]) -> Struct | None:
-        """The message's columns; None if there are none, or it stands inside itself, or other messages, too deep."""
+        """Return the message's columns; None if it has none, or if it is too deep inside itself or other messages."""
         if not message.fields or around[message.name] == RECURSION_DEPTH or around.total() == NESTING_LIMIT:
             return None
         inside = around + Counter([message.name])
@@ -177,7 +177,7 @@ class _Rows:
         return Field(field.name, of, required, field.doc)
 
     def _type(self, field: MessageField, inside: Counter[str]) -> Type | None:
-        """The field's type; None if only JSON text fits."""
+        """Return the field's type; None if only JSON text fits."""
         entry = self._schema.messages.get(field.type_name)
         if entry is not None and entry.is_map_entry:
             key, value = entry.fields

@@ -74,9 +74,9 @@ Change = AddColumn | WidenColumn | RelaxColumn | CommentColumn | RenameColumn
 
 
 def changes(table: Struct, rows: Struct, *, may_add: bool = True, may_widen: bool = True) -> tuple[Change, ...]:
-    """What must be done to `table` before `rows` (a merged row type) can land; nothing if it has been done.
+    """Return the changes that `table` needs before `rows` (a merged row type) can land; none if they are all made.
 
-    No change depends on another: every path is the table's as it stands, and renames come last, the deepest first.
+    No change depends on another: every path is the table's as it is now, and renames come last, the deepest first.
     `may_add` allows new columns, and with them renames and comments; `may_widen` allows wider types and optional
     columns. What is not allowed, or forbidden by Iceberg, raises `IncompatibleSchema` with the path; but a rename or a
     comment that is not allowed is left out, as rows land without it. A column is never narrowed.
@@ -87,17 +87,17 @@ def changes(table: Struct, rows: Struct, *, may_add: bool = True, may_widen: boo
 
 
 def applied(table: Struct, made: Sequence[Change]) -> Struct:
-    """The table's schema after these changes."""
+    """Return the table's schema after these changes."""
     for change in made:
         table = _in_struct(table, change.path, change)
     return table
 
 
 def columns_of(table: Struct, rows: Struct) -> dict[str, Field]:
-    """Field of the rows -> the table's column for it: the one of its name, else of an earlier name of it."""
+    """Return field of the rows -> the table's column for it: the one of its name, else of an earlier name of it."""
     free = {column.name: column for column in table.fields}
     found = {field.name: free.pop(field.name) for field in rows.fields if field.name in free}
-    for name_of in (suffixed, folded):  # an earlier name that had met a collision is told by its suffix
+    for name_of in (suffixed, folded):  # an earlier name that met a collision is recognised by its suffix
         for field in rows.fields:
             earlier = next((name for alias in reversed(field.aliases) if (name := name_of(alias)) in free), None)
             if field.name not in found and earlier:
@@ -167,7 +167,7 @@ def _types(column: Type, value: Type, path: Path, allowed: _Allowed) -> Iterator
 
 
 def plain(of: Type) -> Type:
-    """The type as a table has it: names, types and comments, everything optional."""
+    """Return the type as a table has it: names, types and comments, everything optional."""
     match of:
         case Struct(fields):
             return Struct(tuple(Field(f.name, plain(f.type), doc=f.doc) for f in fields))

@@ -27,7 +27,7 @@ def landing(
 ) -> Landing:
     """Bring the versions of a subject, oldest first, into a table.
 
-    A version that does not fit the table and the versions before it, under these flags, is left out and told in
+    A version that does not fit the table and the versions before it, under these flags, is left out and listed in
     `incompatible`; it changes nothing.
     """
     try:
@@ -54,17 +54,17 @@ def _landing(table: Struct, merged: Merged, *, may_add: bool, may_widen: bool) -
 
 
 def target(table: Struct, rows: Struct) -> Struct:
-    """The table's row type, its fields annotated with where in the rows (a merged row type) they come from.
+    """Return the table's row type, its fields annotated with where in the rows (a merged row type) they come from.
 
-    Metadata columns are left out; a field of the rows that has no column is too, `fits` tells whom that concerns. A
-    column that the rows lack stays, and is null in every row.
+    Metadata columns are left out; so is a field of the rows without a column: `fits` reports the versions that have
+    one. A column that the rows lack stays, and is null in every row.
     """
     annotated = _annotated(table, rows)
     return Struct(tuple(field for field in annotated.fields if not is_reserved(field.name)))
 
 
 def fits(target: Struct, version: Struct) -> IncompatibleSchema | None:
-    """Why records of a version (a row type not yet folded) cannot land in the target without loss; None if they can."""
+    """Return why records of a version (a row type not yet folded) cannot land in the target without loss; None if they can."""
     try:
         _fit(target, version, ())
     except IncompatibleSchema as problem:

@@ -11,7 +11,7 @@ _BECOMES = {(Kind.INT, Kind.LONG), (Kind.FLOAT, Kind.DOUBLE)}
 
 
 def holds(column: Scalar, value: Scalar) -> bool:
-    """Whether each value of the second type is one of the first, so that it lands in such a column as it is."""
+    """Return whether each value of the second type is one of the first, so that it lands in such a column unchanged."""
     match column, value:
         case Decimal(p, s), Decimal(q, t):
             return s == t and q <= p
@@ -21,7 +21,7 @@ def holds(column: Scalar, value: Scalar) -> bool:
 
 
 def becomes(column: Scalar, new: Scalar) -> bool:
-    """Whether Iceberg widens a column of the first type to the second (format v2)."""
+    """Return whether Iceberg widens a column of the first type to the second (format v2)."""
     match column, new:
         case Decimal(p, s), Decimal(q, t):
             return s == t and q > p

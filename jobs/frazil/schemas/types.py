@@ -1,7 +1,7 @@
-"""The row type: what a decoded record looks like, in Iceberg's terms and no engine's.
+"""The row type: the type of a decoded record, in Iceberg's terms and no engine's.
 
-Writer schemas become a `Struct`; versions of one subject are merged to one `Struct`; a table's schema is a `Struct` too, so
-that a schema change is the difference of two of them.
+Writer schemas are converted to a `Struct`; versions of one subject are merged to one `Struct`; a table's schema is a
+`Struct` too, so that a schema change is the difference of two of them.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class MapOf:
 class Field:
     """One field of a struct.
 
-    `name` is the column's name; `source` the field's name in the writer's schema, which differs when the name had to be folded
+    `name` is the column's name; `source` the field's name in the writer's schema, which differs if the name was folded
     (lower case, no dots). `aliases` are earlier source names: a writer schema that has one of them means this field.
     `required` says that no version leaves it out or writes null; columns are created optional all the same.
     `as_json` says that the source value is structured and lands as its JSON text (recursion, free-form objects).

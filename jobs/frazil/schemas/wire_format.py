@@ -1,11 +1,11 @@
-"""The wire frame: how a record says which schema wrote it.
+"""The wire format: how a record names the schema that wrote it.
 
 Two places can hold it, and the header wins, as in Confluent's own clients (their "dual" deserializer is the default):
 
 | where | bytes | what |
 |---|---|---|
-| header `__value_schema_id` | `01` + 16 bytes | the schema's GUID, big-endian; the value is the body, whole |
-| the same header | `00` + 4 bytes | the schema's id, unsigned big-endian; the value is the body, whole |
+| header `__value_schema_id` | `01` + 16 bytes | the schema's GUID, big-endian; the complete value is the body |
+| the same header | `00` + 4 bytes | the schema's id, unsigned big-endian; the complete value is the body |
 | first bytes of the value | `00` + 4 bytes | the schema's id, unsigned big-endian; the rest is the body |
 
 For a key the header is `__key_schema_id`. For Protobuf the id or GUID is followed, in the same place, by the *message
@@ -73,7 +73,7 @@ class FrameProblem(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """What a record says about its schema, and its body: exactly one of `schema_id` and `guid` is there.
+    """What a record says about its schema, and its body: exactly one of `schema_id` and `guid` is set.
 
     `guid` is in its usual text form, lower case with dashes. `message_index` is the path to a Protobuf message type,
     and empty for other formats.
@@ -115,19 +115,17 @@ def parse(
 
 
 def prefixed(schema_id: int, body: bytes, path: Sequence[int] | None = None) -> bytes:
-    """The value that holds `body` framed by an id; with `path`, a Protobuf message index, as Confluent's clients write
-    it.
-    """
+    """Return the value that holds `body` framed by an id; with `path`, a Protobuf message index, as Confluent's clients do."""
     return bytes([ID_MAGIC]) + schema_id.to_bytes(4, "big") + _index_bytes(path) + body
 
 
 def guid_header(guid: str, path: Sequence[int] | None = None) -> bytes:
-    """The header's value that names a schema by its GUID; with `path`, a Protobuf message index."""
+    """Return the header's value that names a schema by its GUID; with `path`, a Protobuf message index."""
     return bytes([GUID_MAGIC]) + uuid.UUID(guid).bytes + _index_bytes(path)
 
 
 def message_index(data: bytes, start: int) -> tuple[tuple[int, ...], int] | FrameProblem:
-    """The message index that begins at `start`, and where the bytes behind it begin."""
+    """Return the message index that begins at `start`, and where the bytes behind it begin."""
     count = _varint(data, start)
     if isinstance(count, FrameProblem):
         return count
@@ -149,12 +147,12 @@ def message_index(data: bytes, start: int) -> tuple[tuple[int, ...], int] | Fram
 
 
 def is_padded(index: bytes) -> bool:
-    """Whether a number of a message index is written in more bytes than it needs, so that its path has many spellings."""
+    """Return whether a number of a message index is written in more bytes than it needs, so that its path has many spellings."""
     return any(byte & 0x80 and not behind for byte, behind in pairwise(index))
 
 
 def _last(headers: Sequence[tuple[str, bytes | None]], name: str) -> bytes | None:
-    """The value of the last header of that name."""
+    """Return the value of the last header of that name."""
     for key, value in reversed(headers):
         if key == name:
             return value
@@ -162,7 +160,7 @@ def _last(headers: Sequence[tuple[str, bytes | None]], name: str) -> bytes | Non
 
 
 def _in_header(header: bytes, body: bytes, *, protobuf: bool) -> Frame | FrameProblem:
-    """The frame that a header holds; `body` is the record's value, whole."""
+    """Return the frame that a header holds; `body` is the record's complete value."""
     if not header:
         return FrameProblem.HEADER_TOO_SHORT
     if header[0] not in (ID_MAGIC, GUID_MAGIC):
@@ -182,7 +180,7 @@ def _in_header(header: bytes, body: bytes, *, protobuf: bool) -> Frame | FramePr
 
 
 def _varint(data: bytes, start: int) -> tuple[int, int] | FrameProblem:
-    """A zigzag varint at `start`, and where the bytes behind it begin."""
+    """Return a zigzag varint at `start`, and where the bytes behind it begin."""
     number = 0
     for position in range(start, start + VARINT_BYTES):
         if position >= len(data):
@@ -194,7 +192,7 @@ def _varint(data: bytes, start: int) -> tuple[int, int] | FrameProblem:
 
 
 def _index_bytes(path: Sequence[int] | None) -> bytes:
-    """A message index in bytes; none for no path."""
+    """Return a message index in bytes; none for no path."""
     if path is None:
         return b""
     if tuple(path) == (0,):
@@ -203,7 +201,7 @@ def _index_bytes(path: Sequence[int] | None) -> bytes:
 
 
 def _zigzag(number: int) -> bytes:
-    """A number that is not negative as a zigzag varint."""
+    """Return a number that is not negative as a zigzag varint."""
     rest, out = number << 1, bytearray()
     while rest > 0x7F:
         out.append(rest & 0x7F | 0x80)

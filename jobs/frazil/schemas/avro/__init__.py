@@ -1,4 +1,4 @@
-"""Avro: writer schemas read, the row types they land as, and the reader schemas that bring them there."""
+"""Avro writer schemas, their row types, and the reader schemas that decode records into those row types."""
 
 from frazil.schemas.avro.parser import parse
 from frazil.schemas.avro.reader_schema import JVM_PROPERTIES, OPTIONS, Reader, reader

@@ -25,7 +25,7 @@ _NOTHING = Struct(())
 
 
 class Texts:
-    """The text columns of one writer, `columns` in number; `numbers` makes names unique in the whole schema."""
+    """The text columns of one writer, `columns` in number; `numbers` makes names unique in the complete schema."""
 
     def __init__(self, schema: AvroSchema, numbers: Iterator[int], columns: int) -> None:
         self._schema = schema
@@ -34,7 +34,8 @@ class Texts:
         self._sizes: dict[tuple[str, int], int] = {}
 
     def structure(self, node: Node, full: str = "") -> Sides:
-        """A structure that Spark is to write as JSON, with its own names; what is too deep does not decode.
+        """Return the sides of a structure that Spark writes as JSON, with its own names; a deeper record does not
+        decode.
 
         `full` is the full name of a record here.
         """
@@ -42,7 +43,7 @@ class Texts:
         return replace(self._sides(node, depth, full), as_json=True)
 
     def verbatim(self, node: Node) -> Any:
-        """A type that is only read over."""
+        """Return a type whose value is read and not used."""
         match node:
             case Simple(name):
                 return name
@@ -53,11 +54,11 @@ class Texts:
             case Union(branches):
                 return [self.verbatim(branch) for branch in branches]
             case Named(name):
-                full = self._whole(name)
+                full = self._verbatim_name(name)
                 return Once(full, partial(self._definition, name, full))
 
-    def _whole(self, name: str) -> str:
-        return f"whole.whole{list(self._schema.types).index(name)}"
+    def _verbatim_name(self, name: str) -> str:
+        return f"verbatim.type{list(self._schema.types).index(name)}"
 
     def _definition(self, name: str, full: str) -> Any:
         match self._schema.types[name]:
@@ -89,7 +90,7 @@ class Texts:
     def _union(self, union: Union, depth: int) -> Sides:
         branches = union.branches
         named = {branch.name for branch in branches if isinstance(branch, Named)}
-        taken = {*UNNAMED, *(short(self._whole(name)) for name in named)}
+        taken = {*UNNAMED, *(short(self._verbatim_name(name)) for name in named)}
         sides = []
         for branch in branches:
             own = short(branch.name) if isinstance(branch, Named) else ""
@@ -126,10 +127,10 @@ class Texts:
         return Sides({**head, "fields": writers}, {**head, "fields": readers}, yields)
 
     def _cut(self, name: str) -> Sides:
-        """A level too deep: the reader wants a field that the writer lacks, so a record that gets here fails."""
-        whole = self.verbatim(Named(name))
-        lacking = {"type": "record", "name": whole.name, "fields": [{"name": "too_deep", "type": "null"}]}
-        return Sides(whole, Once(whole.name, lambda: lacking), _NOTHING)
+        """Cut off a level that is too deep: the reader wants a field that the writer lacks, so a record that gets here fails."""
+        skipped = self.verbatim(Named(name))
+        lacking = {"type": "record", "name": skipped.name, "fields": [{"name": "too_deep", "type": "null"}]}
+        return Sides(skipped, Once(skipped.name, lambda: lacking), _NOTHING)
 
     def _size(self, node: Node, depth: int) -> int:
         match node:

@@ -73,13 +73,13 @@ def parse(schema_text: str, references: Mapping[str, str] | None = None) -> Avro
     while wrapper in types:
         wrapper += "_"
     types[wrapper] = record = Record(wrapper, (RecordField("value", root),))
-    return AvroSchema(record, types, is_whole=True)
+    return AvroSchema(record, types, is_single_value=True)
 
 
 class _Parser:
     def __init__(self, references: Mapping[str, str]) -> None:
         self.types: dict[str, NamedType] = {}
-        self.lists: list[tuple[str, Node]] = []  # where each list stands, and its elements
+        self.lists: list[tuple[str, Node]] = []  # the path of each list, and its elements
         self._opened: set[str] = set()  # records whose fields are being read: already nameable
         self._unread = dict(references)
         self._path: list[str] = []
@@ -215,7 +215,7 @@ class _Parser:
         if not isinstance(symbols, list) or not all(isinstance(s, str) for s in symbols):
             raise self._unreadable("`symbols` is not a list of names")
         if len(set(symbols)) < len(symbols):
-            raise self._unreadable("a symbol stands twice")
+            raise self._unreadable("a symbol occurs twice")
         for symbol in symbols:
             if not _is_name(symbol):
                 raise self._unreadable(f"{symbol!r} is no symbol that Avro's Java library accepts")
@@ -247,12 +247,12 @@ def _simple(name: str, tree: dict[str, Any]) -> Simple:
 
 def _decimal(tree: dict[str, Any]) -> Decimal | None:
     precision, scale = tree.get("precision"), tree.get("scale", 0)
-    whole = all(isinstance(n, int) and not isinstance(n, bool) for n in (precision, scale))
-    return Decimal(precision, scale) if whole and 0 <= scale <= precision and precision > 0 else None  # type: ignore[arg-type,operator]
+    are_integers = all(isinstance(n, int) and not isinstance(n, bool) for n in (precision, scale))
+    return Decimal(precision, scale) if are_integers and 0 <= scale <= precision and precision > 0 else None  # type: ignore[arg-type,operator]
 
 
 def _is_name(text: str) -> bool:
-    """Whether Java Avro's `UTF_VALIDATOR` takes the name."""
+    """Return whether Java Avro's `UTF_VALIDATOR` accepts the name."""
     kinds = ["L" if c == "_" else unicodedata.category(c) for c in text]
     return bool(text) and kinds[0][0] == "L" and all(kind[0] == "L" or kind == "Nd" for kind in kinds)
 

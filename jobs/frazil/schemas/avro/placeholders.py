@@ -1,4 +1,4 @@
-"""What a writer does not have: the types that stand in for it, so that Spark yields the column all the same, null."""
+"""Types for what a writer lacks: stand-ins, so that Spark yields the column all the same, as null."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive,
 
 
 def legal_names(of: Struct) -> dict[str, str]:
-    """Column name -> the name in the reader schema, which is the same if Avro allows it."""
+    """Return column name -> the name in the reader schema, which is the same if Avro allows it."""
     taken = {field.name.lower() for field in of.fields}
     spare = (name for number in count() if (name := f"column{number}") not in taken)
     return {f.name: f.name if LEGAL_NAME.fullmatch(f.name) else next(spare) for f in of.fields}
 
 
 def type_name(avro: Any) -> str:
-    """What Spark calls a union branch of this type."""
+    """Return what Spark calls a union branch of this type."""
     if isinstance(avro, str):
         return avro
     if isinstance(avro, Once):
@@ -30,13 +30,13 @@ def type_name(avro: Any) -> str:
 
 
 class Absent:
-    """Types without values; `numbers` makes names unique in the whole schema."""
+    """Types without values; `numbers` makes names unique in the complete schema."""
 
     def __init__(self, numbers: Iterator[int]) -> None:
         self._numbers = numbers
 
     def branch(self, field: Field, full: str, path: tuple[str, ...]) -> Sides:
-        """A union branch that this writer has not, so that Spark yields the struct's field all the same.
+        """Return a union branch that this writer lacks, so that Spark yields the struct's field all the same.
 
         `full` is its name if it is a record, an enum or a fixed.
         """
@@ -55,7 +55,7 @@ class Absent:
         return Sides(None, avro, kind)
 
     def type_of(self, column: Type, path: tuple[str, ...], full: str = "") -> tuple[Any, Type]:
-        """A type of which this writer has no values: only what Spark makes of it counts."""
+        """Return a type of which this writer has no values: only the type that Spark yields for it counts."""
         match column:
             case Primitive(kind):
                 return LEGAL_KINDS[kind], column

@@ -1,8 +1,8 @@
-"""What `from_avro` is given so that one writer's records come out as the rows of one table.
+"""The schemas and options with which `from_avro` decodes one writer's records into the rows of one table.
 
-Avro's binary encoding holds no names, so the writer schema is rendered anew, too, with the names of the reader: a field
-by its column, a record by a name of its own at each place where it stands. So names always match without aliases, and a
-type that stands in two places, or in itself, can become two different columns.
+Avro's binary encoding holds no names, so the writer schema is rendered again, too, with the names of the reader: a
+field by its column, a record by a name of its own at each place where it occurs. So names always match without aliases,
+and a type that occurs in two places, or in itself, can have two different columns.
 """
 
 from __future__ import annotations
@@ -35,16 +35,18 @@ JVM_PROPERTIES: Mapping[str, str] = {
     "org.apache.avro.limits.string.maxLength": "134217728",
     "org.apache.avro.limits.collectionItems.maxLength": "4194304",
 }
-"""Java system properties of every JVM that decodes: without them a length in a garbled record is allocated as it stands,
-and nine bytes end the executor with an `OutOfMemoryError`, which is no exception that `from_avro` turns into null.
+"""Java system properties of every JVM that decodes. Without them the JVM allocates any length that a garbled record
+states: nine bytes end the executor with an `OutOfMemoryError`, and `from_avro` does not turn that error into null.
 
-A list of that many elements is 16 MB before its first element is read, a map twice that, and each level within adds as much."""
+A list of that many elements is 16 MB before its first element is read, a map twice that, and each level within adds as
+much.
+"""
 
 NOT_YIELDED = Field("", Primitive(Kind.BOOLEAN))
-"""Stands in `Reader.yields` for a field of the target that Spark's row lacks: the writer does not have it, so it is null."""
+"""The entry in `Reader.yields` for a field of the target that Spark's row lacks: the writer does not have it, so it is null."""
 
 DECODED = "_decoded"
-"""The last field of what `from_avro` yields: true, and null exactly when the record could not be decoded."""
+"""The last field of what `from_avro` yields: true, and null exactly if the record could not be decoded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +67,9 @@ class Reader:
 
 
 def reader(writer: AvroSchema, target: Struct) -> Reader:
-    """How to read a writer's records as rows of `target`, a table's row type annotated with the sources of its fields.
+    """Return how to read a writer's records as rows of `target`, a table's row type with the sources of its fields.
 
-    Raises `IncompatibleSchema` for a writer that does not fit the target; see `landing.fits`.
+    Raises `IncompatibleSchema` for a writer that does not fit the target; see `table_mapping.fits`.
     """
     sides, yields = _Rendering(writer, _texts(target)).record(writer.root, target, (), "row.t")
     fields = [*sides.reader["fields"], {"name": DECODED, "type": "boolean", "default": True}]
@@ -182,7 +184,7 @@ class _Rendering:
         yields: list[Field] = []
         met = [type_name(sides.reader).lower() for sides in found.values()]
         if len(set(met)) < len(met):
-            raise incompatible(path, "two types of the union cannot be told apart")
+            raise incompatible(path, "two types of the union are not distinguishable")
         for field in column.fields:
             sides = found.get(field.name)
             if sides is None:

@@ -1,4 +1,4 @@
-"""An Avro schema to the row type it lands as: what `from_avro` makes of it, and JSON text where that makes nothing."""
+"""The row type of an Avro schema: the columns that `from_avro` yields, and JSON text where it yields none."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _LOGICAL: Mapping[str, Kind] = {
 
 
 def row_type(schema: AvroSchema) -> Struct:
-    """The row type of a writer schema; names are the source's, and folded later.
+    """Return the row type of a writer schema; names are the source's, and folded later.
 
     Raises `UnreadableSchema` for more than `FIELD_LIMIT` columns, or records in records beyond `NESTING_LIMIT`.
     """
@@ -61,7 +61,7 @@ def row_type(schema: AvroSchema) -> Struct:
 
 
 def scalar(of: Simple | Fixed) -> Primitive | Decimal:
-    """The type a primitive or a fixed lands as; null has none.
+    """Return the type that a primitive or a fixed lands as; null has none.
 
     A decimal of more than 38 digits lands as one of 38 (a larger value is rejected when it is decoded), or as binary
     if its scale is larger still.
@@ -76,7 +76,7 @@ def scalar(of: Simple | Fixed) -> Primitive | Decimal:
 
 
 def collapsed(union: Union) -> Simple | None:
-    """The one type of a union of int and long, or float and double, as Spark has it."""
+    """Return the one type that Spark yields for a union of int and long, or float and double."""
     names = {branch.name for branch in union.values if isinstance(branch, Simple)}
     if len(union.values) == 2 and len(names) == 2:
         if names == {"int", "long"}:
@@ -87,9 +87,9 @@ def collapsed(union: Union) -> Simple | None:
 
 
 def members(union: Union) -> tuple[tuple[str, Node], ...]:
-    """The fields of the struct that a union of several types becomes: the name of each, and its branch.
+    """Return the fields of the struct that a union of several types lands as: the name of each, and its branch.
 
-    A second type of the same short name is told by its full one.
+    A second type of the same short name has its full name.
     """
     named: dict[str, Node] = {}
     for branch in union.values:
@@ -182,5 +182,5 @@ def _required(node: Node) -> bool:
 
 
 def only_null(node: Node) -> bool:
-    """Whether no value but null can stand here: such a field has no column until a version gives it a type."""
+    """Return whether null is the only possible value: such a field has no column until a version gives it a type."""
     return is_null(node) or (isinstance(node, Union) and not node.values)

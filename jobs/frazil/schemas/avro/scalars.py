@@ -1,4 +1,4 @@
-"""Scalars on both sides: how a writer's is spelt anew, and the reader's that brings it to a column's type."""
+"""Scalars on both sides: the writer's spelling, and the reader type that converts it to a column's type."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Sides:
 
 
 def settled(tree: Any, defined: set[str]) -> Any:
-    """The schema as JSON values, each named type defined once."""
+    """Return the schema as JSON values, each named type defined once."""
     match tree:
         case Once(name, definition):
             if name in defined:
@@ -69,9 +69,9 @@ def settled(tree: Any, defined: set[str]) -> Any:
 
 
 def branch_name(own: str, taken: set[str], number: int) -> str:
-    """The full name of a record, enum or fixed in a union, of which Spark makes the name of a struct's field.
+    """Return the full name of a record, enum or fixed in a union; Spark names a struct's field after it.
 
-    It ends with `own` if Avro allows that and it is not in `taken` (lower case), to which it is added.
+    It ends with `own` if Avro allows that and `taken` (lower case) does not hold it; the name is added to `taken`.
     """
     if not LEGAL_NAME.fullmatch(own) or own.lower() in taken:
         own = next(name for other in count() if (name := f"branch{other}") not in taken)
@@ -80,12 +80,12 @@ def branch_name(own: str, taken: set[str], number: int) -> str:
 
 
 def leaf_type(of: Simple | Fixed | Enum) -> Primitive | Decimal:
-    """The row type of a scalar."""
+    """Return the row type of a scalar."""
     return Primitive(Kind.STRING) if isinstance(of, Enum) else scalar(of)
 
 
 def leaf(of: Simple | Fixed | Enum, column: Primitive | Decimal, name: str) -> Sides:
-    """A scalar for a column that holds it; `name` is the full name of an enum or a fixed here."""
+    """Return a scalar for a column that holds it; `name` is the full name of an enum or a fixed here."""
     match of:
         case Enum(_, symbols):
             enum = {"type": "enum", "name": name, "symbols": list(symbols)}
@@ -106,5 +106,5 @@ def leaf(of: Simple | Fixed | Enum, column: Primitive | Decimal, name: str) -> S
 
 
 def decimal(of: Decimal) -> dict[str, Any]:
-    """The annotation of a decimal."""
+    """Return the annotation of a decimal."""
     return {"logicalType": "decimal", "precision": of.precision, "scale": of.scale}

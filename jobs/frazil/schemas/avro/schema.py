@@ -1,6 +1,6 @@
 """An Avro schema as values: every name resolved, no text left to interpret.
 
-A named type stands in the tree as a `Named`; `AvroSchema.types` says what it is. So a recursive schema is finite.
+A named type is a `Named` in the tree; `AvroSchema.types` holds its definition. So a recursive schema is finite.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ class Union:
 
     @property
     def values(self) -> tuple[Node, ...]:
-        """The branches that are not null."""
+        """Return the branches that are not null."""
         return tuple(branch for branch in self.branches if not is_null(branch))
 
     @property
     def nullable(self) -> bool:
-        """Whether null is a branch."""
+        """Return whether null is a branch."""
         return len(self.values) < len(self.branches)
 
 
@@ -108,12 +108,12 @@ Node = Simple | Array | Map | Union | Named
 class AvroSchema:
     """A writer schema. Its root is a record: another value becomes its field `value`, the encoding is the same.
 
-    `is_whole` says that the root is such a wrapper.
+    `is_single_value` says that the root is such a wrapper.
     """
 
     root: Record
     types: Mapping[str, NamedType]
-    is_whole: bool = False
+    is_single_value: bool = False
     recursive: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -121,27 +121,27 @@ class AvroSchema:
 
     @property
     def text(self) -> str:
-        """The schema as one self-contained JSON text, references included."""
+        """Return the schema as one self-contained JSON text, references included."""
         return json.dumps(_rendered(Named(self.root.name), self.types, set()), separators=(",", ":"))
 
 
 def is_null(node: Node) -> bool:
-    """Whether the node is the type null."""
+    """Return whether the node is the type null."""
     return isinstance(node, Simple) and node.name == "null"
 
 
 def max_precision(size: int) -> int:
-    """The most digits that a decimal of `size` bytes can always hold, as Java Avro has it."""
+    """Return the most digits that a decimal of `size` bytes can always hold, as Java Avro has it."""
     return math.floor(math.log10(2) * (8 * size - 1)) if size > 0 else 0
 
 
 def short(name: str) -> str:
-    """The name without its namespace."""
+    """Return the name without its namespace."""
     return name.rpartition(".")[2]
 
 
 def takes_no_bytes(node: Node, types: Mapping[str, NamedType], around: frozenset[str] = frozenset()) -> bool:
-    """Whether a value may be encoded in no bytes at all: null, a fixed of none, a record of nothing else."""
+    """Return whether a value may be encoded in no bytes at all: null, a fixed of size 0, a record of nothing else."""
     match node:
         case Simple(name):
             return name == "null"
@@ -156,7 +156,7 @@ def takes_no_bytes(node: Node, types: Mapping[str, NamedType], around: frozenset
 
 
 def uses(node: Node) -> Iterator[str]:
-    """The named types that stand in a node itself, not in what those names mean."""
+    """Yield the named types that a node itself contains, not those inside their definitions."""
     match node:
         case Named(name):
             yield name
@@ -170,7 +170,7 @@ def uses(node: Node) -> Iterator[str]:
 
 
 def _recursive(types: Mapping[str, NamedType]) -> frozenset[str]:
-    """The records that can contain themselves."""
+    """Return the records that can contain themselves."""
     inside = {
         name: frozenset(used for f in kind.fields for used in uses(f.type)) if isinstance(kind, Record) else frozenset()
         for name, kind in types.items()
