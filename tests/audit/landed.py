@@ -16,7 +16,8 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table as IcebergTable
 
-from frazil.audit.verify import Verification, verify
+from frazil.audit.verification import Verification
+from frazil.audit.verify import verify
 from frazil.dead_letters.table import COLUMNS as DEAD_LETTER_COLUMNS
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.declaration.catalogs import LocalCatalog
@@ -24,8 +25,9 @@ from frazil.declaration.environment import Environment, Kafka
 from frazil.declaration.options import MetadataColumns
 from frazil.lake import ledger
 from frazil.lake.commit.check import Batch
-from frazil.lake.ledger import Counts, Offsets, Totals
+from frazil.lake.offsets import Offsets
 from frazil.lake.read.tables import Lake
+from frazil.lake.totals import Counts, Totals
 from frazil.schemas.iceberg import schema_json
 from frazil.schemas.metadata import metadata_fields
 from frazil.schemas.types import Field, Kind, Primitive, Struct

@@ -17,10 +17,11 @@ from pyiceberg.types import LongType
 from frazil.audit import count
 from frazil.audit.finding import Flaw, Outcome
 from frazil.audit.offset_ranges import Range
-from frazil.audit.verify import Verification
+from frazil.audit.verification import Verification
 from frazil.errors import CatalogUnavailable
 from frazil.lake import ledger
-from frazil.lake.ledger import Counts, Offsets
+from frazil.lake.offsets import Offsets
+from frazil.lake.totals import Counts
 from tests.audit.landed import Landed, path, rewrite
 
 MAIN = "shop.orders"

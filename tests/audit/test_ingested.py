@@ -11,7 +11,8 @@ from pyspark.sql import SparkSession
 from frazil.audit.finding import Flaw, Outcome
 from frazil.audit.offset_ranges import Range
 from frazil.audit.proofs import ProofFolder
-from frazil.audit.verify import Verification, verify
+from frazil.audit.verification import Verification
+from frazil.audit.verify import verify
 from frazil.declaration.options import ErrorMode, MetadataColumns
 from frazil.lake import ledger
 from frazil.lake.read.tables import Lake

@@ -12,8 +12,9 @@ from frazil.audit import count, verify
 from frazil.audit.finding import Flaw, Outcome
 from frazil.audit.offset_ranges import Range
 from frazil.audit.proofs import ProofFolder
-from frazil.audit.verify import Verification
-from frazil.lake.ledger import Counts, canonical
+from frazil.audit.verification import Verification
+from frazil.lake.offsets import canonical
+from frazil.lake.totals import Counts
 from tests.audit.landed import Landed
 
 

@@ -1,4 +1,4 @@
-"""The account that each commit carries on, see `frazil.lake.ledger.Totals`."""
+"""The account that each commit carries on, see `frazil.lake.totals.Totals`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frazil.audit.balance import by_topic
-from frazil.lake.ledger import Closed, Counts, Entry, Offsets, Total, Totals
+from frazil.lake.ledger import Entry
+from frazil.lake.offsets import Offsets
+from frazil.lake.totals import Closed, Counts, Total, Totals
 
 number = st.integers(0, 2**62)
 totals = st.builds(

@@ -9,13 +9,15 @@ import pytest
 
 from frazil.audit.finding import Flaw, Outcome
 from frazil.audit.offset_ranges import Range
-from frazil.audit.verify import Verification, verify
+from frazil.audit.verification import Verification
+from frazil.audit.verify import verify
 from frazil.declaration.options import MetadataColumns
 from frazil.errors import CatalogUnavailable
 from frazil.lake import ledger
 from frazil.lake.commit.check import Batch
-from frazil.lake.ledger import Counts, Offsets, Totals
+from frazil.lake.offsets import Offsets
 from frazil.lake.read.tables import Lake, StoredTable
+from frazil.lake.totals import Counts, Total, Totals
 from tests.audit.landed import Landed, path, rewrite
 
 
@@ -308,7 +310,7 @@ def test_a_snapshot_between_two_commits_is_no_hole(landed: Landed) -> None:
 
 
 def test_totals_that_are_not_carried_on_are_found(landed: Landed) -> None:
-    landed.totals = ledger.Totals({0: ledger.Total(100), 1: ledger.Total(0)})
+    landed.totals = Totals({0: Total(100), 1: Total(0)})
     landed.land({0: 210, 1: 60})
     assert Flaw.MISCOUNTED in flaws(landed.verify())
 

@@ -18,7 +18,7 @@ from frazil.audit.scan import Source
 from frazil.audit.window import Role
 from frazil.audit.windows import Box, Boxes, Placement, Stretch, contains, stretches, tile, without
 from frazil.lake import ledger
-from frazil.lake.ledger import Offsets
+from frazil.lake.offsets import Offsets
 from frazil.lake.read.data_files import Bounds, DataFile
 from frazil.lake.read.tables import Snapshot
 

@@ -16,7 +16,8 @@ from typing import Any
 
 from frazil.lake import ledger
 from frazil.lake.commit.check import Batch
-from frazil.lake.ledger import Counts, Offsets, Totals
+from frazil.lake.offsets import Offsets
+from frazil.lake.totals import Counts, Totals
 
 PARTS = ledger.MAY_BE_COMPACT
 TOPIC, TOPIC_ID, UUID = "orders", "3kq1k8m0TlSj4m4pWz9v2A", "6f7b2c0e-8f4e-4d53-9a0e-0d3f8f1f7a10"

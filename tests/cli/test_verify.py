@@ -14,7 +14,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from frazil.audit.finding import Flaw
-from frazil.audit.verify import Verification
+from frazil.audit.verification import Verification
 from frazil.cli.main import app
 from frazil.cli.verify import REASONS, tell
 from frazil.declaration.document import canonical, document

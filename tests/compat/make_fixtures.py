@@ -35,7 +35,8 @@ from frazil.declaration.environment import Environment, Kafka, ObjectStore, Regi
 from frazil.declaration.secret import Secret
 from frazil.lake import ledger
 from frazil.lake.commit.append import entry
-from frazil.lake.ledger import Offsets
+from frazil.lake.offsets import Offsets
+from frazil.lake.offsets import canonical as canonical_text
 from frazil.lake.session import session
 from frazil.local.services import world
 from frazil.local.toolchain.jars import spark_jars
@@ -129,7 +130,7 @@ def miscount(file: Path) -> None:
                 counts = json.loads(summary[ledger.COUNTS])
                 if counts["read"] == 6:
                     summary[ledger.END] = summary[ledger.END].replace('{"0":6}', '{"0":12}')
-                    summary[ledger.COUNTS] = ledger.canonical({**counts, "gaps": {"0": 12}})
+                    summary[ledger.COUNTS] = canonical_text({**counts, "gaps": {"0": 12}})
                     summary[ledger.TOTALS] = '{"0":[0,0,12]}'
                     start, end = (Offsets.parse(summary[key]) for key in (ledger.START, ledger.END))
                     summary[ledger.COMMIT_ID] = ledger.commit_id("compat_gaps", metadata["table-uuid"], start, end)

@@ -26,7 +26,7 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration.environment import Environment
 from frazil.lake import ledger
 from frazil.lake.catalogs import pyiceberg_properties
-from frazil.lake.ledger import Offsets
+from frazil.lake.offsets import Offsets
 from frazil.local.services import World
 from tests.support.shop import Shop, frame
 

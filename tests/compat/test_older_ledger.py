@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from frazil.lake.ledger import Counts, Offsets, Totals, stored
+from frazil.lake.ledger import stored
+from frazil.lake.offsets import Offsets
+from frazil.lake.totals import Counts, Totals
 from tests.compat.test_older_release import RELEASE
 
 READ = """

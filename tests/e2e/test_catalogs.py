@@ -12,7 +12,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from frazil.audit.finding import Outcome
-from frazil.audit.verify import Verification, verify
+from frazil.audit.verification import Verification
+from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration.environment import Environment
 from frazil.lake.read.tables import Lake

@@ -19,7 +19,9 @@ from frazil.ingest.rejected_share import EVENT
 from frazil.ingest.staging import StagedBatch
 from frazil.lake import ledger
 from frazil.lake.commit.check import Batch, StageAgain
-from frazil.lake.ledger import Counts, Entry, Offsets
+from frazil.lake.ledger import Entry
+from frazil.lake.offsets import Offsets
+from frazil.lake.totals import Counts
 from frazil.schemas.types import Struct
 from frazil.schemas.wire_format import prefixed
 

@@ -16,7 +16,7 @@ from frazil.ingest import fingerprint
 from frazil.ingest.events import Reporter
 from frazil.ingest.log_check import Compared, LogCheck, compare
 from frazil.lake.last_records import LastRecord, LastRecords
-from frazil.lake.ledger import Offsets
+from frazil.lake.offsets import Offsets
 from tests.support.fake_kafka import FakeKafka
 
 RECORD = Record(0, 9, b"key", b"value", 1_700_000_000_000, 0, ())

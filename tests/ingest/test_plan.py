@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from frazil.errors import LogTruncated, OffsetsLost, TopicRecreated
 from frazil.ingest.plan import Pace, Plan, Span, no_further, plan, up_to
 from frazil.ingest.ranges import OffsetRange
-from frazil.lake.ledger import Offsets
+from frazil.lake.offsets import Offsets
 
 
 def planned(

@@ -12,7 +12,9 @@ from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.errors import TooManyRejected
 from frazil.ingest.rejected_share import EVENT, accepted, check_share, still_accepted
 from frazil.lake import ledger
-from frazil.lake.ledger import Counts, Entry, Offsets
+from frazil.lake.ledger import Entry
+from frazil.lake.offsets import Offsets
+from frazil.lake.totals import Counts
 from frazil.recovery.decisions import Accepted
 
 START, END = Offsets("orders", "T1", {0: 0, 1: 5}), Offsets("orders", "T1", {0: 1000, 1: 5})

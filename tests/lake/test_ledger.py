@@ -3,7 +3,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frazil.errors import LedgerTooNew
-from frazil.lake.ledger import Counts, Entry, Offsets, Totals, commit_id, stored
+from frazil.lake.ledger import Entry, commit_id, stored
+from frazil.lake.offsets import Offsets
+from frazil.lake.totals import Counts, Totals
 
 
 def offsets(at: dict[int, int], topic_id: str = "id") -> Offsets:

@@ -15,7 +15,7 @@ from frazil.declaration.document import canonical, document
 from frazil.declaration.environment import environment_document
 from frazil.errors import FrazilError, SecretUnavailable
 from frazil.lake import ledger
-from frazil.lake.ledger import Offsets
+from frazil.lake.offsets import Offsets
 from frazil.lake.read.tables import Snapshot, StoredTable
 from frazil.release.upload import upload_document
 from frazil.rollout.desired import Desired, Mode

@@ -11,7 +11,8 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from frazil.audit.verify import Verification, verify
+from frazil.audit.verification import Verification
+from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
 from frazil.decode.writer_schemas import Writers
 from frazil.errors import (

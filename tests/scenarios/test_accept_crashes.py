@@ -16,8 +16,9 @@ from frazil.lake.commit import append
 from frazil.lake.commit.append import entry
 from frazil.lake.commit.check import Batch
 from frazil.lake.iceberg_java import Iceberg
-from frazil.lake.ledger import Counts, Offsets
+from frazil.lake.offsets import Offsets
 from frazil.lake.stage import nothing as empty
+from frazil.lake.totals import Counts
 from frazil.recovery.decisions import Accepted
 from tests.support.ledgers import Crash, Ledgers, as_version_010, crash_at
 from tests.support.stock import no_wait

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from frazil.schemas.avro.parser import _LOGICAL
+from frazil.schemas.avro.attributes import LOGICAL
 from frazil.schemas.avro.schema import PRIMITIVES
 from frazil.schemas.json_keywords import TYPES
 from frazil.schemas.json_schema import _FORMATS, _INTEGERS
@@ -57,7 +57,7 @@ def test_every_line_of_a_table_is_a_row_that_is_run() -> None:
 
 
 def test_every_type_of_avro_is_on_the_page() -> None:
-    logical = {name for names in _LOGICAL.values() for name in names} | {"decimal", "duration"}
+    logical = {name for names in LOGICAL.values() for name in names} | {"decimal", "duration"}
     kinds = {"array", "map", "record", "enum", "fixed"}
     missing = [name for name in (PRIMITIVES | logical | kinds) if f'"{name}"' not in schemas_of(AVRO)]
     assert missing == []

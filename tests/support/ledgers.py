@@ -22,8 +22,9 @@ from frazil.lake.commit.append import entry
 from frazil.lake.commit.check import Batch
 from frazil.lake.commit.multi_table import finish_open
 from frazil.lake.iceberg_java import Java
-from frazil.lake.ledger import Counts, Offsets
+from frazil.lake.offsets import Offsets
 from frazil.lake.stage import Staged
+from frazil.lake.totals import Counts
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Acceptance, Accepted
 from tests.support import oracle

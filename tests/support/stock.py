@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
-from frazil.audit.verify import Verification, verify
+from frazil.audit.verification import Verification
+from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
 from frazil.dead_letters.table import COLUMNS as DEAD_LETTERS
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
@@ -24,10 +25,11 @@ from frazil.lake.commit.append import entry, publish
 from frazil.lake.commit.check import Batch
 from frazil.lake.commit.multi_table import decide_and_finish
 from frazil.lake.iceberg_java import Iceberg
-from frazil.lake.ledger import Counts, Offsets
+from frazil.lake.offsets import Offsets
 from frazil.lake.read.tables import Lake
 from frazil.lake.snapshot_retention import History
 from frazil.lake.stage import Staged, stage
+from frazil.lake.totals import Counts
 from frazil.maintain.keeper import Keeper, Kept, Policy
 from frazil.maintain.lease import Lease
 from frazil.schemas.types import Field, Kind, Primitive, Struct

@@ -14,7 +14,8 @@ from frazil.audit.finding import Finding, Flaw
 from frazil.audit.offset_ranges import Range
 from frazil.audit.tally import NONE, Found, Tally, total
 from frazil.audit.window import Role
-from frazil.lake.ledger import Closed, Offsets, Totals
+from frazil.lake.offsets import Offsets
+from frazil.lake.totals import Closed, Totals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

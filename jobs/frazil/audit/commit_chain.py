@@ -8,8 +8,9 @@ from itertools import pairwise
 
 from frazil.audit.finding import Finding, Flaw
 from frazil.lake import ledger
-from frazil.lake.ledger import Counts, Entry, Totals
+from frazil.lake.ledger import Entry
 from frazil.lake.read.tables import Snapshot, StoredTable
+from frazil.lake.totals import Counts, Totals
 
 
 def check(table: StoredTable, pipeline: str, commits: Sequence[Snapshot]) -> list[Finding]:

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 from frazil.audit.bitmap import joined
-from frazil.audit.claims import claims_of, with_claims
+from frazil.audit.claims import with_claims
+from frazil.audit.estimate import ROWS_PER_SECOND, SECONDS_PER_FILE, Estimate
 from frazil.audit.finding import SHOWN, Finding, Flaw
-from frazil.audit.gapless_files import Columns, is_dense, is_foreign
+from frazil.audit.gapless_files import is_dense, is_foreign
 from frazil.audit.offset_ranges import Range
 from frazil.audit.proofs import Digests, Proof, Remembered, without_most
-from frazil.audit.scan import Scan, Scanned, Source, unlike
+from frazil.audit.scan import Scan, Scanned, Source
 from frazil.audit.tally import NONE, Found, Tally
 from frazil.audit.window import Role, Window
 from frazil.audit.windows import Boxes, Stretch, contains, stretches, tile, without
-from frazil.lake.read.data_files import Contents, DataFile, contents, each, lengths
-from frazil.lake.read.tables import Snapshot, StoredTable
+from frazil.lake.read.data_files import DataFile, each
 
 READERS = 4
 """Files that are read at a time."""
@@ -35,11 +35,6 @@ SEGMENT = 1 << 26
 PROOFS = 64
 """Proofs that are kept apart; above it, neighbours are joined."""
 
-ROWS_PER_SECOND = 10_000_000.0
-"""What one machine reads of compacted files, until a verification has measured it (docs/benchmarks.md)."""
-
-SECONDS_PER_FILE = 0.02
-"""What it takes to open a file, beside its rows."""
 
 MEASURED_ROWS = 1_000_000
 """Rows from which on a verification's rate is remembered."""
@@ -65,24 +60,6 @@ class Read:
     rows_remembered: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
-    """What a verification has to read: files to open, their rows, the compressed size of the columns, and how long that
-    takes. `files_known` are told by their manifests or by an earlier verification.
-    """
-
-    files: int = 0
-    rows: int = 0
-    bytes: int = 0
-    seconds: float = 0.0
-    files_known: int = 0
-    windows: int = 0
-
-    def document(self) -> dict[str, float]:
-        """Return the estimate as JSON."""
-        return asdict(self)
-
-
 @dataclass(frozen=True, slots=True)
 class Counted:
     """What the tables hold of a topic: by stretch, and rows outside of all stretches by role and partition."""
@@ -92,19 +69,6 @@ class Counted:
     reads: dict[Role, Read]
     findings: tuple[Finding, ...]
     remembered: Remembered
-
-
-def files_of(
-    role: Role, table: StoredTable, snapshot: Snapshot | None, columns: Columns
-) -> tuple[Source, list[Finding]]:
-    """Return the files of a snapshot that exist, and what is wrong with the others."""
-    found = contents(table, snapshot, columns.all)
-    sizes = lengths(table, [*found.delete_files, *(file.path for file in found.files)])
-    files = tuple(file for file in found.files if sizes[file.path] is not None)
-    altered = frozenset(file.path for file in files if sizes[file.path] != file.bytes)
-    source = Source(role, table, columns, files, altered)
-    source = replace(source, claims=claims_of(source))
-    return source, _of_files(source, found, {path for path, size in sizes.items() if size is None}, sizes)
 
 
 class Counting:
@@ -283,21 +247,3 @@ def _findings(sources: Sequence[Source], scans: Sequence[tuple[Role, Scanned]]) 
             where = f"table {source.table.identifier}"
             found.append(Finding(flaw=Flaw.UNPLACED, where=where, what=what, count=unplaced))
     return tuple(found)
-
-
-def _of_files(source: Source, found: Contents, lost: set[str], sizes: dict[str, int | None]) -> list[Finding]:
-    where = f"table {source.table.identifier}"
-    findings = [
-        unlike(source, Flaw.FILE_ALTERED, file, f"has {sizes[file.path]} bytes, {file.bytes} were written")
-        for file in source.files
-        if file.path in source.altered
-    ]
-    if found.has_equality_deletes:
-        what = "rows are deleted by value (equality deletes), which only an engine applies: compact, then verify again"
-        findings.append(Finding(flaw=Flaw.EQUALITY_DELETES, where=where, what=what))
-    if lost:
-        rows = {file.path: file.rows for file in found.files}
-        shown = ", ".join(sorted(lost)[:SHOWN])
-        what = f"{len(lost)} files of {sum(rows.get(path, 0) for path in lost)} rows do not exist: {shown}"
-        findings.append(Finding(flaw=Flaw.FILE_LOST, where=where, what=what, count=len(lost)))
-    return findings

@@ -20,7 +20,7 @@ from frazil.audit.offset_ranges import Range
 from frazil.audit.scan import Source
 from frazil.audit.tally import Found, Tally
 from frazil.audit.windows import Boxes, Claim, Stretch
-from frazil.lake.ledger import canonical
+from frazil.lake.offsets import canonical
 from frazil.lake.read.data_files import DataFile
 
 RULE = 1

@@ -18,9 +18,10 @@ from frazil.audit.tally import NONE, Found
 from frazil.audit.window import Role, Window
 from frazil.audit.windows import Box, Boxes, Claim, Placement, Stretch
 from frazil.errors import CatalogUnavailable
+from frazil.lake.read.catalog_errors import translated_errors
 from frazil.lake.read.data_files import Bounds, DataFile
 from frazil.lake.read.row_groups import RowGroup, open_file
-from frazil.lake.read.tables import StoredTable, asking
+from frazil.lake.read.tables import StoredTable
 
 _CORRUPT = re.compile(r"corrupt|decompress|end of stream|thrift|deserializ", re.IGNORECASE)
 """What Arrow says of a file whose bytes are not what was written; it raises `OSError` as for a store that fails."""
@@ -94,7 +95,7 @@ class Scan:
             names.append(source.columns.topic)
         met = self._met.setdefault((source.role, file.path), set())
         try:
-            with asking(file.path), open_file(source.table, file, names) as opened:
+            with translated_errors(file.path), open_file(source.table, file, names) as opened:
                 if opened.rows not in (None, file.rows):
                     what = f"holds {opened.rows} rows, its manifest says {file.rows}"
                     scanned.problems.append(unlike(source, Flaw.FILE_ALTERED, file, what))

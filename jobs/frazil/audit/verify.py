@@ -8,70 +8,37 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from frazil.audit import commit_chain, manifests
+from frazil.audit.audited_tables import Tables, load_tables
 from frazil.audit.balance import PartitionAccount, TopicAccount, account, by_topic, ranges_read
-from frazil.audit.count import Counted, Counting, Estimate, Read, files_of
-from frazil.audit.finding import Finding, Flaw, Outcome, worst
+from frazil.audit.count import Counted, Counting, Read
+from frazil.audit.estimate import Estimate
+from frazil.audit.finding import Finding, Flaw, worst
 from frazil.audit.gapless_files import Columns
-from frazil.audit.pending_dead_letters import ahead, as_of, pending_files, state, wrong_state
+from frazil.audit.pending_dead_letters import as_of, pending_files, wrong_state
 from frazil.audit.proofs import RULE, ProofFolder, Remembered
+from frazil.audit.snapshot_files import files_of
+from frazil.audit.verification import Verification
 from frazil.audit.window import Role
 from frazil.declaration import Pipeline
 from frazil.declaration.options import MetadataColumns
 from frazil.lake import ledger
 from frazil.lake.commit.side_state import SideState
-from frazil.lake.ledger import Entry, Offsets, Totals
+from frazil.lake.ledger import Entry
+from frazil.lake.offsets import Offsets
 from frazil.lake.read.data_files import field_ids
-from frazil.lake.read.tables import Lake, Snapshot, StoredTable
+from frazil.lake.read.tables import Lake, StoredTable
+from frazil.lake.totals import Totals
 
 FLAT = Columns("_kafka_topic", "_kafka_partition", "_kafka_offset")
 STRUCT = Columns("_kafka.topic", "_kafka.partition", "_kafka.offset")
 DEAD_LETTERS = Columns("topic", "partition", "offset")
 
-LOOKS = 5  # how often an open decision is looked at again: a driver at work finishes it within a second or so
-BETWEEN_LOOKS_SECONDS = 1.0
 TRIES = 3  # when something is gone and the tables have moved on meanwhile: expiry may have taken it rightly
 VANISHED = {Flaw.FILE_LOST, Flaw.MANIFEST_LOST}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verification:
-    """What was compared, and the result.
-
-    `reads` say for each table how its files were counted, `estimate` what was to be read; `notes` is what a reader of the
-    proof should know. `is_deep` says that every file was read, whatever its manifest and earlier proofs say.
-    """
-
-    pipeline: str
-    table: str
-    dead_letters: str
-    topic: str
-    outcome: Outcome
-    is_deep: bool
-    partitions: tuple[PartitionAccount, ...] = ()
-    reads: tuple[Read, ...] = ()
-    findings: tuple[Finding, ...] = ()
-    notes: tuple[str, ...] = ()
-    commits: int = 0
-    seconds: float = 0.0
-    estimate: Estimate = field(default_factory=Estimate)
-
-    @property
-    def exit_code(self) -> int:
-        """Return the exit code: 0 proven, 1 not proven, 5 could not be checked."""
-        return self.outcome.exit_code
-
-    def sum_of(self, name: str) -> int:
-        """Return the sum of one column of the accounts: `read`, `landed`, `dead_lettered`, …"""
-        return sum(getattr(one, name) for one in self.partitions)
-
-    def document(self) -> dict[str, Any]:
-        """Return the verification as JSON."""
-        partitions = [{**asdict(one), "gaps": one.gaps} for one in self.partitions]
-        return {**asdict(self), "partitions": partitions, "exit_code": self.exit_code}
 
 
 def verify(
@@ -93,7 +60,7 @@ def verify(
     """
     began = clock()
     for _ in range(TRIES):
-        tables = _load(pipeline, lake, wait)
+        tables = load_tables(pipeline, lake, wait)
         audit = _prepared(pipeline, tables, deep=deep, fresh=fresh or deep, proofs=proofs, clock=clock)
         if isinstance(audit, _Audit):
             announce(audit.counting.estimate)
@@ -112,53 +79,9 @@ def plan(
 
     Raises as `verify` does.
     """
-    tables = _load(pipeline, lake, lambda seconds: None)
+    tables = load_tables(pipeline, lake, lambda seconds: None)
     audit = _prepared(pipeline, tables, deep=deep, fresh=fresh or deep, proofs=proofs, clock=time.monotonic)
     return audit.counting.estimate if isinstance(audit, _Audit) else audit
-
-
-@dataclass(frozen=True, slots=True)
-class _Tables:
-    """A pipeline's tables, the dead letters' loaded after the one that decides; and a decision that is still open.
-
-    `state` is what the dead-letter table is to the decisions. `ahead` is the dead letters' newest commit, if the table has
-    not come as far when it is loaded once more.
-    """
-
-    table: StoredTable | None
-    side: StoredTable | None = None
-    commits: tuple[Snapshot, ...] = ()
-    decision: Entry | None = None
-    ahead: Snapshot | None = None
-    state: SideState = SideState.FINISHED
-
-    def are_current(self, lake: Lake) -> bool:
-        """Return whether nothing has been committed to them since."""
-        known = [table for table in (self.table, self.side) if table is not None]
-        now = [lake.table(table.identifier) for table in known]
-        return [table.version for table in known] == [table.version for table in now if table is not None]
-
-
-def _load(pipeline: Pipeline, lake: Lake, wait: Callable[[float], None]) -> _Tables:
-    table = lake.table(pipeline.table.identifier)
-    if table is None:
-        return _Tables(None)
-    commits = table.commits(pipeline.name)
-    for look in range(LOOKS):
-        if look:
-            wait(BETWEEN_LOOKS_SECONDS)
-        side = lake.table(pipeline.table.dead_letters)
-        found, newest = state(table, side, pipeline.name)
-        if found is not SideState.OPEN:
-            break
-    decision = newest if found is SideState.OPEN else None
-    beyond = ahead(side, commits, pipeline.name)
-    if beyond is not None or found is SideState.AHEAD:  # a driver may have committed meanwhile, to the table first
-        now = lake.table(pipeline.table.identifier)
-        beyond = ahead(side, now.commits(pipeline.name), pipeline.name) if now is not None else None
-        if found is SideState.AHEAD:
-            found = state(now, side, pipeline.name)[0] if now is not None else SideState.FINISHED
-    return _Tables(table, side, commits, decision, beyond, found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +148,7 @@ class _Audit:
 
 def _prepared(
     pipeline: Pipeline,
-    tables: _Tables,
+    tables: Tables,
     *,
     deep: bool,
     fresh: bool,

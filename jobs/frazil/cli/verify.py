@@ -17,8 +17,9 @@ from frazil.clients.secrets import Secrets
 from frazil.project import environments, pipelines
 
 if TYPE_CHECKING:
-    from frazil.audit.count import Estimate, Read
-    from frazil.audit.verify import Verification
+    from frazil.audit.count import Read
+    from frazil.audit.estimate import Estimate
+    from frazil.audit.verification import Verification
 
 PROOFS = Path(".frazil/proofs")
 """Where proofs are remembered, in a folder for each environment."""
@@ -90,7 +91,7 @@ def verify(
     could not be checked.
     """
     from frazil.audit import verify as audit
-    from frazil.audit.count import Estimate
+    from frazil.audit.estimate import Estimate
     from frazil.audit.proofs import ProofFolder
     from frazil.lake.read.tables import Lake
 

@@ -30,7 +30,7 @@ from frazil.lake import metadata_expiry, tables
 from frazil.lake.commit.append import Published
 from frazil.lake.commit.check import StageAgain
 from frazil.lake.commit.multi_table import decide_and_finish
-from frazil.lake.ledger import Offsets
+from frazil.lake.offsets import Offsets
 from frazil.schemas.types import Struct
 
 ATTEMPTS = 3  # how often one batch is staged before the run gives up

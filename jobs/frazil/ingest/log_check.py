@@ -12,7 +12,7 @@ from frazil.errors import LogTruncated
 from frazil.ingest import fingerprint
 from frazil.ingest.events import Event, Reporter
 from frazil.ingest.plan import Span
-from frazil.lake.ledger import Offsets
+from frazil.lake.offsets import Offsets
 
 UNKNOWN = "retention or compaction removed the last record that was read, so a truncated log cannot be told from an intact one"
 

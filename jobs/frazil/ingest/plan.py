@@ -9,7 +9,7 @@ from typing import Protocol
 from frazil.declaration.limits import Limits
 from frazil.errors import LogTruncated, OffsetsLost, TopicRecreated
 from frazil.ingest.ranges import OffsetRange
-from frazil.lake.ledger import Offsets
+from frazil.lake.offsets import Offsets
 
 
 class Span(Protocol):

@@ -9,7 +9,9 @@ from frazil.declaration import Pipeline
 from frazil.errors import TooManyRejected
 from frazil.ingest.plan import Span
 from frazil.lake import ledger
-from frazil.lake.ledger import Counts, Entry, Offsets
+from frazil.lake.ledger import Entry
+from frazil.lake.offsets import Offsets
+from frazil.lake.totals import Counts
 from frazil.schemas.reasons import Reason
 
 MOST_PERCENT = 50  # where the declaration says nothing

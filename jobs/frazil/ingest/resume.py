@@ -12,7 +12,8 @@ from frazil.ingest.driver import Driver
 from frazil.ingest.events import Event, Reporter
 from frazil.ingest.plan import Span
 from frazil.lake.commit.multi_table import finish_open
-from frazil.lake.ledger import Entry, Offsets
+from frazil.lake.ledger import Entry
+from frazil.lake.offsets import Offsets
 from frazil.schemas.types import Struct, Type
 
 

@@ -25,9 +25,9 @@ from frazil.ingest.route import metadata, route
 from frazil.ingest.spark_errors import explained
 from frazil.lake.commit.check import Batch, StageAgain
 from frazil.lake.last_records import LastRecords
-from frazil.lake.ledger import Counts
 from frazil.lake.sort_order import order
 from frazil.lake.stage import Staged, stage
+from frazil.lake.totals import Counts
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,9 @@ from frazil.lake.commit.former_life import must_clear
 from frazil.lake.commit.multi_table import decide, part
 from frazil.lake.evolve import evolve
 from frazil.lake.iceberg_java import Iceberg
-from frazil.lake.ledger import Entry, Offsets
+from frazil.lake.ledger import Entry
 from frazil.lake.lineage import head_follows
+from frazil.lake.offsets import Offsets
 from frazil.lake.stage import nothing
 from frazil.schemas.iceberg import field_ids, schema_json
 from frazil.schemas.metadata import metadata_fields

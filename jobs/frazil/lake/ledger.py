@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid5
 
 from frazil.errors import LedgerTooNew
 from frazil.lake.compact import compact, plain
-from frazil.lake.last_records import LastRecords
+from frazil.lake.offsets import Offsets, canonical
+from frazil.lake.totals import Counts, Totals
 
 FORMAT = "frazil.format"  # version of these keys
 PIPELINE = "frazil.pipeline"
@@ -48,11 +49,6 @@ MAY_BE_COMPACT = (START, END, COUNTS, TOTALS)
 _NAMESPACE = UUID("b5f3e7a2-51f6-4c1c-9d57-0d3f8f1f7a10")
 
 
-def canonical(value: Any) -> str:
-    """Canonical JSON: sorted keys, no spaces, so that equal values are equal texts."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-
-
 def stored(summary: Mapping[str, str]) -> dict[str, str]:
     """Return a summary as a snapshot holds it: long values are compact, and the format says so. `Entry.of` reads both forms."""
     values = {key: compact(value) if key in MAY_BE_COMPACT else value for key, value in summary.items()}
@@ -62,167 +58,6 @@ def stored(summary: Mapping[str, str]) -> dict[str, str]:
 def tag(pipeline: str) -> str:
     """The name of the tag that marks a pipeline's newest commit in its tables."""
     return f"frazil_{pipeline}"
-
-
-@dataclass(frozen=True, slots=True)
-class Offsets:
-    """The next offset to read of each partition, and the topic they are offsets of.
-
-    `last` are the last records before these offsets, None if they were not asked for. They are no part of the summary, nor of
-    equality: a table property holds them (`last_records`).
-    """
-
-    topic: str
-    topic_id: str
-    at: Mapping[int, int]
-    last: LastRecords | None = field(default=None, compare=False)
-
-    def __str__(self) -> str:
-        """Canonical JSON, as it stands in a summary."""
-        return canonical(
-            {"topic": self.topic, "topic_id": self.topic_id, "offsets": {str(p): o for p, o in self.at.items()}}
-        )
-
-    @classmethod
-    def parse(cls, text: str) -> Offsets:
-        """The offsets that `str()` wrote."""
-        document = json.loads(text)
-        at = {int(p): int(o) for p, o in document["offsets"].items()}
-        return cls(document["topic"], document["topic_id"], dict(sorted(at.items())))
-
-    def same_as(self, other: Offsets | None) -> bool:
-        """Whether both tell the same offsets of the same topic; an absent partition equals only an absent one."""
-        return other is not None and (self.topic_id, dict(self.at)) == (other.topic_id, dict(other.at))
-
-    def reaches(self, other: Offsets) -> bool:
-        """Whether every partition of `other` stands here, at the same offset or past it."""
-        return self.topic_id == other.topic_id and all(self.at.get(p, -1) >= o for p, o in other.at.items())
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """What became of the records of one batch: read = written + the sum of rejected + the sum of skipped.
-
-    `rejected` counts records in the dead-letter table by reason; `skipped` those that the declaration lets go, by reason, and
-    `skipped_at` by partition. `gaps` are offsets without a record, by partition, as counted when the batch was read: a compacted
-    topic and the markers of transactions leave them; on a plain topic there are none.
-    """
-
-    read: int = 0
-    written: int = 0
-    rejected: Mapping[str, int] = field(default_factory=dict)
-    skipped: Mapping[str, int] = field(default_factory=dict)
-    skipped_at: Mapping[int, int] = field(default_factory=dict)
-    gaps: Mapping[int, int] = field(default_factory=dict)
-
-    def __str__(self) -> str:
-        """Canonical JSON, as it stands in a summary."""
-        return canonical(
-            {
-                "read": self.read,
-                "written": self.written,
-                "rejected": dict(self.rejected),
-                "skipped": dict(self.skipped),
-                "skipped_at": {str(p): n for p, n in self.skipped_at.items()},
-                "gaps": {str(p): n for p, n in self.gaps.items()},
-            }
-        )
-
-    @classmethod
-    def parse(cls, text: str) -> Counts:
-        """The counts that `str()` wrote."""
-        document = json.loads(text)
-        return cls(
-            document["read"],
-            document["written"],
-            document["rejected"],
-            document["skipped"],
-            {int(p): n for p, n in document["skipped_at"].items()},
-            {int(p): n for p, n in document["gaps"].items()},
-        )
-
-    @property
-    def adds_up(self) -> bool:
-        """The one equation of a batch."""
-        return self.read == self.written + sum(self.rejected.values()) + sum(self.skipped.values())
-
-
-@dataclass(frozen=True, slots=True)
-class Total:
-    """One partition's account since `start`, the offset its reading began at: declared skips, and offsets without a record."""
-
-    start: int
-    skipped: int = 0
-    gaps: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Closed:
-    """A partition's account that ended at `end`, as an operator's decision started over: its offsets may come again."""
-
-    partition: int
-    start: int
-    end: int
-    skipped: int = 0
-    gaps: int = 0
-    topic: str | None = field(default=None, compare=False)
-    """The topic's name; None where the ledger does not say. Version 0.1.0 drops it, so equality leaves it out."""
-
-
-@dataclass(frozen=True, slots=True)
-class Totals:
-    """All that has neither row nor dead letter, by partition, since the pipeline began.
-
-    Each commit carries its base's totals on, so that the account outlives the snapshots it was made of. `closed` is empty
-    unless a topic was re-created, or truncated below what the table held, and the operator went on.
-    """
-
-    at: Mapping[int, Total] = field(default_factory=dict)
-    closed: tuple[Closed, ...] = ()
-
-    def __str__(self) -> str:
-        """Canonical JSON: partition -> [start, skipped, gaps]; `closed` -> [partition, start, end, skipped, gaps] each."""
-        document: dict[str, Any] = {str(p): [t.start, t.skipped, t.gaps] for p, t in self.at.items()}
-        if self.closed:
-            document["closed"] = [[c.partition, c.start, c.end, c.skipped, c.gaps] for c in self.closed]
-        return canonical(document)
-
-    @property
-    def closed_topics(self) -> str | None:
-        """Canonical JSON of the closed accounts' topics, in their order; None if there are none."""
-        return canonical([c.topic for c in self.closed]) if self.closed else None
-
-    @classmethod
-    def parse(cls, text: str, topics: str | None = None) -> Totals:
-        """The totals that `str()` wrote, with the topics that `closed_topics` wrote."""
-        document = json.loads(text)
-        accounts = document.pop("closed", ())
-        names = json.loads(topics) if topics is not None else []
-        names += [None] * (len(accounts) - len(names))  # accounts that version 0.1.0 closed come after named ones
-        named = zip(accounts, names, strict=False)
-        closed = tuple(Closed(p, start, end, skipped, gaps, name) for (p, start, end, skipped, gaps), name in named)
-        return cls({int(p): Total(*account) for p, account in document.items()}, closed)
-
-    def after(self, start: Offsets, end: Offsets, counts: Counts) -> Totals:
-        """The totals after one more commit.
-
-        A partition that is new begins at `start`. One that goes back, or whose topic has another id, is closed at `start` and
-        begins again at `end`: only an operator's decision commits that.
-        """
-        at, closed = dict(self.at), list(self.closed)
-        if start.topic != end.topic:  # what was closed without a name is of the topic that is left
-            closed = [replace(c, topic=c.topic or start.topic) for c in closed]
-        for p, here in start.at.items():
-            before = at.get(p, Total(here))
-            now = Total(before.start, before.skipped + counts.skipped_at.get(p, 0), before.gaps + counts.gaps.get(p, 0))
-            if start.topic_id == end.topic_id and end.at.get(p, here) >= here:
-                at[p] = now
-            else:
-                closed.append(Closed(p, now.start, here, now.skipped, now.gaps, start.topic))
-                at.pop(p, None)
-        for p, there in end.at.items():
-            at.setdefault(p, Total(there))
-        return Totals(dict(sorted(at.items())), tuple(closed))
 
 
 def commit_id(pipeline: str, table_uuid: str, start: Offsets, end: Offsets) -> str:

@@ -16,14 +16,14 @@ from frazil.declaration.options import MetadataColumns
 from frazil.errors import InvalidInput
 from frazil.ingest import table_setup
 from frazil.ingest.driver import Driver
-from frazil.lake import ledger
 from frazil.lake.commit.append import publish
 from frazil.lake.commit.check import Batch
 from frazil.lake.commit.multi_table import decide, finish_open, part
 from frazil.lake.commit.side_state import SideState
 from frazil.lake.commit.side_table import Look, look
-from frazil.lake.ledger import Counts
+from frazil.lake.offsets import canonical
 from frazil.lake.stage import nothing
+from frazil.lake.totals import Counts
 from frazil.recovery import decisions
 from frazil.recovery.decisions import Acceptance, Accepted
 from frazil.recovery.divergence import truncated_log
@@ -110,7 +110,7 @@ class _Accepting:
             held=last.end if last else None,
             topic_id=decided.after.topic_id,
             counts=Counts(gaps=decided.lost),
-            accepted=ledger.canonical({"event": self.event.value, "reason": self.reason, "at": at, "lost": lost}),
+            accepted=canonical({"event": self.event.value, "reason": self.reason, "at": at, "lost": lost}),
             over_rollback=is_rollback,
             on=last.snapshot_id if last else None,
             on_head=int(head.snapshotId()) if is_rollback and head is not None else None,

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from frazil.errors import InvalidInput
 from frazil.ingest.plan import Span
-from frazil.lake.ledger import Offsets
+from frazil.lake.offsets import Offsets
 
 
 class Accepted(StrEnum):

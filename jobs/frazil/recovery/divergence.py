@@ -18,7 +18,7 @@ from frazil.ingest.plan import Span
 from frazil.ingest.ranges import OffsetRange, halves
 from frazil.ingest.read import TIMESTAMP_OVERFLOW, beyond_spark, consumer_options, read
 from frazil.ingest.spark_errors import explained
-from frazil.lake.ledger import Offsets
+from frazil.lake.offsets import Offsets
 from frazil.recovery import decisions
 from frazil.recovery.decisions import Acceptance, Accepted
 

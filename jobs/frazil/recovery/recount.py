@@ -14,17 +14,18 @@ from frazil.ingest.driver import Driver
 from frazil.lake import ledger
 from frazil.lake.commit.append import entry, publish
 from frazil.lake.commit.check import Batch
-from frazil.lake.ledger import Counts
+from frazil.lake.offsets import Offsets, canonical
 from frazil.lake.read.tables import Lake
 from frazil.lake.stage import nothing
+from frazil.lake.totals import Counts
 
 
 @dataclass(frozen=True, slots=True)
 class Recount:
     """What was corrected: by partition, how many offsets fewer are without a record. The ledger's offsets stay as they are."""
 
-    before: ledger.Offsets
-    after: ledger.Offsets
+    before: Offsets
+    after: Offsets
     fewer: dict[int, int]
     lost: Mapping[int, int] = field(default_factory=dict)
 
@@ -66,7 +67,7 @@ def recount(pipeline: Pipeline, lake: Lake, reason: str, driver: Driver) -> Reco
         schema_ids=last.schema_ids,
         valid_through=last.valid_through,
         counts=Counts(gaps={p: -n for p, n in fewer.items()}),
-        accepted=ledger.canonical({"event": ledger.RECOUNT, "reason": reason, "at": at, "gaps": corrected}),
+        accepted=canonical({"event": ledger.RECOUNT, "reason": reason, "at": at, "gaps": corrected}),
         on=last.snapshot_id,
     )
     staged = nothing(driver.iceberg, pipeline.table.identifier, at=driver.clock())

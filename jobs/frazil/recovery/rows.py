@@ -15,8 +15,10 @@ from frazil.lake.commit.multi_table import open_document
 from frazil.lake.commit.side_state import SideState, is_ahead
 from frazil.lake.commit.side_table import Look, is_of, side_lineage
 from frazil.lake.iceberg_java import Java
-from frazil.lake.ledger import Entry, Offsets, Total
+from frazil.lake.ledger import Entry
 from frazil.lake.lineage import head_follows, lineage
+from frazil.lake.offsets import Offsets
+from frazil.lake.totals import Total
 from frazil.recovery import decisions
 from frazil.recovery.decisions import Acceptance, Accepted, not_happened
 from frazil.schemas.iceberg import field_ids

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from frazil.declaration import Pipeline
 from frazil.errors import KafkaUnavailable
 from frazil.lake import ledger
-from frazil.lake.ledger import Counts, Entry
+from frazil.lake.ledger import Entry
 from frazil.lake.read.tables import Lake, Snapshot, StoredTable
+from frazil.lake.totals import Counts
 
 if TYPE_CHECKING:
     from frazil.clients.kafka import Kafka, Span

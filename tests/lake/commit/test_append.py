@@ -16,8 +16,9 @@ from frazil.lake.commit.catalog_check import prove_fence
 from frazil.lake.commit.check import Batch, StageAgain
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.last_records import LastRecords
-from frazil.lake.ledger import Counts, Offsets
+from frazil.lake.offsets import Offsets
 from frazil.lake.stage import Staged, nothing, stage
+from frazil.lake.totals import Counts
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 from tests.support import oracle
 

@@ -7,7 +7,8 @@ import pytest
 from frazil.errors import Fenced
 from frazil.lake import ledger
 from frazil.lake.commit.check import Base, Batch, StageAgain, Verdict, decide, refusal
-from frazil.lake.ledger import Entry, Offsets
+from frazil.lake.ledger import Entry
+from frazil.lake.offsets import Offsets
 from frazil.lake.stage import Staged
 
 HELD = Offsets("orders", "T1", {0: 10, 1: 5})

@@ -8,7 +8,8 @@ import pytest
 
 from frazil.lake import ledger
 from frazil.lake.commit.side_state import SideState, compare
-from frazil.lake.ledger import Entry, Offsets, commit_id
+from frazil.lake.ledger import Entry, commit_id
+from frazil.lake.offsets import Offsets
 
 TABLE = "uuid-of-the-table"
 

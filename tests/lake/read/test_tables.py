@@ -19,10 +19,11 @@ from frazil.declaration.environment import Environment, Kafka
 from frazil.declaration.secret import Secret
 from frazil.errors import CatalogUnavailable
 from frazil.lake.catalogs import pyiceberg_properties
-from frazil.lake.ledger import Offsets
-from frazil.lake.read.data_files import batches, contents, each, missing
-from frazil.lake.read.scan import Where, rows
-from frazil.lake.read.tables import Lake, StoredTable, asking
+from frazil.lake.offsets import Offsets
+from frazil.lake.read.catalog_errors import translated_errors
+from frazil.lake.read.data_files import contents, each, missing
+from frazil.lake.read.scan import Where, batches, rows
+from frazil.lake.read.tables import Lake, StoredTable
 from frazil.local.services import Part, World, world
 from tests.audit.landed import Landed, path
 
@@ -401,5 +402,5 @@ def test_work_is_done_a_few_at_a_time_and_told_in_order() -> None:
 
 def test_the_message_of_a_catalog_is_not_cut_before_secrets_are_masked() -> None:
     words = "x" * 295 + "hunter2hunter2"
-    with pytest.raises(CatalogUnavailable, match="hunter2hunter2"), asking("the test"):
+    with pytest.raises(CatalogUnavailable, match="hunter2hunter2"), translated_errors("the test"):
         raise OSError(words)

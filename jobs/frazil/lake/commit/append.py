@@ -22,6 +22,7 @@ from frazil.lake.iceberg_java import Iceberg, Java, entries, message, thrown
 from frazil.lake.ledger import Entry
 from frazil.lake.lineage import ancestors, head_follows, lineage
 from frazil.lake.stage import Staged
+from frazil.lake.totals import Totals
 from frazil.schemas.iceberg import field_ids
 
 FOREVER_MS = 2**63 - 1  # an explicit maximum age of the tag: a table property may expire tags that have none
@@ -155,7 +156,7 @@ def fill(
 
 def _totals(base: Base, batch: Batch) -> dict[str, str]:
     """The account since the pipeline began, of the transaction's own base and this batch; none for a ledger without one."""
-    before = ledger.Totals() if base.last is None else base.last.totals
+    before = Totals() if base.last is None else base.last.totals
     if before is None:
         return {}
     after = before.after(batch.start, batch.end, batch.counts)

@@ -12,7 +12,7 @@ from frazil.errors import CatalogUnavailable, FenceUnproven
 from frazil.lake.commit.append import fill
 from frazil.lake.commit.check import Batch
 from frazil.lake.iceberg_java import Iceberg, message, thrown
-from frazil.lake.ledger import Offsets
+from frazil.lake.offsets import Offsets
 from frazil.lake.stage import nothing
 from frazil.schemas.iceberg import schema_json
 from frazil.schemas.types import Field, Kind, Primitive, Struct

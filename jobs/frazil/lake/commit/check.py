@@ -11,8 +11,10 @@ from enum import StrEnum
 
 from frazil.errors import Fenced, FrazilError, RolledBack, TableReplaced, TopicRecreated
 from frazil.lake import ledger
-from frazil.lake.ledger import Counts, Entry, Offsets
+from frazil.lake.ledger import Entry
+from frazil.lake.offsets import Offsets, canonical
 from frazil.lake.stage import Staged
+from frazil.lake.totals import Counts
 
 
 class StageAgain(FrazilError):
@@ -58,7 +60,7 @@ class Batch:
             ledger.START: str(self.start),
             ledger.END: str(self.end),
             ledger.COUNTS: str(self.counts),
-            ledger.SCHEMA_IDS: ledger.canonical(list(self.schema_ids)),
+            ledger.SCHEMA_IDS: canonical(list(self.schema_ids)),
             ledger.RUN: self.run,
             ledger.VERSION: self.version,
         }

@@ -8,8 +8,9 @@ from frazil.errors import DeadLetterTableMismatch
 from frazil.lake import ledger
 from frazil.lake.commit.append import entry, of
 from frazil.lake.iceberg_java import Iceberg, Java
-from frazil.lake.ledger import Entry, Offsets
+from frazil.lake.ledger import Entry
 from frazil.lake.lineage import ancestors
+from frazil.lake.offsets import Offsets
 
 
 def must_clear(iceberg: Iceberg, pipeline: str, side_table: str, begin: Offsets, *, compacted: bool) -> bool:

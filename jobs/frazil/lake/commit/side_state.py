@@ -13,7 +13,8 @@ from enum import StrEnum
 from itertools import chain
 
 from frazil.lake import ledger
-from frazil.lake.ledger import Entry, Offsets
+from frazil.lake.ledger import Entry
+from frazil.lake.offsets import Offsets
 
 
 class SideState(StrEnum):

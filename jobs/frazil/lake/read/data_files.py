@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from frazil.errors import CatalogUnavailable
-from frazil.lake.read.tables import Snapshot, StoredTable, asking
+from frazil.lake.read.catalog_errors import translated_errors
+from frazil.lake.read.tables import Snapshot, StoredTable
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyiceberg.manifest import DataFile as IcebergFile
 
 PARALLEL = 16  # requests to the object store at a time
@@ -84,7 +84,7 @@ def contents(table: StoredTable, snapshot: Snapshot | None, columns: Sequence[st
 
     def read(manifest: Any) -> list[DataFile] | None:
         try:
-            with asking(manifest.manifest_path):
+            with translated_errors(manifest.manifest_path):
                 entries = manifest.fetch_manifest_entry(table.iceberg.io, discard_deleted=True)
         except FileNotFoundError:
             return None
@@ -106,7 +106,7 @@ def manifests(table: StoredTable, snapshot: Snapshot) -> list[Any] | None:
     from pyiceberg.manifest import read_manifest_list
 
     try:
-        with asking(snapshot.manifest_list):
+        with translated_errors(snapshot.manifest_list):
             return list(read_manifest_list(table.iceberg.io.new_input(snapshot.manifest_list)))
     except FileNotFoundError:
         return None
@@ -117,7 +117,7 @@ def lengths(table: StoredTable, locations: Iterable[str]) -> dict[str, int | Non
 
     def length(location: str) -> int | None:
         try:
-            with asking(location):
+            with translated_errors(location):
                 return len(table.iceberg.io.new_input(location))
         except FileNotFoundError:
             return None
@@ -136,43 +136,6 @@ def named_file(path: str, format: str, *, rows: int, size: int, spec_id: int) ->
     from pyiceberg.typedef import Record
 
     return DataFile(path=path, format=format.upper(), rows=rows, bytes=size, spec_id=spec_id, partition=Record())
-
-
-def batches(table: StoredTable, file: DataFile, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Columns of a file's rows, without deleted ones; a nested column is named with dots, and comes as a column of its
-    own.
-
-    Raises `FileNotFoundError`, and `pyarrow.ArrowInvalid` for a file that is no longer what it was.
-    """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    from pyiceberg.expressions import AlwaysTrue
-    from pyiceberg.io.pyarrow import ArrowScan
-    from pyiceberg.manifest import DataFile as IcebergFile
-    from pyiceberg.manifest import DataFileContent, FileFormat
-    from pyiceberg.table import FileScanTask
-
-    found = IcebergFile.from_args(
-        content=DataFileContent.DATA,
-        file_path=file.path,
-        file_format=FileFormat(file.format),
-        partition=file.partition,
-        record_count=file.rows,
-        file_size_in_bytes=file.bytes,
-    )
-    found.spec_id = file.spec_id
-    iceberg = table.iceberg
-    scan = ArrowScan(iceberg.metadata, iceberg.io, iceberg.schema().select(*columns), AlwaysTrue())
-    with asking(file.path):
-        for batch in scan.to_record_batches([FileScanTask(found, delete_files=set(file.deletes))]):
-            arrays = []
-            for name in columns:
-                first, *rest = name.split(".")
-                array = batch.column(first)
-                for step in rest:
-                    array = pc.struct_field(array, step)
-                arrays.append(array)
-            yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
 
 def each(work: Callable[[A], B], items: Sequence[A], *, parallel: int = PARALLEL) -> Iterator[B]:
@@ -203,7 +166,7 @@ def _with_deletes(
     if lost:
         return Contents(manifests=manifest_paths, lost=lost)
     try:
-        with asking(snapshot.manifest_list):
+        with translated_errors(snapshot.manifest_list):
             tasks = list(table.iceberg.scan(snapshot_id=snapshot.id).plan_files())
     except ValueError as error:
         if "equality deletes" not in str(error):

@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from frazil.lake.read.data_files import Bounds, DataFile, batches, field_ids
-from frazil.lake.read.tables import StoredTable, asking
+from frazil.lake.read.catalog_errors import translated_errors
+from frazil.lake.read.data_files import Bounds, DataFile, field_ids
+from frazil.lake.read.scan import batches
+from frazil.lake.read.tables import StoredTable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,7 +65,7 @@ def open_file(table: StoredTable, file: DataFile, columns: Sequence[str]) -> Ite
         return
     import pyarrow.parquet as pq
 
-    with asking(file.path):
+    with translated_errors(file.path):
         stream = table.iceberg.io.new_input(file.path).open()
     with stream:
         parquet: Any = pq.ParquetFile(stream, buffer_size=BUFFER, pre_buffer=False)
@@ -171,7 +173,7 @@ def _deletes(table: StoredTable, deletes: Any) -> Mapping[str, Any]:
     """Return the positions that a delete file takes away, by data file."""
     from pyiceberg.io.pyarrow import _read_deletes
 
-    with asking(deletes.file_path):
+    with translated_errors(deletes.file_path):
         return _read_deletes(table.iceberg.io, deletes)
 
 

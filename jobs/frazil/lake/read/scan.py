@@ -1,4 +1,4 @@
-"""Rows: columns of those rows of a table that meet conditions."""
+"""Read columns of rows: of one data file, or of those rows of a table that meet conditions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from frazil.errors import CatalogUnavailable
-from frazil.lake.read.tables import StoredTable, asking
+from frazil.lake.read.catalog_errors import translated_errors
+from frazil.lake.read.data_files import DataFile
+from frazil.lake.read.tables import StoredTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,7 +41,7 @@ def rows(table: StoredTable, columns: Sequence[str], conditions: Sequence[Where]
             wanted &= GreaterThanOrEqual(term=name, value=_literal(condition.at_least))
         if condition.below is not None:
             wanted &= LessThan(term=name, value=_literal(condition.below))
-    with asking(f"table {table.identifier}"):
+    with translated_errors(f"table {table.identifier}"):
         try:
             yield from table.iceberg.scan(row_filter=wanted, selected_fields=tuple(columns)).to_arrow_batch_reader()
         except FileNotFoundError as error:
@@ -48,6 +50,43 @@ def rows(table: StoredTable, columns: Sequence[str], conditions: Sequence[Where]
                 where=f"table {table.identifier}",
                 do="`frazil verify` tells what is lost",
             ) from None
+
+
+def batches(table: StoredTable, file: DataFile, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield columns of a file's rows, without deleted ones. A nested column is named with dots and becomes a column of
+    its own.
+
+    Raises `FileNotFoundError`, and `pyarrow.ArrowInvalid` for a file that is no longer what it was.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyiceberg.expressions import AlwaysTrue
+    from pyiceberg.io.pyarrow import ArrowScan
+    from pyiceberg.manifest import DataFile as IcebergFile
+    from pyiceberg.manifest import DataFileContent, FileFormat
+    from pyiceberg.table import FileScanTask
+
+    found = IcebergFile.from_args(
+        content=DataFileContent.DATA,
+        file_path=file.path,
+        file_format=FileFormat(file.format),
+        partition=file.partition,
+        record_count=file.rows,
+        file_size_in_bytes=file.bytes,
+    )
+    found.spec_id = file.spec_id
+    iceberg = table.iceberg
+    scan = ArrowScan(iceberg.metadata, iceberg.io, iceberg.schema().select(*columns), AlwaysTrue())
+    with translated_errors(file.path):
+        for batch in scan.to_record_batches([FileScanTask(found, delete_files=set(file.deletes))]):
+            arrays = []
+            for name in columns:
+                first, *rest = name.split(".")
+                array = batch.column(first)
+                for step in rest:
+                    array = pc.struct_field(array, step)
+                arrays.append(array)
+            yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
 
 def _literal(value: Any) -> Any:

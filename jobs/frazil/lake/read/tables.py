@@ -7,9 +7,7 @@ PyIceberg and Arrow cost most of a second to import, so they are imported when a
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -23,6 +21,7 @@ from frazil.errors import CatalogUnavailable
 from frazil.lake import ledger
 from frazil.lake.catalogs import Resolve, pyiceberg_properties
 from frazil.lake.ledger import Entry
+from frazil.lake.read.catalog_errors import translated_errors
 from frazil.lake.read.older_metadata import lineage
 from frazil.schemas.iceberg import row_type
 from frazil.schemas.types import Struct
@@ -144,7 +143,7 @@ class StoredTable:
         tagged = self.newest(pipeline)
         if tagged is None:
             return True
-        with asking(f"table {self.identifier}"):
+        with translated_errors(f"table {self.identifier}"):
             for snapshot in lineage(self.iceberg):
                 if snapshot.snapshot_id == tagged.id:
                     return True
@@ -154,7 +153,7 @@ class StoredTable:
 
     def read_text(self, location: str) -> str:
         """The text of a small file beside the table's own, such as a decision. Raises `FileNotFoundError`."""
-        with asking(location), self.iceberg.io.new_input(location).open() as stream:
+        with translated_errors(location), self.iceberg.io.new_input(location).open() as stream:
             return stream.read().decode()
 
 
@@ -168,7 +167,7 @@ class Lake:
         """The table as it stands now; None if there is none. Raises `CatalogUnavailable`."""
         if not self._exists:
             return None
-        with asking(f"table {identifier}"):
+        with translated_errors(f"table {identifier}"):
             from pyiceberg.exceptions import NoSuchTableError
 
             try:
@@ -208,40 +207,6 @@ class Lake:
                 from pyiceberg.catalog.rest import RestCatalog
 
                 return RestCatalog(name, **properties)
-
-
-@contextmanager
-def asking(where: str) -> Iterator[None]:
-    """Turn what catalogs and object stores throw into `CatalogUnavailable`; `FileNotFoundError` stays what it is."""
-    try:
-        yield
-    except FileNotFoundError:
-        raise
-    except _refusals() as error:
-        raise _unavailable(error, where) from None
-
-
-def _refusals() -> tuple[type[Exception], ...]:
-    """What the SDKs throw when a service refuses or is away; of those that were never imported, nothing can come."""
-    names = (
-        (
-            "pyiceberg.exceptions",
-            ("RESTError", "OAuthError", "SignError", "NoSuchIdentifierError", "NoSuchNamespaceError"),
-        ),
-        ("botocore.exceptions", ("BotoCoreError", "ClientError")),
-        ("sqlalchemy.exc", ("SQLAlchemyError",)),
-    )
-    loaded = ((sys.modules[module], classes) for module, classes in names if module in sys.modules)
-    return (OSError, *(getattr(module, name) for module, classes in loaded for name in classes))
-
-
-def _unavailable(error: Exception, where: str) -> CatalogUnavailable:
-    told = str(error).strip().splitlines() or [""]
-    return CatalogUnavailable(
-        f"{type(error).__name__}: {told[0]}",  # not cut: half a secret could not be masked
-        where=where,
-        do="Check the catalog's and the object store's settings",
-    )
 
 
 def _snapshot(snapshot: IcebergSnapshot) -> Snapshot:

@@ -7,12 +7,12 @@ would be in doubt.
 from __future__ import annotations
 
 import json
-import unicodedata
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from frazil.errors import UnreadableSchema
+from frazil.schemas.avro.attributes import decimal_of, is_name, names_of, simple_type, text_of
 from frazil.schemas.avro.schema import (
     PRIMITIVES,
     Array,
@@ -30,20 +30,12 @@ from frazil.schemas.avro.schema import (
     max_precision,
     takes_no_bytes,
 )
-from frazil.schemas.types import Decimal
 
 TEXT_LIMIT = 4 * 1024 * 1024
 """Characters of a schema and its references together; registries allow 1 MB by default."""
 
 NESTING_LIMIT = 100
 """Levels of types within types, as written."""
-
-_LOGICAL = {
-    "int": {"date", "time-millis"},
-    "long": {"time-micros"} | {f"{p}timestamp-{u}" for p in ("", "local-") for u in ("millis", "micros", "nanos")},
-    "bytes": {"big-decimal"},
-    "string": {"uuid"},
-}
 
 
 def parse(schema_text: str, references: Mapping[str, str] | None = None) -> AvroSchema:
@@ -131,7 +123,7 @@ class _Parser:
                 with self._at("{}"):
                     return Map(self._node(values, namespace, depth + 1))
             case str() if kind in PRIMITIVES:
-                return _simple(kind, tree)
+                return simple_type(kind, tree)
             case str() | list() | dict():
                 return self._node(kind, namespace, depth + 1)
             case _:
@@ -204,9 +196,9 @@ class _Parser:
                     if any(f.name == name for f in fields):
                         raise self._unreadable("the record has this field twice")
                     kind = self._node(member.get("type"), namespace, depth + 1)
-                    fields.append(RecordField(name, kind, _text(member, "doc"), _names(member.get("aliases"))))
+                    fields.append(RecordField(name, kind, text_of(member, "doc"), names_of(member.get("aliases"))))
         self._opened.discard(full)
-        self.types[full] = Record(full, tuple(fields), _text(tree, "doc"))
+        self.types[full] = Record(full, tuple(fields), text_of(tree, "doc"))
         return Named(full)
 
     def _enum(self, tree: dict[str, Any], namespace: str) -> Node:
@@ -217,7 +209,7 @@ class _Parser:
         if len(set(symbols)) < len(symbols):
             raise self._unreadable("a symbol occurs twice")
         for symbol in symbols:
-            if not _is_name(symbol):
+            if not is_name(symbol):
                 raise self._unreadable(f"{symbol!r} is no symbol that Avro's Java library accepts")
         self.types[full] = Enum(full, tuple(symbols))
         return Named(full)
@@ -228,7 +220,7 @@ class _Parser:
         if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size < 1 << 31:
             raise self._unreadable("`size` is not a number of bytes")
         logical = tree.get("logicalType")
-        decimal = _decimal(tree)
+        decimal = decimal_of(tree)
         if logical == "decimal" and decimal and decimal.precision <= max_precision(size):
             self.types[full] = Fixed(full, size, "decimal", decimal)
         elif (logical, size) in {("duration", 12), ("uuid", 16)}:
@@ -236,31 +228,3 @@ class _Parser:
         else:
             self.types[full] = Fixed(full, size)
         return Named(full)
-
-
-def _simple(name: str, tree: dict[str, Any]) -> Simple:
-    logical = tree.get("logicalType")
-    if name == "bytes" and logical == "decimal" and (decimal := _decimal(tree)):
-        return Simple(name, "decimal", decimal)
-    return Simple(name, logical) if isinstance(logical, str) and logical in _LOGICAL.get(name, ()) else Simple(name)
-
-
-def _decimal(tree: dict[str, Any]) -> Decimal | None:
-    precision, scale = tree.get("precision"), tree.get("scale", 0)
-    are_integers = all(isinstance(n, int) and not isinstance(n, bool) for n in (precision, scale))
-    return Decimal(precision, scale) if are_integers and 0 <= scale <= precision and precision > 0 else None  # type: ignore[arg-type,operator]
-
-
-def _is_name(text: str) -> bool:
-    """Return whether Java Avro's `UTF_VALIDATOR` accepts the name."""
-    kinds = ["L" if c == "_" else unicodedata.category(c) for c in text]
-    return bool(text) and kinds[0][0] == "L" and all(kind[0] == "L" or kind == "Nd" for kind in kinds)
-
-
-def _text(tree: dict[str, Any], name: str) -> str:
-    value = tree.get(name)
-    return value.strip() if isinstance(value, str) else ""
-
-
-def _names(value: Any) -> tuple[str, ...]:
-    return tuple(v for v in value if isinstance(v, str) and v) if isinstance(value, list) else ()

@@ -1,0 +1,48 @@
+"""The result of a verification: what was compared, and what was found."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from frazil.audit.balance import PartitionAccount
+from frazil.audit.count import Read
+from frazil.audit.estimate import Estimate
+from frazil.audit.finding import Finding, Outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """What was compared, and the result.
+
+    `reads` say for each table how its files were counted, `estimate` what was to be read; `notes` is what a reader of the
+    proof should know. `is_deep` says that every file was read, whatever its manifest and earlier proofs say.
+    """
+
+    pipeline: str
+    table: str
+    dead_letters: str
+    topic: str
+    outcome: Outcome
+    is_deep: bool
+    partitions: tuple[PartitionAccount, ...] = ()
+    reads: tuple[Read, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+    commits: int = 0
+    seconds: float = 0.0
+    estimate: Estimate = field(default_factory=Estimate)
+
+    @property
+    def exit_code(self) -> int:
+        """Return the exit code: 0 proven, 1 not proven, 5 could not be checked."""
+        return self.outcome.exit_code
+
+    def sum_of(self, name: str) -> int:
+        """Return the sum of one column of the accounts: `read`, `landed`, `dead_lettered`, …"""
+        return sum(getattr(one, name) for one in self.partitions)
+
+    def document(self) -> dict[str, Any]:
+        """Return the verification as JSON."""
+        partitions = [{**asdict(one), "gaps": one.gaps} for one in self.partitions]
+        return {**asdict(self), "partitions": partitions, "exit_code": self.exit_code}

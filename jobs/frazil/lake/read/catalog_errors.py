@@ -1,0 +1,43 @@
+"""Translate what catalogs and object stores raise into one error."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from frazil.errors import CatalogUnavailable
+
+
+@contextmanager
+def translated_errors(where: str) -> Iterator[None]:
+    """Turn what catalogs and object stores throw into `CatalogUnavailable`; `FileNotFoundError` stays what it is."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except _refusals() as error:
+        raise _unavailable(error, where) from None
+
+
+def _refusals() -> tuple[type[Exception], ...]:
+    """What the SDKs throw when a service refuses or is away; of those that were never imported, nothing can come."""
+    names = (
+        (
+            "pyiceberg.exceptions",
+            ("RESTError", "OAuthError", "SignError", "NoSuchIdentifierError", "NoSuchNamespaceError"),
+        ),
+        ("botocore.exceptions", ("BotoCoreError", "ClientError")),
+        ("sqlalchemy.exc", ("SQLAlchemyError",)),
+    )
+    loaded = ((sys.modules[module], classes) for module, classes in names if module in sys.modules)
+    return (OSError, *(getattr(module, name) for module, classes in loaded for name in classes))
+
+
+def _unavailable(error: Exception, where: str) -> CatalogUnavailable:
+    told = str(error).strip().splitlines() or [""]
+    return CatalogUnavailable(
+        f"{type(error).__name__}: {told[0]}",  # not cut: half a secret could not be masked
+        where=where,
+        do="Check the catalog's and the object store's settings",
+    )
