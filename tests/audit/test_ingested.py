@@ -81,8 +81,8 @@ def test_rows_deleted_by_value_are_refused(filled: Shop) -> None:
     table = iceberg.load(filled.pipeline.table.identifier)
     integers = iceberg._gateway.new_array(iceberg._gateway.jvm.int, 1)
     integers[0] = 1
-    builder = iceberg.static(
-        "FileMetadata", "deleteFileBuilder", (iceberg._class("org.apache.iceberg.PartitionSpec"), table.spec())
+    builder = iceberg.classes.static(
+        "FileMetadata", "deleteFileBuilder", (iceberg.classes.load("org.apache.iceberg.PartitionSpec"), table.spec())
     )
     deletes = (
         builder.ofEqualityDeletes(integers)

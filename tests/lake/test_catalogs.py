@@ -20,7 +20,8 @@ from frazil.declaration.secret import Secret
 from frazil.lake import row_offsets, tables
 from frazil.lake.catalogs import is_secret, java_properties, needs_s3, spark_options
 from frazil.lake.commit.catalog_check import prove_fence
-from frazil.lake.iceberg_java import Iceberg, Java
+from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.java_classes import Java
 from frazil.lake.stage import stage
 from frazil.local.aws.start import REGION
 from frazil.schemas.types import Field, Kind, Primitive, Struct

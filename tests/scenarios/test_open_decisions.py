@@ -12,7 +12,8 @@ import pytest
 from frazil.declaration import Limits
 from frazil.ingest import resume
 from frazil.lake.commit.multi_table import finish_open
-from frazil.lake.iceberg_java import Iceberg, Java
+from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.java_classes import Java
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from tests.support.shop import Shop

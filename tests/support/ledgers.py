@@ -21,7 +21,7 @@ from frazil.lake.commit import append
 from frazil.lake.commit.append import entry
 from frazil.lake.commit.check import Batch
 from frazil.lake.commit.multi_table import finish_open
-from frazil.lake.iceberg_java import Java
+from frazil.lake.java_classes import Java
 from frazil.lake.offsets import Offsets
 from frazil.lake.stage import Staged
 from frazil.lake.totals import Counts

@@ -85,7 +85,7 @@ class SessionJvm:
 
     def iceberg_version(self) -> str:
         """The version of the Iceberg that the catalog's classes are from."""
-        return str(self._iceberg.static("IcebergBuild", "version"))
+        return str(self._iceberg.classes.static("IcebergBuild", "version"))
 
     def has_class(self, name: str) -> bool:
         """Whether the class path has a class."""

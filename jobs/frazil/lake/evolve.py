@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from py4j.protocol import Py4JJavaError
 
 from frazil.errors import CatalogUnavailable, IncompatibleSchema
-from frazil.lake.iceberg_java import Iceberg, Java, message, thrown
+from frazil.lake.iceberg_java import Iceberg, message, thrown
+from frazil.lake.java_classes import Java
 from frazil.lake.tables import REFUSALS
 from frazil.schemas.iceberg import row_type, schema_json
 from frazil.schemas.schema_changes import AddColumn, Change, CommentColumn, RelaxColumn, RenameColumn, WidenColumn

@@ -18,7 +18,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from frazil.errors import CatalogUnavailable
-from frazil.lake.iceberg_java import Iceberg, Java, items, message, thrown
+from frazil.lake.iceberg_java import Iceberg, message, thrown
+from frazil.lake.java_classes import Java, items
 from frazil.lake.ledger import EVENTS, STAGED_AT, STAGED_BY, UPKEEP, Entry
 from frazil.lake.row_offsets import files_read, quoted
 

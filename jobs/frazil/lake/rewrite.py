@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from pyspark.sql import Column, SparkSession
 
-from frazil.lake.iceberg_java import Iceberg, Java
+from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.java_classes import Java
 from frazil.lake.stage import CATALOG
 
 
@@ -87,7 +88,7 @@ def rewrite(
         cache.remove(source)
         cache.remove(ticket)
         coordinator.clearRewrite(table, ticket)
-    group.java.setOutputFiles(iceberg.java_set(files))
+    group.java.setOutputFiles(iceberg.classes.set_of(files))
     return Rewritten(
         group,
         len(files),
@@ -105,7 +106,7 @@ def commit(
     took away a file or deleted rows of it, the Java exception says so, and the written files are deleted again.
     """
     manager = iceberg.rewrite_commit(table, planned_on, summary)
-    manager.commitOrClean(iceberg.java_set(one.group.java for one in rewritten))
+    manager.commitOrClean(iceberg.classes.set_of(one.group.java for one in rewritten))
 
 
 def drop(table: Java, rewritten: Rewritten) -> None:

@@ -10,7 +10,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from frazil.lake.iceberg_java import Iceberg, Java
+from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.java_classes import Java
 from frazil.lake.stage import CATALOG
 
 

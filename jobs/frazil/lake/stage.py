@@ -13,7 +13,8 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame
 
-from frazil.lake.iceberg_java import Iceberg, Java, items
+from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.java_classes import Java, items
 from frazil.schemas.iceberg import field_ids
 
 CATALOG = "staged"

@@ -6,8 +6,6 @@ Everything of it is in the project's `.frazil` folder: data, logs, which process
 
 from __future__ import annotations
 
-import fcntl
-import json
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,7 +14,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 from frazil.declaration.environment import Environment, environment_document
 from frazil.errors import LocalPartFailed
@@ -24,13 +21,10 @@ from frazil.local.aws.start import start_aws
 from frazil.local.environments import file_lake, glue_lake, rest_lake
 from frazil.local.kafka import start_kafka
 from frazil.local.object_store import start_object_store
-from frazil.local.process import Process, is_alive, noted, stop
+from frazil.local.process import Process, noted, stop
 from frazil.local.registry import start_registry
+from frazil.local.state_file import STATE_FILE, Address, locked, running_addresses, write_document, write_state
 from frazil.local.watchdog import kept_from_outliving
-
-STATE_VERSION = 1
-
-Address = Mapping[str, str]
 
 
 class Part(StrEnum):
@@ -131,8 +125,8 @@ def up(
     `LocalPartFailed` is raised.
     """
     home = folder.resolve() / ".frazil"
-    with _alone(home):
-        addresses = _addresses_of_running(home)
+    with locked(home):
+        addresses = running_addresses(home)
         for process in noted(home):
             if process.name not in addresses:  # it has ended, or its start was never finished
                 stop(process)
@@ -154,7 +148,7 @@ def up(
 def running(folder: Path) -> World:
     """The world of a folder as it is, without starting anything."""
     home = folder.resolve() / ".frazil"
-    return World(home=home, addresses=_addresses_of_running(home))
+    return World(home=home, addresses=running_addresses(home))
 
 
 def down(folder: Path, *, data: bool = False) -> None:
@@ -162,11 +156,11 @@ def down(folder: Path, *, data: bool = False) -> None:
     home = folder.resolve() / ".frazil"
     if not home.is_dir():
         return
-    with _alone(home):
+    with locked(home):
         _stop_together(noted(home))
         _stop_together(noted(home / Part.AWS))  # job runs: after the one who would begin them again
         shutil.rmtree(home / Part.AWS / "runs", ignore_errors=True)
-        for told in ("local.json", *(f"environments/{name}.json" for name in ("local", "rest", "glue"))):
+        for told in (STATE_FILE, *(f"environments/{name}.json" for name in ("local", "rest", "glue"))):
             (home / told).unlink(missing_ok=True)
         if data:
             for held in (*Part, "lake", "logs", "run", "secrets"):
@@ -216,45 +210,13 @@ def _stop_together(processes: Sequence[Process]) -> None:
             list(pool.map(stop, processes))
 
 
-def _addresses_of_running(home: Path) -> dict[str, Address]:
-    """The addresses of the parts that were up and whose process still runs."""
-    try:
-        state = json.loads((home / "local.json").read_bytes())
-    except (OSError, ValueError):
-        return {}
-    if state.get("version") != STATE_VERSION:
-        return {}
-    pids = {process.name: process.pid for process in noted(home) if is_alive(process)}
-    return {name: part["address"] for name, part in state["parts"].items() if pids.get(name) == part["pid"]}
-
-
 def _write_documents(world_now: World) -> None:
     """Write what is up, and the environment documents that can be told by it: without a broker, none."""
     home, addresses = world_now.home, world_now.addresses
-    parts = {
-        process.name: {"pid": process.pid, "started": process.started, "address": addresses[process.name]}
-        for process in noted(home)
-    }
-    _write(home / "local.json", {"version": STATE_VERSION, "parts": parts})
+    write_state(home, addresses)
     if Part.KAFKA in addresses:
-        _write(world_now.environment_file, environment_document(world_now.environment))
+        write_document(world_now.environment_file, environment_document(world_now.environment))
         if Part.OBJECT_STORE in addresses:
-            _write(home / "environments" / "rest.json", environment_document(world_now.rest_environment))
+            write_document(home / "environments" / "rest.json", environment_document(world_now.rest_environment))
         if Part.AWS in addresses:
-            _write(home / "environments" / "glue.json", environment_document(world_now.glue_environment))
-
-
-def _write(file: Path, document: Mapping[str, Any]) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = file.with_suffix(".unfinished")
-    unfinished.write_text(json.dumps(document, indent=2) + "\n")
-    unfinished.replace(file)
-
-
-@contextmanager
-def _alone(home: Path) -> Iterator[None]:
-    """Hold the folder against another `up` or `down`."""
-    home.mkdir(parents=True, exist_ok=True)
-    with (home / ".lock").open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        yield
+            write_document(home / "environments" / "glue.json", environment_document(world_now.glue_environment))

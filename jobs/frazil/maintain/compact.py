@@ -14,7 +14,8 @@ from pyspark.sql import Column
 
 from frazil.errors import RowsWouldChange
 from frazil.lake import ledger, rewrite
-from frazil.lake.iceberg_java import Java, message, thrown
+from frazil.lake.iceberg_java import message, thrown
+from frazil.lake.java_classes import Java
 from frazil.lake.rewrite import Group, Rewritten
 from frazil.lake.snapshot_retention import History
 from frazil.lake.sort_order import order

@@ -19,7 +19,8 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 
 from frazil.errors import CatalogUnavailable
-from frazil.lake.iceberg_java import Iceberg, Java, entries, message, thrown
+from frazil.lake.iceberg_java import Iceberg, message, thrown
+from frazil.lake.java_classes import Java, entries
 from frazil.maintain.selection import Mark, remembered
 
 PROPERTY = "frazil.upkeep"

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from frazil.declaration.partitioning import quoted
 from frazil.errors import InvalidInput
 from frazil.lake.commit.multi_table import open_decision
-from frazil.lake.iceberg_java import Java
+from frazil.lake.java_classes import Java
 from frazil.maintain.keeper import Keeper, Kept
 from frazil.maintain.result import Action, Ended, Outcome
 from frazil.maintain.selection import DAY_MS, ORPHANS_AT_LEAST_MS, namer

@@ -14,7 +14,7 @@ from frazil.lake.commit.append import STAGED_AT_MOST_SECONDS, entry_of_head, of
 from frazil.lake.commit.multi_table import open_document
 from frazil.lake.commit.side_state import SideState, is_ahead
 from frazil.lake.commit.side_table import Look, is_of, side_lineage
-from frazil.lake.iceberg_java import Java
+from frazil.lake.java_classes import Java
 from frazil.lake.ledger import Entry
 from frazil.lake.lineage import head_follows, lineage
 from frazil.lake.offsets import Offsets

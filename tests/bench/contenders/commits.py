@@ -86,6 +86,6 @@ def _look(shared: Driver, catalog: Any, table: str) -> dict[str, float]:
 def _java_planning(iceberg: Iceberg, table: str) -> float:
     began = time.monotonic()
     tasks = iceberg.load(table).newScan().planFiles()
-    kind = iceberg._class("java.lang.Iterable")
-    iceberg.static("relocated.com.google.common.collect.Iterables", "size", (kind, tasks))
+    kind = iceberg.classes.load("java.lang.Iterable")
+    iceberg.classes.static("relocated.com.google.common.collect.Iterables", "size", (kind, tasks))
     return time.monotonic() - began

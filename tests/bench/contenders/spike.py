@@ -16,7 +16,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
-from frazil.lake.iceberg_java import Iceberg, Java
+from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.java_classes import Java
 from tests.bench.contenders.plain import COORDINATES, create, session
 from tests.bench.topics import Job, Topic, Way
 

@@ -18,7 +18,8 @@ from pyspark.errors import IllegalArgumentException
 from frazil.errors import CatalogUnavailable, CommitRefused
 from frazil.lake import last_records, ledger
 from frazil.lake.commit.check import Base, Batch, StageAgain, Verdict, decide, refusal
-from frazil.lake.iceberg_java import Iceberg, Java, entries, message, thrown
+from frazil.lake.iceberg_java import Iceberg, message, thrown
+from frazil.lake.java_classes import Java, entries
 from frazil.lake.ledger import Entry
 from frazil.lake.lineage import ancestors, head_follows, lineage
 from frazil.lake.stage import Staged
@@ -92,7 +93,7 @@ def publish(
                 transaction.manageSnapshots().setCurrentSnapshot(base.tagged.snapshot_id).commit()
             if clear:
                 transaction.newDelete().deleteFromRowFilter(
-                    iceberg.static("expressions.Expressions", "alwaysTrue")
+                    iceberg.classes.static("expressions.Expressions", "alwaysTrue")
                 ).commit()
             snapshot_id = fill(iceberg, transaction, table, staged, batch, summary)
             reach("publish.filled")

@@ -20,7 +20,8 @@ from frazil.lake.commit import side_table
 from frazil.lake.commit.append import entry, publish
 from frazil.lake.commit.check import Batch, StageAgain
 from frazil.lake.commit.side_state import SideState, compare
-from frazil.lake.iceberg_java import Iceberg, Java
+from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.java_classes import Java
 from frazil.lake.ledger import Entry
 from frazil.lake.stage import Staged
 

@@ -9,7 +9,8 @@ from frazil.errors import DeadLetterTableMismatch, DecisionRequired, RolledBack
 from frazil.lake import ledger
 from frazil.lake.commit.append import entries_of, entry
 from frazil.lake.commit.side_state import SideState, belongs, compare
-from frazil.lake.iceberg_java import Iceberg, Java
+from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.java_classes import Java
 from frazil.lake.ledger import Entry
 from frazil.lake.lineage import head_follows
 

@@ -1,0 +1,114 @@
+"""Java classes by reflection: load them, call their static methods, make their objects.
+
+`jvm.org.apache.iceberg…` does not see classes that came with `spark.jars`. So classes are loaded by the class loader of an
+object that came with them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from py4j.java_gateway import JavaClass
+
+Java = Any  # an object that lives in the JVM
+
+ICEBERG = "org.apache.iceberg."
+
+
+class JavaClasses:
+    """The classes that one class loader knows, each loaded once. Safe to share between threads."""
+
+    def __init__(self, gateway: Java, loader: Java) -> None:
+        self.gateway, self.loader = gateway, loader
+        self._named: dict[str, Java] = {}
+        self._loaded: dict[str, Java] = {}
+        self._methods: dict[tuple[str, str, int], Java] = {}
+
+    def static(self, name: str, method: str, *arguments: tuple[Java, Any]) -> Java:
+        """Call a static method of `org.apache.iceberg.<name>`; each argument comes with its declared class.
+
+        Methods are kept by name and number of arguments: one of two with the same number is called only.
+        """
+        key = (name, method, len(arguments))
+        if key not in self._methods:
+            types = self.class_array([kind for kind, _ in arguments])
+            found = self.load(ICEBERG + name).getDeclaredMethod(method, types)
+            found.setAccessible(True)
+            self._methods[key] = found
+        return self._methods[key].invoke(None, self.object_array([value for _, value in arguments]))
+
+    def new(self, name: str, *arguments: tuple[Java, Any]) -> Java:
+        """Make an object of `org.apache.iceberg.<name>`; each argument comes with its declared class."""
+        constructor = self.load(ICEBERG + name).getDeclaredConstructor(
+            self.class_array([kind for kind, _ in arguments])
+        )
+        constructor.setAccessible(True)
+        return constructor.newInstance(self.object_array([value for _, value in arguments]))
+
+    def set_of(self, items: Iterable[Java]) -> Java:
+        """Return Java objects as a set that lives in the JVM."""
+        made = self.java("java.util.HashSet")()
+        for item in items:
+            made.add(item)
+        return made
+
+    def map_of(self, entries: Mapping[str, str]) -> Java:
+        """Return texts as a map that lives in the JVM."""
+        made = self.java("java.util.HashMap")()
+        for key, value in entries.items():
+            made.put(key, value)
+        return made
+
+    def load(self, name: str) -> Java:
+        """Return the class of this full name, as an object to reflect on."""
+        if name not in self._loaded:
+            self._loaded[name] = self.java("java.lang.Class").forName(name, True, self.loader)
+        return self._loaded[name]
+
+    def java(self, name: str) -> Java:
+        """Return a class of Java's own, ready to call.
+
+        `jvm.java…` would be looked for in every jar, and in every package that PySpark imports.
+        """
+        if name not in self._named:
+            self._named[name] = JavaClass(name, self.gateway._gateway_client)
+        return self._named[name]
+
+    def class_array(self, items: Iterable[Java]) -> Java:
+        """Return classes as a Java array."""
+        return self.array_of(self.java("java.lang.Class"), items)
+
+    def object_array(self, items: Iterable[Any]) -> Java:
+        """Return values as a Java array of objects."""
+        return self.array_of(self.java("java.lang.Object"), items)
+
+    def array_of(self, kind: Java, items: Iterable[Any]) -> Java:
+        """Return values as a Java array of this class."""
+        values = list(items)
+        array = self.gateway.new_array(kind, len(values))
+        for i, value in enumerate(values):
+            array[i] = value
+        return array
+
+
+def entries(java_map: Java) -> dict[str, str]:
+    """Return a Java map of texts, such as a snapshot's summary, in one call.
+
+    Iterating takes two calls a key, and an exception at the end.
+    """
+    parsed: dict[str, str] = json.loads(_mapper(java_map._gateway_client).writeValueAsString(java_map))
+    return parsed
+
+
+def items(collection: Java) -> tuple[Java, ...]:
+    """Return the members of a Java collection, without the exception that ends an iteration and is costly to make."""
+    array = collection.toArray()
+    return tuple(array[i] for i in range(len(array)))
+
+
+@lru_cache(maxsize=1)
+def _mapper(client: Any) -> Java:
+    return JavaClass("com.fasterxml.jackson.databind.ObjectMapper", client)()
