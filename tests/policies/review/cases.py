@@ -1,6 +1,6 @@
-"""The kinds of change that a review must tell well: each a plan, and the Markdown that is wanted.
+"""Kinds of change that a review must report: each a plan. Six of them have the Markdown that is wanted as a golden.
 
-python -m tests.policies.review.cases     writes the goldens anew
+python -m tests.policies.review.cases     writes the goldens again
 """
 
 from __future__ import annotations
@@ -472,15 +472,16 @@ CASES: dict[str, Callable[[], Review]] = {
         stopped, danger_accepted, hostile_names, private_link, of_the_page,
     )
 }  # fmt: skip
-WITH_ARITHMETIC = {"mode_changed", "private_link"}
+LAYOUTS = ("nothing", "of_the_page", "danger_accepted", "unfinished", "hostile_names", "mode_changed")
+WITH_ARITHMETIC = {"mode_changed"}
 
 
 def golden(name: str) -> str:
-    """The Markdown of a case; where the estimate comes from is told by two of them only."""
-    told = markdown(CASES[name]())
+    """Return the Markdown of a case. Only one of them shows where the estimate comes from."""
+    text = markdown(CASES[name]())
     if name in WITH_ARITHMETIC:
-        return told
-    head, _, _ = told.partition("\n\n<details><summary>Where the estimate comes from</summary>")
+        return text
+    head, _, _ = text.partition("\n\n<details><summary>Where the estimate comes from</summary>")
     return f"{head}\n"
 
 
@@ -488,5 +489,5 @@ if __name__ == "__main__":
     GOLDEN.mkdir(exist_ok=True)
     for stale in GOLDEN.glob("*.md"):
         stale.unlink()
-    for case in CASES:
+    for case in LAYOUTS:
         (GOLDEN / f"{case}.md").write_text(golden(case), "utf-8")

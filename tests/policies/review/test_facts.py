@@ -1,0 +1,207 @@
+"""Each kind of change has its facts in the review; six of them have a golden of the layout, too."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.policies.review.cases import CASES, LAYOUTS, golden
+from tests.policies.review.facts import facts
+
+FACTS = {
+    "first_deployment": [
+        "made flights nyc.flights",
+        "made planes nyc.planes",
+        "create aws_s3_object.pipelines",
+        "create confluent_kafka_topic.topic-flights",
+        "create aws_scheduler_schedule.ingest",
+        "output dev-ingestion: environment_document",
+        "cost 0.00 -> 80.26",
+    ],
+    "pipeline_added": [
+        "expected policy_widened: aws_iam_role_policy.ingest",
+        "made boats sea.boats",
+        "replace aws_s3_object.pipelines, forced by key",
+        "  key: documents/aaaaaaaa.json -> documents/bbbbbbbb.json",
+        "update aws_iam_role_policy.ingest",
+        "  policy.Statement[0].Condition.StringLikeIfExists.s3:prefix",
+        "  policy.Statement[1].Resource",
+        "  policy.Statement[2].Resource",
+        "  policy.Statement[3].Resource",
+        "  policy.Statement[4].Resource",
+        "  policy.Statement[5].Resource",
+        "  policy.Statement[6].Resource",
+        "policy aws_iam_role_policy.ingest: changed ListTables, changed ReadAndWriteTables, changed DeleteMetadata, changed ProbeTheFence, changed ReadCatalog, changed CommitTables, changed DropProbes",
+    ],
+    "pipeline_removed": [
+        "danger data_effect: planes",
+        "left planes nyc.planes",
+        "replace aws_s3_object.pipelines, forced by key",
+        "  key: documents/aaaaaaaa.json -> documents/bbbbbbbb.json",
+    ],
+    "pipeline_renamed": [
+        "danger data_effect: aircraft",
+        "stops aircraft nyc.planes",
+        "left planes nyc.planes",
+        "replace aws_s3_object.pipelines, forced by key",
+        "  key: documents/aaaaaaaa.json -> documents/bbbbbbbb.json",
+    ],
+    "table_moved": [
+        "danger data_effect: planes",
+        "left planes nyc.planes: table.identifier nyc.planes -> nyc.aircraft",
+        "replace aws_s3_object.pipelines, forced by key",
+        "  key: documents/aaaaaaaa.json -> documents/bbbbbbbb.json",
+    ],
+    "layout_changed": [
+        "rebuild flights nyc.flights: table.format_version 2 -> 3",
+        "rebuild flights nyc.flights: table.partition_by months(time_hour) -> days(time_hour), bucket(8, carrier)",
+        "from_now_on flights nyc.flights: table.sort_by time_hour -> carrier",
+        "replace aws_s3_object.pipelines, forced by key",
+        "  key: documents/aaaaaaaa.json -> documents/bbbbbbbb.json",
+    ],
+    "metadata_columns_changed": [
+        "danger data_effect: flights",
+        "stops flights nyc.flights: table.metadata_columns flat -> struct",
+        "replace aws_s3_object.pipelines, forced by key",
+        "  key: documents/aaaaaaaa.json -> documents/bbbbbbbb.json",
+    ],
+    "evolution_and_retention_changed": [
+        "from_now_on flights nyc.flights: table.schema_evolution widen -> freeze",
+        "upkeep flights nyc.flights: limits.max_rows 1000000 -> 5000000",
+        "upkeep flights nyc.flights: limits.target_seconds 10 -> 60",
+        "upkeep flights nyc.flights: table.keep_days nothing -> 30",
+        "upkeep flights nyc.flights: table.keep_snapshots 100 -> 10",
+        "replace aws_s3_object.pipelines, forced by key",
+        "  key: documents/aaaaaaaa.json -> documents/bbbbbbbb.json",
+    ],
+    "reading_changed": [
+        "danger data_effect: flights",
+        "danger data_effect: flights",
+        "danger data_effect: flights",
+        "stops flights nyc.flights: topic.key_format bytes -> avro",
+        "from_now_on flights nyc.flights: topic.isolation read_committed -> read_uncommitted",
+        "from_now_on flights nyc.flights: topic.on_error log -> skip",
+        "rebuild flights nyc.flights: topic.start earliest -> timestamp timestamp=2026-01-01T00:00:00.000Z",
+        "replace aws_s3_object.pipelines, forced by key",
+        "  key: documents/aaaaaaaa.json -> documents/bbbbbbbb.json",
+    ],
+    "topic_exchanged": [
+        "danger data_effect: flights",
+        "stops flights nyc.flights: topic.name flights -> flights.v2",
+        "replace aws_s3_object.pipelines, forced by key",
+        "  key: documents/aaaaaaaa.json -> documents/bbbbbbbb.json",
+    ],
+    "columns_added_and_widened": [
+        "from_now_on flights nyc.flights: schema",
+        "from_now_on flights nyc.flights: schema",
+        "from_now_on flights nyc.flights: schema",
+        "update confluent_schema.flights",
+        "  schema.fields[0].type: int -> long",
+        "  schema.fields[1].name: tail -> gate",
+    ],
+    "columns_refused": [
+        "danger data_effect: flights",
+        "from_now_on flights nyc.flights: schema",
+        "update confluent_schema.flights",
+        "  schema.fields[1]: None -> {'name': 'gate', 'type': 'string'}",
+    ],
+    "bucket_replaced": [
+        "danger data_lost: aws_s3_bucket.tables_bucket",
+        "replace aws_s3_bucket.tables_bucket, forced by bucket",
+        "  bucket: frazil-dev-tables-1 -> frazil-dev-tables-2",
+    ],
+    "partitions_lowered": [
+        "danger data_lost: confluent_kafka_topic.topic-flights",
+        "danger partitions_lowered: confluent_kafka_topic.topic-flights",
+        "replace confluent_kafka_topic.topic-flights, forced by partitions_count",
+        "  partitions_count: 6 -> 3",
+    ],
+    "partitions_added": [
+        "update confluent_kafka_topic.topic-flights",
+        "  partitions_count: 6 -> 12",
+    ],
+    "kafka_retention_cut": [
+        "danger retention_under_lag: confluent_kafka_topic.topic-flights",
+        "update confluent_kafka_topic.topic-flights",
+        "  config.retention.ms: 604800000 -> 86400000",
+    ],
+    "trust_widened": [
+        "danger policy_widened: aws_iam_role.tableflow",
+        "update aws_iam_role.tableflow",
+        "  assume_role_policy.Statement[0].Condition",
+        "policy aws_iam_role.tableflow: changed AssumedWithOurExternalId",
+    ],
+    "trust_unknown": [
+        "danger data_lost: confluent_provider_integration.tableflow",
+        "danger policy_widened: aws_iam_role.tableflow",
+        "replace confluent_provider_integration.tableflow, forced by environment[0].id",
+        "  environment[0].id: env-1 -> env-2",
+        "update aws_iam_role.tableflow",
+        "  assume_role_policy",
+        "policy aws_iam_role.tableflow: unknown",
+    ],
+    "protection_removed": [
+        "danger protection_removed: aws_s3_bucket_policy.x",
+        "danger protection_removed: aws_s3_bucket_public_access_block.x",
+        "update aws_s3_bucket_public_access_block.x",
+        "  block_public_policy: True -> False",
+        "delete aws_s3_bucket_policy.x",
+    ],
+    "forgotten_moved_imported": [
+        "danger forgotten: aws_s3_bucket.old",
+        "forget aws_s3_bucket.old",
+        "move aws_glue_catalog_database.nyc, was aws_glue_catalog_database.n",
+        "import aws_kms_key.lake, was 1111-2222",
+    ],
+    "drifted": [
+        "drift update confluent_kafka_topic.topic-flights",
+        "  config.retention.ms: 604800000 -> 172800000",
+        "drift delete aws_scheduler_schedule.ingest",
+    ],
+    "outputs_changed_before": [
+        "update aws_emrserverless_application.spark",
+        "  name: frazil-dev -> other",
+        "output dev-foundation: application_id",
+        "notes",
+    ],
+    "secret_rotated": [
+        "update confluent_api_key.reader",
+        "  secret: (secret) -> (another secret)",
+        "replace aws_secretsmanager_secret_version.reader, forced by secret_string",
+        "  secret_string: (secret) -> (another secret)",
+        "update aws_s3_object.readme",
+        "  tags.is: None -> x(secret)",
+        "  tags.was: (secret) -> None",
+    ],
+    "stopped": [
+        "danger data_effect: job ingest",
+        "stops job ingest",
+        "upkeep job ingest",
+        "update aws_s3_object.desired",
+    ],
+    "private_link": [
+        "danger access_lost: aws_nat_gateway.nat",
+        "delete aws_nat_gateway.nat",
+        "delete aws_eip.nat",
+        "create aws_vpc_endpoint.glue",
+        "create aws_vpc_endpoint.kms",
+        "create aws_vpc_endpoint.logs",
+        "create aws_vpc_endpoint.sts",
+        "create aws_vpc_endpoint.secretsmanager",
+        "create aws_vpc_endpoint.confluent",
+        "cost 101.56 -> 162.92",
+    ],
+}
+
+
+@pytest.mark.parametrize("name", FACTS)
+def test_a_kind_of_change_has_its_facts_in_the_review(name: str) -> None:
+    assert facts(CASES[name]()) == FACTS[name]
+
+
+def test_each_case_has_facts_or_a_golden() -> None:
+    assert sorted([*FACTS, *LAYOUTS]) == sorted(CASES)
+
+
+def test_a_rotated_secret_is_in_no_review() -> None:
+    assert "OLDoldOLDold1234" not in golden("secret_rotated")
+    assert "NEWnewNEWnew5678" not in golden("secret_rotated")
