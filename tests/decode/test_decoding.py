@@ -9,18 +9,8 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from frazil.decode.avro import avro_body
-from frazil.decode.decoding import (
-    REASON,
-    ROW,
-    SCHEMA_ID,
-    UNKNOWN,
-    WAITING,
-    Decoding,
-    decode,
-    rejected,
-    rows,
-    schema_id_of,
-)
+from frazil.decode.decode import decode, rejected, rows
+from frazil.decode.decoding import REASON, ROW, SCHEMA_ID, UNKNOWN, WAITING, Decoding, schema_id_of
 from frazil.decode.json import json_body
 from frazil.schemas.avro import parse, reader, row_type
 from frazil.schemas.reasons import Reason

@@ -13,7 +13,8 @@ from pyspark.sql import functions as F
 
 from frazil.declaration import Topic, ValueFormat
 from frazil.declaration.options import Tombstones
-from frazil.decode.decoding import Decoding, decode, rejected, rows
+from frazil.decode.decode import decode, rejected, rows
+from frazil.decode.decoding import Decoding
 from frazil.decode.met import Met
 from frazil.decode.writer_schemas import Writers
 from frazil.ingest import record_counts

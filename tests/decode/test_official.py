@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
-from frazil.decode import decoding
+from frazil.decode import rejection
 from frazil.decode.avro import avro_body
 from frazil.decode.decoding import Decoding
 from frazil.decode.json import json_body
@@ -46,7 +46,7 @@ def landed(
     for number, target in targets.items():
         name, body = f"r{number}", F.when(F.col("number") == number, F.col("body"))
         frame = frame.withColumn(name, made(number, body))
-        well = decoding._is_row(Decoding(row_type="", unsure=target if unsure else Struct(())), name)
+        well = rejection.has_row(Decoding(row_type="", unsure=target if unsure else Struct(())), name)
         columns.append(F.when(well, F.col(name).dropFields("_decoded")).alias(name))
         is_row |= F.coalesce(well, F.lit(False))
     found: dict[int, list[Any]] = {number: [REJECTED] * len(own) for number, own in bodies.items()}

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from frazil.decode import decoding
+from frazil.decode import frame_columns, rejection
 from frazil.decode.decoding import Decoding
 from frazil.decode.wire_format import DEPTH
 from frazil.schemas.reasons import Reason
@@ -51,14 +51,14 @@ def read(
         header=KEY_HEADER if key else VALUE_HEADER,
     )
     given = [(None if key else value, value if key else None, headers) for value, headers in records]
-    frame = decoding._framed(spark.createDataFrame(given, RECORDS).coalesce(1), prepared)
+    frame = frame_columns.with_frames(spark.createDataFrame(given, RECORDS).coalesce(1), prepared)
     found = (
-        frame.withColumn(decoding._verdict_of(prepared), decoding._judged(prepared))
+        frame.withColumn(rejection.verdict_column(prepared), rejection.verdict_of(prepared))
         .select(
             F.col(f"_frazil_{column}_frame").alias("frame"),
             F.col(f"_frazil_{column}_body").alias("body"),
-            decoding._reason(prepared).alias("reason"),
-            decoding._id_in_frame(prepared).alias("id"),
+            rejection.reason_of(prepared).alias("reason"),
+            frame_columns.id_in_frame(prepared).alias("id"),
         )
         .collect()
     )

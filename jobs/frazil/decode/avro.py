@@ -8,8 +8,8 @@ from pyspark.sql.avro.functions import from_avro
 
 from frazil.decode.conform import conform, in_json
 from frazil.decode.decoder import Body
-from frazil.decode.decoding import DECODED, is_utf8
-from frazil.decode.leaves import texts
+from frazil.decode.decoding import DECODED
+from frazil.decode.leaves import is_utf8, texts
 from frazil.schemas.avro import OPTIONS, Reader
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 

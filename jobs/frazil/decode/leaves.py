@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
 from pyspark.sql import Column
@@ -28,6 +28,12 @@ def texts(value: Column, kind: Type) -> list[Column]:
     """The strings in a value, as columns that are a string or an array of strings each, nulls included."""
     found = leaves(value, kind, _TEXT)
     return [*found.ones, *found.arrays]
+
+
+def is_utf8(found: Sequence[Column]) -> Column:
+    """Whether all texts, null or not, are valid UTF-8."""
+    # One look at all of them: behind each stands a comma, which no broken sequence of bytes can be made whole by.
+    return F.is_valid_utf8(F.concat_ws(",", *found))
 
 
 def leaves(value: Column, kind: Type, wanted: Set[Kind]) -> Leaves:

@@ -13,7 +13,8 @@ from frazil.clients.kafka_records import Record
 from frazil.dead_letters.table import dead_letters
 from frazil.declaration import Pipeline
 from frazil.declaration.options import ErrorMode, MetadataColumns
-from frazil.decode.decoding import REASON, SCHEMA_ID, Decoding, columns_of, decode, rejected, rows
+from frazil.decode.decode import columns_of, decode, rejected, rows
+from frazil.decode.decoding import REASON, SCHEMA_ID, Decoding
 from frazil.decode.keys import KeyLanding, key_column
 from frazil.decode.met import Met, UnknownSchemas
 from frazil.errors import CountsDisagree, RejectedRecords, SparkFailed

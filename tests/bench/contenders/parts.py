@@ -14,7 +14,8 @@ from functools import partial
 from pyspark.sql import DataFrame
 
 from frazil.clients.registry.client import Registry
-from frazil.decode.decoding import SCHEMA_ID, columns_of, decode, rows
+from frazil.decode.decode import columns_of, decode, rows
+from frazil.decode.decoding import SCHEMA_ID
 from frazil.decode.writer_schemas import Writers
 from frazil.ingest import table_setup
 from frazil.ingest.driver import Driver

@@ -1,0 +1,95 @@
+"""Why a record has no row: the verdict on its frame, the reason, and the frames that are not decided yet."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from frazil.decode.decoding import DECODED, KEY, REASON, ROW, Decoding
+from frazil.decode.frame_columns import frame_of, header_of, is_one_of
+from frazil.decode.leaves import is_utf8, texts
+from frazil.decode.lookup import lookup
+from frazil.decode.years import all_in_years
+from frazil.schemas.reasons import Reason
+from frazil.schemas.wire_format import GUID_BYTES, PREFIX_BYTES
+
+_WAITS = "waits"  # the verdict on a frame of `Decoding.waiting`
+
+
+def verdict_column(decoding: Decoding) -> str:
+    """Return the name of the column that holds the verdict on a frame."""
+    return f"_frazil_{decoding.column}_verdict"
+
+
+def verdict_of(decoding: Decoding) -> Column:
+    """Return what is known of a frame without a decoder: why it is refused, or that it waits; else null."""
+    refused = {framed: reason.value for framed, reason in decoding.refused.items()}
+    return lookup(frame_of(decoding), {**refused, **dict.fromkeys(decoding.waiting, _WAITS)})
+
+
+def _verdict(decoding: Decoding) -> Column:
+    return F.col(verdict_column(decoding))
+
+
+def reason_of(decoding: Decoding) -> Column:
+    """Return the reason of a record whose value has no row."""
+    value, code = F.col(decoding.column), {reason: F.lit(reason.value) for reason in Reason}
+    reason = F.when(value.isNull(), code[Reason.TOMBSTONE])
+    if decoding.unframed is not None:
+        return reason.otherwise(code[Reason.UNDECODABLE])
+    framed, header = frame_of(decoding), header_of(decoding)
+    magic, in_header = F.substring(F.coalesce(header, value), 1, 1), header.isNotNull()
+    is_id, is_guid = magic == F.lit(bytearray(b"\x00")), magic == F.lit(bytearray(b"\x01"))
+    is_short = F.length(F.coalesce(header, value)) < PREFIX_BYTES
+    reason = reason.when(in_header & (F.length(header) > 0) & ~is_id & ~is_guid, code[Reason.HEADER_WRONG_MAGIC])
+    reason = reason.when(~in_header & (F.length(value) > 0) & ~is_id, code[Reason.WRONG_MAGIC])
+    reason = reason.when(
+        in_header & (is_short | (is_guid & (F.length(header) < GUID_BYTES))), code[Reason.HEADER_TOO_SHORT]
+    )
+    reason = reason.when(is_short, code[Reason.TOO_SHORT])
+    reason = reason.when(framed.isNull(), code[Reason.BAD_MESSAGE_INDEX])
+    verdict = _verdict(decoding)
+    reason = reason.when(verdict.isNotNull() & (verdict != _WAITS), verdict)
+    reason = reason.when(~is_one_of(framed, decoding.frames), code[Reason.UNKNOWN_SCHEMA])
+    return reason.otherwise(code[Reason.UNDECODABLE])
+
+
+def unknown_frame(decoding: Decoding, *reasons: Reason) -> Column:
+    """Return the frame, in hex, of a record that is rejected for one of these reasons, and not by a verdict that is final."""
+    if decoding.unframed is not None:
+        return F.lit(None).cast("string")
+    verdict = _verdict(decoding)
+    is_open = F.col(REASON).isin([r.value for r in reasons])
+    is_open &= verdict.isNull() | (verdict == Reason.FOREIGN_SCHEMA.value)
+    return F.when(is_open, F.hex(frame_of(decoding)))
+
+
+def waiting_frame(decoding: Decoding, reason: Reason) -> Column:
+    """Return the frame, in hex, of a record that is rejected for this reason, only because its frame waits."""
+    if decoding.unframed is not None:
+        return F.lit(None).cast("string")
+    return F.when((F.col(REASON) == reason.value) & (_verdict(decoding) == _WAITS), F.hex(frame_of(decoding)))
+
+
+def has_row(decoding: Decoding, column: str = ROW) -> Column:
+    """Return whether what was decoded is a row; null counts as no."""
+    row = F.col(column)
+    found = texts(row, decoding.unsure)
+    checks = [row[DECODED], *([is_utf8(found)] if found else []), *all_in_years(row, decoding.unsure)]
+    return reduce(Column.__and__, checks)
+
+
+def has_valid_key(key: Decoding) -> Column:
+    """Return whether the key is null or has a row."""
+    return F.col(key.column).isNull() | F.coalesce(has_row(key, KEY), F.lit(False))
+
+
+def key_reason_of(key: Decoding) -> Column:
+    """Return the reason of a record whose key has no row."""
+    undecodable = F.lit(Reason.KEY_UNDECODABLE.value)
+    if key.unframed is not None:
+        return undecodable
+    has_schema = frame_of(key).isNull() | is_one_of(frame_of(key), key.frames)
+    return F.when(has_schema, undecodable).otherwise(F.lit(Reason.KEY_SCHEMA.value))
