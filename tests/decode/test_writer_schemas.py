@@ -163,7 +163,7 @@ def spellings(schema_id: int) -> list[bytes]:
 
 
 def test_of_many_spellings_of_one_type_the_newest_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("frazil.decode.writer_schemas.MOST", 10)
+    monkeypatch.setattr("frazil.decode.known_writers.MOST", 10)
     registry = FakeRegistry()
     schema_id = registry.register("orders-value", PROTO, SchemaType.PROTOBUF)
     found = writers(registry, ValueFormat.PROTOBUF)
@@ -185,7 +185,7 @@ def test_of_many_spellings_of_one_type_the_newest_are_remembered(monkeypatch: py
 def test_a_batch_of_no_more_spellings_than_are_remembered_is_decoded_in_the_end(
     monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    monkeypatch.setattr("frazil.decode.writer_schemas.MOST", 10)
+    monkeypatch.setattr("frazil.decode.known_writers.MOST", 10)
     registry, random = FakeRegistry(), Random(seed)
     schema_id = registry.register("orders-value", PROTO, SchemaType.PROTOBUF)
     found = writers(registry, ValueFormat.PROTOBUF)
@@ -287,7 +287,7 @@ def test_where_only_asking_tells_whose_a_frame_is_too_many_frames_are_refused(
 
 
 def test_verdicts_on_what_is_not_the_topics_are_forgotten_when_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("frazil.decode.writer_schemas.MOST", 10)
+    monkeypatch.setattr("frazil.decode.known_writers.MOST", 10)
     registry = FakeRegistry()
     foreign = [registry.register("elsewhere", version(number)) for number in range(60)]
     found = writers(registry)
