@@ -24,10 +24,10 @@ def avro_body(reader: Reader, target: Struct) -> Body:
 
     if reader.conforms:
         return Body((parse,))
-    whole = Struct((*reader.yields.fields, _MARK)), Struct((*target.fields, _MARK))
+    types = Struct((*reader.yields.fields, _MARK)), Struct((*target.fields, _MARK))
 
     def row(value: Column, decoded: Column) -> Column:
-        row = conform(decoded, *whole)
+        row = conform(decoded, *types)
         found = texts(decoded, in_json(reader.yields))  # of which `to_json` makes UTF-8, whatever it is
         return F.when(is_utf8(found), row) if found else row
 

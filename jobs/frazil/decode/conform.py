@@ -1,4 +1,4 @@
-"""Conform: what a decoder yields -> the table's row type, where they differ: JSON text, odd names, wider decimals."""
+"""Conversion of what a decoder yields to the table's row type, where they differ: JSON text, odd names, wider decimals."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _OPTIONS = {
 
 
 def conform(value: Column, yielded: Type, target: Type) -> Column:
-    """`value`, of type `yielded`, as `target`; fields match by position.
+    """Return `value`, of type `yielded`, as `target`; fields match by position.
 
-    A field of `yielded` that is `as_json` is a structure and becomes its JSON text. One that is only in the target is text already.
-    One without a name is not there, and null.
+    A field of `yielded` that is `as_json` is a structure and is converted to its JSON text. One that is `as_json` only in the
+    target is text already. A field without a name does not exist, and is null.
     """
     if not _remains(yielded, target):
         return value
@@ -46,7 +46,7 @@ def _field(struct: Column, found: Field, wanted: Field) -> Column:
 
 
 def _remains(yielded: Type, target: Type) -> bool:
-    """Whether there is text to make, a name or a type to change; sources and comments do not count."""
+    """Return whether any text, name or type is left to convert; sources and comments do not count."""
     match yielded, target:
         case Struct(found), Struct(wanted):
             pairs = zip(found, wanted, strict=True)
@@ -60,7 +60,7 @@ def _remains(yielded: Type, target: Type) -> bool:
 
 
 def in_json(yielded: Type) -> Type:
-    """The part of a type that becomes JSON text; a struct without fields if there is none."""
+    """Return the part of a type that is converted to JSON text; a struct without fields if there is none."""
     match yielded:
         case Struct(fields):
             kept = (Field(f.name, f.type if f.as_json else in_json(f.type)) for f in fields)

@@ -1,4 +1,4 @@
-"""Body: how the bytes behind a frame become a row, step by step."""
+"""A decoder: the steps that convert the bytes behind a frame to a row."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ Step = Callable[[Column], Column]
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """How one kind of bytes is decoded: in steps, each of which makes a column of the bytes and of what all steps before it made,
-    and the last one the row: the table's columns, then `_decoded`.
+    """How one kind of bytes is decoded: in steps. Each step makes a column of the bytes and of the columns of all earlier steps;
+    the last one makes the row: the table's columns, then `_decoded`.
 
     Each step is a projection of its own where that is possible: a use of a column that is an expression repeats the expression,
-    and what stands below one that Spark interprets is interpreted with it. Two uses keep Spark from merging two projections.
+    and Spark interprets everything below an expression that it interprets. Two uses keep Spark from merging two projections.
 
     `thorough` makes rows of some bodies that this one rejects, at more cost (for JSON a third); None if there are no such bodies.
     """
@@ -26,8 +26,9 @@ class Body:
     thorough: Body | None = None
 
     def at_once(self, value: Column) -> Column:
-        """All steps of the thorough body as one expression, each done once: what a step gives is bound to a lambda's variable,
-        which is interpreted and so slower than a projection.
+        """Return all steps of the thorough body as one expression, each done once.
+
+        A step's result is bound to a lambda's variable, which Spark interprets; so this is slower than projections.
         """
         return _bound((value,), (self.thorough or self).steps)
 

@@ -38,14 +38,14 @@ _OPTIONS = {
 
 @lru_cache(maxsize=1024)
 def json_body(target: Struct, *, single_value: bool = False) -> Body:
-    """How JSON becomes the columns of `target`, and `_decoded`: true, or the JSON is not such a row.
+    """Return how JSON is converted to the columns of `target`, and `_decoded`: true, or the JSON is not such a row.
 
     Properties are found by `Field.source`, case-sensitively; what `target` does not name is ignored, what the body does
-    not have is null. With `single_value` (see `json_schema.is_single_value`) the document is the column of the source `value`, and
-    every other column is null. `_decoded` is false or null, and the other columns mean nothing, if the body is null, is
-    not one JSON document in UTF-8, is not an object (unless `single_value`), or has a value of another type.
+    not have is null. With `single_value` (see `json_schema.is_single_value`) the document is the column of the source
+    `value`, and every other column is null. `_decoded` is false or null, and the other columns mean nothing, if the body is
+    null, is not one JSON document in UTF-8, is not an object (unless `single_value`), or has a value of another type.
 
-    Writer schemas do not matter, only the target does: all versions of a subject are one and the same body. Only the thorough
+    Writer schemas do not matter, only the target does: all versions of a subject have one and the same body. Only the thorough
     body takes integers that are written with a fraction of zero or an exponent.
     """
     reading = _Reading(by_source=not is_ambiguous(target))
@@ -112,11 +112,11 @@ class _Reading:
         self.by_source = by_source
 
     def field(self, struct: Column, field: Field) -> Column:
-        """The field as a column of its name."""
+        """Return the field as a column of its name."""
         return self.value(self._raw(struct, field), field.type, as_json=field.as_json).alias(field.name)
 
     def value(self, raw: Column, of: Type, *, as_json: bool = False) -> Column:
-        """The column's value; null, or anything, where `checks` fail."""
+        """Return the column's value; null, or anything, where `checks` fail."""
         if as_json:
             return F.when(~F.is_variant_null(raw), json_doubts.digits(F.to_json(raw)))
         if is_read_as_is(of):
@@ -136,7 +136,7 @@ class _Reading:
                 return F.when(raw.isNotNull(), F.struct(*[self.field(raw, field) for field in fields]))
 
     def checks(self, raw: Column, of: Type, text: Column, *, as_json: bool = False) -> list[Column]:
-        """What must hold, none of it null, for the value to be what was written in the document `text`."""
+        """Return what must hold, none of it null, for the value to be what was written in the document `text`."""
         if as_json:
             return []
         match of:
@@ -160,7 +160,7 @@ class _Reading:
                 return []
 
     def doubts(self, raw: Column, document: Field, text: Column) -> list[Column]:
-        """What must hold, none of it null, for nothing in the document to have become another value unnoticed."""
+        """Return what must hold, none of it null, if no value in the document was changed unnoticed."""
         has, as_read = Has.of(document), self._as_read(document.type)
         floats, doubles, strings = (
             Leaves() if document.as_json else leaves(raw, as_read, {kind})
@@ -176,7 +176,7 @@ class _Reading:
         return checks
 
     def _as_read(self, of: Type) -> Type:
-        """The type with the names that `from_json` was given, without what is read as a variant."""
+        """Return the type with the names that `from_json` was given, without what is read as a variant."""
         match of:
             case ListOf(element):
                 return ListOf(self._as_read(element))
@@ -200,7 +200,7 @@ class _Reading:
         return [F.coalesce(every, F.lit(True))]
 
     def _is_exact(self, raw: Column, of: Decimal, text: Column) -> Column:
-        """Whether the JSON number has no more digits than the decimal; one with an exponent is a variant's double."""
+        """Return whether the JSON number has no more digits than the decimal; one with an exponent is a variant's double."""
         kind = F.schema_of_variant(raw)
         value = self.value(raw, of)
         scale = F.regexp_extract(kind, r"^DECIMAL\(\d+,(\d+)\)$", 1)

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from frazil.decode.json_envelope import NAME
 from frazil.decode.leaves import Leaves
 
-_BEFORE, _BEHIND = r"(?<=[:,\[\s])", r"(?=\s*[,}\]])"  # a number stands between these
+_BEFORE, _BEHIND = r"(?<=[:,\[\s])", r"(?=\s*[,}\]])"  # a number is between these
 _PAST_A_FLOAT = rf"{_BEFORE}-?(?:\d[\d.]*[eE]\+?\d{{2,}}|\d{{30}})"
 _PAST_A_DOUBLE = rf"{_BEFORE}-?(?:\d[\d.]*[eE]\+?\d{{3,}}|\d{{200}})"
 _LONG_INTEGER = rf"{_BEFORE}(-?\d{{39,}}){_BEHIND}"
@@ -28,37 +28,37 @@ _DIGITS = f"{NAME}:"
 
 
 def is_finite(floats: Leaves, doubles: Leaves, text: Column) -> list[Column]:
-    """Whether no number of the document became an infinity; one that is written as `Infinity` is one."""
+    """Return whether no number of the document was read as infinity; one that is written as `Infinity` is one."""
     kinds = ((floats, _PAST_A_FLOAT), (doubles, _PAST_A_DOUBLE))
     return [~_any(_infinite(found)) | ~text.rlike(past) for found, past in kinds if found]
 
 
 def is_text(strings: Leaves, text: Column) -> Column:
-    """Whether no string has half of a surrogate pair, which is no text; Java makes a question mark of it."""
+    """Return whether no string has half of a surrogate pair, which is no text; Java makes a question mark of it."""
     return ~_any(_containing("?", strings)) | ~text.rlike(_HALF_A_PAIR)
 
 
 def is_json(text: Column) -> Column:
-    """Whether a variant holds what the document says: no half of a surrogate pair, and no number past a double."""
+    """Return whether a variant holds what the document says: no half of a surrogate pair, and no number past a double."""
     is_half = F.contains(text, F.lit(r"\u")) & text.rlike(_HALF_A_PAIR)
     is_past = text.rlike(_PAST_A_DOUBLE) & F.contains(F.to_json(F.try_parse_json(text)), F.lit('Infinity"'))
     return ~is_half & ~F.coalesce(is_past, F.lit(True))
 
 
 def with_long_integers_as_strings(text: Column) -> Column:
-    """The document with integers as strings that a variant would make a double of; `digits` makes them integers again."""
+    """Return the document with integers as strings that a variant would make a double of; `digits` makes them integers again."""
     return F.when(text.rlike(_LONG_INTEGER), F.regexp_replace(text, _LONG_INTEGER, f'"{_DIGITS}$1"')).otherwise(text)
 
 
 def digits(json: Column) -> Column:
-    """JSON text with the integers that were made strings."""
+    """Return JSON text with the integers that were made strings."""
     return F.when(F.contains(json, F.lit(_DIGITS)), F.regexp_replace(json, f'"{_DIGITS}(-?\\d+)"', "$1")).otherwise(
         json
     )
 
 
 def has_no_digits(strings: Leaves, text: Column) -> Column:
-    """Whether no string is an integer that was made one."""
+    """Return whether no string is an integer that was made one."""
     return ~F.contains(text, F.lit(_DIGITS)) | ~_any(_containing(_DIGITS, strings))
 
 

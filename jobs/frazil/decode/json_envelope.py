@@ -1,9 +1,9 @@
-"""What a JSON body is read inside, so that anything behind its document shows: `from_json` stops reading after the first one.
+"""The envelope that a JSON body is read in, so that bytes after its document are found: `from_json` stops after the first one.
 
-An object is read inside `{"N":[BODY,{"N":true}]}`: the body is one document if the list has two elements, and the second is ours.
-What need not be an object has no room for a member of ours beside it, and is read, at some more cost, inside
+An object is read inside `{"N":[BODY,{"N":true}]}`: the body is one document if the list has two elements and Frazil wrote
+the second. What need not be an object has no room for another member beside it, and is read, at some more cost, inside
 `{"N":{"v":[BODY],"N":[]}}`: it is one document if the inner object has exactly those two members, and the list one element.
-Only a body that knew the name `N` could end one of them and begin another, and `N` is drawn anew by each process.
+Only a body that knew the name `N` could end one of them and begin another, and each process draws a new `N`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CORRUPT = "corrupt"
 @dataclass(frozen=True, slots=True)
 class Envelope:
     """The text around a body, and the type it is read as. Of what was read: `documents`, of type `listed`, begin with the body's;
-    `is_alone` is true if that is all there is, else false or null.
+    `is_alone` is true if they hold nothing else, else false or null.
     """
 
     before: str
@@ -38,12 +38,12 @@ class Envelope:
     is_alone: Step
 
     def around(self, body: Column) -> Column:
-        """The text that is read; null if there is no body."""
+        """Return the text that is read; null if there is no body."""
         return F.concat(F.lit(self.before), body, F.lit(self.after))
 
 
 def around_objects(written: T.StructType) -> Envelope:
-    """For bodies that must be objects of this type; `documents` have one more field, the last one."""
+    """Return the envelope for bodies that must be objects of this type; `documents` have one more field, the last one."""
     listed = T.ArrayType(T.StructType([*written.fields, T.StructField(NAME, T.BooleanType())]))
 
     def is_alone(read: Column) -> Column:
@@ -54,7 +54,7 @@ def around_objects(written: T.StructType) -> Envelope:
 
 
 def around_anything(written: T.DataType) -> Envelope:
-    """For bodies of any type."""
+    """Return the envelope for bodies of any type."""
     listed = T.ArrayType(written)
     members = T.MapType(T.StringType(), listed)
 

@@ -21,25 +21,25 @@ _EXACT = float(2**53)
 
 
 def read(text: Column, of: T.StructType, options: dict[str, str]) -> Column:
-    """What `from_json` makes of the text if a variant stands for every integer of `of`; each field has its position as name."""
+    """Return what `from_json` reads from the text with a variant for every integer of `of`; each field has its position as name."""
     lenient = _with_variants(of)
     assert isinstance(lenient, T.StructType)
     return F.from_json(text, lenient, options).cast(_numbered(lenient))
 
 
 def settled(read: Column, of: T.StructType, text: Column) -> Column:
-    """What was read of the text, of the type `of`. Null if a value in place of an integer is none, or does not fit.
+    """Return what was read of the text, of the type `of`. Null if a value in place of an integer is none, or does not fit.
 
-    A number with an exponent is taken up to 2^53.
+    A number with an exponent is accepted up to 2^53.
     """
     fits = _every(read, of, lambda raw, kind: raw.isNull() | _is_integer(raw, kind, text))
     return F.when(F.coalesce(fits, F.lit(False)), _mapped(read, of).cast(of))
 
 
 def keeps_digits(raw: Column, text: Column) -> Column:
-    """Whether the double of this variant, in this document, says what was written: it had at most 15 digits, and was not too small.
+    """Return whether this variant's double is the number as written in this document: at most 15 digits, and not too small.
 
-    Where the number stood in the text is not known: another one with more digits rejects the record, too.
+    The number's place in the text is not known: another one with more digits rejects the record, too.
     """
     is_nothing = F.try_variant_get(raw, "$", "double") == 0
     return ~text.rlike(_PAST_ITS_DIGITS) & ~(is_nothing & text.rlike(_TO_NOTHING))
@@ -59,7 +59,7 @@ def _with_variants(of: T.DataType) -> T.DataType:
 
 
 def _numbered(of: T.DataType) -> T.DataType:
-    """The type with each field's position as its name: Spark finds fields without regard to case."""
+    """Return the type with each field's position as its name: Spark finds fields without regard to case."""
     match of:
         case T.ArrayType():
             return T.ArrayType(_numbered(of.elementType))
@@ -75,7 +75,7 @@ def _has_integers(of: T.DataType) -> bool:
 
 
 def _mapped(raw: Column, of: T.DataType) -> Column:
-    """What was read, with integers in place of their variants."""
+    """Return what was read, with integers in place of their variants."""
     match of:
         case T.IntegerType() | T.LongType():
             return _integer(raw, of)
@@ -90,7 +90,7 @@ def _mapped(raw: Column, of: T.DataType) -> Column:
 
 
 def _every(raw: Column, of: T.DataType, holds: Callable[[Column, T.DataType], Column]) -> Column:
-    """Whether it holds for every variant in place of an integer; null only where there is nothing."""
+    """Return whether it holds for every variant in place of an integer; null only where there is nothing."""
     match of:
         case T.IntegerType() | T.LongType():
             return holds(raw, of)
@@ -106,7 +106,7 @@ def _every(raw: Column, of: T.DataType, holds: Callable[[Column, T.DataType], Co
 
 
 def _integer(raw: Column, of: T.DataType) -> Column:
-    """The integer, null for a null."""
+    """Return the integer, null for a null."""
     value = F.try_variant_get(raw, "$", "double")
     from_double = F.when(F.abs(value) <= _EXACT, value.cast("long")).try_cast(of)
     plain = F.regexp_extract(F.to_json(raw), _PLAIN, 1).try_cast(of)

@@ -30,7 +30,7 @@ class Has:
 
     @classmethod
     def of(cls, document: Field | None) -> Has:
-        """What a document of this type has; nothing if there is none."""
+        """Return what a document of this type has; nothing if there is none."""
         if document is None:
             return cls()
         if document.as_json:
@@ -49,7 +49,7 @@ class Has:
 
 
 def written(of: Type, *, as_json: bool = False, by_source: bool = True) -> T.DataType:
-    """The type to read as: a variant or a string where `from_json` would be lenient."""
+    """Return the type to read as: a variant or a string where `from_json` would be lenient."""
     if as_json:
         return T.VariantType()
     match of:
@@ -73,7 +73,7 @@ def written(of: Type, *, as_json: bool = False, by_source: bool = True) -> T.Dat
 
 
 def is_read_as_is(of: Type) -> bool:
-    """Whether what `from_json` reads is the value, but for the names of fields."""
+    """Return whether what `from_json` reads is the value, but for the names of fields."""
     match of:
         case Primitive(kind):
             return kind not in WRITTEN
@@ -88,7 +88,7 @@ def is_read_as_is(of: Type) -> bool:
 
 
 def has_no_checks(of: Type) -> bool:
-    """Whether nothing has to be checked of a value that `from_json` has read, wherever it stands."""
+    """Return whether a value that `from_json` has read needs no check at any depth."""
     match of:
         case Primitive(kind):
             return kind not in WRITTEN
@@ -101,7 +101,7 @@ def has_no_checks(of: Type) -> bool:
 
 
 def is_ambiguous(of: Type) -> bool:
-    """Whether a struct has sources that differ in case only: Spark finds fields without regard to case."""
+    """Return whether a struct has sources that differ in case only: Spark finds fields without regard to case."""
     match of:
         case ListOf(element):
             return is_ambiguous(element)

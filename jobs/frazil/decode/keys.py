@@ -1,7 +1,7 @@
-"""Keys: the column `_kafka_key` of a topic whose keys are more than bytes: its type, its changes, its decoding.
+"""The column `_kafka_key` of a topic whose keys are more than bytes: its type, its changes, its decoding.
 
-A key that is a record is a struct of its fields, any other key a value of its type. Struct or value is decided by the oldest
-version, and for good: what a later version of the other shape wrote does not fit.
+A key that is a record is a struct of its fields, any other key a value of its type. The oldest version decides between struct
+and value once: what a later version of the other shape wrote does not fit.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class KeyLanding:
 
 
 class Keys:
-    """The keys of a topic; `layout` says where their column stands."""
+    """The keys of a topic; `layout` says where their column is."""
 
     def __init__(self, topic: Topic, registry: Registry | None, layout: MetadataColumns = MetadataColumns.FLAT) -> None:
         self.writers = Writers(topic, registry, keys=True)
@@ -45,17 +45,17 @@ class Keys:
 
     @classmethod
     def of(cls, topic: Topic, registry: Registry | None, layout: MetadataColumns) -> Keys | None:
-        """The keys of a topic, None if they land as they are."""
+        """Return the keys of a topic, None if they land unchanged."""
         return None if topic.key_format is KeyFormat.BYTES else cls(topic, registry, layout)
 
     @property
     def type(self) -> Type:
-        """The type of the column in a new table; there must be a version."""
+        """Return the type of the column in a new table; there must be a version."""
         row = merge(self._shaped()[0]).type
         return row.fields[0].type if self._is_single_value else row
 
     def landing(self, table: Struct, *, may_add: bool, may_widen: bool) -> KeyLanding:
-        """Bring the known versions into the key's column of a table that stands.
+        """Bring the known versions into the key's column of an existing table.
 
         Raises `IncompatibleSchema` if none of them fits: the column was made for another key format.
         """
@@ -79,7 +79,7 @@ class Keys:
         )
 
     def decoding(self, landed: KeyLanding) -> Decoding:
-        """How keys are decoded into the column."""
+        """Return how keys are decoded into the column."""
         return self.writers.decoding(landed.target, landed.incompatible, Tombstones.DEAD_LETTER)
 
     @property
@@ -87,7 +87,7 @@ class Keys:
         return self.writers.is_single_value(self.writers.versions[0][0])
 
     def _shaped(self) -> tuple[list[tuple[int, Struct]], dict[int, IncompatibleSchema]]:
-        """The versions that have the shape of the oldest, and the others."""
+        """Return the versions that have the shape of the oldest, and the others."""
         fit, unfit = [], {}
         for number, row in self.writers.versions:
             if self.writers.is_single_value(number) is self._is_single_value:
@@ -98,12 +98,12 @@ class Keys:
         return fit, unfit
 
     def _at_the_column(self, problem: IncompatibleSchema) -> IncompatibleSchema:
-        """The problem with the path that it has in the table."""
+        """Return the problem with the path that it has in the table."""
         path = problem.where.split(".")[1 if self._is_single_value else 0 :]
         return incompatible((*self._path, *path), problem.what)
 
     def _rooted(self, found: Landing) -> tuple[Change, ...]:
-        """The changes with the paths that they have in the table; a comment is the column's own and stays."""
+        """Return the changes with the paths that they have in the table; a comment is the column's own and stays."""
         kept = (
             c
             for c in found.changes
@@ -135,7 +135,7 @@ def _column(table: Struct, path: tuple[str, ...]) -> Field:
 
 
 def key_column(landed: KeyLanding) -> Column:
-    """The key's column of decoded records."""
+    """Return the key's column of decoded records."""
     if landed.is_single_value:
         return F.col(KEY)[landed.target.fields[0].name]
     fields = [F.col(KEY)[field.name].alias(field.name) for field in landed.target.fields]

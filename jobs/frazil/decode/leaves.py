@@ -1,4 +1,4 @@
-"""Texts: all values of a kind in a row, wherever they are, as columns of values and of arrays. No lambda, but for lists of maps."""
+"""All values of a kind in a row, at any depth, as columns of values and of arrays. No lambda, but for lists of maps."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Leaves:
 
 
 def texts(value: Column, kind: Type) -> list[Column]:
-    """The strings in a value, as columns that are a string or an array of strings each, nulls included."""
+    """Return the strings in a value, as columns that are a string or an array of strings each, nulls included."""
     found = leaves(value, kind, _TEXT)
     return [*found.ones, *found.arrays]
 
@@ -37,7 +37,7 @@ def is_utf8(found: Sequence[Column]) -> Column:
 
 
 def leaves(value: Column, kind: Type, wanted: Set[Kind]) -> Leaves:
-    """The values of the wanted kinds in a value."""
+    """Return the values of the wanted kinds in a value."""
     match kind:
         case Primitive() if kind.kind in wanted:
             return Leaves(ones=(value,))
@@ -53,7 +53,7 @@ def leaves(value: Column, kind: Type, wanted: Set[Kind]) -> Leaves:
 
 
 def _inside(items: Column, kind: Type, wanted: Set[Kind]) -> Iterable[Column]:
-    """The wanted values in the items of an array."""
+    """Return the wanted values in the items of an array."""
     if not _has(kind, wanted):
         return []
     match kind:

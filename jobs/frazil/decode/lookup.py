@@ -1,9 +1,9 @@
-"""Lookup: a table of many keys as one literal, so that neither the plan nor the call that makes it grows with the keys.
+"""A table of many keys as one literal, so that neither the plan nor the call that makes it grows with the keys.
 
-A literal a key would be a node of the plan each, and a call into the JVM: 50,000 of them take half a minute a batch. Here all
-are one text, cut into buckets by the CRC-32 of the key; Spark cuts it once, and a look-up reads one bucket.
+With one literal a key, each would be a node of the plan and a call into the JVM: 50,000 of them take half a minute a batch.
+Here all are one text, cut into buckets by the CRC-32 of the key; Spark cuts it once, and a look-up reads one bucket.
 
-The buckets are binary: what describes a plan, which Spark writes for each job, then leaves out what they hold.
+The buckets are binary: the description of a plan, which Spark writes for each job, then leaves out their content.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ENTRIES = 16  # in a bucket, about: each bucket is an object that is written an
 
 
 def lookup(key: Column, entries: Mapping[bytes, str]) -> Column:
-    """The text of the entry of a binary `key`; null for a key without one, and for null.
+    """Return the text of the entry of a binary `key`; null for a key without one, and for null.
 
     Texts are not empty, and of letters, digits and `_` only.
     """

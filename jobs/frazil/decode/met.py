@@ -1,4 +1,4 @@
-"""Met: the frames of a batch's records that its plan had no decoder for."""
+"""The frames of a batch's records for which its plan had no decoder."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Met:
 
 
 class UnknownSchemas(Exception):
-    """A batch met schemas that its plan had no decoder for; by now they are known, so the batch is to be staged again.
+    """A batch met schemas for which its plan had no decoder. They are known by now, so the caller stages the batch again.
 
     `most_rows`: how many records the batch may have then, if it met too many to ask for; else None.
     """
@@ -40,7 +40,7 @@ class UnknownSchemas(Exception):
 
     @property
     def looked_up(self) -> str:
-        """What was looked up: `new schema id 7 was looked up`."""
+        """Return what was looked up: `new schema id 7 was looked up`."""
         names = sorted({_named(frame) for met in (self.values, self.keys) for frame in (*met.waiting, *met.unknown)})
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         ids = ", ".join(names[:_NAMED]) + more

@@ -1,4 +1,4 @@
-"""Occurring: which of a topic's writers have a decoder in the plan. Each costs, whether or not a record of its is there."""
+"""The choice of the writers of a topic that have a decoder in the plan. Each decoder has a cost, even without a record of it."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class Occurring:
             self.meet(number for number in among if schema_id_of(number) in schema_ids)
 
     def forget(self) -> bool:
-        """Forget which were met, if they are more than a few; whether they were."""
+        """Forget which were met, if they are more than a few; return whether they were."""
         is_less = len(self._met) > FEW
         if is_less:
             self._met.clear()
         return is_less
 
     def of(self, numbers: Sequence[int]) -> set[int]:
-        """Those of these writers, oldest first, that are decoded."""
+        """Return those of these writers, oldest first, that are decoded."""
         return {*numbers[-NEWEST:], *self._met} & set(numbers)

@@ -1,4 +1,4 @@
-"""Protobuf bodies to rows: ptars makes Arrow columns of a whole batch, and no record is a Python object.
+"""Protobuf bodies to rows: ptars makes Arrow columns of a complete batch, and no record is a Python object.
 
 Two exceptions: what lands as JSON text is made value by value, and a batch with a record that ptars cannot read is halved until
 that record is alone; the official library then says what it means, or that it is bad.
@@ -28,7 +28,10 @@ _CONFIG = PtarsConfig(timestamp_unit="us", duration_unit="us", list_nullable=Tru
 
 
 def batch_of(readings: Mapping[int, Reading], target: Struct) -> Callable[[SparkColumn, SparkColumn], SparkColumn]:
-    """Of bodies, and the number in `readings` of each one's type, the rows of `target`: see `decode_protobuf`."""
+    """Return the function of bodies, and the number in `readings` of each one's type, that makes the rows of `target`.
+
+    See `decode_protobuf`.
+    """
     numbers = list(readings)
 
     def batch(body: SparkColumn, number: SparkColumn) -> SparkColumn:
@@ -41,7 +44,7 @@ def batch_of(readings: Mapping[int, Reading], target: Struct) -> Callable[[Spark
 
 
 def decode_protobuf(body: SparkColumn, which: SparkColumn, readings: Sequence[Reading], target: Struct) -> SparkColumn:
-    """The messages `body` as a struct of the columns of `target`, and `_decoded`, which is true; null if that fails.
+    """Return the messages `body` as a struct of the columns of `target` and `_decoded`, which is true; null if that fails.
 
     `which` is the index of the message's type in `readings`, all of them for `target`; null, like a null body, gives null.
     All types are read by one function, as Spark would run each of several on every row: do not put it into a `CASE`.
@@ -59,7 +62,7 @@ def decode_protobuf(body: SparkColumn, which: SparkColumn, readings: Sequence[Re
 
 
 def decoded(bodies: pa.Array, types: pa.Array, readings: Sequence[Reading], arrow_type: pa.StructType) -> pa.Array:
-    """One Arrow batch of bodies, each with the index of its type, as an array of structs; null for what cannot be read."""
+    """Return one Arrow batch of bodies, each with the index of its type, as an array of structs; null for what cannot be read."""
     if bodies.type != pa.binary():
         bodies = bodies.cast(pa.binary())
     numbers = types.to_numpy(zero_copy_only=False) if not types.null_count else types.fill_null(-1).to_numpy()
@@ -84,7 +87,7 @@ def decoded(bodies: pa.Array, types: pa.Array, readings: Sequence[Reading], arro
 
 
 def _halved(bodies: pa.Array, make: Callable[[pa.Array], pa.Array], reading: Reading, bad: pa.Array) -> list[pa.Array]:
-    """The rows of the bodies, in order: in one part if all can be read."""
+    """Return the rows of the bodies, in order: in one part if all can be read."""
     rows = _tried(bodies, make)
     if rows is not None:
         return [rows]
@@ -97,7 +100,7 @@ def _halved(bodies: pa.Array, make: Callable[[pa.Array], pa.Array], reading: Rea
 
 
 def _tried(bodies: pa.Array, make: Callable[[pa.Array], pa.Array]) -> pa.Array | None:
-    """The rows of the bodies; None if one of them cannot be read."""
+    """Return the rows of the bodies; None if one of them cannot be read."""
     try:
         return make(bodies)
     except (KeyboardInterrupt, SystemExit):

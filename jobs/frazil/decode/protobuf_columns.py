@@ -20,7 +20,7 @@ _WIDE = (pa.int64(), pa.uint64())
 
 
 def assemble(batch: pa.RecordBatch, reading: Reading, arrow_type: pa.StructType) -> pa.Array:
-    """The rows of a batch, as structs of this type; its last field says that they were decoded."""
+    """Return the rows of a batch, as structs of this type; its last field says that they were decoded."""
     fields = [arrow_type.field(i) for i in range(arrow_type.num_fields)]
     inside = dict(zip(batch.schema.names, batch.columns, strict=True))
     arrays = _children(inside, reading.row, arrow_type, batch.num_rows, reading.schema)
@@ -31,7 +31,7 @@ def assemble(batch: pa.RecordBatch, reading: Reading, arrow_type: pa.StructType)
 def _children(
     inside: Mapping[str, pa.Array], column: Column, to: pa.StructType, rows: int, schema: bytes
 ) -> list[pa.Array]:
-    """The columns of a message; `ValueError` if two members of a oneof are there, of which the last in the bytes counts."""
+    """Return the columns of a message; `ValueError` if it has two members of a oneof, of which the last in the bytes counts."""
     for members in column.oneofs:
         if (np.add.reduce([_is_there(inside[name]) for name in members], dtype=int) > 1).any():
             raise ValueError("two members of a oneof")
@@ -39,7 +39,7 @@ def _children(
 
 
 def _is_there(array: pa.Array) -> Any:
-    """Of each message whether it has the member, as a numpy array."""
+    """Return whether each message has the member, as a numpy array."""
     if pa.types.is_list(array.type):
         return pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False) > 0
     return array.is_valid().to_numpy(zero_copy_only=False)
@@ -86,7 +86,7 @@ def _column(array: pa.Array | None, column: Column, to: pa.DataType, rows: int, 
 
 
 def _once(lists: pa.Array) -> pa.Array:
-    """The one element of each list, null for none; `ValueError` if there are more, which Protobuf merges."""
+    """Return the one element of each list, null for none; `ValueError` if there are more, which Protobuf merges."""
     sizes = np.diff(lists.offsets.to_numpy())
     if sizes.max(initial=0) > 1:
         raise ValueError("a field that occurs more than once")
@@ -100,7 +100,7 @@ def _nulls(array: pa.Array) -> pa.Array | None:
 
 
 def _within(array: pa.Array, bounds: tuple[int, int]) -> pa.Array:
-    """The array, as numbers in microseconds for a duration; `ValueError` if one is out of bounds."""
+    """Return the array, as numbers in microseconds for a duration; `ValueError` if one is out of bounds."""
     numbers = array.cast(pa.int64())
     found = pc.min_max(numbers)
     least, most = found["min"].as_py(), found["max"].as_py()
@@ -110,14 +110,14 @@ def _within(array: pa.Array, bounds: tuple[int, int]) -> pa.Array:
 
 
 def _enum(numbers: pa.Array, column: Column) -> pa.Array:
-    """The names; a number without one is its digits."""
+    """Return the names; a number without one is its digits."""
     known = pc.index_in(numbers, value_set=pa.array(list(column.names), pa.int32()))
     names = pa.array(list(column.names.values()), pa.string()).take(known)
     return pc.coalesce(names, numbers.cast(pa.string())) if names.null_count > numbers.null_count else names
 
 
 def _map(array: pa.Array, keys: pa.Array, items: pa.Array, to: pa.DataType) -> pa.Array:
-    """The map; of a key that a record has twice the last entry counts, as Protobuf says."""
+    """Return the map; of a key that a record has twice the last entry counts, as Protobuf says."""
     offsets = array.offsets
     sizes = np.diff(offsets.to_numpy())
     entries = np.repeat(np.arange(len(sizes)), sizes) * max(len(keys), 1)

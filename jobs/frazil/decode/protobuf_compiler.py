@@ -51,7 +51,7 @@ def compile_proto(text: str, references: Mapping[str, str] | None = None) -> Pro
 
 
 def _protoc(name: str, texts: Mapping[str, str]) -> bytes:
-    """The serialized descriptors of the file `name` and of what it imports, with the source's comments."""
+    """Return the serialized descriptors of the file `name` and of what it imports, with the source's comments."""
     with tempfile.TemporaryDirectory(prefix="frazil-proto-") as folder:
         sources, output = Path(folder, "sources"), Path(folder, "descriptors")
         sources.mkdir()
@@ -86,7 +86,7 @@ def _write(folder: Path, name: str, text: str) -> None:
 
 
 def _folder_of_google_type() -> Path:
-    """The folder with `google/type/*.proto`, of googleapis-common-protos."""
+    """Return the folder with `google/type/*.proto`, of googleapis-common-protos."""
     from google.type import date_pb2
 
     return Path(str(date_pb2.__file__)).parents[2]
@@ -148,7 +148,7 @@ def _names(values: Iterator[tuple[int, str]]) -> dict[int, str]:
 def _indexes(
     messages: Iterator[DescriptorProto], scope: str, path: tuple[int, ...]
 ) -> Iterator[tuple[tuple[int, ...], str]]:
-    """The message index of each message, nested ones included; a map's entry is counted, and left out."""
+    """Return the message index of each message, nested ones included; a map's entry is counted, and left out."""
     for i, message in enumerate(messages):
         full = f"{scope}.{message.name}" if scope else message.name
         if not message.options.map_entry:
@@ -157,7 +157,7 @@ def _indexes(
 
 
 def _comments(file: FileDescriptorProto) -> dict[str, str]:
-    """Full field name -> the comment before it, or behind it."""
+    """Return full field name -> the comment before it, or behind it."""
     said = {
         tuple(location.path): " ".join((location.leading_comments or location.trailing_comments).split())
         for location in file.source_code_info.location

@@ -19,7 +19,7 @@ from frazil.decode.protobuf_projection import Column
 
 
 def json_text(occurrences: pa.Array, column: Column, schema: bytes) -> pa.Array:
-    """The JSON text of a field of messages: `occurrences` has the bytes of each of its occurrences in a record.
+    """Return the JSON text of a field of messages: `occurrences` has the bytes of each of its occurrences in a record.
 
     The field is read as part of its own message, so that Protobuf's rules hold for what occurs several times. Null if a field that
     is no list and no map does not occur. Raises `ValueError` if the bytes are no such messages, or JSON has no text for them.
@@ -43,7 +43,7 @@ def json_text(occurrences: pa.Array, column: Column, schema: bytes) -> pa.Array:
 
 
 def json_list(lists: pa.Array, *, is_wide: bool) -> pa.Array:
-    """The JSON text of lists of scalars; `is_wide` says that they are integers of 64 bits."""
+    """Return the JSON text of lists of scalars; `is_wide` says that they are integers of 64 bits."""
     return pa.array([_text([_scalar(v, is_wide=is_wide) for v in values]) for values in lists.to_pylist()], pa.string())
 
 

@@ -13,7 +13,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 @lru_cache(maxsize=256)
 def pool_of(descriptors: bytes) -> DescriptorPool:
-    """A pool with the files of a serialized `FileDescriptorSet`."""
+    """Return a pool with the files of a serialized `FileDescriptorSet`."""
     pool = DescriptorPool()
     for file in FileDescriptorSet.FromString(descriptors).file:
         pool.AddSerializedFile(file.SerializeToString())
@@ -21,7 +21,7 @@ def pool_of(descriptors: bytes) -> DescriptorPool:
 
 
 def canonical(body: bytes, descriptors: bytes, message: str) -> bytes | None:
-    """The bytes of an equal message that has each field once; None if the body is no such message.
+    """Return the bytes of an equal message that has each field once; None if the body is no such message.
 
     What occurs several times is merged, the last member of a oneof remains, and an entry of a map has its value. Fields that the
     type does not know are left out; numbers that a closed enum does not know remain where they are.
@@ -49,7 +49,7 @@ def _complete(message: Message, entries: frozenset[str]) -> None:
 
 @lru_cache(maxsize=256)
 def _types(descriptors: bytes, message: str) -> tuple[type[Message], frozenset[str]]:
-    """The type, and the names of types of maps' entries.
+    """Return the type, and the names of types of maps' entries.
 
     Enums are numbers: a closed one would move unknown ones to the end. Maps are lists: of a map the library drops an entry that
     has a field it does not know.

@@ -1,8 +1,8 @@
-"""How a message is read into a target: a descriptor of our own with the fields that are wanted, and what each becomes.
+"""How a message is read into a target: a descriptor made here with the wanted fields, and the column of each.
 
 ptars makes columns from a descriptor, and is lenient or silent in places: a group is dropped, a file with an edition aborts, an
-invalid `google.type.Date` becomes 1970-01-01. It is given a proto3 file that is made here, so that it meets only what it is exact
-about: enums are read as numbers, what lands as JSON text is read as bytes, and only five kinds of message keep their names.
+invalid `google.type.Date` is read as 1970-01-01. It is given a proto3 file that is made here, so that it meets only what it is
+exact about: enums are read as numbers, what lands as JSON text is read as bytes, and only five kinds of message keep their names.
 
 Protobuf merges a message field that occurs several times, and of a oneof the last member counts. ptars does neither for every type.
 So what it does not merge is read as a list, and all members of a oneof are read, which shows the records that need a second look.
@@ -51,7 +51,7 @@ class How(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """What one target field is made of: the column `name` of what ptars makes, if there is one.
+    """The source of one target field: the column `name` of what ptars makes, if there is one.
 
     `names` are an enum's; `children` are in the target's order; `source` is the full name of the message and the
     name of the field that become JSON; `oneofs` are the names of columns of which a message has at most one.
@@ -79,7 +79,7 @@ class Reading:
 
 
 def reading(schema: ProtobufSchema, message: str, target: Struct) -> Reading:
-    """How to read the message of this full name into `target`; fields are found by `Field.source` and `aliases`."""
+    """Return how to read the message of this full name into `target`; fields are found by `Field.source` and `aliases`."""
     building = _Building(schema)
     row = building.message("Row", schema.messages[message], target)
     descriptors = FileDescriptorSet()
@@ -106,7 +106,7 @@ class _Building:
         return Column(How.STRUCT, children=children, oneofs=tuple(map(tuple, oneofs.values())))
 
     def _member(self, made: DescriptorProto, found: MessageField) -> str:
-        """The column of a oneof's member, added if no column of the target is made of it."""
+        """Return the column of a oneof's member, added if no column of the target is made of it."""
         name = f"f{found.number}"
         if all(known.name != name for known in made.field):
             added = made.field.add(name=name, number=found.number, label=FieldDescriptorProto.LABEL_OPTIONAL)
@@ -150,7 +150,7 @@ class _Building:
         return Column(How.JSON_LIST, children=(inner,)) if found.repeated else inner
 
     def _map(self, made: DescriptorProto, added: FieldDescriptorProto, entry: Message, of: Type) -> Column:
-        """A list of entries: an entry whose key or value is absent, which means the default, shows."""
+        """Return a list of entries: an entry whose key or value is absent, which means the default, shows."""
         nested = made.nested_type.add(name=f"F{added.number}Entry")
         added.label = _REPEATED
         added.type = FieldDescriptorProto.TYPE_MESSAGE
@@ -164,7 +164,7 @@ class _Building:
         return Column(How.MAP, children=tuple(children))
 
     def _single(self, added: FieldDescriptorProto, found: MessageField, of: Type | None) -> Column:
-        """One value of the field, whatever its label."""
+        """Return one value of the field, whatever its label."""
         if found.kind is FieldKind.ENUM:
             added.type = FieldDescriptorProto.TYPE_INT32
             return Column(How.ENUM, names=dict(self._schema.enums[found.type_name]))
@@ -183,7 +183,7 @@ class _Building:
 
 
 def _once(added: FieldDescriptorProto, column: Column) -> Column:
-    """The column of a field that is not a list: a list of its occurrences if ptars would not merge them."""
+    """Return the column of a field that is not a list: a list of its occurrences if ptars would not merge them."""
     if added.type != FieldDescriptorProto.TYPE_MESSAGE or column.how is How.STRUCT:
         return column
     added.label = _REPEATED

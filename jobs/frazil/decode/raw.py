@@ -11,7 +11,7 @@ from frazil.decode.json_envelope import NAME
 
 
 def text(column: str = "value") -> Step:
-    """UTF-8 text as one column."""
+    """Return the decoder of UTF-8 text as one column."""
 
     def body(value: Column) -> Column:
         words = value.cast("string")
@@ -21,12 +21,12 @@ def text(column: str = "value") -> Step:
 
 
 def raw(column: str = "value") -> Step:
-    """Bytes as one column."""
+    """Return the decoder of bytes as one column."""
     return lambda value: F.struct(value.alias(column), F.when(value.isNotNull(), F.lit(True)).alias(DECODED))
 
 
 def json_text(column: str = "value") -> Step:
-    """Schemaless JSON as one column of validated text.
+    """Return the decoder of schemaless JSON as one column of validated text.
 
     Spark stops reading after a document. So `[BODY,"N"]` is read, whose second element is that name, which no body has, exactly if
     the body is one document.

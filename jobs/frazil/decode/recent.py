@@ -1,4 +1,4 @@
-"""Recent: a dict that forgets its oldest entries, for what can be found out again."""
+"""A dict that forgets its oldest entries, for what can be found out again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Written: one record type of a writer schema, whatever its language: its row type, and how its bodies are read."""
+"""One record type of a writer schema, whatever its language: its row type, and how its bodies are read."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Written:
 
 
 def avro_type(text: str, references: Mapping[str, str]) -> Written:
-    """The type of an Avro schema. Raises `UnreadableSchema`."""
+    """Return the type of an Avro schema. Raises `UnreadableSchema`."""
     schema = avro.parse(text, references)
     return Written(
         name="" if schema.is_single_value else schema.root.name,
@@ -45,7 +45,7 @@ def avro_type(text: str, references: Mapping[str, str]) -> Written:
 
 
 def json_type(text: str, references: Mapping[str, str]) -> Written:
-    """The type of a JSON Schema. Raises `UnreadableSchema`."""
+    """Return the type of a JSON Schema. Raises `UnreadableSchema`."""
     schema = json_schema.parse(text, references)
     is_single_value = json_schema.is_single_value(schema)
     title = schema.root.schema.get("title") if isinstance(schema.root.schema, dict) else None
@@ -59,12 +59,12 @@ def json_type(text: str, references: Mapping[str, str]) -> Written:
 
 @lru_cache(maxsize=256)
 def _avro_body(reader: avro.Reader, target: Struct) -> Body:
-    """One body for all versions that are read alike, as those are that differ in comments only."""
+    """Return one body for all versions that are read alike, as those are that differ in comments only."""
     return avro_body(reader, target)
 
 
 def protobuf_type(schema: ProtobufSchema, message: str) -> Written:
-    """One message type of a Protobuf schema. Raises `UnreadableSchema`."""
+    """Return one message type of a Protobuf schema. Raises `UnreadableSchema`."""
     from frazil.decode.protobuf_projection import reading  # loads Protobuf, which most drivers do not need
     from frazil.schemas.protobuf import row_type
 

@@ -21,7 +21,7 @@ _KINDS: dict[Kind, T.DataType] = {
 
 
 def spark_type(of: Type) -> T.DataType:
-    """The Spark type of a row type, with the columns' names; everything is nullable, as a table's columns are."""
+    """Return the Spark type of a row type, with the columns' names; everything is nullable, as a table's columns are."""
     match of:
         case Primitive(kind):
             return _KINDS[kind]
@@ -36,5 +36,5 @@ def spark_type(of: Type) -> T.DataType:
 
 
 def spark_struct(of: Struct) -> T.StructType:
-    """The Spark type of a struct."""
+    """Return the Spark type of a struct."""
     return T.StructType([T.StructField(field.name, spark_type(field.type)) for field in of.fields])

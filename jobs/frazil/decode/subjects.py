@@ -1,4 +1,4 @@
-"""Ownership: which subjects of the registry are a topic's values', or its keys', by its subject strategy."""
+"""The subjects of the registry that are a topic's values', or its keys', by its subject strategy."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ class Ownership:
 
     @property
     def may_begin_without(self) -> bool:
-        """Whether no subject is known before a record names one."""
+        """Return whether no subject is known before a record names one."""
         return self.strategy is SubjectStrategy.RECORD and self.record_name is None
 
     @property
     def has_one_subject(self) -> bool:
-        """Whether the topic has one subject, so that no schema without a version there is the topic's."""
+        """Return whether the topic has one subject, so that no schema without a version there is the topic's."""
         return self.strategy is SubjectStrategy.TOPIC or self.record_name is not None
 
     def subjects(self, registry: Registry) -> Sequence[str]:
-        """The subjects that can be known before a record is met. Raises `RegistryUnavailable`."""
+        """Return the subjects that can be known before a record is met. Raises `RegistryUnavailable`."""
         if self.strategy is SubjectStrategy.TOPIC:
             return (f"{self._topic}-{'key' if self._is_key else 'value'}",)
         if self.record_name is not None:
             return (f"{self._prefix}{self.record_name}",)
         return [s for s in registry.subjects() if s.startswith(self._prefix)] if self._prefix else ()
 
-    def is_ours(self, name: str, subjects: Collection[str]) -> bool:
-        """Whether a record of this name, whose schema is in these subjects, is one that the declaration means."""
+    def owns(self, name: str, subjects: Collection[str]) -> bool:
+        """Return whether a record of this name, whose schema is in these subjects, is one that the declaration means."""
         if self.strategy is SubjectStrategy.TOPIC:
             return True
         if self.record_name is not None and name and name != self.record_name:
@@ -46,5 +46,5 @@ class Ownership:
 
     @property
     def _prefix(self) -> str:
-        """What stands before a record's name in its subject."""
+        """Return the part of a subject before a record's name."""
         return f"{self._topic}-" if self.strategy is SubjectStrategy.TOPIC_RECORD else ""

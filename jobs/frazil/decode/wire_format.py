@@ -1,7 +1,7 @@
-"""Framing: the rules of `schemas/wire_format.py` as Spark expressions: which bytes name a record's schema, and which are its body.
+"""The rules of `schemas/wire_format.py` as Spark expressions: which bytes name a record's schema, and which are its body.
 
-The *frame* here is the bytes that name the schema, in one form wherever they stood: `00` and the id, or `01` and the GUID, and
-for Protobuf the message index behind it. Equal frames mean one and the same schema and message type.
+The *frame* here is the bytes that name the schema, in one form for the header and the value: `00` and the id, or `01` and the
+GUID, and for Protobuf the message index behind it. Equal frames mean one and the same schema and message type.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from frazil.schemas.wire_format import GUID_BYTES, PREFIX_BYTES, VARINT_BYTES
 
 DEPTH = 32
-"""The deepest message index that is read; a deeper one is a bad one. Protoc allows some more, nobody nests types so deep."""
+"""The deepest message index that is read; a deeper one is a bad one. Protoc allows some more, but real types are never so deep."""
 
 _ALL = 2_147_483_647
 _ID, _GUID = bytearray(b"\x00"), bytearray(b"\x01")
@@ -20,12 +20,12 @@ _INDEX_BYTES = VARINT_BYTES * (DEPTH + 1)
 
 
 def _overlong(number: int) -> str:
-    """A regular expression for a number below 128 as a varint, padded ones included."""
+    """Return a regular expression for a number below 128 as a varint, padded ones included."""
     return rf"(?:\x{number:02x}|\x{number | 0x80:02x}\x80{{0,{VARINT_BYTES - 2}}}\x00)"
 
 
 def _not_negative() -> str:
-    """A regular expression for a zigzag varint that is not negative: its first byte is even."""
+    """Return a regular expression for a zigzag varint that is not negative: its first byte is even."""
     short, long = ("".join(rf"\x{byte:02x}" for byte in range(start, start + 0x80, 2)) for start in (0x00, 0x80))
     return rf"(?:[{short}]|[{long}][\x80-\xff]{{0,{VARINT_BYTES - 2}}}[\x00-\x7f])"
 
@@ -34,14 +34,14 @@ _INDEX = "^(?:" + "|".join(f"{_overlong(2 * n)}{_not_negative()}{{{n}}}" for n i
 
 
 def header(headers: Column, name: str) -> Column:
-    """The value of the last header of this name; null if there is none, or it is null."""
+    """Return the value of the last header of this name; null if there is none, or it is null."""
     keys, values = headers["key"], headers["value"]
     behind = F.array_position(F.reverse(keys), name).cast("int") - 1
     return F.when(F.array_contains(keys, name), F.get(F.reverse(values), behind))
 
 
 def frame(value: Column, in_header: Column, *, protobuf: bool = False) -> Column:
-    """The frame of a value, or of a key; null if it has none, for which `problem` is why."""
+    """Return the frame of a value, or of a key; null if it has none, for which `problem` is why."""
     named = F.coalesce(in_header, value)
     magic, length = F.substring(named, 1, 1), F.length(named)
     head = F.when((magic == F.lit(_ID)) & (length >= PREFIX_BYTES), F.lit(PREFIX_BYTES))
@@ -55,12 +55,12 @@ def frame(value: Column, in_header: Column, *, protobuf: bool = False) -> Column
 
 
 def body(value: Column, in_header: Column, framed: Column) -> Column:
-    """What stands behind the frame `framed`; the whole value if a header holds the frame."""
+    """Return the bytes behind the frame `framed`; the complete value if a header holds the frame."""
     return F.when(in_header.isNotNull(), value).otherwise(F.substring(value, F.length(framed) + 1, F.lit(_ALL)))
 
 
 def schema_id(value: Column, in_header: Column) -> Column:
-    """The schema id that the bytes name, whether or not the rest is a frame; null for a GUID, and for other bytes."""
+    """Return the schema id that the bytes name, whether or not the rest is a frame; null for a GUID, and for other bytes."""
     named = F.coalesce(in_header, value)
     number = F.conv(F.hex(F.substring(named, 2, 4)), 16, 10).cast("long")
     return F.when((F.length(named) >= PREFIX_BYTES) & (F.substring(named, 1, 1) == F.lit(_ID)), number)

@@ -1,4 +1,4 @@
-"""Years: the dates and times that every reader of a table can read, from the year 1 to the year 9999.
+"""The dates and times that every reader of a table can read, from the year 1 to the year 9999.
 
 Iceberg holds more, and Python does not: PyIceberg and pandas fail on a table that has one such value.
 """
@@ -19,13 +19,13 @@ MICROSECONDS = (DAYS[0] * 86_400_000_000, (DAYS[1] + 1) * 86_400_000_000 - 1)
 
 
 def in_years(value: Column, kind: Kind) -> Column:
-    """Whether a date or time is in the years 1 to 9999; null if it is null."""
+    """Return whether a date or time is in the years 1 to 9999; null if it is null."""
     first, last = _bounds(kind)
     return value.between(first, last)
 
 
 def all_in_years(value: Column, of: Type) -> list[Column]:
-    """Whether all dates and times in a value are in the years 1 to 9999, as columns none of which is null."""
+    """Return whether all dates and times in a value are in the years 1 to 9999, as columns none of which is null."""
     checks: list[Column] = []
     for kind in (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ):
         found = leaves(value, of, {kind})
