@@ -8,10 +8,10 @@ import pytest
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from frazil.decode.avro import avro_body
+from frazil.decode.avro import avro_decoder
 from frazil.decode.decode import decode, rejected, rows
 from frazil.decode.decoding import REASON, ROW, SCHEMA_ID, UNKNOWN, WAITING, Decoding, schema_id_of
-from frazil.decode.json import json_body
+from frazil.decode.json import json_decoder
 from frazil.schemas.avro import parse, reader, row_type
 from frazil.schemas.reasons import Reason
 from frazil.schemas.table_mapping import landing
@@ -52,7 +52,7 @@ def test_frames_are_listed_until_a_verdict_on_them_is_final(spark: SparkSession)
     decoding = Decoding(
         row_type=ROW_TYPE,
         frames={known: 1},
-        bodies={1: avro_body(reader(ORDERS, TARGET), TARGET)},
+        bodies={1: avro_decoder(reader(ORDERS, TARGET), TARGET)},
         refused={bad: Reason.UNREADABLE_SCHEMA, foreign: Reason.FOREIGN_SCHEMA},
         waiting=[waits],
     )
@@ -81,7 +81,7 @@ def test_the_text_that_json_is_read_from_is_made_in_a_projection_of_its_own(
     spark: SparkSession, *, is_thorough: bool, readings: list[int]
 ) -> None:
     target = Struct((Field("order_id", Primitive(Kind.LONG)),))
-    decoding = Decoding(row_type=ROW_TYPE, frames={prefixed(1, b""): 1}, bodies={1: json_body(target)})
+    decoding = Decoding(row_type=ROW_TYPE, frames={prefixed(1, b""): 1}, bodies={1: json_decoder(target)})
     decoding = decoding.thorough if is_thorough else decoding
     framed = prefixed(1, b'{"order_id": 7}')
     given = spark.createDataFrame([(framed, None)], "value binary, headers array<struct<key:string,value:binary>>")

@@ -15,9 +15,9 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from frazil.decode import rejection
-from frazil.decode.avro import avro_body
+from frazil.decode.avro import avro_decoder
 from frazil.decode.decoding import Decoding
-from frazil.decode.json import json_body
+from frazil.decode.json import json_decoder
 from frazil.schemas import avro, json_schema
 from frazil.schemas.table_mapping import landing
 from frazil.schemas.types import Field, ListOf, MapOf, Struct, Type
@@ -107,7 +107,7 @@ def check_avro(spark: SparkSession, dice: Random, schemas: int, each: int) -> No
     bodies = {number: [body for body, _ in own] for number, own in given.items()}
 
     def made(number: int, body: Column) -> Column:
-        return avro_body(avro.reader(parsed[number], targets[number]), targets[number]).at_once(body)
+        return avro_decoder(avro.reader(parsed[number], targets[number]), targets[number]).at_once(body)
 
     found = landed(spark, targets, made, bodies, True)
     wanted = {number: [official(cases[number].official, body) for body in own] for number, own in bodies.items()}
@@ -139,7 +139,7 @@ def check_json(spark: SparkSession, dice: Random, schemas: int, each: int) -> No
     cases = {number: json_cases.Cases(dice) for number in range(schemas)}
     targets = {number: target_of(json_schema.row_type(json_schema.parse(case.text))) for number, case in cases.items()}
     bodies = {number: case.bodies(each) for number, case in cases.items()}
-    found = landed(spark, targets, lambda number, body: json_body(targets[number]).at_once(body), bodies, False)
+    found = landed(spark, targets, lambda number, body: json_decoder(targets[number]).at_once(body), bodies, False)
     wanted = {number: [official(cases[number].official, body) for body in own] for number, own in bodies.items()}
     for number, own in bodies.items():
         for at, body in enumerate(own):

@@ -20,8 +20,8 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_type
 
-from frazil.decode.avro import avro_body
-from frazil.decode.json import json_body
+from frazil.decode.avro import avro_decoder
+from frazil.decode.json import json_decoder
 from frazil.decode.protobuf import decoded
 from frazil.decode.protobuf_projection import reading
 from frazil.decode.spark_types import spark_struct
@@ -95,7 +95,7 @@ def avro_values(spark: SparkSession, given: Sequence[Row]) -> list[str]:
         body = io.BytesIO()
         fastavro.schemaless_writer(body, fastavro.parse_schema(raw), {"x": value})
         columns.append(
-            avro_body(avro.reader(avro.parse(text), target), target).at_once(F.lit(bytearray(body.getvalue())))
+            avro_decoder(avro.reader(avro.parse(text), target), target).at_once(F.lit(bytearray(body.getvalue())))
         )
     return _on_spark(spark, columns)
 
@@ -105,7 +105,7 @@ def json_values(spark: SparkSession, given: Sequence[Row]) -> list[str]:
     columns = []
     for row in given:
         target = landed(json_row(row.schema))
-        columns.append(json_body(target).at_once(F.lit(bytearray(f'{{"x":{row.written}}}'.encode()))))
+        columns.append(json_decoder(target).at_once(F.lit(bytearray(f'{{"x":{row.written}}}'.encode()))))
     return _on_spark(spark, columns)
 
 

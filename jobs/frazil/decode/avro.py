@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
 from frazil.decode.conform import conform, in_json
-from frazil.decode.decoder import Body
+from frazil.decode.decoder import Decoder
 from frazil.decode.decoding import DECODED
 from frazil.decode.leaves import is_utf8, texts
 from frazil.schemas.avro import OPTIONS, Reader
@@ -16,14 +16,14 @@ from frazil.schemas.types import Field, Kind, Primitive, Struct
 _MARK = Field(DECODED, Primitive(Kind.BOOLEAN))
 
 
-def avro_body(reader: Reader, target: Struct) -> Body:
+def avro_decoder(reader: Reader, target: Struct) -> Decoder:
     """Decode the Avro binary of one writer schema into `target`."""
 
     def parse(value: Column) -> Column:
         return from_avro(value, reader.writer, {**OPTIONS, "avroSchema": reader.reader})
 
     if reader.conforms:
-        return Body((parse,))
+        return Decoder((parse,))
     types = Struct((*reader.yields.fields, _MARK)), Struct((*target.fields, _MARK))
 
     def row(value: Column, decoded: Column) -> Column:
@@ -31,4 +31,4 @@ def avro_body(reader: Reader, target: Struct) -> Body:
         found = texts(decoded, in_json(reader.yields))  # of which `to_json` makes UTF-8, whatever it is
         return F.when(is_utf8(found), row) if found else row
 
-    return Body((parse, row))
+    return Decoder((parse, row))

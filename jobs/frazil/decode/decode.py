@@ -1,4 +1,4 @@
-"""Decode: records, schemas -> rows, each with a reason if it is rejected. One pass, in the JVM; a bad record is a value."""
+"""Decoding of records to rows by schemas, each with a reason if it is rejected. One pass, in the JVM; a bad record is a value."""
 
 from __future__ import annotations
 

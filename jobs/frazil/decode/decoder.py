@@ -12,7 +12,7 @@ Step = Callable[[Column], Column]
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class Decoder:
     """How one kind of bytes is decoded: in steps. Each step makes a column of the bytes and of the columns of all earlier steps;
     the last one makes the row: the table's columns, then `_decoded`.
 
@@ -23,7 +23,7 @@ class Body:
     """
 
     steps: tuple[Callable[..., Column], ...]
-    thorough: Body | None = None
+    thorough: Decoder | None = None
 
     def at_once(self, value: Column) -> Column:
         """Return all steps of the thorough body as one expression, each done once.

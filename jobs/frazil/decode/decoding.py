@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql import Column
 
 from frazil.declaration.options import Tombstones
-from frazil.decode.decoder import Body, Step
+from frazil.decode.decoder import Decoder, Step
 from frazil.schemas.reasons import Reason
 from frazil.schemas.types import Struct
 from frazil.schemas.wire_format import VALUE_HEADER
@@ -37,7 +37,7 @@ class Decoding:
     guids: Mapping[bytes, int] = field(default_factory=dict)
     waiting: Collection[bytes] = ()
     refused: Mapping[bytes, Reason] = field(default_factory=dict)
-    bodies: Mapping[int, Body] = field(default_factory=dict)
+    bodies: Mapping[int, Decoder] = field(default_factory=dict)
     batched: Callable[[Column, Column], Column] | None = None
     unframed: Step | None = None
     tombstones: Tombstones = Tombstones.DEAD_LETTER
@@ -62,5 +62,5 @@ class Decoding:
 
 
 def schema_id_of(number: int) -> int:
-    """The schema id of a writer's number: its lower 32 bits. Above them stands which of the schema's types the writer is."""
+    """Return the schema id of a writer's number: its lower 32 bits. The upper bits number the schema's type."""
     return number & 0xFFFF_FFFF

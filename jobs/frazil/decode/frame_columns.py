@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from frazil.decode import wire_format
-from frazil.decode.decoder import Body
+from frazil.decode.decoder import Decoder
 from frazil.decode.decoding import Decoding, schema_id_of
 from frazil.decode.lookup import lookup
 
@@ -33,7 +33,7 @@ def with_frames(records: DataFrame, decoding: Decoding) -> DataFrame:
     return records
 
 
-def step_columns(decoding: Decoding) -> dict[Body, list[str]]:
+def step_columns(decoding: Decoding) -> dict[Decoder, list[str]]:
     """Return the bodies that are decoded in several steps, and the columns that hold what all but the last give."""
     several = dict.fromkeys(body for body in decoding.bodies.values() if len(body.steps) > 1)
     return {

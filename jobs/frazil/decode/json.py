@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from frazil.decode import json_doubts, json_integers
-from frazil.decode.decoder import Body
+from frazil.decode.decoder import Decoder
 from frazil.decode.json_envelope import CORRUPT, Envelope, around_anything, around_objects
 from frazil.decode.json_types import WRITTEN, Has, has_no_checks, is_ambiguous, is_read_as_is, written
 from frazil.decode.leaves import Leaves, leaves
@@ -37,7 +37,7 @@ _OPTIONS = {
 
 
 @lru_cache(maxsize=1024)
-def json_body(target: Struct, *, single_value: bool = False) -> Body:
+def json_decoder(target: Struct, *, single_value: bool = False) -> Decoder:
     """Return how JSON is converted to the columns of `target`, and `_decoded`: true, or the JSON is not such a row.
 
     Properties are found by `Field.source`, case-sensitively; what `target` does not name is ignored, what the body does
@@ -87,8 +87,8 @@ def json_body(target: Struct, *, single_value: bool = False) -> Body:
         decoded = F.coalesce(reduce(Column.__and__, checks), F.lit(False))
         return F.struct(*columns, decoded.alias("_decoded"))
 
-    thorough = Body((text, parse, again, settled, row)) if has.integers else None
-    return Body((text, parse, row), thorough)
+    thorough = Decoder((text, parse, again, settled, row)) if has.integers else None
+    return Decoder((text, parse, row), thorough)
 
 
 def _envelope(document: Field | None, *, single_value: bool, by_source: bool = True) -> Envelope:

@@ -31,8 +31,8 @@ def texts(value: Column, kind: Type) -> list[Column]:
 
 
 def is_utf8(found: Sequence[Column]) -> Column:
-    """Whether all texts, null or not, are valid UTF-8."""
-    # One look at all of them: behind each stands a comma, which no broken sequence of bytes can be made whole by.
+    """Return whether all texts, null or not, are valid UTF-8."""
+    # Check all of them at once: a comma follows each, and no broken sequence of bytes is valid with a comma behind it.
     return F.is_valid_utf8(F.concat_ws(",", *found))
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from frazil.decode.avro import avro_body
-from frazil.decode.decoder import Body
-from frazil.decode.json import json_body
+from frazil.decode.avro import avro_decoder
+from frazil.decode.decoder import Decoder
+from frazil.decode.json import json_decoder
 from frazil.schemas import avro, json_schema
 from frazil.schemas.types import Struct
 
@@ -19,53 +19,55 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class RecordType:
     """A record type.
 
     `name` is its full name, a JSON Schema's its title; empty if it has none. `is_single_value` says that a record is no object of
-    fields but one value, in the column `value`. Into a target it is read by `body`, or, in Protobuf, by `reading`.
+    fields but one value, in the column `value`. Into a target it is read by `decoder`, or, in Protobuf, by `reading`.
     """
 
     name: str
     row: Struct
     is_single_value: bool = False
-    body: Callable[[Struct], Body] | None = None
+    decoder: Callable[[Struct], Decoder] | None = None
     reading: Callable[[Struct], Reading] | None = None
 
 
-def avro_type(text: str, references: Mapping[str, str]) -> Written:
+def avro_type(text: str, references: Mapping[str, str]) -> RecordType:
     """Return the type of an Avro schema. Raises `UnreadableSchema`."""
     schema = avro.parse(text, references)
-    return Written(
+    return RecordType(
         name="" if schema.is_single_value else schema.root.name,
         row=avro.row_type(schema),
         is_single_value=schema.is_single_value,
-        body=lambda target: _avro_body(avro.reader(schema, target), target),
+        decoder=lambda target: _avro_decoder(avro.reader(schema, target), target),
     )
 
 
-def json_type(text: str, references: Mapping[str, str]) -> Written:
+def json_type(text: str, references: Mapping[str, str]) -> RecordType:
     """Return the type of a JSON Schema. Raises `UnreadableSchema`."""
     schema = json_schema.parse(text, references)
     is_single_value = json_schema.is_single_value(schema)
     title = schema.root.schema.get("title") if isinstance(schema.root.schema, dict) else None
-    return Written(
+    return RecordType(
         name=title if isinstance(title, str) else "",
         row=json_schema.row_type(schema),
         is_single_value=is_single_value,
-        body=lambda target: json_body(target, single_value=is_single_value),
+        decoder=lambda target: json_decoder(target, single_value=is_single_value),
     )
 
 
 @lru_cache(maxsize=256)
-def _avro_body(reader: avro.Reader, target: Struct) -> Body:
+def _avro_decoder(reader: avro.Reader, target: Struct) -> Decoder:
     """Return one body for all versions that are read alike, as those are that differ in comments only."""
-    return avro_body(reader, target)
+    return avro_decoder(reader, target)
 
 
-def protobuf_type(schema: ProtobufSchema, message: str) -> Written:
+def protobuf_type(schema: ProtobufSchema, message: str) -> RecordType:
     """Return one message type of a Protobuf schema. Raises `UnreadableSchema`."""
     from frazil.decode.protobuf_projection import reading  # loads Protobuf, which most drivers do not need
     from frazil.schemas.protobuf import row_type
 
-    return Written(name=message, row=row_type(schema, message), reading=lambda target: reading(schema, message, target))
+    return RecordType(
+        name=message, row=row_type(schema, message), reading=lambda target: reading(schema, message, target)
+    )

@@ -57,7 +57,7 @@ def reason_of(decoding: Decoding) -> Column:
 
 
 def unknown_frame(decoding: Decoding, *reasons: Reason) -> Column:
-    """Return the frame, in hex, of a record that is rejected for one of these reasons, and not by a verdict that is final."""
+    """Return the frame, in hex, of a record that is rejected for one of these reasons without a final verdict."""
     if decoding.unframed is not None:
         return F.lit(None).cast("string")
     verdict = _verdict(decoding)

@@ -28,5 +28,5 @@ def metadata_fields(*, struct: bool, key: Type | None = None) -> tuple[Field, ..
     if key is not None:
         found = tuple(replace(f, type=key, doc="the record's key, decoded") if f.name == "key" else f for f in found)
     if struct:
-        return (Field("_kafka", Struct(found), doc="where the record stood in Kafka"), INGESTED_AT)
+        return (Field("_kafka", Struct(found), doc="the record's place in Kafka"), INGESTED_AT)
     return (*(Field(f"_kafka_{f.name}", f.type, doc=f.doc) for f in found), INGESTED_AT)

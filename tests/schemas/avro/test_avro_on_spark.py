@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from frazil.decode.avro import avro_body
+from frazil.decode.avro import avro_decoder
 from frazil.decode.spark_types import spark_struct
 from frazil.schemas import avro
 from frazil.schemas.avro.reader_schema import DECODED
@@ -62,7 +62,7 @@ def rows_of(spark: SparkSession, schema: Any, target: Struct, *bodies: bytes) ->
     """Each record's row without `_decoded`; None if it was not decoded."""
     reader = avro.reader(avro.parse(json.dumps(schema)), target)
     records = spark.createDataFrame([(bytearray(body),) for body in bodies], "body binary")
-    decoded = records.select(avro_body(reader, target).at_once(F.col("body")).alias("row")).select("row.*")
+    decoded = records.select(avro_decoder(reader, target).at_once(F.col("body")).alias("row")).select("row.*")
     assert decoded.schema.simpleString() == spark_struct(Struct((*target.fields, MARK))).simpleString()
     found = [row.asDict(recursive=True) for row in decoded.collect()]
     return [row if row.pop(DECODED) else None for row in found]
@@ -75,7 +75,7 @@ def in_one_job(spark: SparkSession, bodies: Mapping[str, tuple[Any, bytes]]) -> 
         schema = record(field("x", kind))
         target = target_of(schema)
         reader = avro.reader(avro.parse(json.dumps(schema)), target)
-        columns.append(avro_body(reader, target).at_once(F.lit(bytearray(data))).alias(what))
+        columns.append(avro_decoder(reader, target).at_once(F.lit(bytearray(data))).alias(what))
     decoded = spark.range(1).select(*columns).collect()[0].asDict(recursive=True)
     return {what: row if row.pop(DECODED) else None for what, row in decoded.items()}
 
@@ -577,7 +577,7 @@ def test_a_list_of_many_elements_lands(spark: SparkSession) -> None:
     body = written("long", most) + bytes(most) + b"\0"
     records = spark.createDataFrame([(bytearray(body),)], "body binary")
     target = target_of(schema)
-    row = avro_body(avro.reader(avro.parse(json.dumps(schema)), target), target).at_once(F.col("body"))
+    row = avro_decoder(avro.reader(avro.parse(json.dumps(schema)), target), target).at_once(F.col("body"))
     assert records.select(F.size(row["x"])).first() == (most,)
 
 
