@@ -12,7 +12,7 @@ from frazil.clients.registry.subjects import several
 from frazil.declaration.options import SubjectStrategy, ValueFormat
 from frazil.decode.met import MOST
 from frazil.decode.recent import Recent
-from frazil.decode.record_type import Written, avro_type, json_type, protobuf_type
+from frazil.decode.record_type import RecordType, avro_type, json_type, protobuf_type
 from frazil.decode.subjects import Ownership
 from frazil.errors import UnreadableSchema
 from frazil.schemas.reasons import Reason
@@ -44,7 +44,7 @@ class KnownWriters:
 
     def __init__(self, value_format: ValueFormat, owner: Ownership, registry: Registry | None) -> None:
         self._format, self._owner, self._registry = value_format, owner, registry
-        self.writers: dict[int, Written] = {}
+        self.writers: dict[int, RecordType] = {}
         self._files: dict[int, ProtobufSchema] = {}
         self._padded: Recent[bytes, int] = Recent(MOST)  # of one path there may be thousands
         self.frames: ChainMap[bytes, int] = ChainMap({}, self._padded)
@@ -94,7 +94,7 @@ class KnownWriters:
                 self._name_as(frame, schema_id)
 
     def _is_unknown(self, schema_id: int) -> bool:
-        """Whether only asking for an id tells whose it is."""
+        """Return whether only the registry knows whose an id is."""
         if self._owner.has_one_subject:
             return schema_id not in self._verdicts and schema_id not in self._strangers
         return self._verdicts.get(schema_id, _MAY_CHANGE[0]) in _MAY_CHANGE
@@ -135,7 +135,7 @@ class KnownWriters:
             else:
                 made = avro_type if self._format is ValueFormat.AVRO else json_type
                 written = made(schema.text, references)
-                if not self._owner.is_ours(written.name, subjects):
+                if not self._owner.owns(written.name, subjects):
                     self._verdicts[schema_id] = Reason.FOREIGN_SCHEMA
                 else:
                     self.writers[schema_id], self._verdicts[schema_id] = written, None
@@ -173,7 +173,7 @@ class KnownWriters:
             (self._padded if is_padded(of_path) else self.frames)[frame] = number
 
     def _type(self, schema_id: int, index: tuple[tuple[int, ...], int] | FrameProblem) -> int | Reason:
-        """The number of the writer of a message type, which becomes one if it is not; or why it cannot."""
+        """Return the number of the writer of a message type, added if it is new; or the reason why it cannot be one."""
         file = self._files[schema_id]
         name = file.indexes.get(index[0]) if not isinstance(index, FrameProblem) else None
         if name is None:
@@ -183,7 +183,7 @@ class KnownWriters:
             return number
         if self._owner.record_name not in (None, name):
             return Reason.FOREIGN_SCHEMA
-        if self._owner.strategy is not SubjectStrategy.TOPIC and not self._owner.is_ours(
+        if self._owner.strategy is not SubjectStrategy.TOPIC and not self._owner.owns(
             name, self._subjects_of(schema_id)
         ):
             return Reason.FOREIGN_SCHEMA

@@ -26,7 +26,7 @@ UNFRAMED = {ValueFormat.JSON: Kind.STRING, ValueFormat.TEXT: Kind.STRING, ValueF
 
 
 class TooMany(Exception):
-    """A batch has more frames than are asked for, and only asking would tell what they are."""
+    """A batch has more frames than are asked for, and only the registry could classify them."""
 
 
 class Writers:
@@ -72,7 +72,7 @@ class Writers:
         return tuple((number, writer.row) for number, writer in self._known.writers.items())
 
     def is_single_value(self, number: int) -> bool:
-        """Whether this writer's records are no objects of fields but one value each."""
+        """Return whether this writer's records are no objects of fields but one value each."""
         return not self.is_framed or self._known.writers[number].is_single_value
 
     def refresh(self) -> bool:
@@ -89,11 +89,11 @@ class Writers:
         return len(self._known.writers) > known
 
     def learn(self, met: Met) -> bool:
-        """Find out about frames that records have and that `decoding` left out; whether it is another one then.
+        """Find out about frames that records have and that `decoding` left out; return whether `decoding` differs then.
 
-        Which ids the topic has is asked first. Of an id that is not the topic's, the registry is asked whether it has it, for all
-        at a time. Where there are too many, all but those of the topic are unknown to us without that question; where only that
-        question would tell, this raises `TooMany`. Raises `RegistryUnavailable`, which is no verdict.
+        The ids that the topic has are asked for first. For the other ids the registry is asked whether it has them, for all at a
+        time. Where there are too many, all but those of the topic count as unknown without that question; where only that
+        question would decide, this raises `TooMany`. Raises `RegistryUnavailable`, which is no verdict.
         """
         numbers = [self._known.frames[frame] for frame in met.waiting if frame in self._known.frames]
         self._occurring.meet(numbers)
@@ -120,7 +120,7 @@ class Writers:
         return self._occurring.forget()
 
     def decoding(self, target: Struct, unfit: Mapping[int, object], tombstones: Tombstones) -> Decoding:
-        """How to decode into `target`; writers in `unfit`, by number, do not fit it and are refused."""
+        """Return how to decode into `target`; writers in `unfit`, by number, do not fit it and are refused."""
         ddl = spark_struct(Struct((*target.fields, Field(DECODED, Primitive(Kind.BOOLEAN))))).simpleString()
         column = "key" if self._is_key else "value"
         if not self.is_framed:
@@ -146,7 +146,7 @@ class Writers:
             waiting={f for f, number in self._known.frames.items() if number not in decoded and number not in unfit},
             guids=dict(self._known.guids),
             refused={**self._known.refused, **misfits},
-            bodies={number: w.body(target) for number, w in fitting.items() if w.body},
+            bodies={number: w.decoder(target) for number, w in fitting.items() if w.decoder},
             batched=batched,
             tombstones=tombstones,
             column=column,
