@@ -1,4 +1,4 @@
-# Every target prepares what it needs on a fresh machine with Python 3.11 and Java 17 or newer, once.
+# Every target installs what it needs, once, on a machine with Python 3.11 and Java 17 or newer.
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -6,33 +6,33 @@ SHELL := bash
 
 PYTHON := .venv/bin/python
 
-help: ## what can be made
+help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
 
-setup: ## a virtual environment in .venv, and the jars in the user's cache
+setup: ## create .venv and fetch the jars into the user's cache
 	@.ci/setup
 
-demo: setup ## the whole story on real data: land, break, prove, query
+demo: setup ## land, break, verify and query real data on this machine
 	@.venv/bin/frazil demo
 
-deploy-demo: ## deploy to stand-ins for AWS and Confluent: plan, review, change, swap a release, destroy; needs Go, Terraform, Node
+deploy-demo: ## deploy to stand-ins for AWS and Confluent; needs Go, Terraform, Node
 	@.ci/setup-deploy
 	@$(PYTHON) -m tests.demo.deploy
 
-test: setup ## the tests that every change must pass
+test: setup ## run the tests that every change must pass
 	@$(PYTHON) -m pytest -m "not long" --numprocesses 2 --dist loadfile
 
-test-fast: setup ## the tests that need neither Spark nor a broker
+test-fast: setup ## run the tests that need neither Spark nor a broker
 	@$(PYTHON) -m pytest -m "not spark and not e2e and not long" --numprocesses 2 --dist loadfile
 
-test-long: setup ## the tests that are too slow for every change
+test-long: setup ## run the tests that are too slow for every change
 	@$(PYTHON) -m pytest -m long --timeout 1800
 
-check: setup ## style, types, and who may import whom
+check: setup ## check style, types and import contracts
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
 	@$(PYTHON) -m mypy
 	@.venv/bin/lint-imports
 
-bench: setup ## speed and size on this machine, beside what people write first; ARGS="--help" tells what can be chosen
+bench: setup ## measure speed and size; ARGS="--help" lists the options
 	@$(PYTHON) -m tests.bench $(ARGS)
