@@ -21,6 +21,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 FINISHED = (
     ".github",
+    "CHANGELOG.md",
     "CONTRIBUTING.md",
     "Makefile",
     "README.md",
