@@ -27,9 +27,12 @@ FINISHED = (
     "README.md",
     "docs/architecture.md",
     "docs/glossary.md",
+    "jobs/frazil/audit",
+    "jobs/frazil/dead_letters",
     "jobs/frazil/decode",
     "jobs/frazil/exit_codes.py",
     "jobs/frazil/schemas",
+    "jobs/frazil/status",
     "jobs/frazil/version.py",
     "jobs/ingest.py",
 )

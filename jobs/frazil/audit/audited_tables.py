@@ -11,7 +11,7 @@ from frazil.lake.commit.side_state import SideState
 from frazil.lake.ledger import Entry
 from frazil.lake.read.tables import Lake, Snapshot, StoredTable
 
-LOOKS = 5  # how often an open decision is looked at again: a driver at work finishes it within a second or so
+LOOKS = 5  # how often an open decision is read again: a running driver finishes it within a second or so
 BETWEEN_LOOKS_SECONDS = 1.0
 
 
@@ -38,7 +38,7 @@ class Tables:
 
 
 def load_tables(pipeline: Pipeline, lake: Lake, wait: Callable[[float], None]) -> Tables:
-    """Load both tables; an open decision is looked at again until a driver at work has finished it."""
+    """Load both tables; read an open decision again until a running driver has finished it."""
     table = lake.table(pipeline.table.identifier)
     if table is None:
         return Tables(None)

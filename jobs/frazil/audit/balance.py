@@ -119,7 +119,7 @@ def _account(
                 Finding(
                     flaw=flaw,
                     where=f"table {tables[role]}, partition {partition}",
-                    what=f"{number} {what}{found.told()}",
+                    what=f"{number} {what}{found.describe()}",
                     partition=partition,
                     ranges=found.ranges,
                     count=number,

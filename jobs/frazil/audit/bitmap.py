@@ -83,7 +83,7 @@ def missing(present: Words, size: int) -> Words:
 
 
 def ranges(words: Words, first: int, at_most: int) -> tuple[Range, ...]:
-    """Return the first `at_most` ranges of bits that are set; bit 0 stands for the offset `first`."""
+    """Return the first `at_most` ranges of bits that are set; bit 0 is the offset `first`."""
     found: list[Range] = []
     for begin in range(0, len(words), BLOCK):
         block = words[begin : begin + BLOCK]

@@ -14,7 +14,7 @@ from frazil.lake.totals import Counts, Totals
 
 
 def check(table: StoredTable, pipeline: str, commits: Sequence[Snapshot]) -> list[Finding]:
-    """What is wrong with the commits, newest first, as far as the table keeps them."""
+    """Return what is wrong with the commits, newest first, as far as the table keeps them."""
     where = f"table {table.identifier}"
     findings = [*_of_the_tag(table, pipeline, commits, where)]
     entries = [commit.entry for commit in commits]
@@ -31,20 +31,18 @@ def check(table: StoredTable, pipeline: str, commits: Sequence[Snapshot]) -> lis
         is_corrected = is_corrected or entry.is_recount
     for newer, older in pairwise(entries):
         findings += _between(newer, older, where)
-    if entries and is_whole(table, commits) and not _carries_on(entries[-1], Totals()):
+    if entries and has_full_history(table, commits) and not _carries_on(entries[-1], Totals()):
         what = "it is the first, and its totals are not what it counts"
         findings.append(_finding(Flaw.MISCOUNTED, where, entries[-1].snapshot_id, what))
     return findings
 
 
 def totals(table: StoredTable, commits: Sequence[Snapshot]) -> Totals | None:
-    """The account since the pipeline began: as the newest commit carries it, else summed up, if the first is still
-    there.
-    """
+    """Return the account since the pipeline began, from the newest commit; else, if the first commit still exists, as a sum."""
     if not commits:
         return None
     carried = commits[0].entry.totals
-    if carried is not None or not is_whole(table, commits):
+    if carried is not None or not has_full_history(table, commits):
         return carried
     total = Totals()
     for commit in reversed(commits):
@@ -52,11 +50,11 @@ def totals(table: StoredTable, commits: Sequence[Snapshot]) -> Totals | None:
     return total
 
 
-def is_whole(table: StoredTable, commits: Sequence[Snapshot]) -> bool:
-    """Whether the table still has all its snapshots since the first: nothing before the oldest commit is unknown.
+def has_full_history(table: StoredTable, commits: Sequence[Snapshot]) -> bool:
+    """Return whether the table still has all its snapshots since the first: nothing before the oldest commit is unknown.
 
-    The first is known by its sequence number. A missing parent says nothing: PyIceberg takes it away when it expires the
-    parent.
+    The first is known by its sequence number. A missing parent says nothing: PyIceberg removes the reference when it expires
+    the parent.
     """
     *_, first = (None, *table.ancestors(commits[-1] if commits else None))
     return first is not None and first.sequence_number <= 1
@@ -85,18 +83,18 @@ def _of_the_tag(table: StoredTable, pipeline: str, commits: Sequence[Snapshot], 
 
 
 def _of_itself(commit: Snapshot, entry: Entry) -> list[str]:
-    """What a commit says of itself that does not add up."""
-    counts, told = entry.counts, []
+    """Return what a commit says of itself that does not add up."""
+    counts, wrong = entry.counts, []
     if counts is None or entry.start is None or entry.end is None:
         return ["it lacks counts, or where it starts"]
     added = int(commit.summary.get("added-records", 0))
     if counts.written != added:
-        told.append(f"it counts {counts.written} rows written and added {added}")
+        wrong.append(f"it counts {counts.written} rows written and added {added}")
     if not counts.adds_up:
-        told.append("what it read is not what it wrote, rejected and skipped")
+        wrong.append("what it read is not what it wrote, rejected and skipped")
     if sum(counts.skipped.values()) != sum(counts.skipped_at.values()):
-        told.append("it skipped another number by reason than by partition")
-    return told
+        wrong.append("it skipped another number by reason than by partition")
+    return wrong
 
 
 def _gaps(entry: Entry) -> list[str]:
@@ -141,7 +139,7 @@ def _between(newer: Entry, older: Entry, where: str) -> list[Finding]:
 
 
 def _starts_over(entry: Entry) -> bool:
-    """Whether an operator had the ledger taken from the rows: the account begins there, whatever was committed before."""
+    """Return whether an operator rebuilt the ledger from the rows: the account begins there, whatever was committed before."""
     return ledger.EVENTS in entry.summary and json.loads(entry.summary[ledger.EVENTS]).get("event") == "ledger-lost"
 
 

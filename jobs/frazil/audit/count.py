@@ -139,7 +139,7 @@ class Counting:
         return Counted(
             tallies=tuple(tallies),
             outside=outside,
-            reads={source.role: self._told(source, scans) for source in self._sources},
+            reads={source.role: self._read_of(source, scans) for source in self._sources},
             findings=_findings(self._sources, scans),
             remembered=Remembered(
                 self._kept(proofs, doubtful),
@@ -195,14 +195,14 @@ class Counting:
         box = source.box(file)
         if box is None:
             return
-        whole = Stretch(box.partition_low, Range(box.offset_low, box.offset_high + 1))
-        strange = without([whole], (s for s in self._read if s.partition == whole.partition))
+        span = Stretch(box.partition_low, Range(box.offset_low, box.offset_high + 1))
+        strange = without([span], (s for s in self._read if s.partition == span.partition))
         if strange:
-            key = (source.role, whole.partition)
+            key = (source.role, span.partition)
             found = Found(sum(map(len, strange)), tuple(joined([s.range for s in strange])[:SHOWN]))
             outside[key] = outside.get(key, NONE) + found
 
-    def _told(self, source: Source, scans: Sequence[tuple[Role, Scanned]]) -> Read:
+    def _read_of(self, source: Source, scans: Sequence[tuple[Role, Scanned]]) -> Read:
         role, mine = source.role, [scanned for of, scanned in scans if of is source.role]
         opened = {file.path for _, wanted in self._jobs for of, file in wanted if of.role is role}
         return Read(
@@ -224,7 +224,7 @@ class Counting:
 
 
 def _kind(source: Source, file: DataFile, topic: str, *, deep: bool) -> int:
-    """Return 0 for a file that its manifest tells of, 1 for one of other topics, 2 for one that has to be read."""
+    """Return 0 for a file that its manifest describes, 1 for one of other topics, 2 for one that has to be read."""
     if deep or file.path in source.altered:
         return 2
     if is_dense(file, source.columns, topic):

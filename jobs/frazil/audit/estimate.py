@@ -14,7 +14,7 @@ SECONDS_PER_FILE = 0.02
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
     """What a verification has to read: files to open, their rows, the compressed size of the columns, and how long that
-    takes. `files_known` are told by their manifests or by an earlier verification.
+    takes. `files_known` are described by their manifests or by an earlier verification.
     """
 
     files: int = 0

@@ -8,7 +8,7 @@ from enum import StrEnum
 from frazil.audit.offset_ranges import Range
 from frazil.exit_codes import Exit
 
-SHOWN = 20  # ranges that a finding tells; it counts all
+SHOWN = 20  # ranges that a finding names; it counts all
 
 
 class Outcome(StrEnum):
@@ -29,23 +29,23 @@ class Outcome(StrEnum):
 
 
 class Flaw(StrEnum):
-    """What can be wrong; public, as `--json` tells it.
+    """What can be wrong; public, as `--json` prints it.
 
     Records: `MISSING` ones are in neither table, nor skipped, nor explained; `EXCESS` ones are, and were also counted
-    as skipped or explained; `DOUBLED` ones stand twice in one table, `IN_BOTH` ones in the table and in its dead
+    as skipped or explained; `DOUBLED` ones are twice in one table, `IN_BOTH` ones in the table and in its dead
     letters; `OUT_OF_RANGE` ones are of offsets that the ledger does not say were read; `UNPLACED` rows do not say which
     record they were.
 
     Files: `FILE_LOST`, a data or delete file of the current snapshot; `MANIFEST_LOST`, a manifest or manifest list of
-    any snapshot that is kept; `FILE_ALTERED` is there, with another size or other rows than was written;
+    any snapshot that is kept; `FILE_ALTERED` exists with another size or other rows than was written;
     `FILE_UNREADABLE` is no data file any more.
 
     The ledger: `HOLE`, a commit does not start where the one before it ended; `MISCOUNTED`, what a commit says of
     itself does not add up; `UNTAGGED`, a commit that the pipeline's tag does not follow; `ROLLED_BACK`, the head of
     either table is behind its last commit; `MISMATCH`, the dead-letter table is not the one that got the earlier dead
     letters. `UNFINISHED`, a decision's dead letters are not appended yet: no loss, the next run appends them;
-    `DECISION_LOST`, they can't be, as its file is gone. `SIDE_AHEAD`, there are dead letters of commits that the table does
-    not have: it was rolled back, and its tag was moved too.
+    `DECISION_LOST`, they cannot be, as its file does not exist. `SIDE_AHEAD`, there are dead letters of commits that the table
+    does not have: it was rolled back, and its tag was moved too.
 
     Unchecked: `NO_TABLE`, `NO_LEDGER` or `NO_TOTALS` (a ledger that does not reach back to the beginning) leave nothing
     to compare with; `EQUALITY_DELETES`, rows deleted by value, which only an engine can apply.
@@ -100,7 +100,7 @@ class Finding:
 
 
 def worst(findings: tuple[Finding, ...]) -> Outcome:
-    """What the findings come to: a contradiction outweighs what could not be known."""
+    """Return the outcome of all findings: a contradiction outweighs what could not be known."""
     outcomes = {finding.flaw.outcome for finding in findings}
     for outcome in (Outcome.NOT_PROVEN, Outcome.UNCHECKED):
         if outcome in outcomes:

@@ -1,8 +1,7 @@
-"""Dense files: those whose manifest alone tells which records they hold.
+"""Gapless files: the manifest alone says which records they hold.
 
-All rows of such a file are of one partition, and its offsets span exactly as many as it has rows. What the manifest
-cannot tell is a file in which one offset stands twice and another one between is missing; `verify --deep` reads dense
-files too.
+All rows of such a file are of one partition, and its offsets span exactly as many as it has rows. The manifest cannot
+show a file in which one offset occurs twice and another one between is missing; `verify --deep` reads gapless files too.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from frazil.lake.read.data_files import Bounds, DataFile
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Where a row of a table tells which record it was; nested ones with dots."""
+    """The columns that say which record a row was; nested ones with dots."""
 
     topic: str
     partition: str
@@ -27,7 +26,7 @@ class Columns:
 
 
 def is_dense(file: DataFile, columns: Columns, topic: str) -> bool:
-    """Whether the manifest alone tells which records a file holds."""
+    """Return whether the manifest alone says which records a file holds."""
     try:
         of_topic, partition, offset = (file.bounds[name] for name in columns.all)
     except KeyError:

@@ -11,7 +11,7 @@ from frazil.lake.read.tables import Snapshot, StoredTable
 
 
 def lost_manifests(table: StoredTable) -> list[Finding]:
-    """Manifest lists and manifests of any snapshot that are not there; of older ones, data files are not asked for."""
+    """Return the manifest lists and manifests of any snapshot that do not exist; data files of older snapshots are not checked."""
     snapshots = list(table.snapshots.values())
     listed = list(each(lambda snapshot: manifests(table, snapshot), snapshots))
     lost = [snapshot.manifest_list for snapshot, found in zip(snapshots, listed, strict=True) if found is None]
@@ -23,28 +23,28 @@ def lost_manifests(table: StoredTable) -> list[Finding]:
 
 
 def notes(table: StoredTable, pipeline: str, commits: Sequence[Snapshot]) -> list[str]:
-    """What a reader of the proof should know: decisions of operators, and snapshots by which others changed rows."""
-    told = []
+    """Return what a reader of the proof should know: operator decisions, and snapshots by which others changed rows."""
+    found = []
     for commit in commits:
         accepted = commit.summary.get(ledger.EVENTS)
         if accepted is not None:
-            told.append(
+            found.append(
                 f"snapshot {commit.id}, {commit.committed_at:%Y-%m-%d %H:%M} UTC: an operator accepted {accepted}"
             )
     for snapshot in table.ancestors(table.head):
         if snapshot.operation in ("append", "delete", "overwrite") and ledger.FORMAT not in snapshot.summary:
             added, gone = (int(snapshot.summary.get(f"{kind}-records", 0)) for kind in ("added", "deleted"))
-            told.append(
+            found.append(
                 f"snapshot {snapshot.id}, {snapshot.committed_at:%Y-%m-%d %H:%M} UTC, is not Frazil's: "
                 f"{snapshot.operation}, {added} rows added, {gone} deleted"
             )
-    told += _abandoned(table, pipeline)
+    found += _abandoned(table, pipeline)
     if commits and commits[0].belongs_to(pipeline):
         oldest = commits[-1]
-        told.append(
+        found.append(
             f"table {table.identifier} keeps {len(commits)} commits, since {oldest.committed_at:%Y-%m-%d %H:%M} UTC"
         )
-    return told
+    return found
 
 
 def _abandoned(table: StoredTable, pipeline: str) -> list[str]:

@@ -51,7 +51,7 @@ def state(table: StoredTable, side: StoredTable | None, pipeline: str) -> tuple[
 
 
 def decided_files(table: StoredTable, location: str, side_table: str) -> tuple[DataFile, ...] | None:
-    """The data files that a decision names for a side table; None if the file that names them is gone."""
+    """Return the data files that a decision names for a side table; None if the file that names them does not exist."""
     try:
         document = json.loads(table.read_text(location))
     except FileNotFoundError:
@@ -81,9 +81,9 @@ def ahead(side: StoredTable | None, decisions: Sequence[Snapshot], pipeline: str
 
 
 def as_of(side: StoredTable, decisions: Sequence[Snapshot], pipeline: str) -> Snapshot | None:
-    """The newest snapshot of a side table that finishes nothing beyond `decisions`, the commits of the first table.
+    """Return the newest snapshot of a side table that finishes nothing beyond `decisions`, the commits of the first table.
 
-    The side table is loaded after the first, so a driver at work may have added to it meanwhile.
+    The side table is loaded after the first, so a running driver may have added to it meanwhile.
     """
     end = decisions[0].entry.end if decisions else None
     chosen = side.head

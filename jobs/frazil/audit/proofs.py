@@ -140,8 +140,8 @@ def _joined(tallies: Sequence[tuple[Stretch, Tally]]) -> tuple[tuple[Stretch, Ta
     for part, tally in sorted(tallies, key=lambda one: (one[0].partition, one[0].range.start)):
         before = found[-1][0] if found else None
         if before and (before.partition, before.range.end) == (part.partition, part.range.start):
-            whole = Stretch(part.partition, Range(before.range.start, part.range.end))
-            found[-1] = (whole, found[-1][1] + tally)
+            merged = Stretch(part.partition, Range(before.range.start, part.range.end))
+            found[-1] = (merged, found[-1][1] + tally)
         else:
             found.append((part, tally))
     return tuple(found)

@@ -119,9 +119,9 @@ class Scan:
 
     def _agree(self, source: Source, file: DataFile, groups: Sequence[RowGroup]) -> bool:
         """Return whether no row group reaches beyond the manifest's bounds: such rows would be looked for elsewhere."""
-        whole = source.box(file)
+        file_box = source.box(file)
         parts = (_box(group.bounds.get, source.columns) for group in groups)
-        return whole is None or all(part is None or whole.contains(part) for part in parts)
+        return file_box is None or all(part is None or file_box.contains(part) for part in parts)
 
     def _wanted(
         self, groups: Sequence[RowGroup], columns: Columns, window: Window, met: set[int]
@@ -149,16 +149,16 @@ class Scan:
             if not all(pa.types.is_integer(batch.schema.types[i]) for i in (0, 1)):
                 raise pa.ArrowInvalid("its partitions or offsets are not integers")
             placed = batch.drop_null() if any(column.null_count for column in batch.columns) else batch
-            ours = placed.filter(pc.equal(placed.column(2), self._topic)) if batch.num_columns == 3 else placed
+            own_rows = placed.filter(pc.equal(placed.column(2), self._topic)) if batch.num_columns == 3 else placed
             partitions, offsets = (np.asarray(placed.column(i)) for i in (0, 1))
             lies = lies or not all(_inside(partitions, offsets, box) for box in boxes)
             lies = lies or (claimed is not None and bool((claimed.place(partitions, offsets) < 0).any()))
-            if ours is not placed:
-                partitions, offsets = (np.asarray(ours.column(i)) for i in (0, 1))
+            if own_rows is not placed:
+                partitions, offsets = (np.asarray(own_rows.column(i)) for i in (0, 1))
             if is_first:
                 scanned.rows += len(batch)
                 scanned.unplaced += len(batch) - len(placed)
-                scanned.others += len(placed) - len(ours)
+                scanned.others += len(placed) - len(own_rows)
             self._rows(
                 source.role, partitions, offsets.astype(np.int64, copy=False), window, scanned, is_first=is_first
             )

@@ -24,7 +24,7 @@ class Found:
             return other
         return Found(self.number + other.number, tuple(joined([*self.ranges, *other.ranges])[:SHOWN]))
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """Return the first offsets as words."""
         shown = ", ".join(map(str, self.ranges[:3]))
         return f"offsets {shown}{', …' if len(self.ranges) > 3 else ''}" if shown else "none"

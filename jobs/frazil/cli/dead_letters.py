@@ -19,7 +19,7 @@ from frazil.schemas.reasons import Reason
 
 if TYPE_CHECKING:
     from frazil.dead_letters.listing import Listing
-    from frazil.dead_letters.show import Part, Shown
+    from frazil.dead_letters.show import Shown, Part
 
 app = typer.Typer(help="Rejected records: what they are, and why they were rejected.", no_args_is_help=True)
 

@@ -19,9 +19,9 @@ MOST_ITEMS = 1_000_000  # of all arrays and maps together; garbage asks for bill
 
 
 def avro_value(body: bytes, schema: AvroSchema) -> Any:
-    """The value, logical types left as they are encoded. Raises `Undecodable`, also for bytes after the value.
+    """Return the value, logical types left as they are encoded. Raises `Undecodable`, also for bytes after the value.
 
-    Avro cannot tell garbage that happens to decode.
+    Avro cannot recognise garbage that happens to decode.
     """
     reader = _Reader(body, schema)
     value = reader.value(Named(schema.root.name), "")
@@ -100,7 +100,7 @@ class _Reader:
         return length
 
     def _blocks(self, path: str) -> Iterator[int]:
-        """A number for each item of an array or map, which come in blocks."""
+        """Yield a number for each item of an array or map, which come in blocks."""
         number = 0
         while True:
             begin, count = self.at, self._long(path)

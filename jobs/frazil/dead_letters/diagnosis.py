@@ -1,6 +1,6 @@
-"""Attempt: decode a rejected record's body once more, to tell at which byte and in which field it goes wrong.
+"""A diagnosis: decode a rejected record's body once more, to find the byte and the field at which it goes wrong.
 
-It explains; it never decides. What lands is told by Spark's decoder alone, and the two may differ in what they forgive.
+It explains; it never decides. Spark's decoder alone decides what lands, and the two may differ in what they accept.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ def attempt(body: bytes, decode: Callable[[bytes], Any]) -> Attempt:
         return Attempt(what=problem.what, at=problem.at, path=problem.path)
     except RecursionError:
         return Attempt(what="it is nested too deeply")
-    told = json.dumps(value, default=str, ensure_ascii=False)
-    cut = told if len(told) <= SHOWN_CHARACTERS else f"{told[:SHOWN_CHARACTERS]}…"
+    shown = json.dumps(value, default=str, ensure_ascii=False)
+    cut = shown if len(shown) <= SHOWN_CHARACTERS else f"{shown[:SHOWN_CHARACTERS]}…"
     return Attempt(what="it can be decoded", succeeded=True, decoded=cut)
 
 
 def text(body: bytes) -> str:
-    """UTF-8."""
+    """Decode UTF-8."""
     try:
         return body.decode()
     except UnicodeDecodeError as problem:
@@ -60,12 +60,12 @@ def text(body: bytes) -> str:
 
 
 def json_value(body: bytes) -> Any:
-    """One JSON value."""
-    told = text(body)
+    """Decode one JSON value."""
+    decoded = text(body)
     try:
-        return json.loads(told)
+        return json.loads(decoded)
     except json.JSONDecodeError as problem:
-        at = len(told[: problem.pos].encode())
+        at = len(decoded[: problem.pos].encode())
         raise Undecodable(f"it is no JSON: {problem.msg}, line {problem.lineno}", at) from None
     except ValueError:  # Python's own limit on the digits of a whole number
         raise Undecodable(f"it has a whole number of more than {sys.get_int_max_str_digits()} digits") from None

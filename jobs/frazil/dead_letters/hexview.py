@@ -7,9 +7,9 @@ WIDTH = 16
 
 
 def hexview(data: bytes, *, at_most: int = SHOWN_BYTES, start: int = 0) -> tuple[str, ...]:
-    """Lines like `00000000: 0000 0000 2a06 666f 6f                   ....*.foo`, of up to `at_most` bytes from `start`.
+    """Return lines like `00000000: 0000 0000 2a06 666f 6f                   ....*.foo`, of up to `at_most` bytes from `start`.
 
-    `start` is brought down to the beginning of its line. A last line says how many bytes follow that are not shown.
+    `start` is rounded down to the beginning of its line. A last line says how many bytes follow that are not shown.
     """
     start = max(0, min(start, len(data))) // WIDTH * WIDTH
     shown = data[start : start + at_most]

@@ -51,7 +51,7 @@ class Listing:
         return sum(self.counts.values())
 
     def document(self) -> dict[str, Any]:
-        """The listing as JSON."""
+        """Return the listing as JSON."""
         return {**asdict(self), "letters": [letter.document() for letter in self.letters], "total": self.total}
 
 

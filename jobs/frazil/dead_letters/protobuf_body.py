@@ -1,4 +1,4 @@
-"""A Protobuf body by its wire format alone: which fields stand where, and at which byte it stops being Protobuf.
+"""A Protobuf body by its wire format alone: its fields, and the byte at which it stops being Protobuf.
 
 Without the message type, which needs a compiler: https://protobuf.dev/programming-guides/encoding.
 """
@@ -15,9 +15,9 @@ _FIXED = {1: 8, 5: 4}
 
 
 def protobuf_fields(body: bytes) -> list[dict[str, Any]]:
-    """The fields in their order: number, wire type, and their value, numbers raw and bytes as text or hex.
+    """Return the fields in their order: number, wire type, and their value, numbers raw and bytes as text or hex.
 
-    Raises `Undecodable`. Groups, which only proto2 had, are told as their begin and end.
+    Raises `Undecodable`. A group, which only proto2 has, is two entries: its begin and its end.
     """
     fields: list[dict[str, Any]] = []
     at = 0
@@ -67,7 +67,7 @@ def _taken(body: bytes, at: int, count: int, path: str) -> tuple[bytes, int]:
 def _shown(value: bytes) -> str:
     part = value[:SHOWN_BYTES]
     try:
-        told = part.decode()
+        shown = part.decode()
     except UnicodeDecodeError:
-        told = part.hex()
-    return told if len(value) <= SHOWN_BYTES else f"{told}… ({len(value)} bytes)"
+        shown = part.hex()
+    return shown if len(value) <= SHOWN_BYTES else f"{shown}… ({len(value)} bytes)"

@@ -1,4 +1,4 @@
-"""Show: one dead letter whole: where it stood, its bytes, what its frame says, and where decoding it goes wrong."""
+"""One complete dead letter: its place, its bytes, what its frame says, and where decoding it goes wrong."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ class Schemas(Protocol):
     """What is asked of a schema registry."""
 
     def schema(self, schema_id: int) -> RegisteredSchema | None:
-        """The schema of an id; None if the registry has no such id."""
+        """Return the schema of an id; None if the registry has no such id."""
         ...
 
     def subjects_of(self, schema_id: int) -> Iterable[str]:
-        """The subjects that have it as a version."""
+        """Return the subjects that have it as a version."""
         ...
 
     def id_of_guid(self, guid: str) -> int | None:
-        """The id of the schema with that GUID."""
+        """Return the id of the schema with that GUID."""
         ...
 
     def resolve_references(self, schema: Any) -> Mapping[str, str]:
-        """The texts of all schemas that it uses, by name."""
+        """Return the texts of all schemas that it uses, by name."""
         ...
 
 
@@ -78,12 +78,12 @@ class Part:
     body_at: int = 0
 
     def view(self) -> tuple[str, ...]:
-        """The bytes for eyes, from the beginning, or from shortly before the place where decoding fails."""
+        """Return the bytes for people, from the beginning, or from shortly before the place where decoding fails."""
         failed = self.body_at + (self.attempt.at or 0) if self.attempt else 0
         return hexview(self.data or b"", start=max(0, failed - 256) if failed >= 512 else 0)
 
     def document(self) -> dict[str, Any]:
-        """The part as JSON: bytes as hex, a frame without its body."""
+        """Return the part as JSON: bytes as hex, a frame without its body."""
         frame: Any = self.frame
         if isinstance(frame, Frame):
             frame = {"schema_id": frame.schema_id, "guid": frame.guid, "message_index": list(frame.message_index)}
@@ -109,7 +109,7 @@ class Shown:
     value: Part
 
     def document(self) -> dict[str, Any]:
-        """The dead letter as JSON."""
+        """Return the dead letter as JSON."""
         return {
             "pipeline": self.pipeline,
             "table": self.table,
@@ -124,7 +124,7 @@ class Shown:
 def show(
     pipeline: Pipeline, lake: Lake, *, partition: int, offset: int, schemas: Schemas | None = None
 ) -> Shown | None:
-    """The dead letter of a record; None if that record is none.
+    """Return the dead letter of a record; None if that record is none.
 
     Without `schemas`, or when the registry does not answer, the rest is shown all the same.
     """
@@ -174,7 +174,7 @@ def _part(
 def _writer(
     frame: Frame | FrameProblem | None, schemas: Schemas | None
 ) -> tuple[Writer | None, avro.AvroSchema | None]:
-    """What the registry says of the schema that a frame names, and that schema, if it is Avro's."""
+    """Return what the registry says of the schema that a frame names, and that schema, if it is Avro's."""
     if not isinstance(frame, Frame):
         return None, None
     schema_id = frame.schema_id

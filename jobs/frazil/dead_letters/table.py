@@ -17,7 +17,7 @@ _BINARY, _INSTANT = Primitive(Kind.BINARY), Primitive(Kind.TIMESTAMPTZ)
 
 COLUMNS = Struct(
     (
-        Field("reason", _STRING, doc="reason code: schemas/reasons.py tells what each means"),
+        Field("reason", _STRING, doc="reason code; schemas/reasons.py explains each"),
         Field("stage", _STRING, doc="where the record was rejected: decode or route"),
         Field("message", _STRING, doc="the reason as a sentence; never holds a part of the record"),
         Field("schema_id", _LONG, doc="writer schema id in the record's frame, if it has one"),
@@ -39,7 +39,7 @@ COLUMNS = Struct(
 def dead_letters(
     rejected: DataFrame, *, reason: str, schema_id: str, pipeline: str, run: str, at: datetime, stage: str = "decode"
 ) -> DataFrame:
-    """Rejected records as rows of the dead-letter table; `reason` and `schema_id` name columns of `rejected`."""
+    """Return rejected records as rows of the dead-letter table; `reason` and `schema_id` name columns of `rejected`."""
     message = F.lit(None).cast("string")
     for code, words in MESSAGES.items():
         message = F.when(F.col(reason) == code.value, F.lit(words)).otherwise(message)

@@ -1,4 +1,4 @@
-"""How a pipeline stands: what its table holds, how far that is behind its topic, and its last snapshots."""
+"""The status of a pipeline: what its table holds, how far that is behind its topic, and its last snapshots."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class PartitionStanding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """One snapshot of a pipeline's table: the offsets it landed by partition, from and up to, and what became of them."""
+    """One snapshot of a pipeline's table: the offsets it landed by partition, from and up to, and the counts of their records."""
 
     snapshot_id: int
     at: datetime
@@ -69,7 +69,7 @@ class Standing:
         return None if not known or None in known else sum(lag for lag in known if lag is not None)
 
     def document(self, *, now: float) -> dict[str, Any]:
-        """The standing as JSON."""
+        """Return the status as JSON."""
         freshness = None if self.newest_record_at is None else round(now - self.newest_record_at, 3)
         partitions = [{**asdict(p), "lag": p.lag} for p in self.partitions]
         commits = [{**asdict(c), "at": c.at.isoformat()} for c in self.commits]
@@ -83,7 +83,7 @@ class Standing:
 
 
 def standing(pipeline: Pipeline, lake: Lake, kafka: Kafka, *, commits: int) -> Standing:
-    """How a pipeline stands now, with its newest `commits` snapshots. Kafka's silence is told, not raised."""
+    """Return the status of a pipeline now, with its newest `commits` snapshots. A Kafka outage is reported in `why`, not raised."""
     spans, why = _spans(pipeline, kafka)
     stable = {partition: span.stable for partition, span in spans.items()}
     table = lake.table(pipeline.table.identifier)
@@ -130,7 +130,7 @@ def _earliest(span: Span | None) -> int | None:
 
 
 def _newest_record(table: StoredTable, pipeline: str) -> float | None:
-    """The newest record's time, by the newest commit that had a record."""
+    """Return the newest record's time, by the newest commit that had a record."""
     for snapshot in table.commits(pipeline):
         if ledger.VALID_THROUGH in snapshot.summary:
             return int(snapshot.summary[ledger.VALID_THROUGH]) / 1000
@@ -150,7 +150,7 @@ def _commit(snapshot: Snapshot) -> Commit:
 
 
 def _landed(entry: Entry) -> dict[int, tuple[int, int]]:
-    """The partitions whose offset a commit moved."""
+    """Return the partitions whose offset a commit moved."""
     if entry.start is None or entry.end is None:
         return {}
     start = entry.start.at
