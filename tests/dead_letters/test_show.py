@@ -12,7 +12,7 @@ import pytest
 from frazil.clients.registry.client import Registry
 from frazil.clients.registry.schemas import SchemaType
 from frazil.clients.secrets import Secrets
-from frazil.dead_letters.show import Shown, show
+from frazil.dead_letters.show import DeadLetterView, show
 from frazil.declaration import KeyFormat
 from frazil.lake.read.tables import Lake
 from frazil.schemas.wire_format import Frame, FrameProblem
@@ -23,7 +23,7 @@ from tests.support.shop import Shop, frame
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 
 
-def shown(shop: Shop, partition: int, offset: int, schemas: Any = "the real one") -> Shown:
+def shown(shop: Shop, partition: int, offset: int, schemas: Any = "the real one") -> DeadLetterView:
     settings = shop.environment.registry
     assert settings is not None
     asked = Registry.of(settings, Secrets({})) if schemas == "the real one" else schemas

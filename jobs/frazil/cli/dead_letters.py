@@ -19,7 +19,7 @@ from frazil.schemas.reasons import Reason
 
 if TYPE_CHECKING:
     from frazil.dead_letters.listing import Listing
-    from frazil.dead_letters.show import Shown, Part
+    from frazil.dead_letters.show import DeadLetterView, Part
 
 app = typer.Typer(help="Rejected records: what they are, and why they were rejected.", no_args_is_help=True)
 
@@ -144,7 +144,7 @@ def _tell_list(found: Listing, console: Console) -> None:
         console.print(f"… and {number(found.total - len(found.letters))} more", style="dim", markup=False)
 
 
-def _lines(found: Shown) -> Iterator[str]:
+def _lines(found: DeadLetterView) -> Iterator[str]:
     letter = found.letter
     yield f"{found.topic}, partition {letter.partition}, offset {letter.offset}"
     yield f"{letter.reason}: {letter.message or ''}"

@@ -15,7 +15,7 @@ from frazil.cli.console import duration, number, out, plain, show_json, table
 from frazil.cli.options import AsJson, EnvironmentChoice, PipelineName, PipelinesFile
 from frazil.clients.secrets import Secrets
 from frazil.project import environments, pipelines
-from frazil.status.pipeline import Commit, Standing, standing
+from frazil.status.pipeline import Commit, PipelineStatus, pipeline_status
 
 SECONDS = 5.0
 """How long Kafka may take: without it, all but the lag can be told."""
@@ -50,7 +50,7 @@ def show(
     place = environments.environment(env)
     secrets: Secrets = context.find_root().obj
     kafka = Kafka(place.kafka, secrets, timeout_seconds=SECONDS)
-    found = standing(pipeline, Lake(place, secrets.read), kafka, commits=snapshots)
+    found = pipeline_status(pipeline, Lake(place, secrets.read), kafka, commits=snapshots)
     if found.location is None:
         from frazil.cli.missing_schema import missing_schema
         from frazil.clients.registry.client import Registry
@@ -64,7 +64,7 @@ def show(
         _tell(found, out(), now=now)
 
 
-def _tell(found: Standing, console: Console, *, now: float) -> None:
+def _tell(found: PipelineStatus, console: Console, *, now: float) -> None:
     head = table("", "")
     head.show_header = False
     head.add_row("topic", found.topic)
@@ -91,7 +91,7 @@ def _tell(found: Standing, console: Console, *, now: float) -> None:
         console.print(snapshot_table(found.commits))
 
 
-def _tell_partitions(found: Standing, console: Console) -> None:
+def _tell_partitions(found: PipelineStatus, console: Console) -> None:
     numbers = ("partition", "held up to", "topic ends at", "lag")
     shown = table(*numbers, right=numbers)
     for one in found.partitions:

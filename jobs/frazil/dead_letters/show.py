@@ -97,7 +97,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class DeadLetterView:
     """One dead letter."""
 
     pipeline: str
@@ -123,7 +123,7 @@ class Shown:
 
 def show(
     pipeline: Pipeline, lake: Lake, *, partition: int, offset: int, schemas: Schemas | None = None
-) -> Shown | None:
+) -> DeadLetterView | None:
     """Return the dead letter of a record; None if that record is none.
 
     Without `schemas`, or when the registry does not answer, the rest is shown all the same.
@@ -136,7 +136,7 @@ def show(
         return None
     row = found[0]
     headers = tuple((header["key"], header["value"]) for header in row["headers"] or ())
-    return Shown(
+    return DeadLetterView(
         pipeline=pipeline.name,
         table=pipeline.table.dead_letters,
         topic=row["topic"],

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionStanding:
+class PartitionStatus:
     """One partition: `held` is the next offset to read, `stable` the topic's end; None where it is not known."""
 
     partition: int
@@ -45,7 +45,7 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class PipelineStatus:
     """What is known of one pipeline. Without a table nothing but names is; `why` says what could not be asked."""
 
     pipeline: str
@@ -54,7 +54,7 @@ class Standing:
     location: str | None = None
     rows: int | None = None
     columns: tuple[tuple[str, str], ...] = ()
-    partitions: tuple[PartitionStanding, ...] = ()
+    partitions: tuple[PartitionStatus, ...] = ()
     newest_record_at: float | None = None
     """Seconds since 1970: rows are complete up to here."""
     commits: tuple[Commit, ...] = ()
@@ -82,23 +82,23 @@ class Standing:
         }
 
 
-def standing(pipeline: Pipeline, lake: Lake, kafka: Kafka, *, commits: int) -> Standing:
+def pipeline_status(pipeline: Pipeline, lake: Lake, kafka: Kafka, *, commits: int) -> PipelineStatus:
     """Return the status of a pipeline now, with its newest `commits` snapshots. A Kafka outage is reported in `why`, not raised."""
     spans, why = _spans(pipeline, kafka)
     stable = {partition: span.stable for partition, span in spans.items()}
     table = lake.table(pipeline.table.identifier)
     if table is None:
-        return Standing(
+        return PipelineStatus(
             pipeline=pipeline.name,
             topic=pipeline.topic.name,
             table=pipeline.table.identifier,
-            partitions=tuple(PartitionStanding(partition=p, held=None, stable=end) for p, end in stable.items()),
+            partitions=tuple(PartitionStatus(partition=p, held=None, stable=end) for p, end in stable.items()),
             why=why,
         )
     newest = next(iter(table.commits(pipeline.name)), None)
     entry = newest.entry if newest else None
     held = dict(entry.end.at) if entry and entry.end else {}
-    return Standing(
+    return PipelineStatus(
         pipeline=pipeline.name,
         topic=pipeline.topic.name,
         table=pipeline.table.identifier,
@@ -107,9 +107,7 @@ def standing(pipeline: Pipeline, lake: Lake, kafka: Kafka, *, commits: int) -> S
         columns=tuple((field.name, str(field.type)) for field in table.columns.fields),
         partitions=tuple(
             # A partition that the ledger does not name was added after it began: it is read from 0.
-            PartitionStanding(
-                partition=p, held=held.get(p, 0 if held else _earliest(spans.get(p))), stable=stable.get(p)
-            )
+            PartitionStatus(partition=p, held=held.get(p, 0 if held else _earliest(spans.get(p))), stable=stable.get(p))
             for p in sorted({*held, *stable})
         ),
         newest_record_at=_newest_record(table, pipeline.name),

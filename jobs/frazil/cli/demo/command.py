@@ -19,7 +19,7 @@ from frazil.cli.run import Memory
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Environment, Pipeline, Table, Topic, ValueFormat
 from frazil.exit_codes import Exit
-from frazil.status.pipeline import Standing, standing
+from frazil.status.pipeline import PipelineStatus, pipeline_status
 
 if TYPE_CHECKING:
     from frazil.lake.read.tables import Lake
@@ -79,7 +79,7 @@ def demo(context: typer.Context, memory: Memory = "2g", as_json: AsJson = False)
             PIPELINES, environment, here.registry_url, secrets, console, memory=memory, log=FOLDER / "spark.log"
         )
         lake, kafka = Lake(environment, secrets.read), Kafka(environment.kafka, secrets)
-        stands = [standing(pipeline, lake, kafka, commits=SNAPSHOTS) for pipeline in PIPELINES]
+        stands = [pipeline_status(pipeline, lake, kafka, commits=SNAPSHOTS) for pipeline in PIPELINES]
         told.heading(console, "4", "The proof", "through PyIceberg; no JVM, no Kafka")
         proofs = [_prove(one, lake, console) for one in landed]
     told.heading(console, "5", "A question, to another engine", "DuckDB reads the same files")
@@ -123,7 +123,7 @@ def _prove(one: Landed, lake: Lake, console: Console) -> bool:
     return found.exit_code == 0 and found.sum_of("read") == one.produced
 
 
-def _is_whole(one: Landed, stand: Standing) -> bool:
+def _is_whole(one: Landed, stand: PipelineStatus) -> bool:
     """Whether all that was produced is landed or dead-lettered, the dead letters being those that were spoilt."""
     return one.produced == one.rows + sum(one.dead.values()) and one.dead == one.spoilt and stand.lag == 0
 

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from frazil.cli.console import duration, number, table
 from frazil.cli.show import snapshot_table
-from frazil.status.pipeline import Standing
+from frazil.status.pipeline import PipelineStatus
 
 if TYPE_CHECKING:
     from frazil.cli.demo.land import Landed
@@ -55,7 +55,7 @@ def answer(console: Console, columns: Sequence[str], rows: Sequence[tuple[object
 
 
 def summary(
-    console: Console, landed: Sequence[Landed], stands: Sequence[Standing], *, seconds: float, is_whole: bool
+    console: Console, landed: Sequence[Landed], stands: Sequence[PipelineStatus], *, seconds: float, is_whole: bool
 ) -> None:
     """The page at the end: what became of each record, and where to look next."""
     console.rule("what became of each record", style="dim")
