@@ -1,1 +1,47 @@
-"""Kafka topics as Apache Iceberg tables, as code."""
+"""Kafka topics as Apache Iceberg tables, as code.
+
+    from frazil import Pipeline, Table, Topic
+
+    orders = Pipeline(
+        topic=Topic("orders", value_format="avro"),
+        table=Table("shop.orders", partition_by=("days(event_time)", "bucket(8, user_id)")),
+    )
+
+These are the names that people write. What tools call (`check`, `parse`, `document`) is in `frazil.declaration`.
+"""
+
+from frazil.declaration import (
+    At,
+    Earliest,
+    ErrorMode,
+    KeyFormat,
+    Latest,
+    Limits,
+    MetadataColumns,
+    Offsets,
+    Pipeline,
+    SchemaEvolution,
+    SubjectStrategy,
+    Table,
+    Tombstones,
+    Topic,
+    ValueFormat,
+)
+
+__all__ = [
+    "At",
+    "Earliest",
+    "ErrorMode",
+    "KeyFormat",
+    "Latest",
+    "Limits",
+    "MetadataColumns",
+    "Offsets",
+    "Pipeline",
+    "SchemaEvolution",
+    "SubjectStrategy",
+    "Table",
+    "Tombstones",
+    "Topic",
+    "ValueFormat",
+]

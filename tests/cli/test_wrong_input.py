@@ -80,7 +80,7 @@ class TestEveryCommandOnAPipeline:
 
     def test_a_broken_declaration_is_told_with_its_line(self, folder: Path, command: str) -> None:
         (folder / "mine.py").write_text(GOOD.replace("shop.orders", "Shop Orders"))
-        assert "mine.py:4: table.identifier" in is_one_line(frazil(command), 2)
+        assert "mine.py:4: pipeline.table.identifier" in is_one_line(frazil(command), 2)
 
     def test_a_file_that_is_not_python_is_told_with_its_line(self, folder: Path, command: str) -> None:
         (folder / "mine.py").write_text("pipelines = [")
@@ -166,7 +166,7 @@ def test_check_tells_every_problem_with_its_place(folder: Path) -> None:
     assert (ended.exit_code, ended.stdout) == (2, "")
     assert all(line.startswith("error: ") for line in ended.stderr.splitlines())
     assert "mine.py:4: topic.name" in ended.stderr
-    assert "mine.py:5: table.identifier" in ended.stderr
+    assert "mine.py:5: pipeline.table.identifier" in ended.stderr
 
 
 def test_check_of_a_file_that_is_not_there_or_for_no_environment_is_one_line(folder: Path) -> None:

@@ -1,9 +1,11 @@
 """The package: its public names, its purity, its shape."""
 
 import ast
+import subprocess
 import sys
 from pathlib import Path
 
+import frazil
 import frazil.declaration as declaration
 
 ROOM = Path(declaration.__file__).parent
@@ -12,6 +14,18 @@ ROOM = Path(declaration.__file__).parent
 def test_what_is_public_is_said_once_and_exists():
     assert len(set(declaration.__all__)) == len(declaration.__all__)
     assert [name for name in declaration.__all__ if not hasattr(declaration, name)] == []
+
+
+def test_the_names_that_people_write_are_few_and_are_those_of_the_declaration():
+    assert len(frazil.__all__) <= 17
+    assert frazil.__all__ == sorted(frazil.__all__)
+    assert [name for name in frazil.__all__ if getattr(frazil, name) is not getattr(declaration, name)] == []
+
+
+def test_frazil_is_imported_without_any_package():
+    code = f"import sys; sys.path.insert(0, {str(ROOM.parents[1])!r}); from frazil import Pipeline; print(Pipeline.__name__)"
+    ended = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout == "Pipeline\n"
 
 
 def test_only_the_standard_library_and_the_errors_are_imported():

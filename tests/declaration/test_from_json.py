@@ -29,7 +29,7 @@ def test_what_is_left_out_has_its_default():
         ([], "p", "this is a list. Write an object of the fields topic, table, name, limits"),
         (ORDERS | {"topic": None}, "p.topic", "this is nothing. Write an object of the fields name, value_format"),
         ({"table": ORDERS["table"]}, "p.topic", "the field is missing. Write an object"),
-        (ORDERS | {"tabel": 1}, "p.tabel", "there is no such field. Write table"),
+        (ORDERS | {"tabel": 1}, "p.tabel", "there is no such field. Did you mean table?"),
         (ORDERS | {"zzz": 1}, "p.zzz", "there is no such field. Remove it; the fields are topic, table, name, limits"),
         (pipeline_with("topic", headers="true"), "p.topic.headers", "'true' is text. Write true or false"),
         (pipeline_with("topic", headers=1), "p.topic.headers", "1 is a number. Write true or false"),
@@ -110,6 +110,13 @@ def test_an_instant_is_complete_or_refused(text):
 
 def test_an_instant_may_be_written_in_any_zone():
     assert from_json(At, {"timestamp": "2026-01-31T02:00:00+02:00"}, "p") == At(datetime(2026, 1, 31, tzinfo=UTC))
+
+
+@pytest.mark.parametrize("name", ["a\nb", "", "a b", "x" * 200, "\x1b[31m", "a.b[0]"])
+def test_an_odd_name_of_a_field_does_not_spoil_the_path(name):
+    (path,) = problems_of(lambda: from_json(Pipeline, ORDERS | {name: 1}, "p"))
+    assert path.isprintable()
+    assert len(path) < 100
 
 
 @pytest.mark.parametrize("key", ["x", "-1", "01", "1.0", "", "٣", 1])

@@ -85,7 +85,7 @@ def test_a_layout_decides_which_metadata_columns_there_are():
         {"partition_by": "days(x)"},
         {"sort_by": ["x"]},
         {"properties": "x"},
-        {"schema_evolution": "widen"},
+        {"schema_evolution": "wide"},
     ],
 )
 def test_a_value_out_of_bounds_is_refused_where_it_stands(fields: dict[str, Any]):

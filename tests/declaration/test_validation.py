@@ -1,13 +1,15 @@
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import pytest
 
-from frazil.declaration import Problem, Secret, Table, Topic, ValueFormat
+from frazil.declaration import KeyFormat, Latest, Problem, Secret, Table, Topic, ValueFormat
 from frazil.declaration.constraints import at_least
 from frazil.declaration.validation import root_of, validate
 from tests.declaration.problems_of import problems_of
+
+ORDERS = Topic("orders", value_format=ValueFormat.AVRO)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,9 +63,33 @@ def test_a_value_of_the_wrong_type_is_told_with_what_belongs_there(values, path,
     assert problems_of(lambda: SmallThing(**values)) == {f"small_thing.{path}": told}
 
 
-def test_an_enum_is_not_taken_for_its_text():
-    told = problems_of(lambda: Topic("orders", value_format="avro"))["topic.value_format"]  # type: ignore[arg-type]
-    assert told.startswith("'avro' is of type str. Write one of ValueFormat.AVRO, ValueFormat.JSON_SCHEMA")
+def test_a_member_is_named_by_its_text():
+    assert Topic("orders", value_format="avro") == Topic("orders", value_format=ValueFormat.AVRO)
+    assert type(Topic("orders", value_format="avro").value_format) is ValueFormat
+
+
+def test_a_choice_without_parameters_is_named_by_its_type():
+    assert replace(ORDERS, start="latest") == replace(ORDERS, start=Latest())
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("Avro", "'Avro' is not one of its values. Write one of avro, json_schema, protobuf, json, text, bytes"),
+        ("AVRO", "'AVRO' is not one of its values. Write one of avro"),
+        (KeyFormat.AVRO, "<KeyFormat.AVRO: 'avro'> is of type KeyFormat. Write one of avro"),
+        (1, "1 is of type int. Write one of avro"),
+        (None, "this is nothing (None). Write one of avro"),
+    ],
+)
+def test_what_names_no_member_is_refused_with_all_that_can_be_named(value, told):
+    assert problems_of(lambda: Topic("orders", value_format=value))["topic.value_format"].startswith(told)
+
+
+@pytest.mark.parametrize("value", ["first", "timestamp", "offsets", ""])
+def test_a_text_that_names_no_choice_or_one_with_parameters_is_refused(value):
+    [told] = problems_of(lambda: replace(ORDERS, start=value)).values()
+    assert told.startswith(f"{value!r} is not one of its values. Write Earliest(…) or Latest(…)")
 
 
 @pytest.mark.parametrize("token", ["${aws_glue.lake.name}", "${TfToken[TOKEN.0]}", "#{TfToken[TOKEN.1]}", "shop.${x}"])

@@ -63,9 +63,71 @@ def test_a_wrong_pipeline_does_not_hide_the_problems_of_the_next(tmp_path: Path)
     with pytest.raises(InvalidDeclaration) as raised:
         declared(file)
     assert [problem.path for problem in raised.value.problems] == [
-        f"{file}:2: topic.name",
-        f"{file}:3: table.identifier",
+        f"{file}:2: pipeline.topic.name",
+        f"{file}:2: pipeline.table.identifier",
+        f"{file}:3: pipeline.table.identifier",
     ]
+
+
+def test_all_problems_of_a_file_are_reported_at_once(tmp_path: Path) -> None:
+    file = written(
+        tmp_path,
+        """
+        from dataclasses import replace
+        import no_such_module
+        a = Pipeline(
+            topic=Topic("a b", value_fromat="avro", key_format="Avro"),
+            table=Table("Shop", keep_snapshots=0),
+            limts=3,
+        )
+        b = Pipeline(topic=Topic("b", value_format=ValueFormat.AVOR), table=Table("shop.b", sort_by=["x"]))
+        c = replace(a, name="c")
+        d = Pipeline(topic=a.topic, table=Table("Bad"), name=f"{a.name}_2")
+        def named(name):
+            return Pipeline(topic=Topic(name, value_format="text"), table=Table(f"shop.{name}"))
+        some = [named(name) for name in ("e", "f g", "H i")]
+        e = 1 / 0
+        f = no_such_module.x(e)
+        pipelines = [a, b, *some]
+        """,
+    )
+    with pytest.raises(InvalidDeclaration) as raised:
+        declared(file)
+    assert [problem.path.removeprefix(f"{file}:") for problem in raised.value.problems] == [
+        "4",
+        "5: pipeline.limts",
+        "6: pipeline.topic.value_fromat",
+        "6: pipeline.topic.value_format",
+        "6: pipeline.topic.key_format",
+        "6: pipeline.topic.name",
+        "7: pipeline.table.identifier",
+        "7: pipeline.table.keep_snapshots",
+        "10: pipeline.topic.value_format.AVOR",
+        "10: pipeline.table.sort_by",
+        "12: table.identifier",
+        "14: pipeline.topic.name",
+        "14: pipeline.table.identifier",
+        "14: pipeline.topic.name",
+        "14: pipeline.table.identifier",
+        "16",
+    ]
+    assert all(problem.what and problem.do for problem in raised.value.problems)
+
+
+def test_a_neighbour_with_problems_is_read_again(tmp_path: Path) -> None:
+    neighbour = tmp_path / "wrong_neighbour_of_mine.py"
+    neighbour.write_text(HEAD + "ORDERS = Topic('a b', value_format='text')\n")
+    file = written(
+        tmp_path,
+        """
+        from wrong_neighbour_of_mine import ORDERS
+        a = Pipeline(topic=ORDERS, table=Table("shop.a"))
+        """,
+    )
+    for _ in range(2):
+        with pytest.raises(InvalidDeclaration) as raised:
+            declared(file)
+        assert [problem.path for problem in raised.value.problems] == [f"{file}:3: topic.name"]
 
 
 def test_a_problem_of_a_document_has_its_path(tmp_path: Path) -> None:

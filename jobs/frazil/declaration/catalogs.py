@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, ClassVar
 
+from frazil.declaration.choice import Choices
 from frazil.declaration.constraints import ABSOLUTE_PATH, NOT_EMPTY, WEB_ADDRESS, Rule, matching
+from frazil.declaration.declared import Declared
 from frazil.declaration.problems import Problem, Refusal
 from frazil.declaration.secret import Secret
 from frazil.declaration.validation import validate
@@ -32,7 +34,7 @@ _CATALOG_NAME = Rule(_catalog_name, _NAME.keywords)
 CatalogName = Annotated[str, "What the catalog is called in SQL.", _CATALOG_NAME]
 
 
-class RestAuth(StrEnum):
+class RestAuth(StrEnum, metaclass=Choices):
     """How an Iceberg REST catalog knows us.
 
     `none` sends nothing; `sigv4` signs each request as AWS does; `oauth2` trades a client's credential for tokens and
@@ -46,7 +48,7 @@ class RestAuth(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LocalCatalog:
+class LocalCatalog(metaclass=Declared):
     """Iceberg's JDBC catalog in a SQLite file, which PyIceberg reads too. For one machine."""
 
     kind: ClassVar[str] = "local"
@@ -60,7 +62,7 @@ class LocalCatalog:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RestCatalog:
+class RestCatalog(metaclass=Declared):
     """A catalog that speaks Iceberg's REST protocol.
 
     `sigv4` signs with the object store's keys if the environment names them, else with AWS's default chain.
@@ -98,7 +100,7 @@ class RestCatalog:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GlueCatalog:
+class GlueCatalog(metaclass=Declared):
     """AWS Glue's own catalog; its credentials are AWS's default chain, or the object store's keys."""
 
     kind: ClassVar[str] = "glue"
@@ -117,7 +119,7 @@ Catalog = LocalCatalog | RestCatalog | GlueCatalog
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ObjectStore:
+class ObjectStore(metaclass=Declared):
     """Where files are kept, if that is not AWS's S3 with AWS's default chain of credentials."""
 
     endpoint: Annotated[str | None, "Another address of the service.", WEB_ADDRESS] = None

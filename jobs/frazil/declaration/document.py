@@ -9,11 +9,11 @@ from typing import Annotated, Any
 from frazil.declaration.cross_checks import check
 from frazil.declaration.environment import Environment
 from frazil.declaration.from_json import VERSION, from_json, members
-from frazil.declaration.json_schema import document_schema, required_fields
+from frazil.declaration.json_schema import document_schema
 from frazil.declaration.pipeline import Pipeline
 from frazil.declaration.problems import InvalidDeclaration
 from frazil.declaration.to_json import canonical, digest, to_json
-from frazil.declaration.validation import hints, validate
+from frazil.declaration.validation import hints, required_fields, validate
 
 __all__ = ["canonical", "digest", "document", "environment_schema", "json_schema", "parse"]
 

@@ -7,12 +7,13 @@ from dataclasses import fields
 from enum import StrEnum
 from typing import Any
 
+from frazil.declaration.choice import Choices
 from frazil.declaration.options import SubjectStrategy
 from frazil.declaration.problems import Problem
 from frazil.errors import InvalidInput
 
 
-class Engine(StrEnum):
+class Engine(StrEnum, metaclass=Choices):
     """Who lands a pipeline.
 
     `spark`: the jobs of this project. `tableflow`: Confluent's own service, in our bucket and Glue catalog; it decides on

@@ -9,7 +9,9 @@ from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from frazil.declaration.catalogs import Catalog, ObjectStore
+from frazil.declaration.choice import Choices
 from frazil.declaration.constraints import ABSOLUTE_PATH, PRIVATE, WEB_ADDRESS, matching
+from frazil.declaration.declared import Declared
 from frazil.declaration.from_json import VERSION, from_json, members
 from frazil.declaration.problems import Problem
 from frazil.declaration.secret import Secret
@@ -30,7 +32,7 @@ _METRICS = matching(
 )
 
 
-class Security(StrEnum):
+class Security(StrEnum, metaclass=Choices):
     """How a Kafka client talks to its broker, by Kafka's own names.
 
     `PLAINTEXT` neither hides nor proves anything: local brokers only. `SSL` is TLS, with a client certificate if the
@@ -43,7 +45,7 @@ class Security(StrEnum):
     SASL_SSL = "SASL_SSL"
 
 
-class Mechanism(StrEnum):
+class Mechanism(StrEnum, metaclass=Choices):
     """How the password is shown to the broker: `PLAIN` sends it (Confluent Cloud), `SCRAM-…` proves it."""
 
     PLAIN = "PLAIN"
@@ -52,7 +54,7 @@ class Mechanism(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kafka:
+class Kafka(metaclass=Declared):
     """The Kafka cluster, and how it knows us."""
 
     bootstrap: Annotated[str, "Brokers to ask first: host:port, joined by commas.", _BOOTSTRAP, PRIVATE]
@@ -93,7 +95,7 @@ class Kafka:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Registry:
+class Registry(metaclass=Declared):
     """The schema registry, by Confluent's API."""
 
     url: Annotated[str, "Its address; API paths like /subjects are appended to it.", WEB_ADDRESS, PRIVATE]
@@ -118,7 +120,7 @@ class Registry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
+class Environment(metaclass=Declared):
     """One place where pipelines run: dev, staging, prod, or `local`."""
 
     name: Annotated[str, "What people call it; `--env` takes it.", _NAME]

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from datetime import datetime
-from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any, TypeVar, get_args
 
+from frazil.declaration.choice import unknown
 from frazil.declaration.constraints import shown
 from frazil.declaration.json_text import parsed
 from frazil.declaration.problems import InvalidDeclaration, Problem
@@ -95,9 +95,7 @@ class _Reading:
             return self.refuse(path, f"this is {_named(value)}", f"Write an object of the fields {', '.join(known)}")
         for key in value:
             if key not in known and not (is_tagged and key == "type"):
-                near = get_close_matches(str(key), known, n=1)
-                do = f"Write {near[0]}" if near else f"Remove it; the fields are {', '.join(known)}"
-                self.refuse(_below(path, key), "there is no such field", do)
+                self.refuse(_below(path, key), *unknown(key, known))
         read: dict[str, Any] = {}
         for declared in fields(cls):
             name, place = declared.name, _below(path, declared.name)
@@ -109,7 +107,8 @@ class _Reading:
         if len(readable) < len(read):
             return self.refuse_all(field_problems(cls, readable, root_of(cls))[0], cls, path)
         try:
-            return cls(**read)
+            # Not by the class's own call: that may collect problems for a Python file that reads a document.
+            return type.__call__(cls, **read)
         except InvalidDeclaration as invalid:
             return self.refuse_all(invalid.problems, cls, path)
 
@@ -169,7 +168,10 @@ def _instant(text: str) -> datetime | None:
 
 
 def _below(path: str, name: Any) -> str:
-    return f"{path}.{name}" if path else str(name)
+    text = str(name)
+    if not re.fullmatch(r"[\w$.-]{1,80}", text):
+        return f"{path}[{shown(text)}]"
+    return f"{path}.{text}" if path else text
 
 
 def _told(value: Any) -> str:

@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 from frazil.declaration.from_json import VERSION
 from frazil.declaration.to_json import to_json
-from frazil.declaration.validation import Hint, hints, root_of, taken_apart
+from frazil.declaration.validation import Hint, hints, required_fields, root_of, taken_apart
 
 _PLAIN: dict[Any, dict[str, Any]] = {
     str: {"type": "string"},
@@ -35,11 +35,6 @@ def document_schema(title: str, meaning: str, members: Mapping[str, Any], requir
         "additionalProperties": False,
         "$defs": dict(sorted(definitions.items())),
     }
-
-
-def required_fields(cls: Any) -> tuple[str, ...]:
-    """The fields that have no default."""
-    return tuple(field.name for field in fields(cls) if _has_no_default(field))
 
 
 def _schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:

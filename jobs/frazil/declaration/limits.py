@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from frazil.declaration.constraints import at_least, between
+from frazil.declaration.declared import Declared
 from frazil.declaration.problems import Problem
 from frazil.declaration.validation import validate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(metaclass=Declared):
     """How much one batch may hold. Batches start small and grow, as far as they learn to keep to `target_seconds`."""
 
     target_seconds: Annotated[int, "How long a batch should take, from read to published.", between(1, 3600)] = 10

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from frazil.declaration.choice import Choices
 
-class ValueFormat(StrEnum):
+
+class ValueFormat(StrEnum, metaclass=Choices):
     """What the bytes of a record's value are.
 
     `avro`, `json_schema` and `protobuf` are framed as Confluent's serialisers do it and described by a schema in the
@@ -26,7 +28,7 @@ class ValueFormat(StrEnum):
         return self in {ValueFormat.AVRO, ValueFormat.JSON_SCHEMA, ValueFormat.PROTOBUF}
 
 
-class KeyFormat(StrEnum):
+class KeyFormat(StrEnum, metaclass=Choices):
     """What the bytes of a record's key are, and what the column `_kafka_key` holds.
 
     `bytes` is anything (binary), `text` UTF-8 (string), `json` validated JSON without a schema, kept as its text (string).
@@ -47,7 +49,7 @@ class KeyFormat(StrEnum):
         return self not in {KeyFormat.BYTES, KeyFormat.TEXT, KeyFormat.JSON}
 
 
-class SubjectStrategy(StrEnum):
+class SubjectStrategy(StrEnum, metaclass=Choices):
     """Under which subject the producers register their schemas, by Confluent's naming strategies.
 
     `topic`: `<topic>-value`, one type of record a topic. `record`: the record's full name, shared by all topics that
@@ -59,7 +61,7 @@ class SubjectStrategy(StrEnum):
     TOPIC_RECORD = "topic_record"
 
 
-class Isolation(StrEnum):
+class Isolation(StrEnum, metaclass=Choices):
     """Which records of transactions are read.
 
     `read_committed`: those of committed transactions, up to the last stable offset. `read_uncommitted`: all, up to the
@@ -70,7 +72,7 @@ class Isolation(StrEnum):
     READ_UNCOMMITTED = "read_uncommitted"
 
 
-class ErrorMode(StrEnum):
+class ErrorMode(StrEnum, metaclass=Choices):
     """What happens to a record that cannot be landed.
 
     `log`: it goes to the dead-letter table and is counted by reason; the rest flows. `suspend`: nothing of its batch is
@@ -82,7 +84,7 @@ class ErrorMode(StrEnum):
     LOG = "log"
 
 
-class Tombstones(StrEnum):
+class Tombstones(StrEnum, metaclass=Choices):
     """What a record without a value becomes in a table that only grows.
 
     `dead_letter`: a rejected record, treated as the error mode says. `null_row`: a row whose own columns are all null,
@@ -94,7 +96,7 @@ class Tombstones(StrEnum):
     SKIP = "skip"
 
 
-class SchemaEvolution(StrEnum):
+class SchemaEvolution(StrEnum, metaclass=Choices):
     """How far a new schema version may change the table by itself.
 
     `freeze`: not at all. `add_columns`: new columns appear, types stay. `widen`: new columns appear and types widen as
@@ -107,7 +109,7 @@ class SchemaEvolution(StrEnum):
     WIDEN = "widen"
 
 
-class MetadataColumns(StrEnum):
+class MetadataColumns(StrEnum, metaclass=Choices):
     """Where a row tells which record it was.
 
     `flat`: one column for each fact (`FLAT_COLUMNS`), which any catalog can partition and prune by. `struct`: one

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
+from frazil.declaration.chosen import Chosen, default
 from frazil.declaration.column_rules import key_refusal, schemaless_refusal
 from frazil.declaration.constraints import matching
+from frazil.declaration.declared import Declared
 from frazil.declaration.engines import Engine, tableflow_problems
 from frazil.declaration.limits import Limits
 from frazil.declaration.partitioning import PartitionField, SortField
@@ -25,7 +27,7 @@ _NAME = matching(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pipeline:
+class Pipeline(metaclass=Declared):
     """One declared mapping of a topic to a table. Its name is for ever: the table's tag `frazil_<name>` carries it."""
 
     topic: Annotated[Topic, "What is read."]
@@ -33,8 +35,8 @@ class Pipeline:
     name: Annotated[str, "Its name; left out, the topic's, in lower case with _ for all but a-z, 0-9 and _.", _NAME] = (
         ""
     )
-    limits: Annotated[Limits, "The bounds of one batch."] = Limits()  # noqa: RUF009 # frozen
-    engine: Annotated[Engine, "Who lands it."] = Engine.SPARK
+    limits: Annotated[Limits, "The bounds of one batch."] = Limits()
+    engine: Annotated[Chosen[Engine], "Who lands it."] = default(Engine.SPARK)
 
     def __post_init__(self) -> None:
         if not self.name:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from frazil.declaration.constraints import PRIVATE, matching
+from frazil.declaration.declared import Declared
 from frazil.declaration.problems import Problem
 from frazil.declaration.validation import validate
 
@@ -21,7 +22,7 @@ _FIELD = matching(r"\S(?:.*\S)?", "a field's name", "Write the name of the field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Secret:
+class Secret(metaclass=Declared):
     """Where a secret is kept: exactly one of `env`, `file` and `secretsmanager`. It is read only when it is needed."""
 
     env: Annotated[str | None, "The environment variable that holds it.", _ENV, PRIVATE] = None

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Annotated, ClassVar
 
 from frazil.declaration.constraints import INT_MAX, LONG_MAX, between
+from frazil.declaration.declared import Declared
 from frazil.declaration.problems import Problem
 from frazil.declaration.validation import validate
 
@@ -15,21 +16,21 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Earliest:
+class Earliest(metaclass=Declared):
     """With the oldest record that the topic still has."""
 
     kind: ClassVar[str] = "earliest"
 
 
 @dataclass(frozen=True, slots=True)
-class Latest:
+class Latest(metaclass=Declared):
     """With the first record that is written after the table is made; decided once, when it is made."""
 
     kind: ClassVar[str] = "latest"
 
 
 @dataclass(frozen=True, slots=True)
-class At:
+class At(metaclass=Declared):
     """With the first record, partition by partition, whose Kafka timestamp is not before `timestamp`; kept in UTC."""
 
     kind: ClassVar[str] = "timestamp"
@@ -56,7 +57,7 @@ class At:
 
 
 @dataclass(frozen=True, slots=True)
-class Offsets:
+class Offsets(metaclass=Declared):
     """With these offsets: partition -> the next offset to read. Partitions left out start at their earliest."""
 
     kind: ClassVar[str] = "offsets"

@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, TypeVar
 
+from frazil.declaration.chosen import Chosen, default
 from frazil.declaration.column_rules import source_refusal
 from frazil.declaration.constraints import between, matching, notation, one_of
+from frazil.declaration.declared import Declared
 from frazil.declaration.frozen_map import FrozenMap
 from frazil.declaration.options import MetadataColumns, SchemaEvolution
 from frazil.declaration.partitioning import PartitionField, SortField, Transform, partition_field, sort_field
@@ -28,7 +30,7 @@ _IDENTIFIER = matching(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class Table(metaclass=Declared):
     """A table that only grows, and how its files are laid out."""
 
     identifier: Annotated[str, "namespace.table, lower case.", _IDENTIFIER] = field(kw_only=False)
@@ -44,11 +46,15 @@ class Table:
     target_file_size_bytes: Annotated[int, "How large compaction makes files.", between(_MIB, 8 * 1024 * _MIB)] = (
         256 * _MIB
     )
-    metadata_columns: Annotated[MetadataColumns, "Where a row tells which record it was."] = MetadataColumns.FLAT
+    metadata_columns: Annotated[Chosen[MetadataColumns], "Where a row tells which record it was."] = default(
+        MetadataColumns.FLAT
+    )
     properties: Annotated[Mapping[str, str], "Iceberg's table properties, but for those that Frazil sets."] = (
         FrozenMap()
     )
-    schema_evolution: Annotated[SchemaEvolution, "How far a new schema version may change it."] = SchemaEvolution.WIDEN
+    schema_evolution: Annotated[Chosen[SchemaEvolution], "How far a new schema version may change it."] = default(
+        SchemaEvolution.WIDEN
+    )
     keep_snapshots: Annotated[int, "How many of the newest snapshots expiry keeps.", between(1, 100_000)] = 100
     keep_days: Annotated[
         int | None, "Expiry also keeps what is younger than this, at most 10,000 snapshots.", between(1, 36_500)

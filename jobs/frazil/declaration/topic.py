@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
+from frazil.declaration.chosen import Chosen, default, required
 from frazil.declaration.constraints import NOT_EMPTY, between, matching
 from frazil.declaration.consumer_options import option_problems
+from frazil.declaration.declared import Declared
 from frazil.declaration.frozen_map import FrozenMap
 from frazil.declaration.options import ErrorMode, Isolation, KeyFormat, SubjectStrategy, Tombstones, ValueFormat
 from frazil.declaration.problems import Problem
@@ -24,32 +26,38 @@ _FULL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Topic:
+class Topic(metaclass=Declared):
     """A topic and how its records are to be understood."""
 
     name: Annotated[str, "The topic's name in Kafka.", _TOPIC_NAME] = field(kw_only=False)
-    value_format: Annotated[ValueFormat, "What the bytes of a value are."]
-    key_format: Annotated[KeyFormat, "What the bytes of a key are."] = KeyFormat.BYTES
-    subject_strategy: Annotated[SubjectStrategy, "Under which subject schemas are registered."] = SubjectStrategy.TOPIC
+    value_format: Annotated[Chosen[ValueFormat], "What the bytes of a value are."] = required()
+    key_format: Annotated[Chosen[KeyFormat], "What the bytes of a key are."] = default(KeyFormat.BYTES)
+    subject_strategy: Annotated[Chosen[SubjectStrategy], "Under which subject schemas are registered."] = default(
+        SubjectStrategy.TOPIC
+    )
     record_name: Annotated[
         str | None,
         "With the strategies record and topic_record: the full name of the records to land; records of other names are "
         "rejected. Left out, all are landed and their types merged, and no version is known before a record has it.",
         NOT_EMPTY,
     ] = None
-    start: Annotated[Start, "Where to begin when the table is made."] = Earliest()  # noqa: RUF009 # frozen
-    isolation: Annotated[Isolation, "Which records of transactions are read."] = Isolation.READ_COMMITTED
+    start: Annotated[Chosen[Start], "Where to begin when the table is made."] = default(Earliest())
+    isolation: Annotated[Chosen[Isolation], "Which records of transactions are read."] = default(
+        Isolation.READ_COMMITTED
+    )
     transactional: Annotated[
         bool, "Whether producers use transactions: their markers, and aborted records, leave gaps between the offsets."
     ] = False
-    on_error: Annotated[ErrorMode, "What happens to a record that cannot be landed."] = ErrorMode.LOG
+    on_error: Annotated[Chosen[ErrorMode], "What happens to a record that cannot be landed."] = default(ErrorMode.LOG)
     max_rejected_percent: Annotated[
         int | None,
         "Above this share of rejected records, in percent, a batch of at least 100 records is not committed, and the pipeline "
         "stops until an operator decides. Skipped records count, tombstones do not. Left out, it is 50; with 100 it never stops.",
         between(1, 100),
     ] = None
-    tombstones: Annotated[Tombstones, "What a record without a value becomes."] = Tombstones.DEAD_LETTER
+    tombstones: Annotated[Chosen[Tombstones], "What a record without a value becomes."] = default(
+        Tombstones.DEAD_LETTER
+    )
     headers: Annotated[bool, "Whether the records' headers are kept; if not, their column stays null."] = True
     kafka_options: Annotated[Mapping[str, str], "Options of Kafka's consumer, by its names, from a short list."] = (
         FrozenMap()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
@@ -74,7 +74,11 @@ def validate(instance: Any, contradictions: Callable[[], Iterable[Problem]] = tu
     """
     cls: Any = type(instance)
     root = root_of(cls)
-    values = {name: getattr(instance, name) for name in hints(cls)}
+    given = {name: getattr(instance, name) for name in hints(cls)}
+    values = chosen(cls, given)
+    for name, value in values.items():
+        if value is not given[name]:
+            object.__setattr__(instance, name, value)
     problems, types_fit = field_problems(cls, values, root)
     if types_fit:
         for name, value in values.items():
@@ -85,6 +89,30 @@ def validate(instance: Any, contradictions: Callable[[], Iterable[Problem]] = tu
         problems += [problem for problem in found if problem.path not in told]
     if problems:
         raise InvalidDeclaration(problems)
+
+
+def chosen(cls: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values with each text replaced by the member, or the value without parameters, that it names."""
+    return {name: _named_by(taken_apart(hints(cls)[name]), value) for name, value in values.items()}
+
+
+def _named_by(hint: Hint, value: Any) -> Any:
+    if type(value) is not str:
+        return value
+    if _is_enum(hint):
+        return hint.type(value) if value in list(hint.type) else value
+    if hint.is_choice:
+        return next((kind() for kind in hint.types if kind.kind == value and not required_fields(kind)), value)
+    return value
+
+
+def required_fields(cls: Any) -> tuple[str, ...]:
+    """Return the fields that have no default."""
+    return tuple(each.name for each in fields(cls) if each.default is MISSING and each.default_factory is MISSING)
+
+
+def _is_enum(hint: Hint) -> bool:
+    return isinstance(hint.type, type) and issubclass(hint.type, StrEnum)
 
 
 def root_of(cls: type) -> str:
@@ -144,11 +172,13 @@ def _mismatch(hint: Hint, value: Any) -> Refusal | None:
     if (value is None and hint.is_optional) or any(_fits(kind, value) for kind in hint.types):
         return None
     # A value in a dataclass's place may be a password where a `Secret` belongs: only its type is told.
-    is_told = isinstance(value, str | int | float) and not (hint.is_private or is_dataclass(hint.type))
+    is_secret = hint.is_private or (is_dataclass(hint.type) and not hint.is_choice)
+    is_told = isinstance(value, str | int | float) and not is_secret
     what = f"{shown(value)} is {_named(value)}" if is_told else f"this is {_named(value)}"
-    if isinstance(hint.type, type) and issubclass(hint.type, StrEnum):
-        choices = ", ".join(f"{hint.type.__name__}.{member.name}" for member in hint.type)
-        return Refusal(what, f"Write one of {choices}")
+    if is_told and type(value) is str and (_is_enum(hint) or hint.is_choice):
+        what = f"{shown(value)} is not one of its values"
+    if _is_enum(hint):
+        return Refusal(what, f"Write one of {', '.join(hint.type)}")
     if hint.origin is tuple and isinstance(value, list):
         return Refusal(what, "Write a tuple: it cannot change afterwards")
     if hint.origin is tuple and isinstance(value, str):
@@ -174,6 +204,8 @@ def _named(value: Any) -> str:
 def wanted(hint: Hint) -> str:
     """What belongs in a field of this hint, for people."""
     words = {str: "text", int: "a whole number", bool: "True or False", datetime: "a datetime with a time zone"}
+    if _is_enum(hint):
+        return f"one of {', '.join(hint.type)}"
     if hint.is_choice or is_dataclass(hint.type):
         text = " or ".join(f"{kind.__name__}(…)" for kind in hint.types)
     elif hint.origin is tuple:

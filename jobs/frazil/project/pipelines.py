@@ -13,7 +13,8 @@ from types import ModuleType, TracebackType
 from typing import Any
 
 from frazil.declaration import InvalidDeclaration, Pipeline, Problem, check, parse
-from frazil.errors import FrazilError, InvalidInput
+from frazil.declaration.declared import Invalid, Located, collecting
+from frazil.errors import InvalidInput
 
 USUAL = Path("stacks/pipelines.py")
 _EXAMPLE = 'Write pipelines = [Pipeline(topic=Topic("orders", …), table=Table("shop.orders"))]'
@@ -62,28 +63,44 @@ def _document(file: Path) -> tuple[Pipeline, ...]:
 
 
 def _python(file: Path) -> tuple[Pipeline, ...]:
-    """Run the file statement by statement, so that a wrong pipeline does not hide the problems of the next ones."""
+    """Run the file statement by statement, so that a problem of one statement does not hide those of the next ones.
+
+    An error of a statement that uses what an earlier problem left unmade is a consequence, and is not reported.
+    """
     module = ModuleType(f"frazil_declarations_{file.stem}")
     module.__file__ = str(file)
     problems: list[Problem] = []
-    missing: set[str] = set()
-    with _importable(module, file.resolve().parent):
+    unmade: set[str] = set()
+    with _importable(module, file.resolve().parent), collecting(str(file)) as notes:
         for statement, code in _statements(file):
-            try:
-                exec(code, module.__dict__)  # noqa: S102 - running the user's own declarations is the point
-            except InvalidDeclaration as invalid:
-                line = _line(invalid.__traceback__, file) or statement.lineno
-                problems += _placed(invalid.problems, f"{file}:{line}: ").problems
-                missing |= _assigned(statement)
-            except NameError as error:
-                if error.name not in missing:
-                    raise _failed(error, file, statement) from error
-                missing |= _assigned(statement)
-            except Exception as error:
-                raise _failed(error, file, statement) from error
+            error = _error_of(code, module)
+            found = [*notes.taken(), *_told(error, statement, file, unmade)]
+            problems += [replace(each, path=f"{file}:{line}: {each.path}".removesuffix(": ")) for line, each in found]
+            if found or error or unmade & _used(statement):
+                unmade |= _bound(statement)
     if problems:
         raise InvalidDeclaration(problems)
     return _pipelines(module, file)
+
+
+def _error_of(code: Any, module: ModuleType) -> Exception | None:
+    try:
+        exec(code, module.__dict__)  # noqa: S102 - running the user's own declarations is the point
+    except Exception as error:  # noqa: BLE001 - whatever a person's file raises is reported with its line
+        return error
+    return None
+
+
+def _told(error: Exception | None, statement: ast.stmt, file: Path, unmade: set[str]) -> Iterator[Located]:
+    """Yield the problems that an error of the statement stands for, unless it is a consequence of earlier ones."""
+    if error is None:
+        return
+    line = _line(error.__traceback__, file) or statement.lineno
+    if isinstance(error, InvalidDeclaration):
+        yield from (Located(line, problem) for problem in error.problems)
+    elif error.name not in unmade if isinstance(error, NameError) else not unmade & _used(statement):
+        what = f"{type(error).__name__}: {' '.join(str(error).split())}".removesuffix(": ")
+        yield Located(line, Problem("", what.removesuffix("."), "Correct the line"))
 
 
 def _pipelines(module: ModuleType, file: Path) -> tuple[Pipeline, ...]:
@@ -125,6 +142,7 @@ def _statements(file: Path) -> Iterator[tuple[ast.stmt, Any]]:
 @contextmanager
 def _importable(module: ModuleType, folder: Path) -> Iterator[None]:
     """Have the file's neighbours importable, as when it is run by `python FILE`."""
+    earlier = set(sys.modules)
     sys.modules[module.__name__] = module
     sys.path.insert(0, str(folder))
     try:
@@ -132,10 +150,27 @@ def _importable(module: ModuleType, folder: Path) -> Iterator[None]:
     finally:
         sys.path.remove(str(folder))
         del sys.modules[module.__name__]
+        for name in set(sys.modules) - earlier:
+            # A neighbour with problems is imported again by the next one that asks for it.
+            if any(isinstance(value, Invalid) for value in vars(sys.modules[name]).values()):
+                del sys.modules[name]
 
 
-def _assigned(statement: ast.stmt) -> set[str]:
-    return {node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+def _bound(statement: ast.stmt) -> set[str]:
+    """Return the names that the statement gives a value to."""
+    names: set[str] = set()
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.alias):
+            names.add(node.asname or node.name.partition(".")[0])
+    return names
+
+
+def _used(statement: ast.stmt) -> set[str]:
+    return {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
 
 
 def _line(traceback: TracebackType | None, file: Path) -> int | None:
@@ -146,12 +181,6 @@ def _line(traceback: TracebackType | None, file: Path) -> int | None:
             line = traceback.tb_lineno
         traceback = traceback.tb_next
     return line
-
-
-def _failed(error: Exception, file: Path, statement: ast.stmt) -> FrazilError:
-    line = _line(error.__traceback__, file) or statement.lineno
-    said = " ".join(str(error).split())
-    return InvalidInput(f"{type(error).__name__}: {said}", where=f"{file}:{line}")
 
 
 def _placed(problems: Iterable[Problem], place: str) -> InvalidDeclaration:

@@ -1,0 +1,36 @@
+"""Closed sets of values, and the nearest known name of a misspelt one."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from enum import EnumType
+from typing import TYPE_CHECKING, Any
+
+from frazil.declaration.problems import Problem, Refusal
+
+
+class Choices(EnumType):
+    """The metaclass of a closed set. A misspelt member is a problem that names the nearest one."""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(cls, name):
+            """Raise `AttributeError`, or return an `Invalid` value where the problems of a file are collected."""
+            from frazil.declaration.declared import collected, invalid
+
+            if name.startswith("_"):
+                raise AttributeError(name)
+            refusal = unknown(name, cls.__members__, "member")
+            if collected() is not None:
+                return invalid([Problem(f".{name}", *refusal)], cls)
+            raise AttributeError(f"{cls.__name__}.{name}: {refusal.what}. {refusal.do}")
+
+
+def unknown(name: object, known: Any, what: str = "field") -> Refusal:
+    """Return why a name is refused that is none of the known ones, and the nearest known name."""
+    text = str(name)
+    folded = {each.lower(): each for each in known}
+    near = get_close_matches(text.lower(), folded, n=1)
+    said = "" if text.isascii() else f"; {text!a} has letters beyond a-z that look like others"
+    do = f"Did you mean {folded[near[0]]}?" if near else f"Remove it; the {what}s are {', '.join(known)}"
+    return Refusal(f"there is no such {what}{said}", do)

@@ -1,0 +1,169 @@
+"""Declared classes: what a constructor says to a misspelt, missing or doubled argument, and how a file's problems are collected.
+
+A constructor raises `InvalidDeclaration` with all of its problems. Python makes a pipeline's topic before the pipeline, so an
+exception about the topic would hide the problems of the table. While `collecting`, a constructor therefore returns an `Invalid`
+value instead, which the constructor around it takes the problems from.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import MISSING, dataclass, field, fields
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+from frazil.declaration.choice import unknown
+from frazil.declaration.problems import InvalidDeclaration, Problem
+from frazil.declaration.validation import chosen, field_problems, hints, root_of, taken_apart, wanted
+
+
+class Located(NamedTuple):
+    """A problem and the line of the collected file that made it."""
+
+    line: int
+    problem: Problem
+
+
+class Invalid:
+    """What a constructor returns instead of an invalid instance. Its problems have paths below the instance.
+
+    Its attributes are `Invalid` too, without problems of their own. Anything else that a file does with it ends the statement.
+    """
+
+    def __init__(self, problems: tuple[Located, ...] = ()) -> None:
+        self.problems = problems
+
+    def __getattr__(self, name: str) -> Invalid:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Invalid()
+
+    def __call__(self, *_: object, **__: object) -> Invalid:  # noqa: D102 # as an attribute: silent
+        return Invalid()
+
+    def _stop(self, *_: object) -> NoReturn:
+        raise InvalidDeclaration(())
+
+    __bool__ = __format__ = __getitem__ = __iter__ = __len__ = __str__ = _stop
+
+
+@dataclass(slots=True)
+class Collected:
+    """The invalid values of one file that no other value has taken the problems of, in the order of their making."""
+
+    file: str
+    unclaimed: dict[int, tuple[str, Invalid]] = field(default_factory=dict)
+
+    def taken(self) -> list[Located]:
+        """Return the problems found since it was last asked, in the order of their lines."""
+        problems = [
+            located._replace(problem=located.problem.moved("", root))
+            for root, value in self.unclaimed.values()
+            for located in value.problems
+        ]
+        self.unclaimed.clear()
+        return sorted(problems, key=lambda located: located.line)
+
+    def line(self) -> int:
+        """Return the line of the file that is running."""
+        frame = sys._getframe(1)
+        while frame.f_back is not None and frame.f_code.co_filename != self.file:
+            frame = frame.f_back
+        return frame.f_lineno
+
+
+_COLLECTED: ContextVar[Collected | None] = ContextVar("collected", default=None)
+
+
+def collected() -> Collected | None:
+    """Return what is being collected, or None: then constructors raise."""
+    return _COLLECTED.get()
+
+
+@contextmanager
+def collecting(file: str) -> Iterator[Collected]:
+    """Have constructors return `Invalid` instead of raising, and collect them; `file` is the one whose lines are named."""
+    notes = Collected(file)
+    token = _COLLECTED.set(notes)
+    try:
+        yield notes
+    finally:
+        _COLLECTED.reset(token)
+
+
+def invalid(problems: list[Problem], cls: type, claimed: tuple[Located, ...] = ()) -> Invalid:
+    """Return the invalid value of a class, noted where problems are collected."""
+    notes = _COLLECTED.get()
+    if notes is None:
+        return Invalid(claimed)
+    line = notes.line()
+    value = Invalid(claimed + tuple(Located(line, problem) for problem in problems))
+    notes.unclaimed[id(value)] = (root_of(cls), value)
+    return value
+
+
+class Declared(type):
+    """The metaclass of what people write. It refuses arguments as a document's fields are refused."""
+
+    if not TYPE_CHECKING:
+
+        def __call__(cls, *args, **kwargs):
+            """Return the instance; raise `InvalidDeclaration` with every problem, or collect them."""
+            root, notes = root_of(cls), _COLLECTED.get()
+            problems = [*_argument_problems(cls, args, kwargs)]
+            given = {**dict(zip(_positional(cls), args, strict=False)), **kwargs}
+            claimed = _claimed(given, notes)
+            if not problems and not any(isinstance(value, Invalid) for value in given.values()):
+                try:
+                    return super().__call__(*args, **kwargs)
+                except InvalidDeclaration as error:
+                    if notes is None:
+                        raise
+                    problems = [problem.moved(root, "") for problem in error.problems]
+                    return invalid(problems, cls)
+            known = hints(cls)
+            readable = {k: v for k, v in given.items() if k in known and not isinstance(v, Invalid)}
+            problems += field_problems(cls, chosen(cls, readable), "")[0]
+            if notes is None:
+                raise InvalidDeclaration([problem.moved("", root) for problem in problems])
+            return invalid(problems, cls, claimed)
+
+
+def _positional(cls: Any) -> list[str]:
+    return [each.name for each in fields(cls) if not each.kw_only]
+
+
+def _argument_problems(cls: Any, args: tuple[Any, ...], given: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield what Python would raise as one TypeError, with paths below the instance."""
+    positional, known = _positional(cls), hints(cls)
+    moved: Mapping[str, str] = getattr(cls, "MOVED", {})
+    if len(args) > len(positional):
+        names = [name for name in known if name not in positional and name not in given]
+        do = f"Name what follows: {', '.join(f'{name}=…' for name in names[: len(args) - len(positional)])}"
+        what = f"{cls.__name__} takes {'one value' if positional else 'no value'} without a name, not {len(args)}"
+        yield Problem("", what, do)
+    for name in given:
+        if name in moved:
+            yield Problem(f".{name}", f"{cls.__name__}({name}=…) is {moved[name]} now", "Write it there")
+        elif name not in known:
+            yield Problem(f".{name}", *unknown(name, known))
+        elif name in positional[: len(args)]:
+            yield Problem(f".{name}", "the value is given twice", "Keep one of the two")
+    if len(args) > len(positional):
+        return
+    for each in fields(cls):
+        is_required = each.default is MISSING and each.default_factory is MISSING
+        if is_required and each.name not in given and each.name not in positional[: len(args)]:
+            yield Problem(f".{each.name}", "the field is missing", f"Write {wanted(taken_apart(known[each.name]))}")
+
+
+def _claimed(given: Mapping[str, Any], notes: Collected | None) -> tuple[Located, ...]:
+    """Return the problems of the invalid values among the arguments; nothing else reports them any more."""
+    found: list[Located] = []
+    for name, value in given.items():
+        if isinstance(value, Invalid) and notes is not None and id(value) in notes.unclaimed:
+            del notes.unclaimed[id(value)]
+            found += [each._replace(problem=each.problem.moved("", f".{name}")) for each in value.problems]
+    return tuple(found)
