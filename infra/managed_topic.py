@@ -42,7 +42,7 @@ class ValueSchema:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OwnTopic:
+class ManagedTopic:
     """A topic that we make. Topics that others make are not declared here: they only let us read."""
 
     name: Annotated[

@@ -5,7 +5,7 @@ from __future__ import annotations
 from infra.confluent.kafka import KafkaAcl, KafkaTopic, Schema
 from infra.confluent.resource import Declared
 from infra.kafka_access import KafkaAccess, RegistryAccess
-from infra.managed_topic import OwnTopic, ValueSchema
+from infra.managed_topic import ManagedTopic, ValueSchema
 from infra.protection import Protection
 from infra.tf import Construct
 
@@ -14,7 +14,7 @@ class Topic(Construct):
     """A topic on a cluster; what it holds is data."""
 
     def __init__(
-        self, scope: Construct, name: str, *, own: OwnTopic, kafka: KafkaAccess, protection: Protection
+        self, scope: Construct, name: str, *, own: ManagedTopic, kafka: KafkaAccess, protection: Protection
     ) -> None:
         super().__init__(scope, name)
         self.name, self._protection = own.name, protection

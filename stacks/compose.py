@@ -8,7 +8,7 @@ from datetime import date
 
 from frazil.declaration import InvalidDeclaration, Pipeline, Problem, check
 from frazil.release.manifest import Release
-from infra.managed_topic import OwnTopic
+from infra.managed_topic import ManagedTopic
 from infra.protection import Protection
 from infra.tf import App
 from stacks.account_setup import Owner
@@ -31,7 +31,7 @@ def compose(
     app: App,
     deployment: Deployment,
     pipelines: Sequence[Pipeline],
-    topics: Sequence[OwnTopic],
+    topics: Sequence[ManagedTopic],
     *,
     today: date,
     text_of: Callable[[str], str],
@@ -73,7 +73,7 @@ def _cannot_work(deployment: Deployment) -> Iterator[Problem]:
 
 
 def _problems(
-    deployment: Deployment, pipelines: Sequence[Pipeline], topics: Sequence[OwnTopic], release: Release | None
+    deployment: Deployment, pipelines: Sequence[Pipeline], topics: Sequence[ManagedTopic], release: Release | None
 ) -> list[Problem]:
     problems = [*_cannot_work(deployment)]
     names = [topic.name for topic in topics]

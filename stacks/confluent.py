@@ -18,7 +18,7 @@ from infra.confluent.cloud import (
 )
 from infra.confluent.resource import Credentials, Declared, Empty, Found, Id
 from infra.kafka_access import KafkaAccess, RegistryAccess
-from infra.managed_topic import OwnTopic
+from infra.managed_topic import ManagedTopic
 from infra.protection import Protection
 from infra.provider_integration import ConfluentRole
 from infra.service_account import Account, StoredKeys
@@ -50,7 +50,7 @@ class Confluent(EnvironmentStack):
         scope: Construct,
         deployment: Deployment,
         pipelines: Sequence[Pipeline],
-        topics: Sequence[OwnTopic],
+        topics: Sequence[ManagedTopic],
         foundation: FoundationOutputs,
         *,
         protection: Protection,

@@ -1,9 +1,9 @@
 """An example of topics that deployment makes. A pipeline whose topic is not here reads one that others make."""
 
-from infra.managed_topic import OwnTopic
+from infra.managed_topic import ManagedTopic
 
 topics = [
-    OwnTopic("flights", partitions=6),
-    OwnTopic("weather", partitions=3),
-    OwnTopic("planes", partitions=1),
+    ManagedTopic("flights", partitions=6),
+    ManagedTopic("weather", partitions=3),
+    ManagedTopic("planes", partitions=1),
 ]

@@ -40,11 +40,11 @@ pipelines = [flights, planes, weather]
 """
 _TOPICS = '''"""The topics of the demonstration."""
 
-from infra.managed_topic import OwnTopic, SchemaFormat, ValueSchema
+from infra.managed_topic import ManagedTopic, SchemaFormat, ValueSchema
 
 topics = [
-    OwnTopic("flights", partitions=6, schema=ValueSchema(format=SchemaFormat.AVRO, file="flights.avsc")),
-    OwnTopic("planes", partitions=1),
+    ManagedTopic("flights", partitions=6, schema=ValueSchema(format=SchemaFormat.AVRO, file="flights.avsc")),
+    ManagedTopic("planes", partitions=1),
 ]
 '''
 _LOCAL = """
@@ -69,7 +69,9 @@ def change(checkout: Path) -> None:
     _replace(checkout / PIPELINES, "schema_evolution=SchemaEvolution.FREEZE", "schema_evolution=SchemaEvolution.WIDEN")
     _replace(checkout / PIPELINES, "pipelines = [flights, planes]\n", _WEATHER)
     _replace(
-        checkout / TOPICS, '    OwnTopic("planes"', '    OwnTopic("weather", partitions=3),\n    OwnTopic("planes"'
+        checkout / TOPICS,
+        '    ManagedTopic("planes"',
+        '    ManagedTopic("weather", partitions=3),\n    ManagedTopic("planes"',
     )
     (checkout / SCHEMA).write_text(flights().versions[1].text)
     _replace(checkout / DEPLOYMENTS, "local, generation=1,", "local, generation=2,")

@@ -51,7 +51,7 @@ def test_what_is_declared_and_the_change_fit_the_stacks_as_they_are(checkout: Pa
         assert ended.returncode == 0, ended.stderr
     assert len(set(commits)) == 2
     shown = own_checkout.difference(checkout)
-    for line in ('+    OwnTopic("weather", partitions=3),', "-        schema_evolution=SchemaEvolution.FREEZE,"):
+    for line in ('+    ManagedTopic("weather", partitions=3),', "-        schema_evolution=SchemaEvolution.FREEZE,"):
         assert line in shown.splitlines()
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from frazil.declaration import Engine, ErrorMode, KeyFormat, Pipeline, Table, Topic, ValueFormat
 from frazil.release.emr_labels import NEWEST
 from frazil.release.manifest import Architecture, File, Release, Role, Runtime
-from infra.managed_topic import OwnTopic, SchemaFormat, ValueSchema
+from infra.managed_topic import ManagedTopic, SchemaFormat, ValueSchema
 from infra.tf import App
 from stacks.compose import compose
 from stacks.deployments import DEPLOYMENTS, Deployment
@@ -37,7 +37,7 @@ EXAMPLE = (
         topic=Topic("planes", value_format=ValueFormat.PROTOBUF, key_format=KeyFormat.AVRO), table=Table("nyc.planes")
     ),
 )
-EXAMPLE_TOPICS = (OwnTopic("flights", partitions=6), OwnTopic("planes", partitions=1))
+EXAMPLE_TOPICS = (ManagedTopic("flights", partitions=6), ManagedTopic("planes", partitions=1))
 FLOWING_PIPELINES = (
     Pipeline(topic=Topic("clicks", value_format=ValueFormat.AVRO), table=Table("flow.clicks"), engine=Engine.TABLEFLOW),
     Pipeline(
@@ -46,7 +46,7 @@ FLOWING_PIPELINES = (
         engine=Engine.TABLEFLOW,
     ),
 )
-FLOWING_TOPICS = (OwnTopic("clicks", schema=ValueSchema(format=SchemaFormat.AVRO, file="clicks.avsc")),)
+FLOWING_TOPICS = (ManagedTopic("clicks", schema=ValueSchema(format=SchemaFormat.AVRO, file="clicks.avsc")),)
 
 
 def release(architecture: Architecture) -> Release:
@@ -71,7 +71,7 @@ def release(architecture: Architecture) -> Release:
 def synthesised(
     deployment: Deployment,
     pipelines: Sequence[Pipeline] = EXAMPLE,
-    topics: Sequence[OwnTopic] = EXAMPLE_TOPICS,
+    topics: Sequence[ManagedTopic] = EXAMPLE_TOPICS,
     **more: Any,
 ) -> dict[str, dict[str, Any]]:
     """The JSON of each stack, by its name without the environment's."""

@@ -79,9 +79,9 @@ def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 ALL = {"FRAZIL_ENVIRONMENTS": "dev", "FRAZIL_PIPELINES": "pipelines.py", "FRAZIL_RELEASE": "none"}
 DECLARED = """
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
-from infra.managed_topic import OwnTopic
+from infra.managed_topic import ManagedTopic
 pipelines = [Pipeline(topic=Topic("orders", value_format=ValueFormat.AVRO), table=Table("shop.orders"))]
-topics = [OwnTopic("orders")]
+topics = [ManagedTopic("orders")]
 """
 
 

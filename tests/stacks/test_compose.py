@@ -11,7 +11,7 @@ from frazil.declaration import InvalidDeclaration, Pipeline, Table, Topic, Value
 from frazil.release.manifest import Architecture
 from frazil.rollout.worker_sizes import Worker, Workers
 from infra.capacity import Capacity
-from infra.managed_topic import OwnTopic
+from infra.managed_topic import ManagedTopic
 from infra.network_plan import PrivateLink
 from stacks.deployments import ClusterKind, Confluent, Deployment, Runs, dev
 from tests.declaration.problems_of import problems_of
@@ -29,11 +29,11 @@ def refused(**changed: Any) -> list[str]:
 
 
 def test_a_topic_is_made_once() -> None:
-    assert refused(topics=(OwnTopic("a"), OwnTopic("a"))) == ["topics[1].name"]
+    assert refused(topics=(ManagedTopic("a"), ManagedTopic("a"))) == ["topics[1].name"]
 
 
 def test_records_that_would_go_before_they_are_read_are_refused() -> None:
-    assert refused(topics=(OwnTopic("flights", retention_hours=1),)) == ["topics[0].retention_hours"]
+    assert refused(topics=(ManagedTopic("flights", retention_hours=1),)) == ["topics[0].retention_hours"]
 
 
 def test_what_would_cut_jobs_off_from_kafka_and_registry_is_refused_with_the_reason() -> None:
@@ -59,7 +59,7 @@ def test_a_release_for_other_processors_is_refused() -> None:
 
 def test_pipelines_that_clash_are_refused_with_all_else_that_is_wrong() -> None:
     twice = (*EXAMPLE, Pipeline(topic=Topic("x", value_format=ValueFormat.AVRO), table=Table("nyc.flights")))
-    assert refused(pipelines=twice, topics=(OwnTopic("a"), OwnTopic("a"))) == [
+    assert refused(pipelines=twice, topics=(ManagedTopic("a"), ManagedTopic("a"))) == [
         "pipelines[2].table.identifier",
         "topics[1].name",
     ]

@@ -34,9 +34,9 @@ from tests.support.fake_store import FakeStore
 PAGES = {"README.md": "## In your own account", "docs/deploy.md": "## Deploy\n"}
 DECLARED = """
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
-from infra.managed_topic import OwnTopic
+from infra.managed_topic import ManagedTopic
 pipelines = [Pipeline(topic=Topic("orders", value_format=ValueFormat.AVRO), table=Table("shop.orders"))]
-topics = [OwnTopic("orders")]
+topics = [ManagedTopic("orders")]
 """
 
 

@@ -16,7 +16,7 @@ import pytest
 from frazil.declaration import InvalidDeclaration, Pipeline, Table, Topic, ValueFormat
 from frazil.errors import FrazilError
 from frazil.release.manifest import Architecture
-from infra.managed_topic import OwnTopic
+from infra.managed_topic import ManagedTopic
 from infra.tf import App
 from stacks.compose import compose
 from stacks.deployed import Deployed, Retired, forgotten, write
@@ -42,7 +42,7 @@ def guarded(
     *,
     deployment: Deployment = dev,
     pipelines: Sequence[Pipeline] = ALL_PIPELINES,
-    topics: Sequence[OwnTopic] = ALL_TOPICS,
+    topics: Sequence[ManagedTopic] = ALL_TOPICS,
     retired: Sequence[Retired] = (),
     is_open: bool = False,
     folder: Path | None = None,

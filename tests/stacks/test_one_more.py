@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from frazil.declaration import Engine, KeyFormat, Pipeline, Table, Topic, ValueFormat
-from infra.managed_topic import OwnTopic
+from infra.managed_topic import ManagedTopic
 from infra.tf import unique_name
 from stacks.deployments import DEPLOYMENTS
 from tests.stacks.synthesised import EXAMPLE, EXAMPLE_TOPICS, FLOWING_PIPELINES, named, resources, synthesised
@@ -59,7 +59,7 @@ def before() -> dict[tuple[str, str, str], dict[str, Any]]:
 def test_one_more_pipeline_creates_its_own_resources_and_replaces_none(
     where: int, new: Pipeline, before: dict[tuple[str, str, str], dict[str, Any]]
 ) -> None:
-    topics = (*EXAMPLE_TOPICS[:where], OwnTopic(new.name), *EXAMPLE_TOPICS[where:])
+    topics = (*EXAMPLE_TOPICS[:where], ManagedTopic(new.name), *EXAMPLE_TOPICS[where:])
     after = flat(synthesised(DEPLOYMENT, (*BEFORE[:where], new, *BEFORE[where:]), topics))
     gone = before.keys() - after.keys()
     assert all(before[one]["key"].startswith("documents/") for one in gone), "and these Terraform only forgets"
@@ -92,7 +92,7 @@ def test_names_that_differ_by_a_character_are_different_resources() -> None:
         Pipeline(topic=Topic(name, value_format=ValueFormat.AVRO), table=Table(f"s.t{number}"), name=f"p{number}")
         for number, name in enumerate(names)
     ]
-    stack = synthesised(DEV, pipelines, [OwnTopic(name) for name in names])["confluent"]
+    stack = synthesised(DEV, pipelines, [ManagedTopic(name) for name in names])["confluent"]
     subjects = {each["crn_pattern"]: at for at, each in resources(stack, "confluent_role_binding").items()}
     assert len([crn for crn in subjects if crn.endswith("-value")]) == 5
     assert len(set(subjects.values())) == len(subjects)

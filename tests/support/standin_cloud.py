@@ -35,7 +35,7 @@ OTHERS = ("views",)
 
 _DECLARED = """
 from frazil.declaration import Engine, ErrorMode, Pipeline, Table, Topic, ValueFormat
-from infra.managed_topic import OwnTopic, SchemaFormat, ValueSchema
+from infra.managed_topic import ManagedTopic, SchemaFormat, ValueSchema
 
 AVRO = ValueFormat.AVRO
 pipelines = [
@@ -49,8 +49,8 @@ pipelines = [
     ),
 ]
 topics = [
-    OwnTopic("flights", partitions=PARTITIONS),
-    OwnTopic("clicks", partitions=3, schema=ValueSchema(format=SchemaFormat.AVRO, file="clicks.avsc")),
+    ManagedTopic("flights", partitions=PARTITIONS),
+    ManagedTopic("clicks", partitions=3, schema=ValueSchema(format=SchemaFormat.AVRO, file="clicks.avsc")),
 ]
 """
 
