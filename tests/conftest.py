@@ -16,7 +16,7 @@ from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.environment import Environment, Kafka
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.session import session
-from frazil.local.services import Part, World, up, world
+from frazil.local.services import LocalServices, Part, up, world
 from frazil.local.toolchain.jars import spark_jars
 from tests.support import lakes, seeds
 from tests.support.shop import SETTINGS, Shop
@@ -50,7 +50,7 @@ def seed(pytestconfig: pytest.Config) -> int:
 
 
 @pytest.fixture(scope="session")
-def local_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def local_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServices]:
     """A real broker and registry."""
     with world(tmp_path_factory.mktemp("world")) as running:
         yield running
@@ -83,13 +83,13 @@ def spark(lake_environment: Environment) -> Iterator[SparkSession]:
 
 
 @pytest.fixture(scope="session")
-def rest_lake(local_world: World, spark: SparkSession) -> Environment:
+def rest_lake(local_world: LocalServices, spark: SparkSession) -> Environment:
     """A lake in an object store with a REST catalog, added to the world and to the session as `rest_lake`."""
     return lakes.added(spark, up(local_world.home.parent, parts=[Part.OBJECT_STORE]).rest_environment, "rest_lake")
 
 
 @pytest.fixture(scope="session")
-def glue_lake(local_world: World, spark: SparkSession) -> Environment:
+def glue_lake(local_world: LocalServices, spark: SparkSession) -> Environment:
     """A lake in S3 with a Glue catalog, added to the world and to the session as `glue_lake`."""
     return lakes.added(spark, up(local_world.home.parent, parts=[Part.AWS]).glue_environment, "glue_lake")
 
@@ -101,7 +101,9 @@ def iceberg(spark: SparkSession) -> Iceberg:
 
 
 @pytest.fixture
-def shop_of(local_world: World, spark: SparkSession, lake_environment: Environment, name: str) -> Callable[..., Shop]:
+def shop_of(
+    local_world: LocalServices, spark: SparkSession, lake_environment: Environment, name: str
+) -> Callable[..., Shop]:
     """Makes the test's shop, with what it declares of topic and table."""
 
     def make(**declared: Any) -> Shop:

@@ -14,7 +14,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from frazil.clients.registry.admin import RegistryAdmin
-from frazil.local.services import World
+from frazil.local.services import LocalServices
 from tests.bench.bodies import POOL, Head, pool
 from tests.bench.shapes import SHAPES, Format, Shape
 from tests.bench.topics import Topic
@@ -35,7 +35,7 @@ _SETTINGS = {
 }
 
 
-def make(world: World, shape: Shape, name: str, rows: int, *, partitions: int = PARTITIONS) -> Topic:
+def make(world: LocalServices, shape: Shape, name: str, rows: int, *, partitions: int = PARTITIONS) -> Topic:
     """Create an empty topic that is to hold `rows` records, and register its schema."""
     schema_id = RegistryAdmin(world.registry_url).register(f"{name}-value", shape.schema, shape.type)
     admin = AdminClient(

@@ -23,7 +23,7 @@ from pyiceberg.exceptions import NoSuchTableError
 from frazil.clients.secrets import Secrets
 from frazil.lake.catalogs import pyiceberg_properties
 from frazil.local.process import noted
-from frazil.local.services import World, world
+from frazil.local.services import LocalServices, world
 from tests.bench.contender import ANSWER
 from tests.bench.fill import ROOT, fill, make
 from tests.bench.shapes import SHAPES
@@ -66,7 +66,7 @@ class Contender:
 class Ground:
     """What is up, and the choices of this run."""
 
-    world: World
+    world: LocalServices
     seed: int
     heap: str
     cores: int

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from frazil.cli.main import app
 from frazil.declaration.environment import Environment
-from frazil.local.services import World
+from frazil.local.services import LocalServices
 from tests.support.letters import HOSTILE, documents, with_letters
 from tests.support.shop import Shop
 
@@ -24,7 +24,7 @@ Ask = Callable[..., Result]
 
 
 @pytest.fixture(scope="module")
-def letters(local_world: World, spark: SparkSession, lake_environment: Environment) -> Shop:
+def letters(local_world: LocalServices, spark: SparkSession, lake_environment: Environment) -> Shop:
     return with_letters(local_world, spark, lake_environment, f"t{uuid.uuid4().hex[:10]}")
 
 

@@ -15,7 +15,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from frazil.clients.registry.admin import RegistryAdmin
-from frazil.local.services import World
+from frazil.local.services import LocalServices
 from tests.support.shop import ORDER, avro, frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
@@ -29,7 +29,9 @@ def quickstart(root: Path) -> list[tuple[str, str]]:
     return [(language, re.sub("^   ", "", block, flags=re.MULTILINE)) for language, block in FENCE.findall(section)]
 
 
-def test_the_quickstart_of_the_readme_lands_and_proves_a_topic(local_world: World, root: Path, tmp_path: Path) -> None:
+def test_the_quickstart_of_the_readme_lands_and_proves_a_topic(
+    local_world: LocalServices, root: Path, tmp_path: Path
+) -> None:
     admin = AdminClient({"bootstrap.servers": local_world.bootstrap})
     admin.create_topics([NewTopic("orders", 1, 1)])["orders"].result()
     schema_id = RegistryAdmin(local_world.registry_url).register("orders-value", json.dumps(ORDER))

@@ -16,7 +16,7 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration import environment
 from frazil.declaration.options import Isolation
 from frazil.errors import KafkaUnavailable
-from frazil.local.services import World
+from frazil.local.services import LocalServices
 from tests.support.fake_kafka import FakeKafka
 from tests.support.kafka_broker import KafkaBroker
 
@@ -144,10 +144,12 @@ class TestClient:
     """What the client does beyond."""
 
     @pytest.fixture
-    def kafka(self, local_world: World) -> Kafka:
+    def kafka(self, local_world: LocalServices) -> Kafka:
         return Kafka(environment.Kafka(bootstrap=local_world.bootstrap), Secrets({}))
 
-    def test_offsets_of_all_partitions_are_told_at_once(self, local_world: World, kafka: Kafka, name: str) -> None:
+    def test_offsets_of_all_partitions_are_told_at_once(
+        self, local_world: LocalServices, kafka: Kafka, name: str
+    ) -> None:
         KafkaBroker(local_world.bootstrap).create(name, partitions=50)
         kafka.offsets(name, COMMITTED)
         seconds = []
@@ -158,7 +160,7 @@ class TestClient:
         assert sorted(seconds)[5] < 0.1  # 8 ms on an idle machine; the bound is for a busy one
 
     def test_a_record_that_arrives_while_an_instant_is_looked_up_is_not_skipped(
-        self, local_world: World, kafka: Kafka, name: str
+        self, local_world: LocalServices, kafka: Kafka, name: str
     ) -> None:
         broker = KafkaBroker(local_world.bootstrap)
         broker.create(name)
@@ -174,7 +176,7 @@ class TestClient:
         assert kafka.offsets_at(name, 2000, COMMITTED) == {0: 1}
 
     def test_a_record_is_read_where_it_stands_and_none_where_there_is_none(
-        self, local_world: World, kafka: Kafka, name: str
+        self, local_world: LocalServices, kafka: Kafka, name: str
     ) -> None:
         broker = KafkaBroker(local_world.bootstrap)
         broker.create(name, partitions=4)
@@ -190,7 +192,7 @@ class TestClient:
         assert (there[2], there[3]) == (None, None)
 
     def test_records_are_read_from_the_first_to_the_last_that_is_wanted(
-        self, local_world: World, kafka: Kafka, name: str
+        self, local_world: LocalServices, kafka: Kafka, name: str
     ) -> None:
         broker = KafkaBroker(local_world.bootstrap)
         broker.create(name, partitions=3)
@@ -199,18 +201,18 @@ class TestClient:
         found = kafka.stretches(name, {0: (0, 5), 1: (0, 3), 2: (0, 0)}, COMMITTED, lambda r: r.timestamp_ms == 9)
         assert [(r.partition, r.offset) for r in found] == [(0, 1), (0, 2), (0, 3)]
 
-    def test_leader_epochs_are_those_of_the_offsets(self, local_world: World, kafka: Kafka, name: str) -> None:
+    def test_leader_epochs_are_those_of_the_offsets(self, local_world: LocalServices, kafka: Kafka, name: str) -> None:
         KafkaBroker(local_world.bootstrap).create(name, partitions=2)
         spans = kafka.offsets(name, COMMITTED)
         assert kafka.leader_epochs(name, spans.keys()) == {p: span.leader_epoch for p, span in spans.items()}
         assert all(span.leader_epoch is not None for span in spans.values())
 
-    def test_retention_is_told(self, local_world: World, kafka: Kafka, name: str) -> None:
+    def test_retention_is_told(self, local_world: LocalServices, kafka: Kafka, name: str) -> None:
         KafkaBroker(local_world.bootstrap).create(name)
         topic = kafka.topic(name)
         assert (topic.retention_ms, topic.retention_bytes, topic.log_append_time) == (None, None, False)
 
-    def test_threads_may_share_it(self, local_world: World, kafka: Kafka, name: str) -> None:
+    def test_threads_may_share_it(self, local_world: LocalServices, kafka: Kafka, name: str) -> None:
         KafkaBroker(local_world.bootstrap).create(name, partitions=3)
         found: list[int] = []
         threads = [

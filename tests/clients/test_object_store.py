@@ -16,7 +16,7 @@ from frazil.clients.object_store import ObjectStore, Stored, s3_client
 from frazil.declaration import ObjectStore as Place
 from frazil.errors import ObjectDiffers, ObjectStoreUnavailable
 from frazil.local.aws.start import BUCKET, key_files
-from frazil.local.services import Part, World, up
+from frazil.local.services import LocalServices, Part, up
 from tests.support.fake_store import FakeStore
 
 
@@ -31,7 +31,7 @@ class Store(Protocol):
 
 
 @pytest.fixture(scope="session")
-def s3(local_world: World) -> Any:
+def s3(local_world: LocalServices) -> Any:
     world = up(local_world.home.parent, parts=[Part.AWS])
     pair = key_files(world.home).credentials()
     place = Place(endpoint=world.addresses[Part.AWS]["endpoint"], path_style=True)

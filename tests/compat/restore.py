@@ -27,7 +27,7 @@ from frazil.declaration.environment import Environment
 from frazil.lake import ledger
 from frazil.lake.catalogs import pyiceberg_properties
 from frazil.lake.offsets import Offsets
-from frazil.local.services import World
+from frazil.local.services import LocalServices
 from tests.support.shop import Shop, frame
 
 RELEASES = Path(__file__).parent
@@ -48,7 +48,7 @@ class Case:
             found = {m.name: file.read() for m in archive if (file := archive.extractfile(m)) is not None}
         return cls(found, json.loads(found.pop("case.json")))
 
-    def restored(self, world: World, spark: SparkSession, lake: Environment) -> Shop:
+    def restored(self, world: LocalServices, spark: SparkSession, lake: Environment) -> Shop:
         """Create the topic with the case's records at their offsets, and the tables in this lake."""
         shop = Shop(world, spark, lake, self.told["topic"], partitions=1)
         schema_id = shop.register()

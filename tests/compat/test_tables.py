@@ -14,7 +14,7 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration.environment import Environment
 from frazil.errors import DecisionRequired
 from frazil.lake.read.tables import Lake
-from frazil.local.services import World
+from frazil.local.services import LocalServices
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from frazil.recovery.recount import recount
@@ -27,7 +27,7 @@ Restore = Callable[[str], Shop]
 
 
 @pytest.fixture(params=["lake_environment", pytest.param("glue_lake", marks=pytest.mark.long)])
-def restored(request: pytest.FixtureRequest, local_world: World, spark: SparkSession) -> Iterator[Restore]:
+def restored(request: pytest.FixtureRequest, local_world: LocalServices, spark: SparkSession) -> Iterator[Restore]:
     """Restores a case of 0.1.0 into a lake; its topic goes afterwards."""
     lake: Environment = request.getfixturevalue(request.param)
     made: list[Shop] = []

@@ -8,11 +8,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from frazil.declaration.environment import Environment
-from frazil.local.services import World
+from frazil.local.services import LocalServices
 from tests.support.letters import with_letters
 from tests.support.shop import Shop
 
 
 @pytest.fixture(scope="session")
-def letters(local_world: World, spark: SparkSession, lake_environment: Environment) -> Shop:
+def letters(local_world: LocalServices, spark: SparkSession, lake_environment: Environment) -> Shop:
     return with_letters(local_world, spark, lake_environment, f"t{uuid.uuid4().hex[:10]}")

@@ -17,7 +17,7 @@ from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration.environment import Environment
 from frazil.lake.read.tables import Lake
-from frazil.local.services import World
+from frazil.local.services import LocalServices
 from tests.support import twins
 from tests.support.paused import paused
 from tests.support.shop import ORDER, Shop, frame
@@ -34,7 +34,7 @@ def lake(request: pytest.FixtureRequest) -> Environment:
 
 
 @pytest.fixture
-def shop_of(local_world: World, spark: SparkSession, lake: Environment, name: str) -> Callable[..., Shop]:
+def shop_of(local_world: LocalServices, spark: SparkSession, lake: Environment, name: str) -> Callable[..., Shop]:
     """Makes the test's shop on that catalog."""
 
     def make(**declared: Any) -> Shop:

@@ -4,10 +4,10 @@ import json
 import urllib.request
 from typing import Any
 
-from frazil.local.services import World
+from frazil.local.services import LocalServices
 
 
-def asked(world: World, method: str, path: str, body: object = None) -> Any:
+def asked(world: LocalServices, method: str, path: str, body: object = None) -> Any:
     """What the registry answers. Raises `HTTPError` when it refuses."""
     request = urllib.request.Request(
         world.registry_url + path,

@@ -14,7 +14,7 @@ from frazil.declaration.environment import Environment, Kafka
 from frazil.declaration.secret import Secret
 from frazil.lake.catalogs import pyiceberg_properties
 from frazil.local.duckdb_query import ask
-from frazil.local.services import World
+from frazil.local.services import LocalServices
 
 ROWS = {"order_id": [1, 2, 3], "user": ["a", "b", "a"]}
 QUESTION = "SELECT user, count(*) AS orders FROM lake_table GROUP BY ALL ORDER BY ALL"
@@ -43,13 +43,13 @@ def test_a_table_in_a_folder_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.e2e
-def test_a_table_of_the_rest_catalog_is_read(whole_world: World) -> None:
+def test_a_table_of_the_rest_catalog_is_read(whole_world: LocalServices) -> None:
     environment = whole_world.rest_environment
     assert ask(written(environment), QUESTION, store=environment.object_store, resolve=Secrets({}).read) == ANSWER
 
 
 @pytest.mark.e2e
-def test_a_table_of_glue_is_read(whole_world: World) -> None:
+def test_a_table_of_glue_is_read(whole_world: LocalServices) -> None:
     environment = whole_world.glue_environment
     assert ask(written(environment), QUESTION, store=environment.object_store, resolve=Secrets({}).read) == ANSWER
 

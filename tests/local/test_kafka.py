@@ -6,13 +6,13 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
 from frazil.local.kafka import LARGEST_MESSAGE_BYTES
-from frazil.local.services import World
+from frazil.local.services import LocalServices
 
 pytestmark = pytest.mark.e2e
 
 
 @pytest.fixture
-def admin(whole_world: World) -> AdminClient:
+def admin(whole_world: LocalServices) -> AdminClient:
     return AdminClient({"bootstrap.servers": whole_world.bootstrap, "log_level": 0})
 
 
@@ -24,11 +24,11 @@ def topic(admin: AdminClient, request: pytest.FixtureRequest) -> Iterator[str]:
     admin.delete_topics([name])[name].result()
 
 
-def producer(world: World, **settings: Any) -> Producer:
+def producer(world: LocalServices, **settings: Any) -> Producer:
     return Producer({"bootstrap.servers": world.bootstrap, "log_level": 0} | settings)
 
 
-def values(world: World, topic: str, count: int) -> list[bytes]:
+def values(world: LocalServices, topic: str, count: int) -> list[bytes]:
     """The first records that a reader of committed ones is given."""
     consumer = Consumer(
         {
@@ -45,7 +45,7 @@ def values(world: World, topic: str, count: int) -> list[bytes]:
     return [message.value() for message in found]
 
 
-def test_what_is_produced_is_consumed(whole_world: World, topic: str) -> None:
+def test_what_is_produced_is_consumed(whole_world: LocalServices, topic: str) -> None:
     writer = producer(whole_world)
     for value in (b"one", b"two", b"three"):
         writer.produce(topic, value)
@@ -53,7 +53,7 @@ def test_what_is_produced_is_consumed(whole_world: World, topic: str) -> None:
     assert values(whole_world, topic, 3) == [b"one", b"two", b"three"]
 
 
-def test_an_aborted_transaction_is_not_read_and_a_committed_one_is(whole_world: World, topic: str) -> None:
+def test_an_aborted_transaction_is_not_read_and_a_committed_one_is(whole_world: LocalServices, topic: str) -> None:
     writer = producer(whole_world, **{"transactional.id": topic})
     writer.init_transactions(30)
     writer.begin_transaction()
@@ -66,7 +66,7 @@ def test_an_aborted_transaction_is_not_read_and_a_committed_one_is(whole_world: 
     assert values(whole_world, topic, 1) == [b"committed"]
 
 
-def test_a_record_may_have_20_mb(whole_world: World, topic: str) -> None:
+def test_a_record_may_have_20_mb(whole_world: LocalServices, topic: str) -> None:
     large = bytes(20 * 1024 * 1024)
     writer = producer(whole_world, **{"message.max.bytes": LARGEST_MESSAGE_BYTES})
     writer.produce(topic, large)
@@ -74,7 +74,7 @@ def test_a_record_may_have_20_mb(whole_world: World, topic: str) -> None:
     assert values(whole_world, topic, 1) == [large]
 
 
-def test_a_topic_is_not_made_by_asking_for_it(whole_world: World, admin: AdminClient) -> None:
+def test_a_topic_is_not_made_by_asking_for_it(whole_world: LocalServices, admin: AdminClient) -> None:
     failures: list[Any] = []
     writer = producer(whole_world, **{"topic.metadata.propagation.max.ms": 100})
     writer.produce("misspelt", b"x", on_delivery=lambda error, _: failures.append(error))
@@ -89,7 +89,7 @@ def test_old_records_are_kept_for_ever(admin: AdminClient, topic: str) -> None:
     assert settings["retention.ms"].value == "-1"
 
 
-def test_internal_topics_are_small(whole_world: World, admin: AdminClient, topic: str) -> None:
+def test_internal_topics_are_small(whole_world: LocalServices, admin: AdminClient, topic: str) -> None:
     consumer = Consumer({"bootstrap.servers": whole_world.bootstrap, "group.id": topic, "log_level": 0})
     consumer.commit(offsets=[TopicPartition(topic, 0, 0)], asynchronous=False)
     consumer.close()

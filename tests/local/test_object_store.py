@@ -12,18 +12,18 @@ from botocore.exceptions import ClientError
 from pyiceberg.catalog import Catalog, load_catalog
 
 from frazil.local.object_store import BUCKET, REGION, SIGNING_NAME, WAREHOUSE, key_files
-from frazil.local.services import Part, World
+from frazil.local.services import LocalServices, Part
 
 pytestmark = pytest.mark.e2e
 
 
 @pytest.fixture(scope="module")
-def endpoint(whole_world: World) -> str:
+def endpoint(whole_world: LocalServices) -> str:
     return whole_world.addresses[Part.OBJECT_STORE]["s3"]
 
 
 @pytest.fixture(scope="module")
-def s3(whole_world: World, endpoint: str) -> Any:
+def s3(whole_world: LocalServices, endpoint: str) -> Any:
     keys = key_files(whole_world.home).credentials()
     return boto3.client(
         "s3",
@@ -35,7 +35,7 @@ def s3(whole_world: World, endpoint: str) -> Any:
 
 
 @pytest.fixture(scope="module")
-def catalog(whole_world: World, endpoint: str) -> Catalog:
+def catalog(whole_world: LocalServices, endpoint: str) -> Catalog:
     keys = key_files(whole_world.home).credentials()
     return load_catalog(
         "lake",
@@ -73,13 +73,13 @@ def test_a_request_without_the_keys_is_refused(endpoint: str) -> None:
         stranger.put_object(Bucket=BUCKET, Key="a/c", Body=b"content")
 
 
-def test_the_keys_are_for_their_user_only(whole_world: World) -> None:
+def test_the_keys_are_for_their_user_only(whole_world: LocalServices) -> None:
     keys = key_files(whole_world.home)
     for file in (keys.access_key_id, keys.secret_access_key):
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-def test_the_catalog_tells_its_configuration(whole_world: World) -> None:
+def test_the_catalog_tells_its_configuration(whole_world: LocalServices) -> None:
     address = whole_world.addresses[Part.OBJECT_STORE]["catalog"]
     with urllib.request.urlopen(f"{address}/v1/config?warehouse={WAREHOUSE}", timeout=30) as answer:
         assert {"defaults", "overrides"} <= set(json.load(answer))
@@ -92,7 +92,7 @@ def test_a_table_is_made_written_and_read(catalog: Catalog) -> None:
     assert catalog.load_table(table.name()).scan().to_arrow()["a"].to_pylist() == [1, 2, 3]
 
 
-def test_the_store_does_no_upkeep_of_tables_by_itself(whole_world: World) -> None:
+def test_the_store_does_no_upkeep_of_tables_by_itself(whole_world: LocalServices) -> None:
     """Its worker has no way to its orders; without that it would compact what Frazil has committed."""
     log = (whole_world.home / "logs" / "object-store.log").read_text()
     assert "invalid port" in log

@@ -16,7 +16,7 @@ from frazil.local import services as module
 from frazil.local.aws.start import key_files as aws_key_files
 from frazil.local.object_store import BUCKET, REGION, key_files
 from frazil.local.process import Process, await_ready, is_alive, noted, start
-from frazil.local.services import Part, World, down, up, world
+from frazil.local.services import LocalServices, Part, down, up, world
 
 from .registry_requests import asked, record
 
@@ -39,17 +39,17 @@ def listening(process: Process) -> list[str]:
     return [each.laddr.ip for each in sockets if each.status == psutil.CONN_LISTEN or not each.raddr]
 
 
-def topics(place: World) -> set[str]:
+def topics(place: LocalServices) -> set[str]:
     return set(AdminClient({"bootstrap.servers": place.bootstrap, "log_level": 0}).list_topics(timeout=30).topics)
 
 
-def create_topic(place: World, name: str) -> None:
+def create_topic(place: LocalServices, name: str) -> None:
     admin = AdminClient({"bootstrap.servers": place.bootstrap, "log_level": 0})
     admin.create_topics([NewTopic(name, 1, 1)])[name].result()
 
 
 @pytest.mark.e2e
-def test_everything_listens_on_this_machine_only(whole_world: World) -> None:
+def test_everything_listens_on_this_machine_only(whole_world: LocalServices) -> None:
     for process in noted(whole_world.home):
         addresses = listening(process)
         assert addresses, process.name
@@ -57,7 +57,7 @@ def test_everything_listens_on_this_machine_only(whole_world: World) -> None:
 
 
 @pytest.mark.e2e
-def test_up_again_keeps_what_runs(whole_world: World) -> None:
+def test_up_again_keeps_what_runs(whole_world: LocalServices) -> None:
     before = noted(whole_world.home)
     again = up(whole_world.home.parent, parts=tuple(Part))
     assert again == whole_world
@@ -65,7 +65,7 @@ def test_up_again_keeps_what_runs(whole_world: World) -> None:
 
 
 @pytest.mark.e2e
-def test_two_worlds_are_up_at_once(whole_world: World) -> None:
+def test_two_worlds_are_up_at_once(whole_world: LocalServices) -> None:
     with world(parts=tuple(Part)) as other:
         addresses = [
             address for place in (whole_world, other) for part in place.addresses.values() for address in part.values()
@@ -80,7 +80,7 @@ def test_two_worlds_are_up_at_once(whole_world: World) -> None:
 
 
 @pytest.mark.e2e
-def test_the_documents_tell_every_environment(whole_world: World) -> None:
+def test_the_documents_tell_every_environment(whole_world: LocalServices) -> None:
     environments = whole_world.environment_file.parent
     assert parse_environment((environments / "local.json").read_bytes()) == whole_world.environment
     assert parse_environment((environments / "rest.json").read_bytes()) == whole_world.rest_environment
@@ -92,7 +92,7 @@ def test_the_documents_tell_every_environment(whole_world: World) -> None:
 
 @pytest.mark.e2e
 def test_what_they_hold_outlives_the_processes(folder: Path) -> None:
-    def s3(place: World) -> Any:
+    def s3(place: LocalServices) -> Any:
         keys = key_files(place.home).credentials()
         return boto3.client(
             "s3",
@@ -201,7 +201,7 @@ def test_down_is_fine_when_nothing_runs(tmp_path: Path) -> None:
 
 
 def test_what_is_not_up_is_said() -> None:
-    empty = World(home=Path("/project/.frazil"), addresses={})
+    empty = LocalServices(home=Path("/project/.frazil"), addresses={})
     with pytest.raises(
         LocalPartFailed, match=r"/project/\.frazil: the local part kafka does not run\. Start it: `frazil local up`"
     ):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from frazil.errors import LocalPartFailed
-from frazil.local.services import Part, World
+from frazil.local.services import LocalServices, Part
 from frazil.local.terraform import StandIn, stand_in_settings, write_settings
 
 GO = """#!/bin/sh
@@ -91,7 +91,7 @@ def test_the_stand_in_is_told_where_the_world_is(tmp_path: Path) -> None:
         Part.REGISTRY: {"url": "http://127.0.0.1:8"},
         Part.AWS: {"endpoint": "http://127.0.0.1:7"},
     }
-    told = stand_in_settings(World(home=tmp_path, addresses=addresses))
+    told = stand_in_settings(LocalServices(home=tmp_path, addresses=addresses))
     assert told == {
         "CONFLUENT_STANDIN_STATE": str(tmp_path / "confluent.json"),
         "CONFLUENT_STANDIN_BOOTSTRAP": "127.0.0.1:9",

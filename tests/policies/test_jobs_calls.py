@@ -24,7 +24,7 @@ from frazil.lake.commit.catalog_check import prove_fence
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.metadata_expiry import trim
 from frazil.lake.read.tables import Lake
-from frazil.local.services import World
+from frazil.local.services import LocalServices
 from frazil.maintain.keeper import Keeper, Policy
 from frazil.maintain.result import Action
 from frazil.maintain.run import maintain
@@ -81,7 +81,7 @@ def told(calls: Iterable[Call], table: str) -> list[list[str]]:
 
 
 def test_the_jobs_ask_for_what_is_recorded_and_nothing_else(
-    local_world: World, spark: SparkSession, name: str, tmp_path: Path
+    local_world: LocalServices, spark: SparkSession, name: str, tmp_path: Path
 ) -> None:
     with recorded_lake(spark, tmp_path) as (environment, log):
         shop = Shop(local_world, spark, environment, name, table={"keep_snapshots": 1})

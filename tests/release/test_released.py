@@ -19,7 +19,7 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration import canonical, environment_document
 from frazil.declaration.document import document
 from frazil.errors import ReleaseIncomplete
-from frazil.local.services import Part, World, up
+from frazil.local.services import LocalServices, Part, up
 from frazil.release.emr_labels import NEWEST
 from frazil.release.manifest import Architecture, Release, Role
 from frazil.release.upload import upload_document
@@ -127,14 +127,14 @@ def test_an_executor_imports_the_package_and_its_native_packages(
 
 
 @pytest.fixture
-def glue_world(local_world: World) -> World:
+def glue_world(local_world: LocalServices) -> LocalServices:
     return up(local_world.home.parent, parts=[Part.AWS])
 
 
 @pytest.mark.e2e
 @pytest.mark.spark
 def test_the_released_job_lands_and_its_generation_is_proven(
-    folder: Path, release: Release, unpacked: Path, home: Path, glue_world: World, shop: Shop, tmp_path: Path
+    folder: Path, release: Release, unpacked: Path, home: Path, glue_world: LocalServices, shop: Shop, tmp_path: Path
 ) -> None:
     shop.produce(shop.orders(50, shop.register()))
     place = glue_world.glue_environment

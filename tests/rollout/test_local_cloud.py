@@ -26,7 +26,7 @@ from frazil.declaration.document import document
 from frazil.errors import ReleaseIncomplete
 from frazil.local.aws.start import REGION
 from frazil.local.process import noted
-from frazil.local.services import Part, World, down, up
+from frazil.local.services import Part, LocalServices, down, up
 from frazil.release.emr_labels import NEWEST
 from frazil.release.manifest import MANIFEST, Architecture, Release, Role, manifest
 from frazil.release.upload import document_key
@@ -76,14 +76,14 @@ def second(folder: Path, first: Release) -> Release:
 
 
 @pytest.fixture
-def world(folder: Path) -> Iterator[World]:
+def world(folder: Path) -> Iterator[LocalServices]:
     yield up(folder, parts=[Part.KAFKA, Part.REGISTRY, Part.AWS])
     down(folder)
 
 
 @dataclass
 class Cloud:
-    world: World
+    world: LocalServices
     shop: Shop
     application: str
     folder: Path
@@ -175,7 +175,7 @@ class Cloud:
 
 @pytest.fixture
 def cloud(
-    world: World,
+    world: LocalServices,
     folder: Path,
     first: Release,
     second: Release,

@@ -28,7 +28,7 @@ from frazil.decode.writer_schemas import Writers
 from frazil.errors import RegistryUnavailable
 from frazil.ingest.events import Reporter, Total
 from frazil.ingest.ingestion import Ingestion
-from frazil.local.services import World
+from frazil.local.services import LocalServices
 from frazil.schemas.column_names import claimed
 from tests.support import oracle
 from tests.support.proto import framed as framed_message
@@ -70,7 +70,7 @@ def reasons(shop: Shop) -> dict[int, str]:
 
 # ── Frames ──────────────────────────────────────────────────────────────────────────────────────
 @pytest.fixture(scope="module")
-def framed(local_world: World, spark: SparkSession, lake_environment: Environment) -> Shop:
+def framed(local_world: LocalServices, spark: SparkSession, lake_environment: Environment) -> Shop:
     """One batch of good and bad frames, each journalled under the case that its header names."""
     shop = Shop(local_world, spark, lake_environment, f"t{uuid.uuid4().hex[:10]}", partitions=1)
     schema_id = shop.register()
@@ -391,7 +391,7 @@ def test_a_field_with_a_reserved_name_lands_beside_the_reserved_column(shop_of: 
 
 
 def test_a_topic_with_dots_and_upper_case_lands(
-    local_world: World, spark: SparkSession, lake_environment: Environment, name: str
+    local_world: LocalServices, spark: SparkSession, lake_environment: Environment, name: str
 ) -> None:
     shop = Shop(local_world, spark, lake_environment, f"Shop.Orders-V1.{name}", table={"identifier": f"shop.{name}"})
     shop.produce(shop.orders(3, shop.register()))

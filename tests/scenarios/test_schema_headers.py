@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from frazil.clients.registry.schemas import SchemaType
 from frazil.declaration import KeyFormat, ValueFormat
 from frazil.declaration.environment import Environment
-from frazil.local.services import Part, World
+from frazil.local.services import LocalServices, Part
 from frazil.schemas.wire_format import KEY_HEADER, VALUE_HEADER, guid_header
 from tests.support.proto import protobuf
 from tests.support.registry_server import RegistryServer
@@ -36,7 +36,7 @@ def registry() -> Iterator[RegistryServer]:
 
 @pytest.fixture
 def guid_shop_of(
-    local_world: World, registry: RegistryServer, spark: SparkSession, lake_environment: Environment, name: str
+    local_world: LocalServices, registry: RegistryServer, spark: SparkSession, lake_environment: Environment, name: str
 ) -> Callable[..., Shop]:
     """Makes a shop whose schemas are in that registry."""
     world = replace(local_world, addresses={**local_world.addresses, Part.REGISTRY: {"url": registry.url}})

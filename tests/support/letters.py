@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from frazil.declaration.document import canonical, document
 from frazil.declaration.environment import Environment, environment_document
-from frazil.local.services import World
+from frazil.local.services import LocalServices
 from tests.support.shop import Shop, frame
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\u202e"
@@ -17,7 +17,7 @@ HOSTILE = "\x1b]0;owned\x07\x1b[2J\u202e"
 HEADERS = [("trace", b"\x01"), ("trace", None), ("", b""), (HOSTILE, HOSTILE.encode())]
 
 
-def with_letters(world: World, spark: SparkSession, lake: Environment, name: str) -> Shop:
+def with_letters(world: LocalServices, spark: SparkSession, lake: Environment, name: str) -> Shop:
     """A shop after two runs: 3 rows and 4 dead letters by `first`, a row and 2 dead letters by `second`."""
     shop = Shop(world, spark, lake, name, partitions=2)
     schema_id = shop.register()

@@ -37,7 +37,7 @@ from frazil.ingest.events import Reporter, Total
 from frazil.ingest.ingestion import Ingestion
 from frazil.lake.catalogs import needs_s3
 from frazil.lake.iceberg_java import Iceberg
-from frazil.local.services import World
+from frazil.local.services import LocalServices
 from frazil.local.toolchain.class_data_sharing import java_options
 from frazil.local.toolchain.jars import spark_jars
 from tests.support import oracle
@@ -78,7 +78,14 @@ class Shop:
     """One topic, one pipeline, and the journal of what was produced."""
 
     def __init__(
-        self, world: World, spark: SparkSession, lake: Environment, name: str, *, partitions: int = 2, **topic: Any
+        self,
+        world: LocalServices,
+        spark: SparkSession,
+        lake: Environment,
+        name: str,
+        *,
+        partitions: int = 2,
+        **topic: Any,
     ) -> None:
         self.world, self.spark, self.lake, self.topic = world, spark, lake, name
         self.journal: dict[Place, bytes | None] = {}

@@ -20,7 +20,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, Resourc
 
 from frazil.clients.registry.admin import RegistryAdmin
 from frazil.local.aws.start import key_files
-from frazil.local.services import Part, World, world
+from frazil.local.services import LocalServices, Part, world
 from frazil.local.terraform import stand_in_settings
 from frazil.release.manifest import Architecture, manifest
 from stacks.deployments import DEPLOYMENTS
@@ -61,7 +61,7 @@ class Cloud:
 
     root: Path
     folder: Path
-    world: World
+    world: LocalServices
     terraform: Terraform
     asked: set[str] = field(default_factory=set)
     """What Terraform has asked of AWS so far, as IAM's actions."""

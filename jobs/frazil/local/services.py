@@ -46,7 +46,7 @@ _OPTIONS = {Part.KAFKA: "", Part.REGISTRY: "", Part.OBJECT_STORE: " --object-sto
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class World:
+class LocalServices:
     """A world that is up."""
 
     home: Path
@@ -116,7 +116,7 @@ def up(
     parts: Sequence[Part] = USUAL,
     compatibility: str | None = None,
     aws_port: int | None = None,
-) -> World:
+) -> LocalServices:
     """Start what is asked for and does not run yet, all at once, and write the environment documents.
 
     What runs already is kept, and stays part of the world. `compatibility` is the level the registry checks new schemas
@@ -140,15 +140,15 @@ def up(
         }
         missing = [part for part in dict.fromkeys(parts) if part not in addresses]
         addresses |= _start_together(home, {part: starts[part] for part in missing}, kept=set(addresses))
-        world_now = World(home=home, addresses=addresses)
+        world_now = LocalServices(home=home, addresses=addresses)
         _write_documents(world_now)
     return world_now
 
 
-def running(folder: Path) -> World:
+def running(folder: Path) -> LocalServices:
     """The world of a folder as it is, without starting anything."""
     home = folder.resolve() / ".frazil"
-    return World(home=home, addresses=running_addresses(home))
+    return LocalServices(home=home, addresses=running_addresses(home))
 
 
 def down(folder: Path, *, data: bool = False) -> None:
@@ -170,7 +170,7 @@ def down(folder: Path, *, data: bool = False) -> None:
 @contextmanager
 def world(
     folder: Path | None = None, *, parts: Sequence[Part] = USUAL, compatibility: str | None = None
-) -> Iterator[World]:
+) -> Iterator[LocalServices]:
     """Have a world inside the `with` block; without a folder, in a temporary one that is removed with its data.
 
     It ends with the block, and also when this process is killed inside it.
@@ -210,7 +210,7 @@ def _stop_together(processes: Sequence[Process]) -> None:
             list(pool.map(stop, processes))
 
 
-def _write_documents(world_now: World) -> None:
+def _write_documents(world_now: LocalServices) -> None:
     """Write what is up, and the environment documents that can be told by it: without a broker, none."""
     home, addresses = world_now.home, world_now.addresses
     write_state(home, addresses)

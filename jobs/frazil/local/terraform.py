@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from frazil.errors import LocalPartFailed
-from frazil.local.services import Part, World
+from frazil.local.services import LocalServices, Part
 from frazil.local.toolchain.jars import cache_folder
 
 SOURCE = Path("tests", "standin", "provider")
@@ -102,7 +102,7 @@ def write_settings(file: Path, stand_in: StandIn, *, mirrors: Sequence[Path] = (
     file.write_text("disable_checkpoint = true\nprovider_installation {\n" + "\n".join(lines) + "\n}\n")
 
 
-def stand_in_settings(world: World) -> dict[str, str]:
+def stand_in_settings(world: LocalServices) -> dict[str, str]:
     """The variables by which the stand-in finds its organization, a file of this world, and the servers behind it.
 
     The world needs the parts `kafka`, `registry` and `aws`.

@@ -7,7 +7,7 @@ import pytest
 from frazil.clients.registry.admin import RegistryAdmin
 from frazil.clients.registry.schemas import Reference, SchemaType
 from frazil.errors import RegistryUnavailable
-from frazil.local.services import World
+from frazil.local.services import LocalServices
 from tests.support.registry_server import RegistryServer, says
 
 
@@ -36,7 +36,7 @@ def test_a_refused_schema_is_told_with_the_registrys_words(server: RegistryServe
 
 
 @pytest.mark.e2e
-def test_compatibility_is_enforced_once_it_is_set(local_world: World) -> None:
+def test_compatibility_is_enforced_once_it_is_set(local_world: LocalServices) -> None:
     admin, subject = RegistryAdmin(local_world.registry_url), "compatibility-value"
     admin.register(subject, '{"type":"record","name":"R","fields":[]}')
     admin.set_compatibility("BACKWARD", subject)

@@ -24,7 +24,7 @@ from frazil.lake.read.catalog_errors import translated_errors
 from frazil.lake.read.data_files import contents, each, missing
 from frazil.lake.read.scan import Where, batches, rows
 from frazil.lake.read.tables import Lake, StoredTable
-from frazil.local.services import Part, World, world
+from frazil.local.services import LocalServices, Part, world
 from tests.audit.landed import Landed, path
 
 KAFKA = Kafka(bootstrap="127.0.0.1:9")
@@ -143,7 +143,7 @@ def test_a_catalog_that_does_not_answer_is_unavailable(tmp_path: Path) -> None:
 
 # ── The same of each catalog ────────────────────────────────────────────────────────────────────
 @pytest.fixture(scope="module")
-def lakes_up() -> Iterator[World]:
+def lakes_up() -> Iterator[LocalServices]:
     """An object store with a REST catalog, and Glue with an S3 of its own."""
     with world(parts=(Part.KAFKA, Part.OBJECT_STORE, Part.AWS)) as running:
         yield running
@@ -263,7 +263,7 @@ def test_a_small_file_beside_the_tables_own_is_read(written: Written) -> None:
 
 @pytest.mark.e2e
 @pytest.mark.parametrize("kind", ["rest", "glue"])
-def test_a_catalog_that_is_away_is_unavailable_and_no_key_is_told(lakes_up: World, kind: str) -> None:
+def test_a_catalog_that_is_away_is_unavailable_and_no_key_is_told(lakes_up: LocalServices, kind: str) -> None:
     environment = lakes_up.rest_environment if kind == "rest" else lakes_up.glue_environment
     gone = replace(environment.catalog, **{"uri" if kind == "rest" else "endpoint": "http://127.0.0.1:9"})
     lake = Lake(replace(environment, catalog=gone), lambda secret: "planted-secret")

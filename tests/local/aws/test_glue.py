@@ -12,12 +12,12 @@ import pytest
 from botocore.exceptions import ClientError
 
 from frazil.local.aws.start import BUCKET, REGION, key_files
-from frazil.local.services import Part, World
+from frazil.local.services import LocalServices, Part
 
 pytestmark = pytest.mark.e2e
 
 
-def client(world: World, service: str) -> Any:
+def client(world: LocalServices, service: str) -> Any:
     keys = key_files(world.home).credentials()
     return boto3.session.Session().client(
         service,
@@ -54,11 +54,11 @@ class GlueTable:
 
 
 @pytest.fixture
-def table(whole_world: World) -> GlueTable:
+def table(whole_world: LocalServices) -> GlueTable:
     return GlueTable(client(whole_world, "glue"))
 
 
-def test_what_is_put_is_got(whole_world: World) -> None:
+def test_what_is_put_is_got(whole_world: LocalServices) -> None:
     s3 = client(whole_world, "s3")
     s3.put_object(Bucket=BUCKET, Key="a/b", Body=b"content")
     assert s3.get_object(Bucket=BUCKET, Key="a/b")["Body"].read() == b"content"
@@ -81,7 +81,7 @@ def test_an_update_of_a_version_that_is_not_the_newest_is_refused(table: GlueTab
     assert table.now[1] == "twins"
 
 
-def test_of_many_updates_of_one_version_exactly_one_is_taken(whole_world: World, table: GlueTable) -> None:
+def test_of_many_updates_of_one_version_exactly_one_is_taken(whole_world: LocalServices, table: GlueTable) -> None:
     version, _ = table.now
 
     def try_to_be(value: str) -> str | None:
@@ -110,7 +110,7 @@ def test_without_a_version_the_last_writer_wins(table: GlueTable) -> None:
     assert table.now[1] == "second"
 
 
-def test_the_keys_are_for_their_user_only(whole_world: World) -> None:
+def test_the_keys_are_for_their_user_only(whole_world: LocalServices) -> None:
     keys = key_files(whole_world.home)
     for file in (keys.access_key_id, keys.secret_access_key):
         assert stat.S_IMODE(file.stat().st_mode) == 0o600

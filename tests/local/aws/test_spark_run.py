@@ -22,7 +22,7 @@ import pytest
 from frazil.clients.emr import emr_client
 from frazil.local.aws.start import BUCKET, REGION
 from frazil.local.process import noted
-from frazil.local.services import Part, World
+from frazil.local.services import LocalServices, Part
 
 pytestmark = [pytest.mark.e2e, pytest.mark.spark]
 
@@ -121,7 +121,7 @@ class Cloud:
 
 
 @pytest.fixture
-def cloud(whole_world: World) -> Cloud:
+def cloud(whole_world: LocalServices) -> Cloud:
     endpoint = whole_world.addresses[Part.AWS]["endpoint"]
     keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
     s3 = boto3.client("s3", endpoint_url=endpoint, region_name=REGION, **keys)
