@@ -43,7 +43,7 @@ from frazil.local.toolchain.jars import spark_jars
 from frazil.recovery.apply import Accepted, _Accepting
 from frazil.release.manifest import Architecture, File, Release, Role, Runtime, manifest
 from frazil.rollout.desired import Desired, desired_document
-from frazil.rollout.state import Memory
+from frazil.rollout.state import RolloutState
 from frazil.rollout.stopped_pipelines import change_stop, stops_key
 from tests.support import oracle
 from tests.support.shop import SETTINGS, Shop
@@ -254,7 +254,7 @@ def documents(to: Path) -> None:
     )
     bucket = Bucket({desired.document: declared})
     assert change_stop(bucket, desired, "clicks", is_stopped=True)
-    memory = Memory(number=7).with_application("00e").with_proven(desired).with_given_up(desired)
+    memory = RolloutState(number=7).with_application("00e").with_proven(desired).with_given_up(desired)
     for name, data in {
         "declaration": declared,
         "manifest": manifest(release),

@@ -11,7 +11,7 @@ from frazil.declaration.document import canonical, document, parse
 from frazil.declaration.environment import parse_environment
 from frazil.release.manifest import parse_manifest
 from frazil.rollout.desired import desired_document, parse_desired
-from frazil.rollout.state import memory_key, remembered
+from frazil.rollout.state import state_key, stored_state
 from frazil.rollout.stopped_pipelines import stops_key, with_stops
 from tests.support.fake_store import FakeStore
 
@@ -52,12 +52,12 @@ def test_a_generation_keeps_its_digest() -> None:
 def test_what_was_proven_and_what_was_stopped_is_remembered() -> None:
     desired, store = parse_desired(written("desired")), FakeStore()
     for key, name in (
-        (memory_key(desired.job), "memory"),
+        (state_key(desired.job), "memory"),
         (stops_key(desired.job), "stops"),
         (desired.document, "declaration"),
     ):
         store.put_once(key, written(name))
-    memory = remembered(store, desired.job)
+    memory = stored_state(store, desired.job)
     assert (memory.number, memory.proven, memory.given_up) == (7, desired, (desired.digest,))
     assert with_stops(desired, store).stopped == ("clicks",)
 

@@ -9,7 +9,7 @@ from frazil.declaration.document import document
 from frazil.errors import FrazilError, LeaseHeld, NothingRuns, ObjectDiffers
 from frazil.release.upload import document_key
 from frazil.rollout.desired import Mode, desired_document, desired_key
-from frazil.rollout.state import LEASE_SECONDS, memory_key, remembered
+from frazil.rollout.state import LEASE_SECONDS, state_key, stored_state
 from frazil.rollout.steps import Proof
 from frazil.rollout.stopped_pipelines import change_stop
 from tests.support.reconciled import JOB, PIPELINES, WRITTEN, Calls, Killed, World, desired, release, replaced
@@ -29,7 +29,7 @@ def test_the_first_generation_is_started_and_proves_itself(world: World) -> None
     first = world.want(desired())
     assert world.run() == first
     assert world.steps() == ["Start", "Prove"]
-    assert remembered(world.store, JOB).proven == first
+    assert stored_state(world.store, JOB).proven == first
     assert world.running().request["tags"]["frazil:generation"] == "1"
 
 
@@ -46,7 +46,7 @@ def test_drift_is_told_without_anything_being_done(world: World) -> None:
     (step,) = world.reconciler().drift(JOB)
     assert type(step).__name__ == "Start"
     assert world.emr.active() == []
-    assert world.store.read(memory_key(JOB)) is None
+    assert world.store.read(state_key(JOB)) is None
 
 
 def test_a_new_generation_waits_for_the_end_of_the_old_one(world: World) -> None:
@@ -88,7 +88,7 @@ def test_a_generation_that_commits_nothing_is_given_up_for_the_one_before(world:
     second = world.want(replaced(first))
     assert world.run() == first
     assert world.steps() == ["Cancel", "Start", "GiveUp", "Cancel", "Start"]
-    assert remembered(world.store, JOB).given_up == (second.digest,)
+    assert stored_state(world.store, JOB).given_up == (second.digest,)
     assert world.running().request["tags"]["frazil:generation"] == "1"
     assert len(world.runs_of(second)) == 1
 
@@ -118,8 +118,8 @@ def test_a_good_release_is_not_rolled_back_for_a_quiet_topic_or_a_kafka_that_can
     assert world.reconciler().drift(JOB) == ()
     assert world.run() == second
     assert len(world.runs_of(second)) == 1
-    assert remembered(world.store, JOB).given_up == ()
-    assert remembered(world.store, JOB).proven == (first if proof is Proof.UNKNOWN else second)
+    assert stored_state(world.store, JOB).given_up == ()
+    assert stored_state(world.store, JOB).proven == (first if proof is Proof.UNKNOWN else second)
 
 
 def test_a_run_that_was_left_is_proven_by_its_first_commit(world: World) -> None:
@@ -130,7 +130,7 @@ def test_a_run_that_was_left_is_proven_by_its_first_commit(world: World) -> None
     world.settle()
     world.proofs[2] = Proof.COMMITTED
     world.settle()
-    assert remembered(world.store, JOB).proven == second
+    assert stored_state(world.store, JOB).proven == second
 
 
 @pytest.mark.parametrize("when", ["before", "while it is proven", "after"])
@@ -195,7 +195,7 @@ def test_a_stop_of_an_idle_pipeline_holds_where_kafka_cannot_be_asked(world: Wor
     assert (runs.generation, runs.stopped) == (1, ("users",))
     world.time.sleep(100_000)
     assert world.reconciler().drift(JOB) == ()
-    assert remembered(world.store, JOB).given_up == ()
+    assert stored_state(world.store, JOB).given_up == ()
 
 
 def test_going_back_with_a_stop_finds_the_names_in_the_copy_of_a_deleted_document(world: World) -> None:
@@ -366,7 +366,7 @@ def test_a_new_application_gets_its_run_after_the_old_ones_has_ended(world: Worl
     second = world.want(replaced(first, application="app2"))
     assert world.run() == second
     assert world.running().request["applicationId"] == "app2"
-    assert remembered(world.store, JOB).applications == ("app2",)
+    assert stored_state(world.store, JOB).applications == ("app2",)
 
 
 def test_going_back_goes_back_to_the_application_of_before(world: World) -> None:
@@ -392,7 +392,7 @@ def test_an_unproven_generation_makes_way_for_a_newer_one(world: World) -> None:
 
     calls.at = dict.fromkeys(range(10_000), newer)
     assert world.run(calls) == third
-    assert remembered(world.store, JOB).given_up == ()
+    assert stored_state(world.store, JOB).given_up == ()
 
 
 def test_a_twin_that_someone_started_is_cancelled_and_the_older_run_goes_on(world: World) -> None:
@@ -491,7 +491,7 @@ def test_a_crash_at_any_call_of_a_swap_leaves_a_swap_that_the_next_one_ends(dies
         assert world.run(holder="b") == wanted, number
         assert len(world.runs_of(wanted)) == 1, f"crash at call {number} doubled the run"
         assert world.running().request["tags"]["frazil:generation"] == "2"
-        assert remembered(world.store, JOB).proven == wanted
+        assert stored_state(world.store, JOB).proven == wanted
 
 
 @pytest.mark.parametrize("dies_after", [False, True], ids=["before", "after"])
@@ -514,7 +514,7 @@ def test_a_crash_at_any_call_of_going_back_still_goes_back(dies_after: bool) -> 
         back = world.run(holder="b")
         assert back is not None
         assert back.generation == 1, number
-        assert len(remembered(world.store, JOB).given_up) == 1
+        assert len(stored_state(world.store, JOB).given_up) == 1
         assert world.running().request["tags"]["frazil:generation"] == "1"
 
 
@@ -524,7 +524,7 @@ def test_a_second_reconciler_is_turned_away_at_any_call_of_the_first() -> None:
         world, turned_away = World(), list[str]()
 
         def second(world: World = world, turned_away: list[str] = turned_away) -> None:
-            held = remembered(world.store, JOB)
+            held = stored_state(world.store, JOB)
             if held.holder == "a":
                 with pytest.raises(LeaseHeld, match="a is at work"):
                     world.run(holder="b")
@@ -550,10 +550,10 @@ def test_a_reconciler_that_slept_through_its_lease_does_nothing_more() -> None:
         try:
             assert world.run(Calls(at={number: overslept}), holder="a") == wanted  # it had nothing more to do
         except LeaseHeld:
-            assert remembered(world.store, JOB).holder is None  # the second one's, given back
+            assert stored_state(world.store, JOB).holder is None  # the second one's, given back
         assert len(world.runs_of(wanted)) == 1, number
         assert world.running().request["tags"]["frazil:generation"] == "2"
-        assert remembered(world.store, JOB).proven == wanted
+        assert stored_state(world.store, JOB).proven == wanted
 
 
 def test_a_lease_is_taken_over_when_its_time_has_run_out_and_not_before(world: World) -> None:
@@ -570,4 +570,4 @@ def test_a_lease_is_given_back_also_after_an_error(world: World) -> None:
     world.want(desired(release=f"releases/9.9.9/{'0' * 64}/manifest.json"))
     with pytest.raises(FrazilError):
         world.run(holder="a")
-    assert remembered(world.store, JOB).holder is None
+    assert stored_state(world.store, JOB).holder is None

@@ -1,11 +1,11 @@
-"""The lease: one holder at a time, by conditional writes alone; and what is remembered survives its holder."""
+"""The lease: one holder at a time, by conditional writes alone; and the stored state survives its holder."""
 
 from __future__ import annotations
 
 import pytest
 
 from frazil.errors import LeaseHeld
-from frazil.rollout.state import LEASE_SECONDS, REMEMBERED, Lease, Memory, memory_key, remembered
+from frazil.rollout.state import LEASE_SECONDS, REMEMBERED, Lease, RolloutState, state_key, stored_state
 from tests.support.fake_store import FakeStore
 from tests.support.fake_time import FakeTime
 from tests.support.reconciled import JOB, desired
@@ -41,7 +41,7 @@ def test_of_two_that_find_it_free_one_gets_it(store: FakeStore, passing: FakeTim
 
     with pytest.raises(LeaseHeld, match="a is at work"):
         lease(Slow(store.objects), passing, "b").take()
-    assert remembered(store, JOB).holder == "a"
+    assert stored_state(store, JOB).holder == "a"
 
 
 def test_keeping_it_makes_it_last(store: FakeStore, passing: FakeTime) -> None:
@@ -60,20 +60,20 @@ def test_who_lost_it_can_neither_keep_nor_give_it_back(store: FakeStore, passing
     passing.sleep(LEASE_SECONDS + 1)
     lease(store, passing, "b").take()
     with pytest.raises(LeaseHeld, match="b is at work"):
-        lost.keep(lambda memory: memory.with_proven(desired()))
+        lost.keep(lambda state: state.with_proven(desired()))
     lost.give_back()
-    assert remembered(store, JOB).holder == "b"
-    assert remembered(store, JOB).proven is None
+    assert stored_state(store, JOB).holder == "b"
+    assert stored_state(store, JOB).proven is None
 
 
 def test_what_is_remembered_outlives_the_lease(store: FakeStore, passing: FakeTime) -> None:
     first = lease(store, passing, "a")
     first.take()
-    first.keep(lambda memory: memory.with_proven(desired()))
-    first.keep(lambda memory: memory.with_given_up(desired(2)))
+    first.keep(lambda state: state.with_proven(desired()))
+    first.keep(lambda state: state.with_given_up(desired(2)))
     first.give_back()
-    memory = lease(store, passing, "b").take()
-    assert (memory.proven, memory.given_up) == (desired(), (desired(2).digest,))
+    state = lease(store, passing, "b").take()
+    assert (state.proven, state.given_up) == (desired(), (desired(2).digest,))
 
 
 def test_no_two_writes_are_equal(store: FakeStore, passing: FakeTime) -> None:
@@ -83,18 +83,18 @@ def test_no_two_writes_are_equal(store: FakeStore, passing: FakeTime) -> None:
     seen = set()
     for _ in range(3):
         held.keep()
-        seen.add(store.objects[memory_key(JOB)].data)
+        seen.add(store.objects[state_key(JOB)].data)
     assert len(seen) == 3
 
 
 def test_memory_does_not_grow_without_end() -> None:
-    memory = Memory()
+    state = RolloutState()
     for generation in range(1, 3 * REMEMBERED):
-        memory = memory.with_given_up(desired(generation)).with_application(f"app{generation}")
-    assert len(memory.given_up) == len(memory.applications) == REMEMBERED
-    assert memory.given_up[-1] == desired(3 * REMEMBERED - 1).digest
+        state = state.with_given_up(desired(generation)).with_application(f"app{generation}")
+    assert len(state.given_up) == len(state.applications) == REMEMBERED
+    assert state.given_up[-1] == desired(3 * REMEMBERED - 1).digest
 
 
 def test_a_generation_that_is_proven_leaves_only_its_own_application() -> None:
-    memory = Memory().with_application("app1").with_application("app2").with_proven(desired(application="app2"))
-    assert memory.applications == ("app2",)
+    state = RolloutState().with_application("app1").with_application("app2").with_proven(desired(application="app2"))
+    assert state.applications == ("app2",)

@@ -1,4 +1,4 @@
-"""The decision, case by case, without a service: what is wanted, remembered and running -> what to do next."""
+"""The decision, case by case, without a service: what is wanted, stored and running -> what to do next."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from frazil.clients.emr import Run, RunState
 from frazil.rollout.desired import Desired, Mode
 from frazil.rollout.job_run_request import TAG_DESIRED, TAG_JOB
-from frazil.rollout.state import Memory
+from frazil.rollout.state import RolloutState
 from frazil.rollout.steps import Cancel, GiveUp, Halt, Leave, Proof, Prove, Start, Step, Wait, decide, judged, token
 from tests.support.reconciled import desired
 
 NOW = datetime(2026, 1, 2, 12, tzinfo=UTC)
 OLD, NEW = desired(1), desired(2)
-PROVEN = Memory(proven=OLD)
+PROVEN = RolloutState(proven=OLD)
 ACTIVE = [state for state in RunState if not state.is_terminal]
 
 
@@ -39,8 +39,10 @@ def run(
     )
 
 
-def decided(wanted: Desired, memory: Memory, runs: Sequence[Run], proof: Proof = Proof.NOTHING_YET) -> list[type[Step]]:
-    return [type(step) for step in decide(wanted, memory, runs, proof, NOW)]
+def decided(
+    wanted: Desired, state: RolloutState, runs: Sequence[Run], proof: Proof = Proof.NOTHING_YET
+) -> list[type[Step]]:
+    return [type(step) for step in decide(wanted, state, runs, proof, NOW)]
 
 
 @pytest.mark.parametrize("state", ACTIVE)
@@ -127,20 +129,20 @@ def test_runs_that_lasted_for_days_are_no_failed_tries_unless_they_left_records(
 
 def test_a_stop_is_no_part_of_what_was_proven_or_given_up() -> None:
     stopped = replace(NEW, stopped=("users",))
-    assert decided(stopped, Memory(proven=NEW), [run(stopped, minutes=31)]) == []
-    assert decided(NEW, Memory(proven=stopped), [run(NEW, minutes=31)]) == []
+    assert decided(stopped, RolloutState(proven=NEW), [run(stopped, minutes=31)]) == []
+    assert decided(NEW, RolloutState(proven=stopped), [run(NEW, minutes=31)]) == []
     for given_up in (NEW, stopped):
-        memory = PROVEN.with_given_up(given_up)
-        assert [decided(one, memory, [run(one)]) for one in (NEW, stopped)] == [[Cancel], [Cancel]]
-        assert len(memory.with_given_up(NEW).with_given_up(stopped).given_up) == 1
-    old = replace(PROVEN, given_up=(stopped.digest,))  # as 0.1.0 remembered it
+        state = PROVEN.with_given_up(given_up)
+        assert [decided(one, state, [run(one)]) for one in (NEW, stopped)] == [[Cancel], [Cancel]]
+        assert len(state.with_given_up(NEW).with_given_up(stopped).given_up) == 1
+    old = replace(PROVEN, given_up=(stopped.digest,))  # as 0.1.0 stored it
     assert decided(stopped, old, [run(stopped)]) == [Cancel]
 
 
 def test_a_generation_to_go_back_to_that_is_stopped_runs_nothing() -> None:
-    memory = Memory(proven=replace(OLD, is_stopped=True)).with_given_up(NEW)
-    assert decided(NEW, memory, []) == []
-    assert decided(NEW, memory, [run(NEW)]) == [Cancel]
+    state = RolloutState(proven=replace(OLD, is_stopped=True)).with_given_up(NEW)
+    assert decided(NEW, state, []) == []
+    assert decided(NEW, state, [run(NEW)]) == [Cancel]
 
 
 def test_a_proven_run_needs_no_proof() -> None:
@@ -165,8 +167,8 @@ def test_what_was_given_up_gives_way_to_what_was_proven() -> None:
 
 
 def test_without_a_proven_generation_there_is_nothing_to_go_back_to() -> None:
-    assert decided(NEW, Memory().with_given_up(NEW), []) == [Halt]
-    assert decided(NEW, Memory().with_given_up(NEW), [run(NEW)]) == [Cancel]
+    assert decided(NEW, RolloutState().with_given_up(NEW), []) == [Halt]
+    assert decided(NEW, RolloutState().with_given_up(NEW), [run(NEW)]) == [Cancel]
 
 
 def test_a_proven_generation_that_is_given_up_is_not_run_again() -> None:
@@ -193,7 +195,7 @@ def test_a_cancelled_run_is_no_failure() -> None:
 def test_a_stopped_job_starts_nothing_whatever_is_remembered() -> None:
     stopped = desired(3, is_stopped=True)
     assert decided(stopped, PROVEN, []) == []
-    assert decided(stopped, Memory().with_given_up(stopped), [run(OLD), run(NEW, id="r2")]) == [Cancel, Cancel]
+    assert decided(stopped, RolloutState().with_given_up(stopped), [run(OLD), run(NEW, id="r2")]) == [Cancel, Cancel]
 
 
 def test_whoever_decides_the_same_asks_for_the_same_run_and_the_next_one_is_another() -> None:
@@ -226,7 +228,7 @@ some_runs = st.lists(
     max_size=6,
 ).map(lambda runs: [replace(one, id=f"r{n}") for n, one in enumerate(runs)])
 some_memory = st.builds(
-    lambda proven, given_up: Memory(proven=proven, given_up=tuple({one.digest: None for one in given_up})),
+    lambda proven, given_up: RolloutState(proven=proven, given_up=tuple({one.digest: None for one in given_up})),
     st.none() | st.sampled_from(GENERATIONS),
     st.lists(st.sampled_from(GENERATIONS), max_size=3),
 )
@@ -234,14 +236,16 @@ some_memory = st.builds(
 
 @settings(max_examples=400, deadline=None, derandomize=True)
 @given(st.sampled_from(GENERATIONS), some_memory, some_runs, st.sampled_from(list(Proof)))
-def test_the_three_rules_hold_whatever_there_is(wanted: Desired, memory: Memory, runs: list[Run], proof: Proof) -> None:
-    steps = decide(wanted, memory, runs, proof, NOW)
+def test_the_three_rules_hold_whatever_there_is(
+    wanted: Desired, state: RolloutState, runs: list[Run], proof: Proof
+) -> None:
+    steps = decide(wanted, state, runs, proof, NOW)
     active = {one.id for one in runs if not one.state.is_terminal}
     cancelled = [step.run.id for step in steps if isinstance(step, Cancel)]
     started = [step for step in steps if isinstance(step, Start)]
     assert not (started and active), "no run is started while another has not ended"
     assert len(started) <= 1
-    assert all(step.desired.digest not in memory.given_up for step in started), "what has failed is not tried again"
+    assert all(step.desired.digest not in state.given_up for step in started), "what has failed is not tried again"
     assert not (started and wanted.is_stopped)
     assert len(active) - len(cancelled) - sum(one.state is RunState.CANCELLING for one in runs) <= 1
     for step in steps:
@@ -249,7 +253,7 @@ def test_the_three_rules_hold_whatever_there_is(wanted: Desired, memory: Memory,
             assert step.desired == wanted, "only what is wanted can prove itself anew"
             assert proof is not Proof.NOTHING_YET
         if isinstance(step, GiveUp):
-            assert memory.proven != step.desired, "what has proven itself is not given up"
+            assert state.proven != step.desired, "what has proven itself is not given up"
             mine = [one for one in runs if one.tags[TAG_DESIRED] == step.desired.digest and not one.state.is_terminal]
             assert proof is Proof.NOTHING_YET or not any(one.state is RunState.RUNNING for one in mine)
     if not steps:

@@ -9,7 +9,7 @@ import pytest
 
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.rollout.document_copies import kept_key
-from frazil.rollout.state import memory_key
+from frazil.rollout.state import state_key
 from policies.evaluate import Request, Verdict, evaluate
 from policies.resource_values import Facts
 from policies.resources import Change, Reviewed
@@ -69,7 +69,7 @@ def test_one_of_them_may_be_named_without_the_other() -> None:
     assert "frazil-dev-reconciler" not in made
 
 
-@pytest.mark.parametrize("key", ["documents/1.json", kept_key("documents/1.json"), memory_key("ingest")])
+@pytest.mark.parametrize("key", ["documents/1.json", kept_key("documents/1.json"), state_key("ingest")])
 def test_the_reconciler_reads_what_it_keeps_and_puts_it_back(key: str) -> None:
     assert may("reconciler", "s3:GetObject", f"{ARTIFACTS}/{key}")
     assert may("reconciler", "s3:PutObject", f"{ARTIFACTS}/{key}", NEW)

@@ -112,11 +112,11 @@ def facts(run: Run, *, now: float) -> Mapping[str, Any]:
 
 def _found(place: Environment, secrets: Secrets, job: str, *, last: int = 20, run_id: str | None = None) -> list[Run]:
     """A job's newest runs on all applications that may have some, the newest first; then the one named, however old it is."""
-    from frazil.rollout.state import remembered
+    from frazil.rollout.state import stored_state
 
     store, emr = aws.artifact_store(place, secrets), aws.emr(place, secrets)
     named = [place.emr_application] if place.emr_application else []
-    applications = dict.fromkeys((*remembered(store, job).applications, *named))
+    applications = dict.fromkeys((*stored_state(store, job).applications, *named))
     tags, prefix = {TAG_JOB: job}, f"frazil-{job}"
     found = [run for a in applications for run in emr.runs(a, tags, name_prefix=prefix, ended=last)]
     found.sort(key=lambda run: (run.created_at, run.id), reverse=True)

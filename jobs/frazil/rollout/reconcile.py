@@ -1,7 +1,7 @@
-"""Reconcile: move what runs to what is wanted. A thin loop: look, decide, do, until nothing is left to do.
+"""The reconciler: a loop that reads the runs, computes the next steps and applies them until the desired generation runs.
 
-Everything is looked at anew each time round, and each call is made with the lease freshly held. A crash between any two
-calls leaves nothing behind that the next reconciler does not see.
+Each round reads everything again, and renews the lease before each call. After a crash between any two calls, the next
+reconciler finds everything that it needs.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from frazil.release.manifest import Release, parse_manifest
 from frazil.rollout.desired import Desired, desired_key, parse_desired
 from frazil.rollout.document_copies import keep_documents
 from frazil.rollout.job_run_request import TAG_JOB, run_settings
-from frazil.rollout.state import Lease, Memory, Store, remembered
+from frazil.rollout.state import Lease, RolloutState, Store, stored_state
 from frazil.rollout.steps import Cancel, GiveUp, Halt, Leave, Proof, Prove, Start, Step, Wait, decide, judged, target_of
 from frazil.rollout.stopped_pipelines import with_stops
 
 LOOK_SECONDS = 10.0
-"""Between two looks while there is nothing to do but wait."""
+"""Between two rounds while a run starts or ends."""
 
 
 class Runs(Protocol):
-    """What is needed of EMR Serverless."""
+    """The calls to EMR Serverless that the reconciler makes."""
 
     def runs(self, application: str, tags: Mapping[str, str], *, name_prefix: str) -> Sequence[Run]:
-        """The runs of an application that have these tags."""
+        """Return the runs of an application that have these tags."""
         ...
 
     def start(self, request: Mapping[str, Any], *, token: str) -> str:
@@ -43,16 +43,16 @@ class Runs(Protocol):
 
 
 class Proofs(Protocol):
-    """What is needed of the tables."""
+    """The check of a generation's tables that the reconciler makes."""
 
     def of(self, desired: Desired) -> Proof:
-        """What the tables say of the drivers of a generation."""
+        """Return how far the drivers of a generation have come."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reconciler:
-    """What all reconciling shares. `bucket` names the artifact bucket that `store` is; `tell` hears of every step."""
+    """A reconciler of any job. `bucket` is the name of the artifact bucket behind `store`; `on_step` is called with each step."""
 
     store: Store
     bucket: str
@@ -64,22 +64,22 @@ class Reconciler:
     look_seconds: float = LOOK_SECONDS
 
     def drift(self, job: str) -> tuple[Step, ...]:
-        """What there is to do, without doing it; nothing when what runs is what is wanted."""
-        desired, memory = self.desired(job), remembered(self.store, job)
-        return tuple(step for step in self._decided(desired, memory) if not isinstance(step, Leave))
+        """Return the steps that `reconcile` would take; none if the desired generation runs."""
+        desired, state = self.desired(job), stored_state(self.store, job)
+        return tuple(step for step in self._decided(desired, state) if not isinstance(step, Leave))
 
     def reconcile(self, job: str, *, holder: str, patience_seconds: float) -> Desired | None:
-        """Do it, and return the generation that runs then; None if the job is stopped.
+        """Take the steps until none is left, and return the generation that then runs; None if the job is stopped.
 
-        Raises `NothingRuns` if none can be had or if it takes longer than `patience_seconds`, `LeaseHeld` if another
-        reconciler is at work, and what its services raise. Returning another generation than the wanted one means that
-        it was given up, and the one before runs again.
+        Another generation than the desired one means that the desired one was given up and the one before runs again.
+        Raises `NothingRuns` if no generation runs or if it takes longer than `patience_seconds`, `LeaseHeld` if another
+        reconciler holds the job's lease, and the errors of its services.
         """
         lease = Lease(self.store, job, holder=holder, clock=self.clock)
         began = self.clock()
         lease.take()
         try:
-            while steps := self._decided(desired := self.desired(job), lease.memory):
+            while steps := self._decided(desired := self.desired(job), lease.state):
                 self._do(steps, lease, desired)
                 if all(isinstance(step, Leave) for step in steps):
                     break
@@ -87,7 +87,7 @@ class Reconciler:
                     raise NothingRuns(
                         f"it took longer than {patience_seconds:.0f} s", where=f"job {job}", do="Run again"
                     )
-            return target_of(desired, self._with_stops(lease.memory, desired))
+            return target_of(desired, self._with_stops(lease.state, desired))
         finally:
             lease.give_back()
 
@@ -105,22 +105,22 @@ class Reconciler:
             raise InvalidInput(f"it is of job {desired.job}", where=f"s3://{self.bucket}/{desired_key(job)}")
         return with_stops(desired, self.store)
 
-    def _with_stops(self, memory: Memory, desired: Desired) -> Memory:
-        """What is remembered, with the operator's stops on the generation that runs if the wanted one was given up."""
-        if memory.proven is None or not memory.has_given_up(desired):
-            return memory
-        return replace(memory, proven=with_stops(memory.proven, self.store))
+    def _with_stops(self, state: RolloutState, desired: Desired) -> RolloutState:
+        """Return the state, with the operator's stops on the proven generation if the wanted one was given up."""
+        if state.proven is None or not state.has_given_up(desired):
+            return state
+        return replace(state, proven=with_stops(state.proven, self.store))
 
-    def _decided(self, desired: Desired, memory: Memory) -> tuple[Step, ...]:
-        memory = self._with_stops(memory, desired)
-        runs = self._runs(desired, memory)
-        run = judged(desired, memory, runs)
-        target = target_of(desired, memory)
+    def _decided(self, desired: Desired, state: RolloutState) -> tuple[Step, ...]:
+        state = self._with_stops(state, desired)
+        runs = self._runs(desired, state)
+        run = judged(desired, state, runs)
+        target = target_of(desired, state)
         proof = self.proofs.of(target) if run is not None and target is not None else Proof.NOTHING_YET
-        return decide(desired, memory, runs, proof, datetime.fromtimestamp(self.clock(), UTC))
+        return decide(desired, state, runs, proof, datetime.fromtimestamp(self.clock(), UTC))
 
-    def _runs(self, desired: Desired, memory: Memory) -> list[Run]:
-        applications = dict.fromkeys((*memory.applications, desired.application))
+    def _runs(self, desired: Desired, state: RolloutState) -> list[Run]:
+        applications = dict.fromkeys((*state.applications, desired.application))
         tags, name = {TAG_JOB: desired.job}, f"frazil-{desired.job}-"
         return [run for a in applications for run in self.emr.runs(a, tags, name_prefix=name)]
 
@@ -134,25 +134,27 @@ class Reconciler:
                 case Start():
                     keep_documents(step.desired, self.store)
                     request = run_settings(step.desired, self._release(step.desired), bucket=self.bucket)
-                    lease.keep(partial(Memory.with_application, application=step.desired.application))
+                    lease.keep(partial(RolloutState.with_application, application=step.desired.application))
                     self.emr.start(request, token=step.token)
                 case Prove():
-                    lease.keep(partial(Memory.with_proven, desired=step.desired))
+                    lease.keep(partial(RolloutState.with_proven, desired=step.desired))
                 case GiveUp():
-                    lease.keep(partial(Memory.with_given_up, desired=step.desired))
+                    lease.keep(partial(RolloutState.with_given_up, desired=step.desired))
                 case Halt():
                     raise NothingRuns(
-                        step.why, where=f"job {desired.job}", do="Look at its logs, mend it, and raise the generation"
+                        step.why,
+                        where=f"job {desired.job}",
+                        do="Read its logs, fix the cause, and raise the generation",
                     )
                 case Wait() | Leave():
                     lease.keep()
-        if any(isinstance(step, Wait | Cancel | Start) for step in steps):  # which take effect in a while
+        if any(isinstance(step, Wait | Cancel | Start) for step in steps):  # these need time to take effect
             self.wait(self.look_seconds)
 
     def _release(self, desired: Desired) -> Release:
         held = self.store.read(desired.release)
         if held is None:
             raise InvalidInput(
-                "the release is not there", where=f"s3://{self.bucket}/{desired.release}", do="Upload it, then deploy"
+                "the release does not exist", where=f"s3://{self.bucket}/{desired.release}", do="Upload it, then deploy"
             )
         return parse_manifest(held.data)

@@ -1,7 +1,7 @@
-"""Memory: what the reconciler of a job remembers between its runs, and the lease that keeps two of them apart.
+"""The state that a job's reconciler stores between its runs, and the lease that excludes a second reconciler.
 
-Both are one object, `reconcile/<job>.json`, that is changed by conditional writes only: who writes has seen the newest
-version, so a reconciler whose lease was taken over cannot write any more, and learns so before it acts.
+Both are one object, `reconcile/<job>.json`, changed by conditional writes only. A reconciler that lost its lease has not
+read the newest version, so its next write fails, and it stops before it acts.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from frazil.release.manifest import SHA256
 from frazil.rollout.desired import Desired
 
 LEASE_SECONDS = 600
-"""Longer than any one call may take with all its attempts: between two writes of the lease there is one call."""
+"""Longer than any one call may take with all its attempts: at most one call is made between two writes of the lease."""
 REMEMBERED = 20
-"""How many given-up generations and applications are remembered, the newest."""
+"""How many given-up generations and applications are stored; the oldest are dropped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
-    """What is remembered of a job."""
+class RolloutState:
+    """The stored state of a job's rollout."""
 
     number: Annotated[int, "How often it was written: no two writes are equal.", at_least(0)] = 0
-    holder: Annotated[str | None, "The reconciler that is at work."] = None
-    until_ms: Annotated[int, "Until when the lease is its, milliseconds since 1970.", at_least(0)] = 0
+    holder: Annotated[str | None, "The reconciler that holds the lease."] = None
+    until_ms: Annotated[int, "When the lease expires, in milliseconds since 1970.", at_least(0)] = 0
     proven: Annotated[Desired | None, "The newest generation that has proven itself."] = None
     given_up: Annotated[tuple[Annotated[str, SHA256], ...], "Digests of generations that did not."] = ()
     applications: Annotated[tuple[str, ...], "Applications on which runs of the job may be."] = ()
@@ -40,34 +40,34 @@ class Memory:
         validate(self)
 
     def document(self) -> bytes:
-        """Its canonical bytes."""
+        """Return the state as canonical JSON."""
         return canonical({"version": VERSION, **to_json(self)})
 
-    def with_proven(self, desired: Desired) -> Memory:
-        """After a generation has proven itself: everything that came before is gone from all other applications."""
+    def with_proven(self, desired: Desired) -> RolloutState:
+        """Return the state after a generation has proven itself. By then, no other application has runs of the job."""
         return replace(self, proven=desired, applications=(desired.application,))
 
-    def with_given_up(self, desired: Desired) -> Memory:
-        """After a generation was given up, whichever of its pipelines an operator had stopped."""
+    def with_given_up(self, desired: Desired) -> RolloutState:
+        """Return the state after a generation was given up, whichever of its pipelines an operator had stopped."""
         digest = desired.unstopped.digest
         return replace(self, given_up=(*(d for d in self.given_up if d != digest), digest)[-REMEMBERED:])
 
     def has_given_up(self, desired: Desired) -> bool:
-        """Whether a generation was given up. Version 0.1.0 remembered it with the stops of that time."""
+        """Return whether a generation was given up. Version 0.1.0 stored its digest with the operator's stops included."""
         return bool({desired.digest, desired.unstopped.digest} & set(self.given_up))
 
     def has_proven(self, desired: Desired) -> bool:
-        """Whether a generation is the one that has proven itself."""
+        """Return whether a generation is the newest that has proven itself."""
         return self.proven is not None and self.proven.unstopped == desired.unstopped
 
-    def with_application(self, application: str) -> Memory:
-        """Before a run is started on an application."""
+    def with_application(self, application: str) -> RolloutState:
+        """Return the state before a run is started on an application."""
         others = (a for a in self.applications if a != application)
         return replace(self, applications=(*others, application)[-REMEMBERED:])
 
 
 class Stored(Protocol):
-    """An object as it was read."""
+    """An object of the store, as read."""
 
     @property
     def data(self) -> bytes:
@@ -76,92 +76,92 @@ class Stored(Protocol):
 
     @property
     def version(self) -> str:
-        """What names exactly these bytes."""
+        """The version of these bytes."""
         ...
 
 
 class Store(Protocol):
-    """What the reconciler needs of the artifact bucket."""
+    """The operations on the artifact bucket that the reconciler needs."""
 
     def read(self, key: str) -> Stored | None:
-        """An object as it stands; None if there is none."""
+        """Return an object; None if it does not exist."""
         ...
 
     def swap(self, key: str, data: bytes, *, version: str | None) -> str | None:
-        """Replace the version that was read, and return the new one's; None if it is newer by now."""
+        """Replace `version` of an object and return the new version; None if the object has a newer one."""
         ...
 
     def put_once(self, key: str, source: Path | bytes) -> bool:
-        """Write what is never overwritten; whether this call wrote it."""
+        """Write an object that is never overwritten. Return whether this call wrote it."""
         ...
 
 
-def memory_key(job: str) -> str:
-    """Where a job's memory is kept in the artifact bucket."""
+def state_key(job: str) -> str:
+    """Return the key of a job's state in the artifact bucket."""
     return f"reconcile/{job}.json"
 
 
-def remembered(store: Store, job: str) -> Memory:
-    """What is remembered of a job, to be looked at only."""
+def stored_state(store: Store, job: str) -> RolloutState:
+    """Read the state of a job without taking the lease."""
     return _read(store, job)[0]
 
 
 class Lease:
-    """One reconciler's turn at a job. `holder` is a name that no other reconciler has."""
+    """The lease of one reconciler on a job. `holder` is a name that no other reconciler has."""
 
     def __init__(self, store: Store, job: str, *, holder: str, clock: Callable[[], float]) -> None:
         self._store, self._job, self._holder, self._clock = store, job, holder, clock
-        self._memory, self._version = Memory(), ""
+        self._state, self._version = RolloutState(), ""
 
     @property
-    def memory(self) -> Memory:
-        """What is remembered, as of the last write."""
-        return self._memory
+    def state(self) -> RolloutState:
+        """The state as of the last write."""
+        return self._state
 
-    def take(self) -> Memory:
-        """Begin. Raises `LeaseHeld` while another reconciler's lease runs."""
-        memory, version = _read(self._store, self._job)
-        if memory.holder not in (None, self._holder) and memory.until_ms > self._now_ms():
-            raise self._held(memory)
-        return self._write(memory, version)
+    def take(self) -> RolloutState:
+        """Take the lease. Raises `LeaseHeld` if another reconciler holds it and it has not expired."""
+        state, version = _read(self._store, self._job)
+        if state.holder not in (None, self._holder) and state.until_ms > self._now_ms():
+            raise self._held(state)
+        return self._write(state, version)
 
-    def keep(self, change: Callable[[Memory], Memory] = lambda memory: memory) -> Memory:
-        """Change what is remembered, and have the lease anew. Raises `LeaseHeld` if it was taken from us."""
-        return self._write(change(self._memory), self._version)
+    def keep(self, change: Callable[[RolloutState], RolloutState] = lambda state: state) -> RolloutState:
+        """Change the state and renew the lease. Raises `LeaseHeld` if another reconciler has taken it."""
+        return self._write(change(self._state), self._version)
 
     def give_back(self) -> None:
-        """End. A lease that another has taken meanwhile is not ours to give back."""
-        done = replace(self._memory, number=self._memory.number + 1, holder=None, until_ms=0)
-        self._store.swap(memory_key(self._job), done.document(), version=self._version)
+        """Release the lease, unless another reconciler has taken it meanwhile."""
+        done = replace(self._state, number=self._state.number + 1, holder=None, until_ms=0)
+        self._store.swap(state_key(self._job), done.document(), version=self._version)
 
-    def _write(self, memory: Memory, version: str | None) -> Memory:
+    def _write(self, state: RolloutState, version: str | None) -> RolloutState:
         wanted = replace(
-            memory,
-            number=memory.number + 1,
+            state,
+            number=state.number + 1,
             holder=self._holder,
             until_ms=self._now_ms() + LEASE_SECONDS * 1000,
         )
-        written = self._store.swap(memory_key(self._job), wanted.document(), version=version)
+        written = self._store.swap(state_key(self._job), wanted.document(), version=version)
         if written is None:
             raise self._held(_read(self._store, self._job)[0])
-        self._memory, self._version = wanted, written
+        self._state, self._version = wanted, written
         return wanted
 
     def _now_ms(self) -> int:
         return round(self._clock() * 1000)
 
-    def _held(self, memory: Memory) -> LeaseHeld:
-        seconds = max(0, (memory.until_ms - self._now_ms()) // 1000)
+    def _held(self, state: RolloutState) -> LeaseHeld:
+        seconds = max(0, (state.until_ms - self._now_ms()) // 1000)
         return LeaseHeld(
-            f"{memory.holder or 'another reconciler'} is at work, for {seconds} s at most",
+            f"{state.holder or 'another reconciler'} holds the lease for {seconds} s at most",
             where=f"job {self._job}",
-            do="Let it end; a reconciler that has died is followed when its time has run out",
+            do="Wait until it ends; the lease of a crashed reconciler expires",
         )
 
 
-def _read(store: Store, job: str) -> tuple[Memory, str | None]:
-    held = store.read(memory_key(job))
+def _read(store: Store, job: str) -> tuple[RolloutState, str | None]:
+    held = store.read(state_key(job))
     if held is None:
-        return Memory(), None
+        return RolloutState(), None
     members_of: Any = members(held.data, "memory")
-    return from_json(Memory, members_of, ""), held.version
+    return from_json(RolloutState, members_of, ""), held.version

@@ -16,7 +16,7 @@ from uuid import UUID, uuid5
 from frazil.clients.emr import Run, RunState
 from frazil.rollout.desired import Desired, Mode
 from frazil.rollout.job_run_request import TAG_DESIRED
-from frazil.rollout.state import Memory
+from frazil.rollout.state import RolloutState
 
 TRIES = 3
 """How many runs of a generation may end before it is given up; of a proven one, within an hour."""
@@ -98,40 +98,40 @@ class Halt:
 Step = Cancel | Start | Prove | GiveUp | Wait | Leave | Halt
 
 
-def target_of(desired: Desired, memory: Memory) -> Desired | None:
+def target_of(desired: Desired, state: RolloutState) -> Desired | None:
     """The generation that is to run: what is wanted, or the proven one if that was given up; None for nothing."""
     if desired.is_stopped:
         return None
-    target = memory.proven if memory.has_given_up(desired) else desired
+    target = state.proven if state.has_given_up(desired) else desired
     return None if target is None or target.is_stopped else target
 
 
-def judged(desired: Desired, memory: Memory, runs: Sequence[Run]) -> Run | None:
+def judged(desired: Desired, state: RolloutState, runs: Sequence[Run]) -> Run | None:
     """The run whose proof a decision needs: the newest of the generation that is to run and has not proven itself."""
-    target = target_of(desired, memory)
-    if target is None or memory.has_proven(target):
+    target = target_of(desired, state)
+    if target is None or state.has_proven(target):
         return None
     return max(_of(target, runs), key=lambda run: (run.created_at, run.id), default=None)
 
 
-def decide(desired: Desired, memory: Memory, runs: Sequence[Run], proof: Proof, now: datetime) -> tuple[Step, ...]:
+def decide(desired: Desired, state: RolloutState, runs: Sequence[Run], proof: Proof, now: datetime) -> tuple[Step, ...]:
     """The next steps, in order; none when all is as it should be.
 
     `runs` are all runs of the job on all applications it may have runs on, `proof` is of the run that `judged` names.
     """
-    target = target_of(desired, memory)
+    target = target_of(desired, state)
     active = [run for run in runs if not run.state.is_terminal]
     kept = _kept(target, active)
     others = [run for run in active if run is not kept]
     if others:
         return tuple(_ended(desired, target, others))
-    if desired.is_stopped or (memory.has_given_up(desired) and memory.proven is not None and memory.proven.is_stopped):
+    if desired.is_stopped or (state.has_given_up(desired) and state.proven is not None and state.proven.is_stopped):
         return ()
-    if target is None or memory.has_given_up(target):
+    if target is None or state.has_given_up(target):
         return (Halt(f"generation {desired.generation} was given up, and none was proven before it"),)
     if kept is not None:
-        return _running(target, memory, kept, proof, now)
-    return _not_running(target, memory, _of(target, runs), proof, now)
+        return _running(target, state, kept, proof, now)
+    return _not_running(target, state, _of(target, runs), proof, now)
 
 
 def _kept(target: Desired | None, active: Iterable[Run]) -> Run | None:
@@ -152,8 +152,8 @@ def _ended(desired: Desired, target: Desired | None, others: Iterable[Run]) -> I
             yield Cancel(run, desired.grace_seconds, why)
 
 
-def _running(target: Desired, memory: Memory, run: Run, proof: Proof, now: datetime) -> tuple[Step, ...]:
-    if memory.has_proven(target):
+def _running(target: Desired, state: RolloutState, run: Run, proof: Proof, now: datetime) -> tuple[Step, ...]:
+    if state.has_proven(target):
         return ()
     age = now - run.created_at
     is_running, is_following = run.state is RunState.RUNNING, target.mode is Mode.FOLLOW
@@ -175,10 +175,10 @@ def _running(target: Desired, memory: Memory, run: Run, proof: Proof, now: datet
 
 
 def _not_running(
-    target: Desired, memory: Memory, ended: Sequence[Run], proof: Proof, now: datetime
+    target: Desired, state: RolloutState, ended: Sequence[Run], proof: Proof, now: datetime
 ) -> tuple[Step, ...]:
     last = max(ended, key=lambda run: (run.created_at, run.id), default=None)
-    is_proven = memory.has_proven(target)
+    is_proven = state.has_proven(target)
     if target.mode is Mode.DRAIN:
         if is_proven:
             return ()  # the schedule starts the next ones
