@@ -17,7 +17,7 @@ from frazil.declaration import Environment, Kafka, LocalCatalog
 from frazil.declaration.environment import environment_document
 from frazil.rollout import readiness
 from frazil.rollout.state import Lease
-from frazil.rollout.steps import Proof
+from frazil.rollout.steps import Readiness
 from tests.support.reconciled import BUCKET, JOB, World, desired, replaced
 
 
@@ -28,7 +28,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     made.store.bucket = BUCKET  # type: ignore[attr-defined]
     monkeypatch.setattr(aws, "artifact_store", lambda place, secrets: made.store)
     monkeypatch.setattr(aws, "emr", lambda place, secrets: Emr(made.emr, clock=made.time.clock))
-    monkeypatch.setattr(readiness, "TableProofs", lambda store, secrets: made)
+    monkeypatch.setattr(readiness, "TableReadiness", lambda store, secrets: made)
     monkeypatch.setattr(reconcile, "time", SimpleNamespace(time=made.time.clock, sleep=made.time.sleep))
     return made
 
@@ -75,7 +75,7 @@ def test_what_was_done_is_told(world: World, place: str) -> None:
 def test_going_back_ends_with_1_and_says_so(world: World, place: str) -> None:
     first = world.want(desired())
     ran("reconcile", place, "--job", JOB)
-    world.proofs[2] = Proof.NOTHING_YET
+    world.readiness[2] = Readiness.NOTHING_YET
     world.want(replaced(first))
     result = ran("reconcile", place, "--job", JOB)
     assert result.exit_code == 1
@@ -83,7 +83,7 @@ def test_going_back_ends_with_1_and_says_so(world: World, place: str) -> None:
 
 
 def test_a_halt_ends_with_1_and_names_the_job(world: World, place: str) -> None:
-    world.proofs[1] = Proof.NOTHING_YET
+    world.readiness[1] = Readiness.NOTHING_YET
     world.want(desired())
     result = ran("reconcile", place, "--job", JOB)
     assert result.exit_code == 1
@@ -95,7 +95,7 @@ def test_another_reconciler_at_work_ends_with_3(world: World, place: str) -> Non
     Lease(world.store, JOB, holder="another", clock=world.time.clock).take()
     result = ran("reconcile", place, "--job", JOB)
     assert result.exit_code == 3
-    assert "another is at work" in result.stderr
+    assert "another holds the lease" in result.stderr
 
 
 def test_an_environment_without_an_artifact_bucket_is_refused(place: str) -> None:

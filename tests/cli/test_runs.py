@@ -30,7 +30,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(aws, "artifact_store", lambda place, secrets: made.store)
     monkeypatch.setattr(aws, "bucket", lambda place, secrets, name: made.store)
     monkeypatch.setattr(aws, "emr", lambda place, secrets: Emr(made.emr, clock=made.time.clock))
-    monkeypatch.setattr(readiness, "TableProofs", lambda store, secrets: made)
+    monkeypatch.setattr(readiness, "TableReadiness", lambda store, secrets: made)
     monkeypatch.setattr(reconcile, "time", SimpleNamespace(time=made.time.clock, sleep=made.time.sleep))
     return made
 

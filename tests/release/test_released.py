@@ -23,8 +23,8 @@ from frazil.local.services import LocalServices, Part, up
 from frazil.release.emr_labels import NEWEST
 from frazil.release.manifest import Architecture, Release, Role
 from frazil.release.upload import upload_document
-from frazil.rollout.readiness import TableProofs
-from frazil.rollout.steps import Proof
+from frazil.rollout.readiness import TableReadiness
+from frazil.rollout.steps import Readiness
 from tests.support.fake_store import FakeStore
 from tests.support.reconciled import desired
 from tests.support.shop import SETTINGS, Shop
@@ -144,8 +144,8 @@ def test_the_released_job_lands_and_its_generation_is_proven(
     for key, data in zip(keys, documents, strict=True):
         (tmp_path / key.rpartition("/")[2]).write_bytes(data)
     wanted = desired(1, release=release.key, document=keys[0], environment=keys[1])
-    proofs = TableProofs(store, Secrets(os.environ))
-    assert proofs.of(wanted) is Proof.NOTHING_YET
+    readiness = TableReadiness(store, Secrets(os.environ))
+    assert readiness.of(wanted) is Readiness.NOTHING_YET
 
     def at(role: Role) -> str:
         return str(folder / "release" / release.the(role).name)
@@ -166,10 +166,10 @@ def test_the_released_job_lands_and_its_generation_is_proven(
     landed = [line for line in lines if line.get("event") == "batch_committed"]
     assert sum(line["written"] for line in landed) == 50
     assert all(line["run"].startswith(wanted.run_prefix) for line in landed)
-    assert proofs.of(wanted) is Proof.COMMITTED
-    assert proofs.of(desired(2, document=keys[0], environment=keys[1])) is Proof.CAUGHT_UP
+    assert readiness.of(wanted) is Readiness.COMMITTED
+    assert readiness.of(desired(2, document=keys[0], environment=keys[1])) is Readiness.CAUGHT_UP
     shop.produce(shop.orders(1, shop.register()))
-    assert proofs.of(desired(2, document=keys[0], environment=keys[1])) is Proof.NOTHING_YET
+    assert readiness.of(desired(2, document=keys[0], environment=keys[1])) is Readiness.NOTHING_YET
 
 
 @pytest.fixture(scope="module")

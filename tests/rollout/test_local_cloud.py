@@ -26,7 +26,7 @@ from frazil.declaration.document import document
 from frazil.errors import ReleaseIncomplete
 from frazil.local.aws.start import REGION
 from frazil.local.process import noted
-from frazil.local.services import Part, LocalServices, down, up
+from frazil.local.services import LocalServices, Part, down, up
 from frazil.release.emr_labels import NEWEST
 from frazil.release.manifest import MANIFEST, Architecture, Release, Role, manifest
 from frazil.release.upload import document_key

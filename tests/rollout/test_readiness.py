@@ -19,8 +19,8 @@ from frazil.lake.offsets import Offsets
 from frazil.lake.read.tables import Snapshot, StoredTable
 from frazil.release.upload import upload_document
 from frazil.rollout.desired import Desired, Mode
-from frazil.rollout.readiness import TableProofs
-from frazil.rollout.steps import Proof
+from frazil.rollout.readiness import TableReadiness
+from frazil.rollout.steps import Readiness
 from tests.support.fake_kafka import FakeKafka, FakePartition, FakeTopic
 from tests.support.fake_store import FakeStore
 from tests.support.reconciled import desired
@@ -89,11 +89,11 @@ class Ground:
             raise SecretUnavailable("not for us")
         return self.kafka
 
-    def proof(self) -> Proof:
-        proofs = TableProofs(
+    def readiness(self) -> Readiness:
+        readiness = TableReadiness(
             self.store, Secrets({}), lake_of=lambda *said: self, kafka_of=lambda *said: self.connected()
         )
-        return proofs.of(self.wanted())
+        return readiness.of(self.wanted())
 
 
 ALL = {0: 10, 1: 5}
@@ -104,27 +104,27 @@ OURS, BEFORE = f"{Ground().wanted().run_prefix}0123", "orders-3-aaaaaaaa-0123"
 @pytest.mark.parametrize(
     ("orders", "users", "follow", "drain"),
     [
-        ((OURS, SOME), (OURS, SOME), Proof.COMMITTED, Proof.COMMITTED),
-        ((OURS, SOME), (BEFORE, ALL), Proof.COMMITTED, Proof.COMMITTED),
-        ((OURS, SOME), (BEFORE, SOME), Proof.NOTHING_YET, Proof.COMMITTED),
-        ((OURS, SOME), None, Proof.NOTHING_YET, Proof.COMMITTED),
-        ((BEFORE, ALL), (BEFORE, ALL), Proof.CAUGHT_UP, Proof.CAUGHT_UP),
-        ((BEFORE, ALL), (BEFORE, SOME), Proof.NOTHING_YET, Proof.NOTHING_YET),
-        ((BEFORE, {0: 10}), (BEFORE, ALL), Proof.NOTHING_YET, Proof.NOTHING_YET),  # a new partition has records
-        (None, None, Proof.NOTHING_YET, Proof.NOTHING_YET),
+        ((OURS, SOME), (OURS, SOME), Readiness.COMMITTED, Readiness.COMMITTED),
+        ((OURS, SOME), (BEFORE, ALL), Readiness.COMMITTED, Readiness.COMMITTED),
+        ((OURS, SOME), (BEFORE, SOME), Readiness.NOTHING_YET, Readiness.COMMITTED),
+        ((OURS, SOME), None, Readiness.NOTHING_YET, Readiness.COMMITTED),
+        ((BEFORE, ALL), (BEFORE, ALL), Readiness.CAUGHT_UP, Readiness.CAUGHT_UP),
+        ((BEFORE, ALL), (BEFORE, SOME), Readiness.NOTHING_YET, Readiness.NOTHING_YET),
+        ((BEFORE, {0: 10}), (BEFORE, ALL), Readiness.NOTHING_YET, Readiness.NOTHING_YET),  # a new partition has records
+        (None, None, Readiness.NOTHING_YET, Readiness.NOTHING_YET),
     ],
 )
-def test_what_tables_and_topics_say(orders: Any, users: Any, follow: Proof, drain: Proof) -> None:
+def test_what_tables_and_topics_say(orders: Any, users: Any, follow: Readiness, drain: Readiness) -> None:
     tables = {name: FakeTable([said]) for name, said in zip(NAMES, (orders, users), strict=True) if said}
     modes = (Mode.FOLLOW, follow), (Mode.DRAIN, drain)
-    for mode, proof in modes:
+    for mode, readiness in modes:
         ground = Ground(mode)
         prefix = ground.wanted().run_prefix
         ground.tables = {
             name: FakeTable([(run.replace(OURS, f"{prefix}1"), held) for run, held in table.said])
             for name, table in tables.items()
         }
-        assert ground.proof() is proof
+        assert ground.readiness() is readiness
 
 
 def test_a_commit_of_ours_counts_also_when_another_was_made_after_it() -> None:
@@ -132,7 +132,7 @@ def test_a_commit_of_ours_counts_also_when_another_was_made_after_it() -> None:
     ground = Ground()
     run = f"{ground.wanted().run_prefix}1"
     ground.tables = {name: FakeTable([("by-hand", SOME), (run, SOME)]) for name in NAMES}
-    assert ground.proof() is Proof.COMMITTED
+    assert ground.readiness() is Readiness.COMMITTED
 
 
 def test_to_have_made_the_table_is_no_proof() -> None:
@@ -140,7 +140,7 @@ def test_to_have_made_the_table_is_no_proof() -> None:
     ground = Ground()
     run = f"{ground.wanted().run_prefix}1"
     ground.tables = {name: FakeTable([(run, {0: 0, 1: 0})], is_start=True) for name in NAMES}
-    assert ground.proof() is Proof.NOTHING_YET
+    assert ground.readiness() is Readiness.NOTHING_YET
 
 
 @pytest.mark.parametrize("lacks", ["kafka", "its secret"])
@@ -151,11 +151,11 @@ def test_without_kafka_nothing_speaks_against_a_generation(lacks: str) -> None:
     run = f"{ground.wanted().run_prefix}1"
     for held in (ALL, SOME):
         ground.tables = {name: FakeTable([(BEFORE, held)]) for name in NAMES}
-        assert ground.proof() is Proof.UNKNOWN
+        assert ground.readiness() is Readiness.UNKNOWN
     ground.tables["orders"] = FakeTable([(run, SOME)])
-    assert ground.proof() is Proof.PARTLY
+    assert ground.readiness() is Readiness.PARTLY
     ground.tables["users"] = FakeTable([(run, SOME)])
-    assert ground.proof() is Proof.COMMITTED
+    assert ground.readiness() is Readiness.COMMITTED
 
 
 def test_an_empty_topic_needs_no_table() -> None:
@@ -163,15 +163,15 @@ def test_an_empty_topic_needs_no_table() -> None:
     ground.kafka.topics["users"] = FakeTopic(False, [FakePartition([]), FakePartition([])])
     run = f"{ground.wanted().run_prefix}1"
     ground.tables = {"orders": FakeTable([(run, SOME)])}
-    assert ground.proof() is Proof.COMMITTED
+    assert ground.readiness() is Readiness.COMMITTED
     ground.tables = {"orders": FakeTable([(BEFORE, ALL)])}
-    assert ground.proof() is Proof.CAUGHT_UP
+    assert ground.readiness() is Readiness.CAUGHT_UP
 
 
 def test_documents_that_are_not_there_are_an_error() -> None:
-    proofs = TableProofs(FakeStore(), Secrets({}))
-    with pytest.raises(FrazilError, match="is not there"):
-        proofs.of(desired())
+    readiness = TableReadiness(FakeStore(), Secrets({}))
+    with pytest.raises(FrazilError, match="does not exist"):
+        readiness.of(desired())
 
 
 def test_records_that_retention_took_unread_are_waited_for_if_the_table_has_a_ledger() -> None:
@@ -179,7 +179,7 @@ def test_records_that_retention_took_unread_are_waited_for_if_the_table_has_a_le
     emptied = FakePartition([1] * 5, earliest=5)
     ground.kafka.topics["users"] = FakeTopic(False, [FakePartition([1] * 10), emptied])
     ground.tables = {"orders": FakeTable([(BEFORE, ALL)]), "users": FakeTable([(BEFORE, {0: 10})])}
-    assert ground.proof() is Proof.NOTHING_YET
+    assert ground.readiness() is Readiness.NOTHING_YET
     ground.kafka.topics["users"] = FakeTopic(False, [emptied])
     del ground.tables["users"]
-    assert ground.proof() is Proof.CAUGHT_UP
+    assert ground.readiness() is Readiness.CAUGHT_UP

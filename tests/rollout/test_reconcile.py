@@ -10,7 +10,7 @@ from frazil.errors import FrazilError, LeaseHeld, NothingRuns, ObjectDiffers
 from frazil.release.upload import document_key
 from frazil.rollout.desired import Mode, desired_document, desired_key
 from frazil.rollout.state import LEASE_SECONDS, state_key, stored_state
-from frazil.rollout.steps import Proof
+from frazil.rollout.steps import Readiness
 from frazil.rollout.stopped_pipelines import change_stop
 from tests.support.reconciled import JOB, PIPELINES, WRITTEN, Calls, Killed, World, desired, release, replaced
 
@@ -21,7 +21,7 @@ def world() -> World:
 
 
 def test_what_nobody_wants_is_an_error_that_says_who_should(world: World) -> None:
-    with pytest.raises(FrazilError, match="nobody has said what should run"):
+    with pytest.raises(FrazilError, match="the desired state does not exist"):
         world.run()
 
 
@@ -73,7 +73,7 @@ def test_a_cancelled_run_has_its_grace(world: World) -> None:
 
 
 def test_a_run_with_nothing_to_read_is_proven_once_it_has_run_for_a_while(world: World) -> None:
-    world.proofs[1] = Proof.CAUGHT_UP
+    world.readiness[1] = Readiness.CAUGHT_UP
     first = world.want(desired(calm_seconds=400))
     began = world.time.now
     assert world.run() == first
@@ -84,7 +84,7 @@ def test_a_run_with_nothing_to_read_is_proven_once_it_has_run_for_a_while(world:
 def test_a_generation_that_commits_nothing_is_given_up_for_the_one_before(world: World) -> None:
     first = world.want(desired())
     world.settle()
-    world.proofs[2] = Proof.NOTHING_YET
+    world.readiness[2] = Readiness.NOTHING_YET
     second = world.want(replaced(first))
     assert world.run() == first
     assert world.steps() == ["Cancel", "Start", "GiveUp", "Cancel", "Start"]
@@ -97,38 +97,38 @@ def test_a_generation_whose_runs_fail_is_given_up_for_the_one_before(world: Worl
     first = world.want(desired())
     world.settle()
     world.failing.add(2)
-    world.proofs[2] = Proof.NOTHING_YET
+    world.readiness[2] = Readiness.NOTHING_YET
     second = world.want(replaced(first))
     assert world.run() == first
     assert len(world.runs_of(second)) == 3
     assert world.running().request["tags"]["frazil:generation"] == "1"
 
 
-@pytest.mark.parametrize("proof", [Proof.UNKNOWN, Proof.PARTLY, Proof.CAUGHT_UP])
+@pytest.mark.parametrize("readiness", [Readiness.UNKNOWN, Readiness.PARTLY, Readiness.CAUGHT_UP])
 def test_a_good_release_is_not_rolled_back_for_a_quiet_topic_or_a_kafka_that_cannot_be_asked(
-    world: World, proof: Proof
+    world: World, readiness: Readiness
 ) -> None:
     first = world.want(desired())
     world.settle()
-    world.proofs[2] = proof
+    world.readiness[2] = readiness
     second = world.want(replaced(first))
     assert world.run() == second
-    assert world.steps() == ["Cancel", "Start", "Leave" if proof is Proof.UNKNOWN else "Prove"]
+    assert world.steps() == ["Cancel", "Start", "Leave" if readiness is Readiness.UNKNOWN else "Prove"]
     world.time.sleep(100_000)
     assert world.reconciler().drift(JOB) == ()
     assert world.run() == second
     assert len(world.runs_of(second)) == 1
     assert stored_state(world.store, JOB).given_up == ()
-    assert stored_state(world.store, JOB).proven == (first if proof is Proof.UNKNOWN else second)
+    assert stored_state(world.store, JOB).proven == (first if readiness is Readiness.UNKNOWN else second)
 
 
 def test_a_run_that_was_left_is_proven_by_its_first_commit(world: World) -> None:
     first = world.want(desired())
     world.settle()
-    world.proofs[2] = Proof.UNKNOWN
+    world.readiness[2] = Readiness.UNKNOWN
     second = world.want(replaced(first))
     world.settle()
-    world.proofs[2] = Proof.COMMITTED
+    world.readiness[2] = Readiness.COMMITTED
     world.settle()
     assert stored_state(world.store, JOB).proven == second
 
@@ -137,7 +137,7 @@ def test_a_run_that_was_left_is_proven_by_its_first_commit(world: World) -> None
 def test_a_stopped_pipeline_stays_stopped_when_the_release_is_given_up(world: World, when: str) -> None:
     first = world.want(desired())
     world.settle()
-    world.proofs[2] = Proof.NOTHING_YET
+    world.readiness[2] = Readiness.NOTHING_YET
     second = replaced(first, release=release("2.0.0").key)
 
     def stop() -> None:
@@ -172,7 +172,7 @@ def test_a_stopped_pipeline_stays_stopped_when_the_release_is_given_up(world: Wo
 def test_when_every_pipeline_is_stopped_a_release_that_is_given_up_leaves_nothing_running(world: World) -> None:
     first = world.want(desired())
     world.settle()
-    world.proofs[2] = Proof.NOTHING_YET
+    world.readiness[2] = Readiness.NOTHING_YET
     second = world.want(replaced(first))
     world.settle()
     for name in ("orders", "users"):
@@ -188,7 +188,7 @@ def test_when_every_pipeline_is_stopped_a_release_that_is_given_up_leaves_nothin
 def test_a_stop_of_an_idle_pipeline_holds_where_kafka_cannot_be_asked(world: World) -> None:
     first = world.want(desired())
     world.settle()
-    world.proofs[1] = Proof.NOTHING_YET
+    world.readiness[1] = Readiness.NOTHING_YET
     change_stop(world.store, first, "users", is_stopped=True)
     runs = world.run()
     assert runs is not None
@@ -205,7 +205,7 @@ def test_going_back_with_a_stop_finds_the_names_in_the_copy_of_a_deleted_documen
     world.store.put(document_key(newer), newer)
     del world.store.objects[first.document]
     change_stop(world.store, replaced(first, document=document_key(newer)), "orders", is_stopped=True)
-    world.proofs[2] = Proof.NOTHING_YET
+    world.readiness[2] = Readiness.NOTHING_YET
     world.want(replaced(first, document=document_key(newer), release=release("2.0.0").key))
     assert world.run() is None, "all that it has is stopped"
     change_stop(world.store, replaced(first, document=document_key(newer)), "orders", is_stopped=False)
@@ -217,7 +217,7 @@ def test_going_back_with_a_stop_finds_the_names_in_the_copy_of_a_deleted_documen
 def test_what_was_given_up_is_not_tried_again(world: World) -> None:
     first = world.want(desired())
     world.settle()
-    world.proofs[2] = Proof.NOTHING_YET
+    world.readiness[2] = Readiness.NOTHING_YET
     second = world.want(replaced(first))
     world.settle()
     assert world.reconciler().drift(JOB) == ()
@@ -227,7 +227,7 @@ def test_what_was_given_up_is_not_tried_again(world: World) -> None:
 def test_a_raised_generation_is_tried_again(world: World) -> None:
     first = world.want(desired())
     world.settle()
-    world.proofs[2] = Proof.NOTHING_YET
+    world.readiness[2] = Readiness.NOTHING_YET
     second = world.want(replaced(first))
     world.settle()
     third = world.want(replaced(second))
@@ -235,7 +235,7 @@ def test_a_raised_generation_is_tried_again(world: World) -> None:
 
 
 def test_a_first_generation_that_fails_leaves_nothing_running_and_halts(world: World) -> None:
-    world.proofs[1] = Proof.NOTHING_YET
+    world.readiness[1] = Readiness.NOTHING_YET
     world.want(desired())
     with pytest.raises(NothingRuns, match="none was proven before"):
         world.run()
@@ -344,7 +344,7 @@ def test_going_back_finds_the_documents_that_deployment_has_deleted(world: World
     newer = canonical(document(PIPELINES[:1]))
     world.store.put(document_key(newer), newer)
     del world.store.objects[first.document]
-    world.proofs[2] = Proof.NOTHING_YET
+    world.readiness[2] = Readiness.NOTHING_YET
     second = world.want(replaced(first, document=document_key(newer)))
     assert world.run() == first
     held = world.store.read(first.document)
@@ -355,7 +355,7 @@ def test_going_back_finds_the_documents_that_deployment_has_deleted(world: World
 
 def test_a_document_that_nobody_has_is_an_error_before_anything_is_started(world: World) -> None:
     world.want(desired(document=f"documents/{'0' * 64}.json"))
-    with pytest.raises(FrazilError, match="is not there"):
+    with pytest.raises(FrazilError, match="does not exist"):
         world.run()
     assert world.emr.active() == []
 
@@ -372,7 +372,7 @@ def test_a_new_application_gets_its_run_after_the_old_ones_has_ended(world: Worl
 def test_going_back_goes_back_to_the_application_of_before(world: World) -> None:
     first = world.want(desired())
     world.settle()
-    world.proofs[2] = Proof.NOTHING_YET
+    world.readiness[2] = Readiness.NOTHING_YET
     world.want(replaced(first, application="app2"))
     assert world.run() == first
     assert world.running().request["applicationId"] == "app1"
@@ -381,7 +381,7 @@ def test_going_back_goes_back_to_the_application_of_before(world: World) -> None
 def test_an_unproven_generation_makes_way_for_a_newer_one(world: World) -> None:
     first = world.want(desired())
     world.settle()
-    world.proofs[2] = Proof.NOTHING_YET
+    world.readiness[2] = Readiness.NOTHING_YET
     second = world.want(replaced(first, application="app2"))
     third = replaced(second, application="app1")
     calls = Calls()
@@ -431,7 +431,7 @@ def test_a_drain_proves_itself_by_one_run_that_ends_well(world: World) -> None:
 def test_a_drain_that_ends_without_a_commit_or_being_caught_up_is_given_up(world: World) -> None:
     first = world.want(desired(mode=Mode.DRAIN))
     world.settle()
-    world.proofs[2] = Proof.NOTHING_YET
+    world.readiness[2] = Readiness.NOTHING_YET
     second = world.want(replaced(first))
     assert world.run() == first
     assert len(world.runs_of(second)) == 3
@@ -439,7 +439,7 @@ def test_a_drain_that_ends_without_a_commit_or_being_caught_up_is_given_up(world
 
 def test_a_release_that_is_not_there_is_an_error_before_anything_is_started(world: World) -> None:
     world.want(desired(release=f"releases/9.9.9/{'0' * 64}/manifest.json"))
-    with pytest.raises(FrazilError, match="the release is not there"):
+    with pytest.raises(FrazilError, match="the release does not exist"):
         world.run()
     assert world.emr.active() == []
 
@@ -499,7 +499,7 @@ def test_a_crash_at_any_call_of_going_back_still_goes_back(dies_after: bool) -> 
     def going_back() -> World:
         world = World()
         swapped(world)
-        world.proofs[2] = Proof.NOTHING_YET
+        world.readiness[2] = Readiness.NOTHING_YET
         return world
 
     calls = Calls()
@@ -526,7 +526,7 @@ def test_a_second_reconciler_is_turned_away_at_any_call_of_the_first() -> None:
         def second(world: World = world, turned_away: list[str] = turned_away) -> None:
             held = stored_state(world.store, JOB)
             if held.holder == "a":
-                with pytest.raises(LeaseHeld, match="a is at work"):
+                with pytest.raises(LeaseHeld, match="a holds the lease"):
                     world.run(holder="b")
                 turned_away.append("b")
 

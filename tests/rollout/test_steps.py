@@ -14,7 +14,20 @@ from frazil.clients.emr import Run, RunState
 from frazil.rollout.desired import Desired, Mode
 from frazil.rollout.job_run_request import TAG_DESIRED, TAG_JOB
 from frazil.rollout.state import RolloutState
-from frazil.rollout.steps import Cancel, GiveUp, Halt, Leave, Proof, Prove, Start, Step, Wait, decide, judged, token
+from frazil.rollout.steps import (
+    Cancel,
+    GiveUp,
+    Halt,
+    Leave,
+    Prove,
+    Readiness,
+    Start,
+    Step,
+    Wait,
+    judged,
+    next_steps,
+    token,
+)
 from tests.support.reconciled import desired
 
 NOW = datetime(2026, 1, 2, 12, tzinfo=UTC)
@@ -40,9 +53,9 @@ def run(
 
 
 def decided(
-    wanted: Desired, state: RolloutState, runs: Sequence[Run], proof: Proof = Proof.NOTHING_YET
+    wanted: Desired, state: RolloutState, runs: Sequence[Run], readiness: Readiness = Readiness.NOTHING_YET
 ) -> list[type[Step]]:
-    return [type(step) for step in decide(wanted, state, runs, proof, NOW)]
+    return [type(step) for step in next_steps(wanted, state, runs, readiness, NOW)]
 
 
 @pytest.mark.parametrize("state", ACTIVE)
@@ -69,62 +82,69 @@ def test_a_run_that_is_being_cancelled_is_no_run_to_keep() -> None:
 
 def test_several_wrong_runs_are_cancelled_in_one_round() -> None:
     runs = [run(OLD, id="r1"), run(desired(7), id="r2"), run(NEW, id="r3")]
-    steps = decide(NEW, PROVEN, runs, Proof.NOTHING_YET, NOW)
+    steps = next_steps(NEW, PROVEN, runs, Readiness.NOTHING_YET, NOW)
     assert [step.run.id for step in steps if isinstance(step, Cancel)] == ["r1", "r2"]
 
 
 @pytest.mark.parametrize(
-    ("proof", "state", "minutes", "step"),
+    ("readiness", "state", "minutes", "step"),
     [
-        (Proof.COMMITTED, RunState.PENDING, 1, Wait),  # a run before this one has committed, and died
-        (Proof.COMMITTED, RunState.RUNNING, 1, Prove),
-        (Proof.CAUGHT_UP, RunState.RUNNING, 4.9, Wait),
-        (Proof.CAUGHT_UP, RunState.RUNNING, 5, Prove),
-        (Proof.CAUGHT_UP, RunState.PENDING, 20, Wait),  # what does not run reads nothing
-        (Proof.CAUGHT_UP, RunState.PENDING, 30, GiveUp),
-        (Proof.NOTHING_YET, RunState.RUNNING, 29.9, Wait),
-        (Proof.NOTHING_YET, RunState.RUNNING, 30, GiveUp),
-        (Proof.NOTHING_YET, RunState.QUEUED, 30, GiveUp),
-        (Proof.COMMITTED, RunState.PENDING, 60, Wait),  # what has committed is no bad release, and only waits for room
-        (Proof.UNKNOWN, RunState.RUNNING, 5, Wait),
-        (Proof.UNKNOWN, RunState.RUNNING, 30, Leave),  # a quiet topic, and no way to ask Kafka
-        (Proof.UNKNOWN, RunState.RUNNING, 100_000, Leave),
-        (Proof.UNKNOWN, RunState.QUEUED, 30, GiveUp),  # it cannot even start
-        (Proof.PARTLY, RunState.RUNNING, 29.9, Wait),
-        (Proof.PARTLY, RunState.RUNNING, 30, Prove),
-        (Proof.PARTLY, RunState.PENDING, 60, Wait),
+        (Readiness.COMMITTED, RunState.PENDING, 1, Wait),  # a run before this one has committed, and died
+        (Readiness.COMMITTED, RunState.RUNNING, 1, Prove),
+        (Readiness.CAUGHT_UP, RunState.RUNNING, 4.9, Wait),
+        (Readiness.CAUGHT_UP, RunState.RUNNING, 5, Prove),
+        (Readiness.CAUGHT_UP, RunState.PENDING, 20, Wait),  # what does not run reads nothing
+        (Readiness.CAUGHT_UP, RunState.PENDING, 30, GiveUp),
+        (Readiness.NOTHING_YET, RunState.RUNNING, 29.9, Wait),
+        (Readiness.NOTHING_YET, RunState.RUNNING, 30, GiveUp),
+        (Readiness.NOTHING_YET, RunState.QUEUED, 30, GiveUp),
+        (
+            Readiness.COMMITTED,
+            RunState.PENDING,
+            60,
+            Wait,
+        ),  # what has committed is no bad release, and only waits for room
+        (Readiness.UNKNOWN, RunState.RUNNING, 5, Wait),
+        (Readiness.UNKNOWN, RunState.RUNNING, 30, Leave),  # a quiet topic, and no way to ask Kafka
+        (Readiness.UNKNOWN, RunState.RUNNING, 100_000, Leave),
+        (Readiness.UNKNOWN, RunState.QUEUED, 30, GiveUp),  # it cannot even start
+        (Readiness.PARTLY, RunState.RUNNING, 29.9, Wait),
+        (Readiness.PARTLY, RunState.RUNNING, 30, Prove),
+        (Readiness.PARTLY, RunState.PENDING, 60, Wait),
     ],
 )
-def test_when_a_run_has_proven_itself(proof: Proof, state: RunState, minutes: float, step: type[Step]) -> None:
-    assert decided(NEW, PROVEN, [run(NEW, state, minutes=minutes)], proof) == [step]
+def test_when_a_run_has_proven_itself(readiness: Readiness, state: RunState, minutes: float, step: type[Step]) -> None:
+    assert decided(NEW, PROVEN, [run(NEW, state, minutes=minutes)], readiness) == [step]
 
 
 def test_a_drain_is_not_proven_by_running() -> None:
     drain = desired(2, mode=Mode.DRAIN)
-    assert decided(drain, PROVEN, [run(drain, minutes=20)], Proof.CAUGHT_UP) == [Wait]
-    assert decided(drain, PROVEN, [run(drain, RunState.SUCCESS)], Proof.CAUGHT_UP) == [Prove]
-    assert decided(drain, PROVEN, [run(drain, RunState.FAILED)], Proof.CAUGHT_UP) == [Start]
+    assert decided(drain, PROVEN, [run(drain, minutes=20)], Readiness.CAUGHT_UP) == [Wait]
+    assert decided(drain, PROVEN, [run(drain, RunState.SUCCESS)], Readiness.CAUGHT_UP) == [Prove]
+    assert decided(drain, PROVEN, [run(drain, RunState.FAILED)], Readiness.CAUGHT_UP) == [Start]
 
 
-@pytest.mark.parametrize("proof", [Proof.UNKNOWN, Proof.CAUGHT_UP, Proof.COMMITTED])
-def test_a_drain_that_ended_well_is_proof_unless_records_are_known_to_be_left(proof: Proof) -> None:
+@pytest.mark.parametrize("readiness", [Readiness.UNKNOWN, Readiness.CAUGHT_UP, Readiness.COMMITTED])
+def test_a_drain_that_ended_well_is_proof_unless_records_are_known_to_be_left(readiness: Readiness) -> None:
     drain = desired(2, mode=Mode.DRAIN)
-    assert decided(drain, PROVEN, [run(drain, RunState.SUCCESS)], proof) == [Prove]
-    assert decided(drain, PROVEN, [run(drain, RunState.SUCCESS)], Proof.NOTHING_YET) == [Start]
+    assert decided(drain, PROVEN, [run(drain, RunState.SUCCESS)], readiness) == [Prove]
+    assert decided(drain, PROVEN, [run(drain, RunState.SUCCESS)], Readiness.NOTHING_YET) == [Start]
 
 
-@pytest.mark.parametrize("proof", [proof for proof in Proof if proof is not Proof.NOTHING_YET])
+@pytest.mark.parametrize("readiness", [readiness for readiness in Readiness if readiness is not Readiness.NOTHING_YET])
 @pytest.mark.parametrize("mode", Mode)
-def test_a_run_that_runs_is_given_up_for_nothing_but_records_it_does_not_land(mode: Mode, proof: Proof) -> None:
+def test_a_run_that_runs_is_given_up_for_nothing_but_records_it_does_not_land(mode: Mode, readiness: Readiness) -> None:
     wanted = desired(2, mode=mode)
     for minutes in (1, 31, 100_000):
-        assert GiveUp not in decided(wanted, PROVEN, [run(wanted, minutes=minutes)], proof)
+        assert GiveUp not in decided(wanted, PROVEN, [run(wanted, minutes=minutes)], readiness)
 
 
-@pytest.mark.parametrize(("proof", "step"), [(Proof.UNKNOWN, Start), (Proof.NOTHING_YET, GiveUp)])
-def test_runs_that_lasted_for_days_are_no_failed_tries_unless_they_left_records(proof: Proof, step: type[Step]) -> None:
+@pytest.mark.parametrize(("readiness", "step"), [(Readiness.UNKNOWN, Start), (Readiness.NOTHING_YET, GiveUp)])
+def test_runs_that_lasted_for_days_are_no_failed_tries_unless_they_left_records(
+    readiness: Readiness, step: type[Step]
+) -> None:
     ended = [run(NEW, RunState.FAILED, id=f"r{n}", minutes=9000 - n, ended=n) for n in range(3)]
-    assert decided(NEW, PROVEN, ended, proof) == [step]
+    assert decided(NEW, PROVEN, ended, readiness) == [step]
 
 
 def test_a_stop_is_no_part_of_what_was_proven_or_given_up() -> None:
@@ -160,7 +180,7 @@ def test_the_proof_is_asked_of_the_newest_run() -> None:
 def test_what_was_given_up_gives_way_to_what_was_proven() -> None:
     given_up = PROVEN.with_given_up(NEW)
     assert decided(NEW, given_up, [run(NEW)]) == [Cancel]
-    (start,) = decide(NEW, given_up, [run(NEW, RunState.CANCELLED)], Proof.NOTHING_YET, NOW)
+    (start,) = next_steps(NEW, given_up, [run(NEW, RunState.CANCELLED)], Readiness.NOTHING_YET, NOW)
     assert isinstance(start, Start)
     assert start.desired == OLD
     assert decided(NEW, given_up, [run(OLD)]) == []
@@ -212,7 +232,9 @@ def test_a_generation_whose_runs_are_too_old_to_be_listed_gets_a_new_run() -> No
 
 def test_a_decision_changes_nothing_that_it_is_given() -> None:
     runs = (run(OLD), run(NEW, id="r2"))
-    assert decide(NEW, PROVEN, runs, Proof.NOTHING_YET, NOW) == decide(NEW, PROVEN, runs[::-1], Proof.NOTHING_YET, NOW)
+    assert next_steps(NEW, PROVEN, runs, Readiness.NOTHING_YET, NOW) == next_steps(
+        NEW, PROVEN, runs[::-1], Readiness.NOTHING_YET, NOW
+    )
 
 
 # ── Whatever there is ───────────────────────────────────────────────────────────────────────────
@@ -235,11 +257,11 @@ some_memory = st.builds(
 
 
 @settings(max_examples=400, deadline=None, derandomize=True)
-@given(st.sampled_from(GENERATIONS), some_memory, some_runs, st.sampled_from(list(Proof)))
+@given(st.sampled_from(GENERATIONS), some_memory, some_runs, st.sampled_from(list(Readiness)))
 def test_the_three_rules_hold_whatever_there_is(
-    wanted: Desired, state: RolloutState, runs: list[Run], proof: Proof
+    wanted: Desired, state: RolloutState, runs: list[Run], readiness: Readiness
 ) -> None:
-    steps = decide(wanted, state, runs, proof, NOW)
+    steps = next_steps(wanted, state, runs, readiness, NOW)
     active = {one.id for one in runs if not one.state.is_terminal}
     cancelled = [step.run.id for step in steps if isinstance(step, Cancel)]
     started = [step for step in steps if isinstance(step, Start)]
@@ -251,10 +273,10 @@ def test_the_three_rules_hold_whatever_there_is(
     for step in steps:
         if isinstance(step, Prove):
             assert step.desired == wanted, "only what is wanted can prove itself anew"
-            assert proof is not Proof.NOTHING_YET
+            assert readiness is not Readiness.NOTHING_YET
         if isinstance(step, GiveUp):
             assert state.proven != step.desired, "what has proven itself is not given up"
             mine = [one for one in runs if one.tags[TAG_DESIRED] == step.desired.digest and not one.state.is_terminal]
-            assert proof is Proof.NOTHING_YET or not any(one.state is RunState.RUNNING for one in mine)
+            assert readiness is Readiness.NOTHING_YET or not any(one.state is RunState.RUNNING for one in mine)
     if not steps:
         assert len(active) <= 1

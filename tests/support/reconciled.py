@@ -18,7 +18,7 @@ from frazil.release.upload import document_key
 from frazil.rollout.desired import Desired, desired_document, desired_key
 from frazil.rollout.job_run_request import TAG_DESIRED
 from frazil.rollout.reconcile import Reconciler
-from frazil.rollout.steps import Proof, Step
+from frazil.rollout.steps import Readiness, Step
 from tests.support.fake_emr import FakeEmr, FakeRun
 from tests.support.fake_store import FakeStore
 from tests.support.fake_time import FakeTime
@@ -123,7 +123,7 @@ class Through:
 class World:
     time: FakeTime = field(default_factory=FakeTime)
     store: FakeStore = field(default_factory=FakeStore)
-    proofs: dict[int, Proof] = field(default_factory=dict)
+    readiness: dict[int, Readiness] = field(default_factory=dict)
     """By generation; what is not said commits as soon as one of its runs runs."""
     failing: set[int] = field(default_factory=set)
     """Generations whose runs die by themselves, five minutes after their start."""
@@ -152,23 +152,23 @@ class World:
             store=Through(self.store, counted),
             bucket=BUCKET,
             emr=_Ending(Emr(Through(self.emr, counted), clock=self.time.clock), self),
-            proofs=self,
+            readiness=self,
             clock=self.time.clock,
             wait=self.time.sleep,
-            tell=self.told.append,
+            on_step=self.told.append,
             look_seconds=60,
         )
 
-    def of(self, wanted: Desired) -> Proof:
+    def of(self, wanted: Desired) -> Readiness:
         """What the tables say."""
-        if wanted.generation in self.proofs:
-            return self.proofs[wanted.generation]
+        if wanted.generation in self.readiness:
+            return self.readiness[wanted.generation]
         has_run = any(
             run.tags.get(TAG_DESIRED) == wanted.digest and run.state(self.time.now) in ("RUNNING", "SUCCESS")
             for runs in self.emr.applications.values()
             for run in runs
         )
-        return Proof.COMMITTED if has_run else Proof.NOTHING_YET
+        return Readiness.COMMITTED if has_run else Readiness.NOTHING_YET
 
     def run(self, calls: Calls | None = None, *, holder: str = "a", patience_seconds: float = 86_400) -> Desired | None:
         return self.reconciler(calls).reconcile(JOB, holder=holder, patience_seconds=patience_seconds)

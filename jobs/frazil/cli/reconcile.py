@@ -55,7 +55,7 @@ def reconcile(
 
 def reconciler(place: Environment, secrets: Secrets) -> Reconciler:
     """The reconciler of an environment. Raises `InvalidInput` in one that was not deployed."""
-    from frazil.rollout.readiness import TableProofs
+    from frazil.rollout.readiness import TableReadiness
     from frazil.rollout.reconcile import Reconciler
 
     store = aws.artifact_store(place, secrets)
@@ -63,7 +63,7 @@ def reconciler(place: Environment, secrets: Secrets) -> Reconciler:
         store=store,
         bucket=store.bucket,
         emr=aws.emr(place, secrets),
-        proofs=TableProofs(store, secrets),
+        readiness=TableReadiness(store, secrets),
         clock=time.time,
         wait=time.sleep,
         look_seconds=LOCAL_LOOK_SECONDS if aws.is_local(place) else LOOK_SECONDS,
@@ -80,7 +80,7 @@ def bring_about(at_work: Reconciler, job: str, *, minutes: int, as_json: bool) -
             done.append(step)
 
     holder = f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
-    runs = replace(at_work, tell=tell).reconcile(job, holder=holder, patience_seconds=minutes * 60)
+    runs = replace(at_work, on_step=tell).reconcile(job, holder=holder, patience_seconds=minutes * 60)
     wanted = at_work.desired(job)
     is_wanted = wanted.is_stopped if runs is None else runs == wanted
     stopped = list(runs.stopped if runs else wanted.stopped)

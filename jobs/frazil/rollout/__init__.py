@@ -1,1 +1,1 @@
-"""The way from the desired state of a job to its runs: desired state, rollout state, reconciler. No Spark."""
+"""From the desired state of a job to its runs: desired state, rollout state, reconciler. Imports no Spark."""

@@ -1,6 +1,6 @@
-"""Desired: what should run, as an object that deployment writes and the reconciler reads. It holds no secret.
+"""The desired state of a job, an object that deployment writes and the reconciler reads. It holds no secret.
 
-One object a job, at `desired/<job>.json`. A generation is one version of it; whoever changes anything raises the number.
+Each job has one object, `desired/<job>.json`. A generation is one version of it; any change must raise the number.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from frazil.rollout.worker_sizes import Workers
 
 _JOB = matching("[a-z][a-z0-9-]{0,39}", "a job's name", "Write a lower-case letter, then up to 39 of a-z, 0-9 and -")
 _RELEASE = matching(
-    r"releases/[0-9A-Za-z.+-]+/[0-9a-f]{64}/manifest\.json", "a release's key", "Write what the upload of it told"
+    r"releases/[0-9A-Za-z.+-]+/[0-9a-f]{64}/manifest\.json", "a release's key", "Write what its upload printed"
 )
-_DOCUMENT = matching(r"documents/[0-9a-f]{64}\.json", "a document's key", "Write what the upload of it told")
+_DOCUMENT = matching(r"documents/[0-9a-f]{64}\.json", "a document's key", "Write what its upload printed")
 _ROLE = matching(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[\w+=,.@/-]+", "a role's ARN", "Write it in full")
 _LOG_URI = matching("s3://[a-z0-9][a-z0-9.-]+/.*", "a location on S3", "Write it like s3://bucket/prefix/")
-_LABEL = matching("|".join(row.name for row in LABELS), "a label we build for", "Write one of release/emr_labels.py")
+_LABEL = matching("|".join(row.name for row in LABELS), "a supported label", "Write one of release/emr_labels.py")
 _PIPELINE = matching("[a-z][a-z0-9_]{0,99}", "a pipeline's name", "Write it as it is declared")
 _ARGUMENT = matching(r"[^\s'\"\\]+", "an argument", "Write it without spaces, quotes and backslashes")
 
@@ -33,8 +33,8 @@ _ARGUMENT = matching(r"[^\s'\"\\]+", "an argument", "Write it without spaces, qu
 class Mode(StrEnum):
     """How a job runs.
 
-    `follow` is one streaming run that never ends by itself. `drain` is a run that ends when it has landed what is there;
-    a schedule starts the later ones, the reconciler only the first of a generation, to prove it.
+    `follow` is one streaming run that does not end by itself. `drain` is a run that ends when it has landed all existing
+    records. The reconciler starts the first one of a generation, to prove it; a schedule starts the later ones.
     """
 
     FOLLOW = "follow"
@@ -43,10 +43,10 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desired:
-    """One generation of an ingest job: which release lands which documents, and how."""
+    """One generation of an ingest job: which release lands the pipelines of which documents, and how."""
 
-    job: Annotated[str, "The job's name, for ever.", _JOB]
-    generation: Annotated[int, "Which version of this object it is.", between(1, 1_000_000_000)]
+    job: Annotated[str, "The job's name, which never changes.", _JOB]
+    generation: Annotated[int, "The version of this object.", between(1, 1_000_000_000)]
     label: Annotated[str, "The EMR release of the application.", _LABEL]
     application: Annotated[
         str, "The id of the EMR Serverless application.", matching("[0-9a-z]{1,64}", "an id", "Write it")
@@ -54,18 +54,18 @@ class Desired:
     release: Annotated[str, "The key of the release's manifest.", _RELEASE]
     document: Annotated[str, "The key of the pipelines' document.", _DOCUMENT]
     environment: Annotated[str, "The key of the environment's document.", _DOCUMENT]
-    execution_role: Annotated[str, "The ARN of the role that runs have.", _ROLE]
-    log_uri: Annotated[str, "Where runs leave their logs.", _LOG_URI]
+    execution_role: Annotated[str, "The ARN of the role of its runs.", _ROLE]
+    log_uri: Annotated[str, "Where runs write their logs.", _LOG_URI]
     mode: Annotated[Mode, "How it runs."] = Mode.FOLLOW
-    is_stopped: Annotated[bool, "Whether nothing of it is to run."] = False
-    stopped: Annotated[tuple[Annotated[str, _PIPELINE], ...], "Pipelines that an operator has stopped."] = ()
+    is_stopped: Annotated[bool, "Whether the job is stopped."] = False
+    stopped: Annotated[tuple[Annotated[str, _PIPELINE], ...], "Pipelines that an operator stopped."] = ()
     arguments: Annotated[tuple[Annotated[str, _ARGUMENT], ...], "Further arguments of the entry point."] = ()
     workers: Annotated[Workers, "The sizes of its workers."] = Workers()  # noqa: RUF009 # frozen
-    log_group: Annotated[str | None, "The CloudWatch log group, whose lines hold the metrics."] = None
+    log_group: Annotated[str | None, "The CloudWatch log group; its lines contain the metrics."] = None
     grace_seconds: Annotated[int, "How long a cancelled run may take to end.", between(15, 1800)] = 120
     proof_seconds: Annotated[int, "How long a new run may take to prove itself.", between(60, 86_400)] = 1800
     calm_seconds: Annotated[
-        int, "How long a new run must have run, with nothing to read, to count as proven.", between(10, 3600)
+        int, "How long a new run with nothing to read must run before it counts as proven.", between(10, 3600)
     ] = 300
     timeout_minutes: Annotated[int, "How long a drain may take at most.", between(5, 10_080)] = 720
 
@@ -81,30 +81,30 @@ class Desired:
 
     @property
     def digest(self) -> str:
-        """This generation's name by content: two that differ in anything have different ones.
+        """The digest of this generation's content: two generations that differ have different digests.
 
-        Fields that have their default have no part in it: a release of ours that adds a field renames no generation.
+        Fields with their default value are left out, so a release that adds a field changes no digest.
         """
         return digest(self.chosen)
 
     @property
     def chosen(self) -> bytes:
-        """The canonical bytes that `digest` is of: deployment makes the same digest of what it knows only later."""
+        """The canonical bytes behind `digest`: Terraform computes the same digest once it knows all values."""
         return canonical(_chosen(self))
 
     @property
     def unstopped(self) -> Desired:
-        """The generation with all its pipelines: what an operator stops is no part of what is proven or given up."""
+        """The generation with all its pipelines: it is proven or given up whichever of them an operator stopped."""
         return replace(self, stopped=()) if self.stopped else self
 
     @property
     def run_prefix(self) -> str:
-        """How the ids begin that this generation's drivers write into the ledger."""
+        """The prefix of the run ids that this generation's drivers write into the ledger."""
         return f"{self.job}-{self.generation}-{self.digest[:8]}-"
 
 
 def _chosen(value: Any) -> dict[str, Any]:
-    """The fields of a dataclass that do not have their default, as JSON."""
+    """Return the fields of a dataclass that differ from their default, as JSON."""
     chosen = {}
     for field in fields(value):
         held = getattr(value, field.name)
@@ -114,15 +114,15 @@ def _chosen(value: Any) -> dict[str, Any]:
 
 
 def desired_key(job: str) -> str:
-    """Where a job's object is kept in the artifact bucket."""
+    """Return the key of a job's desired state in the artifact bucket."""
     return f"desired/{job}.json"
 
 
 def desired_document(desired: Desired) -> bytes:
-    """The object's canonical bytes."""
+    """Return the desired state as canonical JSON."""
     return canonical({"version": VERSION, **to_json(desired)})
 
 
 def parse_desired(source: bytes | Mapping[str, Any]) -> Desired:
-    """What an object says. Raises `InvalidDeclaration` with every problem."""
+    """Parse a desired state. Raises `InvalidDeclaration` with every problem."""
     return from_json(Desired, members(source, "desired state"), "")

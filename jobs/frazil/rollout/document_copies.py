@@ -1,8 +1,8 @@
-"""Kept: the documents of every generation that was started, so that the one before can be gone back to.
+"""Copies of the documents of every generation that was started, so that a rollback finds them.
 
-Deployment writes a generation's documents under keys that name their content, and deletes those that it no longer declares: an
-old generation's are gone with the deployment that replaces it. So the reconciler keeps a copy before it starts a run, and puts
-it back under its own key when it goes back. Releases are never deleted.
+Deployment writes a generation's documents under keys that are digests of their content. Version 0.1.0 deleted those of the
+generation it replaced. So the reconciler copies both documents before it starts a run, and restores them from the copy
+on a rollback. Releases are never deleted.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from frazil.rollout.state import Store
 
 
 def kept_key(key: str) -> str:
-    """Where the copy of a document is."""
+    """Return the key of a document's copy."""
     return f"reconcile/kept/{key.rpartition('/')[2]}"
 
 
 def keep_documents(desired: Desired, store: Store) -> None:
-    """Have a copy of each of the generation's documents, and each document where runs look for it.
+    """Copy each of the generation's documents, or restore it from its copy. Idempotent.
 
-    Raises `InvalidInput` if one is neither there nor kept. Done twice, it is done once.
+    Raises `InvalidInput` if neither a document nor its copy exists.
     """
     for key in (desired.document, desired.environment):
         held = store.read(key)
@@ -29,5 +29,5 @@ def keep_documents(desired: Desired, store: Store) -> None:
             continue
         copy = store.read(kept_key(key))
         if copy is None:
-            raise InvalidInput(f"the document {key} is not there", where=f"job {desired.job}", do="Deploy it")
+            raise InvalidInput(f"the document {key} does not exist", where=f"job {desired.job}", do="Deploy it")
         store.put_once(key, copy.data)

@@ -1,7 +1,7 @@
-"""The settings of a job run: all that Spark and EMR Serverless are told, in one place, from release and desired state.
+"""The request of a job run: all settings of Spark and EMR Serverless, computed from release and desired state.
 
-Paths of a run: the package is on Python's path as a zip; the environment is unpacked as `./environment`, which is on the
-path too; the two documents are in the working folder under the names of their keys.
+In a run, the package is on Python's path as a zip file; the environment is unpacked as `./environment`, which is on the
+path too; the two documents are in the working folder under the last parts of their keys.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ TAG_JOB = "frazil:job"
 TAG_GENERATION = "frazil:generation"
 TAG_DESIRED = "frazil:desired"
 TAG_RELEASE = "frazil:release"
-"""Tags of a run: whose it is, and by which desired state it was started (its digest)."""
+"""Tags of a run: its job, and the generation, digest and release of the desired state that it was started from."""
 
 ENVIRONMENT_FOLDER = "environment"
 FAILED_ATTEMPTS_PER_HOUR = 5
 DRAIN_ATTEMPTS = 2
 LONGEST_PARAMETERS = 102_400
-"""Of `sparkSubmitParameters`
+"""The longest `sparkSubmitParameters`, in characters
 (https://docs.aws.amazon.com/emr-serverless/latest/APIReference/API_SparkSubmit.html)."""
 
 
 def run_settings(desired: Desired, release: Release, *, bucket: str) -> dict[str, Any]:
-    """The request of `StartJobRun`, but for its client token. `bucket` keeps the artifacts.
+    """Return the request of `StartJobRun` without its client token. `bucket` is the artifact bucket.
 
-    Raises `InvalidDeclaration` if release and desired state do not fit each other.
+    Raises `InvalidDeclaration` if the release does not match the desired state.
     """
     problems = list(_misfits(desired, release))
     if problems:
@@ -64,7 +64,7 @@ def run_settings(desired: Desired, release: Release, *, bucket: str) -> dict[str
 
 
 def spark_settings(desired: Desired, release: Release, *, bucket: str) -> dict[str, str]:
-    """Spark's settings that must stand before the session begins; the session adds its own (`lake/session.py`)."""
+    """Return the Spark settings that must be set before the session starts; the session adds its own (`lake/session.py`)."""
     unpacked = f"./{ENVIRONMENT_FOLDER}"
     python = f"python{release.runtime.python}"
     return {
@@ -83,10 +83,10 @@ def spark_settings(desired: Desired, release: Release, *, bucket: str) -> dict[s
 def _misfits(desired: Desired, release: Release) -> list[Problem]:
     problems = []
     if desired.label != release.label:
-        what = f"the release is for {release.label}, the application is {desired.label}"
-        problems.append(Problem("label", what, "Build the release for it, or name the other application"))
+        what = f"the release is for {release.label}, the application has {desired.label}"
+        problems.append(Problem("label", what, "Build the release for this label, or use another application"))
     if desired.release != release.key:
-        problems.append(Problem("release", f"the manifest is {release.key}'s", "Read the manifest that is named"))
+        problems.append(Problem("release", f"the manifest belongs to {release.key}", "Read the manifest of this key"))
     return problems
 
 
@@ -138,16 +138,14 @@ def _monitoring(desired: Desired) -> dict[str, Any]:
 
 
 def _submit(settings: Mapping[str, str]) -> str:
-    """As `--conf key=value`, sorted. EMR splits the text at white space, so no value may have any."""
+    """Return the settings as `--conf key=value`, sorted. EMR splits the text at white space, so no value may have any."""
     for key, value in settings.items():
         if not value or value != "".join(value.split()):
-            raise InvalidDeclaration(
-                [Problem(key, "its value has white space, or none at all", "Change what it is made of")]
-            )
+            raise InvalidDeclaration([Problem(key, "its value is empty or has white space", "Change the value")])
     text = " ".join(f"--conf {key}={value}" for key, value in sorted(settings.items()))
     if len(text) > LONGEST_PARAMETERS:
         raise InvalidDeclaration(
-            [Problem("settings", f"they have {len(text)} characters", f"{LONGEST_PARAMETERS} are allowed")]
+            [Problem("settings", f"they have {len(text)} characters", f"Use at most {LONGEST_PARAMETERS}")]
         )
     return text
 

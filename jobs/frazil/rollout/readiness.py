@@ -1,4 +1,4 @@
-"""Proof: whether a generation's drivers have committed, or have nothing to read, by the tables and topics themselves."""
+"""The readiness of a generation: whether its drivers have committed, or have nothing to read, according to tables and topics."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from frazil.errors import InvalidInput, KafkaUnavailable, SecretUnavailable
 from frazil.lake.read.tables import Lake, StoredTable
 from frazil.rollout.desired import Desired, Mode
 from frazil.rollout.state import Store
-from frazil.rollout.steps import Proof
+from frazil.rollout.steps import Readiness
 
 KAFKA_SECONDS = 10.0
-"""How long Kafka may take."""
+"""The timeout of requests to Kafka."""
 
 
 class Tables(Protocol):
-    """What is needed of a lake."""
+    """The operation on a lake that the check needs."""
 
     def table(self, identifier: str) -> StoredTable | None:
-        """The table as it stands now."""
+        """Return the table as it is now; None if it does not exist."""
         ...
 
 
 class Offsets(Protocol):
-    """What is needed of Kafka."""
+    """The request to Kafka that the check needs."""
 
     def offsets(self, topic: str, isolation: Isolation) -> dict[int, Span]:
-        """The earliest and the stable offset of each partition."""
+        """Return the earliest and the stable offset of each partition."""
         ...
 
 
-class TableProofs:
-    """Asks the tables and topics that a generation's documents name. Only its ledger is read, no row."""
+class TableReadiness:
+    """Check the tables and topics that a generation's documents name. It reads the tables' ledgers and no rows."""
 
     def __init__(
         self,
@@ -50,12 +50,12 @@ class TableProofs:
         self._store, self._secrets = store, secrets
         self._lake_of, self._kafka_of = lake_of, kafka_of
 
-    def of(self, desired: Desired) -> Proof:
-        """What the tables say of the drivers of a generation. Raises `CatalogUnavailable`, and `InvalidInput` without documents.
+    def of(self, desired: Desired) -> Readiness:
+        """Return the readiness of a generation. Raises `CatalogUnavailable`, and `InvalidInput` if a document is missing.
 
-        A drain that has ended well has seen all its pipelines through: one commit among them is enough. Of a run that
-        goes on each pipeline must have committed, or have nothing to read. Where Kafka cannot be asked from here, that is
-        not known, and is no evidence of a failure.
+        A successful drain has completed all its pipelines, so one commit among them is enough. In a continuous run, each
+        pipeline must have committed or have nothing to read. If Kafka is unreachable from here, the latter is unknown,
+        which is no evidence of a failure.
         """
         pipelines = [p for p in parse(self._document(desired.document)) if p.name not in desired.stopped]
         place = parse_environment(self._document(desired.environment))
@@ -63,18 +63,18 @@ class TableProofs:
         tables = {pipeline.name: lake.table(pipeline.table.identifier) for pipeline in pipelines}
         committed = {p.name for p in pipelines if _has_commit(tables[p.name], p, desired.run_prefix)}
         if committed and desired.mode is Mode.DRAIN:
-            return Proof.COMMITTED
+            return Readiness.COMMITTED
         others = [self._is_caught_up(tables[p.name], p, place) for p in pipelines if p.name not in committed]
         if False in others:
-            return Proof.NOTHING_YET
+            return Readiness.NOTHING_YET
         if None in others:
-            return Proof.PARTLY if committed else Proof.UNKNOWN
-        return Proof.COMMITTED if committed else Proof.CAUGHT_UP
+            return Readiness.PARTLY if committed else Readiness.UNKNOWN
+        return Readiness.COMMITTED if committed else Readiness.CAUGHT_UP
 
     def _is_caught_up(self, table: StoredTable | None, pipeline: Pipeline, place: Environment) -> bool | None:
-        """Whether the table holds all that its topic has; None where Kafka or its secrets cannot be had from here.
+        """Return whether the table holds all records of its topic; None if Kafka or its secrets are unavailable from here.
 
-        A table that does not exist yet holds nothing: an empty topic has nothing for it.
+        A table that does not exist has caught up only if its topic is empty.
         """
         newest = next(iter(table.commits(pipeline.name)), None) if table is not None else None
         held = newest.entry.end.at if newest is not None and newest.entry.end is not None else {}
@@ -90,12 +90,12 @@ class TableProofs:
         held = self._store.read(key)
         if held is None:
             raise InvalidInput(
-                f"the document {key} is not there", where="desired state", do="Deploy it before the runs"
+                f"the document {key} does not exist", where="desired state", do="Deploy it before the runs"
             )
         return held.data
 
 
 def _has_commit(table: StoredTable | None, pipeline: Pipeline, run_prefix: str) -> bool:
-    """Whether one of the generation's drivers has committed records to the table; to have made it is no proof."""
+    """Return whether one of the generation's drivers has committed records to the table. Creating the table is not enough."""
     entries = (commit.entry for commit in (table.commits(pipeline.name) if table is not None else ()))
     return any((entry.run or "").startswith(run_prefix) and entry.end != entry.start for entry in entries)

@@ -19,7 +19,20 @@ from frazil.rollout.desired import Desired, desired_key, parse_desired
 from frazil.rollout.document_copies import keep_documents
 from frazil.rollout.job_run_request import TAG_JOB, run_settings
 from frazil.rollout.state import Lease, RolloutState, Store, stored_state
-from frazil.rollout.steps import Cancel, GiveUp, Halt, Leave, Proof, Prove, Start, Step, Wait, decide, judged, target_of
+from frazil.rollout.steps import (
+    Cancel,
+    GiveUp,
+    Halt,
+    Leave,
+    Prove,
+    Readiness,
+    Start,
+    Step,
+    Wait,
+    judged,
+    next_steps,
+    target_of,
+)
 from frazil.rollout.stopped_pipelines import with_stops
 
 LOOK_SECONDS = 10.0
@@ -42,10 +55,10 @@ class Runs(Protocol):
         ...
 
 
-class Proofs(Protocol):
+class ReadinessCheck(Protocol):
     """The check of a generation's tables that the reconciler makes."""
 
-    def of(self, desired: Desired) -> Proof:
+    def of(self, desired: Desired) -> Readiness:
         """Return how far the drivers of a generation have come."""
         ...
 
@@ -57,10 +70,10 @@ class Reconciler:
     store: Store
     bucket: str
     emr: Runs
-    proofs: Proofs
+    readiness: ReadinessCheck
     clock: Callable[[], float]
     wait: Callable[[float], None]
-    tell: Callable[[Step], None] = lambda step: None
+    on_step: Callable[[Step], None] = lambda step: None
     look_seconds: float = LOOK_SECONDS
 
     def drift(self, job: str) -> tuple[Step, ...]:
@@ -92,11 +105,11 @@ class Reconciler:
             lease.give_back()
 
     def desired(self, job: str) -> Desired:
-        """What is wanted, without what an operator has stopped. Raises `InvalidInput` if nobody has written it."""
+        """Return the desired state without the stopped pipelines. Raises `InvalidInput` if the job has no desired state."""
         held = self.store.read(desired_key(job))
         if held is None:
             raise InvalidInput(
-                "nobody has said what should run",
+                "the desired state does not exist",
                 where=f"s3://{self.bucket}/{desired_key(job)}",
                 do="Deploy the ingestion stack, which writes it",
             )
@@ -116,8 +129,8 @@ class Reconciler:
         runs = self._runs(desired, state)
         run = judged(desired, state, runs)
         target = target_of(desired, state)
-        proof = self.proofs.of(target) if run is not None and target is not None else Proof.NOTHING_YET
-        return decide(desired, state, runs, proof, datetime.fromtimestamp(self.clock(), UTC))
+        readiness = self.readiness.of(target) if run is not None and target is not None else Readiness.NOTHING_YET
+        return next_steps(desired, state, runs, readiness, datetime.fromtimestamp(self.clock(), UTC))
 
     def _runs(self, desired: Desired, state: RolloutState) -> list[Run]:
         applications = dict.fromkeys((*state.applications, desired.application))
@@ -126,7 +139,7 @@ class Reconciler:
 
     def _do(self, steps: Sequence[Step], lease: Lease, desired: Desired) -> None:
         for step in steps:
-            self.tell(step)
+            self.on_step(step)
             match step:
                 case Cancel():
                     lease.keep()

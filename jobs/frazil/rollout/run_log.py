@@ -1,4 +1,4 @@
-"""Run log: what a run's driver wrote, out of the places on S3 where EMR Serverless puts it.
+"""The log of a run's driver, read from where EMR Serverless stores it on S3.
 
 https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/logging.html
 """
@@ -16,39 +16,39 @@ from frazil.clients.object_store import Stored
 
 
 class Stream(StrEnum):
-    """What a driver writes: our entry points' JSON lines are in `stdout`, as spark-submit has it; Spark's own log in `stderr`."""
+    """A stream of a driver: the entry points write JSON lines to `stdout`, Spark writes its log to `stderr`."""
 
     STDOUT = "stdout"
     STDERR = "stderr"
 
 
 class Logs(Protocol):
-    """What is needed of the bucket of logs."""
+    """The operations on the log bucket that are needed."""
 
     def keys(self, prefix: str) -> tuple[str, ...]:
-        """The keys that begin so."""
+        """Return the keys with this prefix."""
         ...
 
     def read(self, key: str) -> Stored | None:
-        """An object as it stands; None if there is none."""
+        """Return an object; None if it does not exist."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One file of a log, unpacked: a run has several where it was tried again, or where its log was rotated."""
+    """One decompressed file of a log. A run has several if it was retried or its log was rotated."""
 
     key: str
     text: str
 
 
 def bucket_of(run: Run) -> str:
-    """The bucket that a run's log is in; empty for a run that leaves none."""
+    """Return the bucket of a run's log; empty for a run without one."""
     return run.log_uri.removeprefix("s3://").partition("/")[0]
 
 
 def run_log(run: Run, logs: Logs, stream: Stream) -> tuple[Part, ...]:
-    """What the driver wrote so far, the first attempt first; nothing before it has begun, or if it is not uploaded yet."""
+    """Return what the driver has written, the first attempt first; nothing before EMR Serverless has uploaded it."""
     folder = run.log_uri.removeprefix("s3://").partition("/")[2].rstrip("/")
     prefix = f"{folder}/applications/{run.application}/jobs/{run.id}/".lstrip("/")
     found = [key for key in logs.keys(prefix) if re.search(rf"/SPARK_DRIVER/{stream}[^/]*\.gz$", key)]
@@ -61,6 +61,6 @@ def run_log(run: Run, logs: Logs, stream: Stream) -> tuple[Part, ...]:
 
 
 def _place(key: str) -> tuple[int, str]:
-    """The first attempt's log is beside the folders of the others."""
+    """Return the attempt and the key, to sort by. The first attempt's log is beside the folders of the others."""
     attempt = re.search(r"/attempts/([0-9]+)/", key)
     return (int(attempt[1]) if attempt else 1), key

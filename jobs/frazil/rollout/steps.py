@@ -1,8 +1,7 @@
-"""Decide: what is wanted, remembered and running -> what to do next. Pure.
+"""The next steps of a rollout, as a pure function of desired state, stored state and runs.
 
-Three rules hold whatever happens between two decisions: no run is started while another of the job has not ended; a
-generation is remembered as proven only after it has proven itself; what has failed is not tried again until someone
-raises its generation.
+Three rules always hold: no run is started before all others of the job have ended; a generation is stored as proven only
+after it has proven itself; a generation that was given up is not started again until its number is raised.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ _TRIES_WITHIN = timedelta(hours=1)
 _NAMESPACE = UUID("5a3a3ad5-8f0e-4a0c-8a52-0d6f5d2f7c44")
 
 
-class Proof(StrEnum):
-    """What the tables say of a run.
+class Readiness(StrEnum):
+    """How far a run has come, according to its tables.
 
-    `committed`: it has committed, and its other tables hold all that their topics have. `caught_up`: it has not committed,
-    and its tables hold all that their topics have. `nothing_yet`: a topic has records that no commit has landed; if that
-    lasts, it is evidence of a failure. `partly`: some pipelines have committed, of the others nothing can be known here.
-    `unknown`: none has committed, and of some nothing can be known here.
+    `committed`: it has committed, and its other tables hold all records of their topics. `caught_up`: it has not committed,
+    and its tables hold all records of their topics. `nothing_yet`: a topic has records that no commit has landed; if that
+    lasts, it is evidence of a failure. `partly`: some pipelines have committed, and the state of others is unknown here.
+    `unknown`: none has committed, and the state of some is unknown here.
     """
 
     COMMITTED = "committed"
@@ -42,7 +41,7 @@ class Proof(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Cancel:
-    """Ask a run to end, with so many seconds of grace."""
+    """Cancel a run, with a grace period in seconds."""
 
     run: Run
     grace_seconds: int
@@ -51,7 +50,7 @@ class Cancel:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Start a run of a generation. The same token is the same run, however often it is asked for."""
+    """Start a run of a generation. Requests with the same token start one run."""
 
     desired: Desired
     token: str
@@ -59,7 +58,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Prove:
-    """Remember that a generation has proven itself."""
+    """Store that a generation has proven itself."""
 
     desired: Desired
     why: str
@@ -67,7 +66,7 @@ class Prove:
 
 @dataclass(frozen=True, slots=True)
 class GiveUp:
-    """Remember that a generation did not, and go back to the one before."""
+    """Store that a generation was given up. The newest proven one runs again."""
 
     desired: Desired
     why: str
@@ -75,14 +74,14 @@ class GiveUp:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Nothing to do but look again later."""
+    """Wait, then read the runs again."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """Leave a run as it is: it has not proven itself, and nothing shows that it fails."""
+    """Leave a run that has neither proven itself nor shown a failure."""
 
     run: Run
     why: str
@@ -90,7 +89,7 @@ class Leave:
 
 @dataclass(frozen=True, slots=True)
 class Halt:
-    """Nothing that could be done would help: a person must look."""
+    """Stop: an operator must decide."""
 
     why: str
 
@@ -99,7 +98,7 @@ Step = Cancel | Start | Prove | GiveUp | Wait | Leave | Halt
 
 
 def target_of(desired: Desired, state: RolloutState) -> Desired | None:
-    """The generation that is to run: what is wanted, or the proven one if that was given up; None for nothing."""
+    """Return the generation that should run: the desired one, or the proven one if that was given up. None: no generation."""
     if desired.is_stopped:
         return None
     target = state.proven if state.has_given_up(desired) else desired
@@ -107,35 +106,37 @@ def target_of(desired: Desired, state: RolloutState) -> Desired | None:
 
 
 def judged(desired: Desired, state: RolloutState, runs: Sequence[Run]) -> Run | None:
-    """The run whose proof a decision needs: the newest of the generation that is to run and has not proven itself."""
+    """Return the run whose readiness `next_steps` needs: the newest of the target, unless the target has proven itself."""
     target = target_of(desired, state)
     if target is None or state.has_proven(target):
         return None
     return max(_of(target, runs), key=lambda run: (run.created_at, run.id), default=None)
 
 
-def decide(desired: Desired, state: RolloutState, runs: Sequence[Run], proof: Proof, now: datetime) -> tuple[Step, ...]:
-    """The next steps, in order; none when all is as it should be.
+def next_steps(
+    desired: Desired, state: RolloutState, runs: Sequence[Run], readiness: Readiness, now: datetime
+) -> tuple[Step, ...]:
+    """Return the next steps in order; none if the target runs and has proven itself.
 
-    `runs` are all runs of the job on all applications it may have runs on, `proof` is of the run that `judged` names.
+    `runs` are all runs of the job on every application that may have some. `readiness` belongs to the run that `judged` returns.
     """
     target = target_of(desired, state)
     active = [run for run in runs if not run.state.is_terminal]
-    kept = _kept(target, active)
-    others = [run for run in active if run is not kept]
+    current = _current(target, active)
+    others = [run for run in active if run is not current]
     if others:
         return tuple(_ended(desired, target, others))
     if desired.is_stopped or (state.has_given_up(desired) and state.proven is not None and state.proven.is_stopped):
         return ()
     if target is None or state.has_given_up(target):
         return (Halt(f"generation {desired.generation} was given up, and none was proven before it"),)
-    if kept is not None:
-        return _running(target, state, kept, proof, now)
-    return _not_running(target, state, _of(target, runs), proof, now)
+    if current is not None:
+        return _running(target, state, current, readiness, now)
+    return _not_running(target, state, _of(target, runs), readiness, now)
 
 
-def _kept(target: Desired | None, active: Iterable[Run]) -> Run | None:
-    """The one run that may go on: the oldest of the generation that is to run, unless it is being cancelled."""
+def _current(target: Desired | None, active: Iterable[Run]) -> Run | None:
+    """Return the one run that may continue: the oldest of the target that is not being cancelled."""
     mine = [run for run in active if run.state is not RunState.CANCELLING and _is_of(target, run)]
     return min(mine, key=lambda run: (run.created_at, run.id), default=None)
 
@@ -145,73 +146,74 @@ def _ended(desired: Desired, target: Desired | None, others: Iterable[Run]) -> I
         if run.state is RunState.CANCELLING:
             yield Wait(f"run {run.id} is being cancelled")
         elif target is None:
-            yield Cancel(run, desired.grace_seconds, "nothing of the job is to run")
+            yield Cancel(run, desired.grace_seconds, "the job is stopped")
         else:
             is_twin = _is_of(target, run)
-            why = "another run of the same generation is there" if is_twin else "it is of another generation"
+            why = "another run of the same generation exists" if is_twin else "it is of another generation"
             yield Cancel(run, desired.grace_seconds, why)
 
 
-def _running(target: Desired, state: RolloutState, run: Run, proof: Proof, now: datetime) -> tuple[Step, ...]:
+def _running(target: Desired, state: RolloutState, run: Run, readiness: Readiness, now: datetime) -> tuple[Step, ...]:
     if state.has_proven(target):
         return ()
     age = now - run.created_at
     is_running, is_following = run.state is RunState.RUNNING, target.mode is Mode.FOLLOW
     is_late = age >= timedelta(seconds=target.proof_seconds)
-    if proof is Proof.COMMITTED and is_running:
+    if readiness is Readiness.COMMITTED and is_running:
         return (Prove(target, f"run {run.id} has committed"),)
     is_calm = is_running and age >= timedelta(seconds=target.calm_seconds)
-    if proof is Proof.CAUGHT_UP and is_calm and is_following:
+    if readiness is Readiness.CAUGHT_UP and is_calm and is_following:
         return (Prove(target, f"run {run.id} runs, and there is nothing to read"),)
-    if proof is Proof.PARTLY and is_running and is_late and is_following:
+    if readiness is Readiness.PARTLY and is_running and is_late and is_following:
         return (Prove(target, f"run {run.id} has committed, and nothing shows that a pipeline fails"),)
-    has_committed = proof in (Proof.COMMITTED, Proof.PARTLY)
-    if is_late and (proof is Proof.NOTHING_YET or not (is_running or has_committed)):
+    has_committed = readiness in (Readiness.COMMITTED, Readiness.PARTLY)
+    if is_late and (readiness is Readiness.NOTHING_YET or not (is_running or has_committed)):
         return (GiveUp(target, f"run {run.id} has committed nothing in {target.proof_seconds} s, and is {run.state}"),)
     if is_late and is_running and is_following:
         why = f"run {run.id} has committed nothing in {target.proof_seconds} s, and Kafka cannot be asked if it should have"
         return (Leave(run, why),)
-    return (Wait(f"run {run.id} is {run.state}, and has to prove itself ({proof})"),)
+    return (Wait(f"run {run.id} is {run.state}, and has to prove itself ({readiness})"),)
 
 
 def _not_running(
-    target: Desired, state: RolloutState, ended: Sequence[Run], proof: Proof, now: datetime
+    target: Desired, state: RolloutState, ended: Sequence[Run], readiness: Readiness, now: datetime
 ) -> tuple[Step, ...]:
     last = max(ended, key=lambda run: (run.created_at, run.id), default=None)
     is_proven = state.has_proven(target)
     if target.mode is Mode.DRAIN:
         if is_proven:
             return ()  # the schedule starts the next ones
-        if last is not None and last.state is RunState.SUCCESS and proof is not Proof.NOTHING_YET:
-            return (Prove(target, f"run {last.id} ended well, {proof}"),)
+        if last is not None and last.state is RunState.SUCCESS and readiness is not Readiness.NOTHING_YET:
+            return (Prove(target, f"run {last.id} ended well, {readiness}"),)
     if is_proven:
         recent = [run for run in ended if run.updated_at > now - _TRIES_WITHIN and run.state is not RunState.CANCELLED]
         if len(recent) >= TRIES:
             what = f"{len(recent)} runs of the proven generation {target.generation} ended within an hour"
             return (Halt(f"{what}; {_said(last)}"),)
     else:
-        failed = [run for run in ended if _has_failed(run, target, proof)]
+        failed = [run for run in ended if _has_failed(run, target, readiness)]
         if len(failed) >= TRIES:
             return (GiveUp(target, f"{len(failed)} runs ended before they had proven anything; {_said(last)}"),)
     return (Start(target, token(target, last, now)),)
 
 
-def _has_failed(run: Run, target: Desired, proof: Proof) -> bool:
-    """Whether the end of a run speaks against its generation.
+def _has_failed(run: Run, target: Desired, readiness: Readiness) -> bool:
+    """Return whether the end of a run is a failure of its generation.
 
-    A run that lasted as long as its proof may take does only if its tables are known to lack records: without a way to ask
-    Kafka, a run with nothing to read may go on for weeks before something ends it.
+    A run that lasted `proof_seconds` is one only if its tables are known to lack records: if Kafka cannot be asked, a run
+    with nothing to read may last for weeks before something ends it.
     """
     if run.state is RunState.CANCELLED:
         return False
     lasted = run.updated_at - run.created_at
-    return proof is Proof.NOTHING_YET or lasted < timedelta(seconds=target.proof_seconds)
+    return readiness is Readiness.NOTHING_YET or lasted < timedelta(seconds=target.proof_seconds)
 
 
 def token(target: Desired, last: Run | None, now: datetime) -> str:
-    """The client token of the run that comes after `last`: whoever decides the same asks for the same run.
+    """Return the client token of the run after `last`: two reconcilers with the same decision request the same run.
 
-    Without a last run it is of the day: the generation may have had runs that are not listed any more, whose tokens are used up.
+    Without a last run, the token depends on the day: the generation may have had runs that are no longer listed, and a
+    token works once.
     """
     after = last.id if last is not None else f"{now.astimezone(UTC):%Y-%m-%d}"
     return str(uuid5(_NAMESPACE, f"{target.job} {target.digest} {after}"))

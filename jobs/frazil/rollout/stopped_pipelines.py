@@ -1,5 +1,6 @@
-"""Stops: the pipelines of a job that an operator has stopped. They stand beside what was deployed, so that a deployment does
-not start again what a person has stopped; the reconciler lays them over it.
+"""The pipelines of a job that an operator has stopped.
+
+They are stored beside the desired state, so that a deployment does not start them again; the reconciler combines both.
 """
 
 from __future__ import annotations
@@ -19,22 +20,22 @@ from frazil.rollout.state import Store
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stops:
-    """What is stopped."""
+    """The stopped pipelines of a job."""
 
     pipelines: Annotated[tuple[str, ...], "Names, sorted."] = ()
-    number: Annotated[int, "How often it was changed: no two writes are equal."] = 0
+    number: Annotated[int, "How often the object was written: no two writes are equal."] = 0
 
     def __post_init__(self) -> None:
         validate(self)
 
 
 def stops_key(job: str) -> str:
-    """Where a job's stops are kept in the artifact bucket."""
+    """Return the key of a job's stopped pipelines in the artifact bucket."""
     return f"reconcile/{job}.stops.json"
 
 
 def with_stops(desired: Desired, store: Store) -> Desired:
-    """What is wanted, without what is stopped. A stopped pipeline that is no longer declared has no part in it."""
+    """Return the desired state without the stopped pipelines. Stopped pipelines that are no longer declared are ignored."""
     stops, _ = _read(store, desired.job)
     desired = desired.unstopped
     if not stops.pipelines:
@@ -45,38 +46,42 @@ def with_stops(desired: Desired, store: Store) -> Desired:
 
 
 def pipeline_names(desired: Desired, store: Store) -> tuple[str, ...]:
-    """The pipelines of a generation. Raises `InvalidInput` if its document is neither there nor kept."""
+    """Return the pipelines of a generation. Raises `InvalidInput` if neither its document nor a copy exists."""
     held = store.read(desired.document) or store.read(kept_key(desired.document))
     if held is None:
-        raise InvalidInput(f"the document {desired.document} is not there", where=f"job {desired.job}", do="Deploy it")
+        raise InvalidInput(
+            f"the document {desired.document} does not exist", where=f"job {desired.job}", do="Deploy it"
+        )
     return tuple(pipeline.name for pipeline in parse(held.data))
 
 
 def change_stop(store: Store, desired: Desired, *pipelines: str, is_stopped: bool) -> bool:
-    """Stop pipelines, or let them go on; whether that changed anything. One that cannot be changed keeps all as they are.
+    """Stop or start pipelines. Return whether that changed anything. If one cannot be changed, none is.
 
-    Raises `InvalidInput` for a pipeline that the job does not have, or whose runs a schedule starts, and `ObjectDiffers` if
-    another operator changed the stops at the same moment.
+    Raises `InvalidInput` for a pipeline that the job does not have or whose runs a schedule starts, and `ObjectDiffers` if
+    another operator changed the object at the same time.
     """
     names = pipeline_names(desired, store)
     for pipeline in pipelines:
         if pipeline not in names:
-            what, there = f"it has no pipeline {pipeline}", ", ".join(names)
-            raise InvalidInput(what, where=f"job {desired.job}", do=f"It has {there}")
+            what = f"it has no pipeline {pipeline}"
+            raise InvalidInput(what, where=f"job {desired.job}", do=f"Name one of {', '.join(names)}")
     if desired.mode is Mode.DRAIN:
         raise InvalidInput(
-            "its runs are started by a schedule, which knows nothing of stops",
+            "its runs are started by a schedule, which ignores stopped pipelines",
             where=f"job {desired.job}",
             do="Deploy without the pipeline, or disable the schedule",
         )
     stops, version = _read(store, desired.job)
     stopped = set(stops.pipelines)
-    kept = stopped | set(pipelines) if is_stopped else stopped - set(pipelines)
-    if kept == stopped:
+    changed = stopped | set(pipelines) if is_stopped else stopped - set(pipelines)
+    if changed == stopped:
         return False
-    wanted = Stops(pipelines=tuple(sorted(kept)), number=stops.number + 1)
+    wanted = Stops(pipelines=tuple(sorted(changed)), number=stops.number + 1)
     if store.swap(stops_key(desired.job), canonical({"version": VERSION, **to_json(wanted)}), version=version) is None:
-        raise ObjectDiffers("someone else has just changed it", where=stops_key(desired.job), do="Try again")
+        raise ObjectDiffers(
+            "another operator has just changed the object", where=stops_key(desired.job), do="Try again"
+        )
     return True
 
 
