@@ -31,6 +31,7 @@ FINISHED = (
     "jobs/frazil/dead_letters",
     "jobs/frazil/decode",
     "jobs/frazil/exit_codes.py",
+    "jobs/frazil/lake/read",
     "jobs/frazil/rollout",
     "jobs/frazil/schemas",
     "jobs/frazil/status",

@@ -20,7 +20,7 @@ _BUSY_MS = 10_000  # how long a SQLite writer waits for another
 
 
 def spark_options(environment: Environment, resolve: Resolve) -> dict[str, str]:
-    """The catalog as `spark.sql.catalog.<name>…` settings of a Spark session.
+    """Return the catalog as `spark.sql.catalog.<name>…` settings of a Spark session.
 
     A cached table would make a long-lived driver see a stale one, so nothing is cached. Those of which `is_secret` is
     true must not be given to a process that starts: its arguments are open to every user of the machine.
@@ -37,12 +37,12 @@ def spark_options(environment: Environment, resolve: Resolve) -> dict[str, str]:
 
 
 def is_secret(option: str) -> bool:
-    """Whether the value of one of `spark_options` is a secret, by the option's name."""
+    """Return whether the value of one of `spark_options` is a secret, by the option's name."""
     return option.endswith(tuple(f".{name}" for name in _SECRETS))
 
 
 def java_properties(environment: Environment, resolve: Resolve) -> dict[str, str]:
-    """What the driver's JVM must have as system properties: the keys for Glue, for which Iceberg has no option.
+    """Return what the driver's JVM must have as system properties: the keys for Glue, for which Iceberg has no option.
 
     Empty where AWS's default chain of credentials is to decide, and for other catalogs.
     """
@@ -76,7 +76,7 @@ def make_folder(environment: Environment) -> None:
 
 
 def needs_s3(environment: Environment) -> bool:
-    """Whether files are in an object store; if not, AWS's 60 MB of classes need not be loaded."""
+    """Return whether files are in an object store; if not, AWS's 60 MB of classes need not be loaded."""
     return not isinstance(environment.catalog, LocalCatalog) or environment.catalog.warehouse.startswith("s3:")
 
 
@@ -128,7 +128,7 @@ def _s3(environment: Environment, resolve: Resolve) -> dict[str, str]:
 
 
 def _keys(environment: Environment, resolve: Resolve) -> tuple[str, str] | tuple[()]:
-    """The object store's key pair; none where AWS's default chain decides."""
+    """Return the object store's key pair; none where AWS's default chain decides."""
     store = environment.object_store
     if store is None or store.access_key_id is None or store.secret_access_key is None:
         return ()
@@ -136,7 +136,7 @@ def _keys(environment: Environment, resolve: Resolve) -> tuple[str, str] | tuple
 
 
 def _named(names: Sequence[str], values: Sequence[str]) -> dict[str, str]:
-    """The values by their names; without values, nothing."""
+    """Return the values by their names; without values, nothing."""
     return dict(zip(names, values, strict=True)) if values else {}
 
 
@@ -160,7 +160,7 @@ def _rest_auth(rest: RestCatalog, environment: Environment, resolve: Resolve) ->
 
 
 def pyiceberg_properties(environment: Environment, resolve: Resolve) -> dict[str, str]:
-    """The catalog as the properties of PyIceberg's catalog of the same name; `type` says which: sql, rest or glue."""
+    """Return the catalog as the properties of PyIceberg's catalog of the same name; `type` says which: sql, rest or glue."""
     catalog = environment.catalog
     files = _pyiceberg_files(environment, resolve, region=catalog.region if isinstance(catalog, GlueCatalog) else None)
     match catalog:
@@ -194,7 +194,7 @@ def pyiceberg_properties(environment: Environment, resolve: Resolve) -> dict[str
 
 
 def _pyiceberg_files(environment: Environment, resolve: Resolve, *, region: str | None) -> dict[str, str]:
-    """The store's settings; `region` is the catalog's, which counts where the store has none of its own."""
+    """Return the store's settings; `region` is the catalog's, which counts where the store has none of its own."""
     options = {key: value for key, value in _s3(environment, resolve).items() if key.startswith("s3.")}
     is_path_style = options.pop("s3.path-style-access", None) is not None
     known = (environment.object_store and environment.object_store.region) or region

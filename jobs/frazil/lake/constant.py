@@ -7,9 +7,10 @@ from pyspark.sql import functions as F
 
 
 def constant(value: Column) -> Column:
-    """A value that differs from batch to batch, so that the code that Spark generates does not; beside a column `partition`.
+    """Return a value that differs from batch to batch, such that the code that Spark generates does not; needs a column
+    `partition`.
 
-    Spark writes a plain literal into that code: each batch would be compiled anew, by Janino and then by the JVM (measured:
+    Spark writes a plain literal into that code: each batch would be compiled again, by Janino and then by the JVM (measured:
     0.65 CPU-seconds a batch, most of a small one). An array is handed over as an object; the index keeps it from being folded.
     """
     return F.get(F.array(value), F.col("partition") * 0)

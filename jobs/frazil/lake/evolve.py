@@ -59,7 +59,7 @@ def evolve(
 
 
 def java_type(iceberg: Iceberg, of: Type) -> Java:
-    """A row type as Iceberg's Java type."""
+    """Return a row type as Iceberg's Java type."""
     return iceberg.schema(schema_json(Struct((Field("type", of),)))).columns().get(0).type()
 
 

@@ -21,17 +21,17 @@ _JSON = ICEBERG + "shaded.com.fasterxml.jackson.databind."
 
 
 def thrown(error: Py4JJavaError) -> str:
-    """The simple class name of the Java exception behind a py4j error: `CommitFailedException`."""
+    """Return the simple class name of the Java exception behind a py4j error: `CommitFailedException`."""
     return str(error.java_exception.getClass().getSimpleName())
 
 
 def message(error: Py4JJavaError) -> str:
-    """The first line of the Java exception's message."""
+    """Return the first line of the Java exception's message."""
     return (str(error.java_exception.getMessage()) or thrown(error)).splitlines()[0]
 
 
 def told(error: Py4JJavaError | PySparkException) -> str:
-    """The words of the exception and of what caused it, each on a line."""
+    """Return the messages of the exception and of its causes, each on a line."""
     if isinstance(error, PySparkException):
         return str(error)
     lines: list[str] = []
@@ -61,17 +61,17 @@ class Iceberg:
 
     # ── Tables ──────────────────────────────────────────────────────────────────────────────────
     def identifier(self, table: str) -> Java:
-        """`namespace.table` as Iceberg's identifier."""
+        """Return `namespace.table` as Iceberg's identifier."""
         if table not in self._identifiers:
             self._identifiers[table] = self.classes.static("catalog.TableIdentifier", "parse", (self._string, table))
         return self._identifiers[table]
 
     def exists(self, table: str) -> bool:
-        """Whether the catalog has the table."""
+        """Return whether the catalog has the table."""
         return bool(self.catalog.tableExists(self.identifier(table)))
 
     def load(self, table: str) -> Java:
-        """The table as it stands now; nothing is cached."""
+        """Load the table as it is now; nothing is cached."""
         return self.catalog.loadTable(self.identifier(table))
 
     def drop(self, table: str, *, purge: bool) -> None:
@@ -86,7 +86,8 @@ class Iceberg:
             try:
                 self.catalog.createNamespace(named)
             except Py4JJavaError:
-                # Somebody made it in between. Catalogs tell so in ways of their own: a JDBC catalog by its constraint's error.
+                # Another client created it in between. Catalogs report that in different ways: a JDBC catalog by its
+                # constraint's error.
                 if not self.catalog.namespaceExists(named):
                     raise
 
@@ -109,11 +110,11 @@ class Iceberg:
         return builder.create()
 
     def schema(self, schema: Mapping[str, Any]) -> Java:
-        """A Java `Schema` from its JSON."""
+        """Return a Java `Schema` from its JSON."""
         return self.classes.static("SchemaParser", "fromJson", (self._string, json.dumps(schema)))
 
     def metadata(self, table: Java) -> dict[str, Any]:
-        """All that a loaded table's metadata file says, as Iceberg's JSON: one call, however many snapshots there are."""
+        """Return all that a loaded table's metadata file says, as Iceberg's JSON: one call, however many snapshots there are."""
         kind = self.classes.load(ICEBERG + "TableMetadata")
         parsed: dict[str, Any] = json.loads(
             self.classes.static("TableMetadataParser", "toJson", (kind, table.operations().current()))
@@ -126,13 +127,13 @@ class Iceberg:
         return self.classes.static("TableMetadataParser", "read", io, (self._string, location))
 
     def schema_json(self, table: Java) -> dict[str, Any]:
-        """The current schema of a table as Iceberg's JSON."""
+        """Return the current schema of a table as Iceberg's JSON."""
         text = self.classes.static("SchemaParser", "toJson", (self.classes.load(ICEBERG + "Schema"), table.schema()))
         parsed: dict[str, Any] = json.loads(text)
         return parsed
 
     def term(self, transform: str, source: str, argument: int | None) -> Java:
-        """A partition transform as an unbound term, for `updateSpec()`."""
+        """Return a partition transform as an unbound term, for `updateSpec()`."""
         method = {"identity": "ref", "years": "year", "months": "month", "days": "day", "hours": "hour"}
         name = method.get(transform, transform)
         if argument is None:
@@ -142,25 +143,25 @@ class Iceberg:
 
     # ── Staging: internal API of Iceberg's Spark module, used in lake/stage.py only ─────────────
     def table_cache(self) -> Java:
-        """The tables that `staged.<id>` may write to."""
+        """Return the tables that `staged.<id>` may write to."""
         return self.classes.static("spark.SparkTableCache", "get")
 
     def coordinator(self) -> Java:
-        """Where a staged write leaves the files it wrote."""
+        """Return the coordinator that receives the files of a staged write."""
         return self.classes.static("spark.FileRewriteCoordinator", "get")
 
     def task_sets(self) -> Java:
-        """Where the files that `staged.<id>` reads are put, used in lake/rewrite.py and lake/row_offsets.py only."""
+        """Return the task sets that hold the files which `staged.<id>` reads; only lake/rewrite.py and row_offsets.py use it."""
         return self.classes.static("spark.ScanTaskSetManager", "get")
 
     def rewrite_planner(self, table: Java, options: Mapping[str, str]) -> Java:
-        """Iceberg's own planner of bin-packing, used in lake/rewrite.py only."""
+        """Return Iceberg's own planner of bin-packing, used in lake/rewrite.py only."""
         planner = self.classes.new("actions.BinPackRewriteFilePlanner", (self.classes.load(ICEBERG + "Table"), table))
         planner.init(dict(options))
         return planner
 
     def rewrite_commit(self, table: Java, snapshot_id: int, summary: Mapping[str, str]) -> Java:
-        """What commits rewritten groups, and cleans up those it could not commit; used in lake/rewrite.py only."""
+        """Return what commits rewritten groups, and cleans up those it could not commit; used in lake/rewrite.py only."""
         return self.classes.new(
             "actions.RewriteDataFilesCommitManager",
             (self.classes.load(ICEBERG + "Table"), table),
@@ -171,16 +172,16 @@ class Iceberg:
 
     # ── Expiry ──────────────────────────────────────────────────────────────────────────────────
     def metadata_only(self) -> Java:
-        """The level of clean-up that deletes manifests and their lists, and no data file."""
+        """Return the level of clean-up that deletes manifests and their lists, and no data file."""
         return self.classes.static("ExpireSnapshots$CleanupLevel", "valueOf", (self._string, "METADATA_ONLY"))
 
     def spark_actions(self) -> Java:
-        """Iceberg's actions that run as Spark jobs."""
+        """Return Iceberg's actions that run as Spark jobs."""
         return self.classes.static("spark.actions.SparkActions", "get")
 
     # ── Files as JSON ───────────────────────────────────────────────────────────────────────────
     def file_json(self, table: Java, file: Java) -> dict[str, Any]:
-        """A data file as JSON, with its metrics."""
+        """Return a data file as JSON, with its metrics."""
         spec = table.specs().get(file.specId())
         text = self.classes.static(
             "ContentFileParser",
@@ -192,7 +193,7 @@ class Iceberg:
         return parsed
 
     def file(self, table: Java, document: Mapping[str, Any]) -> Java:
-        """The data file that `file_json` wrote."""
+        """Return the data file that `file_json` wrote."""
         mapper = self.classes.loader.loadClass(_JSON + "ObjectMapper").getDeclaredConstructor(
             self.classes.class_array([])
         )
@@ -205,7 +206,7 @@ class Iceberg:
         )
 
     def scan_task(self, table: Java, document: Mapping[str, Any]) -> Java:
-        """A task that reads all rows of the data file that `file_json` wrote; used in lake/row_offsets.py only."""
+        """Return a task that reads all rows of the data file that `file_json` wrote; used in lake/row_offsets.py only."""
         file = self.file(table, document)
         spec = (self.classes.load(ICEBERG + "PartitionSpec"), table.specs().get(file.specId()))
         every = (

@@ -66,7 +66,7 @@ class LastRecords:
         return LastRecords(self.topic_id, {p: r for p, r in self.at.items() if p not in partitions})
 
     def identified(self, next_offsets: Mapping[int, int]) -> dict[int, tuple[int, str]]:
-        """Return offset and fingerprint of each last record that is known and stands before `next_offsets`."""
+        """Return offset and fingerprint of each last record that is known and is before `next_offsets`."""
         return {
             p: (r.offset, r.fingerprint)
             for p, r in self.at.items()

@@ -1,4 +1,4 @@
-"""The ledger: the offsets that a table holds, as the summaries of its own snapshots tell them.
+"""The ledger: the offsets that a table holds, kept in the summaries of its own snapshots.
 
 An offset is always the next offset to read. The summary keys below are public: readers of a table may rely on them.
 """
@@ -56,12 +56,12 @@ def stored(summary: Mapping[str, str]) -> dict[str, str]:
 
 
 def tag(pipeline: str) -> str:
-    """The name of the tag that marks a pipeline's newest commit in its tables."""
+    """Return the name of the tag that marks a pipeline's newest commit in its tables."""
     return f"frazil_{pipeline}"
 
 
 def commit_id(pipeline: str, table_uuid: str, start: Offsets, end: Offsets) -> str:
-    """The id of the commit of exactly these records to exactly this table; the same on every try."""
+    """Return the id of the commit of exactly these records to exactly this table; the same on every try."""
     return str(uuid5(_NAMESPACE, canonical([pipeline, table_uuid, str(start), str(end)])))
 
 

@@ -130,8 +130,8 @@ def _delivered(
         is_batch = EVENTS not in delivery.summary and UPKEEP not in delivery.summary
         if is_batch and delivery.commit_id == commit_id and _staged_us(delivery) is None:
             added = batches_added(iceberg, side, delivery, ticket=ticket)
-            if ours := [batch for batch in added if batch["run"] == run]:
-                yield ours
+            if own := [batch for batch in added if batch["run"] == run]:
+                yield own
 
 
 def _staged_us(entry: Entry) -> int | None:

@@ -1,8 +1,8 @@
-"""Trim: the ingest's own upkeep. Old snapshots leave the metadata; no data file is touched.
+"""Metadata expiry, the ingest's own upkeep ("trimming"): old snapshots leave the metadata; no data file is touched.
 
 A table that gets a commit every ten seconds has 8,640 snapshots a day, 1.2 KB each in every metadata file. Trimming keeps
 them few with no right but to delete under `metadata/`. Data files that compaction replaced are the maintenance job's to
-delete, so trimming leaves the snapshots that tell of them.
+delete, so trimming leaves the snapshots that name them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Trimmed:
 
 
 def due(commits: int) -> bool:
-    """Whether a driver that has made so many commits to a table looks whether to trim it."""
+    """Return whether a driver that has made so many commits to a table checks whether to trim it."""
     return commits > 0 and commits % EVERY == 0
 
 
@@ -46,11 +46,11 @@ def trim(
     """Expire what is beyond the newest `keep` snapshots of a table and older than `keep_days`, if it is `at_least` so many.
 
     What a branch or a tag refers to stays, so the ledger does. Manifests that nothing refers to any more are deleted, data
-    files never. Upkeep fails nobody: when another writer's commits win, or the catalog or store refuses, `gave_up` says
-    so, the table is as good as before, and the next time tries again. It never raises.
+    files never. A failure of upkeep fails no caller: when another writer's commits win, or the catalog or store refuses,
+    `gave_up` says so, the table is as good as before, and the next call tries again. It never raises.
 
     Call it between two commits of the same driver (`due` says after which), for the table and its dead-letter table, and
-    once at the end of a run, where short runs are all there are. Takes one metadata load; if there is something to do,
+    once at the end of a run, for drivers whose runs are all short. Takes one metadata load; if there is something to do,
     one commit.
     """
     try:
@@ -75,7 +75,7 @@ def trim(
 
 
 def finished_decisions(history: History, going: tuple[int, ...]) -> tuple[str, ...]:
-    """The decision files that only the snapshots `going` name. They are finished: a newer commit came after each.
+    """Return the decision files that only the snapshots `going` name. They are finished: a newer commit came after each.
 
     A driver finishes what it finds open before it plans, so only the newest commit's decision can be open; the tag keeps
     that one from going.
@@ -88,7 +88,7 @@ def finished_decisions(history: History, going: tuple[int, ...]) -> tuple[str, .
 
 
 def _remove_decisions(table: Java, locations: tuple[str, ...]) -> int:
-    """Decisions are removed as they are finished; a driver that died right then left one."""
+    """Delete the decision files that still exist, and return their number: a driver that died while finishing left one."""
     io, removed = table.io(), 0
     for location in locations:
         if io.newInputFile(location).exists():

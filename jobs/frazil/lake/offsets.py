@@ -11,7 +11,7 @@ from frazil.lake.last_records import LastRecords
 
 
 def canonical(value: Any) -> str:
-    """Canonical JSON: sorted keys, no spaces, so that equal values are equal texts."""
+    """Return canonical JSON: sorted keys, no spaces, so that equal values are equal texts."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -29,22 +29,22 @@ class Offsets:
     last: LastRecords | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
-        """Canonical JSON, as it stands in a summary."""
+        """Return canonical JSON, as the summary holds it."""
         return canonical(
             {"topic": self.topic, "topic_id": self.topic_id, "offsets": {str(p): o for p, o in self.at.items()}}
         )
 
     @classmethod
     def parse(cls, text: str) -> Offsets:
-        """The offsets that `str()` wrote."""
+        """Return the offsets that `str()` wrote."""
         document = json.loads(text)
         at = {int(p): int(o) for p, o in document["offsets"].items()}
         return cls(document["topic"], document["topic_id"], dict(sorted(at.items())))
 
     def same_as(self, other: Offsets | None) -> bool:
-        """Whether both tell the same offsets of the same topic; an absent partition equals only an absent one."""
+        """Return whether both name the same offsets of the same topic; an absent partition equals only an absent one."""
         return other is not None and (self.topic_id, dict(self.at)) == (other.topic_id, dict(other.at))
 
     def reaches(self, other: Offsets) -> bool:
-        """Whether every partition of `other` stands here, at the same offset or past it."""
+        """Return whether every partition of `other` is here, at the same offset or past it."""
         return self.topic_id == other.topic_id and all(self.at.get(p, -1) >= o for p, o in other.at.items())

@@ -43,7 +43,7 @@ class Rewritten:
 
 
 def plan(iceberg: Iceberg, table: Java, *, group_bytes: int) -> list[Group]:
-    """The groups of files that are too small or too large for the table's target size, by partition.
+    """Return the groups of files that are too small or too large for the table's target size, by partition.
 
     Groups are of at least two files or more than one target's worth, and of `group_bytes` at most.
     """
@@ -110,7 +110,7 @@ def commit(
 
 
 def drop(table: Java, rewritten: Rewritten) -> None:
-    """Delete the files that were written for a group, which nobody committed."""
+    """Delete the files that were written for a group, and that no commit took."""
     for file in rewritten.group.java.addedFiles():
         table.io().deleteFile(file.location())
 

@@ -24,7 +24,7 @@ class Found:
 
 
 def found(spark: SparkSession, table: str, topic: str, prefix: str) -> dict[int, Found]:
-    """The first and last row of each partition of the topic. The columns of a row's place begin with `prefix`."""
+    """Return the first and last row of each partition of the topic. The columns of a row's place begin with `prefix`."""
     rows = spark.table(table).where(F.col(f"{prefix}topic") == topic)
     offset = F.col(f"{prefix}offset")
     ends = rows.groupBy(F.col(f"{prefix}partition").alias("p")).agg(F.min(offset).alias("a"), F.max(offset).alias("z"))
@@ -69,5 +69,5 @@ def _counted(rows: DataFrame, prefix: str) -> dict[int, int]:
 
 
 def quoted(identifier: str) -> str:
-    """A name of several parts, each in backticks."""
+    """Return a name of several parts, each in backticks."""
     return ".".join(f"`{part.replace('`', '``')}`" for part in identifier.split("."))

@@ -36,7 +36,7 @@ def session(
     """
     logging.getLogger().addHandler(
         logging.NullHandler()
-    )  # py4j prints tracebacks of a lost JVM on stderr, if nobody logs
+    )  # py4j prints tracebacks of a lost JVM on stderr if no logger handles them
     make_folder(environment)
     builder = SparkSession.builder.appName(name)
     if master:
@@ -65,7 +65,7 @@ def session(
         "spark.ui.retainedStages": "10",
         "spark.ui.retainedTasks": "100",
         # A secret's option must be known from the start all the same: Spark redacts no other in the events of jobs.
-        **{key: _TOLD_LATER if is_secret(key) else value for key, value in catalog.items()},
+        **{key: _SET_LATER if is_secret(key) else value for key, value in catalog.items()},
         **(settings or {}),
     }
     for option in _JAVA_OPTIONS:
@@ -77,12 +77,12 @@ def session(
     _limit_this_jvm(spark)
     if str(spark.sparkContext.master).startswith("local"):
         spark.sparkContext.pythonExec = sys.executable  # else its workers are the PATH's `python3`
-    _tell_secrets(spark, catalog, java_properties(environment, resolve))
+    _set_secrets(spark, catalog, java_properties(environment, resolve))
     return spark
 
 
-def _tell_secrets(spark: SparkSession, catalog: Mapping[str, str], properties: Mapping[str, str]) -> None:
-    """Tell the session that runs what must not be an argument of its process, nor be listed with its settings."""
+def _set_secrets(spark: SparkSession, catalog: Mapping[str, str], properties: Mapping[str, str]) -> None:
+    """Give the running session its secrets: they must not be an argument of its process, nor be listed with its settings."""
     for key, value in catalog.items():
         if is_secret(key):
             spark.conf.set(key, value)
@@ -90,18 +90,18 @@ def _tell_secrets(spark: SparkSession, catalog: Mapping[str, str], properties: M
         cast(Any, spark._jvm).java.lang.System.setProperty(name, value)
 
 
-_TOLD_LATER = "told later"
+_SET_LATER = "set later"
 _JAVA_OPTIONS = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
 
 
 def _java_options(given: str) -> str:
-    """The options of a JVM with the limits of decoding, but for those that are given."""
-    ours = (f"-D{name}={value}" for name, value in JVM_PROPERTIES.items() if f"-D{name}=" not in given)
-    return " ".join([given, *ours]).strip()
+    """Return the options of a JVM with the limits of decoding, but for those that are given."""
+    limits = (f"-D{name}={value}" for name, value in JVM_PROPERTIES.items() if f"-D{name}=" not in given)
+    return " ".join([given, *limits]).strip()
 
 
 def _limit_this_jvm(spark: SparkSession) -> None:
-    """The same limits for a driver's JVM that was running before its settings were known, as on EMR."""
+    """Set the same limits for a driver's JVM that was running before its settings were known, as on EMR."""
     jvm = cast(Any, spark._jvm)
     for name, value in JVM_PROPERTIES.items():
         if jvm.java.lang.System.getProperty(name) is None:

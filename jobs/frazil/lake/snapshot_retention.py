@@ -61,7 +61,7 @@ class History:
         )
 
     def snapshot(self, snapshot_id: int | None) -> Past | None:
-        """A snapshot by its id; None if there is none, or no longer."""
+        """Return a snapshot by its id; None if there is none, or no longer."""
         return next((s for s in self.snapshots if s.id == snapshot_id), None)
 
     @property
@@ -78,7 +78,7 @@ class History:
         return max((s for s in self.snapshots if s.id in marked), key=lambda s: s.sequence, default=None)
 
     def lineage(self) -> set[int]:
-        """The head and its ancestors, as far as the table still has them."""
+        """Return the head and its ancestors, as far as the table still has them."""
         by_id, found = {s.id: s for s in self.snapshots}, set()
         snapshot = by_id.get(self.head_id) if self.head_id is not None else None
         while snapshot is not None and snapshot.id not in found:
@@ -90,15 +90,15 @@ class History:
 def expirable(
     history: History, *, keep: int, since_ms: int, disregard: Iterable[str] = (), with_data: bool
 ) -> tuple[int, ...]:
-    """The ids of the snapshots that may go, oldest first.
+    """Return the ids of the snapshots that may go, oldest first.
 
     The newest `keep` stay. Of those that were committed at `since_ms` or later, the newest `MOST_BY_AGE` stay. What a branch or a
     tag refers to stays, unless it is one of the tags to `disregard`. The ledger's snapshot and all newer ones stay: their parents
     prove that the table was not rolled back. While the head does not descend from the ledger's snapshot, nothing may go. Both
     rules are off if a tag is disregarded.
 
-    `with_data` says that whoever expires also deletes the data files that only these snapshots refer to. Without, a snapshot
-    that took files out, the one before it, and what is not in the head's lineage stay too: they alone still tell which data
+    `with_data` says that the caller also deletes the data files that only these snapshots refer to. Without it, a snapshot
+    that removed files, the one before it, and what is not in the head's lineage stay too: only they still say which data
     files can be deleted one day.
     """
     disregarded, lineage = set(disregard), history.lineage()
@@ -119,5 +119,5 @@ def expirable(
 
 
 def since(now_ms: int, keep_days: int | None, *, grace_ms: int = 0) -> int:
-    """The moment since which no snapshot goes: declared days ago, or `grace_ms` if nothing or less is declared."""
+    """Return the moment since which no snapshot goes: declared days ago, or `grace_ms` if nothing or less is declared."""
     return now_ms - max(grace_ms, (keep_days or 0) * DAY_MS)

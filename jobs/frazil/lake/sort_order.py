@@ -11,7 +11,7 @@ from frazil.declaration.partitioning import SortField
 
 
 def order(fields: Iterable[SortField]) -> list[Column]:
-    """The columns to sort by, with direction and place of nulls."""
+    """Return the columns to sort by, with direction and place of nulls."""
     return [_column(field) for field in fields]
 
 

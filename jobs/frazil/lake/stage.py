@@ -1,8 +1,8 @@
-"""Stage: rows -> data files that no snapshot refers to.
+"""Staging: write rows to data files that no snapshot refers to.
 
 The files are written by Iceberg's own Spark writer through the catalog that its rewrite procedures use
-(`SparkRewriteTableCatalog`), which hands the files over instead of committing them. If nobody publishes them they are
-orphans, and orphan removal takes them after days.
+(`SparkRewriteTableCatalog`), which hands the files over instead of committing them. Without a commit they are
+orphans, and orphan removal deletes them after days.
 """
 
 from __future__ import annotations
@@ -74,6 +74,6 @@ def stage(
 
 
 def nothing(iceberg: Iceberg, table: str, *, at: float) -> Staged:
-    """A staged batch without rows: its commit still moves the offsets."""
+    """Return a staged batch without rows: its commit still moves the offsets."""
     target = iceberg.load(table)
     return Staged(table, str(target.uuid()), field_ids(iceberg.schema_json(target)), (), 0, 0, at)

@@ -28,7 +28,7 @@ def properties(
     offset_columns: Sequence[str],
     declared: Mapping[str, str],
 ) -> dict[str, str]:
-    """The table properties of a new table; what the declaration says wins where it may say anything.
+    """Return the table properties of a new table; a property that the declaration may set has the declared value.
 
     Measured over 1,000 commits: without metadata care planning takes 2.5 s and metadata 647 MB, with it 35 ms and 3 MB.
     """
@@ -123,7 +123,7 @@ def check_sources(
 
 
 def columns(iceberg: Iceberg, table: str) -> Struct:
-    """The table's columns as a row type."""
+    """Return the table's columns as a row type."""
     return row_type(iceberg.schema_json(iceberg.load(table)))
 
 

@@ -12,7 +12,7 @@ from frazil.lake.offsets import Offsets, canonical
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What became of the records of one batch: read = written + the sum of rejected + the sum of skipped.
+    """The counts of the records of one batch: read = written + the sum of rejected + the sum of skipped.
 
     `rejected` counts records in the dead-letter table by reason; `skipped` those that the declaration lets go, by reason, and
     `skipped_at` by partition. `gaps` are offsets without a record, by partition, as counted when the batch was read: a compacted
@@ -27,7 +27,7 @@ class Counts:
     gaps: Mapping[int, int] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        """Canonical JSON, as it stands in a summary."""
+        """Return canonical JSON, as the summary holds it."""
         return canonical(
             {
                 "read": self.read,
@@ -41,7 +41,7 @@ class Counts:
 
     @classmethod
     def parse(cls, text: str) -> Counts:
-        """The counts that `str()` wrote."""
+        """Return the counts that `str()` wrote."""
         document = json.loads(text)
         return cls(
             document["read"],
@@ -105,7 +105,7 @@ class Totals:
 
     @classmethod
     def parse(cls, text: str, topics: str | None = None) -> Totals:
-        """The totals that `str()` wrote, with the topics that `closed_topics` wrote."""
+        """Return the totals that `str()` wrote, with the topics that `closed_topics` wrote."""
         document = json.loads(text)
         accounts = document.pop("closed", ())
         names = json.loads(topics) if topics is not None else []
@@ -115,9 +115,9 @@ class Totals:
         return cls({int(p): Total(*account) for p, account in document.items()}, closed)
 
     def after(self, start: Offsets, end: Offsets, counts: Counts) -> Totals:
-        """The totals after one more commit.
+        """Return the totals after one more commit.
 
-        A partition that is new begins at `start`. One that goes back, or whose topic has another id, is closed at `start` and
+        A new partition begins at `start`. One that goes back, or whose topic has another id, is closed at `start` and
         begins again at `end`: only an operator's decision commits that.
         """
         at, closed = dict(self.at), list(self.closed)

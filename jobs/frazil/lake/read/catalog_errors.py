@@ -21,7 +21,7 @@ def translated_errors(where: str) -> Iterator[None]:
 
 
 def _refusals() -> tuple[type[Exception], ...]:
-    """What the SDKs throw when a service refuses or is away; of those that were never imported, nothing can come."""
+    """Return what the SDKs throw when a service refuses or is unavailable; only of SDKs that were imported."""
     names = (
         (
             "pyiceberg.exceptions",

@@ -57,8 +57,8 @@ class DataFile:
 class Contents:
     """The files of one snapshot.
 
-    `lost` are manifests, or the manifest list itself, that are not there: what they list is not in `files`.
-    `has_equality_deletes` says that rows are deleted by value, which only an engine can tell.
+    `lost` are manifests, or the manifest list itself, that do not exist: what they list is not in `files`.
+    `has_equality_deletes` says that rows are deleted by value, which only an engine can apply.
     """
 
     files: tuple[DataFile, ...] = ()
@@ -69,7 +69,7 @@ class Contents:
 
 
 def contents(table: StoredTable, snapshot: Snapshot | None, columns: Sequence[str]) -> Contents:
-    """The files of a snapshot, with the bounds of `columns`; of none, nothing."""
+    """Return the files of a snapshot, with the bounds of `columns`; of none, nothing."""
     from pyiceberg.manifest import ManifestContent
 
     if snapshot is None:
@@ -99,9 +99,9 @@ def contents(table: StoredTable, snapshot: Snapshot | None, columns: Sequence[st
 
 
 def manifests(table: StoredTable, snapshot: Snapshot) -> list[Any] | None:
-    """The manifests of a snapshot; None if the file that lists them is not there.
+    """Return the manifests of a snapshot; None if the file that lists them does not exist.
 
-    PyIceberg's own `Snapshot.manifests` remembers what it read before, which is no proof that it still is there.
+    PyIceberg's own `Snapshot.manifests` remembers what it read before, which does not prove that it still exists.
     """
     from pyiceberg.manifest import read_manifest_list
 
@@ -113,7 +113,7 @@ def manifests(table: StoredTable, snapshot: Snapshot) -> list[Any] | None:
 
 
 def lengths(table: StoredTable, locations: Iterable[str]) -> dict[str, int | None]:
-    """The size of each file in bytes, by a HEAD request each; None for one that is not there."""
+    """Return the size of each file in bytes, by a HEAD request each; None for one that does not exist."""
 
     def length(location: str) -> int | None:
         try:
@@ -127,19 +127,19 @@ def lengths(table: StoredTable, locations: Iterable[str]) -> dict[str, int | Non
 
 
 def missing(table: StoredTable, locations: Iterable[str]) -> tuple[str, ...]:
-    """Those of the files that are not there."""
+    """Return those of the files that do not exist."""
     return tuple(location for location, size in lengths(table, locations).items() if size is None)
 
 
 def named_file(path: str, format: str, *, rows: int, size: int, spec_id: int) -> DataFile:
-    """A data file that is in no snapshot, as a decision names it."""
+    """Return a data file that is in no snapshot, as a decision names it."""
     from pyiceberg.typedef import Record
 
     return DataFile(path=path, format=format.upper(), rows=rows, bytes=size, spec_id=spec_id, partition=Record())
 
 
 def each(work: Callable[[A], B], items: Sequence[A], *, parallel: int = PARALLEL) -> Iterator[B]:
-    """The results of `work` on each item, in their order, a few at a time: what is not taken yet is not begun."""
+    """Yield the results of `work` on each item, in their order, a few at a time: what is not taken yet is not begun."""
     if len(items) <= 1:
         yield from map(work, items)
         return

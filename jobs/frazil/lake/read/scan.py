@@ -29,7 +29,7 @@ class Where:
 
 
 def rows(table: StoredTable, columns: Sequence[str], conditions: Sequence[Where] = ()) -> Iterator[pa.RecordBatch]:
-    """Columns of the rows that meet all conditions, in no order; files that cannot have such rows are not read."""
+    """Yield columns of the rows that meet all conditions, in no order; files that cannot have such rows are not read."""
     from pyiceberg.expressions import AlwaysTrue, BooleanExpression, EqualTo, GreaterThanOrEqual, LessThan, Reference
 
     wanted: BooleanExpression = AlwaysTrue()
@@ -48,7 +48,7 @@ def rows(table: StoredTable, columns: Sequence[str], conditions: Sequence[Where]
             raise CatalogUnavailable(
                 f"a file of the table does not exist: {error}",
                 where=f"table {table.identifier}",
-                do="`frazil verify` tells what is lost",
+                do="`frazil verify` lists what is lost",
             ) from None
 
 

@@ -1,5 +1,4 @@
-"""Reader: the lake without a JVM, through PyIceberg. It tells what stands in a table and its snapshots, and never
-writes.
+"""The lake without a JVM, through PyIceberg: it reads tables and their snapshots, and never writes.
 
 PyIceberg and Arrow cost most of a second to import, so they are imported when a table is first asked for.
 """
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A snapshot of a table, as its metadata tell it. `manifest_list` is the location of the file that lists its
+    """A snapshot of a table, as its metadata describe it. `manifest_list` is the location of the file that lists its
     manifests.
     """
 
@@ -52,12 +51,12 @@ class Snapshot:
         return Entry.of(self.id, self.summary, round(self.committed_at.timestamp() * 1000))
 
     def belongs_to(self, pipeline: str) -> bool:
-        """Whether a pipeline's commit made it."""
+        """Return whether a pipeline's commit made it."""
         return ledger.END in self.summary and self.summary.get(ledger.PIPELINE) == pipeline
 
 
 class StoredTable:
-    """A table as it stood when it was loaded: later commits do not show."""
+    """A table as it was when it was loaded: later commits do not show."""
 
     def __init__(self, table: IcebergTable, identifier: str) -> None:
         self.iceberg, self.identifier = table, identifier
@@ -99,7 +98,7 @@ class StoredTable:
         return self.snapshots.get(self.iceberg.metadata.current_snapshot_id or -1)
 
     def tagged(self, pipeline: str) -> Snapshot | None:
-        """The snapshot that a pipeline's tag marks: its newest commit. None without such a tag."""
+        """Return the snapshot that a pipeline's tag marks: its newest commit. None without such a tag."""
         ref = self.iceberg.metadata.refs.get(ledger.tag(pipeline))
         return self.snapshots.get(ref.snapshot_id) if ref is not None else None
 
@@ -118,15 +117,15 @@ class StoredTable:
         return tagged
 
     def ancestors(self, snapshot: Snapshot | None) -> Iterator[Snapshot]:
-        """A snapshot and its ancestors, newest first, as far as the table still has them."""
+        """Return a snapshot and its ancestors, newest first, as far as the table still has them."""
         while snapshot is not None:
             yield snapshot
             snapshot = self.snapshots.get(snapshot.parent_id) if snapshot.parent_id is not None else None
 
     def commits(self, pipeline: str) -> tuple[Snapshot, ...]:
-        """A pipeline's commits among the head and its ancestors, newest first, as far as the table still has them.
+        """Yield a pipeline's commits among the head and its ancestors, newest first, as far as the table still has them.
 
-        Expiry may have taken snapshots between the head and the tagged one, which it keeps; that one is told all the
+        Expiry may have removed snapshots between the head and the tagged one, which it keeps; that one is yielded all the
         same.
         """
         found = tuple(s for s in self.ancestors(self.head) if s.belongs_to(pipeline))
@@ -152,7 +151,7 @@ class StoredTable:
         return False
 
     def read_text(self, location: str) -> str:
-        """The text of a small file beside the table's own, such as a decision. Raises `FileNotFoundError`."""
+        """Return the text of a small file beside the table's own, such as a decision. Raises `FileNotFoundError`."""
         with translated_errors(location), self.iceberg.io.new_input(location).open() as stream:
             return stream.read().decode()
 
@@ -164,7 +163,7 @@ class Lake:
         self._environment, self._resolve = environment, resolve
 
     def table(self, identifier: str) -> StoredTable | None:
-        """The table as it stands now; None if there is none. Raises `CatalogUnavailable`."""
+        """Return the table as it is now; None if there is none. Raises `CatalogUnavailable`."""
         if not self._exists:
             return None
         with translated_errors(f"table {identifier}"):
