@@ -103,7 +103,7 @@ def without_values(text: str) -> str:
 
 def markdown(text: str) -> list[Piece]:
     """Return a page without its code blocks, as one piece."""
-    text = re.sub(r"(?ms)^ *(```|~~~).*?^ *\1 *$", _blank, text)
+    text = re.sub(r"(?ms)^ *(`{3,}|~{3,}).*?^ *\1 *$", _blank, text)
     text = re.sub(r"(?m)(?<=\n\n)(?:    .*\n)+", _blank, text)
     return [Piece(1, text)]
 
@@ -316,6 +316,7 @@ def test_a_problem_names_file_line_and_word() -> None:
         "Text\n\n```json\nnobody told\n```\n",
         "Text\n\n    frazil told\n    nobody\n",
         "- item\n\n  ```\n  told\n  ```\n",
+        "~~~~markdown\ntold\n~~~~\n",
     ],
 )
 def test_code_names_and_quoted_values_are_no_prose(text: str) -> None:
