@@ -30,10 +30,18 @@ class Exit(IntEnum):
     INTERRUPTED = 130
 
 
-HELP = (
-    "Exit codes: 0 success, 1 decision required or a proof does not hold, 2 invalid input, 3 service unavailable, "
-    "4 changes found, 5 not checked, 6 failed, 70 defect of Frazil."
-)
+HELP_TEXT = """\b
+    Exit codes:
+      0 success
+      1 decision required, or a proof does not hold
+      2 invalid input
+      3 service unavailable
+      4 changes found
+      5 not checked
+      6 failed
+      70 defect of Frazil
+      130 interrupted
+"""
 
 _DECISION = (
     errors.DecisionRequired,

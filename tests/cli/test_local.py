@@ -74,9 +74,9 @@ def test_the_cloud_is_found_by_localstacks_client_and_leaves_nothing(
     assert not any(psutil.pid_exists(pid) for pid in pids)
 
 
-def test_status_and_fire_name_the_command_that_starts_what_does_not_run(folder: Path) -> None:
+def test_status_and_run_schedule_name_the_command_that_starts_what_does_not_run(folder: Path) -> None:
     ended = CliRunner().invoke(app, ["local", "status"])
-    assert (ended.exit_code, ended.stdout) == (0, "no local part of this folder runs; start them: frazil local up\n")
-    ended = CliRunner().invoke(app, ["local", "fire", "anything"])
+    assert (ended.exit_code, ended.stdout) == (0, "no local service of this folder runs; start them: frazil local up\n")
+    ended = CliRunner().invoke(app, ["local", "run-schedule", "anything"])
     assert ended.exit_code == 3
     assert "the local part aws does not run. Start it: `frazil local up --cloud`" in ended.stderr

@@ -82,7 +82,9 @@ class Story:
         for name in BEGUN_WITH:
             steps.run(f"verify {name}", "frazil", "verify", name)
         # Terraform has scheduled it; the local cloud has no clock.
-        steps.run("maintain", "frazil", "local", "fire", f"{LOCAL.names.prefix}-maintain", "--region", LOCAL.region)
+        steps.run(
+            "maintain", "frazil", "local", "run-schedule", f"{LOCAL.names.prefix}-maintain", "--region", LOCAL.region
+        )
         plan = ("plan", "-input=false", "-no-color", "-detailed-exitcode")
         second = [("terraform", f"-chdir=cdktf.out/stacks/{stack}", *plan) for stack in STACKS]
         steps.run_at_once("second plans", *second)  # exit code 0: nothing is to be changed
@@ -206,7 +208,7 @@ class Story:
         """Deploy all stacks; the environment `local` is from then on what the deployment says it is."""
         command = (*CDKTF, "deploy", *STACKS, *OPTIONS, "--outputs-file", OUTPUTS)
         self.steps.run(step, *command, more=self._chosen(self._manifest(release)))
-        self.steps.run(f"{step}: where things are", "frazil", "environment", OUTPUTS)
+        self.steps.run(f"{step}: where things are", "frazil", "environments", "fetch", OUTPUTS)
 
     def _pipelines(self) -> dict[str, Pipeline]:
         found: list[Pipeline] = runpy.run_path(str(self.checkout / declared.PIPELINES))["pipelines"]

@@ -75,7 +75,7 @@ class Shell:
             case ["frazil", "release", *arguments]:
                 ended = CliRunner().invoke(frazil, ["release", *arguments])
                 assert ended.exit_code == 0, ended.output
-            case ["frazil", "environment" | "review" | "reconcile" | "runs", *_]:
+            case ["frazil", "environments" | "review" | "reconcile" | "runs", *_]:
                 pass  # they ask AWS
             case _:
                 raise AssertionError(f"what is this? {line}")

@@ -1,4 +1,4 @@
-"""`frazil accept`: a person's decision, after a pipeline refused to go on."""
+"""`frazil accept`: record an operator's decision about a pipeline that stopped."""
 
 from __future__ import annotations
 
@@ -37,22 +37,36 @@ def accept(
     context: typer.Context,
     name: PipelineName,
     event: Annotated[
-        str, typer.Argument(metavar="EVENT", help="What the refusal named.", autocompletion=lambda: list(EVENTS))
+        str,
+        typer.Argument(
+            metavar="EVENT",
+            help="Event, as named by the error that stopped the pipeline.",
+            autocompletion=lambda: list(EVENTS),
+        ),
     ],
-    reason: Annotated[str, typer.Option("--reason", help="Why; it is kept in the table's ledger.")],
+    reason: Annotated[str, typer.Option("--reason", help="Reason; the table's ledger keeps it.")],
     file: PipelinesFile = pipelines.USUAL,
     env: EnvironmentChoice = "local",
     master: Master = "local[*]",
     memory: Memory = "2g",
     as_json: AsJson = False,
 ) -> None:
-    """Decide what a pipeline that refused to go on is to do. Each refusal names the event.
+    """Record an operator's decision, so that a stopped pipeline continues.
 
     For example: frazil accept orders offsets-lost --reason "retention was too short, ticket 4711"
 
-    The decision is a commit to the table, with its reason, and `frazil verify` tells it ever after. Only offsets change, but for
-    rolled-back-replay, which removes the dead letters of the records that are landed again. Exit codes: 0 written,
-    2 invalid input, or nothing is to be decided; 3 a service is unavailable; 6 another driver committed meanwhile.
+    \b
+    The error that stopped the pipeline names the event.
+    Decision and reason become a commit of the table.
+    `frazil verify` shows every decision of a table.
+    Changes offsets; rolled-back-replay also removes replayed dead letters.
+
+    \b
+    Exit codes:
+      0 recorded
+      2 invalid input, or no decision is required
+      3 a service is unavailable
+      6 another driver committed meanwhile
     """
     if event not in EVENTS:
         raise InvalidInput(f"there is no event {event}", where="EVENT", do=f"Name one of {', '.join(EVENTS)}")

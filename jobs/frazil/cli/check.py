@@ -30,11 +30,17 @@ def check(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check declarations, and tell every problem with its place.
+    """Check declarations, and print every problem with its place.
 
     For example: frazil check stacks/pipelines.py
 
-    Nothing is asked and nothing is started. Exit codes: 0 no problem, 2 problems.
+    \b
+    Asks no service.
+
+    \b
+    Exit codes:
+      0 no problem
+      2 problems
     """
     try:
         found = pipelines.declared(file)

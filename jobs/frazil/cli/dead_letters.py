@@ -1,4 +1,4 @@
-"""`frazil dead-letters`: the records that could not be landed."""
+"""`frazil dead-letters`: list and show rejected records."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from frazil.dead_letters.listing import Listing
     from frazil.dead_letters.show import DeadLetterView, Part
 
-app = typer.Typer(help="Rejected records: what they are, and why they were rejected.", no_args_is_help=True)
+app = typer.Typer(help="Rejected records, and the reasons for their rejection.", no_args_is_help=True)
 
 HEADER_BYTES = 256
 """How much of a header's value is shown."""
@@ -29,10 +29,8 @@ HEADER_BYTES = 256
 KEY_BYTES = 24
 """How much of a key the list shows."""
 
-Since = Annotated[
-    str | None, typer.Option(metavar="TIME", help="Rejected at this time (UTC) or later, like 2026-01-31.")
-]
-Until = Annotated[str | None, typer.Option(metavar="TIME", help="Rejected before this time (UTC).")]
+Since = Annotated[str | None, typer.Option(metavar="TIME", help="Earliest time of rejection (UTC), like 2026-01-31.")]
+Until = Annotated[str | None, typer.Option(metavar="TIME", help="Time of rejection (UTC) to stop before.")]
 
 
 @app.command("list")
@@ -41,12 +39,12 @@ def list_(
     name: PipelineName,
     reason: Annotated[
         str | None,
-        typer.Option(metavar="CODE", help="Only those of this reason.", autocompletion=lambda: list(Reason)),
+        typer.Option(metavar="CODE", help="Reason to list.", autocompletion=lambda: list(Reason)),
     ] = None,
-    partition: Annotated[int | None, typer.Option(min=0, metavar="N", help="Only those of this partition.")] = None,
+    partition: Annotated[int | None, typer.Option(min=0, metavar="N", help="Partition to list.")] = None,
     since: Since = None,
     until: Until = None,
-    limit: Annotated[int, typer.Option(min=0, metavar="N", help="How many to list; all are counted.")] = 20,
+    limit: Annotated[int, typer.Option(min=0, metavar="N", help="Number to list; all are counted.")] = 20,
     file: PipelinesFile = pipelines.USUAL,
     env: EnvironmentChoice = "local",
     as_json: AsJson = False,
@@ -55,7 +53,11 @@ def list_(
 
     For example: frazil dead-letters list flights --reason undecodable
 
-    Exit codes: 0 listed, also if there are none; 2 wrong input; 3 the catalog is not there.
+    \b
+    Exit codes:
+      0 listed, also if there are none
+      2 invalid input
+      3 the catalog is unavailable
     """
     from frazil.dead_letters.listing import listing
     from frazil.lake.read.tables import Lake
@@ -81,16 +83,20 @@ def list_(
 def show(
     context: typer.Context,
     name: PipelineName,
-    place: Annotated[str, typer.Argument(metavar="PARTITION:OFFSET", help="The record's place, as the list tells it.")],
+    place: Annotated[str, typer.Argument(metavar="PARTITION:OFFSET", help="The record's place, as listed.")],
     file: PipelinesFile = pipelines.USUAL,
     env: EnvironmentChoice = "local",
     as_json: AsJson = False,
 ) -> None:
-    """Show one dead letter: its bytes, its frame, and where decoding it goes wrong.
+    """Show a dead letter's bytes, and where decoding fails.
 
     For example: frazil dead-letters show flights 0:4711
 
-    Exit codes: 0 shown, 2 there is no such dead letter or wrong input, 3 the catalog is not there.
+    \b
+    Exit codes:
+      0 shown
+      2 invalid input, or no such dead letter
+      3 the catalog is unavailable
     """
     from frazil.clients.registry.client import Registry
     from frazil.dead_letters.show import show as shown
@@ -106,7 +112,7 @@ def show(
         raise InvalidInput(
             f"there is no dead letter of partition {partition}, offset {offset}",
             where=f"table {pipeline.table.dead_letters}",
-            do=f"`frazil dead-letters list {name}` tells which there are",
+            do=f"Run `frazil dead-letters list {name}` to see the places",
         )
     if as_json:
         show_json(found.document())

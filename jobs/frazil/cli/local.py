@@ -1,4 +1,4 @@
-"""`frazil local`: broker, registry and lake as processes of this machine."""
+"""`frazil local`: broker, registry and lake as processes on this machine."""
 
 from __future__ import annotations
 
@@ -13,49 +13,55 @@ import typer
 from rich.table import Table
 
 from frazil.cli.console import err, is_watched, out, show_json, table
-from frazil.cli.options import AsJson
+from frazil.cli.options import AsJson, LocalEnvironment, check_local
 
 REGION = "us-east-1"
-app = typer.Typer(
-    help="The local parts: a Kafka broker, a schema registry and a lake, for this folder.", no_args_is_help=True
-)
+ENVIRONMENTS = ("local", "rest", "glue")
+"""The environments that `frazil local up` writes."""
+app = typer.Typer(help="Local services of this folder: broker, registry, lake.", no_args_is_help=True)
 
 
 @app.command()
 def up(
     object_store: Annotated[
-        bool, typer.Option("--object-store", help="Also an S3 with an Iceberg REST catalog: the environment `rest`.")
+        bool, typer.Option("--object-store", help="Add the environment `rest`: S3 and an Iceberg REST catalog.")
     ] = False,
-    aws: Annotated[
-        bool, typer.Option("--aws", help="Also an S3 with Glue, in memory only: the environment `glue`.")
-    ] = False,
+    aws: Annotated[bool, typer.Option("--aws", help="Add the environment `glue`: S3 and Glue, in memory.")] = False,
     cloud: Annotated[
         bool,
-        typer.Option(
-            "--cloud", help="Also all of AWS that a deployment needs, where LocalStack would be, and job runs."
-        ),
+        typer.Option("--cloud", help="Add the AWS services of a deployment, at LocalStack's address."),
     ] = False,
     compatibility: Annotated[
         str | None,
-        typer.Option(metavar="LEVEL", help="The level by which the registry checks new schemas, like BACKWARD."),
+        typer.Option(metavar="LEVEL", help="Compatibility level of the registry, like BACKWARD."),
     ] = None,
+    option: LocalEnvironment = None,
     as_json: AsJson = False,
 ) -> None:
-    """Start what does not run yet, and write the environment `local`.
+    """Start the local services, and write the environment `local`.
 
     For example: frazil local up
 
-    The data is in .frazil/ of this folder, and stays when the parts are stopped; AWS's is in memory, and goes. With --cloud it
-    tells what a shell has to export. Exit codes: 0 up, 3 a part did not start.
+    \b
+    Running services stay as they are.
+    Data is in .frazil/, and survives a stop.
+    Data of AWS is in memory, and does not survive.
+    With --cloud, prints the variables to export.
+
+    \b
+    Exit codes:
+      0 running
+      3 a service did not start
     """
     from frazil.local.aws.endpoint import edge_port, exports
     from frazil.local.services import USUAL, Part
     from frazil.local.services import up as start
     from frazil.local.terraform import stand_in_settings
 
+    check_local(option, ENVIRONMENTS)
     parts = (*USUAL, *([Part.OBJECT_STORE] if object_store else ()), *([Part.AWS] if aws or cloud else ()))
     port = edge_port() if cloud else None
-    with err().status("starting the local parts") if is_watched() else nullcontext():
+    with err().status("starting the local services") if is_watched() else nullcontext():
         started = start(Path.cwd(), parts=parts, compatibility=compatibility, aws_port=port)
     exported: dict[str, str] = {}
     if cloud:
@@ -72,72 +78,89 @@ def up(
 
 
 @app.command()
-def status(as_json: AsJson = False) -> None:
-    """Show which local parts of this folder run, and their addresses.
+def status(option: LocalEnvironment = None, as_json: AsJson = False) -> None:
+    """Show the local services that run, and their addresses.
 
     For example: frazil local status
 
-    Exit code 0, also when nothing runs.
+    \b
+    Exit codes:
+      0 shown, also if nothing runs
     """
     from frazil.local.services import running
 
+    check_local(option, ENVIRONMENTS)
     found = running(Path.cwd())
     if as_json:
         show_json({"home": str(found.home), "parts": {name: dict(at) for name, at in found.addresses.items()}})
     elif found.addresses:
         out().print(_addresses(found.addresses))
     else:
-        out().print("no local part of this folder runs; start them: frazil local up", markup=False)
+        out().print("no local service of this folder runs; start them: frazil local up", markup=False)
 
 
 def _addresses(parts: Mapping[str, Mapping[str, str]]) -> Table:
-    shown = table("part", "reached by")
+    shown = table("service", "address")
     for part, address in parts.items():
         shown.add_row(part, "  ".join(address.values()))
     return shown
 
 
-@app.command()
-def fire(
-    schedule: Annotated[str, typer.Argument(metavar="SCHEDULE", help="A schedule's name, or GROUP/NAME.")],
+@app.command("run-schedule")
+def run_schedule(
+    schedule: Annotated[str, typer.Argument(metavar="SCHEDULE", help="Schedule, as NAME or GROUP/NAME.")],
     region: Annotated[
-        str, typer.Option("--region", envvar="AWS_DEFAULT_REGION", help="The schedule's region.")
+        str, typer.Option("--region", envvar="AWS_DEFAULT_REGION", help="Region of the schedule.")
     ] = REGION,
     execution: Annotated[
-        str | None, typer.Option("--execution", metavar="ID", help="The same execution again: it is the same run.")
+        str | None, typer.Option("--execution", metavar="ID", help="Execution ID; a repeated one starts no second run.")
     ] = None,
+    option: LocalEnvironment = None,
     as_json: AsJson = False,
 ) -> None:
-    """Execute a schedule of the local cloud now. Nothing else does: the local cloud has no clock.
+    """Run a schedule of the local cloud now.
 
-    For example: frazil local fire frazil-local-ingest --region eu-central-1
+    For example: frazil local run-schedule frazil-local-ingest --region eu-central-1
 
-    Exit codes: 0 a run is started; 2 there is no such schedule, or it is disabled; 3 the local cloud is not up, or refuses.
+    \b
+    No clock runs the schedules of the local cloud.
+
+    \b
+    Exit codes:
+      0 a run is started
+      2 no such schedule, or it is disabled
+      3 the local cloud is unavailable
     """
-    from frazil.local.aws.scheduler import fire as fired
+    from frazil.local.aws import scheduler
     from frazil.local.services import Part, running
 
+    check_local(option, ENVIRONMENTS)
     endpoint = running(Path.cwd()).address(Part.AWS)["endpoint"]
-    told = fired(endpoint, schedule, region=region, execution=execution or str(uuid.uuid4()))
+    started = scheduler.run_schedule(endpoint, schedule, region=region, execution=execution or str(uuid.uuid4()))
     if as_json:
-        show_json({**asdict(told)})
+        show_json({**asdict(started)})
     else:
-        out().print(f"{told.schedule}: run {told.run}, execution {told.execution}", markup=False)
+        out().print(f"{started.schedule}: run {started.run}, execution {started.execution}", markup=False)
 
 
 @app.command()
 def down(
-    data: Annotated[bool, typer.Option("--data", help="Remove what they held too: topics, schemas, tables.")] = False,
+    data: Annotated[bool, typer.Option("--data", help="Delete their data too: topics, schemas, tables.")] = False,
+    option: LocalEnvironment = None,
     as_json: AsJson = False,
 ) -> None:
-    """Stop the local parts of this folder, job runs included. Fine when nothing runs.
+    """Stop the local services, and their job runs.
 
     For example: frazil local down --data
 
-    Exit codes: 0 nothing runs any more, 3 a part did not stop.
+    \b
+    Exit codes:
+      0 nothing runs
+      3 a service did not stop
     """
     from frazil.local.services import down as stop
 
+    check_local(option, ENVIRONMENTS)
     stop(Path.cwd(), data=data)
     if as_json:
         show_json({"home": str(Path.cwd() / ".frazil"), "parts": {}})

@@ -14,7 +14,7 @@ from frazil.cli import (
     accept,
     check,
     dead_letters,
-    deployed,
+    environments,
     local,
     maintain,
     reconcile,
@@ -30,7 +30,7 @@ from frazil.cli.console import show_json, tell_error
 from frazil.cli.demo import command
 from frazil.clients.secrets import Secrets
 from frazil.errors import FrazilError
-from frazil.exit_codes import HELP, Exit, exit_of
+from frazil.exit_codes import HELP_TEXT, Exit, exit_of
 
 DEBUG = "FRAZIL_DEBUG"
 JSON = "--json"
@@ -39,16 +39,16 @@ JSON = "--json"
 GROUPS = {
     "Pipelines": ("check", "run", "show", "verify", "maintain", "accept", "dead-letters"),
     "This machine": ("local", "demo"),
-    "Deployments": ("release", "environment", "review", "reconcile", "runs", "logs", "stop", "start"),
+    "Deployments": ("release", "environments", "review", "reconcile", "runs", "logs", "stop", "start"),
 }
 """The commands by heading, in the order of the help."""
 
 
 class Commands(TyperGroup):
-    """The commands under their headings; an error of theirs is printed on one line."""
+    """The commands under their headings. An error of a command is printed on one line."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """The order of the help."""
+        """Return the commands in the order of the help."""
         return list(self.commands)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -58,7 +58,7 @@ class Commands(TyperGroup):
                 formatter.write_dl([(name, self.commands[name].get_short_help_str(80)) for name in names])
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command. An error that names itself ends it with that error's exit code; with --json it is JSON too."""
+        """Run the command. A `FrazilError` ends it with the exit code of its class; with --json it is printed as JSON too."""
         is_json = JSON in _arguments(ctx)
         try:
             return super().invoke(ctx)
@@ -77,17 +77,17 @@ class Commands(TyperGroup):
 
 
 def error_document(name: str, message: str, code: Exit) -> dict[str, Any]:
-    """What a command with --json prints if an error ends it: the error's class, its words and the exit code."""
+    """Return what a command with --json prints for an error: its class, its message and the exit code."""
     return {"error": {"type": name, "message": message, "exit_code": int(code)}}
 
 
 def _arguments(context: Any) -> tuple[str, ...]:
-    """The command's own arguments, before it takes them."""
+    """Return the command's own arguments before they are parsed."""
     return (*context._protected_args, *context.args)
 
 
 def secrets_of(context: Any) -> Secrets:
-    """The secrets that this command has read, and may have to mask."""
+    """Return the secrets that this command has read and masks."""
     root = context.find_root()
     if not isinstance(root.obj, Secrets):
         root.obj = Secrets(os.environ)
@@ -101,7 +101,7 @@ app = typer.Typer(
 
     For example: frazil local up, then frazil run flights --once
 
-    {HELP}""",
+    {HELP_TEXT}""",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -121,7 +121,7 @@ def _version(is_asked: bool) -> None:
 def _root(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", help="Tell the version.", is_eager=True, callback=_version)
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_version)
     ] = False,
 ) -> None:
     secrets_of(context)
@@ -137,17 +137,19 @@ app.add_typer(dead_letters.app, name="dead-letters", short_help="List and show r
 app.add_typer(local.app, name="local", short_help="Start and stop a local broker and registry.")
 app.command("demo", short_help="Land and prove real data on this machine.")(command.demo)
 app.add_typer(release.app, name="release", short_help="Build and upload releases.")
-app.command("environment", short_help="Fetch the documents of deployed environments.")(deployed.environment)
-app.command("review", short_help="Review a deployment: data, rights, cost.")(review.review)
-app.command("reconcile", short_help="Have EMR Serverless run what was deployed.")(reconcile.reconcile)
+app.add_typer(environments.app, name="environments", short_help="Fetch the documents of deployed environments.")
+app.command("review", short_help="Review a deployment: data, permissions, cost.")(review.review)
+app.command("reconcile", short_help="Bring EMR Serverless to the deployed state.")(reconcile.reconcile)
 app.command("runs", short_help="List job runs.")(runs.runs)
 app.command("logs", short_help="Print the log of a job run.")(runs.logs)
-app.command("stop", short_help="Stop pipelines of a continuous job.")(stop.stop)
-app.command("start", short_help="Start stopped pipelines again.")(stop.start)
+app.command("stop", short_help="Stop pipelines of a continuous job (alias: pause).")(stop.stop)
+app.command("start", short_help="Start stopped pipelines (alias: resume).")(stop.start)
+app.command("pause", hidden=True)(stop.stop)
+app.command("resume", hidden=True)(stop.start)
 
 
 def main() -> None:
-    """Run the command line. A fault of our own is told on one line too; with FRAZIL_DEBUG set, with its traceback."""
+    """Run the command line. A defect is printed on one line too; with FRAZIL_DEBUG set, with its traceback."""
     secrets = Secrets(os.environ)
     try:
         app(obj=secrets)
@@ -159,7 +161,7 @@ def main() -> None:
         said = secrets.redactor.redact(" ".join(str(error).split()))[:500]  # masked first: half a secret is no match
         if JSON in sys.argv:
             show_json(error_document(type(error).__name__, said, Exit.FAULT))
-        tell_error(f"{type(error).__name__}: {said}. This is a fault of Frazil's: {DEBUG}=1 tells where")
+        tell_error(f"{type(error).__name__}: {said}. This is a defect of Frazil. Set {DEBUG}=1 for a traceback")
         sys.exit(Exit.FAULT)
 
 

@@ -24,25 +24,33 @@ if TYPE_CHECKING:
 def maintain(
     context: typer.Context,
     names: PipelineNames = None,
-    is_all: Annotated[bool, typer.Option("--all", help="Every declared pipeline.")] = False,
+    is_all: Annotated[bool, typer.Option("--all", help="Maintain every declared pipeline.")] = False,
     remove_orphans: Annotated[
-        bool, typer.Option("--orphans", help="Delete orphans; without it they are only told.")
+        bool, typer.Option("--orphans", help="Delete orphans; the default only counts them.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Tell what would be done, and do nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the work to do, and do nothing.")] = False,
     file: PipelinesFile = pipelines.USUAL,
     env: EnvironmentChoice = "local",
     master: Master = "local[*]",
     memory: Memory = "2g",
-    log: Annotated[bool, typer.Option("--log", help="Log each outcome as a JSON line on stderr.")] = False,
+    log: Annotated[bool, typer.Option("--log", help="Log each result as a JSON line on stderr.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Keep tables healthy: compact closed partitions, carry idle tags on, expire snapshots, find orphans.
+    """Compact files, expire snapshots, advance tags and find orphans.
 
     For example: frazil maintain flights --dry-run
 
-    Pipelines may be landing meanwhile: no row and no offset changes. Spark's own log is .frazil/logs/spark.log. Exit
-    codes: 0 done, or left to another maintainer; 1 an operator must decide; 2 invalid input; 3 a service is unavailable;
-    6 an action failed.
+    \b
+    Pipelines may run meanwhile; no row and no offset changes.
+    Spark's own log is .frazil/logs/spark.log.
+
+    \b
+    Exit codes:
+      0 done, or left to another maintainer
+      1 an operator must decide
+      2 invalid input
+      3 a service is unavailable
+      6 an action failed
     """
     declared = pipelines.declared(file)
     if is_all == bool(names):

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from frazil.errors import FrazilError
+from frazil.errors import FrazilError, InvalidInput
 from frazil.project import environments, pipelines
+
+VARIABLE = "FRAZIL_ENV"
+FLAGS = ("--env", "--environment")
+OPTION = "option"
+"""The parameter of a command about an environment that holds `--env`."""
 
 
 def _pipeline_names(context: typer.Context, incomplete: str) -> list[str]:
-    """The names that complete what was typed; none when the declarations cannot be read: no place to complain."""
+    """Return the names that complete a word; none if the declarations cannot be read."""
     file = context.params.get("file") or pipelines.USUAL
     try:
         return [p.name for p in pipelines.declared(Path(file)) if p.name.startswith(incomplete)]
@@ -37,23 +43,78 @@ PipelinesFile = Annotated[
         "--pipelines",
         metavar="FILE",
         envvar="FRAZIL_PIPELINES",
-        help="Where pipelines are declared: a Python file, or their JSON document.",
+        help="Declarations of pipelines: a Python file, or a JSON document.",
     ),
 ]
 EnvironmentChoice = Annotated[
     str,
     typer.Option(
-        "--env",
-        "--environment",
+        *FLAGS,
         metavar="NAME|FILE",
-        envvar="FRAZIL_ENV",
-        help="The environment: a name in .frazil/environments, or a document.",
+        envvar=VARIABLE,
+        help="Environment: a name in .frazil/environments, or a document.",
         autocompletion=_environment_names,
     ),
 ]
+"""The environment of a command about a pipeline."""
+
 EnvironmentName = Annotated[
-    str,
-    typer.Argument(metavar="ENV", help="The environment: a name or a document.", autocompletion=_environment_names),
+    str | None,
+    typer.Argument(metavar="ENV", help="Environment: a name or a document.", autocompletion=_environment_names),
 ]
-JobName = Annotated[str, typer.Option("--job", help="The job, as its desired state names it.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Answer with one JSON object on stdout.")]
+"""The environment of a command about an environment, see `environment_name`."""
+
+EnvironmentOption = Annotated[
+    str | None,
+    typer.Option(*FLAGS, metavar="NAME|FILE", envvar=VARIABLE, help="Same as ENV.", autocompletion=_environment_names),
+]
+LocalEnvironment = Annotated[
+    str | None,
+    typer.Option(*FLAGS, metavar="NAME", help="A local environment; any other is refused."),
+]
+"""The environment of a command about the local services, see `check_local`."""
+
+JobName = Annotated[str, typer.Option("--job", help="Job, by its name in the desired state.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to stdout.")]
+
+
+def environment_name(context: typer.Context, env: str | None, option: str | None) -> str:
+    """Return the environment that a command is about: its argument ENV, `--env`, or FRAZIL_ENV, in this order.
+
+    Raises `InvalidInput` if argument and option differ, and if there is none.
+    """
+    if env is not None and option is not None and env != option and not _is_variable(context):
+        what = f"the argument names {env}, the option names {option}"
+        raise InvalidInput(what, where="environment", do="Name one environment")
+    chosen = env if env is not None else option
+    if chosen is None:
+        do = f"Name it: `frazil {_command(context)} ENV`, or set {VARIABLE}"
+        raise InvalidInput("no environment is named", do=do)
+    return chosen
+
+
+def is_option_given(context: typer.Context, option: str | None) -> bool:
+    """Return whether the command line itself has `--env`; FRAZIL_ENV does not count."""
+    return option is not None and not _is_variable(context)
+
+
+def check_local(option: str | None, names: Sequence[str]) -> None:
+    """Raise `InvalidInput` if an environment is named that a command about local services does not concern."""
+    if option is not None and option not in names:
+        what = f"this command concerns {', '.join(names)}, not {option}"
+        raise InvalidInput(what, where="--env", do="Leave out --env")
+
+
+def _is_variable(context: typer.Context) -> bool:
+    source = context.get_parameter_source(OPTION)
+    return source is not None and source.name == "ENVIRONMENT"
+
+
+def _command(context: typer.Context) -> str:
+    """Return the command's name with its groups': `release upload`."""
+    names = []
+    here: Any = context
+    while here is not None and here.parent is not None:
+        names.append(here.info_name)
+        here = here.parent
+    return " ".join(reversed(names))

@@ -1,4 +1,4 @@
-"""`frazil reconcile`: what runs becomes what is wanted."""
+"""`frazil reconcile`: bring the runs of a job to their desired state."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import typer
 
 from frazil.cli import aws
 from frazil.cli.console import err, out, plain, show_json
-from frazil.cli.options import AsJson, EnvironmentName, JobName
+from frazil.cli.options import AsJson, EnvironmentName, EnvironmentOption, JobName, environment_name
 from frazil.clients.secrets import Secrets
 from frazil.exit_codes import Exit
 from frazil.project import environments
@@ -27,26 +27,35 @@ if TYPE_CHECKING:
 LOOK_SECONDS, LOCAL_LOOK_SECONDS = 10.0, 1.0
 """Between two looks while there is nothing to do but wait; local runs begin in seconds, and ask nobody's quota."""
 
-Minutes = Annotated[int, typer.Option("--minutes", min=1, help="How long it may take at most.")]
+Minutes = Annotated[int, typer.Option("--minutes", min=1, help="Minutes that it may take.")]
 
 
 def reconcile(
     context: typer.Context,
-    env: EnvironmentName,
+    env: EnvironmentName = None,
+    option: EnvironmentOption = None,
     job: JobName = "ingest",
-    check: Annotated[bool, typer.Option("--check", help="Tell what would be done, and do nothing.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Print the next steps, and do nothing.")] = False,
     minutes: Minutes = 120,
     as_json: AsJson = False,
 ) -> None:
-    """Have EMR Serverless run what was deployed: end the old run, start the new one, wait until it has proven itself.
+    """Bring a job's runs to the deployed state.
 
     For example: frazil reconcile prod --check
 
-    A generation that does not prove itself is given up, and the one before runs again. Exit codes: 0 what is wanted
-    runs; 1 it was given up, or a person must look; 2 invalid input; 3 a service is unavailable, or another reconciler is
-    at work; 4 with --check: something is to be done.
+    \b
+    Ends the old run, then starts the new one.
+    An unhealthy generation is rolled back to the one before.
+
+    \b
+    Exit codes:
+      0 the desired generation runs
+      1 rolled back, or an operator must decide
+      2 invalid input
+      3 a service is unavailable, or another reconciler runs
+      4 with --check: runs differ from the desired state
     """
-    at_work = reconciler(environments.environment(env), context.find_root().obj)
+    at_work = reconciler(environments.environment(environment_name(context, env, option)), context.find_root().obj)
     if check:
         _tell_drift(at_work.drift(job), as_json=as_json)
     else:

@@ -1,4 +1,4 @@
-"""`frazil release`: what job runs are made of."""
+"""`frazil release`: build and upload releases."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 from frazil.cli import aws
 from frazil.cli.built_for import BuiltFor, built_for, declared
 from frazil.cli.console import err, number, out, show_json, table
-from frazil.cli.options import AsJson, EnvironmentName
+from frazil.cli.options import FLAGS, AsJson, EnvironmentName, EnvironmentOption, environment_name
 from frazil.clients.secrets import Secrets
 from frazil.declaration.to_json import to_json
 from frazil.errors import InvalidInput
@@ -19,7 +19,7 @@ from frazil.project import environments
 from frazil.release.emr_labels import NEWEST, label
 from frazil.release.manifest import Architecture, Release, Role
 
-app = typer.Typer(help="Build what job runs are made of, and upload it.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Releases: the files that job runs are made of.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.callback()
@@ -29,26 +29,34 @@ def _group() -> None:
 
 @app.command("build")
 def build(
-    folder: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder to write.")] = Path("dist/release"),
+    folder: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to write.")] = Path("dist/release"),
     for_environment: Annotated[
         str | None,
-        typer.Option("--for", metavar="ENV", help="Take label and processors of this environment."),
+        typer.Option("--for", *FLAGS, metavar="ENV", help="Environment that gives label and processors."),
     ] = None,
     label_name: Annotated[
-        str | None, typer.Option("--label", metavar="LABEL", help="The EMR release it is for.", show_default=NEWEST)
+        str | None, typer.Option("--label", metavar="LABEL", help="EMR release to build for.", show_default=NEWEST)
     ] = None,
     architecture: Annotated[
         Architecture | None,
-        typer.Option("--architecture", help="The processors it is for.", case_sensitive=False, show_default="X86_64"),
+        typer.Option("--architecture", help="Processors to build for.", case_sensitive=False, show_default="X86_64"),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Build a release from this checkout: package, environment, jars, entry points, manifest, bill of materials.
+    """Build a release from this checkout.
 
     For example: frazil release build --for dev
 
-    Two builds of one commit are the same bytes. Exit codes: 0 built; 1 something is missing or not what is locked;
-    2 no such environment; 3 the jars cannot be fetched.
+    \b
+    Writes package, environment, jars, entry points, manifest, bill of materials.
+    Builds of one commit are identical.
+
+    \b
+    Exit codes:
+      0 built
+      1 a part is missing or differs from the lock
+      2 no such environment
+      3 the jars cannot be fetched
     """
     chosen = BuiltFor(label_name or NEWEST, architecture or Architecture.X86_64)
     if for_environment is not None:
@@ -67,22 +75,32 @@ def build(
 @app.command("upload")
 def upload(
     context: typer.Context,
-    env: EnvironmentName,
-    folder: Annotated[Path, typer.Option("--from", metavar="DIR", help="The release's folder.")] = Path("dist/release"),
+    env: EnvironmentName = None,
+    option: EnvironmentOption = None,
+    folder: Annotated[Path, typer.Option("--from", metavar="DIR", help="Folder of the release.")] = Path(
+        "dist/release"
+    ),
     as_json: AsJson = False,
 ) -> None:
-    """Put a release into an environment's artifact bucket. What is there is never overwritten.
+    """Upload a release to an environment's artifact bucket.
 
     For example: frazil release upload dev
 
-    In a checkout, the release must have the label and the processors that stacks/deployments.py declares.
-    Exit codes: 0 it is there, now or since before; 1 a file is not what the manifest says; 2 it is built for another
-    label or for other processors; 3 S3 refuses or is away.
+    \b
+    Existing objects are never overwritten.
+    In a checkout, label and processors must match stacks/deployments.py.
+
+    \b
+    Exit codes:
+      0 uploaded, now or earlier
+      1 a file differs from the manifest
+      2 built for another label or other processors
+      3 S3 is unavailable
     """
     from frazil.release.upload import built_release, upload_release
 
     secrets: Secrets = context.find_root().obj
-    place = environments.environment(env)
+    place = environments.environment(environment_name(context, env, option))
     store = aws.artifact_store(place, secrets)
     if wanted := declared(place.name, Path.cwd()):
         _refuse_other(built_release(folder), place.name, wanted)

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from frazil.cli.console import tell_error
-from frazil.cli.options import AsJson
+from frazil.cli.options import AsJson, EnvironmentOption, environment_name
 from frazil.exit_codes import Exit
 
 NO_RELEASE = "none"
@@ -20,14 +20,16 @@ _ANSWERS = frozenset(Exit)
 
 
 def review(
-    env: Annotated[str, typer.Argument(metavar="ENV", help="An environment of stacks/deployments.py.")],
+    context: typer.Context,
+    env: Annotated[str | None, typer.Argument(metavar="ENV", help="An environment of stacks/deployments.py.")] = None,
+    option: EnvironmentOption = None,
     plans: Annotated[
         list[str] | None,
-        typer.Option("--plan", metavar="[STACK=]FILE", help="A plan that was made already, as `terraform show -json`."),
+        typer.Option("--plan", metavar="[STACK=]FILE", help="A plan, as printed by `terraform show -json`."),
     ] = None,
     file: Annotated[
         Path | None,
-        typer.Option("--pipelines", metavar="FILE", envvar="FRAZIL_PIPELINES", help="The pipelines to be deployed."),
+        typer.Option("--pipelines", metavar="FILE", envvar="FRAZIL_PIPELINES", help="Pipelines to deploy."),
     ] = None,
     release: Annotated[
         str | None,
@@ -35,33 +37,45 @@ def review(
             "--release",
             metavar="FILE|none",
             envvar="FRAZIL_RELEASE",
-            help="The manifest of the release to run, or none.",
+            help="Manifest of the release to run, or none.",
         ),
     ] = None,
     before: Annotated[
-        Path | None, typer.Option("--before", metavar="FILE", help="The deployed document of pipelines.")
+        Path | None, typer.Option("--before", metavar="FILE", help="Deployed document of pipelines.")
     ] = None,
     assumptions: Annotated[
         Path | None,
-        typer.Option("--assumptions", metavar="FILE", help="What the estimate of the cost assumes, as JSON."),
+        typer.Option("--assumptions", metavar="FILE", help="Assumptions of the cost estimate, as JSON."),
     ] = None,
     reason: Annotated[
         str,
-        typer.Option("--accept-danger", metavar="REASON", help="Do not refuse; the reason becomes part of the review."),
+        typer.Option("--accept-danger", metavar="REASON", help="Accept dangers; the review names the reason."),
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Review a deployment: what changes, what becomes of data, who may do more, what it costs. Nothing is changed.
+    """Review a deployment: its changes, data, permissions and cost.
 
     For example: frazil review dev --release dist/release/manifest.json > review.md
 
-    Runs in a checkout, with Terraform and rights to read what stands. The plans hold secrets and are deleted; the review
-    holds none.
-    Exit codes: 0 nothing changes; 1 refused: a danger, or a finding of a guardrail; 2 invalid input; 4 something changes;
-    5 it could not be reviewed.
+    \b
+    Changes nothing.
+    Runs in a checkout, with Terraform and read permissions.
+    Plans hold secrets and are deleted; the review holds none.
+
+    \b
+    Exit codes:
+      0 nothing changes
+      1 refused because of a danger or a guardrail
+      2 invalid input
+      4 something changes
+      5 not reviewed
     """
     root = _checkout(Path.cwd())
-    arguments = [env, *(["--json"] if as_json else []), *(["--accept-danger", reason] if reason.strip() else [])]
+    arguments = [
+        environment_name(context, env, option),
+        *(["--json"] if as_json else []),
+        *(["--accept-danger", reason] if reason.strip() else []),
+    ]
     for each in plans or ():
         stack, is_named, path = each.rpartition("=")
         arguments += ["--plan", f"{stack}{is_named}{Path(path).absolute()}"]

@@ -25,37 +25,47 @@ if TYPE_CHECKING:
     from frazil.ingest.events import Total
     from frazil.ingest.guard import Outcome
 
-Master = Annotated[str, typer.Option(metavar="MASTER", help="Where Spark runs: local[*] is all cores of this machine.")]
-Memory = Annotated[str, typer.Option(metavar="SIZE", help="The memory of Spark's JVM.")]
+Master = Annotated[str, typer.Option(metavar="MASTER", help="Spark master; local[*] is all cores of this machine.")]
+Memory = Annotated[str, typer.Option(metavar="SIZE", help="Memory of Spark's JVM.")]
 
 
 def run(
     context: typer.Context,
     names: PipelineNames = None,
-    is_all: Annotated[bool, typer.Option("--all", help="Every declared pipeline.")] = False,
-    once: Annotated[bool, typer.Option("--once", help="Land what is there at the start, then end.")] = False,
-    follow: Annotated[bool, typer.Option("--follow", help="Land what comes, until stopped.")] = False,
+    is_all: Annotated[bool, typer.Option("--all", help="Run every declared pipeline.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Land the records present at the start, then end.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", help="Land new records until stopped.")] = False,
     every: Annotated[
-        float, typer.Option("--every", metavar="SECONDS", min=0.05, help="How often --follow looks for records.")
+        float, typer.Option("--every", metavar="SECONDS", min=0.05, help="Interval between two looks of --follow.")
     ] = 2.0,
     file: PipelinesFile = pipelines.USUAL,
     env: EnvironmentChoice = "local",
     master: Master = "local[*]",
     memory: Memory = "2g",
     schema_cache: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Keep writer schemas here from one run to the next.")
+        Path | None, typer.Option(metavar="FOLDER", help="Folder that keeps writer schemas between runs.")
     ] = None,
-    log: Annotated[bool, typer.Option("--log", help="Log JSON lines on stderr, also on a terminal.")] = False,
+    log: Annotated[bool, typer.Option("--log", help="Log JSON lines to stderr, also on a terminal.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Land topics as tables, on this machine.
 
     For example: frazil run flights --once
 
-    On a terminal it shows what happens; elsewhere, or with --log, events are JSON lines on stderr. Spark's own log is
-    .frazil/logs/spark.log. Ctrl-C ends it within seconds; a batch that is not committed by then is read again next time.
-    Exit codes: 0 all landed, or another driver had it; 1 an operator must decide; 2 invalid input; 3 a service is unavailable;
-    6 a pipeline failed, 130 --once was stopped before it was done.
+    \b
+    Print progress on a terminal, elsewhere JSON lines on stderr.
+    Spark's own log is .frazil/logs/spark.log.
+    Ctrl-C ends the run within seconds.
+    Uncommitted batches are read again by the next run.
+
+    \b
+    Exit codes:
+      0 all records landed, or another driver lands them
+      1 an operator must decide
+      2 invalid input
+      3 a service is unavailable
+      6 a pipeline failed
+      130 a run with --once was interrupted
     """
     if once == follow:
         what = "--once and --follow exclude each other" if once else "it is not said how long to run"

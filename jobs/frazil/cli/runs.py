@@ -1,4 +1,4 @@
-"""`frazil runs` and `frazil logs`: what ran, and what it said."""
+"""`frazil runs` and `frazil logs`: list job runs, and print their logs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 
 from frazil.cli import aws
 from frazil.cli.console import duration, err, number, out, plain, show_json, table
-from frazil.cli.options import AsJson, EnvironmentName, JobName
+from frazil.cli.options import AsJson, EnvironmentName, EnvironmentOption, JobName, environment_name, is_option_given
 from frazil.clients.secrets import Secrets
 from frazil.errors import InvalidInput
 from frazil.project import environments
@@ -27,18 +27,24 @@ COLUMNS = ("run", "state", "generation", "release", "began", "took", "")
 
 def runs(
     context: typer.Context,
-    env: EnvironmentName,
+    env: EnvironmentName = None,
+    option: EnvironmentOption = None,
     job: JobName = "ingest",
-    last: Annotated[int, typer.Option("--last", min=1, metavar="N", help="How many, the newest.")] = 20,
+    last: Annotated[int, typer.Option("--last", min=1, metavar="N", help="Number of newest runs to list.")] = 20,
     as_json: AsJson = False,
 ) -> None:
-    """List the job runs of an environment, the newest first.
+    """List the job runs of an environment, newest first.
 
     For example: frazil runs prod --last 5
 
-    Exit codes: 0 listed, also when there are none; 2 wrong input; 3 a service is away.
+    \b
+    Exit codes:
+      0 listed, also if there are none
+      2 invalid input
+      3 a service is unavailable
     """
-    found = _found(environments.environment(env), context.find_root().obj, job, last=last)[:last]
+    place = environments.environment(environment_name(context, env, option))
+    found = _found(place, context.find_root().obj, job, last=last)[:last]
     now = time.time()
     if as_json:
         show_json({"job": job, "runs": [facts(run, now=now) for run in found]})
@@ -54,25 +60,31 @@ def runs(
 
 def logs(
     context: typer.Context,
-    env: EnvironmentName,
-    run_id: Annotated[
-        str | None, typer.Argument(metavar="[RUN]", help="The run's id; without one, the newest run.")
-    ] = None,
+    env: EnvironmentName = None,
+    run_id: Annotated[str | None, typer.Argument(metavar="RUN", help="A run's id; by default the newest run.")] = None,
+    option: EnvironmentOption = None,
     job: JobName = "ingest",
-    is_sparks: Annotated[
-        bool, typer.Option("--spark", help="Spark's own log, in place of what the job wrote.")
-    ] = False,
+    is_sparks: Annotated[bool, typer.Option("--spark", help="Print Spark's own log in place of the job's.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print what the driver of a run wrote, as far as it is uploaded.
+    """Print the uploaded log of a run's driver.
 
     For example: frazil logs prod 00f1abc2def3gh45
 
-    Exit codes: 0 printed, also when there is nothing yet; 2 there is no such run, or it leaves no log on S3; 3 a service is away.
+    \b
+    With --env, RUN is the only argument.
+
+    \b
+    Exit codes:
+      0 printed, also if there is no log yet
+      2 invalid input, no such run, or no log on S3
+      3 a service is unavailable
     """
     from frazil.rollout.run_log import Stream, bucket_of, run_log
 
-    place = environments.environment(env)
+    if run_id is None and env is not None and is_option_given(context, option) and not environments.is_known(env):
+        env, run_id = None, env  # `--env` takes the place of ENV, so the one argument is RUN
+    place = environments.environment(environment_name(context, env, option))
     secrets: Secrets = context.find_root().obj
     run = _chosen(_found(place, secrets, job, run_id=run_id), run_id, job)
     if not bucket_of(run):

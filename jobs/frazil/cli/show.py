@@ -33,15 +33,22 @@ def show(
     name: PipelineName,
     file: PipelinesFile = pipelines.USUAL,
     env: EnvironmentChoice = "local",
-    snapshots: Annotated[int, typer.Option(min=0, metavar="N", help="How many of the last snapshots to show.")] = 5,
+    snapshots: Annotated[int, typer.Option(min=0, metavar="N", help="Number of last snapshots to show.")] = 5,
     as_json: AsJson = False,
 ) -> None:
-    """Show what a pipeline's table holds: offsets, lag, freshness, schema, last snapshots.
+    """Show a pipeline's offsets, lag, freshness, schema and last snapshots.
 
     For example: frazil show flights
 
-    It reads the table's metadata and asks Kafka; no JVM is started. Exit codes: 0 shown, also before the first run;
-    2 wrong input; 3 the catalog is not there (without Kafka, only the lag is missing).
+    \b
+    Reads the table's metadata and Kafka's offsets, without a JVM.
+    Without Kafka, only the lag is missing.
+
+    \b
+    Exit codes:
+      0 shown, also before the first run
+      2 invalid input
+      3 the catalog is unavailable
     """
     from frazil.clients.kafka import Kafka
     from frazil.lake.read.tables import Lake

@@ -1,4 +1,4 @@
-"""`frazil stop` and `frazil start`: pipelines of a job that runs for ever, by what is wanted of it."""
+"""`frazil stop` and `frazil start`: stop and start pipelines of a continuous job. `pause` and `resume` are aliases."""
 
 from __future__ import annotations
 
@@ -23,13 +23,20 @@ def stop(
     minutes: Minutes = 120,
     as_json: AsJson = False,
 ) -> None:
-    """Have pipelines land nothing more, until they are started again; a deployment does not start them.
+    """Stop pipelines of a continuous job.
 
-    For example: frazil stop orders --environment prod
+    For example: frazil stop orders --env prod
 
-    The job's run is replaced by one without them, or by none if no pipeline is left, as `frazil reconcile` does. What is not
-    landed stays in its topic, as long as that keeps it. Exit codes: those of `frazil reconcile`; 2 also for a job whose runs
-    a schedule starts.
+    \b
+    Alias: frazil pause.
+    A deployment does not start them; `frazil start` does.
+    A run without these pipelines replaces the job's run.
+    Records stay in their topics, subject to retention.
+
+    \b
+    Exit codes:
+      same as `frazil reconcile`
+      2 also for a job that a schedule starts
     """
     _change(context, names, env, job, minutes, is_stopped=True, as_json=as_json)
 
@@ -42,11 +49,16 @@ def start(
     minutes: Minutes = 120,
     as_json: AsJson = False,
 ) -> None:
-    """Have stopped pipelines go on, from where their tables end.
+    """Start stopped pipelines at the offsets of their tables.
 
-    For example: frazil start orders --environment prod
+    For example: frazil start orders --env prod
 
-    Exit codes: those of `frazil reconcile`.
+    \b
+    Alias: frazil resume.
+
+    \b
+    Exit codes:
+      same as `frazil reconcile`
     """
     _change(context, names, env, job, minutes, is_stopped=False, as_json=as_json)
 

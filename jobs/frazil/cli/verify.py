@@ -78,17 +78,25 @@ def verify(
     env: EnvironmentChoice = "local",
     deep: Annotated[bool, typer.Option("--deep", help="Read every data file; trust no manifest.")] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Use no remembered proof.")] = False,
-    plan: Annotated[bool, typer.Option("--plan", help="Only print what would be read.")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Print the files to read, without reading them.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print partitions, files and history.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Prove that each record that was read is landed, dead-lettered or accounted for, exactly once.
+    """Prove that each record is accounted for exactly once.
 
     For example: frazil verify flights --deep
 
-    It reads the tables' metadata and files, without Kafka and without a JVM. Files that were read before and have not
-    changed are not read again. Exit codes: 0 proven, 1 not proven, 2 invalid input, 3 the catalog is unavailable, 5 it
-    could not be checked.
+    \b
+    Reads the tables' files, without Kafka or a JVM.
+    Unchanged files are read once; --fresh reads them again.
+
+    \b
+    Exit codes:
+      0 proven
+      1 not proven
+      2 invalid input
+      3 the catalog is unavailable
+      5 not checked
     """
     from frazil.audit import verify as audit
     from frazil.audit.estimate import Estimate

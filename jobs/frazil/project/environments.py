@@ -35,12 +35,17 @@ def known(folder: Path = FOLDER) -> tuple[str, ...]:
     return tuple(sorted(file.stem for file in folder.glob("*.json")))
 
 
+def is_known(choice: str, folder: Path = FOLDER) -> bool:
+    """Return whether a choice is the name of an environment in `folder`, or names a file."""
+    return "/" in choice or choice.endswith(".json") or choice in known(folder)
+
+
 def _remedy(choice: str, file: Path, folder: Path) -> str:
     if choice == "local":
         return "`frazil local up` starts the local parts and writes it; --env names another"
     others = [name for name in known(folder) if name != choice]
     there = f"; there is {', '.join(others)}" if others else ""
     return (
-        f"Write {file} (docs/environment.schema.json describes it), fetch that of a deployment with `frazil environment`, "
+        f"Write {file} (docs/environment.schema.json describes it), fetch that of a deployment with `frazil environments fetch`, "
         f"or give --env a name or a file{there}"
     )

@@ -13,7 +13,7 @@ import boto3
 import pytest
 
 from frazil.errors import EmrUnavailable, FrazilError
-from frazil.local.aws.scheduler import fire
+from frazil.local.aws.scheduler import run_schedule
 from frazil.rollout.desired import Mode
 from frazil.rollout.job_run_request import run_settings
 from stacks.job_requests import for_scheduler
@@ -70,9 +70,9 @@ def ground(endpoint: str, name: str) -> Ground:
 def test_an_execution_is_one_run_and_its_id_the_runs_token(ground: Ground) -> None:
     application = ground.application()
     ground.schedule(ground.request(application))
-    fired = fire(ground.endpoint, ground.name, region=REGION, execution="e1")
-    assert fire(ground.endpoint, f"default/{ground.name}", region=REGION, execution="e1") == fired
-    other = fire(ground.endpoint, ground.name, region=REGION, execution="e2")
+    fired = run_schedule(ground.endpoint, ground.name, region=REGION, execution="e1")
+    assert run_schedule(ground.endpoint, f"default/{ground.name}", region=REGION, execution="e1") == fired
+    other = run_schedule(ground.endpoint, ground.name, region=REGION, execution="e2")
     assert (other.run == fired.run, fired.schedule) == (False, f"default/{ground.name}")
     run = ground.client("emr-serverless").get_job_run(applicationId=application, jobRunId=fired.run)["jobRun"]
     assert run["tags"]["frazil:job"] == "orders"
@@ -89,20 +89,20 @@ def test_an_execution_is_one_run_and_its_id_the_runs_token(ground: Ground) -> No
 def test_what_the_scheduler_would_not_start_is_not_started(ground: Ground, change: dict[str, Any], said: str) -> None:
     ground.schedule(ground.request("app"), **change)
     with pytest.raises(FrazilError, match=said):
-        fire(ground.endpoint, ground.name, region=REGION, execution="e")
+        run_schedule(ground.endpoint, ground.name, region=REGION, execution="e")
 
 
 def test_a_request_that_the_service_does_not_know_or_refuses_is_told(ground: Ground) -> None:
     ground.schedule({**ground.request("app"), "Grace": 5})
     with pytest.raises(FrazilError, match="its request has Grace"):
-        fire(ground.endpoint, ground.name, region=REGION, execution="e")
+        run_schedule(ground.endpoint, ground.name, region=REGION, execution="e")
     ground.client("scheduler").delete_schedule(Name=ground.name)
     ground.schedule(ground.request("00fnothere"))
     with pytest.raises(EmrUnavailable, match="ResourceNotFoundException"):
-        fire(ground.endpoint, ground.name, region=REGION, execution="e")
+        run_schedule(ground.endpoint, ground.name, region=REGION, execution="e")
 
 
 def test_a_schedule_that_is_not_there_is_told_with_those_that_are(ground: Ground) -> None:
     ground.schedule(ground.request("app"))
     with pytest.raises(FrazilError, match=f"no such schedule.*default/{ground.name}"):
-        fire(ground.endpoint, "nightly", region=REGION, execution="e")
+        run_schedule(ground.endpoint, "nightly", region=REGION, execution="e")

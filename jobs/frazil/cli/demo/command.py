@@ -14,7 +14,7 @@ from rich.console import Console
 from frazil.cli.console import out, show_json
 from frazil.cli.demo import output as told
 from frazil.cli.demo.land import Landed, fill_and_land
-from frazil.cli.options import AsJson
+from frazil.cli.options import AsJson, LocalEnvironment, check_local
 from frazil.cli.run import Memory
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Environment, Pipeline, Table, Topic, ValueFormat
@@ -54,19 +54,30 @@ from lake_table group by carrier order by flights desc limit 5
 """
 
 
-def demo(context: typer.Context, memory: Memory = "2g", as_json: AsJson = False) -> None:
-    """Land a year of New York's flights, its weather and its planes: produce, spoil, evolve, land, prove, ask.
+def demo(
+    context: typer.Context, memory: Memory = "2g", option: LocalEnvironment = None, as_json: AsJson = False
+) -> None:
+    """Land a year of New York's flights, bad records included.
 
     For example: frazil demo
 
-    It starts a broker and a registry of its own in .frazil/demo and stops them at the end; the tables stay, as the
-    environment `demo`. A second run starts clean. Exit codes: 0 what was produced is landed or dead-lettered, and proven;
-    1 it is not; 3 a local part did not start.
+    \b
+    Starts a broker and a registry in .frazil/demo.
+    Stops them at the end; the tables stay.
+    The tables are in the environment `demo`.
+    A second run starts without data.
+
+    \b
+    Exit codes:
+      0 every record is landed or dead-lettered, and proven
+      1 a record is missing
+      3 a local service did not start
     """
     from frazil.clients.kafka import Kafka
     from frazil.lake.read.tables import Lake
     from frazil.local.services import down, world
 
+    check_local(option, (ENVIRONMENT,))
     began = time.monotonic()
     secrets: Secrets = context.find_root().obj
     console = Console(quiet=True) if as_json else out()

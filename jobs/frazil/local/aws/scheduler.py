@@ -1,4 +1,4 @@
-"""Fire: a schedule of EventBridge Scheduler, executed on demand. moto keeps schedules and has no clock that fires them.
+"""Run a schedule of EventBridge Scheduler on demand. moto keeps schedules and has no clock that runs them.
 
 https://docs.aws.amazon.com/scheduler/latest/UserGuide/managing-targets-universal.html
 """
@@ -18,7 +18,7 @@ _EXECUTION_ID = "<aws.scheduler.execution-id>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fired:
+class ScheduledRun:
     """An execution of a schedule, and the run that it is."""
 
     schedule: str
@@ -27,8 +27,8 @@ class Fired:
     run: str
 
 
-def fire(endpoint: str, schedule: str, *, region: str, execution: str) -> Fired:
-    """Execute a schedule, `GROUP/NAME` or a name that one group has. The same execution again starts nothing more.
+def run_schedule(endpoint: str, schedule: str, *, region: str, execution: str) -> ScheduledRun:
+    """Run a schedule, `GROUP/NAME` or a name that one group has. A repeated execution starts no second run.
 
     Raises `InvalidInput` if there is no such schedule, it is disabled, or its target or request is not what the service takes, and
     `EmrUnavailable` if EMR Serverless refuses.
@@ -44,7 +44,7 @@ def fire(endpoint: str, schedule: str, *, region: str, execution: str) -> Fired:
     target = told["Target"]
     if not target["Arn"].endswith(START_JOB_RUN):
         raise InvalidInput(
-            f"its target is {target['Arn']}", where=where, do="Only emrserverless:startJobRun is fired here"
+            f"its target is {target['Arn']}", where=where, do="Only emrserverless:startJobRun can be run here"
         )
     shape = emr.meta.service_model.operation_model("StartJobRun").input_shape
     request = _lowered(shape, json.loads(target["Input"].replace(_EXECUTION_ID, execution)), where)
@@ -55,7 +55,7 @@ def fire(endpoint: str, schedule: str, *, region: str, execution: str) -> Fired:
         raise EmrUnavailable(
             f"EMR Serverless refused ({said.get('Code')}): {str(said.get('Message'))[:300]}", where=where
         ) from None
-    return Fired(
+    return ScheduledRun(
         schedule=f"{group}/{name}", execution=execution, application=started["applicationId"], run=started["jobRunId"]
     )
 

@@ -1,4 +1,4 @@
-"""`frazil environment`: a deployed environment becomes known by its name."""
+"""`frazil environments`: fetch the documents of deployed environments, to find them by name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from frazil.cli.console import out, show_json
-from frazil.cli.options import AsJson
+from frazil.cli.options import FLAGS, AsJson
 from frazil.declaration import Environment, canonical, environment_document, parse_environment
 from frazil.errors import InvalidInput
 from frazil.project.environments import FOLDER
@@ -21,26 +21,48 @@ OUTPUT = "environment_document"
 _ADDRESS = re.compile("s3://([^/]+)/(.+)")
 
 
-def environment(
+app = typer.Typer(help="Deployed environments, and their documents.", no_args_is_help=True)
+
+
+@app.callback()
+def _group() -> None:
+    pass
+
+
+@app.command("fetch")
+def fetch(
     source: Annotated[
         str,
         typer.Argument(
             metavar="OUTPUTS|S3-ADDRESS",
-            help="What `cdktf deploy --outputs-file` wrote, or the address that the deployment gives as environment_document.",
+            help="The file of `cdktf deploy --outputs-file`, or its environment_document.",
         ),
     ],
+    option: Annotated[
+        str | None, typer.Option(*FLAGS, metavar="NAME", help="Environment to fetch; by default all of them.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Fetch the documents of deployed environments, so that other commands know them by their names.
+    """Fetch the documents of deployed environments, for use by name.
 
-    For example: frazil environment outputs.json
+    For example: frazil environments fetch outputs.json
 
-    Writes .frazil/environments/NAME.json, which holds no secrets, only where they are. S3 is asked with the shell's own
-    credentials.
-    Exit codes: 0 written; 2 the file, the address or the document is wrong; 3 S3 refuses or is away.
+    \b
+    Writes .frazil/environments/NAME.json, with references to secrets only.
+    Reads S3 with the credentials of the shell.
+
+    \b
+    Exit codes:
+      0 written
+      2 invalid file, address or document
+      3 S3 is unavailable
     """
     addresses = [source] if source.startswith("s3:") else _addresses(Path(source))
-    found = [_read(address) for address in addresses]
+    read = [_read(address) for address in addresses]
+    found = [each for each in read if option in (None, each.name)]
+    if not found:
+        what, names = f"no document is of the environment {option}", ", ".join(each.name for each in read)
+        raise InvalidInput(what, where=source, do=f"Name one of {names}, or leave out --env")
     for each in found:
         _write(FOLDER / f"{each.name}.json", canonical(environment_document(each)))
     if as_json:
@@ -51,7 +73,7 @@ def environment(
 
 
 def _addresses(file: Path) -> list[str]:
-    """The documents that a file of outputs names: by stack, then by output."""
+    """Return the addresses of the documents that a file of outputs names."""
     try:
         outputs: Any = json.loads(file.read_bytes())
     except OSError as error:
@@ -84,7 +106,7 @@ def _read(address: str) -> Environment:
 
 
 def _write(file: Path, content: bytes) -> None:
-    """Replace a file, whole or not at all."""
+    """Replace a file atomically."""
     beside = file.with_suffix(".new")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

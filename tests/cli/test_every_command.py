@@ -1,0 +1,163 @@
+"""Each command has help in telegram style and accepts `--env`; commands about an environment take it as their argument too."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner, Result
+
+from frazil.cli.main import app
+from frazil.declaration import Environment, Kafka, LocalCatalog
+from frazil.declaration.environment import environment_document
+
+WORDS = 10
+"""Words that a line of help may have."""
+
+CLAUSE = {
+    *("it", "they", "there", "this", "that", "these", "those", "who", "whoever", "what", "whatever", "which", "how"),
+    *("if", "when", "where", "while", "whether", "because", "so", "is", "are", "has", "can", "may", "only", "also"),
+}
+"""Words that begin a clause, where a verb or a noun phrase should begin."""
+
+BEGINNINGS = ("For example: ", "Exit codes:")
+ABOUT_AN_ENVIRONMENT = ("runs", "logs", "reconcile", "review", "release upload")
+
+
+def walk(command: Any, *path: str) -> Iterator[tuple[str, Any]]:
+    """Each command, groups included, with its name."""
+    yield " ".join(path), command
+    for name, member in getattr(command, "commands", {}).items():
+        yield from walk(member, *path, name)
+
+
+ALL = dict(walk(get_command(app)))
+LEAVES = {name: command for name, command in ALL.items() if not hasattr(command, "commands")}
+
+
+def lines_of_help(command: Any) -> Iterator[str]:
+    """The lines of a command's help: its own, and those of its arguments and options."""
+    for line in (command.help or "").replace("\b", "").splitlines():
+        yield line.strip()
+    yield command.short_help or ""
+    for parameter in command.params:
+        if not parameter.name.endswith("_completion"):  # typer's own
+            yield getattr(parameter, "help", None) or ""
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_help_is_written(name: str) -> None:
+    ended = CliRunner().invoke(app, [*name.split(), "--help"])
+    assert ended.exit_code == 0, ended.output
+    assert ended.stdout.startswith("Usage: ")
+
+
+@pytest.mark.parametrize("name", LEAVES)
+def test_the_environment_is_an_option(name: str) -> None:
+    flags = {flag for parameter in LEAVES[name].params for flag in parameter.opts}
+    assert "--env" in flags
+
+
+@pytest.mark.parametrize("name", LEAVES)
+def test_each_option_has_help(name: str) -> None:
+    assert [parameter.name for parameter in LEAVES[name].params if not getattr(parameter, "help", None)] == []
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_help_is_short_and_begins_with_a_verb_or_a_noun(name: str) -> None:
+    for line in filter(None, lines_of_help(ALL[name])):
+        if line.startswith(BEGINNINGS):
+            continue
+        words = line.split()
+        code, words = (words[0], words[1:]) if words[0].isdecimal() else ("", words)
+        assert len(words) <= WORDS, line
+        assert code or words[0].strip(",.:;").lower() not in CLAUSE, line
+
+
+@pytest.mark.parametrize("name", LEAVES)
+def test_the_lines_of_help_are_not_joined(name: str) -> None:
+    shown = CliRunner(env={"COLUMNS": "100", "TERMINAL_WIDTH": "100"}).invoke(app, [*name.split(), "--help"]).stdout
+    wanted = [line.strip() for line in (LEAVES[name].help or "").replace("\b", "").splitlines() if line.strip()]
+    lines = [line.strip() for line in shown.splitlines()]
+    assert [line for line in wanted if line not in lines and not line.startswith(BEGINNINGS)] == []
+
+
+# ── ENV and --env ───────────────────────────────────────────────────────────────────────────────
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder whose environments `dev` and `prod` have no artifact bucket, which the error of a command names."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FRAZIL_ENV", raising=False)
+    environments = tmp_path / ".frazil" / "environments"
+    environments.mkdir(parents=True)
+    for name in ("dev", "prod"):
+        catalog = LocalCatalog(path="/x/c.db", warehouse="file:///x")
+        document = environment_document(Environment(name=name, kafka=Kafka(bootstrap="k:9092"), catalog=catalog))
+        (environments / f"{name}.json").write_text(json.dumps(document))
+    return tmp_path
+
+
+def frazil(*arguments: str, **variables: str) -> Result:
+    return CliRunner(env=variables).invoke(app, arguments)
+
+
+def asked(ended: Result) -> str:
+    """The environment that a command used, by its error."""
+    assert ended.exit_code == 2, ended.output
+    assert "it has no artifact_bucket" in ended.stderr, ended.stderr
+    return ended.stderr.removeprefix("error: environment ").split(":")[0]
+
+
+ASKING = [["runs"], ["logs"], ["reconcile"], ["release", "upload"]]
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("command", ASKING, ids=" ".join)
+class TestACommandAboutAnEnvironment:
+    def test_takes_it_as_argument_or_option(self, command: list[str]) -> None:
+        assert asked(frazil(*command, "dev")) == "dev"
+        assert asked(frazil(*command, "--env", "dev")) == "dev"
+        assert asked(frazil(*command, "dev", "--env", "dev")) == "dev"
+
+    def test_refuses_two_different_ones(self, command: list[str]) -> None:
+        ended = frazil(*command, "dev", "--env", "prod")
+        assert ended.exit_code == 2
+        assert "the argument names dev, the option names prod. Name one environment" in ended.stderr
+
+    def test_takes_that_of_the_shell_only_without_another(self, command: list[str]) -> None:
+        assert asked(frazil(*command, FRAZIL_ENV="prod")) == "prod"
+        assert asked(frazil(*command, "dev", FRAZIL_ENV="prod")) == "dev"
+        assert asked(frazil(*command, "--env", "dev", FRAZIL_ENV="prod")) == "dev"
+
+    def test_without_one_tells_how_to_name_it(self, command: list[str]) -> None:
+        ended = frazil(*command)
+        assert ended.exit_code == 2
+        assert f"no environment is named. Name it: `frazil {' '.join(command)} ENV`, or set FRAZIL_ENV" in ended.stderr
+
+
+@pytest.mark.usefixtures("folder")
+def test_with_the_option_the_argument_of_logs_is_a_run() -> None:
+    assert asked(frazil("logs", "--env", "dev", "00f1abc")) == "dev"
+    assert asked(frazil("logs", "dev", "00f1abc", "--env", "dev")) == "dev"
+
+
+@pytest.mark.parametrize(
+    "command", [["up"], ["status"], ["down", "--data"], ["run-schedule", "x"]], ids=lambda words: words[0]
+)
+def test_a_local_command_refuses_an_environment_that_is_not_local(command: list[str], folder: Path) -> None:
+    (folder / ".frazil" / "lake").mkdir()
+    ended = frazil("local", *command, "--env", "prod")
+    assert ended.exit_code == 2
+    assert "this command concerns local, rest, glue, not prod. Leave out --env" in ended.stderr
+    assert (folder / ".frazil" / "lake").is_dir()
+
+
+def test_pause_and_resume_are_stop_and_start() -> None:
+    for alias, name in (("pause", "stop"), ("resume", "start")):
+        assert (LEAVES[alias].help, LEAVES[alias].hidden) == (LEAVES[name].help, True)
+        assert f"(alias: {alias})" in LEAVES[name].short_help
+        assert f"Alias: frazil {alias}." in LEAVES[name].help
