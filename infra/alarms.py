@@ -1,4 +1,4 @@
-"""Alarms: what a person must hear of, from the metrics that jobs write (`docs/running.md`) and from the scheduler."""
+"""Alarms on what an operator must know, from the metrics that jobs write (`docs/running.md`) and from the scheduler."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class AlarmTopic(Construct):
 
     @property
     def arn(self) -> str:
-        """Its ARN, known when it stands."""
+        """The topic's ARN, known when it exists."""
         return self._topic.arn
 
 

@@ -1,4 +1,4 @@
-"""Artifact bucket: releases, documents, desired state. What is named by its content is written once."""
+"""The bucket of releases, documents and desired state. What is named by its content is written once."""
 
 from __future__ import annotations
 

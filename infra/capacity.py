@@ -1,4 +1,4 @@
-"""Capacity: the most that an application may use at once, and whether its jobs fit."""
+"""The most that an application may use at once, and whether its jobs fit."""
 
 from __future__ import annotations
 
@@ -22,15 +22,13 @@ class Capacity:
         validate(self)
 
     def shortage(self, *jobs: Workers) -> str:
-        """Why the jobs, each running once, do not fit; empty if they do."""
+        """Return why the jobs, each running once, do not fit; empty if they do."""
         wanted = {
             "vCPU": (sum(job.most_cores for job in jobs), self.cores),
             "GB of memory": (sum(job.most_memory_gb for job in jobs), self.memory_gb),
             "GB of disk": (sum(_disk_gb(job) for job in jobs), self.disk_gb),
         }
-        short = [
-            f"{need} {unit} are wanted, {given} are there" for unit, (need, given) in wanted.items() if need > given
-        ]
+        short = [f"{need} {unit} needed, {given} available" for unit, (need, given) in wanted.items() if need > given]
         return "; ".join(short)
 
 

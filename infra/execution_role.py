@@ -1,4 +1,4 @@
-"""Execution role: who a job, a service or an operator is, and what it may do. Policies come filled, from `policies.documents`."""
+"""The role of a job, a service or an operator, and what it may do. Policies come filled, from `policies.documents`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ExecutionRole(Construct):
 
     @property
     def arn(self) -> str:
-        """Its ARN, known when it stands."""
+        """The role's ARN, known when it exists."""
         return self._role.arn
 
     @property

@@ -1,4 +1,4 @@
-"""Job network: two private subnets, and the ways out that jobs need. Nothing comes in."""
+"""The network of jobs: two private subnets, and the ways out that jobs need. Nothing comes in."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class JobNetwork(Construct):
         )
 
     def _nat(self, cidr: str) -> None:
-        """One gateway for both zones: a zone's failure stops reading, and loses nothing."""
+        """Add one gateway for both zones: a zone's failure stops reading, and loses nothing."""
         public = self._subnet("public", self._plan.zones[0], cidr)
         gateway = InternetGateway(self, "internet", vpc_id=self._vpc.id)
         routes = RouteTable(self, "public-routes", vpc_id=self._vpc.id)
@@ -123,7 +123,7 @@ class JobNetwork(Construct):
         )
 
     def _endpoints(self, link: PrivateLink) -> None:
-        """No way to the internet: an interface endpoint for each service, and one for Confluent."""
+        """Add no way to the internet: an interface endpoint for each service, and one for Confluent."""
         group = SecurityGroup(self, "endpoints-group", vpc_id=self._vpc.id, description="Endpoints, for jobs only.")
         for port in (HTTPS_PORT, KAFKA_PORT):
             VpcSecurityGroupIngressRule(

@@ -1,4 +1,4 @@
-"""Job schedule: a job run started by the clock, by EventBridge Scheduler itself."""
+"""A job run started by the clock, by EventBridge Scheduler itself."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class JobSchedule(Construct):
         scheduler wants them. `longest_minutes` is the interval of `expression`, or less. `after`: what a run needs and
         the request only names: documents, and roles with their rights."""
         super().__init__(scope, name)
-        whole = {**json.loads(request), "ClientToken": CLIENT_TOKEN, "ExecutionTimeoutMinutes": longest_minutes}
+        complete = {**json.loads(request), "ClientToken": CLIENT_TOKEN, "ExecutionTimeoutMinutes": longest_minutes}
         SchedulerSchedule(
             self,
             "schedule",
@@ -57,7 +57,7 @@ class JobSchedule(Construct):
             target=SchedulerScheduleTarget(
                 arn=START_JOB_RUN,
                 role_arn=role_arn,
-                input=json.dumps(whole),
+                input=json.dumps(complete),
                 # An execution that is not started within its interval is the next one's to do.
                 retry_policy=SchedulerScheduleTargetRetryPolicy(
                     maximum_event_age_in_seconds=max(60, min(longest_minutes * 60, 86_400)), maximum_retry_attempts=3

@@ -1,4 +1,4 @@
-"""Kafka access: a cluster's address and the key that works on it, handed to what is made on the cluster."""
+"""A cluster's address and the key that works on it, handed to what is made on the cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lake key: the KMS key of buckets, secrets, logs and alarms of one environment."""
+"""The KMS key of buckets, secrets, logs and alarms of one environment."""
 
 from __future__ import annotations
 
@@ -30,5 +30,5 @@ class LakeKey(Construct):
 
     @property
     def arn(self) -> str:
-        """Its ARN, known when it stands."""
+        """The key's ARN, known when it exists."""
         return self._key.arn

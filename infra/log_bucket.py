@@ -1,4 +1,4 @@
-"""Log bucket: what Spark's drivers and executors wrote. No run rests on it, so it expires."""
+"""The bucket of what Spark's drivers and executors wrote. No run depends on it, so it expires."""
 
 from __future__ import annotations
 

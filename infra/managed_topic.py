@@ -1,4 +1,4 @@
-"""Own topic: a topic that we make, as it is declared. Values only; `topic.py` makes it."""
+"""A topic that Frazil creates, as it is declared. Values only; `topic.py` creates it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HOUR_MS = 3_600_000
 
 
 class Cleanup(StrEnum):
-    """What becomes of old records: `delete` by age, `compact` by key."""
+    """How old records are removed: `delete` by age, `compact` by key."""
 
     DELETE = "delete"
     COMPACT = "compact"
@@ -43,7 +43,7 @@ class ValueSchema:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManagedTopic:
-    """A topic that we make. Topics that others make are not declared here: they only let us read."""
+    """A topic that Frazil creates. Topics of others are not declared here: Frazil only reads them."""
 
     name: Annotated[
         str, "Its name.", matching(r"[a-zA-Z0-9._-]{1,249}", "a topic's name", "Use a-z, A-Z, 0-9, . _ and -")
@@ -52,7 +52,7 @@ class ManagedTopic:
     retention_hours: Annotated[int, "How long records stay; longer than an ingest may be down.", between(1, 87_600)] = (
         168
     )
-    cleanup: Annotated[Cleanup, "What becomes of old records."] = Cleanup.DELETE
+    cleanup: Annotated[Cleanup, "How old records are removed."] = Cleanup.DELETE
     schema: Annotated[ValueSchema | None, "Its value's schema, if registered here."] = None
     config: Annotated[Mapping[str, str], "Further settings, by Kafka's names."] = FrozenMap()
 

@@ -1,4 +1,4 @@
-"""What things are called: the one place that makes names and ARNs of them, so that a policy can be written in full
+"""Names and ARNs of all resources, made in one place, so that a policy can be written in full
 before the thing that it names exists."""
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ class Names:
         return f"frazil-{self.environment}"
 
     def bucket(self, what: str) -> str:
-        """A bucket's name: unique in all of AWS by account and region."""
+        """Return a bucket's name: unique in all of AWS by account and region."""
         return f"{self.prefix}-{what}-{self.account}-{self.region}"
 
     def bucket_arn(self, what: str) -> str:
-        """The ARN of a bucket of ours."""
+        """Return the ARN of one of the environment's buckets."""
         return f"arn:aws:s3:::{self.bucket(what)}"
 
     def role(self, what: str) -> str:
-        """A role's name, without its path."""
+        """Return a role's name, without its path."""
         return f"{self.prefix}-{what}"
 
     def role_arn(self, what: str) -> str:
-        """The ARN of a role of ours, known before the role is made."""
+        """Return the ARN of one of the environment's roles, known before the role is made."""
         return f"arn:aws:iam::{self.account}:role/{self.role(what)}"
 
     @property
     def boundary(self) -> str:
-        """The policy that bounds all roles of ours. Whoever deploys may change what begins with `prefix`, so this doesn't."""
+        """The policy that bounds all roles of the environment. Deployers may change what begins with `prefix`, so this does not."""
         return f"boundary-{self.prefix}"
 
     @property
@@ -51,15 +51,15 @@ class Names:
         return f"deployer-{self.prefix}"
 
     def arn(self, service: str, resource: str) -> str:
-        """An ARN in this account and region."""
+        """Return an ARN in this account and region."""
         return f"arn:aws:{service}:{self.region}:{self.account}:{resource}"
 
     def secret(self, what: str) -> str:
-        """A secret's name in Secrets Manager."""
+        """Return a secret's name in Secrets Manager."""
         return f"frazil/{self.environment}/{what}"
 
     def log_group(self, job: str) -> str:
-        """The log group of a job's runs."""
+        """Return the log group of a job's runs."""
         return f"/frazil/{self.environment}/{job}"
 
     @property

@@ -1,4 +1,4 @@
-"""Network plan: the addresses of a job network, and its way to Confluent. Values only."""
+"""The addresses of a job network, and its way to Confluent. Values only."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _cidr(text: str) -> Refusal | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrivateLink:
-    """Confluent's own way into our network: made at Confluent, named here."""
+    """Confluent's own way into the network: made at Confluent, named here."""
 
     service_name: Annotated[
         str,
@@ -58,5 +58,5 @@ class NetworkPlan:
             yield Problem("zones", "a network of jobs has two zones", 'Write two, like ("a", "b")')
 
     def subnets(self) -> Sequence[str]:
-        """Four equal parts: two private, two public."""
+        """Return four equal parts: two private, two public."""
         return [str(part) for part in ipaddress.IPv4Network(self.cidr).subnets(prefixlen_diff=2)]

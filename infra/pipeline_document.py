@@ -1,4 +1,4 @@
-"""Pipeline document: declarations as bytes in the artifact bucket, named by their content."""
+"""Declarations as bytes in the artifact bucket, named by their content."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class PipelineDocument(Construct):
         bucket: str,
         key_arn: str,
     ) -> None:
-        """Raises `InvalidDeclaration` if two of the pipelines cannot stand together."""
+        """Raises `InvalidDeclaration` if two of the pipelines contradict each other."""
         super().__init__(scope, name)
         written = canonical(document(pipelines))
         self.digest = digest(written)
@@ -45,4 +45,4 @@ class PipelineDocument(Construct):
             lifecycle=TerraformResourceLifecycle(create_before_destroy=True),
         )
         self.ready: tuple[TerraformResource, ...] = (written_down,)
-        """What must stand before anyone is told of it."""
+        """What must exist before any job gets its address."""

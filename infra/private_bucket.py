@@ -1,4 +1,4 @@
-"""Private bucket: what every bucket of ours is. Nobody else's account, nothing unencrypted, no old version lost at once."""
+"""A private bucket, the base of all buckets: one account, all objects encrypted, old versions kept for a while."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from infra.tf import (
 
 
 class PrivateBucket(Construct):
-    """Versioned, encrypted with our key, closed to the public, owned by us whoever writes; uploads left open are aborted."""
+    """Versioned, encrypted with the environment's key, closed to the public, owned by the account; aborts uploads left open."""
 
     def __init__(
         self,
@@ -81,16 +81,16 @@ class PrivateBucket(Construct):
         )
         access = S3BucketPolicy(self, "access", bucket=which, policy=json.dumps(policy), depends_on=[closed])
         self.ready: Sequence[Construct] = (owner, encryption, versions, access)
-        """What must stand before anything is put into it."""
+        """What must exist before anything is put into it."""
 
     @property
     def bucket_name(self) -> str:
-        """Its name, known when it stands."""
+        """The bucket's name, known when it exists."""
         return self._bucket.id
 
     @property
     def arn(self) -> str:
-        """Its ARN, known when it stands."""
+        """The bucket's ARN, known when it exists."""
         return self._bucket.arn
 
 

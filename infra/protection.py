@@ -1,4 +1,4 @@
-"""Protection: what holds data is destroyed with two keys only, turned in two places."""
+"""Protection of resources that hold data: to destroy them takes two switches, set in two places."""
 
 from __future__ import annotations
 

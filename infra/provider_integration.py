@@ -1,4 +1,4 @@
-"""Provider integration: the role that Confluent assumes in our account, and Confluent's side of it.
+"""The role that Confluent assumes in the account, and Confluent's side of it.
 
 Each needs the other. The role's ARN is made from its name, so the integration is made first and names a role that is not
 there yet; the role's trust then names what Confluent has computed: its own role, and the external id it will show.

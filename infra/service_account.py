@@ -1,4 +1,4 @@
-"""Service account: somebody at Confluent who is no person, with its API keys, kept in Secrets Manager."""
+"""A service account: a program's identity at Confluent, with its API keys, kept in Secrets Manager."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from infra.tf import Construct, SecretsmanagerSecret, SecretsmanagerSecretVersio
 
 
 class Account(Construct):
-    """One service account. Its name is unique in the whole organization, hence the environment's name in it."""
+    """One service account. Its name is unique in the organization, hence the environment's name in it."""
 
     def __init__(self, scope: Construct, name: str, *, account: str, description: str) -> None:
         super().__init__(scope, name)
@@ -26,7 +26,7 @@ class Account(Construct):
         return f"User:{self._declared.id}"
 
     def key(self, name: str, opens: ManagedResource, *, depends_on: Sequence[Any] = ()) -> Credentials:
-        """An API key. `depends_on`: the rights that must stand before the key is tried."""
+        """Make an API key. `depends_on`: the rights that must exist before the key is tried."""
         key = ApiKey(
             display_name=f"{self._name}-{name}",
             description="Made by Terraform",
@@ -37,7 +37,7 @@ class Account(Construct):
 
 
 class StoredKeys(Construct):
-    """API keys as one secret: a JSON object of strings. Its value is in Terraform's state, and nowhere else of ours."""
+    """API keys as one secret: a JSON object of strings. Its value is in Terraform's state, and in no other place of Frazil's."""
 
     def __init__(
         self,
@@ -69,5 +69,5 @@ class StoredKeys(Construct):
 
     @property
     def arn(self) -> str:
-        """The secret's ARN, known when it stands."""
+        """The secret's ARN, known when it exists."""
         return self._secret.arn

@@ -1,4 +1,4 @@
-"""Spark application: the EMR Serverless application that runs the jobs, named after its release label."""
+"""The EMR Serverless application that runs the jobs, named after its release label."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ ENDS_SOON_DAYS = 180
 
 class SparkApplication(Construct):
     """An application cannot change its label while it runs: a new label makes a new one beside it, jobs move, then the old
-    one goes. Its name has the label in it, so that both can stand."""
+    one is deleted. Its name has the label in it, so that both can exist.
+    """
 
     def __init__(
         self,
@@ -77,10 +78,10 @@ class SparkApplication(Construct):
 
     @property
     def id(self) -> str:
-        """Its id, known when it stands."""
+        """The application's id, known when it exists."""
         return self._application.id
 
     @property
     def arn(self) -> str:
-        """Its ARN, known when it stands."""
+        """The application's ARN, known when it exists."""
         return self._application.arn

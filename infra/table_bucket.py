@@ -1,4 +1,4 @@
-"""Table bucket: where tables keep their files. No lifecycle rule ever removes a file that a table may name."""
+"""The bucket where tables keep their files. No lifecycle rule ever removes a file that a table may name."""
 
 from __future__ import annotations
 

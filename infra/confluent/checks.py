@@ -1,6 +1,6 @@
-"""Whether arguments of a Confluent resource fit, told when they are given and not by Terraform later.
+"""Checks of a Confluent resource's arguments, made when the arguments are given and not by Terraform later.
 
-Types and rules stand in the fields' hints, as in declarations. What Terraform fills in (a token) is believed.
+The fields' hints hold types and rules, as in declarations. A value that Terraform fills in (a token) is not checked.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from infra.tf import Token
 
 
 def member_of(*allowed: str) -> Rule:
-    """One of a few words."""
+    """Return the rule that a value is one of a few words."""
     return matching("|".join(allowed), f"one of {', '.join(allowed)}", "Write one of them")
 
 
 def milliseconds(least: int) -> Rule:
-    """A duration in milliseconds, as text: Kafka and Confluent write them so."""
+    """Return the rule for a duration in milliseconds, as text: Kafka and Confluent write them so."""
 
     def refusal(value: str) -> Refusal | None:
         if value.isascii() and value.isdigit() and int(value) >= least:
@@ -32,7 +32,7 @@ def milliseconds(least: int) -> Rule:
 
 
 def is_token(value: object) -> bool:
-    """Whether Terraform fills this in: CDKTF's marker of a value that is not known yet."""
+    """Return whether Terraform fills this in: CDKTF's marker of a value that is not known yet."""
     return isinstance(value, str) and bool(Token.is_unresolved(value))
 
 
@@ -49,7 +49,7 @@ def check(arguments: Any) -> None:
 
 
 def _one_of_each(arguments: Any) -> Iterator[Problem]:
-    """The groups of blocks of which exactly one must be given, and are not."""
+    """Yield a problem for each group of blocks of which exactly one must be given, and is not."""
     for group in arguments.EXACTLY_ONE:
         given = [name for name in group if getattr(arguments, name) is not None]
         if len(given) != 1:
@@ -58,7 +58,7 @@ def _one_of_each(arguments: Any) -> Iterator[Problem]:
 
 
 def plain(value: Any) -> Any:
-    """Arguments as Terraform's JSON: no empty arguments, and nothing in a text that Terraform would evaluate."""
+    """Return arguments as Terraform's JSON: no empty arguments, and nothing in a text that Terraform would evaluate."""
     if is_dataclass(value) and not isinstance(value, type):
         named = {f.name: plain(getattr(value, f.name)) for f in fields(value)}
         return {name: part for name, part in named.items() if part is not None}

@@ -77,7 +77,7 @@ class SchemaRegistry(Arguments):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceAccount(Arguments):
-    """Somebody who is no person. Its name is unique in the whole organization."""
+    """An account for a program. Its name is unique in the organization."""
 
     TYPE: ClassVar[str] = "confluent_service_account"
 
@@ -138,5 +138,5 @@ class ApiKey(Arguments):
 
 
 def credentials(key: Declared) -> Credentials:
-    """An API key, as other resources take it."""
+    """Return an API key, as other resources take it."""
     return Credentials(key=key.id, secret=key.computed("secret"))

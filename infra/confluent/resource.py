@@ -57,7 +57,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arguments(Block):
-    """What a resource is told. `TYPE` is its type in Terraform, `VERBATIM` the texts that may hold anything."""
+    """The arguments of a resource. `TYPE` is its type in Terraform, `VERBATIM` the texts that may hold anything."""
 
     TYPE: ClassVar[str]
 
@@ -73,7 +73,7 @@ class Arguments(Block):
         return Declared(scope, name, self, depends_on=depends_on, is_kept=is_kept)
 
     def look_up(self, scope: Construct, name: str, *, depends_on: Sequence[Any] = ()) -> Found:
-        """Add a data source of the same type: something that exists already, and is not ours to change."""
+        """Add a data source of the same type: something that exists already, and that this stack does not change."""
         return Found(scope, name, self, depends_on=depends_on)
 
 
@@ -95,7 +95,7 @@ class Declared(TerraformResource):
             self.add_override(key, value)
 
     def computed(self, path: str) -> str:
-        """What Confluent fills in: `computed("aws[0].external_id")`."""
+        """Return a value that Confluent fills in: `computed("aws[0].external_id")`."""
         return str(Token.as_string(self.interpolation_for_attribute(path)))
 
     @property
@@ -119,7 +119,7 @@ class Found(TerraformDataSource):
             self.add_override(key, value)
 
     def computed(self, path: str) -> str:
-        """What Confluent tells of it."""
+        """Return a value that Confluent reports."""
         return str(Token.as_string(self.interpolation_for_attribute(path)))
 
     @property

@@ -1,4 +1,4 @@
-"""Tableflow: Confluent lands a topic as an Iceberg table in our bucket, under a role of ours, and tells Glue of it."""
+"""Tableflow: Confluent lands a topic as an Iceberg table in the account's own bucket and role, and publishes it in Glue."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SEVEN_DAYS_MS = "604800000"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CustomerRole(Block):
-    """The role in our account that Confluent assumes. It need not exist yet."""
+    """The role in the account that Confluent assumes. It need not exist yet."""
 
     customer_role_arn: Annotated[
         str,
@@ -28,8 +28,8 @@ class CustomerRole(Block):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderIntegration(Arguments):
-    """Confluent's own role and the external id that our role must ask of it. Computed: `aws[0].iam_role_arn` and
-    `aws[0].external_id`. Any change replaces it, makes another external id, and so changes our role's trust."""
+    """Confluent's own role and the external id that the account's role must require of it. Computed: `aws[0].iam_role_arn` and
+    `aws[0].external_id`. Any change replaces it, makes another external id, and so changes that role's trust."""
 
     TYPE: ClassVar[str] = "confluent_provider_integration"
 
@@ -40,7 +40,7 @@ class ProviderIntegration(Arguments):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnBucket(Block):
-    """A bucket of ours, in the cluster's region. Empty when the first topic comes."""
+    """A bucket of the account, in the cluster's region. Empty before the first topic."""
 
     bucket_name: str
     provider_integration_id: str
@@ -48,7 +48,7 @@ class OwnBucket(Block):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorHandling(Block):
-    """What happens to a record that cannot become a row; `log_target` is the topic of the rejected ones."""
+    """What happens to a record that cannot be decoded; `log_target` is the topic of the rejected ones."""
 
     mode: Annotated[str, member_of("SUSPEND", "SKIP", "LOG")]
     log_target: str | None = None
@@ -75,7 +75,7 @@ class TableflowTopic(Arguments):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Glue(Block):
-    """The account's Glue catalog; `custom_database` stands for the cluster's id as the database's name."""
+    """The account's Glue catalog; `custom_database` replaces the cluster's id as the database's name."""
 
     provider_integration_id: str
     custom_database: Annotated[str | None, matching("[a-z0-9_]{1,255}", "a Glue database", "Use a-z, 0-9 and _")] = None

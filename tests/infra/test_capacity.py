@@ -15,14 +15,13 @@ def test_jobs_that_just_fit_fit() -> None:
 
 def test_jobs_run_at_the_same_time() -> None:
     assert Capacity(cores=14, memory_gb=56, disk_gb=220).shortage(ONE, ONE) == ""
-    assert Capacity(cores=13, memory_gb=56, disk_gb=220).shortage(ONE, ONE) == "14 vCPU are wanted, 13 are there"
+    assert Capacity(cores=13, memory_gb=56, disk_gb=220).shortage(ONE, ONE) == "14 vCPU needed, 13 available"
 
 
 def test_everything_that_is_short_is_told_at_once() -> None:
     told = Capacity(cores=6, memory_gb=27, disk_gb=109).shortage(ONE)
     assert (
-        told
-        == "7 vCPU are wanted, 6 are there; 28 GB of memory are wanted, 27 are there; 110 GB of disk are wanted, 109 are there"
+        told == "7 vCPU needed, 6 available; 28 GB of memory needed, 27 available; 110 GB of disk needed, 109 available"
     )
 
 

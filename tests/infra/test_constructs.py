@@ -60,7 +60,7 @@ def test_an_application_is_as_large_as_it_was_told() -> None:
 
 
 def test_an_application_too_small_for_its_jobs_is_refused() -> None:
-    with pytest.raises(InvalidDeclaration, match="6 vCPU are wanted, 5 are there"):
+    with pytest.raises(InvalidDeclaration, match="6 vCPU needed, 5 available"):
         made(application(capacity=Capacity(cores=5, memory_gb=24, disk_gb=120)))
 
 
