@@ -16,7 +16,7 @@ from infra.confluent.cloud import (
     RoleBinding,
     SchemaRegistry,
 )
-from infra.confluent.resource import Credentials, Declared, Empty, Found, Id
+from infra.confluent.resource import Credentials, Declared, Empty, ExistingResource, Id
 from infra.kafka_access import KafkaAccess, RegistryAccess
 from infra.managed_topic import ManagedTopic
 from infra.protection import Protection
@@ -75,7 +75,7 @@ class Confluent(EnvironmentStack):
         if flowing:
             self._flow(flowing)
 
-    def _place(self) -> tuple[Declared | Found, Declared | Found]:
+    def _place(self) -> tuple[Declared | ExistingResource, Declared | ExistingResource]:
         wanted, names = self._deployment.confluent, self._names
         if wanted.environment_id and wanted.cluster_id:
             there = EnvironmentById(id=wanted.environment_id).look_up(self, "environment")
@@ -102,7 +102,7 @@ class Confluent(EnvironmentStack):
         By a local, and neither by `depends_on` nor by a reference: of a cluster that changes in anything, like its protection,
         those make the registry's id unknown while it is planned, and keys, bindings and schemas are replaced for it.
         """
-        if isinstance(self._cluster, Found):
+        if isinstance(self._cluster, ExistingResource):
             return self._environment.id
         none = "none"  # no cluster's id: it is only there to wait for one
         known = Fn.conditional(Op.eq(self._cluster.id, none), none, self._environment.id)

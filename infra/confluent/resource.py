@@ -72,9 +72,9 @@ class Arguments(Block):
         """Add the resource to a stack. `is_kept`: Terraform refuses to destroy it while it is declared."""
         return Declared(scope, name, self, depends_on=depends_on, is_kept=is_kept)
 
-    def look_up(self, scope: Construct, name: str, *, depends_on: Sequence[Any] = ()) -> Found:
+    def look_up(self, scope: Construct, name: str, *, depends_on: Sequence[Any] = ()) -> ExistingResource:
         """Add a data source of the same type: something that exists already, and that this stack does not change."""
-        return Found(scope, name, self, depends_on=depends_on)
+        return ExistingResource(scope, name, self, depends_on=depends_on)
 
 
 class Declared(TerraformResource):
@@ -104,7 +104,7 @@ class Declared(TerraformResource):
         return self.computed("id")
 
 
-class Found(TerraformDataSource):
+class ExistingResource(TerraformDataSource):
     """Something that exists already."""
 
     def __init__(self, scope: Construct, name: str, arguments: Arguments, *, depends_on: Sequence[Any]) -> None:
