@@ -26,6 +26,7 @@ from frazil.declaration.environment import parse_environment
 from frazil.exit_codes import Exit, exit_of_all
 from frazil.ingest import metrics, runner
 from frazil.job import entry_point, shutdown, startup
+from frazil.job.session import open_job
 from frazil.release import runtime
 
 
@@ -44,7 +45,7 @@ def main(arguments: Sequence[str]) -> int:
         registry = (
             Registry.of(environment.registry, secrets, cache=chosen.schema_cache) if environment.registry else None
         )
-        with runner.driver(
+        with open_job(
             environment,
             secrets,
             jars=chosen.jar,
@@ -53,14 +54,14 @@ def main(arguments: Sequence[str]) -> int:
             failpoints=os.environ.get("FRAZIL_FAILPOINTS", ""),
             stopping=stopping,
             run_prefix=chosen.run,
-        ) as shared:
-            startup.check_jvm(expected, startup.SessionJvm(shared.spark, shared.iceberg))
-            shutdown.heed_the_jvm(shared.spark, stopping)
+        ) as job:
+            startup.check_jvm(expected, startup.SessionJvm(job.spark, job.iceberg))
+            shutdown.heed_the_jvm(job.spark, stopping)
             log = entry_point.log(secrets, lambda event: metrics.lines(event, environment.metrics_namespace))
             if chosen.follow:
-                outcomes = runner.follow(pipelines, shared, registry, log, every_seconds=chosen.every_seconds)
+                outcomes = runner.follow(pipelines, job, registry, log, every_seconds=chosen.every_seconds)
             else:
-                outcomes = runner.drain(pipelines, shared, registry, log)
+                outcomes = runner.drain(pipelines, job, registry, log)
     except Exception as error:  # noqa: BLE001 - the end of the process: Python's own code, 1, means a decision
         return entry_point.ended(error, secrets, stopping)
     code = exit_of_all(outcome.error for outcome in outcomes.values())

@@ -21,11 +21,11 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration.document import parse
 from frazil.declaration.environment import parse_environment
 from frazil.job import entry_point, shutdown, startup
-from frazil.maintain.drive import keeper
-from frazil.maintain.keeper import Policy
+from frazil.job.session import open_job
 from frazil.maintain.orphans import check_age
 from frazil.maintain.result import exit_code
-from frazil.maintain.run import maintain
+from frazil.maintain.run import maintain, prepare
+from frazil.maintain.target import Policy
 from frazil.release import runtime
 
 
@@ -38,6 +38,7 @@ def main(arguments: Sequence[str]) -> int:
         closed_seconds=chosen.closed_hours * 3600,
         grace_seconds=chosen.grace_hours * 3600,
         orphan_seconds=chosen.orphan_days * 86_400,
+        dry_run=chosen.dry_run,
     )
     try:
         check_age(policy.orphan_seconds)
@@ -45,22 +46,22 @@ def main(arguments: Sequence[str]) -> int:
         startup.check_python(expected)
         environment = parse_environment(entry_point.read(chosen.environment))
         pipelines = entry_point.chosen(parse(entry_point.read(chosen.document)), chosen.pipeline)
-        with keeper(
+        with open_job(
             environment,
             secrets,
+            name="frazil-maintain",
             jars=chosen.jar,
             master=chosen.master,
             settings=dict(chosen.setting),
-            policy=policy,
-            dry_run=chosen.dry_run,
             failpoints=os.environ.get("FRAZIL_FAILPOINTS", ""),
             stopping=stopping,
-        ) as shared:
-            startup.check_jvm(expected, startup.SessionJvm(shared.spark, shared.iceberg))
-            shutdown.heed_the_jvm(shared.spark, stopping)
+            cancels=False,
+        ) as job:
+            startup.check_jvm(expected, startup.SessionJvm(job.spark, job.iceberg))
+            shutdown.heed_the_jvm(job.spark, stopping)
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: stopping.set())
-            outcomes = maintain(pipelines, shared, entry_point.log(secrets), orphans=chosen.orphans)
+            outcomes = maintain(pipelines, prepare(job, policy), entry_point.log(secrets), orphans=chosen.orphans)
     except Exception as error:  # noqa: BLE001 - the end of the process: Python's own code, 1, means a decision
         return entry_point.ended(error, secrets, stopping)
     return exit_code(one for done in outcomes.values() for one in done)

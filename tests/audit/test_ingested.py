@@ -77,7 +77,7 @@ def test_rows_deleted_merge_on_read_are_missed(filled: Shop, spark: SparkSession
 
 def test_rows_deleted_by_value_are_refused(filled: Shop) -> None:
     """A file of equality deletes, as Flink writes them; that it is empty of rows does not matter."""
-    iceberg = filled.driver().iceberg
+    iceberg = filled.job().iceberg
     table = iceberg.load(filled.pipeline.table.identifier)
     integers = iceberg._gateway.new_array(iceberg._gateway.jvm.int, 1)
     integers[0] = 1

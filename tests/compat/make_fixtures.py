@@ -84,7 +84,7 @@ def open_decision(make: Make) -> Shop:
 def half_accepted_replay(make: Make) -> Shop:
     """`accept rolled-back-replay` that died before its commit to the main table."""
     shop = landed_as(make, "compat_half_replay")
-    table = shop.driver().iceberg.load(shop.pipeline.table.identifier)
+    table = shop.job().iceberg.load(shop.pipeline.table.identifier)
     table.manageSnapshots().rollbackTo(table.currentSnapshot().parentId()).commit()
     return half_accepted(shop, Accepted.ROLLED_BACK_REPLAY)
 
@@ -102,7 +102,7 @@ def half_accepted_recreated(make: Make) -> Shop:
 def side_without_tag(make: Make) -> Shop:
     """The dead-letter table has lost its tag."""
     shop = landed_as(make, "compat_no_tag")
-    side = shop.driver().iceberg.load(shop.pipeline.table.dead_letters)
+    side = shop.job().iceberg.load(shop.pipeline.table.dead_letters)
     side.manageSnapshots().removeTag(ledger.tag(shop.pipeline.name)).commit()
     return shop
 
@@ -154,9 +154,9 @@ def landed_as(make: Make, name: str) -> Shop:
 
 def half_accepted(shop: Shop, event: Accepted) -> Shop:
     """Do what `accept` does before its commit to the main table."""
-    driver = shop.driver()
-    work = _Accepting(shop.pipeline, event, "a test", driver)
-    last = entry(driver.iceberg.load(shop.pipeline.table.identifier), shop.pipeline.name)
+    job = shop.job()
+    work = _Accepting(shop.pipeline, event, "a test", job)
+    last = entry(job.iceberg.load(shop.pipeline.table.identifier), shop.pipeline.name)
     assert last is not None
     assert last.end is not None
     work.take_dead_letters_back(work.decided(last, last.end))
@@ -180,7 +180,7 @@ def case(shop: Shop, to: Path) -> None:
         told = {
             "root": root,
             "topic": shop.topic,
-            "topic_id": shop.driver().kafka.topic(shop.topic).topic_id,
+            "topic_id": shop.job().kafka.topic(shop.topic).topic_id,
             "schema_id": shop.register(),
             "tables": tables,
             "records": [[p, o, None if v is None else v.hex()] for (p, o), v in sorted(shop.journal.items())],

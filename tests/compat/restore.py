@@ -62,7 +62,7 @@ class Case:
             )
         for place in [p for p in shop.journal if p[1] not in records]:
             del shop.journal[place]
-        self._tables(lake, shop.driver().kafka.topic(shop.topic).topic_id)
+        self._tables(lake, shop.job().kafka.topic(shop.topic).topic_id)
         return shop
 
     def _tables(self, lake: Environment, topic_id: str) -> None:

@@ -77,12 +77,12 @@ def test_wrong_numbers_of_gaps_are_reported_and_corrected_by_the_operators_word(
     assert {f.flaw for f in before.findings} == {Flaw.MISCOUNTED, Flaw.EXCESS}
     assert "counts-recount --reason" in str([str(f) for f in before.findings])
     lake = Lake(shop.environment, Secrets({}).read)
-    assert recount(shop.pipeline, lake, "as the test says", shop.driver()).fewer == {0: 6}
+    assert recount(shop.pipeline, lake, "as the test says", shop.job()).fewer == {0: 6}
     continued(shop)
 
 
 def accepted(shop: Shop, event: Accepted) -> None:
-    accept(shop.pipeline, event, "as the test says", shop.driver())
+    accept(shop.pipeline, event, "as the test says", shop.job())
 
 
 def test_a_replay_that_was_half_accepted_is_accepted_again_and_lands_each_record_once(restored: Restore) -> None:

@@ -92,10 +92,10 @@ def test_a_driver_killed_while_it_finishes_an_operators_decision_loses_and_doubl
     for first in (0, 4):
         shop.produce([*shop.orders(4, schema_id, first=first), b"bad!!"])
         shop.drain()
-    table = shop.driver().iceberg.load(shop.pipeline.table.identifier)
+    table = shop.job().iceberg.load(shop.pipeline.table.identifier)
     table.manageSnapshots().rollbackTo(table.currentSnapshot().parentId()).commit()
     with pytest.raises(Crash):
-        accept(shop.pipeline, Accepted.ROLLED_BACK_REPLAY, "test", shop.driver(reach=crash_at("decide.decided")))
+        accept(shop.pipeline, Accepted.ROLLED_BACK_REPLAY, "test", shop.job(reach=crash_at("decide.decided")))
     killed = shop.process(tmp_path, failpoints="finish.removed=kill")
     _, log = killed.communicate(timeout=120)
     assert killed.returncode == -signal.SIGKILL, log

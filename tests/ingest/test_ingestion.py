@@ -84,7 +84,7 @@ class Loop:
         self.accepted, self._rejected = "", rejected
         self.summary: dict[str, str] = {}
         """Of the newest commit."""
-        driver: Any = SimpleNamespace(
+        job: Any = SimpleNamespace(
             kafka=Kafka(records), iceberg=None, clock=lambda: 0.0, wait=None, reach=lambda step: None, run="me", version="1",
             stopping=lambda: False,
         )  # fmt: skip
@@ -95,7 +95,7 @@ class Loop:
             ingestion.metadata_expiry, "trim", lambda *_, **__: SimpleNamespace(snapshots=0, gave_up=None)
         )
         report = Reporter(self.events.append, "orders", "orders", "me", lambda: 0.0)
-        self.ingestion = Ingestion(PIPELINE, driver, Writers(PIPELINE.topic, None), report)
+        self.ingestion = Ingestion(PIPELINE, job, Writers(PIPELINE.topic, None), report)
         loop: Any = self.ingestion
         loop._evolution = Evolution(self.steps, self._stage, news_at)
         loop._log = SimpleNamespace(check=lambda *_: None, forget=lambda: None)
@@ -234,7 +234,7 @@ def test_a_batch_of_rejected_records_is_not_committed_unless_it_is_accepted(monk
 
 def test_what_is_accepted_lands_though_more_records_arrive_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     loop = Loop(monkeypatch, records=170, rejected=150)
-    loop.accepted, loop.ingestion.driver.kafka.grows = EVENT, 5  # type: ignore[attr-defined]
+    loop.accepted, loop.ingestion.job.kafka.grows = EVENT, 5  # type: ignore[attr-defined]
     loop.ingestion.poll()
     assert loop.committed[0][1] in range(170, 200)
 

@@ -66,11 +66,11 @@ def test_little_is_left_until_it_is_worth_a_commit(stock: Stock) -> None:
 @pytest.mark.spark
 def test_files_that_compaction_replaced_are_left_for_maintenance_to_delete(stock: Stock) -> None:
     stock.land(4)
-    compact(stock.keeper(), stock.kept, Lease())
+    compact(stock.maintenance(), stock.main, Lease())
     stock.land(12)
     assert trimmed(stock).snapshots > 0
     assert len(stock.files("data")) == 4 + 1 + 12
-    outcome = expire(stock.keeper(), stock.kept)
+    outcome = expire(stock.maintenance(), stock.main)
     assert outcome.files_removed == 4
     assert stock.files("data") == stock.live_files()
     stock.assert_nothing_changed()

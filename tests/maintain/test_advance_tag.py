@@ -15,7 +15,8 @@ from frazil.maintain.compact import compact
 from frazil.maintain.expire import expire
 from frazil.maintain.lease import Lease
 from frazil.maintain.result import Ended
-from tests.support.stock import Stock, no_wait
+from tests.support.jobs import job
+from tests.support.stock import Stock
 
 pytestmark = pytest.mark.spark
 
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.spark
 def idle(stock: Stock) -> None:
     """Compacted, and others committed so often that the pipeline's own commit is beyond the retention."""
     stock.land(3)
-    compact(stock.keeper(), stock.kept, Lease())
+    compact(stock.maintenance(), stock.main, Lease())
     others(stock)
 
 
@@ -34,12 +35,12 @@ def others(stock: Stock) -> None:
 
 def test_an_idle_pipeline_does_not_pin_replaced_files(stock: Stock) -> None:
     idle(stock)
-    expire(stock.keeper(), stock.kept)
+    expire(stock.maintenance(), stock.main)
     assert len(stock.files("data")) == 4
     before = dict(stock.summary())
-    outcome = carry(stock.keeper(), stock.kept)
+    outcome = carry(stock.maintenance(), stock.main)
     assert (outcome.ended, outcome.snapshots) == (Ended.DONE, 1)
-    expire(stock.keeper(), stock.kept)
+    expire(stock.maintenance(), stock.main)
     assert stock.files("data") == stock.live_files()
     after = stock.summary()
     same = (ledger.END, ledger.TOTALS, ledger.VALID_THROUGH, ledger.SCHEMA_IDS, ledger.PIPELINE)
@@ -51,22 +52,22 @@ def test_what_an_operator_accepted_is_carried_too(stock: Stock) -> None:
     stock.land(1)
     accepted = stock.offsets(1000)
     batch = replace(stock.batch(0), rejects_accepted=accepted)
-    publish(stock.iceberg, nothing(stock.iceberg, stock.table, at=time.time()), batch, wait=no_wait)
+    publish(job(stock.iceberg), nothing(stock.iceberg, stock.table, at=time.time()), batch)
     others(stock)
-    assert carry(stock.keeper(), stock.kept).snapshots == 1
+    assert carry(stock.maintenance(), stock.main).snapshots == 1
     assert stock.summary()[ledger.REJECTS_ACCEPTED] == str(accepted)
 
 
 def test_a_tag_within_the_retention_stays(stock: Stock) -> None:
     stock.land(3)
     head = stock.history().head_id
-    assert carry(stock.keeper(), stock.kept).snapshots == 0
+    assert carry(stock.maintenance(), stock.main).snapshots == 0
     assert stock.history().head_id == head
 
 
 def test_the_pipeline_goes_on_after_its_tag_was_carried(stock: Stock) -> None:
     idle(stock)
-    carry(stock.keeper(), stock.kept)
+    carry(stock.maintenance(), stock.main)
     stock.land(2)
     stock.assert_nothing_changed()
 
@@ -78,7 +79,7 @@ def test_a_batch_that_lands_meanwhile_wins(stock: Stock) -> None:
         if step == "publish.filled" and stock.at == 30:
             stock.land(1)
 
-    assert carry(stock.keeper(reach=ingest), stock.kept).ended is Ended.CONFLICT
+    assert carry(stock.maintenance(reach=ingest), stock.main).ended is Ended.CONFLICT
     stock.assert_nothing_changed()
 
 
@@ -90,7 +91,7 @@ def test_an_open_decision_is_not_carried_away(stock: Stock) -> None:
     with pytest.raises(InterruptedError):
         stock.land_with_dead_letters(reach=crash)
     others(stock)
-    outcome = carry(stock.keeper(), stock.kept)
+    outcome = carry(stock.maintenance(), stock.main)
     assert outcome.snapshots == 0
     assert "a decision on dead letters is open" in outcome.why
     assert ledger.SIDE in stock.summary()
@@ -102,9 +103,9 @@ def test_a_decision_that_is_made_meanwhile_stays_the_newest(stock: Stock) -> Non
     def decide(step: str) -> None:
         if step == "carry.decided":
             event = replace(stock.batch(0), accepted='{"event":"rejected-share"}')
-            publish(stock.iceberg, nothing(stock.iceberg, stock.table, at=time.time()), event, wait=no_wait)
+            publish(job(stock.iceberg), nothing(stock.iceberg, stock.table, at=time.time()), event)
 
-    assert carry(stock.keeper(reach=decide), stock.kept).ended is Ended.CONFLICT
+    assert carry(stock.maintenance(reach=decide), stock.main).ended is Ended.CONFLICT
     assert ledger.EVENTS in stock.summary()
 
 
@@ -113,7 +114,7 @@ def test_the_dead_letters_tag_is_carried_with_the_decision_it_finished(stock: St
     for number in range(6):
         stock.iceberg.load(stock.dead_letters).newAppend().set("other", str(number)).commit()
     decided = stock.summary()[ledger.COMMIT_ID]
-    assert carry(stock.keeper(), stock.side).snapshots == 1
+    assert carry(stock.maintenance(), stock.side).snapshots == 1
     history = stock.history(stock.dead_letters)
     assert history.head is not None
     assert history.head.summary[ledger.COMMIT_ID] == decided
@@ -124,5 +125,5 @@ def test_the_dead_letters_tag_is_carried_with_the_decision_it_finished(stock: St
 def test_a_dry_run_tells_and_changes_nothing(stock: Stock) -> None:
     idle(stock)
     before = stock.metadata()
-    assert carry(stock.keeper(dry_run=True), stock.kept).ended is Ended.TOLD
+    assert carry(stock.maintenance(dry_run=True), stock.main).ended is Ended.TOLD
     assert stock.metadata() == before

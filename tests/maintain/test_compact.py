@@ -23,7 +23,7 @@ pytestmark = pytest.mark.spark
 def test_small_files_become_one_with_the_same_rows_and_offsets(stock: Stock) -> None:
     stock.land(6)
     before = dict(stock.summary())
-    outcome = compact(stock.keeper(), stock.kept, Lease())
+    outcome = compact(stock.maintenance(), stock.main, Lease())
     assert (outcome.ended, outcome.files_removed, outcome.files_added, outcome.rows) == (Ended.DONE, 6, 1, 60)
     assert len(stock.live_files()) == 1
     assert stock.summary() == before
@@ -32,15 +32,15 @@ def test_small_files_become_one_with_the_same_rows_and_offsets(stock: Stock) -> 
 
 def test_what_is_compacted_is_compacted_once(stock: Stock) -> None:
     stock.land(3)
-    compact(stock.keeper(), stock.kept, Lease())
+    compact(stock.maintenance(), stock.main, Lease())
     head = stock.history().head_id
-    again = compact(stock.keeper(), stock.kept, Lease())
+    again = compact(stock.maintenance(), stock.main, Lease())
     assert (again.files_removed, again.snapshots, stock.history().head_id) == (0, 0, head)
 
 
 def test_a_partition_that_is_still_written_is_left(stock: Stock) -> None:
     stock.land(3)
-    outcome = compact(stock.keeper(policy=replace(EAGER, closed_seconds=3600)), stock.kept, Lease())
+    outcome = compact(stock.maintenance(policy=replace(EAGER, closed_seconds=3600)), stock.main, Lease())
     assert (outcome.files_removed, outcome.left) == (0, {"open": 1})
     assert len(stock.live_files()) == 3
 
@@ -48,14 +48,14 @@ def test_a_partition_that_is_still_written_is_left(stock: Stock) -> None:
 def test_many_small_files_are_compacted_though_their_partition_is_open(stock: Stock) -> None:
     stock.land(3)
     policy = replace(EAGER, closed_seconds=3600, many_files=3)
-    assert compact(stock.keeper(policy=policy), stock.kept, Lease()).files_removed == 3
+    assert compact(stock.maintenance(policy=policy), stock.main, Lease()).files_removed == 3
     stock.assert_nothing_changed()
 
 
 def test_a_dry_run_tells_and_changes_nothing(stock: Stock) -> None:
     stock.land(3)
     before = stock.metadata()
-    outcome = compact(stock.keeper(dry_run=True), stock.kept, Lease())
+    outcome = compact(stock.maintenance(dry_run=True), stock.main, Lease())
     assert (outcome.ended, outcome.files_removed, outcome.files_added, outcome.rows) == (Ended.TOLD, 3, 1, 30)
     assert stock.metadata() == before
 
@@ -64,7 +64,7 @@ def test_each_partition_keeps_its_own_files(stock_of: Callable[..., Stock]) -> N
     stock = stock_of(partition_by=("bucket(2, order_id)",))
     stock.land(1, rows=40)
     stock.land(1, rows=40)
-    outcome = compact(stock.keeper(policy=replace(EAGER, groups_a_commit=1)), stock.kept, Lease())
+    outcome = compact(stock.maintenance(policy=replace(EAGER, groups_a_commit=1)), stock.main, Lease())
     assert (outcome.files_removed, outcome.files_added, outcome.snapshots) == (4, 2, 2)
     stock.assert_nothing_changed()
 
@@ -72,7 +72,7 @@ def test_each_partition_keeps_its_own_files(stock_of: Callable[..., Stock]) -> N
 def test_rows_keep_the_declared_order_within_files(stock_of: Callable[..., Stock]) -> None:
     stock = stock_of(sort_by=("order_id desc",))
     stock.land(3)
-    compact(stock.keeper(), stock.kept, Lease())
+    compact(stock.maintenance(), stock.main, Lease())
     (file,) = stock.live_files()
     assert pq.read_table(file)["order_id"].to_pylist() == list(range(29, -1, -1))
     stock.assert_nothing_changed()
@@ -80,7 +80,7 @@ def test_rows_keep_the_declared_order_within_files(stock_of: Callable[..., Stock
 
 def test_compacted_files_keep_the_bounds_of_offsets(stock: Stock) -> None:
     stock.land(3)
-    compact(stock.keeper(), stock.kept, Lease())
+    compact(stock.maintenance(), stock.main, Lease())
     files = oracle.table(stock.environment, stock.table).inspect.files().to_pylist()
     bounds = [file["readable_metrics"]["_kafka_offset"] for file in files]
     assert [(b["lower_bound"], b["upper_bound"]) for b in bounds] == [(0, 29)]
@@ -90,8 +90,8 @@ def test_verify_reads_compacted_files_whose_offsets_have_holes(stock: Stock) -> 
     stock.land_with_dead_letters()
     stock.land_with_dead_letters()
     stock.land(1)
-    compact(stock.keeper(), stock.kept, Lease())
-    compact(stock.keeper(), stock.side, Lease())
+    compact(stock.maintenance(), stock.main, Lease())
+    compact(stock.maintenance(), stock.side, Lease())
     proof = stock.verified()
     assert proof.outcome == "proven", proof.findings
     assert [(p.read, p.landed, p.dead_lettered) for p in proof.partitions] == [(30, 26, 4)]
@@ -105,7 +105,7 @@ def test_a_batch_that_lands_meanwhile_is_no_conflict(stock: Stock) -> None:
         if step == "compact.rewritten":
             stock.land(1)
 
-    outcome = compact(stock.keeper(reach=ingest), stock.kept, Lease())
+    outcome = compact(stock.maintenance(reach=ingest), stock.main, Lease())
     assert (outcome.ended, outcome.files_removed) == (Ended.DONE, 3)
     assert len(stock.live_files()) == 2
     stock.assert_nothing_changed()
@@ -116,9 +116,9 @@ def test_a_rewrite_that_another_one_overtook_is_given_up_and_cleaned_up(stock: S
 
     def overtake(step: str) -> None:
         if step == "compact.rewritten":
-            compact(stock.keeper(), stock.kept, Lease())
+            compact(stock.maintenance(), stock.main, Lease())
 
-    outcome = compact(stock.keeper(reach=overtake), stock.kept, Lease())
+    outcome = compact(stock.maintenance(reach=overtake), stock.main, Lease())
     assert (outcome.ended, outcome.files_removed, outcome.snapshots) == (Ended.CONFLICT, 0, 0)
     assert len(stock.files("data")) == 4  # three small ones, and the winner's
     stock.assert_nothing_changed()
@@ -133,7 +133,7 @@ def test_other_rows_than_before_are_refused_and_not_committed(stock: Stock, monk
 
     monkeypatch.setattr(rewrite, "rewrite", lossy)
     with pytest.raises(RowsWouldChange, match="hold 30 rows by their manifests, what was written for them holds 29"):
-        compact(stock.keeper(), stock.kept, Lease())
+        compact(stock.maintenance(), stock.main, Lease())
     assert stock.history().head_id == head
     assert stock.files("data") == stock.live_files()
 
@@ -142,13 +142,13 @@ def test_rows_that_another_engine_deleted_are_left_to_it(stock: Stock) -> None:
     stock.land(2)
     stock.spark.sql(f"ALTER TABLE lake.{stock.table} SET TBLPROPERTIES ('write.delete.mode'='merge-on-read')")
     stock.spark.sql(f"DELETE FROM lake.{stock.table} WHERE order_id = 3")
-    outcome = compact(stock.keeper(), stock.kept, Lease())
+    outcome = compact(stock.maintenance(), stock.main, Lease())
     assert (outcome.files_removed, outcome.left) == (0, {"deletes": 1})
 
 
 def test_compaction_leaves_nothing_in_memory(stock: Stock) -> None:
     stock.land(2)
-    compact(stock.keeper(), stock.kept, Lease())
+    compact(stock.maintenance(), stock.main, Lease())
     loaded = stock.iceberg.load(stock.table)
     assert stock.iceberg.table_cache().size() == 0
     assert stock.iceberg.coordinator().fetchSetIds(loaded).isEmpty()

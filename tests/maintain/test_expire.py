@@ -20,9 +20,9 @@ pytestmark = pytest.mark.spark
 def test_the_newest_snapshots_stay_and_replaced_files_are_deleted(stock: Stock) -> None:
     stock.land(6)
     small = stock.live_files()
-    compact(stock.keeper(), stock.kept, Lease())
+    compact(stock.maintenance(), stock.main, Lease())
     stock.land(5)
-    outcome = expire(stock.keeper(), stock.kept)
+    outcome = expire(stock.maintenance(), stock.main)
     assert (outcome.ended, outcome.snapshots, outcome.files_removed) == (Ended.DONE, 8, 6)
     assert len(stock.history().snapshots) == 5
     assert stock.files("data") == stock.live_files()
@@ -33,31 +33,31 @@ def test_the_newest_snapshots_stay_and_replaced_files_are_deleted(stock: Stock) 
 def test_files_of_kept_snapshots_stay(stock: Stock) -> None:
     stock.land(3)
     small = stock.live_files()
-    compact(stock.keeper(), stock.kept, Lease())
-    expire(stock.keeper(), stock.kept)
+    compact(stock.maintenance(), stock.main, Lease())
+    expire(stock.maintenance(), stock.main)
     assert small <= stock.files("data")
 
 
 def test_young_snapshots_stay_whatever_is_declared(stock: Stock) -> None:
     stock.land(8)
-    outcome = expire(stock.keeper(policy=replace(EAGER, grace_seconds=3600)), stock.kept)
+    outcome = expire(stock.maintenance(policy=replace(EAGER, grace_seconds=3600)), stock.main)
     assert outcome.snapshots == 0
 
 
 def test_declared_days_keep_more_than_the_declared_number(stock_of: Callable[..., Stock]) -> None:
     stock = stock_of(keep_snapshots=1, keep_days=1)
     stock.land(3)
-    assert expire(stock.keeper(), stock.kept).snapshots == 0
+    assert expire(stock.maintenance(), stock.main).snapshots == 0
 
 
 def test_the_ledger_stays_behind_many_commits_of_others(stock: Stock) -> None:
     stock.land(1)
     for number in range(7):
         stock.iceberg.load(stock.table).newAppend().set("other", str(number)).commit()
-    expire(stock.keeper(), stock.kept)
+    expire(stock.maintenance(), stock.main)
     assert len(stock.history().snapshots) == 8  # what is newer than the ledger shows that nothing was rolled back
-    carry(stock.keeper(), stock.kept)
-    expire(stock.keeper(), stock.kept)
+    carry(stock.maintenance(), stock.main)
+    expire(stock.maintenance(), stock.main)
     assert len(stock.history().snapshots) == 5
     stock.assert_nothing_changed()
 
@@ -65,7 +65,7 @@ def test_the_ledger_stays_behind_many_commits_of_others(stock: Stock) -> None:
 def test_a_dry_run_tells_and_changes_nothing(stock: Stock) -> None:
     stock.land(8)
     before = stock.metadata()
-    outcome = expire(stock.keeper(dry_run=True), stock.kept)
+    outcome = expire(stock.maintenance(dry_run=True), stock.main)
     assert (outcome.ended, outcome.snapshots) == (Ended.TOLD, 4)
     assert stock.metadata() == before
 
@@ -77,7 +77,7 @@ def test_a_batch_that_lands_meanwhile_is_kept(stock: Stock) -> None:
         if step == "expire.decided":
             stock.land(1)
 
-    assert expire(stock.keeper(reach=ingest), stock.kept).ended is Ended.DONE
+    assert expire(stock.maintenance(reach=ingest), stock.main).ended is Ended.DONE
     stock.assert_nothing_changed()
 
 
@@ -89,7 +89,7 @@ def test_a_snapshot_that_somebody_tags_meanwhile_is_a_conflict_and_stays(stock: 
         if step == "expire.decided":
             stock.iceberg.load(stock.table).manageSnapshots().createTag("audit", oldest).commit()
 
-    outcome = expire(stock.keeper(reach=tag), stock.kept)
+    outcome = expire(stock.maintenance(reach=tag), stock.main)
     assert (outcome.ended, outcome.snapshots, outcome.files_removed) == (Ended.CONFLICT, 0, 0)
     assert "audit" in outcome.why
     assert stock.history().snapshots[0].id == oldest

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-import uuid
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -18,8 +17,9 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration import Limits
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.read.tables import Lake
-from frazil.maintain.keeper import Keeper
 from frazil.maintain.run import maintain
+from frazil.maintain.target import MaintenanceRun
+from tests.support.jobs import job
 from tests.support.shop import Shop
 from tests.support.stock import EAGER
 
@@ -44,17 +44,9 @@ def icebergs_own(shop: Shop, iceberg: Iceberg, done: Counter[str]) -> None:
 
 def ours(shop: Shop, iceberg: Iceberg, done: Counter[str]) -> None:
     """A maintainer without grace."""
-    keeper = Keeper(
-        spark=shop.spark,
-        iceberg=iceberg,
-        run=uuid.uuid4().hex,
-        version="test",
-        clock=lambda: time.time() + 1,
-        wait=time.sleep,
-        ticket=lambda: uuid.uuid4().hex,
-        policy=EAGER,
-    )
-    for outcome in maintain([shop.pipeline], keeper, lambda line: None, orphans=False)[shop.pipeline.name]:
+    late = job(iceberg, clock=lambda: time.time() + 1, wait=time.sleep)
+    run = MaintenanceRun(late, EAGER)
+    for outcome in maintain([shop.pipeline], run, lambda line: None, orphans=False)[shop.pipeline.name]:
         done[outcome.ended] += 1
         if outcome.ended == "failed":
             done[f"{outcome.action}: {outcome.why}"] += 1

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import pytest
 from frazil.job.failpoints import UPKEEP_STEPS
 from frazil.maintain.run import maintain
 from tests.maintain.test_entry_points import entry_point
-from tests.support.stock import Stock
+from tests.support.stock import EAGER, Stock
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 QUICK = ("compact.rewritten", "expire.decided")  # files that nobody committed yet, and files that nobody refers to
@@ -36,8 +36,7 @@ def test_a_maintainer_killed_at_a_step_loses_and_doubles_nothing(
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     stock.assert_nothing_changed()
     stock.land(1)
-    keeper = stock.keeper()
-    late = replace(keeper, clock=lambda: keeper.clock() + keeper.policy.lease_seconds + 1)
+    late = stock.maintenance(clock=lambda: time.time() + EAGER.lease_seconds + 2)
     outcomes = maintain([stock.pipeline], late, lambda line: None, orphans=False)[stock.pipeline.name]
     assert {outcome.ended for outcome in outcomes} <= {"done", "told"}, outcomes
     assert len(stock.live_files()) == 1

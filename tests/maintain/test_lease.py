@@ -6,28 +6,20 @@ from collections.abc import Callable
 
 import pytest
 
-from frazil.lake.iceberg_java import Iceberg
 from frazil.maintain import lease as leases
 from frazil.maintain.lease import Lease
-from tests.support.stock import Stock, no_wait, nothing
+from tests.support.jobs import job, nothing
+from tests.support.stock import Stock
 
 pytestmark = pytest.mark.spark
 
 
 def take(stock: Stock, holder: str, now: float = 1000.0, reach: Callable[[str], None] = nothing) -> Lease | None:
-    return leases.take(
-        Iceberg(stock.spark),
-        stock.table,
-        holder=holder,
-        now_ms=round(now * 1000),
-        seconds=60,
-        wait=no_wait,
-        reach=reach,
-    )
+    return leases.take(job(stock.iceberg, run=holder, clock=lambda: now, reach=reach), stock.table, seconds=60)
 
 
 def release(stock: Stock, holder: str) -> None:
-    leases.release(stock.iceberg, stock.table, holder=holder, now_ms=0, wait=no_wait)
+    leases.release(job(stock.iceberg, run=holder), stock.table)
 
 
 def test_a_second_maintainer_is_kept_away(stock: Stock) -> None:

@@ -15,10 +15,11 @@ import pytest
 from frazil.errors import FrazilError
 from frazil.lake import ledger
 from frazil.lake.commit.multi_table import finish_open
-from frazil.maintain.keeper import Policy
 from frazil.maintain.orphans import orphans
 from frazil.maintain.result import Ended
-from tests.support.stock import Stock, no_wait
+from frazil.maintain.target import Policy
+from tests.support.jobs import job
+from tests.support.stock import Stock
 
 pytestmark = pytest.mark.spark
 OLD = time.time() - 4 * 86_400
@@ -40,7 +41,7 @@ def test_a_staged_batch_that_nobody_published_goes_after_days(stock: Stock) -> N
     stock.staged(1, 10)
     stray = stock.files("data") - stock.live_files()
     age(stock)
-    outcome = orphans(stock.keeper(policy=Policy()), stock.kept, remove=True)
+    outcome = orphans(stock.maintenance(policy=Policy()), stock.main, remove=True)
     assert (outcome.ended, outcome.files_removed) == (Ended.DONE, 1)
     assert outcome.bytes_removed > 0
     assert len(stray) == 1
@@ -51,7 +52,7 @@ def test_a_staged_batch_that_nobody_published_goes_after_days(stock: Stock) -> N
 def test_young_files_stay(stock: Stock) -> None:
     stock.land(1)
     stock.staged(1, 10)
-    assert orphans(stock.keeper(policy=Policy()), stock.kept, remove=True).files_removed == 0
+    assert orphans(stock.maintenance(policy=Policy()), stock.main, remove=True).files_removed == 0
     assert len(stock.files("data")) == 2
 
 
@@ -73,7 +74,7 @@ def test_files_may_come_and_go_while_it_lists(stock: Stock) -> None:
     with ThreadPoolExecutor(1) as pool:
         churning = pool.submit(churn)
         try:
-            told = [orphans(stock.keeper(policy=Policy()), stock.kept, remove=False) for _ in range(2)]
+            told = [orphans(stock.maintenance(policy=Policy()), stock.main, remove=False) for _ in range(2)]
         finally:
             ended.set()
         assert churning.result() > 0
@@ -85,7 +86,7 @@ def test_less_than_three_days_is_refused(stock: Stock) -> None:
     stock.staged(1, 10)
     age(stock)
     with pytest.raises(FrazilError, match="at least 3 days"):
-        orphans(stock.keeper(policy=Policy(orphan_seconds=3 * 86_400 - 1)), stock.kept, remove=True)
+        orphans(stock.maintenance(policy=Policy(orphan_seconds=3 * 86_400 - 1)), stock.main, remove=True)
     assert len(stock.files("data")) == 2
 
 
@@ -94,7 +95,7 @@ def test_they_are_only_told_unless_removal_is_asked_for(stock: Stock) -> None:
     stock.staged(1, 10)
     age(stock)
     before = paths(stock)
-    outcome = orphans(stock.keeper(policy=Policy()), stock.kept, remove=False)
+    outcome = orphans(stock.maintenance(policy=Policy()), stock.main, remove=False)
     assert (outcome.ended, outcome.files_removed) == (Ended.TOLD, 1)
     assert outcome.why.endswith(".parquet")
     assert paths(stock) == before
@@ -105,7 +106,7 @@ def test_a_dry_run_tells_and_deletes_nothing(stock: Stock) -> None:
     stock.staged(1, 10)
     age(stock)
     before = paths(stock)
-    outcome = orphans(stock.keeper(policy=Policy(), dry_run=True), stock.kept, remove=True)
+    outcome = orphans(stock.maintenance(policy=Policy(), dry_run=True), stock.main, remove=True)
     assert (outcome.ended, outcome.files_removed) == (Ended.TOLD, 1)
     assert paths(stock) == before
 
@@ -122,7 +123,7 @@ def test_many_orphans_are_never_held_all_at_once(stock: Stock, monkeypatch: pyte
             yield f"file:{folder}/stray-{number:04}.parquet"
 
     monkeypatch.setattr("frazil.maintain.orphans._unreferred", found)
-    outcome = orphans(stock.keeper(policy=Policy()), stock.kept, remove=True)
+    outcome = orphans(stock.maintenance(policy=Policy()), stock.main, remove=True)
     assert (outcome.files_removed, outcome.bytes_removed, most) == (1_000, 2_000, 1)
     assert outcome.why.count("stray-000") == 5
     assert outcome.why.endswith(", …")
@@ -135,7 +136,7 @@ def test_more_orphans_than_one_batch_of_rows_are_all_deleted(stock: Stock) -> No
         file = folder / f"stray-{number:04}.parquet"
         file.touch()
         os.utime(file, (OLD, OLD))
-    assert orphans(stock.keeper(policy=Policy()), stock.kept, remove=True).files_removed == 2_500
+    assert orphans(stock.maintenance(policy=Policy()), stock.main, remove=True).files_removed == 2_500
     assert len(stock.files("data")) == 1
 
 
@@ -153,14 +154,12 @@ def test_what_an_open_decision_names_stays_at_both_tables(stock: Stock) -> None:
     age(stock, stock.dead_letters)
     stock.iceberg.load(stock.dead_letters).newAppend().commit()  # else it has no snapshot at all
     age(stock, stock.dead_letters)
-    for kept in (stock.kept, stock.side):
-        outcome = orphans(stock.keeper(policy=Policy()), kept, remove=True)
+    for kept in (stock.main, stock.side):
+        outcome = orphans(stock.maintenance(policy=Policy()), kept, remove=True)
         assert (outcome.files_removed, outcome.left) == (0, {"named_by_open_decision": 1})
     assert decision.exists()
     assert stock.files("data", stock.dead_letters) == named
-    finish_open(
-        stock.iceberg, stock.table, stock.dead_letters, stock.pipeline.name, run="r", version="test", wait=no_wait
-    )
+    finish_open(job(stock.iceberg), stock.table, stock.dead_letters, stock.pipeline.name)
     proof = stock.verified()
     assert proof.outcome == "proven", proof.findings
     assert [(p.landed, p.dead_lettered) for p in proof.partitions] == [(8, 2)]
@@ -176,5 +175,5 @@ def test_an_open_decision_that_cannot_be_read_stops_the_removal(stock: Stock) ->
     Path(urlsplit(stock.summary()[ledger.SIDE]).path).unlink()
     age(stock, stock.dead_letters)
     with pytest.raises(FrazilError, match="cannot be read"):
-        orphans(stock.keeper(policy=Policy()), stock.side, remove=True)
+        orphans(stock.maintenance(policy=Policy()), stock.side, remove=True)
     assert stock.files("data", stock.dead_letters)

@@ -9,9 +9,9 @@ import pytest
 
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.exit_codes import Exit
-from frazil.maintain.keeper import Policy
 from frazil.maintain.result import exit_code
 from frazil.maintain.run import maintain
+from frazil.maintain.target import MaintenanceRun, Policy
 
 PIPELINES = [
     Pipeline(topic=Topic(name, value_format=ValueFormat.TEXT), table=Table(f"shop.{name}")) for name in ("a", "b")
@@ -42,16 +42,11 @@ def spark(*, answers: bool) -> Any:
 )
 def test_an_error_that_no_action_expects_is_the_outcome_of_its_table(answers: bool, said: str) -> None:
     catalog = Catalog(ValueError("a defect"))
-    keeper: Any = SimpleNamespace(
-        iceberg=catalog,
-        spark=spark(answers=answers),
-        policy=Policy(),
-        run="r",
-        clock=lambda: 0.0,
-        stopping=lambda: False,
+    job: Any = SimpleNamespace(
+        iceberg=catalog, spark=spark(answers=answers), run="r", clock=lambda: 0.0, stopping=lambda: False
     )
     told: list[Any] = []
-    outcomes = maintain(PIPELINES, keeper, told.append, orphans=False)
+    outcomes = maintain(PIPELINES, MaintenanceRun(job, Policy()), told.append, orphans=False)
     assert catalog.asked == ["shop.a", "shop.a__dead_letters", "shop.b", "shop.b__dead_letters"]
     assert [(one["table"], one["ended"]) for one in told] == [("shop.a", "failed")]
     assert said in told[0]["why"]

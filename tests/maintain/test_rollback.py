@@ -21,7 +21,7 @@ pytestmark = pytest.mark.spark
 
 def lines(stock: Stock, **overrides: Any) -> list[Mapping[str, Any]]:
     told: list[Mapping[str, Any]] = []
-    maintain([stock.pipeline], stock.keeper(**overrides), told.append, orphans=True)
+    maintain([stock.pipeline], stock.maintenance(**overrides), told.append, orphans=True)
     return told
 
 
@@ -69,9 +69,9 @@ def test_a_rollback_in_the_midst_of_maintenance_stops_it(stock: Stock) -> None:
 def test_each_action_by_itself_leaves_a_rollback_to_be_seen(stock: Stock) -> None:
     stock.land(10)
     roll_back(stock, 6)
-    compact(stock.keeper(), stock.kept, Lease())
-    carry(stock.keeper(), stock.kept)
-    assert expire(stock.keeper(), stock.kept).snapshots == 0
+    compact(stock.maintenance(), stock.main, Lease())
+    carry(stock.maintenance(), stock.main)
+    assert expire(stock.maintenance(), stock.main).snapshots == 0
     with pytest.raises(RolledBack):
         read_ledger(stock.iceberg, stock.pipeline)
 
@@ -125,7 +125,7 @@ def test_a_ledger_without_its_tag_is_not_expired(stock_of: Callable[..., Stock])
     stock.iceberg.load(stock.table).manageSnapshots().removeTag(f"frazil_{stock.pipeline.name}").commit()
     for number in range(3):
         stock.iceberg.load(stock.table).newAppend().set("other", str(number)).commit()
-    expire(stock.keeper(), stock.kept)
+    expire(stock.maintenance(), stock.main)
     found = read_ledger(stock.iceberg, stock.pipeline)
     assert found is not None
     assert found.end == stock.offsets(stock.at)

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.spark
 
 def lines(stock: Stock, *, orphans: bool = False, **overrides: Any) -> list[Mapping[str, Any]]:
     told: list[Mapping[str, Any]] = []
-    maintain([stock.pipeline], stock.keeper(**overrides), told.append, orphans=orphans)
+    maintain([stock.pipeline], stock.maintenance(**overrides), told.append, orphans=orphans)
     return told
 
 

@@ -25,11 +25,12 @@ from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.metadata_expiry import trim
 from frazil.lake.read.tables import Lake
 from frazil.local.services import LocalServices
-from frazil.maintain.keeper import Keeper, Policy
 from frazil.maintain.result import Action
 from frazil.maintain.run import maintain
+from frazil.maintain.target import MaintenanceRun, Policy
 from tests.policies.recorded_aws import ACCOUNT, REGION, Call, Log, recorded_aws
 from tests.support import lakes
+from tests.support.jobs import job
 from tests.support.shop import ORDER, Shop, frame
 
 pytestmark = [pytest.mark.long, pytest.mark.spark, pytest.mark.e2e]
@@ -122,17 +123,9 @@ def keep(shop: Shop, iceberg: Iceberg) -> None:
     left = f"{table.location()}/data/left.parquet"
     iceberg.write_text(table, left, "left")
     written_days_ago(left, 10)
-    keeper = Keeper(
-        spark=shop.spark,
-        iceberg=iceberg,
-        run=uuid.uuid4().hex,
-        version="test",
-        clock=lambda: time.time() + 1,  # what was committed just now is in the past
-        wait=lambda seconds: None,
-        ticket=lambda: uuid.uuid4().hex,
-        policy=Policy(closed_seconds=0, grace_seconds=0),
-    )
-    outcomes = maintain([shop.pipeline], keeper, lambda event: None, orphans=True)
+    late = job(iceberg, clock=lambda: time.time() + 1)  # what was committed just now is in the past
+    run = MaintenanceRun(late, Policy(closed_seconds=0, grace_seconds=0))
+    outcomes = maintain([shop.pipeline], run, lambda event: None, orphans=True)
     ended = {(one.action.value, one.ended.value) for one in outcomes[shop.pipeline.name]}
     assert {"compact", "carry", "expire", "orphans"} == {action for action, _ in ended}, ended
     failed = [

@@ -36,7 +36,7 @@ BAD = [b"bad!!!", b"\x00\x00"]
 
 
 def accepted(shop: Shop, event: Accepted, **overrides: Any) -> Acceptance:
-    return accept(shop.pipeline, event, "as the test says", shop.driver(**overrides))
+    return accept(shop.pipeline, event, "as the test says", shop.job(**overrides))
 
 
 def verified(shop: Shop) -> Verification:
@@ -67,7 +67,7 @@ def one(shop_of: ShopOf) -> Shop:
 
 def roll_back(shop: Shop, snapshots: int) -> None:
     """Move the table's head back by so many snapshots, and leave the tag where it is."""
-    table = shop.driver().iceberg.load(shop.pipeline.table.identifier)
+    table = shop.job().iceberg.load(shop.pipeline.table.identifier)
     snapshot = table.currentSnapshot()
     for _ in itertools.repeat(None, snapshots):
         snapshot = table.snapshot(snapshot.parentId())
@@ -90,13 +90,13 @@ def test_a_topic_created_again_is_landed_from_its_beginning(one: Shop) -> None:
 
 
 def test_a_truncated_topic_goes_on_from_its_end_and_later_dead_letters_are_kept(one: Shop) -> None:
-    kafka = one.driver().kafka
+    kafka = one.job().kafka
     real = kafka.topic(one.topic).topic_id
     one.delete()
     one.create(1)
     one.produce(one.orders(3, one.register()))
     # An unclean election cuts a log and keeps the topic's id: here, a new topic under the old id.
-    patched = Renamed(one.driver().kafka, real)
+    patched = Renamed(one.job().kafka, real)
     with pytest.raises(LogTruncated, match="frazil accept .* log-truncated --reason"):
         one.drain(kafka=patched)
     assert accepted(one, Accepted.LOG_TRUNCATED, kafka=patched).after.at == {0: 3}
@@ -192,7 +192,7 @@ def test_a_rollback_to_hold_gives_up_the_rows_of_a_partition_that_was_added_afte
 
 
 def test_a_lost_ledger_is_taken_from_the_rows(one: Shop) -> None:
-    iceberg = one.driver().iceberg
+    iceberg = one.job().iceberg
     identifier = one.pipeline.table.identifier
     rows = one.spark.table(f"{iceberg.name}.{identifier}").collect()
     schema = one.spark.table(f"{iceberg.name}.{identifier}").schema
@@ -212,7 +212,7 @@ def test_undelivered_dead_letters_of_a_replaced_table_are_let_go_by_word_only(sh
     shop.produce([*shop.orders(4, schema_id), *BAD])
     with pytest.raises(Crash):
         shop.drain(reach=crash_at("decide.decided"))
-    shop.driver().iceberg.drop(shop.pipeline.table.dead_letters, purge=False)
+    shop.job().iceberg.drop(shop.pipeline.table.dead_letters, purge=False)
     with pytest.raises(DeadLetterTableMismatch, match="side-table-replaced --reason"):
         shop.drain()
     assert accepted(shop, Accepted.SIDE_TABLE_REPLACED).lost == {0: 2}
@@ -224,10 +224,10 @@ def test_undelivered_dead_letters_of_a_replaced_table_are_let_go_by_word_only(sh
 
 @pytest.mark.parametrize("event", [event for event in Accepted if event is not Accepted.REJECTED_SHARE])
 def test_what_has_not_happened_cannot_be_accepted(one: Shop, event: Accepted) -> None:
-    before = one.driver().iceberg.load(one.pipeline.table.identifier).currentSnapshot().snapshotId()
+    before = one.job().iceberg.load(one.pipeline.table.identifier).currentSnapshot().snapshotId()
     with pytest.raises(FrazilError, match="nothing to accept|not lost"):
         accepted(one, event)
-    assert one.driver().iceberg.load(one.pipeline.table.identifier).currentSnapshot().snapshotId() == before
+    assert one.job().iceberg.load(one.pipeline.table.identifier).currentSnapshot().snapshotId() == before
 
 
 def test_the_reason_is_in_the_ledger_and_verification_tells_it(one: Shop) -> None:

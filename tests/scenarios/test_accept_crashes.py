@@ -20,8 +20,8 @@ from frazil.lake.offsets import Offsets
 from frazil.lake.stage import nothing as empty
 from frazil.lake.totals import Counts
 from frazil.recovery.decisions import Accepted
+from tests.support.jobs import job
 from tests.support.ledgers import Crash, Ledgers, as_version_010, crash_at
-from tests.support.stock import no_wait
 
 pytestmark = pytest.mark.spark
 REPLAY, HOLD = Accepted.ROLLED_BACK_REPLAY, Accepted.ROLLED_BACK_HOLD
@@ -202,7 +202,7 @@ def took_back(stock: Ledgers, event: Accepted, after: int) -> None:
     assert last.end is not None
     end = stock.offsets(after)
     append.publish(
-        stock.iceberg,
+        job(stock.iceberg),
         empty(stock.iceberg, stock.dead_letters, at=0.0),
         Batch(
             pipeline=stock.pipeline.name,
@@ -218,7 +218,6 @@ def took_back(stock: Ledgers, event: Accepted, after: int) -> None:
         ),
         is_side=True,
         clock=lambda: 1.0,
-        wait=no_wait,
     )
 
 

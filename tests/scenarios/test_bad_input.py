@@ -418,9 +418,9 @@ class Away:
     def ingestion(self, *, url: str | None = None, patience: Patience = IMPATIENT, **overrides: Any) -> Ingestion:
         settings = RegistrySettings(url=url or self.server.url)
         registry = Registry.of(settings, Secrets({}), patience=patience, sleep=lambda seconds: None)
-        driver, pipeline = self.shop.driver(**overrides), self.shop.pipeline
-        report = Reporter(self.shop.events.append, pipeline.name, self.shop.topic, driver.run, driver.clock)
-        return Ingestion(pipeline, driver, Writers(pipeline.topic, registry), report)
+        job, pipeline = self.shop.job(**overrides), self.shop.pipeline
+        report = Reporter(self.shop.events.append, pipeline.name, self.shop.topic, job.run, job.clock)
+        return Ingestion(pipeline, job, Writers(pipeline.topic, registry), report)
 
     def drain(self, **overrides: Any) -> Total:
         return self.ingestion(**overrides).drain()

@@ -70,7 +70,7 @@ def test_right_numbers_of_gaps_are_not_counted_again(compacted: Shop) -> None:
     compacted.drain()
     lake = Lake(compacted.lake, Secrets({}).read)
     with pytest.raises(FrazilError, match="nothing to accept"):
-        recount(compacted.pipeline, lake, "as the test says", compacted.driver())
+        recount(compacted.pipeline, lake, "as the test says", compacted.job())
 
 
 def test_rejected_records_that_vanish_before_they_are_dead_letters_are_read_again(compacted: Shop) -> None:

@@ -90,7 +90,7 @@ def test_a_dead_letter_table_that_was_replaced_is_not_written_blindly(shop: Shop
     poisoned(shop)
     with pytest.raises(Crash):
         shop.drain(reach=crash_at("decide.decided"))
-    iceberg = shop.driver().iceberg
+    iceberg = shop.job().iceberg
     iceberg.drop(shop.pipeline.table.dead_letters, purge=False)
     with pytest.raises(DeadLetterTableMismatch, match="2 of its rows"):
         shop.drain()
@@ -100,7 +100,7 @@ def test_a_decision_whose_file_is_gone_is_never_taken_for_finished(shop: Shop) -
     poisoned(shop)
     with pytest.raises(Crash):
         shop.drain(reach=crash_at("decide.decided"))
-    iceberg = shop.driver().iceberg
+    iceberg = shop.job().iceberg
     table = iceberg.load(shop.pipeline.table.identifier)
     table.io().deleteFile(table.currentSnapshot().summary().get("frazil.side"))
     with pytest.raises(DeadLetterTableMismatch, match="cannot be read"):

@@ -36,7 +36,7 @@ class Following:
         registry = shop.environment.registry
         assert registry is not None
         self._registry = Registry.of(registry, Secrets({}))
-        self._driver = shop.driver(stopping=self.stop.is_set, wait=self._wait, **overrides)
+        self._job = shop.job(stopping=self.stop.is_set, wait=self._wait, **overrides)
         self._report_seconds = report_seconds
         self._thread = threading.Thread(target=self._follow)
 
@@ -53,7 +53,7 @@ class Following:
         pipelines = [shop.pipeline for shop in self.shops]
         self.outcomes = runner.follow(
             pipelines,
-            self._driver,
+            self._job,
             self._registry,
             self._take,
             every_seconds=0.05,
@@ -135,7 +135,7 @@ def test_idleness_is_told_once_a_minute_and_not_at_every_look(shop: Shop) -> Non
 
 def test_an_outage_is_waited_out_with_growing_pauses(shop: Shop) -> None:
     schema_id = shop.register()
-    cluster = Flaky(shop.driver().kafka)
+    cluster = Flaky(shop.job().kafka)
     with Following(shop, kafka=cluster) as run:
         run.until("idle")
         cluster.is_away = True
@@ -184,7 +184,7 @@ def test_an_error_that_nobody_expected_is_retried_then_reported_and_ends_no_neig
     broken = shop_of_its_own(shop)
     schema_id = shop.register()
     broken.register()
-    cluster = Broken(shop.driver().kafka, broken.topic)
+    cluster = Broken(shop.job().kafka, broken.topic)
     with Following(shop, broken, kafka=cluster, report_seconds=0.2) as run:
         name = broken.pipeline.name
         failed = run.until("pipeline_failed", 3, pipeline=name)  # again and again, while the other one goes on
@@ -202,7 +202,7 @@ def test_an_error_that_nobody_expected_is_retried_then_reported_and_ends_no_neig
 
 def test_a_run_ends_when_all_its_pipelines_have_failed(shop: Shop) -> None:
     shop.register()
-    with Following(shop, kafka=Broken(shop.driver().kafka, shop.topic)) as run:
+    with Following(shop, kafka=Broken(shop.job().kafka, shop.topic)) as run:
         run.join()
     assert isinstance(run.outcomes[shop.pipeline.name].error, Fault)
 
@@ -227,7 +227,7 @@ def test_a_drain_keeps_the_outcomes_of_the_neighbours_of_a_failed_pipeline(shop:
     assert settings is not None
     outcomes = runner.drain(
         [broken.pipeline, shop.pipeline],
-        shop.driver(kafka=Broken(shop.driver().kafka, broken.topic)),
+        shop.job(kafka=Broken(shop.job().kafka, broken.topic)),
         Registry.of(settings, Secrets({})),
         shop.events.append,
         probe=False,
@@ -250,7 +250,7 @@ def test_a_decision_is_noticed_without_a_new_run_and_neighbours_go_on(shop_of: S
         assert (refused["error"], refused["retry_in_seconds"]) == ("OffsetsLost", 60.0)
         shop.produce(shop.orders(3, other_id))
         run.until("batch_committed", pipeline=shop.pipeline.name)
-        accept(suspended.pipeline, Accepted.OFFSETS_LOST, "the test's word", suspended.driver())
+        accept(suspended.pipeline, Accepted.OFFSETS_LOST, "the test's word", suspended.job())
         run.until("batch_committed", pipeline=suspended.pipeline.name)
     assert len(suspended.landed()) == 7
 

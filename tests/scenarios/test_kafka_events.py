@@ -87,7 +87,7 @@ def test_records_of_an_added_partition_that_retention_took_unread_stop_the_pipel
         deleted.result()
     with pytest.raises(OffsetsLost, match="records 0 to 5 of partition 1"):
         shop.drain()
-    decided = accept(shop.pipeline, Accepted.OFFSETS_LOST, "as the test says", shop.driver())
+    decided = accept(shop.pipeline, Accepted.OFFSETS_LOST, "as the test says", shop.job())
     assert (decided.after.at, decided.lost) == ({0: 4, 1: 6}, {1: 6})
     assert shop.drain().written == 4
     found = verify(shop.pipeline, Lake(shop.lake, Secrets({}).read), deep=True)

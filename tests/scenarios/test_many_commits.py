@@ -30,7 +30,7 @@ def test_snapshots_are_trimmed_while_batches_land_and_nothing_is_lost(
         shop.produce([order, b"bad!!"])
     shop.drain()
     for identifier in (shop.pipeline.table.identifier, shop.pipeline.table.dead_letters):
-        table = shop.driver().iceberg.load(identifier)
+        table = shop.job().iceberg.load(identifier)
         assert len(list(table.snapshots())) <= 3 + 5
     assert sum(event["snapshots"] for event in shop.seen("snapshots_expired")) >= 5
     assert not any(event["gave_up"] for event in shop.seen("snapshots_expired"))

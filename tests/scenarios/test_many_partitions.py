@@ -22,7 +22,7 @@ MOST_FILES = 20
 
 def files(shop: Shop) -> list[int]:
     """How many data files each snapshot of the table added, the first first."""
-    snapshots = shop.driver().iceberg.load(shop.pipeline.table.identifier).snapshots()
+    snapshots = shop.job().iceberg.load(shop.pipeline.table.identifier).snapshots()
     added = (snapshot.summary().get("added-data-files") for snapshot in snapshots)
     return [int(number) for number in added if number]
 
@@ -68,7 +68,7 @@ def test_a_topic_that_gets_so_many_partitions_that_fetches_shrink_is_read_on(
 def formats(shop: Shop) -> list[str | None]:
     """The ledger's format in each commit, the first first, and of the dead-letter table's in the same order."""
     tables = (shop.pipeline.table.identifier, shop.pipeline.table.dead_letters)
-    snapshots = [s for name in tables for s in shop.driver().iceberg.load(name).snapshots()]
+    snapshots = [s for name in tables for s in shop.job().iceberg.load(name).snapshots()]
     return [snapshot.summary().get(ledger.FORMAT) for snapshot in snapshots]
 
 

@@ -16,6 +16,7 @@ from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
+from tests.support.jobs import job
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
@@ -79,7 +80,7 @@ def test_a_driver_finishes_what_an_operator_left_open_while_it_staged(
         side = Iceberg(shop.spark).load(shop.pipeline.table.dead_letters)
         side.manageSnapshots().rollbackTo(side.currentSnapshot().parentId()).commit()
         with pytest.raises(_Ended):
-            accept(shop.pipeline, Accepted.ROLLED_BACK_REPLAY, "as the test says", shop.driver(reach=_end))
+            accept(shop.pipeline, Accepted.ROLLED_BACK_REPLAY, "as the test says", shop.job(reach=_end))
 
     total = shop.drain(reach=operate)
     assert operated
@@ -119,8 +120,7 @@ def test_two_that_finish_one_decision_append_its_rows_once(shop_of: Callable[...
     table, schema_id = shop.pipeline.table, shop.register()
 
     def finish(iceberg: Iceberg, run: str) -> int:
-        arguments = (iceberg, table.identifier, table.dead_letters, shop.pipeline.name)
-        return finish_open(*arguments, run=run, version="test")
+        return finish_open(job(iceberg, run=run), table.identifier, table.dead_letters, shop.pipeline.name)
 
     for look in itertools.count(1):
         shop.produce([*shop.orders(9, schema_id, first=10 * look), b"bad!!"])

@@ -22,7 +22,7 @@ def test_mostly_rejected_batches_are_committed_only_after_an_operators_decision(
     with pytest.raises(TooManyRejected, match="rejected-share"):
         shop.drain()
     assert (shop.landed(), shop.dead()) == ([], [])
-    accept(shop.pipeline, Accepted.REJECTED_SHARE, "the producer is known", shop.driver())
+    accept(shop.pipeline, Accepted.REJECTED_SHARE, "the producer is known", shop.job())
     total = shop.drain()
     assert (total.written, total.rejected) == (50, {"wrong_magic": 250})
     shop.assert_each_record_once()
@@ -42,7 +42,7 @@ def test_a_restart_midway_does_not_ask_for_the_decision_again(shop_of: Callable[
     shop.produce([b'{"order_id": 1}'] * 500)
     with pytest.raises(TooManyRejected):
         shop.drain()
-    accept(shop.pipeline, Accepted.REJECTED_SHARE, "the producer is known", shop.driver())
+    accept(shop.pipeline, Accepted.REJECTED_SHARE, "the producer is known", shop.job())
     reached = 0
 
     def crash(here: str) -> None:

@@ -15,8 +15,9 @@ from frazil.lake.commit.append import entry
 from frazil.lake.commit.check import StageAgain
 from frazil.lake.iceberg_java import Iceberg
 from frazil.recovery.decisions import Accepted
+from tests.support.jobs import job
 from tests.support.ledgers import Crash, Ledgers, crash_at, side_entry
-from tests.support.stock import ROW, no_wait, nothing
+from tests.support.stock import ROW
 
 pytestmark = pytest.mark.spark
 RUN = "frazil accept .* {} --reason"
@@ -256,23 +257,18 @@ def test_decisions_are_numbered_in_both_tables(stock: Ledgers) -> None:
 
 def test_a_start_that_skips_dead_letters_keeps_them(stock: Ledgers) -> None:
     stock.drop()
-    make_tables(stock.iceberg, stock.pipeline, ROW)
+    make_tables(job(stock.iceberg), stock.pipeline, ROW)
     with pytest.raises(DeadLetterTableMismatch):
-        begin(
-            stock.iceberg, stock.pipeline, stock.offsets(10), run="r", version="test", clock=lambda: 0.0, wait=no_wait, reach=nothing
-        )  # fmt: skip
+        begin(job(stock.iceberg), stock.pipeline, stock.offsets(10))
     assert stock.letters() == [8, 9, 18, 19]
 
 
 def test_dead_letters_of_a_compacted_topic_are_not_removed(stock: Ledgers) -> None:
     """Compaction may have removed their records since."""
     stock.drop()
-    make_tables(stock.iceberg, stock.pipeline, ROW)
+    make_tables(job(stock.iceberg), stock.pipeline, ROW)
     with pytest.raises(DeadLetterTableMismatch, match="Rename the dead-letter table"):
-        begin(
-            stock.iceberg, stock.pipeline, stock.offsets(0), run="r", version="test", clock=lambda: 0.0, wait=no_wait,
-            reach=nothing, compacted=True,
-        )  # fmt: skip
+        begin(job(stock.iceberg), stock.pipeline, stock.offsets(0), compacted=True)
     assert stock.letters() == [8, 9, 18, 19]
 
 

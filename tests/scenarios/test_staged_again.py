@@ -129,8 +129,8 @@ def test_a_column_renamed_by_hand_while_its_batch_is_published_loses_nothing(sho
     def reach(step: str) -> None:
         if step == "publish.decided" and shop.seen("pipeline_started") and "stage" in done:
             done.remove("stage")
-            driver = shop.driver()
-            driver.iceberg.load(shop.pipeline.table.identifier).updateSchema().renameColumn("user", "buyer").commit()
+            job = shop.job()
+            job.iceberg.load(shop.pipeline.table.identifier).updateSchema().renameColumn("user", "buyer").commit()
         elif step == "stage.done" and "once" not in done:
             done.extend(["once", "stage"])
 

@@ -78,7 +78,7 @@ def test_rows_are_complete_up_to_the_partition_that_is_behind(shop_of: ShopOf) -
     first, *_ = shop.seen("batch_committed")
     behind = time.time() - ms(2026, 1) / 1000
     assert abs(first["freshness_seconds"] - behind) < 600
-    table = shop.driver().iceberg.load(shop.pipeline.table.identifier)
+    table = shop.job().iceberg.load(shop.pipeline.table.identifier)
     last = entry(table, shop.pipeline.name)
     assert last is not None
     assert last.valid_through == ms(2026, 1) + 7

@@ -12,10 +12,10 @@ from confluent_kafka.admin import AdminClient
 
 from frazil.audit.verify import verify
 from frazil.clients import kafka_records
+from frazil.clients.consumer_groups import ConsumerGroups
 from frazil.clients.secrets import Secrets
 from frazil.declaration import ValueFormat
 from frazil.errors import LogTruncated
-from frazil.ingest.consumers import Consumers
 from frazil.lake.read.tables import Lake
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
@@ -46,18 +46,18 @@ def produce(shop: Shop, first: int, count: int, *, late: int = 0) -> None:
 
 def truncated(shop: Shop, *, kept: int, grown: int) -> Renamed:
     """Cut the log to `kept` records and have it grow to `grown`: a new topic that is told under the old id."""
-    kafka = shop.driver().kafka
+    kafka = shop.job().kafka
     real = kafka.topic(shop.topic).topic_id
     shop.delete()
     shop.create(1)
     shop.journal.clear()
     produce(shop, 0, kept)
     produce(shop, kept, grown - kept, late=5_000)
-    return Renamed(shop.driver().kafka, real)
+    return Renamed(shop.job().kafka, real)
 
 
 def accepted(shop: Shop, event: Accepted, kafka: Any) -> dict[int, int]:
-    return dict(accept(shop.pipeline, event, "as the test says", shop.driver(kafka=kafka)).after.at)
+    return dict(accept(shop.pipeline, event, "as the test says", shop.job(kafka=kafka)).after.at)
 
 
 def assert_proven(shop: Shop) -> None:
@@ -75,12 +75,12 @@ def test_a_timestamp_beyond_the_calendar_does_not_hinder_the_replay(shop_of: Sho
 
     produce_around(late=0)
     shop.drain()
-    real = shop.driver().kafka.topic(shop.topic).topic_id
+    real = shop.job().kafka.topic(shop.topic).topic_id
     shop.delete()
     shop.create(1, ANY_TIME)
     shop.journal.clear()
     produce_around(late=5_000)
-    kafka = Renamed(shop.driver().kafka, real)
+    kafka = Renamed(shop.job().kafka, real)
     assert accepted(shop, Accepted.LOG_TRUNCATED_REPLAY, kafka) == {0: 4}
 
 
@@ -99,16 +99,16 @@ def test_more_records_between_such_timestamps_than_the_driver_holds_do_not_hinde
 
     produce_between(14, 14)
     shop.drain()
-    real = shop.driver().kafka.topic(shop.topic).topic_id
+    real = shop.job().kafka.topic(shop.topic).topic_id
     shop.delete()
     shop.create(2, ANY_TIME)
     shop.new_producer(2)
     shop.journal.clear()
     produce_between(*kept)
-    driver = shop.driver(kafka=Renamed(shop.driver().kafka, real))
+    job = shop.job(kafka=Renamed(shop.job().kafka, real))
     # The next group is a new one, for consumers that did not fetch the old log ahead.
-    driver.consumers.group(shop.pipeline.name, {})
-    found = accept(shop.pipeline, Accepted.LOG_TRUNCATED_REPLAY, "as the test says", driver)
+    job.consumers.group(shop.pipeline.name, {})
+    found = accept(shop.pipeline, Accepted.LOG_TRUNCATED_REPLAY, "as the test says", job)
     assert found.after.at == dict(enumerate(kept))
 
 
@@ -171,7 +171,7 @@ class Elected:
 
 def test_a_batch_that_was_read_under_two_leaders_is_read_again(texts: Shop) -> None:
     produce(texts, 20, 3)
-    kafka = Elected(texts.driver().kafka)
+    kafka = Elected(texts.job().kafka)
     assert texts.drain(kafka=kafka).written == 3
     assert "new leader" in str(texts.seen("batch_retried"))
     texts.assert_each_record_once()
@@ -196,9 +196,9 @@ class Reelected(Renamed):
 
 
 def test_records_of_the_old_log_that_an_executor_fetched_ahead_do_not_land(shop_of: ShopOf) -> None:
-    shop, consumers = shop_of(partitions=1, value_format=ValueFormat.TEXT), Consumers()
+    shop, consumers = shop_of(partitions=1, value_format=ValueFormat.TEXT), ConsumerGroups()
     produce(shop, 0, 8)
-    kafka = shop.driver().kafka
+    kafka = shop.job().kafka
     real = kafka.topic(shop.topic).topic_id
     assert shop.drain(kafka=Until(kafka, real), consumers=consumers).written == 4
     shop.delete()
@@ -207,5 +207,5 @@ def test_records_of_the_old_log_that_an_executor_fetched_ahead_do_not_land(shop_
     shop.journal.clear()
     produce(shop, 0, 4)
     produce(shop, 14, 4)
-    assert shop.drain(kafka=Reelected(shop.driver().kafka, real), consumers=consumers).written == 4
+    assert shop.drain(kafka=Reelected(shop.job().kafka, real), consumers=consumers).written == 4
     assert sorted(row["value"] for row in shop.landed()) == sorted(value.decode() for value in shop.journal.values())

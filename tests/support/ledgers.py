@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import time
-import uuid
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -14,8 +13,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from frazil.ingest import table_setup
-from frazil.ingest.driver import Driver
 from frazil.ingest.table_setup import begin, make_tables
+from frazil.job.context import JobContext
 from frazil.lake import ledger
 from frazil.lake.commit import append
 from frazil.lake.commit.append import entry
@@ -29,7 +28,8 @@ from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Acceptance, Accepted
 from tests.support import oracle
 from tests.support.fake_kafka import FakeKafka
-from tests.support.stock import ROW, Stock, no_wait, nothing
+from tests.support.jobs import job, nothing
+from tests.support.stock import ROW, Stock
 
 NEW_KEYS = (ledger.DECISION, ledger.TABLE, ledger.STAGED_BY, ledger.CLOSED_TOPICS)
 
@@ -83,34 +83,24 @@ class Ledgers(Stock):
         return replace(made, staged_us=self._staged_us) if counts is not None else made
 
     # ── What an operator and a driver do ────────────────────────────────────────────────────────
-    def driver(self, run: str = "", reach: Callable[[str], None] = nothing) -> Driver:
-        return Driver(
-            spark=self.spark,
-            iceberg=self.iceberg,
-            kafka=self.kafka,  # type: ignore[arg-type]
-            run=run or uuid.uuid4().hex,
-            version="test",
-            clock=time.time,
-            wait=no_wait,
-            ticket=lambda: uuid.uuid4().hex,
-            reach=reach,
-        )
+    def job(self, run: str = "", reach: Callable[[str], None] = nothing) -> JobContext:
+        """A job of its own."""
+        return job(self.iceberg, run=run, reach=reach, kafka=self.kafka)
 
     def accept(self, event: Accepted, *, reach: Callable[[str], None] = nothing) -> Acceptance:
         """Decide; what comes next is landed where the decision says."""
-        decided = accept(self.pipeline, event, "as the test says", self.driver(reach=reach))
+        decided = accept(self.pipeline, event, "as the test says", self.job(reach=reach))
         self.at, self.settled = decided.after.at[0], self._newest()
         return decided
 
     def start(self, *, reach: Callable[[str], None] = nothing) -> None:
         """Begin a run as the driver does, up to its first batch."""
-        make_tables(self.iceberg, self.pipeline, ROW)
+        job = self.job(self.run, reach)
+        make_tables(job, self.pipeline, ROW)
         self._finish(reach)
         held = table_setup.read_ledger(self.iceberg, self.pipeline)
         if held is None:
-            begin(
-                self.iceberg, self.pipeline, self.offsets(0), run=self.run, version="test", clock=time.time, wait=no_wait, reach=reach
-            )  # fmt: skip
+            begin(job, self.pipeline, self.offsets(0))
             held = table_setup.read_ledger(self.iceberg, self.pipeline)
         self._finish(reach)
         assert held is not None
@@ -122,9 +112,7 @@ class Ledgers(Stock):
         return found.snapshot_id if found is not None else None
 
     def _finish(self, reach: Callable[[str], None]) -> None:
-        finish_open(
-            self.iceberg, self.table, self.dead_letters, self.pipeline.name, run="later", version="test", reach=reach, wait=no_wait
-        )  # fmt: skip
+        finish_open(self.job("later", reach), self.table, self.dead_letters, self.pipeline.name)
 
     # ── What somebody does by hand ──────────────────────────────────────────────────────────────
     def roll_back(self, commits: int, table: str = "") -> None:

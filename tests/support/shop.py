@@ -11,7 +11,6 @@ import struct
 import subprocess
 import sys
 import time
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -32,15 +31,16 @@ from frazil.declaration.environment import Environment, environment_document
 from frazil.declaration.environment import Kafka as KafkaSettings
 from frazil.declaration.environment import Registry as RegistrySettings
 from frazil.decode.writer_schemas import Writers
-from frazil.ingest.driver import Driver
 from frazil.ingest.events import Reporter, Total
 from frazil.ingest.ingestion import Ingestion
+from frazil.job.context import JobContext
 from frazil.lake.catalogs import needs_s3
 from frazil.lake.iceberg_java import Iceberg
 from frazil.local.services import LocalServices
 from frazil.local.toolchain.class_data_sharing import java_options
 from frazil.local.toolchain.jars import spark_jars
 from tests.support import oracle
+from tests.support.jobs import job
 
 ORDER = {
     "type": "record",
@@ -181,31 +181,19 @@ class Shop:
             object_store=self.lake.object_store,
         )
 
-    def driver(self, run: str = "", **overrides: Any) -> Driver:
-        """A driver on the shared session."""
-        secrets = Secrets({})
-        return Driver(
-            **{
-                "spark": self.spark,
-                "iceberg": Iceberg(self.spark, self.lake.catalog.name),
-                "kafka": Kafka(self.environment.kafka, secrets),
-                "run": run or uuid.uuid4().hex,
-                "version": "test",
-                "clock": time.time,
-                "wait": lambda seconds: None,
-                "ticket": lambda: uuid.uuid4().hex,
-                **overrides,
-            }
-        )
+    def job(self, run: str = "", **overrides: Any) -> JobContext:
+        """A job on the shared session."""
+        kafka = overrides.pop("kafka", None) or Kafka(self.environment.kafka, Secrets({}))
+        return job(Iceberg(self.spark, self.lake.catalog.name), run=run, kafka=kafka, **overrides)
 
     def ingestion(
         self, pipeline: Pipeline | None = None, registry_url: str | None = None, **overrides: Any
     ) -> Ingestion:
         """One run of the pipeline; with the registry of the world, or another one."""
-        driver, chosen = self.driver(**overrides), pipeline or self.pipeline
+        job, chosen = self.job(**overrides), pipeline or self.pipeline
         registry = RegistrySettings(url=registry_url or self.world.registry_url)
-        report = Reporter(self.events.append, chosen.name, self.topic, driver.run, driver.clock)
-        return Ingestion(chosen, driver, Writers(chosen.topic, Registry.of(registry, Secrets({}))), report)
+        report = Reporter(self.events.append, chosen.name, self.topic, job.run, job.clock)
+        return Ingestion(chosen, job, Writers(chosen.topic, Registry.of(registry, Secrets({}))), report)
 
     def drain(self, pipeline: Pipeline | None = None, **overrides: Any) -> Total:
         """Land what there is now."""

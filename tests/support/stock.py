@@ -6,6 +6,7 @@ import os
 import time
 import uuid
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -30,10 +31,11 @@ from frazil.lake.read.tables import Lake
 from frazil.lake.snapshot_retention import History
 from frazil.lake.stage import Staged, stage
 from frazil.lake.totals import Counts
-from frazil.maintain.keeper import Keeper, Kept, Policy
 from frazil.maintain.lease import Lease
+from frazil.maintain.target import MaintenanceRun, Policy, Target
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 from tests.support import oracle
+from tests.support.jobs import job, no_wait
 
 ROW = Struct((Field("order_id", Primitive(Kind.LONG)), Field("day", Primitive(Kind.INT))))
 EAGER = Policy(closed_seconds=0, grace_seconds=0)
@@ -51,10 +53,9 @@ class Stock:
         )
         self.run, self.at = "ingest", 0
         self.settled: int | None = None  # see `Batch`
-        make_tables(iceberg, self.pipeline, ROW)
-        begin(
-            iceberg, self.pipeline, self.offsets(0), run=self.run, version="test", clock=time.time, wait=no_wait, reach=nothing
-        )  # fmt: skip
+        begun = job(iceberg, run=self.run)
+        make_tables(begun, self.pipeline, ROW)
+        begin(begun, self.pipeline, self.offsets(0))
 
     @property
     def table(self) -> str:
@@ -65,12 +66,12 @@ class Stock:
         return self.pipeline.table.dead_letters
 
     @property
-    def kept(self) -> Kept:
-        return Kept(self.pipeline, is_side=False)
+    def main(self) -> Target:
+        return Target(self.pipeline, is_side=False)
 
     @property
-    def side(self) -> Kept:
-        return Kept(self.pipeline, is_side=True)
+    def side(self) -> Target:
+        return Target(self.pipeline, is_side=True)
 
     def offsets(self, at: int) -> Offsets:
         return Offsets(self.pipeline.topic.name, "T1", {0: at})
@@ -92,7 +93,7 @@ class Stock:
         for number, task in enumerate(sorted(of_task)):
             files = tuple(of_task[task])
             one = Staged(staged.table, staged.table_uuid, staged.field_ids, files, rows, 1, staged.at)
-            publish(self.iceberg, one, self.batch(rows), wait=no_wait, reach=reach)
+            publish(job(self.iceberg, run=self.run, reach=reach), one, self.batch(rows))
             self.at += rows
             after(number + 1)
 
@@ -105,7 +106,7 @@ class Stock:
     def publish(self, main: Staged, side: Staged, *, reach: Callable[[str], None] = lambda step: None) -> None:
         """Commit the next records, as staged."""
         counts = Counts(read=main.rows + side.rows, written=main.rows, rejected={"too_short": side.rows})
-        decide_and_finish(self.iceberg, main, [side], self.batch(counts.read, counts), wait=no_wait, reach=reach)
+        decide_and_finish(job(self.iceberg, run=self.run, reach=reach), main, [side], self.batch(counts.read, counts))
         self.at += counts.read
 
     def staged(self, files: int, rows: int) -> Staged:
@@ -160,21 +161,10 @@ class Stock:
         )
 
     # ── What upkeep does ────────────────────────────────────────────────────────────────────────
-    def keeper(self, **overrides: Any) -> Keeper:
-        """A maintainer with neither grace nor patience."""
-        return Keeper(
-            **{
-                "spark": self.spark,
-                "iceberg": self.iceberg,
-                "run": uuid.uuid4().hex,
-                "version": "test",
-                "clock": lambda: time.time() + 1,  # what was committed just now is in the past
-                "wait": no_wait,
-                "ticket": lambda: uuid.uuid4().hex,
-                "policy": EAGER,
-                **overrides,
-            }
-        )
+    def maintenance(self, *, policy: Policy = EAGER, dry_run: bool = False, **overrides: Any) -> MaintenanceRun:
+        """A maintenance run with neither grace nor patience."""
+        after = {"clock": lambda: time.time() + 1}  # what was committed just now is in the past
+        return MaintenanceRun(job(self.iceberg, **{**after, **overrides}), replace(policy, dry_run=dry_run))
 
     @property
     def lease(self) -> Lease:
@@ -228,11 +218,3 @@ class Stock:
         assert self.end() == self.at
         proof = self.verified()
         assert proof.outcome == "proven", proof.findings
-
-
-def no_wait(seconds: float) -> None:
-    pass
-
-
-def nothing(step: str) -> None:
-    pass

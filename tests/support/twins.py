@@ -69,9 +69,9 @@ def decide_while_one_pauses(shop: Shop, folder: Path, step: str) -> None:
         shop.drain()
     shop.produce([*shop.orders(5, schema_id, first=10), b"bad!!"])
     with paused(shop, folder, step) as driver:
-        table = shop.driver().iceberg.load(shop.pipeline.table.identifier)
+        table = shop.job().iceberg.load(shop.pipeline.table.identifier)
         table.manageSnapshots().rollbackTo(table.currentSnapshot().parentId()).commit()
-        accept(shop.pipeline, Accepted.ROLLED_BACK_REPLAY, "as the test says", shop.driver())
+        accept(shop.pipeline, Accepted.ROLLED_BACK_REPLAY, "as the test says", shop.job())
     assert driver.ended("fenced", "batch_committed") == ["fenced"]
     shop.drain()
     shop.assert_each_record_once()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from frazil.cli.console import number, out, show_json
-from frazil.cli.local_spark import spark_here
+from frazil.cli.local_spark import local_job
 from frazil.cli.options import AsJson, EnvironmentChoice, PipelineName, PipelinesFile
 from frazil.cli.run import Master, Memory
 from frazil.clients.secrets import Secrets
@@ -76,7 +76,7 @@ def accept(
     secrets: Secrets = context.find_root().obj
     environment, why = environments.environment(env), secrets.redactor.redact(reason)
     decided: Acceptance | Recount
-    with spark_here(environment, secrets, master=master, memory=memory) as shared:
+    with local_job(environment, secrets, master=master, memory=memory) as job:
         from frazil.recovery import apply as accepting
         from frazil.recovery.decisions import Accepted
 
@@ -84,9 +84,9 @@ def accept(
             from frazil.lake.read.tables import Lake
             from frazil.recovery.recount import recount
 
-            decided = recount(pipeline, Lake(environment, secrets.read), why, shared)
+            decided = recount(pipeline, Lake(environment, secrets.read), why, job)
         else:
-            decided = accepting.accept(pipeline, Accepted(event), why, shared)
+            decided = accepting.accept(pipeline, Accepted(event), why, job)
     lost = dict(decided.lost)
     if as_json:
         show_json(

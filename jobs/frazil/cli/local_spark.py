@@ -1,4 +1,4 @@
-"""A Spark driver on this machine: its jars, its memory, its log, and what a person's Ctrl-C means to it."""
+"""A job on this machine: its jars, its memory, Spark's log, and the effect of Ctrl-C."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Environment
@@ -17,34 +17,51 @@ from frazil.errors import FrazilError, JvmEnded
 from frazil.lake.catalogs import needs_s3
 
 if TYPE_CHECKING:
-    from frazil.ingest.driver import Driver
+    from frazil.job.context import JobContext
 
-A = TypeVar("A")
 LOG = Path(".frazil/logs/spark.log")
 
 
 @contextmanager
-def spark_here(
-    environment: Environment, secrets: Secrets, *, master: str, memory: str, log: Path = LOG, failpoints: str = ""
-) -> Iterator[Driver]:
-    """A driver whose session ends with the block. Spark's own words go to `log`.
+def local_job(
+    environment: Environment,
+    secrets: Secrets,
+    *,
+    master: str,
+    memory: str,
+    name: str = "frazil",
+    log: Path = LOG,
+    failpoints: str = "",
+    cancels: bool = True,
+) -> Iterator[JobContext]:
+    """Open a job on this machine (see `open_job`), which ends with the block. Spark's own log goes to `log`.
 
     The first SIGINT or SIGTERM lets the batch at hand end, the second ends the process.
     """
-    from frazil.ingest.runner import driver
+    from frazil.job.session import open_job
 
     stopping = threading.Event()
-    begun = driver(
+    begun = open_job(
         environment,
         secrets,
+        name=name,
         jars=jars_here(environment),
         master=master,
         settings=settings_here(memory),
         failpoints=failpoints,
         stopping=stopping,
+        cancels=cancels,
     )
-    with hosted(begun, stopping, log=log) as shared:
-        yield shared
+    with _stderr_to(log):
+        job = begun.__enter__()
+    try:
+        with _ended_by_signals(stopping):  # after the session is made, which sets handlers of its own
+            yield job
+    except Exception as error:
+        _name_a_lost_jvm(error, job, stopping)
+        raise
+    finally:
+        begun.__exit__(None, None, None)
 
 
 def settings_here(memory: str) -> dict[str, str]:
@@ -67,29 +84,11 @@ def jars_here(environment: Environment) -> list[Path]:
     return [jar for jar in spark_jars() if needs_s3(environment) or "aws-bundle" not in jar.name]
 
 
-@contextmanager
-def hosted(begun: AbstractContextManager[A], stopping: threading.Event, *, log: Path = LOG) -> Iterator[A]:
-    """What holds a Spark session, begun with its words going to `log`, and ended with the block.
-
-    The first SIGINT or SIGTERM sets `stopping`, the second ends the process.
-    """
-    with _stderr_to(log):
-        shared = begun.__enter__()
-    try:
-        with _ended_by_signals(stopping):  # after the session is made, which sets handlers of its own
-            yield shared
-    except Exception as error:
-        _name_a_lost_jvm(error, shared, stopping)
-        raise
-    finally:
-        begun.__exit__(None, None, None)
-
-
-def _name_a_lost_jvm(error: Exception, shared: Any, stopping: threading.Event) -> None:
+def _name_a_lost_jvm(error: Exception, job: JobContext, stopping: threading.Event) -> None:
     """Raise `JvmEnded` if the error comes of that, or `KeyboardInterrupt` if the signal that ends this process ended the JVM."""
     from frazil.lake.session import jvm_answers
 
-    if isinstance(error, FrazilError) or jvm_answers(shared.spark):
+    if isinstance(error, FrazilError) or jvm_answers(job.spark):
         return
     if stopping.is_set():
         raise KeyboardInterrupt from error

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from frazil.cli.console import log_lines, number, out, plain, show_json, table
-from frazil.cli.local_spark import hosted, jars_here, settings_here
+from frazil.cli.local_spark import local_job
 from frazil.cli.options import AsJson, EnvironmentChoice, PipelineNames, PipelinesFile
 from frazil.cli.run import Master, Memory
 from frazil.clients.secrets import Secrets
@@ -59,23 +58,15 @@ def maintain(
     wanted = declared if is_all else pipelines.chosen(declared, names or [])
     place = environments.environment(env)
     secrets: Secrets = context.find_root().obj
-    from frazil.maintain.drive import keeper
     from frazil.maintain.result import exit_code
     from frazil.maintain.run import maintain as maintained
+    from frazil.maintain.run import prepare
+    from frazil.maintain.target import Policy
 
-    stopping = threading.Event()
-    begun = keeper(
-        place,
-        secrets,
-        jars=jars_here(place),
-        master=master,
-        settings=settings_here(memory),
-        dry_run=dry_run,
-        stopping=stopping,
-    )
-    with hosted(begun, stopping) as shared:
+    policy = Policy(dry_run=dry_run)
+    with local_job(place, secrets, name="frazil-maintain", master=master, memory=memory, cancels=False) as job:
         sink = log_lines(secrets.redactor) if log else _silent
-        outcomes = maintained(wanted, shared, sink, orphans=remove_orphans)
+        outcomes = maintained(wanted, prepare(job, policy), sink, orphans=remove_orphans)
     if as_json:
         show_json({"pipelines": {name: [one.document() for one in done] for name, done in outcomes.items()}})
     else:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from frazil.cli.console import err, is_watched, log_lines, number, out, plain, show_json, table, tell_error
-from frazil.cli.local_spark import spark_here
+from frazil.cli.local_spark import local_job
 from frazil.cli.options import AsJson, EnvironmentChoice, PipelineNames, PipelinesFile
 from frazil.cli.progress import Progress
 from frazil.clients.secrets import Secrets
@@ -79,9 +79,9 @@ def run(
     progress = Progress(tuple(pipeline.name for pipeline in wanted)) if is_watched() and not log else None
     if progress:
         err().print("starting Spark", style="dim")
-    with spark_here(
+    with local_job(
         place, secrets, master=master, memory=memory, failpoints=os.environ.get("FRAZIL_FAILPOINTS", "")
-    ) as shared:
+    ) as job:
         from frazil.clients.registry.client import Registry
         from frazil.ingest import runner
 
@@ -89,9 +89,9 @@ def run(
         with progress.live(err()) if progress else nullcontext():
             sink = progress or log_lines(secrets.redactor)
             if follow:
-                outcomes = runner.follow(wanted, shared, registry, sink, every_seconds=every)
+                outcomes = runner.follow(wanted, job, registry, sink, every_seconds=every)
             else:
-                outcomes = runner.drain(wanted, shared, registry, sink)
+                outcomes = runner.drain(wanted, job, registry, sink)
     _tell(outcomes, progress, as_json=as_json)
     for name, outcome in outcomes.items():
         _tell_next(name, outcome)

@@ -21,11 +21,11 @@ from frazil.errors import (
     RuntimeDiffers,
     ServiceUnavailable,
 )
-from frazil.ingest.driver import Driver
 from frazil.ingest.events import Event, Reporter, Sink, Total
 from frazil.ingest.ingestion import Ingestion
 from frazil.ingest.spark_errors import Cancelled, explained
 from frazil.ingest.standby import Standby
+from frazil.job.context import JobContext
 from frazil.lake.session import jvm_answers
 
 OUTAGE_SECONDS = (1.0, 60.0)  # the first pause of a pipeline whose service does not answer, doubled up to the last
@@ -46,24 +46,24 @@ class Outcome:
 
 def guarded(
     pipeline: Pipeline,
-    shared: Driver,
+    job: JobContext,
     registry: Registry | None,
     sink: Sink,
     work: Callable[[Ingestion], object],
 ) -> Outcome:
     """Run `work` with the pipeline's ingestion and report how it ended. Any exception becomes the outcome's error."""
-    report, total = reporter(pipeline, shared, sink), Total()
+    report, total = reporter(pipeline, job, sink), Total()
     try:
-        ingestion = Ingestion(pipeline, shared, Writers(pipeline.topic, registry), report)
+        ingestion = Ingestion(pipeline, job, Writers(pipeline.topic, registry), report)
         total = ingestion.total
-        shared.spark.sparkContext.setLocalProperty("spark.scheduler.pool", pipeline.name)
-        with explained(_where(pipeline), stopping=shared.stopping, redact=shared.redact):
+        job.spark.sparkContext.setLocalProperty("spark.scheduler.pool", pipeline.name)
+        with explained(_where(pipeline), stopping=job.stopping, redact=job.redact):
             work(ingestion)
     except Cancelled:
         total.stopped = True
     except BaseException as error:  # noqa: BLE001 - a thread's last resort; a panic of a Rust library is no Exception
-        known = as_known(error, pipeline, shared)
-        if isinstance(known, Fenced) and known.is_by_another_than(shared.run):
+        known = as_known(error, pipeline, job)
+        if isinstance(known, Fenced) and known.is_by_another_than(job.run):
             total.fenced = True
             report(Event.FENCED, message=known.what)
         elif known is not None:
@@ -83,18 +83,18 @@ def persist(ingestion: Ingestion, every_seconds: float, standby: Standby | None 
     Raises at once what a new attempt cannot change: invalid input, a lost JVM, and another driver's commit unless `standby`
     says that the pipeline is to be tried again.
     """
-    driver, pipeline = ingestion.driver, ingestion.pipeline
+    job, pipeline = ingestion.job, ingestion.pipeline
     pause, failures = 0.0, 0
-    while not driver.stopping():
-        began = driver.clock()
+    while not job.stopping():
+        began = job.clock()
         try:
-            with explained(_where(pipeline), stopping=driver.stopping, redact=driver.redact):
+            with explained(_where(pipeline), stopping=job.stopping, redact=job.redact):
                 ingestion.poll()
             pause, failures = 0.0, 0
         except Cancelled:
             return
         except BaseException as error:
-            known = as_known(error, pipeline, driver)
+            known = as_known(error, pipeline, job)
             if known is None:
                 return
             match known:
@@ -104,40 +104,38 @@ def persist(ingestion: Ingestion, every_seconds: float, standby: Standby | None 
                 case DecisionRequired():
                     pause = min(max(pause * 2, DECISION_SECONDS[0]), DECISION_SECONDS[1])
                     tell(ingestion.report, known, retry_in_seconds=pause)
-                case Fenced() if (
-                    standby is not None and _is_final(known, driver.run) and standby.may_wait(pipeline.name)
-                ):
+                case Fenced() if standby is not None and _is_final(known, job.run) and standby.may_wait(pipeline.name):
                     ingestion.report(Event.FENCED, message=known.what)
                     if not standby.wait(pipeline.name):
                         raise known from error
                     pause = 0.0
-                case _ if _is_final(known, driver.run) or failures == len(FAILURE_SECONDS):
+                case _ if _is_final(known, job.run) or failures == len(FAILURE_SECONDS):
                     raise known from error
                 case _:
                     pause, failures = FAILURE_SECONDS[failures], failures + 1
                     facts = {"error": type(known).__name__, "message": str(known), "attempt": failures}
                     ingestion.report(Event.PIPELINE_RETRIED, **facts, retry_in_seconds=pause)
             ingestion.forget()
-        driver.wait(max(pause or every_seconds - (driver.clock() - began), 0.0))
+        job.wait(max(pause or every_seconds - (job.clock() - began), 0.0))
 
 
 def _is_final(error: FrazilError, run: str) -> bool:
     return isinstance(error, _PERMANENT) or (isinstance(error, Fenced) and error.is_by_another_than(run))
 
 
-def as_known(error: BaseException, pipeline: Pipeline, shared: Driver) -> FrazilError | None:
+def as_known(error: BaseException, pipeline: Pipeline, job: JobContext) -> FrazilError | None:
     """Return the error in Frazil's words; None if the run is ending and took the JVM with it.
 
     What is no `FrazilError` is a `Fault`, or `JvmEnded` if Spark's JVM is gone.
     """
-    if not jvm_answers(shared.spark):
-        shared.wait(STOP_SECONDS)
-        return None if shared.stopping() else jvm_ended(pipeline)
+    if not jvm_answers(job.spark):
+        job.wait(STOP_SECONDS)
+        return None if job.stopping() else jvm_ended(pipeline)
     if isinstance(error, FrazilError):
         return error
     frames = traceback.extract_tb(error.__traceback__)
     place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
-    words = " ".join(shared.redact(str(error)).split())[:LONGEST]
+    words = " ".join(job.redact(str(error)).split())[:LONGEST]
     return Fault(
         f"{type(error).__name__}: {words}{place}",
         where=_where(pipeline),
@@ -172,9 +170,9 @@ def tell(report: Reporter, error: FrazilError, **facts: Any) -> None:
     report(event_of(error), error=type(error).__name__, message=str(error), **facts)
 
 
-def reporter(pipeline: Pipeline, shared: Driver, sink: Sink) -> Reporter:
+def reporter(pipeline: Pipeline, job: JobContext, sink: Sink) -> Reporter:
     """Return what reports the events of one pipeline."""
-    return Reporter(sink, pipeline.name, pipeline.topic.name, shared.run, shared.clock)
+    return Reporter(sink, pipeline.name, pipeline.topic.name, job.run, job.clock)
 
 
 def _where(pipeline: Pipeline) -> str:

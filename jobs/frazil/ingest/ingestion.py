@@ -16,7 +16,6 @@ from frazil.decode.met import MOST, UnknownSchemas
 from frazil.decode.writer_schemas import Writers
 from frazil.errors import CountsDisagree, Fenced, SparkFailed
 from frazil.ingest import table_setup
-from frazil.ingest.driver import Driver
 from frazil.ingest.events import Event, Reporter, Total
 from frazil.ingest.log_check import LogCheck
 from frazil.ingest.plan import Pace, Span, no_further, plan, up_to
@@ -26,6 +25,7 @@ from frazil.ingest.schema_tracking import Evolution
 from frazil.ingest.spark_errors import Cancelled, LoginRefused
 from frazil.ingest.staging import StagedBatch, Staging
 from frazil.ingest.waiting import waiting
+from frazil.job.context import JobContext
 from frazil.lake import metadata_expiry, tables
 from frazil.lake.commit.append import Published
 from frazil.lake.commit.check import StageAgain
@@ -43,10 +43,10 @@ FORGET_COMMITS = 100
 class Ingestion:
     """One pipeline, landed by one driver."""
 
-    def __init__(self, pipeline: Pipeline, driver: Driver, writers: Writers, report: Reporter) -> None:
-        self.pipeline, self.driver, self.report = pipeline, driver, report
+    def __init__(self, pipeline: Pipeline, job: JobContext, writers: Writers, report: Reporter) -> None:
+        self.pipeline, self.job, self.report = pipeline, job, report
         self.pace = Pace.of(pipeline.limits)
-        self._evolution = Evolution(pipeline, driver, writers, report)
+        self._evolution = Evolution(pipeline, job, writers, report)
         self.total = Total()
         self._held: Offsets | None = None
         self._settled: int | None = None
@@ -57,7 +57,7 @@ class Ingestion:
         self._attempts = 0
         self._columns = Struct(())
         self._accepted: Mapping[int, int] = {}
-        self._log = LogCheck(pipeline, driver.kafka, report)
+        self._log = LogCheck(pipeline, job.kafka, report)
 
     # ── The order of one batch ──────────────────────────────────────────────────────────────────
     def drain(self) -> Total:
@@ -68,10 +68,10 @@ class Ingestion:
                 self._idle(self._waiting)
                 return self.total
             self._land(lambda: up_to(spans, self._spans()), least=1)
-            self.total.stopped = self.driver.stopping()
+            self.total.stopped = self.job.stopping()
             self._trim()
         except Fenced as fenced:
-            if not fenced.is_by_another_than(self.driver.run):
+            if not fenced.is_by_another_than(self.job.run):
                 raise
             self.total.fenced = True
             self.report(Event.FENCED, message=fenced.what)
@@ -116,7 +116,7 @@ class Ingestion:
                 except Cancelled:
                     return
                 except _RETRIED as problem:
-                    if isinstance(problem, Fenced) and problem.is_by_another_than(self.driver.run):
+                    if isinstance(problem, Fenced) and problem.is_by_another_than(self.job.run):
                         raise
                     self._attempts += 1
                     self._again(problem, self._attempts)
@@ -124,15 +124,15 @@ class Ingestion:
 
     def _stage_next(self, held: Offsets, spans: Callable[[], Mapping[int, Span]], least: int) -> StagedBatch | None:
         """Stage the batch behind `held`; None if fewer than `least` records are waiting, or the run is to end."""
-        if self.driver.stopping():
+        if self.job.stopping():
             return None
-        topic_id = self.driver.kafka.topic(self.pipeline.topic.name).topic_id
+        topic_id = self.job.kafka.topic(self.pipeline.topic.name).topic_id
         name, topic = self.pipeline.name, self.pipeline.topic.name
         # A batch that went beyond what the operator accepted would be refused with all that is in it.
         there = no_further(spans(), held, self._accepted)
         planned = plan(name, held, topic_id, there, max_rows=self.pace.rows, topic=topic)
         self._log.check(held, planned.spans)
-        self.driver.reach("plan.done")
+        self.job.reach("plan.done")
         if planned.is_empty or planned.lag < least:
             if planned.is_empty:
                 self._settle()
@@ -145,7 +145,7 @@ class Ingestion:
         try:
             staged = self._staging.stage(planned)
         except SparkFailed as error:
-            if tables.columns(self.driver.iceberg, self.pipeline.table.identifier) == self._columns:
+            if tables.columns(self.job.iceberg, self.pipeline.table.identifier) == self._columns:
                 raise
             raise StageAgain(f"the table's columns changed while a batch was staged: {error.what}") from error
         self.pace = self.pace.after(planned.rows, staged.bytes_read, staged.seconds)
@@ -153,13 +153,10 @@ class Ingestion:
 
     def _publish(self, staged: StagedBatch) -> tuple[StagedBatch, Published]:
         published = decide_and_finish(
-            self.driver.iceberg,
+            self.job,
             staged.main,
             [staged.dead_letters] if staged.dead_letters else [],
             replace(staged.batch, settled=self._settled),
-            clock=self.driver.clock,
-            wait=self.driver.wait,
-            reach=self.driver.reach,
         )
         self._commits += 1
         if metadata_expiry.due(self._commits):
@@ -176,7 +173,7 @@ class Ingestion:
         self._held = staged.batch.end
         if self._commits % FORGET_COMMITS == 0 and self._evolution.forget():
             self._staging = None
-        counts, now = staged.batch.counts, self.driver.clock()
+        counts, now = staged.batch.counts, self.job.clock()
         self.total.add(counts.read, counts.written, counts.rejected, counts.skipped)
         newest = staged.newest_ms
         self.report(
@@ -198,11 +195,11 @@ class Ingestion:
         table = self.pipeline.table
         for identifier in (table.identifier, table.dead_letters):
             trimmed = metadata_expiry.trim(
-                self.driver.iceberg,
+                self.job.iceberg,
                 identifier,
                 keep=table.keep_snapshots,
                 keep_days=table.keep_days,
-                now_ms=round(self.driver.clock() * 1000),
+                now_ms=round(self.job.clock() * 1000),
             )
             if trimmed.snapshots or trimmed.gave_up:
                 self.report(
@@ -211,21 +208,21 @@ class Ingestion:
 
     def _idle(self, facts: Callable[[], Mapping[str, Any]] = lambda: {"lag": 0, "freshness_seconds": 0.0}) -> None:
         """Report that nothing can be read: at once, then once a minute, as metrics are kept by the minute."""
-        now = self.driver.clock()
+        now = self.job.clock()
         if self._idle_told is None or now - self._idle_told >= IDLE_TOLD_SECONDS:
             self._idle_told = now
             self.report(Event.IDLE, **facts())
 
     def _waiting(self) -> Mapping[str, Any]:
         """Return what waits for a schema."""
-        iceberg, table, spans = self.driver.iceberg, self.pipeline.table.identifier, self._spans()
+        iceberg, table, spans = self.job.iceberg, self.pipeline.table.identifier, self._spans()
         held = table_setup.read_ledger(iceberg, self.pipeline) if iceberg.exists(table) else None
         facts = waiting(
             self.pipeline,
-            self.driver.kafka,
-            held.end.at if held is not None and held.end is not None else start_of(self.pipeline, self.driver, spans),
+            self.job.kafka,
+            held.end.at if held is not None and held.end is not None else start_of(self.pipeline, self.job, spans),
             spans,
-            now=self.driver.clock(),
+            now=self.job.clock(),
             lacks_key=self._evolution.lacks_key,
             problem=self._evolution.problem,
         )
@@ -235,7 +232,7 @@ class Ingestion:
     # ── What a batch needs ──────────────────────────────────────────────────────────────────────
     def _ready(self) -> bool:
         """Make the table and its ledger ready; False while the topic has no schema."""
-        self.report(Event.PIPELINE_STARTED, version=self.driver.version)
+        self.report(Event.PIPELINE_STARTED, version=self.job.version)
         if not self._evolution.is_known:  # later versions are asked for when a record names them
             self._evolution.refresh()
         if not self._evolution.is_known:
@@ -245,7 +242,7 @@ class Ingestion:
 
     def _resume(self) -> None:
         """Read from the table where to continue, and its columns."""
-        held = resume(self.pipeline, self.driver, self.report, *self._evolution.types)
+        held = resume(self.pipeline, self.job, self.report, *self._evolution.types)
         self._held, self._settled = held.end, held.snapshot_id
         if not self._accepted:  # what was accepted stays so if batches of it are staged again
             self._accepted = accepted(held, self._spans())
@@ -254,7 +251,7 @@ class Ingestion:
 
     def _evolve(self) -> None:
         self._staging = self._evolution.staging()
-        self._columns = tables.columns(self.driver.iceberg, self.pipeline.table.identifier)
+        self._columns = tables.columns(self.job.iceberg, self.pipeline.table.identifier)
 
     def _again(self, problem: Exception, attempts: int) -> None:
         if isinstance(problem, UnknownSchemas):  # expected with each new schema
@@ -270,7 +267,7 @@ class Ingestion:
         elif isinstance(problem, MemoryError) and self.pace.rows > 1:
             self.pace = self.pace.halved()
         elif isinstance(problem, LoginRefused) and attempts == 1:
-            self.driver.kafka.read_secrets_again()
+            self.job.kafka.read_secrets_again()
         elif isinstance(problem, StageAgain | Fenced) and attempts < ATTEMPTS:
             self._resume()  # the table is not as it was: what it holds and its columns are read again
         elif attempts >= (2 if isinstance(problem, CountsDisagree) else ATTEMPTS):
@@ -281,4 +278,4 @@ class Ingestion:
             raise problem
 
     def _spans(self) -> Mapping[int, Span]:
-        return self.driver.kafka.offsets(self.pipeline.topic.name, self.pipeline.topic.isolation)
+        return self.job.kafka.offsets(self.pipeline.topic.name, self.pipeline.topic.isolation)

@@ -50,7 +50,7 @@ def read(
 ) -> DataFrame:
     """The records of `ranges`: key, value, topic, partition, offset, timestamp, timestampType and headers (null unless wanted).
 
-    `options` are those of `consumer_options`, and `group` is one that `Consumers` has for them: executors keep their consumers from
+    `options` are those of `consumer_options`, and `group` is one that `ConsumerGroups` has for them: executors keep consumers from
     one batch to the next. Records that are gone make the read fail, never come out short.
 
     `by_driver` are records that the driver has read, in each partition a stretch from its first to its last: Spark reads what

@@ -8,74 +8,56 @@ from collections.abc import Mapping
 from frazil.declaration import Pipeline
 from frazil.errors import Fenced
 from frazil.ingest import table_setup
-from frazil.ingest.driver import Driver
 from frazil.ingest.events import Event, Reporter
 from frazil.ingest.plan import Span
+from frazil.job.context import JobContext
 from frazil.lake.commit.multi_table import finish_open
 from frazil.lake.ledger import Entry
 from frazil.lake.offsets import Offsets
 from frazil.schemas.types import Struct, Type
 
 
-def resume(pipeline: Pipeline, driver: Driver, report: Reporter, row: Struct, key: Type | None) -> Entry:
+def resume(pipeline: Pipeline, job: JobContext, report: Reporter, row: Struct, key: Type | None) -> Entry:
     """Return the newest entry of the table's ledger, which has offsets. A new table gets its declared start.
 
     Raises what `prepare.read_ledger` and `finish_open` raise.
     """
-    table_setup.make_tables(driver.iceberg, pipeline, row, key)
-    _finish_open(pipeline, driver, report)
-    held = table_setup.read_ledger(driver.iceberg, pipeline)
+    table_setup.make_tables(job, pipeline, row, key)
+    _finish_open(pipeline, job, report)
+    held = table_setup.read_ledger(job.iceberg, pipeline)
     if held is None:
-        _begin(pipeline, driver)
-        held = table_setup.read_ledger(driver.iceberg, pipeline)
+        _begin(pipeline, job)
+        held = table_setup.read_ledger(job.iceberg, pipeline)
     # Another driver may have decided since: no commit may be on top of a decision that is open, for a side table that
     # has reached a later offset counts as finished. What is decided from here on fences this driver.
-    _finish_open(pipeline, driver, report)
+    _finish_open(pipeline, job, report)
     assert held is not None
     return held
 
 
-def start_of(pipeline: Pipeline, driver: Driver, spans: Mapping[int, Span]) -> dict[int, int]:
+def start_of(pipeline: Pipeline, job: JobContext, spans: Mapping[int, Span]) -> dict[int, int]:
     """Return the declared start, as an offset of each partition."""
     topic = pipeline.topic
     return table_setup.resolve_start(
         topic.start,
         spans,
-        lambda ms: driver.kafka.offsets_at(topic.name, ms, topic.isolation),
+        lambda ms: job.kafka.offsets_at(topic.name, ms, topic.isolation),
         topic=topic.name,
     )
 
 
-def _finish_open(pipeline: Pipeline, driver: Driver, report: Reporter) -> None:
-    finished = finish_open(
-        driver.iceberg,
-        pipeline.table.identifier,
-        pipeline.table.dead_letters,
-        pipeline.name,
-        run=driver.run,
-        version=driver.version,
-        wait=driver.wait,
-        reach=driver.reach,
-    )
+def _finish_open(pipeline: Pipeline, job: JobContext, report: Reporter) -> None:
+    table = pipeline.table
+    finished = finish_open(job, table.identifier, table.dead_letters, pipeline.name)
     if finished:
         report(Event.DEAD_LETTERS_RECOVERED, dead_letters=finished)
 
 
-def _begin(pipeline: Pipeline, driver: Driver) -> None:
+def _begin(pipeline: Pipeline, job: JobContext) -> None:
     topic = pipeline.topic
-    start = start_of(pipeline, driver, driver.kafka.offsets(topic.name, topic.isolation))
-    state = driver.kafka.topic(topic.name)
+    start = start_of(pipeline, job, job.kafka.offsets(topic.name, topic.isolation))
+    state = job.kafka.topic(topic.name)
     offsets = Offsets(topic.name, state.topic_id, start)
-    driver.reach("begin.resolved")
+    job.reach("begin.resolved")
     with contextlib.suppress(Fenced):  # another driver began; its start counts
-        table_setup.begin(
-            driver.iceberg,
-            pipeline,
-            offsets,
-            run=driver.run,
-            version=driver.version,
-            clock=driver.clock,
-            wait=driver.wait,
-            reach=driver.reach,
-            compacted=state.compacted,
-        )
+        table_setup.begin(job, pipeline, offsets, compacted=state.compacted)

@@ -12,9 +12,9 @@ from frazil.decode.keys import KeyLanding, Keys, check_bytes
 from frazil.decode.met import MOST, Met, UnknownSchemas
 from frazil.decode.writer_schemas import TooMany, Writers
 from frazil.errors import IncompatibleSchema
-from frazil.ingest.driver import Driver
 from frazil.ingest.events import Event, Reporter
 from frazil.ingest.staging import Staging, Thoroughness
+from frazil.job.context import JobContext
 from frazil.lake import tables
 from frazil.lake.evolve import evolve
 from frazil.schemas.merge import merge
@@ -29,8 +29,8 @@ SAID = 50
 class Evolution:
     """The writers' schemas of one pipeline's values and keys, and the table that follows them as far as is declared."""
 
-    def __init__(self, pipeline: Pipeline, driver: Driver, writers: Writers, report: Reporter) -> None:
-        self._pipeline, self._driver, self._writers, self._report = pipeline, driver, writers, report
+    def __init__(self, pipeline: Pipeline, job: JobContext, writers: Writers, report: Reporter) -> None:
+        self._pipeline, self._job, self._writers, self._report = pipeline, job, writers, report
         self._keys = Keys.of(pipeline.topic, writers.registry, pipeline.table.metadata_columns)
         self._thoroughness = Thoroughness()
         self._said: dict[int, str] = {}  # by writer, what was said of it last
@@ -85,23 +85,17 @@ class Evolution:
     def staging(self) -> Staging:
         """Bring the table's schema to what the known versions need; how batches are staged into it from then on."""
         table = self._pipeline.table
-        changes = evolve(
-            self._driver.iceberg,
-            table.identifier,
-            self._needed,
-            wait=self._driver.wait,
-            reach=self._driver.reach,
-        )
+        changes = evolve(self._job, table.identifier, self._needed)
         if changes:
             more = [f"and {len(changes) - SAID} more"] if len(changes) > SAID else []
             self._report(Event.SCHEMA_EVOLVED, changes=[*(str(c) for c in changes[:SAID]), *more])
-        landed, keys = self._landing(tables.columns(self._driver.iceberg, table.identifier))
+        landed, keys = self._landing(tables.columns(self._job.iceberg, table.identifier))
         self._report_incompatible([*landed.incompatible.items(), *(keys.incompatible.items() if keys else ())])
         decoding = self._writers.decoding(landed.target, landed.incompatible, self._pipeline.topic.tombstones)
         if self._keys is not None and keys is not None:
             decoding = replace(decoding, key=self._keys.decoding(keys))
         columns = tuple(f.name for f in landed.target.fields)
-        return Staging(self._pipeline, self._driver, decoding, columns, self.learn, keys, self._thoroughness)
+        return Staging(self._pipeline, self._job, decoding, columns, self.learn, keys, self._thoroughness)
 
     def _report_incompatible(self, found: Sequence[tuple[int, IncompatibleSchema]]) -> None:
         """Report what was not reported before: of many at once the last ones, which are the newest versions."""

@@ -19,11 +19,11 @@ from frazil.decode.keys import KeyLanding, key_column
 from frazil.decode.met import Met, UnknownSchemas
 from frazil.errors import CountsDisagree, RejectedRecords, SparkFailed
 from frazil.ingest import record_counts
-from frazil.ingest.driver import Driver
 from frazil.ingest.plan import Plan
 from frazil.ingest.read import HEADERS, TIMESTAMP_OVERFLOW, beyond_spark, consumer_options, read
 from frazil.ingest.route import metadata, route
 from frazil.ingest.spark_errors import explained
+from frazil.job.context import JobContext
 from frazil.lake.commit.check import Batch, StageAgain
 from frazil.lake.last_records import LastRecords
 from frazil.lake.sort_order import order
@@ -66,7 +66,7 @@ class Staging:
     """
 
     pipeline: Pipeline
-    driver: Driver
+    job: JobContext
     decoding: Decoding
     columns: tuple[str, ...]
     learn: Callable[[Met, Met], bool]
@@ -88,27 +88,27 @@ class Staging:
         return self._explained(planned, records)
 
     def _explained(self, planned: Plan, by_driver: Sequence[Record] = ()) -> StagedBatch:
-        driver = self.driver
-        with explained(f"pipeline {self.pipeline.name}", stopping=driver.stopping, redact=driver.redact):
+        job = self.job
+        with explained(f"pipeline {self.pipeline.name}", stopping=job.stopping, redact=job.redact):
             return self._staged(planned, by_driver)
 
     def _staged(self, planned: Plan, by_driver: Sequence[Record]) -> StagedBatch:
-        began = self.driver.clock()
+        began = self.job.clock()
         thorough = self.decoding.thorough
         records, decoding = self._read(planned, by_driver), thorough if self.thoroughness.is_needed else self.decoding
         observed = Observation()
         decoded = decode(record_counts.observe_records(records, observed, planned.ranges), decoding)
         at = datetime.fromtimestamp(began, UTC)
-        self.driver.reach("stage.started")
+        self.job.reach("stage.started")
         main = stage(
-            self.driver.iceberg,
+            self.job.iceberg,
             self.pipeline.table.identifier,
             route(rows(decoded, decoding), columns_of(self.columns), self._metadata(at)),
-            ticket=self.driver.ticket(),
+            ticket=self.job.ticket(),
             at=began,
             sort=order(self.pipeline.table.sort_fields),
         )
-        self.driver.reach("stage.written")
+        self.job.reach("stage.written")
         seen = observed.get
         found = record_counts.counts(seen["partitions"])
         gaps = record_counts.gaps(found, planned.ranges)
@@ -136,19 +136,19 @@ class Staging:
         last = known.after(record_counts.last_records(seen, epochs, now_ms=began * 1000))
         batch = Batch(
             pipeline=self.pipeline.name,
-            run=self.driver.run,
-            version=self.driver.version,
+            run=self.job.run,
+            version=self.job.version,
             start=planned.start,
             end=replace(planned.end, last=last),
             held=planned.held,
-            topic_id=self.driver.kafka.topic(self.pipeline.topic.name).topic_id,
+            topic_id=self.job.kafka.topic(self.pipeline.topic.name).topic_id,
             counts=counts,
             schema_ids=decoding.schema_ids,
             staged_us=round(at.timestamp() * 1_000_000),
             valid_through=last.valid_through(planned.filled),
         )
-        seconds = self.driver.clock() - began
-        self.driver.reach("stage.done")
+        seconds = self.job.clock() - began
+        self.job.reach("stage.done")
         return StagedBatch(planned, main, side, batch, int(seen["bytes"] or 0), began, seconds)
 
     def _rejected(self, planned: Plan, rejects: DataFrame, counts: Counts, at: datetime) -> tuple[Counts, Staged]:
@@ -161,17 +161,17 @@ class Staging:
             reason=REASON,
             schema_id=SCHEMA_ID,
             pipeline=self.pipeline.name,
-            run=self.driver.run,
+            run=self.job.run,
             at=at,
         )
         side = stage(
-            self.driver.iceberg,
+            self.job.iceberg,
             self.pipeline.table.dead_letters,
             letters,
-            ticket=self.driver.ticket(),
-            at=self.driver.clock(),
+            ticket=self.job.ticket(),
+            at=self.job.clock(),
         )
-        self.driver.reach("stage.rejected")
+        self.job.reach("stage.rejected")
         seen = observed.get
         values, keys = record_counts.met(seen, "values"), record_counts.met(seen, "keys")
         if (values or keys) and self.learn(values, keys):
@@ -196,15 +196,15 @@ class Staging:
 
     def _read(self, planned: Plan, by_driver: Sequence[Record], *, headers: bool = False) -> DataFrame:
         topic = self.pipeline.topic
-        options = consumer_options(topic, self.driver.kafka)
+        options = consumer_options(topic, self.job.kafka)
         leaders = {partition: span.leader_epoch for partition, span in planned.spans.items()}
         return read(
-            self.driver.spark,
+            self.job.spark,
             topic.name,
             planned.ranges,
             options=options,
             isolation=topic.isolation.value,
-            group=self.driver.consumers.group(self.pipeline.name, options, leaders),
+            group=self.job.consumers.group(self.pipeline.name, options, leaders),
             headers=headers or topic.headers or topic.value_format.has_schema or topic.key_format.has_schema,
             by_driver=by_driver,
         )
@@ -216,7 +216,7 @@ class Staging:
         return metadata(schema_id=SCHEMA_ID, struct=is_struct, ingested_at=at, key=key, headers=headers)
 
     def _check_gaps(self, planned: Plan, counts: Counts) -> None:
-        topic = self.driver.kafka.topic(self.pipeline.topic.name)
+        topic = self.job.kafka.topic(self.pipeline.topic.name)
         if not topic.compacted and not self.pipeline.topic.transactional:
             raise CountsDisagree(
                 f"{planned.rows} offsets hold {counts.read} records, missing {dict(counts.gaps)} by partition, and the topic is "
@@ -226,7 +226,7 @@ class Staging:
             )
 
     def _beyond_spark(self, planned: Plan) -> Sequence[Record]:
-        return beyond_spark(self.pipeline.topic, self.driver.kafka, planned.ranges)
+        return beyond_spark(self.pipeline.topic, self.job.kafka, planned.ranges)
 
     def _leader_epochs(self, planned: Plan) -> dict[int, int | None]:
         """Return the leader epochs of the partitions that were read.
@@ -235,7 +235,7 @@ class Staging:
         that was planned on, and only the next plan compares them.
         """
         before = {r.partition: planned.spans[r.partition].leader_epoch for r in planned.ranges}
-        now = self.driver.kafka.leader_epochs(self.pipeline.topic.name, before.keys())
+        now = self.job.kafka.leader_epochs(self.pipeline.topic.name, before.keys())
         if now != before:
             raise StageAgain(
                 "a partition got a new leader while the batch was read", where=f"pipeline {self.pipeline.name}"

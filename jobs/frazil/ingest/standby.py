@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from frazil.ingest.driver import Driver
+from frazil.job.context import JobContext
 
 SECONDS = (60.0, 600.0)  # the first pause of a pipeline that was fenced, doubled each time up to the last
 STEP_SECONDS = 5.0  # how soon a pipeline that waits notices that the run lands nothing any more
@@ -18,8 +18,8 @@ STEP_SECONDS = 5.0  # how soon a pipeline that waits notices that the run lands 
 class Standby:
     """The pipelines of a run, by name. Safe to share between threads."""
 
-    def __init__(self, pipelines: Iterable[str], driver: Driver) -> None:
-        self._driver, self._landing = driver, set(pipelines)
+    def __init__(self, pipelines: Iterable[str], job: JobContext) -> None:
+        self._job, self._landing = job, set(pipelines)
         self._pauses: dict[str, float] = {}
 
     def ended(self, pipeline: str) -> None:
@@ -36,10 +36,10 @@ class Standby:
         pause = min(max(self._pauses.get(pipeline, 0.0) * 2, SECONDS[0]), SECONDS[1])
         self._pauses[pipeline] = pause
         for _ in range(round(pause / STEP_SECONDS)):
-            if not self._landing or self._driver.stopping():
+            if not self._landing or self._job.stopping():
                 break
-            self._driver.wait(STEP_SECONDS)
-        if not self._landing and not self._driver.stopping():
+            self._job.wait(STEP_SECONDS)
+        if not self._landing and not self._job.stopping():
             return False
         self._landing.add(pipeline)
         return True

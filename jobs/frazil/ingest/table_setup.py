@@ -15,6 +15,7 @@ from frazil.ingest.plan import Span
 from frazil.lake import tables
 from frazil.lake.commit.append import entry, publish
 from frazil.lake.commit.check import Batch, rolled_back
+from frazil.lake.commit.committer import Committer
 from frazil.lake.commit.former_life import must_clear
 from frazil.lake.commit.multi_table import decide, part
 from frazil.lake.evolve import evolve
@@ -29,13 +30,13 @@ from frazil.schemas.schema_changes import AddColumn
 from frazil.schemas.types import Struct, Type
 
 
-def make_tables(iceberg: Iceberg, pipeline: Pipeline, row: Struct, key: Type | None = None) -> bool:
+def make_tables(job: Committer, pipeline: Pipeline, row: Struct, key: Type | None = None) -> bool:
     """Create the table and its dead-letter table where they are missing; whether the table was made.
 
     `key` is the type of its decoded keys, if they are decoded. Raises `InvalidInput` if the declaration partitions or sorts by
     a column that does not exist.
     """
-    table = pipeline.table
+    iceberg, table = job.iceberg, pipeline.table
     is_struct = table.metadata_columns is MetadataColumns.STRUCT
     prefix = "_kafka." if is_struct else "_kafka_"
     columns = Struct((*row.fields, *metadata_fields(struct=is_struct, key=key)))
@@ -56,15 +57,15 @@ def make_tables(iceberg: Iceberg, pipeline: Pipeline, row: Struct, key: Type | N
             declared=table.properties,
         ),
     )
-    make_dead_letters(iceberg, pipeline)
+    make_dead_letters(job, pipeline)
     return made
 
 
-def make_dead_letters(iceberg: Iceberg, pipeline: Pipeline) -> None:
+def make_dead_letters(job: Committer, pipeline: Pipeline) -> None:
     """Create the dead-letter table where it is missing, and the columns that somebody dropped from it."""
     table = pipeline.table
     tables.create(
-        iceberg,
+        job.iceberg,
         table.dead_letters,
         DEAD_LETTER_COLUMNS,
         partition_by=(PartitionField(Transform.DAYS, "rejected_at"),),
@@ -76,7 +77,7 @@ def make_dead_letters(iceberg: Iceberg, pipeline: Pipeline) -> None:
             declared={},
         ),
     )
-    evolve(iceberg, table.dead_letters, _dropped)
+    evolve(job, table.dead_letters, _dropped)
 
 
 def _dropped(columns: Struct) -> list[AddColumn]:
@@ -104,41 +105,31 @@ def read_ledger(iceberg: Iceberg, pipeline: Pipeline) -> Entry | None:
     return newest
 
 
-def begin(
-    iceberg: Iceberg,
-    pipeline: Pipeline,
-    offsets: Offsets,
-    *,
-    run: str,
-    version: str,
-    clock: Callable[[], float],
-    wait: Callable[[float], None],
-    reach: Callable[[str], None],
-    compacted: bool = False,
-) -> None:
+def begin(job: Committer, pipeline: Pipeline, offsets: Offsets, *, compacted: bool = False) -> None:
     """Commit an empty snapshot that holds the resolved start, so that `start=latest` is decided once.
 
     Dead letters of a table of the same name that was dropped go: their records are landed again. Raises `Fenced` if another
     driver began first, `DeadLetterTableMismatch` if dead letters are there whose records this start does not land again: a
     `compacted` topic may not have them any more.
     """
-    table, side = pipeline.table, nothing(iceberg, pipeline.table.dead_letters, at=clock())
+    iceberg, table = job.iceberg, pipeline.table
+    side = nothing(iceberg, table.dead_letters, at=job.clock())
     is_clear = must_clear(iceberg, pipeline.name, table.dead_letters, offsets, compacted=compacted)
     batch = Batch(
         pipeline=pipeline.name,
-        run=run,
-        version=version,
+        run=job.run,
+        version=job.version,
         start=offsets,
         end=offsets,
         held=None,
         topic_id=offsets.topic_id,
     )
-    staged = nothing(iceberg, table.identifier, at=clock())
+    staged = nothing(iceberg, table.identifier, at=job.clock())
     if not is_clear:
-        publish(iceberg, staged, batch, clock=clock, wait=wait, reach=reach)
+        publish(job, staged, batch)
         return
     parts = [{**part(side), "clear": True}]
-    decide(iceberg, staged, parts, batch, numbered_from=0, clock=clock, wait=wait, reach=reach)
+    decide(job, staged, parts, batch, numbered_from=0)
 
 
 def resolve_start(

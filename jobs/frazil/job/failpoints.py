@@ -67,7 +67,7 @@ class Failpoints:
     """What to do at which of `steps`. `jvm_pid` tells the process id of Spark's JVM once there is one."""
 
     def __init__(
-        self, settings: str, jvm_pid: Callable[[], int], steps: Sequence[str] = (*STEPS, *ACCEPT_STEPS)
+        self, settings: str, jvm_pid: Callable[[], int], steps: Sequence[str] = (*STEPS, *ACCEPT_STEPS, *UPKEEP_STEPS)
     ) -> None:
         self._steps = steps
         self._actions: dict[tuple[str, int], str] = {}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 
 from py4j.protocol import Py4JJavaError
 
 from frazil.errors import CatalogUnavailable, IncompatibleSchema
+from frazil.lake.commit.committer import Committer
 from frazil.lake.iceberg_java import Iceberg, message, thrown
 from frazil.lake.java_classes import Java
 from frazil.lake.tables import REFUSALS
@@ -18,22 +18,15 @@ from frazil.schemas.types import Field, Struct, Type
 ATTEMPTS = 10
 
 
-def evolve(
-    iceberg: Iceberg,
-    table: str,
-    changes: Callable[[Struct], Sequence[Change]],
-    *,
-    wait: Callable[[float], None] = time.sleep,
-    reach: Callable[[str], None] = lambda step: None,
-) -> tuple[Change, ...]:
+def evolve(job: Committer, table: str, changes: Callable[[Struct], Sequence[Change]]) -> tuple[Change, ...]:
     """Apply what `changes` asks of the table's current row type, in one schema commit; return what was applied.
 
     `changes` is asked again when another writer's commit came first, so two drivers that evolve at once agree.
     """
-    failure = ""
+    iceberg, failure = job.iceberg, ""
     for attempt in range(ATTEMPTS):
         if attempt:
-            wait(min(2.0, 0.05 * 2**attempt))
+            job.wait(min(2.0, 0.05 * 2**attempt))
         loaded = iceberg.load(table)
         wanted = tuple(changes(row_type(iceberg.schema_json(loaded))))
         if not wanted:
@@ -41,7 +34,7 @@ def evolve(
         update = loaded.updateSchema()
         for change in wanted:
             _add_to(update, iceberg, change)
-        reach("evolve.filled")
+        job.reach("evolve.filled")
         try:
             update.commit()
         except Py4JJavaError as error:
@@ -53,7 +46,7 @@ def evolve(
                     do=f"Look at these changes: {'; '.join(map(str, wanted))}",
                 ) from None
             continue
-        reach("evolve.committed")
+        job.reach("evolve.committed")
         return wanted
     raise CatalogUnavailable(f"the schema commit did not succeed: {failure}", where=f"table {table}", do="Run again")
 

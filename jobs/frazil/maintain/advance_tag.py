@@ -14,50 +14,50 @@ from frazil.lake.commit.check import Batch
 from frazil.lake.commit.multi_table import open_decision
 from frazil.lake.snapshot_retention import History
 from frazil.lake.stage import nothing
-from frazil.maintain.keeper import Keeper, Kept
 from frazil.maintain.result import Action, Ended, Outcome
 from frazil.maintain.selection import to_carry
+from frazil.maintain.target import MaintenanceRun, Target
 
 FINISHED = (ledger.COMMIT_ID, ledger.DECISION, ledger.TABLE, ledger.STAGED_BY, ledger.STAGED_AT)
 
 
-def carry(keeper: Keeper, kept: Kept) -> Outcome:
+def carry(run: MaintenanceRun, target: Target) -> Outcome:
     """Carry the tag of one table on, if it keeps what retention would let go. Not while a decision is open."""
-    began = keeper.clock()
-    ended, said = _carried(keeper, kept)
+    began = run.job.clock()
+    ended, said = _carried(run, target)
     return Outcome(
         action=Action.CARRY,
-        table=kept.identifier,
+        table=target.identifier,
         ended=ended or Ended.DONE,
         snapshots=0 if ended in (None, Ended.CONFLICT) else 1,
         why=said,
-        seconds=round(keeper.clock() - began, 3),
+        seconds=round(run.job.clock() - began, 3),
     )
 
 
-def _carried(keeper: Keeper, kept: Kept) -> tuple[Ended | None, str]:
+def _carried(run: MaintenanceRun, target: Target) -> tuple[Ended | None, str]:
     """How it ended; None when there was nothing to carry."""
-    iceberg, declared, name = keeper.iceberg, kept.pipeline.table, kept.pipeline.name
-    table = iceberg.load(kept.identifier)
+    iceberg, declared, name = run.job.iceberg, target.pipeline.table, target.pipeline.name
+    table = iceberg.load(target.identifier)
     idle = to_carry(
         History.of(iceberg.metadata(table)),
         ledger.tag(name),
         keep=declared.keep_snapshots,
         keep_days=declared.keep_days,
-        now_ms=keeper.now_ms(),
-        grace_ms=round(keeper.policy.grace_seconds * 1000),
+        now_ms=run.job.now_ms(),
+        grace_ms=round(run.policy.grace_seconds * 1000),
     )
     last = entry(table, name)
     if idle is None or last is None or last.end is None:
         return None, ""
     if open_decision(iceberg, declared.identifier, declared.dead_letters, name) is not None:
         return None, "a decision on dead letters is open; the next run of the pipeline finishes it"
-    if keeper.dry_run:
+    if run.policy.dry_run:
         return Ended.TOLD, ""
     batch = Batch(
         pipeline=name,
-        run=keeper.run,
-        version=keeper.version,
+        run=run.job.run,
+        version=run.job.version,
         start=last.end,
         end=last.end,
         held=last.end,
@@ -68,18 +68,15 @@ def _carried(keeper: Keeper, kept: Kept) -> tuple[Ended | None, str]:
         on=last.snapshot_id,  # a decision leaves the offsets as they are, and would look finished, or undone, behind this one
     )
     # What a side table says of the decision that it has finished stays so.
-    extra = {key: last.summary[key] for key in FINISHED if kept.is_side and key in last.summary}
-    keeper.reach("carry.decided")
+    extra = {key: last.summary[key] for key in FINISHED if target.is_side and key in last.summary}
+    run.job.reach("carry.decided")
     try:
         publish(
-            iceberg,
-            nothing(iceberg, kept.identifier, at=keeper.clock()),
+            run.job,
+            nothing(iceberg, target.identifier, at=run.job.clock()),
             batch,
             extra={**extra, ledger.UPKEEP: Action.CARRY.value},
-            is_side=kept.is_side,
-            clock=keeper.clock,
-            wait=keeper.wait,
-            reach=keeper.reach,
+            is_side=target.is_side,
         )
     except (Fenced, RolledBack) as refused:
         return Ended.CONFLICT, refused.what

@@ -19,90 +19,90 @@ from frazil.lake.java_classes import Java
 from frazil.lake.rewrite import Group, Rewritten
 from frazil.lake.snapshot_retention import History
 from frazil.lake.sort_order import order
-from frazil.maintain.keeper import Keeper, Kept
 from frazil.maintain.lease import Lease
 from frazil.maintain.result import Action, Ended, Outcome
 from frazil.maintain.selection import Closing, marks_of, why
+from frazil.maintain.target import MaintenanceRun, Target
 
 CONFLICTS = {"CommitFailedException", "ValidationException", "NotFoundException"}
 
 
-def compact(keeper: Keeper, kept: Kept, lease: Lease, *, hold: Callable[[], bool] = lambda: True) -> Outcome:
+def compact(run: MaintenanceRun, target: Target, lease: Lease, *, hold: Callable[[], bool] = lambda: True) -> Outcome:
     """Compact what is to be compacted in one table; `hold` says before each group whether the lease is still ours.
 
     Raises `RowsWouldChange`, with nothing of that group committed.
     """
-    began, table = keeper.clock(), keeper.iceberg.load(kept.identifier)
-    history = History.of(keeper.iceberg.metadata(table))
+    began, table = run.job.clock(), run.job.iceberg.load(target.identifier)
+    history = History.of(run.job.iceberg.metadata(table))
     head = history.head
     if head is None:
-        return Outcome(action=Action.COMPACT, table=kept.identifier)
+        return Outcome(action=Action.COMPACT, table=target.identifier)
     closing = Closing(
-        since_ms=keeper.ago_ms(keeper.policy.closed_seconds),
-        target_bytes=kept.pipeline.table.target_file_size_bytes,
-        many_files=keeper.policy.many_files,
+        since_ms=run.job.ago_ms(run.policy.closed_seconds),
+        target_bytes=target.pipeline.table.target_file_size_bytes,
+        many_files=run.policy.many_files,
     )
     marks = [*marks_of(history), *lease.marks]
-    planned = rewrite.plan(keeper.iceberg, table, group_bytes=keeper.policy.group_bytes)
+    planned = rewrite.plan(run.job.iceberg, table, group_bytes=run.policy.group_bytes)
     verdicts = [(group, why(group, marks, closing)) for group in planned]
     chosen = [group for group, verdict in verdicts if verdict.is_compacted]
     left = Counter(verdict.value for _, verdict in verdicts if not verdict.is_compacted)
-    if keeper.dry_run:
+    if run.policy.dry_run:
         told = [Rewritten(group, group.java.expectedOutputFiles(), group.rows, group.bytes) for group in chosen]
-        return _outcome(keeper, kept, told, left, began, ended=Ended.TOLD, commits=0)
-    done, commits, ended, said = _swap(keeper, kept, table, chosen, head.id, hold)
-    return _outcome(keeper, kept, done, left, began, ended=ended, commits=commits, said=said)
+        return _outcome(run, target, told, left, began, ended=Ended.TOLD, commits=0)
+    done, commits, ended, said = _swap(run, target, table, chosen, head.id, hold)
+    return _outcome(run, target, done, left, began, ended=ended, commits=commits, said=said)
 
 
 def _swap(
-    keeper: Keeper, kept: Kept, table: Java, chosen: list[Group], planned_on: int, hold: Callable[[], bool]
+    run: MaintenanceRun, target: Target, table: Java, chosen: list[Group], planned_on: int, hold: Callable[[], bool]
 ) -> tuple[list[Rewritten], int, Ended, str]:
     """Rewrite the chosen groups and commit them, some at a time; what was committed, and how it ended."""
     done: list[Rewritten] = []
     pending: list[Rewritten] = []
-    commits, size = 0, keeper.policy.groups_a_commit
-    columns = order(kept.sort_fields)
+    commits, size = 0, run.policy.groups_a_commit
+    columns = order(target.sort_fields)
     for number, group in enumerate(chosen, start=1):
-        if keeper.stopping() or not hold():
+        if run.job.stopping() or not hold():
             for one in pending:
                 rewrite.drop(table, one)
-            why_not = "the run was asked to end" if keeper.stopping() else "another maintainer took the lease"
+            why_not = "the run was asked to end" if run.job.stopping() else "another maintainer took the lease"
             return done, commits, Ended.STOPPED, why_not
         try:
-            pending.append(_rewritten(keeper, kept, table, group, columns))
+            pending.append(_rewritten(run, target, table, group, columns))
             if len(pending) < size and number < len(chosen):
                 continue
-            keeper.reach("compact.rewritten")
-            rewrite.commit(keeper.iceberg, table, pending, planned_on=planned_on, summary=_summary(keeper))
+            run.job.reach("compact.rewritten")
+            rewrite.commit(run.job.iceberg, table, pending, planned_on=planned_on, summary=_summary(run))
         except Py4JJavaError as error:
             if thrown(error) not in CONFLICTS:
                 raise
             return done, commits, Ended.CONFLICT, f"{thrown(error)}: {message(error)}"
-        keeper.reach("compact.committed")
+        run.job.reach("compact.committed")
         done, commits, pending = [*done, *pending], commits + 1, []
     return done, commits, Ended.DONE, ""
 
 
-def _rewritten(keeper: Keeper, kept: Kept, table: Java, group: Group, columns: list[Column]) -> Rewritten:
-    written = rewrite.rewrite(keeper.spark, keeper.iceberg, table, group, ticket=keeper.ticket(), order=columns)
+def _rewritten(run: MaintenanceRun, target: Target, table: Java, group: Group, columns: list[Column]) -> Rewritten:
+    written = rewrite.rewrite(run.job.spark, run.job.iceberg, table, group, ticket=run.job.ticket(), order=columns)
     if written.rows != group.rows:
         rewrite.drop(table, written)
         raise RowsWouldChange(
             f"{group.files} files of partition {group.partition or '(all)'} hold {group.rows} rows by their manifests, "
             f"what was written for them holds {written.rows}; nothing of it was committed",
-            where=f"table {kept.identifier}",
-            do=f"`frazil verify {kept.pipeline.name} --deep` tells whether a file was altered",
+            where=f"table {target.identifier}",
+            do=f"`frazil verify {target.pipeline.name} --deep` tells whether a file was altered",
         )
     return written
 
 
-def _summary(keeper: Keeper) -> dict[str, str]:
-    return {ledger.UPKEEP: Action.COMPACT.value, ledger.RUN: keeper.run, ledger.VERSION: keeper.version}
+def _summary(run: MaintenanceRun) -> dict[str, str]:
+    return {ledger.UPKEEP: Action.COMPACT.value, ledger.RUN: run.job.run, ledger.VERSION: run.job.version}
 
 
 def _outcome(
-    keeper: Keeper,
-    kept: Kept,
+    run: MaintenanceRun,
+    target: Target,
     done: list[Rewritten],
     left: Counter[str],
     began: float,
@@ -113,7 +113,7 @@ def _outcome(
 ) -> Outcome:
     return Outcome(
         action=Action.COMPACT,
-        table=kept.identifier,
+        table=target.identifier,
         ended=ended,
         snapshots=commits,
         files_removed=sum(one.group.files for one in done),
@@ -123,5 +123,5 @@ def _outcome(
         rows=sum(one.rows for one in done),
         left=dict(left),
         why=said,
-        seconds=round(keeper.clock() - began, 3),
+        seconds=round(run.job.clock() - began, 3),
     )

@@ -7,9 +7,9 @@ from pyspark.errors import IllegalArgumentException
 
 from frazil.lake.iceberg_java import message, thrown
 from frazil.lake.snapshot_retention import History
-from frazil.maintain.keeper import Keeper, Kept
 from frazil.maintain.result import Action, Ended, Outcome
 from frazil.maintain.selection import to_expire
+from frazil.maintain.target import MaintenanceRun, Target
 
 _COUNTS = (
     "deletedDataFilesCount",
@@ -21,30 +21,30 @@ _COUNTS = (
 )
 
 
-def expire(keeper: Keeper, kept: Kept) -> Outcome:
+def expire(run: MaintenanceRun, target: Target) -> Outcome:
     """Expire one table to its declared retention. What a branch or a tag refers to stays, so the ledger does.
 
     The metadata commit comes first, the files are deleted after it: a run that dies in between leaves orphans, never a
     snapshot without its files.
     """
-    began, declared = keeper.clock(), kept.pipeline.table
-    table = keeper.iceberg.load(kept.identifier)
-    history = History.of(keeper.iceberg.metadata(table))
+    began, declared = run.job.clock(), target.pipeline.table
+    table = run.job.iceberg.load(target.identifier)
+    history = History.of(run.job.iceberg.metadata(table))
     going = to_expire(
         history,
         keep=declared.keep_snapshots,
         keep_days=declared.keep_days,
-        now_ms=keeper.now_ms(),
-        grace_ms=round(keeper.policy.grace_seconds * 1000),
+        now_ms=run.job.now_ms(),
+        grace_ms=round(run.policy.grace_seconds * 1000),
     )
     ended, said, files, manifests = Ended.DONE, "", 0, 0
-    if keeper.dry_run:
+    if run.policy.dry_run:
         ended = Ended.TOLD
     elif going:
-        action = keeper.iceberg.spark_actions().expireSnapshots(table).expireOlderThan(0)
+        action = run.job.iceberg.spark_actions().expireSnapshots(table).expireOlderThan(0)
         for snapshot_id in going:
             action = action.expireSnapshotId(snapshot_id)
-        keeper.reach("expire.decided")
+        run.job.reach("expire.decided")
         try:
             result = action.execute()
             files, *others = (int(getattr(result, name)()) for name in _COUNTS)
@@ -58,11 +58,11 @@ def expire(keeper: Keeper, kept: Kept) -> Outcome:
             ended, said, going = Ended.CONFLICT, f"{thrown(error)}: {message(error)}", ()
     return Outcome(
         action=Action.EXPIRE,
-        table=kept.identifier,
+        table=target.identifier,
         ended=ended,
         snapshots=len(going),
         files_removed=files,
         left={"metadata_files": manifests} if manifests else {},
         why=said,
-        seconds=round(keeper.clock() - began, 3),
+        seconds=round(run.job.clock() - began, 3),
     )

@@ -1,4 +1,4 @@
-"""Lease: one maintainer at a table. Kept in the table itself, taken by compare-and-set, and run out by the clock.
+"""Lease: one maintainer at a table. Target in the table itself, taken by compare-and-set, and run out by the clock.
 
 The lease spares work; safety does not rest on it. Two maintainers that overlap, as clocks may make them, cost each other
 conflicts: a rewrite whose files are gone is refused by Iceberg, expiring twice expires once.
@@ -19,7 +19,8 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 
 from frazil.errors import CatalogUnavailable
-from frazil.lake.iceberg_java import Iceberg, message, thrown
+from frazil.job.context import JobContext
+from frazil.lake.iceberg_java import message, thrown
 from frazil.lake.java_classes import Java, entries
 from frazil.maintain.selection import Mark, remembered
 
@@ -66,55 +67,34 @@ class Lease:
         return self.holder in (None, holder) or self.until_ms <= now_ms
 
 
-def take(
-    iceberg: Iceberg,
-    table: str,
-    *,
-    holder: str,
-    now_ms: int,
-    seconds: float,
-    wait: Callable[[float], None],
-    reach: Callable[[str], None] = lambda step: None,
-) -> Lease | None:
-    """Take the lease of a table that has a snapshot, or take it anew; None if another maintainer holds it."""
-    return _change(
-        iceberg,
-        table,
-        lambda held: (
-            replace(held, number=held.number + 1, holder=holder, until_ms=now_ms + round(seconds * 1000))
-            if held.is_free(holder, now_ms)
-            else None
-        ),
-        now_ms=now_ms,
-        wait=wait,
-        reach=reach,
-    )
+def take(job: JobContext, table: str, *, seconds: float) -> Lease | None:
+    """Take the lease of a table that has a snapshot, or renew it, for so many seconds; None if another run holds it."""
+    now_ms = job.now_ms()
+
+    def taken(held: Lease) -> Lease | None:
+        if not held.is_free(job.run, now_ms):
+            return None
+        return replace(held, number=held.number + 1, holder=job.run, until_ms=now_ms + round(seconds * 1000))
+
+    return _change(job, table, taken, now_ms=now_ms)
 
 
-def release(iceberg: Iceberg, table: str, *, holder: str, now_ms: int, wait: Callable[[float], None]) -> None:
-    """Give the lease back, if it still is this holder's; what cannot be given back runs out."""
+def release(job: JobContext, table: str) -> None:
+    """Give the lease back, if this run still holds it. If that fails, the lease expires."""
 
     def freed(held: Lease) -> Lease | None:
-        return replace(held, holder=None, until_ms=0) if held.holder == holder else None
+        return replace(held, holder=None, until_ms=0) if held.holder == job.run else None
 
-    _change(iceberg, table, freed, now_ms=now_ms, wait=wait)
+    _change(job, table, freed, now_ms=job.now_ms())
 
 
-def _change(
-    iceberg: Iceberg,
-    table: str,
-    next_of: Callable[[Lease], Lease | None],
-    *,
-    now_ms: int,
-    wait: Callable[[float], None],
-    reach: Callable[[str], None] = lambda step: None,
-) -> Lease | None:
+def _change(job: JobContext, table: str, next_of: Callable[[Lease], Lease | None], *, now_ms: int) -> Lease | None:
     failure = ""
     for attempt in range(ATTEMPTS):
         if attempt:
-            wait(min(5.0, 0.05 * 2**attempt))
+            job.wait(min(5.0, 0.05 * 2**attempt))
         try:
-            transaction = iceberg.load(table).newTransaction()
+            transaction = job.iceberg.load(table).newTransaction()
             base = transaction.table()
             wanted = next_of(Lease.of(entries(base.properties())))
             if wanted is None:
@@ -123,7 +103,7 @@ def _change(
                 mark = Mark(int(base.currentSnapshot().sequenceNumber()), now_ms)
                 wanted = replace(wanted, marks=remembered(wanted.marks, mark))
             _fill(transaction, base, wanted)
-            reach("lease.filled")
+            job.reach("lease.filled")
             transaction.commitTransaction()
             return wanted
         except Py4JJavaError as error:

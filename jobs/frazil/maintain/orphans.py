@@ -13,9 +13,9 @@ from frazil.declaration.partitioning import quoted
 from frazil.errors import InvalidInput
 from frazil.lake.commit.multi_table import open_decision
 from frazil.lake.java_classes import Java
-from frazil.maintain.keeper import Keeper, Kept
 from frazil.maintain.result import Action, Ended, Outcome
 from frazil.maintain.selection import DAY_MS, ORPHANS_AT_LEAST_MS, namer
+from frazil.maintain.target import MaintenanceRun, Target
 
 SHOWN = 5
 
@@ -33,32 +33,32 @@ def check_age(seconds: float) -> None:
         )
 
 
-def orphans(keeper: Keeper, kept: Kept, *, remove: bool) -> Outcome:
+def orphans(run: MaintenanceRun, target: Target, *, remove: bool) -> Outcome:
     """Tell a table's orphans, and delete them if asked to `remove` and this is no dry run.
 
     What an open decision names is none, at the table and at its dead letters. Before a file is deleted it is asked for by
     itself, so only what was there is counted. Raises `InvalidInput` for an age under three days, `CatalogUnavailable` when
     an open decision cannot be read: what it names is not known then.
     """
-    check_age(keeper.policy.orphan_seconds)
-    began, declared = keeper.clock(), kept.pipeline.table
-    table = keeper.iceberg.load(kept.identifier)
-    found = _unreferred(keeper, kept.identifier, by_prefix=str(table.location()).startswith("s3"))
+    check_age(run.policy.orphan_seconds)
+    began, declared = run.job.clock(), target.pipeline.table
+    table = run.job.iceberg.load(target.identifier)
+    found = _unreferred(run, target.identifier, by_prefix=str(table.location()).startswith("s3"))
     # Asked after the listing, so that what was decided meanwhile is known.
-    named = open_decision(keeper.iceberg, declared.identifier, declared.dead_letters, kept.pipeline.name) or ()
-    removes = remove and not keeper.dry_run
+    named = open_decision(run.job.iceberg, declared.identifier, declared.dead_letters, target.pipeline.name) or ()
+    removes = remove and not run.policy.dry_run
     if removes:
-        keeper.reach("orphans.decided")
+        run.job.reach("orphans.decided")
     files, size, left, first = _gone(table, found, namer(named), remove=removes)
     return Outcome(
         action=Action.ORPHANS,
-        table=kept.identifier,
+        table=target.identifier,
         ended=Ended.DONE if removes else Ended.TOLD,
         files_removed=files,
         bytes_removed=size,
         left={"named_by_open_decision": left} if left else {},
         why=f"{', '.join(first)}{', …' if files > SHOWN else ''}",
-        seconds=round(keeper.clock() - began, 3),
+        seconds=round(run.job.clock() - began, 3),
     )
 
 
@@ -80,16 +80,16 @@ def _gone(
     return files, size, left, first
 
 
-def _unreferred(keeper: Keeper, table: str, *, by_prefix: bool) -> Iterator[str]:
+def _unreferred(run: MaintenanceRun, table: str, *, by_prefix: bool) -> Iterator[str]:
     """What Iceberg's own procedure would remove; it deletes nothing itself. It has listed all when this returns.
 
     Object stores are listed by prefix. In a folder that way of listing asks `ls` about each file, and fails if one has gone
     meanwhile, as manifests do after an expiry.
     """
-    before = datetime.fromtimestamp(keeper.clock() - keeper.policy.orphan_seconds, UTC)
+    before = datetime.fromtimestamp(run.job.clock() - run.policy.orphan_seconds, UTC)
     # A procedure's arguments cannot be bound. These are a time, and a name that declarations keep to a-z, 0-9 and _.
-    answer = keeper.spark.sql(
-        f"CALL {quoted(keeper.iceberg.name)}.system.remove_orphan_files(table => '{quoted(table)}', "
+    answer = run.job.spark.sql(
+        f"CALL {quoted(run.job.iceberg.name)}.system.remove_orphan_files(table => '{quoted(table)}', "
         f"older_than => TIMESTAMP '{before:%Y-%m-%d %H:%M:%S}', dry_run => true, prefix_listing => {str(by_prefix).lower()})"
     )
     return (row["orphan_file_location"] for row in answer.toLocalIterator())

@@ -11,6 +11,7 @@ from pyspark.errors import PySparkException
 from frazil.declaration import Pipeline
 from frazil.declaration.engines import refuse_foreign
 from frazil.errors import Fault, FrazilError, JvmEnded, SparkFailed
+from frazil.job.context import JobContext
 from frazil.lake.commit.append import entry
 from frazil.lake.commit.check import rolled_back
 from frazil.lake.iceberg_java import message, thrown, told
@@ -20,189 +21,200 @@ from frazil.maintain import lease as leases
 from frazil.maintain.advance_tag import carry
 from frazil.maintain.compact import compact
 from frazil.maintain.expire import expire
-from frazil.maintain.keeper import Keeper, Kept
 from frazil.maintain.lease import Lease
 from frazil.maintain.orphans import check_age
 from frazil.maintain.orphans import orphans as look_for_orphans
 from frazil.maintain.result import Action, Ended, Outcome, Reporter, Sink
+from frazil.maintain.target import MaintenanceRun, Policy, Target
 
 TRIES = 3
+_SHUFFLE = "spark.sql.shuffle.partitions"
 GONE = re.compile("FileNotFoundException|NotFoundException|NoSuchKeyException|NoSuchFileException")
 BROKEN = (FrazilError, Py4JJavaError, PySparkException)
 
 
-def maintain(pipelines: Sequence[Pipeline], keeper: Keeper, sink: Sink, *, orphans: bool) -> dict[str, list[Outcome]]:
+def prepare(job: JobContext, policy: Policy) -> MaintenanceRun:
+    """Return a run of this job, whose session is set up for what maintenance compares (see `shuffle_partitions`)."""
+    spark = job.spark
+    if not spark.sparkContext.getConf().contains(_SHUFFLE):
+        spark.conf.set(_SHUFFLE, shuffle_partitions(spark.sparkContext.defaultParallelism))
+    return MaintenanceRun(job, policy)
+
+
+def maintain(
+    pipelines: Sequence[Pipeline], run: MaintenanceRun, sink: Sink, *, orphans: bool
+) -> dict[str, list[Outcome]]:
     """Keep the tables of all pipelines, one after another; the outcomes by pipeline.
 
     One table's error is an outcome (`FAILED`) and not another's. Orphans are told, and removed only with `orphans`.
     Raises `InvalidInput` for an orphan age under three days, before anything is done.
     """
-    check_age(keeper.policy.orphan_seconds)
+    check_age(run.policy.orphan_seconds)
     refuse_foreign(pipelines)
     done: dict[str, list[Outcome]] = {}
     for pipeline in pipelines:
-        report = Reporter(sink, pipeline.name, keeper.run, keeper.clock)
+        report = Reporter(sink, pipeline.name, run.job.run, run.job.clock)
         outcomes = done.setdefault(pipeline.name, [])
-        for kept in (Kept(pipeline, is_side=False), Kept(pipeline, is_side=True)):
-            for outcome in _whatever_happens(keeper, kept, orphans=orphans):
+        for target in (Target(pipeline, is_side=False), Target(pipeline, is_side=True)):
+            for outcome in _whatever_happens(run, target, orphans=orphans):
                 report(outcome)
                 outcomes.append(outcome)
     return done
 
 
-def _whatever_happens(keeper: Keeper, kept: Kept, *, orphans: bool) -> Iterable[Outcome]:
+def shuffle_partitions(cores: int) -> int:
+    """Return into how many tasks expiry and the search for orphans divide what they compare: 4 a core, 16 at least.
+
+    Spark's 200 are mostly empty on tables of a few thousand files, and cost seconds an action.
+    """
+    return max(16, 4 * cores)
+
+
+def _whatever_happens(run: MaintenanceRun, target: Target, *, orphans: bool) -> Iterable[Outcome]:
     """The outcomes at one table. An error that no action expects is this table's outcome, and no reason to leave the others."""
     try:
-        yield from keep(keeper, kept, orphans=orphans)
+        yield from keep(run, target, orphans=orphans)
     except Exception as error:  # noqa: BLE001 - see above
-        yield _failed(keeper, Action.COMPACT, kept, error)
+        yield _failed(run, Action.COMPACT, target, error)
 
 
-def keep(keeper: Keeper, kept: Kept, *, orphans: bool) -> Iterable[Outcome]:
+def keep(run: MaintenanceRun, target: Target, *, orphans: bool) -> Iterable[Outcome]:
     """The outcomes of all actions at one table, under its lease. A table that is not there, or is empty, needs none."""
     try:
-        if not _has_snapshots(keeper, kept):
+        if not _has_snapshots(run, target):
             return
         if refusal := _rolled_back(
-            keeper, kept.pipeline
+            run, target.pipeline
         ):  # before the lease: not one commit at a table that was rolled back
-            yield _waiting(Action.COMPACT, kept, refusal)
+            yield _waiting(Action.COMPACT, target, refusal)
             return
-        lease = Lease.of(keeper.iceberg.metadata(keeper.iceberg.load(kept.identifier)).get("properties", {}))
-        if not keeper.dry_run:
-            taken = _take(keeper, kept)
+        lease = Lease.of(run.job.iceberg.metadata(run.job.iceberg.load(target.identifier)).get("properties", {}))
+        if not run.policy.dry_run:
+            taken = _take(run, target)
             if taken is None:
-                yield Outcome(action=Action.COMPACT, table=kept.identifier, ended=Ended.BUSY, why=_told(lease))
+                yield Outcome(action=Action.COMPACT, table=target.identifier, ended=Ended.BUSY, why=_told(lease))
                 return
             lease = taken
     except BROKEN as error:
-        yield _failed(keeper, Action.COMPACT, kept, error)
+        yield _failed(run, Action.COMPACT, target, error)
         return
     try:
-        yield from _all(keeper, kept, lease, orphans=orphans)
+        yield from _all(run, target, lease, orphans=orphans)
     finally:
-        if not keeper.dry_run:
-            _release(keeper, kept)
+        if not run.policy.dry_run:
+            _release(run, target)
 
 
-def _all(keeper: Keeper, kept: Kept, lease: Lease, *, orphans: bool) -> Iterable[Outcome]:
-    taken_ms = keeper.now_ms()
+def _all(run: MaintenanceRun, target: Target, lease: Lease, *, orphans: bool) -> Iterable[Outcome]:
+    taken_ms = run.job.now_ms()
 
     def hold() -> bool:
         """Whether the lease still is ours; it is taken anew when a good part of it has passed."""
         nonlocal taken_ms
-        if keeper.dry_run or keeper.now_ms() - taken_ms < keeper.policy.lease_seconds * 1000 / 4:
+        if run.policy.dry_run or run.job.now_ms() - taken_ms < run.policy.lease_seconds * 1000 / 4:
             return True
-        taken_ms = keeper.now_ms()
-        return _take(keeper, kept) is not None
+        taken_ms = run.job.now_ms()
+        return _take(run, target) is not None
 
     acts: Mapping[Action, Callable[[], Outcome]] = {
-        Action.COMPACT: lambda: compact(keeper, kept, lease, hold=hold),
-        Action.CARRY: lambda: carry(keeper, kept),
-        Action.EXPIRE: lambda: expire(keeper, kept),
-        Action.ORPHANS: lambda: look_for_orphans(keeper, kept, remove=orphans),
+        Action.COMPACT: lambda: compact(run, target, lease, hold=hold),
+        Action.CARRY: lambda: carry(run, target),
+        Action.EXPIRE: lambda: expire(run, target),
+        Action.ORPHANS: lambda: look_for_orphans(run, target, remove=orphans),
     }
     for action in Action:
-        if keeper.stopping():
-            yield Outcome(action=action, table=kept.identifier, ended=Ended.STOPPED, why="the run was asked to end")
+        if run.job.stopping():
+            yield Outcome(action=action, table=target.identifier, ended=Ended.STOPPED, why="the run was asked to end")
             return
         try:
-            if action is not Action.COMPACT and not keeper.dry_run and _take(keeper, kept) is None:
+            if action is not Action.COMPACT and not run.policy.dry_run and _take(run, target) is None:
                 why = "another maintainer took the lease, which had run out"
-                yield Outcome(action=action, table=kept.identifier, ended=Ended.STOPPED, why=why)
+                yield Outcome(action=action, table=target.identifier, ended=Ended.STOPPED, why=why)
                 return
-            if refusal := _rolled_back(keeper, kept.pipeline):
-                yield _waiting(action, kept, refusal)
+            if refusal := _rolled_back(run, target.pipeline):
+                yield _waiting(action, target, refusal)
                 return
-            outcome = _tried(keeper, kept, action, acts[action])
+            outcome = _tried(run, target, action, acts[action])
         except BROKEN as error:
-            outcome = _failed(keeper, action, kept, error)
+            outcome = _failed(run, action, target, error)
         yield outcome
 
 
-def _rolled_back(keeper: Keeper, pipeline: Pipeline) -> str:
+def _rolled_back(run: MaintenanceRun, pipeline: Pipeline) -> str:
     """Return why nothing may be done at the pipeline's tables, or nothing.
 
     A rollback of either table concerns both: the operator's decision needs the snapshots of both.
     """
     for identifier in (pipeline.table.identifier, pipeline.table.dead_letters):
-        if not keeper.iceberg.exists(identifier):
+        if not run.job.iceberg.exists(identifier):
             continue
-        table = keeper.iceberg.load(identifier)
-        if not head_follows(keeper.iceberg, table, entry(table, pipeline.name)):
+        table = run.job.iceberg.load(identifier)
+        if not head_follows(run.job.iceberg, table, entry(table, pipeline.name)):
             return str(rolled_back(pipeline.name, where=f"table {identifier}"))
     return ""
 
 
-def _tried(keeper: Keeper, kept: Kept, action: Action, act: Callable[[], Outcome]) -> Outcome:
+def _tried(run: MaintenanceRun, target: Target, action: Action, act: Callable[[], Outcome]) -> Outcome:
     """Do an action, and again if it failed while the table moved on: what it was reading may have gone rightly.
 
     Where files go faster than they can be read, it is another writer who wins.
     """
     for tries_left in reversed(range(TRIES)):
-        before = _version(keeper, kept)
+        before = _version(run, target)
         try:
             return act()
         except (Py4JJavaError, PySparkException) as error:
-            if keeper.stopping() or _version(keeper, kept) == before:
+            if run.job.stopping() or _version(run, target) == before:
                 raise
             if not tries_left:
                 if not GONE.search(told(error)):
                     raise
-                return Outcome(action=action, table=kept.identifier, ended=Ended.CONFLICT, why=_words(error))
+                return Outcome(action=action, table=target.identifier, ended=Ended.CONFLICT, why=_words(error))
     raise AssertionError("unreachable")
 
 
-def _version(keeper: Keeper, kept: Kept) -> str:
+def _version(run: MaintenanceRun, target: Target) -> str:
     """The table's metadata file: another one after each commit."""
-    return str(keeper.iceberg.load(kept.identifier).operations().current().metadataFileLocation())
+    return str(run.job.iceberg.load(target.identifier).operations().current().metadataFileLocation())
 
 
-def _take(keeper: Keeper, kept: Kept) -> Lease | None:
-    return leases.take(
-        keeper.iceberg,
-        kept.identifier,
-        holder=keeper.run,
-        now_ms=keeper.now_ms(),
-        seconds=keeper.policy.lease_seconds,
-        wait=keeper.wait,
-        reach=keeper.reach,
-    )
+def _take(run: MaintenanceRun, target: Target) -> Lease | None:
+    return leases.take(run.job, target.identifier, seconds=run.policy.lease_seconds)
 
 
-def _release(keeper: Keeper, kept: Kept) -> None:
+def _release(run: MaintenanceRun, target: Target) -> None:
     """Give the lease back; if that fails it runs out, which is no reason to fail what was done."""
     try:
-        leases.release(keeper.iceberg, kept.identifier, holder=keeper.run, now_ms=keeper.now_ms(), wait=keeper.wait)
+        leases.release(run.job, target.identifier)
     except (*BROKEN, Py4JError, OSError):  # the last two: the JVM ended
         return
 
 
-def _has_snapshots(keeper: Keeper, kept: Kept) -> bool:
-    iceberg = keeper.iceberg
-    return iceberg.exists(kept.identifier) and iceberg.load(kept.identifier).currentSnapshot() is not None
+def _has_snapshots(run: MaintenanceRun, target: Target) -> bool:
+    iceberg = run.job.iceberg
+    return iceberg.exists(target.identifier) and iceberg.load(target.identifier).currentSnapshot() is not None
 
 
 def _told(lease: Lease) -> str:
     return f"maintenance run {lease.holder} is at this table"
 
 
-def _waiting(action: Action, kept: Kept, refusal: str) -> Outcome:
-    return Outcome(action=action, table=kept.identifier, ended=Ended.DECISION_REQUIRED, why=refusal)
+def _waiting(action: Action, target: Target, refusal: str) -> Outcome:
+    return Outcome(action=action, table=target.identifier, ended=Ended.DECISION_REQUIRED, why=refusal)
 
 
-def _failed(keeper: Keeper, action: Action, kept: Kept, error: Exception) -> Outcome:
-    if keeper.stopping():  # jobs are cancelled when a run is to end
-        return Outcome(action=action, table=kept.identifier, ended=Ended.STOPPED, why="the run was asked to end")
-    where = f"table {kept.identifier}"
+def _failed(run: MaintenanceRun, action: Action, target: Target, error: Exception) -> Outcome:
+    if run.job.stopping():  # jobs are cancelled when a run is to end
+        return Outcome(action=action, table=target.identifier, ended=Ended.STOPPED, why="the run was asked to end")
+    where = f"table {target.identifier}"
     if not isinstance(error, (FrazilError, *BROKEN)):
-        if jvm_answers(keeper.spark):
+        if jvm_answers(run.job.spark):
             error = Fault(f"{type(error).__name__}: {error}", where=where, do="This is a defect of Frazil. Report it")
         else:
             error = JvmEnded("Spark's JVM ended", where=where, do="Run again; nothing but files was changed")
     if not isinstance(error, FrazilError):
         error = SparkFailed(_words(error), where=where, do="Run again; nothing but files was changed")
-    return Outcome(action=action, table=kept.identifier, ended=Ended.FAILED, why=str(error))
+    return Outcome(action=action, table=target.identifier, ended=Ended.FAILED, why=str(error))
 
 
 def _words(error: Exception) -> str:

@@ -57,7 +57,7 @@ class Closing:
 def added_by(sequence: int, marks: Iterable[Mark]) -> int | None:
     """The latest that files of a sequence number can have been added, in milliseconds since 1970; None is unknown.
 
-    Snapshots tell it as long as they are kept, marks of earlier maintenance beyond that.
+    Snapshots tell it as long as they are target, marks of earlier maintenance beyond that.
     """
     return min((mark.at_ms for mark in marks if mark.sequence >= sequence), default=None)
 

@@ -15,7 +15,7 @@ from frazil.declaration import Pipeline
 from frazil.declaration.options import MetadataColumns
 from frazil.errors import InvalidInput
 from frazil.ingest import table_setup
-from frazil.ingest.driver import Driver
+from frazil.job.context import JobContext
 from frazil.lake.commit.append import publish
 from frazil.lake.commit.check import Batch
 from frazil.lake.commit.multi_table import decide, finish_open, part
@@ -32,14 +32,14 @@ from frazil.recovery.rows import Recovery
 FLAT, STRUCT = "_kafka_", "_kafka."  # what the columns of a record's place begin with
 
 
-def accept(pipeline: Pipeline, event: Accepted, reason: str, driver: Driver) -> Acceptance:
+def accept(pipeline: Pipeline, event: Accepted, reason: str, job: JobContext) -> Acceptance:
     """Write an operator's decision, with its reason, into the pipeline's ledger; return what it made of it.
 
     The table's commit comes first and is the decision; then the dead-letter table follows. If that is interrupted, the next
     run or `accept` finishes it. Raises `InvalidInput` if there is nothing to decide, `Fenced` if another driver or `accept`
     commits meanwhile: then nothing was changed.
     """
-    return _Accepting(pipeline, event, reason, driver).accept()
+    return _Accepting(pipeline, event, reason, job).accept()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class _Accepting:
     pipeline: Pipeline
     event: Accepted
     reason: str
-    driver: Driver
+    job: JobContext
 
     def accept(self) -> Acceptance:
         found = self._look()
@@ -61,7 +61,7 @@ class _Accepting:
                 "the table has no ledger", where=f"table {self.pipeline.table.identifier}", do="Run the pipeline first"
             )
         if self.event is Accepted.SIDE_TABLE_REPLACED:
-            table_setup.make_dead_letters(self.driver.iceberg, self.pipeline)
+            table_setup.make_dead_letters(self.job, self.pipeline)
             found = self._look()
             decided = self._recovery(found).side_table_replaced()
             self._write(found, decided, [self._part()])
@@ -86,25 +86,25 @@ class _Accepting:
         assert found.last.end is not None
         if self.event is Accepted.REJECTED_SHARE:
             return Acceptance(self.event, found.last.end, found.last.end)
-        held, topic, kafka = found.last.end, self.pipeline.topic, self.driver.kafka
+        held, topic, kafka = found.last.end, self.pipeline.topic, self.job.kafka
         spans, topic_id = kafka.offsets(topic.name, topic.isolation), kafka.topic(topic.name).topic_id
         if self.event is Accepted.TOPIC_RECREATED:
             return decisions.topic_recreated(held, topic.name, topic_id, spans)
         if self.event in (Accepted.LOG_TRUNCATED, Accepted.LOG_TRUNCATED_REPLAY):
-            return truncated_log(self.pipeline, self.driver, self.event, held, topic_id, spans)
+            return truncated_log(self.pipeline, self.job, self.event, held, topic_id, spans)
         return decisions.offsets_lost(held, topic_id, spans)
 
     def _write(self, found: Look, decided: Acceptance, parts: Sequence[Mapping[str, Any]]) -> None:
         """Commit the decision to the table with an empty snapshot, and have the dead-letter table follow."""
-        driver, last = self.driver, found.last
-        at = datetime.fromtimestamp(driver.clock(), UTC).isoformat()
+        job, last = self.job, found.last
+        at = datetime.fromtimestamp(job.clock(), UTC).isoformat()
         lost = {str(p): n for p, n in decided.lost.items()}
         is_rollback = self.event in (Accepted.ROLLED_BACK_REPLAY, Accepted.ROLLED_BACK_HOLD)
         head = found.main.currentSnapshot()
         batch = Batch(
             pipeline=self.pipeline.name,
-            run=driver.run,
-            version=driver.version,
+            run=job.run,
+            version=job.version,
             start=decided.before,
             end=decided.after,
             held=last.end if last else None,
@@ -115,46 +115,28 @@ class _Accepting:
             on=last.snapshot_id if last else None,
             on_head=int(head.snapshotId()) if is_rollback and head is not None else None,
         )
-        staged = nothing(driver.iceberg, self.pipeline.table.identifier, at=driver.clock())
-        driver.reach("accept.decided")
+        staged = nothing(job.iceberg, self.pipeline.table.identifier, at=job.clock())
+        job.reach("accept.decided")
         if not parts:
-            publish(driver.iceberg, staged, batch, clock=driver.clock, wait=driver.wait, reach=driver.reach)
+            publish(job, staged, batch)
             return
         numbered_from = (found.newest.number or 0) if found.newest is not None else 0
-        decide(
-            driver.iceberg,
-            staged,
-            parts,
-            batch,
-            numbered_from=numbered_from,
-            clock=driver.clock,
-            wait=driver.wait,
-            reach=driver.reach,
-        )
+        decide(job, staged, parts, batch, numbered_from=numbered_from)
 
     def _part(self) -> dict[str, Any]:
         """Return a decision's part for the dead-letter table as it is now: its ledger follows, its rows stay."""
-        driver = self.driver
-        return part(nothing(driver.iceberg, self.pipeline.table.dead_letters, at=driver.clock()))
+        job = self.job
+        return part(nothing(job.iceberg, self.pipeline.table.dead_letters, at=job.clock()))
 
     def _look(self) -> Look:
         table = self.pipeline.table
-        return look(self.driver.iceberg, table.identifier, table.dead_letters, self.pipeline.name)
+        return look(self.job.iceberg, table.identifier, table.dead_letters, self.pipeline.name)
 
     def _recovery(self, found: Look) -> Recovery:
         prefix = STRUCT if self.pipeline.table.metadata_columns is MetadataColumns.STRUCT else FLAT
-        return Recovery(self.pipeline, self.driver, found, prefix)
+        return Recovery(self.pipeline, self.job, found, prefix)
 
     def _finish_open(self) -> None:
         """Finish what the last decision left open."""
-        table, driver = self.pipeline.table, self.driver
-        finish_open(
-            driver.iceberg,
-            table.identifier,
-            table.dead_letters,
-            self.pipeline.name,
-            run=driver.run,
-            version=driver.version,
-            wait=driver.wait,
-            reach=driver.reach,
-        )
+        table = self.pipeline.table
+        finish_open(self.job, table.identifier, table.dead_letters, self.pipeline.name)

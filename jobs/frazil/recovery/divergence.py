@@ -12,36 +12,36 @@ from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline
 from frazil.declaration.options import KeyFormat, MetadataColumns
 from frazil.errors import SparkFailed
-from frazil.ingest.driver import Driver
 from frazil.ingest.log_check import compared
 from frazil.ingest.plan import Span
 from frazil.ingest.ranges import OffsetRange, halves
 from frazil.ingest.read import TIMESTAMP_OVERFLOW, beyond_spark, consumer_options, read
 from frazil.ingest.spark_errors import explained
+from frazil.job.context import JobContext
 from frazil.lake.offsets import Offsets
 from frazil.recovery import decisions
 from frazil.recovery.decisions import Acceptance, Accepted
 
 
 def truncated_log(
-    pipeline: Pipeline, driver: Driver, event: Accepted, held: Offsets, topic_id: str, spans: Mapping[int, Span]
+    pipeline: Pipeline, job: JobContext, event: Accepted, held: Offsets, topic_id: str, spans: Mapping[int, Span]
 ) -> Acceptance:
     """Return the ledger that an operator's decision on a truncated log makes. Raises `FrazilError` if no log was truncated."""
     other: Collection[int] = ()
     if held.topic_id == topic_id:
-        other = compared(pipeline, driver.kafka, held, spans, of=spans.keys()).other
+        other = compared(pipeline, job.kafka, held, spans, of=spans.keys()).other
     if event is Accepted.LOG_TRUNCATED:
         return decisions.log_truncated(held, topic_id, spans, other)
     differs = {p: spans[p].stable for p in decisions.shorter(held, spans) if p in spans}
     for p in other:
         last = held.last.at[p].offset if held.last is not None else None
         differs[p] = last if last is not None else held.at[p]
-    same = same_up_to(pipeline, driver, held, spans, differs)
+    same = same_up_to(pipeline, job, held, spans, differs)
     return decisions.log_truncated_replay(held, topic_id, spans, same)
 
 
 def same_up_to(
-    pipeline: Pipeline, driver: Driver, held: Offsets, spans: Mapping[int, Span], other: Mapping[int, int]
+    pipeline: Pipeline, job: JobContext, held: Offsets, spans: Mapping[int, Span], other: Mapping[int, int]
 ) -> dict[int, int]:
     """Return, for each partition of `other`, the offset up to which its log holds the records that were read.
 
@@ -55,15 +55,15 @@ def same_up_to(
     if not ranges:
         return same
     try:
-        return same | _same_in(pipeline, driver, held, ranges, other, ())[0]
+        return same | _same_in(pipeline, job, held, ranges, other, ())[0]
     except SparkFailed as failed:
         if TIMESTAMP_OVERFLOW not in failed.what:
             raise
-    return same | _same_in_pieces(pipeline, driver, held, ranges, other)
+    return same | _same_in_pieces(pipeline, job, held, ranges, other)
 
 
 def _same_in_pieces(
-    pipeline: Pipeline, driver: Driver, held: Offsets, ranges: Sequence[OffsetRange], other: Mapping[int, int]
+    pipeline: Pipeline, job: JobContext, held: Offsets, ranges: Sequence[OffsetRange], other: Mapping[int, int]
 ) -> dict[int, int]:
     """Return it for the partitions in which a record is the same, of a log with timestamps that Spark cannot read.
 
@@ -77,13 +77,13 @@ def _same_in_pieces(
         if not piece:
             continue
         try:
-            by_driver = beyond_spark(pipeline.topic, driver.kafka, piece)
+            by_driver = beyond_spark(pipeline.topic, job.kafka, piece)
         except MemoryError as error:
             if sum(map(len, piece)) == 1:
                 raise _too_large(pipeline, piece[0], error) from None
             pieces.extend(reversed(halves(piece)))
             continue
-        found, first = _same_in(pipeline, driver, held, piece, other, by_driver)
+        found, first = _same_in(pipeline, job, held, piece, other, by_driver)
         same |= found
         differ |= first.keys()
     return same
@@ -100,7 +100,7 @@ def _too_large(pipeline: Pipeline, record: OffsetRange, error: MemoryError) -> S
 
 def _same_in(
     pipeline: Pipeline,
-    driver: Driver,
+    job: JobContext,
     held: Offsets,
     ranges: Sequence[OffsetRange],
     other: Mapping[int, int],
@@ -110,9 +110,9 @@ def _same_in(
 
     `by_driver` are records that Spark cannot read.
     """
-    with explained(_where(pipeline), stopping=driver.stopping, redact=driver.redact):
-        log = _log(pipeline, driver, ranges, by_driver)
-        compared = _compared(pipeline, driver, held, log, [r.partition for r in ranges]).persist()
+    with explained(_where(pipeline), stopping=job.stopping, redact=job.redact):
+        log = _log(pipeline, job, ranges, by_driver)
+        compared = _compared(pipeline, job, held, log, [r.partition for r in ranges]).persist()
         try:
             first = _by_partition(compared.where(~F.col("same")).groupBy("partition").agg(F.min("offset")))
             ends = {p: min(offset, first.get(p, offset)) for p, offset in other.items()}
@@ -124,16 +124,16 @@ def _same_in(
             compared.unpersist()
 
 
-def _log(pipeline: Pipeline, driver: Driver, ranges: Sequence[OffsetRange], by_driver: Sequence[Record]) -> DataFrame:
+def _log(pipeline: Pipeline, job: JobContext, ranges: Sequence[OffsetRange], by_driver: Sequence[Record]) -> DataFrame:
     topic = pipeline.topic
-    options = consumer_options(topic, driver.kafka)
+    options = consumer_options(topic, job.kafka)
     return read(
-        driver.spark,
+        job.spark,
         topic.name,
         ranges,
         options=options,
         isolation=topic.isolation.value,
-        group=driver.consumers.group(pipeline.name, options),
+        group=job.consumers.group(pipeline.name, options),
         headers=False,
         by_driver=by_driver,
     )
@@ -143,14 +143,14 @@ def _where(pipeline: Pipeline) -> str:
     return f"pipeline {pipeline.name}, topic {pipeline.topic.name}"
 
 
-def _compared(pipeline: Pipeline, driver: Driver, held: Offsets, log: DataFrame, partitions: list[int]) -> DataFrame:
+def _compared(pipeline: Pipeline, job: JobContext, held: Offsets, log: DataFrame, partitions: list[int]) -> DataFrame:
     """Return partition, offset and whether any row or dead letter of this place is the log's record: places that have one."""
     table = pipeline.table
     prefix = "_kafka." if table.metadata_columns is MetadataColumns.STRUCT else "_kafka_"
     has_key = pipeline.topic.key_format is KeyFormat.BYTES
-    rows = [_places(driver, table.identifier, prefix, held.topic, has_key=has_key)]
-    if driver.iceberg.exists(table.dead_letters):
-        rows.append(_places(driver, table.dead_letters, "", held.topic, has_key=True))
+    rows = [_places(job, table.identifier, prefix, held.topic, has_key=has_key)]
+    if job.iceberg.exists(table.dead_letters):
+        rows.append(_places(job, table.dead_letters, "", held.topic, has_key=True))
     known = reduce(DataFrame.unionByName, rows).where(F.col("partition").isin(partitions))
     there = log.select("partition", "offset", F.unix_millis("timestamp").alias("log_ms"), F.col("key").alias("log_key"))
     is_key = ~F.col("has_key") | F.col("key").eqNullSafe(F.col("log_key"))
@@ -159,8 +159,8 @@ def _compared(pipeline: Pipeline, driver: Driver, held: Offsets, log: DataFrame,
     return joined.groupBy("partition", "offset").agg(F.max(is_same).alias("same"))
 
 
-def _places(driver: Driver, table: str, prefix: str, topic: str, *, has_key: bool) -> DataFrame:
-    rows = driver.spark.table(f"{driver.iceberg.name}.{table}").where(F.col(f"{prefix}topic") == topic)
+def _places(job: JobContext, table: str, prefix: str, topic: str, *, has_key: bool) -> DataFrame:
+    rows = job.spark.table(f"{job.iceberg.name}.{table}").where(F.col(f"{prefix}topic") == topic)
     return rows.select(
         F.col(f"{prefix}partition").alias("partition"),
         F.col(f"{prefix}offset").alias("offset"),

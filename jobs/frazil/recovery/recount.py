@@ -10,7 +10,7 @@ from frazil.audit.finding import Finding, Flaw
 from frazil.audit.verify import verify
 from frazil.declaration import Pipeline
 from frazil.errors import InvalidInput
-from frazil.ingest.driver import Driver
+from frazil.job.context import JobContext
 from frazil.lake import ledger
 from frazil.lake.commit.append import entry, publish
 from frazil.lake.commit.check import Batch
@@ -30,7 +30,7 @@ class Recount:
     lost: Mapping[int, int] = field(default_factory=dict)
 
 
-def recount(pipeline: Pipeline, lake: Lake, reason: str, driver: Driver) -> Recount:
+def recount(pipeline: Pipeline, lake: Lake, reason: str, job: JobContext) -> Recount:
     """Count all rows and dead letters, and take from the ledger's gaps what has a row after all; offsets stay as they are.
 
     The decision, its reason and the numbers are a commit without rows. Gaps only become fewer: records that are missing are
@@ -38,9 +38,7 @@ def recount(pipeline: Pipeline, lake: Lake, reason: str, driver: Driver) -> Reco
     `Fenced` if a driver commits meanwhile.
     """
     where = f"table {pipeline.table.identifier}"
-    last = entry(
-        driver.iceberg.load(pipeline.table.identifier), pipeline.name
-    )  # before the count, which is of this entry
+    last = entry(job.iceberg.load(pipeline.table.identifier), pipeline.name)  # before the count, which is of this entry
     found = verify(pipeline, lake, deep=True)
     others = [str(f) for f in found.findings if f.flaw not in (Flaw.EXCESS, Flaw.MISCOUNTED)]
     if others:
@@ -54,12 +52,12 @@ def recount(pipeline: Pipeline, lake: Lake, reason: str, driver: Driver) -> Reco
             where=where,
             do=f"`frazil verify {pipeline.name} --deep` says what is wrong, if anything is",
         )
-    at = datetime.fromtimestamp(driver.clock(), UTC).isoformat()
+    at = datetime.fromtimestamp(job.clock(), UTC).isoformat()
     corrected = {str(p): -n for p, n in fewer.items()}
     batch = Batch(
         pipeline=pipeline.name,
-        run=driver.run,
-        version=driver.version,
+        run=job.run,
+        version=job.version,
         start=last.end,
         end=last.end,
         held=last.end,
@@ -70,8 +68,8 @@ def recount(pipeline: Pipeline, lake: Lake, reason: str, driver: Driver) -> Reco
         accepted=canonical({"event": ledger.RECOUNT, "reason": reason, "at": at, "gaps": corrected}),
         on=last.snapshot_id,
     )
-    staged = nothing(driver.iceberg, pipeline.table.identifier, at=driver.clock())
-    publish(driver.iceberg, staged, batch, clock=driver.clock, wait=driver.wait)
+    staged = nothing(job.iceberg, pipeline.table.identifier, at=job.clock())
+    publish(job, staged, batch)
     return Recount(last.end, last.end, fewer)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from frazil.declaration import Pipeline
 from frazil.errors import DecisionRequired, InvalidInput
-from frazil.ingest.driver import Driver
+from frazil.job.context import JobContext
 from frazil.lake import ledger, letters, row_offsets
 from frazil.lake.commit.append import STAGED_AT_MOST_SECONDS, entry_of_head, of
 from frazil.lake.commit.multi_table import open_document
@@ -32,7 +32,7 @@ class Recovery:
     """A pipeline's tables as they were found; `prefix` is what the columns of a row's place begin with."""
 
     pipeline: Pipeline
-    driver: Driver
+    job: JobContext
     found: Look
     prefix: str
 
@@ -43,7 +43,7 @@ class Recovery:
         dead-letter table.
         """
         last, state = self._last, self.found.state
-        if not head_follows(self.driver.iceberg, self.found.main, last):
+        if not head_follows(self.job.iceberg, self.found.main, last):
             return self._table_rolled_back(event)
         if state is SideState.AHEAD and event is Accepted.ROLLED_BACK_REPLAY:
             return decisions.rolled_back_replay(self._held, {}), {"remove": self._undecided()}
@@ -86,30 +86,30 @@ class Recovery:
 
     def ledger_lost(self) -> Acceptance:
         """Return the offsets after the last row or dead letter of each partition; without any, the topic's first offset."""
-        table, topic, driver = self.pipeline.table, self.pipeline.topic, self.driver
+        table, topic, job = self.pipeline.table, self.pipeline.topic, self.job
         if self.found.last is not None:
             raise InvalidInput(
                 "the ledger is not lost: a snapshot says which offsets the table holds",
                 where=f"table {table.identifier}",
                 do="Nothing is to be decided",
             )
-        spans = driver.kafka.offsets(topic.name, topic.isolation)
+        spans = job.kafka.offsets(topic.name, topic.isolation)
         first = {p: span.earliest for p, span in spans.items()}
         after = dict(first)
         seen: set[int] = set()
         for identifier, prefix in ((table.identifier, self.prefix), (table.dead_letters, LETTERS)):
-            if not driver.iceberg.exists(identifier):
+            if not job.iceberg.exists(identifier):
                 continue
-            for p, rows in row_offsets.found(driver.spark, self._named(identifier), topic.name, prefix).items():
+            for p, rows in row_offsets.found(job.spark, self._named(identifier), topic.name, prefix).items():
                 first[p] = min(first[p], rows.first) if p in seen else rows.first
                 after[p] = max(after[p], rows.after) if p in seen else rows.after
                 seen.add(p)
-        topic_id = driver.kafka.topic(topic.name).topic_id
+        topic_id = job.kafka.topic(topic.name).topic_id
         before, now = (Offsets(topic.name, topic_id, dict(sorted(at.items()))) for at in (first, after))
         return Acceptance(Accepted.LEDGER_LOST, before, now)
 
     def _table_rolled_back(self, event: Accepted) -> tuple[Acceptance, dict[str, Any] | None]:
-        head = entry_of_head(self.driver.iceberg, self.found.main, self.pipeline.name)
+        head = entry_of_head(self.job.iceberg, self.found.main, self.pipeline.name)
         if head is None or head.end is None:
             return self._unknown(event), None
         state, undone = self.found.state, self._undone(head, event)
@@ -148,7 +148,7 @@ class Recovery:
         current = main.currentSnapshot()
         kept = self._ids(main, int(current.snapshotId())) if current is not None else set()
         reached = False
-        for snapshot in lineage(self.driver.iceberg, main, self._last.snapshot_id):
+        for snapshot in lineage(self.job.iceberg, main, self._last.snapshot_id):
             reached = int(snapshot.snapshotId()) in kept
             if reached:
                 break
@@ -168,14 +168,14 @@ class Recovery:
                 do=f"Set the head to snapshot {self._last.snapshot_id} again, or "
                 f"`frazil accept {self.pipeline.name} rolled-back-hold --reason …` keeps the table as it is",
             )
-        side, driver = self.found.side, self.driver
+        side, job = self.found.side, self.job
         deliveries = list(side_lineage(side, self.found.newest, self.pipeline.name))
-        return letters.batches_of(driver.iceberg, side, undone, deliveries, since_ms=since_ms, ticket=driver.ticket)
+        return letters.batches_of(job.iceberg, side, undone, deliveries, since_ms=since_ms, ticket=job.ticket)
 
     def _undecided(self) -> list[dict[str, Any]]:
         """Return the batches that the dead-letter table has and the table, which was restored, has not."""
         last, newest, found = self._last, self.found.newest, list[dict[str, Any]]()
-        side, driver = self.found.side, self.driver
+        side, job = self.found.side, self.job
         for entry in side_lineage(side, newest, self.pipeline.name):
             if last.number is not None and entry.number is not None:
                 is_later = entry.number > last.number
@@ -184,7 +184,7 @@ class Recovery:
             if not is_later:
                 break
             if ledger.EVENTS not in entry.summary and ledger.UPKEEP not in entry.summary:
-                found += letters.batches_added(driver.iceberg, side, entry, ticket=driver.ticket)
+                found += letters.batches_added(job.iceberg, side, entry, ticket=job.ticket)
         return found
 
     def _cannot_finish(self) -> bool:
@@ -196,7 +196,7 @@ class Recovery:
         side = self.found.side
         if document is None or side is None:
             return document is not None
-        uuid, columns = str(side.uuid()), set(field_ids(self.driver.iceberg.schema_json(side)).values())
+        uuid, columns = str(side.uuid()), set(field_ids(self.job.iceberg.schema_json(side)).values())
         return any(p["uuid"] != uuid or not set(p["field_ids"].values()) <= columns for p in document["tables"])
 
     def _open_part(self) -> dict[str, Any]:
@@ -216,13 +216,13 @@ class Recovery:
 
     def _document(self) -> dict[str, Any] | None:
         table = self.pipeline.table
-        return open_document(self.driver.iceberg, self.found, table.identifier, table.dead_letters, self.pipeline.name)
+        return open_document(self.job.iceberg, self.found, table.identifier, table.dead_letters, self.pipeline.name)
 
     def _lacking(
         self, entry: Entry, end: Offsets, *, pending: Mapping[str, Any], without: list[dict[str, Any]] | None = None
     ) -> dict[int, int]:
         """Return, by partition, the records up to `end` that are in neither table, by the account that `entry` carries."""
-        totals, table, spark = entry.totals, self.pipeline.table, self.driver.spark
+        totals, table, spark = entry.totals, self.pipeline.table, self.job.spark
         if totals is None:
             raise InvalidInput(
                 "the ledger has no totals, so the missing dead letters cannot be counted",
@@ -236,10 +236,8 @@ class Recovery:
             if without:
                 counted.append({p: -n for p, n in letters.counted(rows, without).items()})
         if pending.get("files"):
-            side, ticket = table.dead_letters, self.driver.ticket()
-            counted.append(
-                row_offsets.rows_of_files(self.driver.iceberg, side, pending["files"], LETTERS, ticket=ticket)
-            )
+            side, ticket = table.dead_letters, self.job.ticket()
+            counted.append(row_offsets.rows_of_files(self.job.iceberg, side, pending["files"], LETTERS, ticket=ticket))
         lost: dict[int, int] = {}
         for p in {*end.at, *totals.at, *(c.partition for c in totals.closed)}:
             accounts = [(c.start, c.end, c.skipped, c.gaps) for c in totals.closed if c.partition == p]
@@ -257,13 +255,13 @@ class Recovery:
         return {p: n for p, n in sorted(lost.items()) if n}
 
     def _letters(self) -> Any:
-        return self.driver.spark.table(self._named(self.pipeline.table.dead_letters))
+        return self.job.spark.table(self._named(self.pipeline.table.dead_letters))
 
     def _named(self, identifier: str) -> str:
-        return f"{self.driver.iceberg.name}.{identifier}"
+        return f"{self.job.iceberg.name}.{identifier}"
 
     def _ids(self, table: Java, snapshot_id: int) -> set[int]:
-        return {int(snapshot.snapshotId()) for snapshot in lineage(self.driver.iceberg, table, snapshot_id)}
+        return {int(snapshot.snapshotId()) for snapshot in lineage(self.job.iceberg, table, snapshot_id)}
 
     @property
     def _last(self) -> Entry:

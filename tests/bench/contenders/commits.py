@@ -13,9 +13,9 @@ from pyiceberg.catalog import load_catalog
 from frazil.clients.secrets import Secrets
 from frazil.decode.writer_schemas import Writers
 from frazil.ingest import ingestion as product
-from frazil.ingest.driver import Driver
 from frazil.ingest.events import Reporter
 from frazil.ingest.ingestion import Ingestion
+from frazil.job.context import JobContext
 from frazil.lake.catalogs import pyiceberg_properties
 from frazil.lake.iceberg_java import Iceberg
 from tests.bench.accounting import Meter
@@ -63,7 +63,7 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
         }
 
 
-def _look(shared: Driver, catalog: Any, table: str) -> dict[str, float]:
+def _look(shared: JobContext, catalog: Any, table: str) -> dict[str, float]:
     java = min(_java_planning(shared.iceberg, table) for _ in range(3))
     began = time.monotonic()
     found = catalog.load_table(table)

@@ -18,10 +18,10 @@ from frazil.decode.decode import columns_of, decode, rows
 from frazil.decode.decoding import SCHEMA_ID
 from frazil.decode.writer_schemas import Writers
 from frazil.ingest import table_setup
-from frazil.ingest.driver import Driver
 from frazil.ingest.ranges import OffsetRange
 from frazil.ingest.read import consumer_options, read
 from frazil.ingest.route import metadata, route
+from frazil.job.context import JobContext
 from frazil.lake import tables
 from frazil.lake.stage import stage
 from frazil.schemas.merge import merge
@@ -40,7 +40,7 @@ def parts(job: Job) -> Iterator[Mapping[str, Way]]:
 
 
 def _ready(
-    job: Job, shared: Driver, registry: Registry, upto: str, topic: Topic, table: str
+    job: Job, shared: JobContext, registry: Registry, upto: str, topic: Topic, table: str
 ) -> Callable[[], int | None]:
     project = _projection(job, shared, registry, topic, table)
 
@@ -68,12 +68,12 @@ def _ready(
 
 
 def _projection(
-    job: Job, shared: Driver, registry: Registry, topic: Topic, table: str
+    job: Job, shared: JobContext, registry: Registry, topic: Topic, table: str
 ) -> Callable[[DataFrame], DataFrame]:
     pipeline = declared(job, topic, table)
     writers = Writers(pipeline.topic, registry)
     writers.refresh()
-    table_setup.make_tables(shared.iceberg, pipeline, merge(writers.versions).type)
+    table_setup.make_tables(shared, pipeline, merge(writers.versions).type)
     landed = landing(tables.columns(shared.iceberg, table), writers.versions)
     decoding = writers.decoding(landed.target, {}, pipeline.topic.tombstones)
     names = [field.name for field in landed.target.fields]

@@ -17,11 +17,12 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration import Limits, Pipeline, Table
 from frazil.declaration import Topic as DeclaredTopic
 from frazil.decode.writer_schemas import Writers
-from frazil.ingest import runner, schema_tracking
-from frazil.ingest.driver import Driver
+from frazil.ingest import schema_tracking
 from frazil.ingest.events import Reporter
 from frazil.ingest.ingestion import Ingestion
 from frazil.ingest.staging import Staging
+from frazil.job.context import JobContext
+from frazil.job.session import open_job
 from frazil.lake import tables
 from frazil.local.toolchain.jars import spark_jars
 from frazil.schemas.merge import merge
@@ -76,7 +77,7 @@ def _landing(ingestion: Ingestion) -> Callable[[], int]:
     return land
 
 
-def _report(shared: Driver, pipeline: Pipeline) -> Reporter:
+def _report(shared: JobContext, pipeline: Pipeline) -> Reporter:
     return Reporter(_silent, pipeline.name, pipeline.topic.name, shared.run, shared.clock)
 
 
@@ -93,7 +94,7 @@ class _WithFour(Ingestion):
         self._staging = _FourColumns(usual.pipeline, usual.driver, usual.decoding, usual.columns, usual.learn)
 
 
-def _create_with_four(shared: Driver, pipeline: Pipeline, writers: Writers) -> None:
+def _create_with_four(shared: JobContext, pipeline: Pipeline, writers: Writers) -> None:
     writers.refresh()
     row, names = merge(writers.versions).type, {f"_kafka_{name}" for name in COORDINATES}
     four = [field for field in metadata_fields(struct=False) if field.name in names]
@@ -117,15 +118,13 @@ def declared(job: Job, topic: Topic, table: str, **more: Any) -> Pipeline:
 
 
 @contextmanager
-def driver(job: Job, **more: Any) -> Iterator[tuple[Driver, Registry]]:
+def driver(job: Job, **more: Any) -> Iterator[tuple[JobContext, Registry]]:
     """The product's driver, as `frazil run` starts it but for the bench's heap, and the registry."""
     environment, secrets = job.environment, Secrets(os.environ)
     jars = [jar for jar in spark_jars() if "aws" not in jar.name]
     settings = {**settings_here(job.heap), **job.spark_settings}
     assert environment.registry is not None
-    with runner.driver(
-        environment, secrets, jars=jars, master=f"local[{job.cores}]", settings=settings, **more
-    ) as shared:
+    with open_job(environment, secrets, jars=jars, master=f"local[{job.cores}]", settings=settings, **more) as shared:
         yield shared, Registry.of(environment.registry, secrets)
 
 

@@ -21,6 +21,7 @@ from frazil.lake.stage import Staged, nothing, stage
 from frazil.lake.totals import Counts
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 from tests.support import oracle
+from tests.support.jobs import job
 
 pytestmark = pytest.mark.spark
 ROW = Struct((Field("a", Primitive(Kind.LONG)), Field("b", Primitive(Kind.STRING))))
@@ -53,7 +54,7 @@ class Table:
     def publish(
         self, staged: Staged, batch: Batch, clock: float = 1001.0, reach: Callable[[str], None] = lambda s: None
     ) -> bool:
-        return publish(self.iceberg, staged, batch, clock=lambda: clock, wait=lambda seconds: None, reach=reach).found
+        return publish(job(self.iceberg, clock=lambda: clock, reach=reach), staged, batch).found
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bars
 
 from frazil.cli.demo import output as told
-from frazil.cli.local_spark import spark_here
+from frazil.cli.local_spark import local_job
 from frazil.cli.progress import Progress
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Environment, Pipeline
@@ -78,7 +78,7 @@ def fill_and_land(
         filling.create(partitions=PARTITIONS)
     with ThreadPoolExecutor(1) as producer:
         first = producer.submit(_fill, fillings, console)
-        with spark_here(environment, secrets, master="local[*]", memory=memory, log=log) as shared:
+        with local_job(environment, secrets, master="local[*]", memory=memory, log=log) as job:
             from frazil.clients.registry.client import Registry
             from frazil.ingest.runner import drain
 
@@ -90,7 +90,7 @@ def fill_and_land(
                     _fill(fillings, console)
                 progress = Progress(tuple(pipeline.name for pipeline in pipelines))
                 with _watched(progress, console):
-                    outcomes = drain(pipelines, shared, registry, progress, probe=turn == 0)
+                    outcomes = drain(pipelines, job, registry, progress, probe=turn == 0)
                 for outcome in outcomes.values():
                     if outcome.error:
                         raise outcome.error

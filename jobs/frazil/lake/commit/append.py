@@ -7,8 +7,7 @@ between makes the whole transaction fail, and a new one decides again on what it
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -18,6 +17,7 @@ from pyspark.errors import IllegalArgumentException
 from frazil.errors import CatalogUnavailable, CommitRefused
 from frazil.lake import last_records, ledger
 from frazil.lake.commit.check import Base, Batch, StageAgain, Verdict, decide, refusal
+from frazil.lake.commit.committer import Committer
 from frazil.lake.iceberg_java import Iceberg, message, thrown
 from frazil.lake.java_classes import Java, entries
 from frazil.lake.ledger import Entry
@@ -46,7 +46,7 @@ class Published:
 
 
 def publish(
-    iceberg: Iceberg,
+    job: Committer,
     staged: Staged,
     batch: Batch,
     *,
@@ -55,9 +55,6 @@ def publish(
     numbered_from: int = 0,
     restore: bool = False,
     clear: bool = False,
-    clock: Callable[[], float] = time.time,
-    wait: Callable[[float], None] = time.sleep,
-    reach: Callable[[str], None] = lambda step: None,
 ) -> Published:
     """Commit a staged batch, exactly once.
 
@@ -65,12 +62,12 @@ def publish(
     each case nothing of this batch is in the table. `extra` are further summary entries; a table that `is_side` finishes
     a decision and keeps no totals of its own. A commit that names a side decision gets the next number, which is above
     `numbered_from` too. With `restore` the head is first set back to the newest entry, over a rollback that only moved it; with
-    `clear` all rows go first. `reach` marks steps for tests.
+    `clear` all rows go first.
     """
-    failure = ""
+    iceberg, failure = job.iceberg, ""
     for attempt in range(ATTEMPTS):
         if attempt:
-            wait(min(5.0, 0.05 * 2**attempt))
+            job.wait(min(5.0, 0.05 * 2**attempt))
         try:
             table = iceberg.load(staged.table)
             transaction = table.newTransaction()
@@ -81,8 +78,8 @@ def publish(
                 return _found(of(table.snapshot(base.ours)), staged, extra or {})
             if verdict is not Verdict.APPEND:
                 raise refusal(verdict, base, staged, batch)
-            _check_files(iceberg, table, staged, age=clock() - staged.at)
-            reach("publish.decided")
+            _check_files(iceberg, table, staged, age=job.clock() - staged.at)
+            job.reach("publish.decided")
             summary = dict(extra or {})
             if not is_side:
                 summary |= {**_totals(base, batch), **_numbered(base, summary, numbered_from)}
@@ -96,9 +93,9 @@ def publish(
                     iceberg.classes.static("expressions.Expressions", "alwaysTrue")
                 ).commit()
             snapshot_id = fill(iceberg, transaction, table, staged, batch, summary)
-            reach("publish.filled")
+            job.reach("publish.filled")
             transaction.commitTransaction()
-            reach("publish.committed")
+            job.reach("publish.committed")
             number = summary.get(ledger.DECISION)
             return Published(snapshot_id, found=False, number=None if number is None else int(number))
         except Py4JJavaError as error:

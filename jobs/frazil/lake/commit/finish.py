@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from frazil.lake import ledger, letters
 from frazil.lake.commit import side_table
 from frazil.lake.commit.append import entry, publish
 from frazil.lake.commit.check import Batch, StageAgain
+from frazil.lake.commit.committer import Committer
 from frazil.lake.commit.side_state import SideState, compare
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java
@@ -29,14 +30,7 @@ TRIES = 50  # each one lost to a commit of somebody else
 
 
 def finish(
-    iceberg: Iceberg,
-    document: Mapping[str, Any],
-    batch: Batch,
-    *,
-    decided: Entry,
-    main: Sequence[Entry] = (),
-    reach: Callable[[str], None],
-    wait: Callable[[float], None],
+    job: Committer, document: Mapping[str, Any], batch: Batch, *, decided: Entry, main: Sequence[Entry] = ()
 ) -> int:
     """Do what is open of the decision of entry `decided`; return how many rows that appended.
 
@@ -44,16 +38,16 @@ def finish(
     what the side tables' commits say. Raises what `publish` raises but `Fenced` and
     `StageAgain`, and `DeadLetterTableMismatch` if a side table was replaced or lost a column.
     """
-    appended = tries = 0
+    iceberg, appended, tries = job.iceberg, 0, 0
     for part in document["tables"]:
         # One look at the table says both whether it is finished and what it holds: whoever finishes it after that fences us.
         while not _is_finished(found := _same_table(iceberg, part, batch), document, batch, decided, main):
-            reach("finish.started")
+            job.reach("finish.started")
             if part.get("remove"):
                 letters.remove(iceberg.spark, f"{iceberg.name}.{part['table']}", part["remove"])
-                reach("finish.removed")
+                job.reach("finish.removed")
             try:
-                _commit(iceberg, part, found, document, batch, decided, reach=reach, wait=wait)
+                _commit(job, part, found, document, batch, decided)
                 appended += part["rows"]
             except Fenced as fenced:  # somebody else finished it, or a decision before it: ask again
                 tries += 1
@@ -62,20 +56,12 @@ def finish(
             except StageAgain:  # what is decided is not staged again
                 what = f"the table lost a column while {part['rows']} of its rows were decided and not yet appended"
                 raise side_table.mismatch(what, part["table"], batch.pipeline) from None
-        reach("finish.finished")
+        job.reach("finish.finished")
     return appended
 
 
 def _commit(
-    iceberg: Iceberg,
-    part: Mapping[str, Any],
-    found: Java,
-    document: Mapping[str, Any],
-    batch: Batch,
-    decided: Entry,
-    *,
-    reach: Callable[[str], None],
-    wait: Callable[[float], None],
+    job: Committer, part: Mapping[str, Any], found: Java, document: Mapping[str, Any], batch: Batch, decided: Entry
 ) -> None:
     last = entry(found, batch.pipeline)
     staged = Staged(
@@ -99,7 +85,7 @@ def _commit(
         extra[ledger.STAGED_BY] = decided.run
     restore = bool(part.get("restore"))
     publish(
-        iceberg,
+        job,
         staged,
         replace(
             batch,
@@ -112,8 +98,6 @@ def _commit(
         is_side=True,
         restore=restore,
         clear=bool(part.get("clear")),
-        wait=wait,
-        reach=reach,
     )
 
 

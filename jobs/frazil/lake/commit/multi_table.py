@@ -8,9 +8,8 @@ that it has finished. Nothing is decoded twice, so a crash or a new release in b
 from __future__ import annotations
 
 import json
-import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -20,6 +19,7 @@ from frazil.lake import ledger
 from frazil.lake.commit import side_table
 from frazil.lake.commit.append import Published, entries_of, publish
 from frazil.lake.commit.check import Batch, StageAgain
+from frazil.lake.commit.committer import Committer
 from frazil.lake.commit.finish import finish
 from frazil.lake.commit.side_state import SideState
 from frazil.lake.commit.side_table import Look, look
@@ -31,16 +31,7 @@ from frazil.schemas.iceberg import field_ids
 GONE = ("NotFoundException", "FileNotFoundException", "NoSuchKeyException")
 
 
-def decide_and_finish(
-    iceberg: Iceberg,
-    staged: Staged,
-    sides: Sequence[Staged],
-    batch: Batch,
-    *,
-    clock: Callable[[], float] = time.time,
-    wait: Callable[[float], None] = time.sleep,
-    reach: Callable[[str], None] = lambda step: None,
-) -> Published:
+def decide_and_finish(job: Committer, staged: Staged, sides: Sequence[Staged], batch: Batch) -> Published:
     """Publish `staged`, and with it the decision on `sides`; then append each of `sides` to its own table.
 
     Raises what `publish` raises, and before anything is committed: `DecisionRequired` if a side table is not the one that the
@@ -48,8 +39,8 @@ def decide_and_finish(
     """
     sides = [side for side in sides if not side.is_empty]
     if not sides:
-        return publish(iceberg, staged, batch, clock=clock, wait=wait, reach=reach)
-    numbered_from = 0
+        return publish(job, staged, batch)
+    iceberg, numbered_from = job.iceberg, 0
     for side in sides:
         found = look(iceberg, staged.table, side.table, batch.pipeline)
         is_ours = found.last is not None and found.last.end is not None and found.last.end.same_as(batch.held)
@@ -64,7 +55,7 @@ def decide_and_finish(
         table = iceberg.load(side.table)
         files = [iceberg.file_json(table, f) for f in side.files]
         tables.append({**part(side), "rows": side.rows, "at": side.at, "files": files})
-    return decide(iceberg, staged, tables, batch, numbered_from=numbered_from, clock=clock, wait=wait, reach=reach)
+    return decide(job, staged, tables, batch, numbered_from=numbered_from)
 
 
 def _fits(iceberg: Iceberg, side: Staged, found: Look) -> bool:
@@ -86,17 +77,10 @@ def part(side: Staged) -> dict[str, Any]:
 
 
 def decide(
-    iceberg: Iceberg,
-    staged: Staged,
-    tables: Sequence[Mapping[str, Any]],
-    batch: Batch,
-    *,
-    numbered_from: int,
-    clock: Callable[[], float],
-    wait: Callable[[float], None],
-    reach: Callable[[str], None],
+    job: Committer, staged: Staged, tables: Sequence[Mapping[str, Any]], batch: Batch, *, numbered_from: int
 ) -> Published:
     """Publish `staged` with the decision on side `tables` (parts of its document), then finish it."""
+    iceberg = job.iceberg
     table = iceberg.load(staged.table)
     # JSON, but called `.stats`: table buckets refuse files in `metadata/` whose ending is none of Iceberg's own, and readers
     # that search the folder take `.metadata.json` for the table's.
@@ -111,43 +95,25 @@ def decide(
         "tables": tables,
     }
     iceberg.write_text(table, location, json.dumps(document))
-    reach("decide.written")
-    published = publish(
-        iceberg,
-        staged,
-        batch,
-        extra={ledger.SIDE: location},
-        numbered_from=numbered_from,
-        clock=clock,
-        wait=wait,
-        reach=reach,
-    )
-    reach("decide.decided")
+    job.reach("decide.written")
+    published = publish(job, staged, batch, extra={ledger.SIDE: location}, numbered_from=numbered_from)
+    job.reach("decide.decided")
     decided = Entry.of(
         published.snapshot_id,
         {**batch.summary(staged.table_uuid), ledger.SIDE: location, ledger.DECISION: str(published.number)},
     )
-    finish(iceberg, document, batch, decided=decided, reach=reach, wait=wait)
+    finish(job, document, batch, decided=decided)
     table.io().deleteFile(location)
     return published
 
 
-def finish_open(
-    iceberg: Iceberg,
-    table: str,
-    side_table_: str,
-    pipeline: str,
-    *,
-    run: str,
-    version: str,
-    reach: Callable[[str], None] = lambda step: None,
-    wait: Callable[[float], None] = time.sleep,
-) -> int:
+def finish_open(job: Committer, table: str, side_table_: str, pipeline: str) -> int:
     """Finish what the last decision on `table` left open for the dead-letter table; returns how many rows that appended.
 
     0 means that all was done. Raises `DecisionRequired` if the dead-letter table is not the one that the ledger describes, or
     the decision's file is gone before it was finished.
     """
+    iceberg = job.iceberg
     found = look(iceberg, table, side_table_, pipeline)
     last = found.last
     if last is None or found.state is SideState.FINISHED:
@@ -161,8 +127,8 @@ def finish_open(
     assert last.end is not None
     batch = Batch(
         pipeline=pipeline,
-        run=run,
-        version=version,
+        run=job.run,
+        version=job.version,
         start=last.start,
         end=last.end,
         held=None,
@@ -171,7 +137,7 @@ def finish_open(
         accepted=last.summary.get(ledger.EVENTS),
     )
     main = tuple(entries_of(found.main, pipeline, last.snapshot_id)) if last.number is None else ()
-    rows = finish(iceberg, document, batch, decided=last, main=main, reach=reach, wait=wait)
+    rows = finish(job, document, batch, decided=last, main=main)
     found.main.io().deleteFile(str(last.side))
     return rows
 

@@ -1,15 +1,12 @@
-"""Keeper: what all actions of one maintenance run share, and the tables they work at."""
+"""What all actions of one maintenance run share, and the tables that they maintain."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-
-from pyspark.sql import SparkSession
 
 from frazil.declaration import Pipeline
 from frazil.declaration.partitioning import SortField
-from frazil.lake.iceberg_java import Iceberg
+from frazil.job.context import JobContext
 
 GIB = 1024**3
 
@@ -21,7 +18,8 @@ class Policy:
     `closed_seconds`: a partition to which nothing was added for so long is closed. `grace_seconds`: no snapshot younger
     than that expires, whatever is declared, since a query may still read it. `orphan_seconds`: no file younger than that
     is an orphan; less than three days is refused. `lease_seconds`: how long a maintainer that died keeps others away.
-    `group_bytes`: the most that is rewritten by one Spark job; `groups_a_commit`: how many groups one commit swaps.
+    `group_bytes`: the most that is rewritten by one Spark job; `groups_a_commit`: how many groups one commit swaps. `dry_run`:
+    only report what would be done.
     """
 
     closed_seconds: float = 3600.0
@@ -31,35 +29,19 @@ class Policy:
     group_bytes: int = 10 * GIB
     groups_a_commit: int = 10
     many_files: int = 100
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Keeper:
-    """What all pipelines of one maintenance run share. `reach` marks steps for tests; `stopping` says that it is to end."""
-
-    spark: SparkSession
-    iceberg: Iceberg
-    run: str
-    version: str
-    clock: Callable[[], float]
-    wait: Callable[[float], None]
-    ticket: Callable[[], str]
-    policy: Policy = Policy()
     dry_run: bool = False
-    reach: Callable[[str], None] = lambda step: None
-    stopping: Callable[[], bool] = lambda: False
-
-    def now_ms(self) -> int:
-        """Now, in milliseconds since 1970."""
-        return round(self.clock() * 1000)
-
-    def ago_ms(self, seconds: float) -> int:
-        """So many seconds ago, in milliseconds since 1970."""
-        return round((self.clock() - seconds) * 1000)
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class MaintenanceRun:
+    """One run of maintenance: its job, and how it is done."""
+
+    job: JobContext
+    policy: Policy = Policy()
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
     """One of a pipeline's tables. `is_side`: the dead-letter table, whose rows are decided with the other's commits."""
 
     pipeline: Pipeline

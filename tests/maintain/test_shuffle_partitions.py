@@ -1,10 +1,10 @@
-"""Drive: what a maintenance run's session is given."""
+"""How many tasks the actions of a maintenance run are divided into."""
 
 from __future__ import annotations
 
 import pytest
 
-from frazil.maintain.drive import shuffle_partitions
+from frazil.maintain.run import shuffle_partitions
 
 
 @pytest.mark.parametrize(("cores", "partitions"), [(1, 16), (2, 16), (8, 32), (100, 400)])

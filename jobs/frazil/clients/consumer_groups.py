@@ -1,4 +1,4 @@
-"""Consumers: the groups in which executors keep Kafka consumers from one batch to the next."""
+"""ConsumerGroups: the groups in which executors keep Kafka consumers from one batch to the next."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class _Group:
     number: int
 
 
-class Consumers:
+class ConsumerGroups:
     """The consumer groups of one driver's pipelines.
 
     An executor keeps a consumer for each group and partition, and refuses, as long as it runs, to read the partition in the same

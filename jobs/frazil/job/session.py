@@ -1,0 +1,86 @@
+"""The beginning and the end of a job: its Spark session, its clients and its context."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
+
+from frazil.clients.kafka import Kafka
+from frazil.clients.secrets import Secrets
+from frazil.declaration.environment import Environment
+from frazil.job.context import JobContext
+from frazil.job.failpoints import Failpoints
+from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.session import end, session
+from frazil.version import VERSION
+
+CANCEL_SECONDS = 0.5  # how often Spark's jobs are cancelled while a job stops: one may just have been submitted
+
+
+@contextmanager
+def open_job(
+    environment: Environment,
+    secrets: Secrets,
+    *,
+    name: str = "frazil",
+    jars: Sequence[Path] = (),
+    master: str | None = None,
+    settings: Mapping[str, str] | None = None,
+    failpoints: str = "",
+    stopping: threading.Event | None = None,
+    run_prefix: str = "",
+    cancels: bool = True,
+) -> Iterator[JobContext]:
+    """Open a Spark session and clients, and close them at the end of the block.
+
+    `name` is the session's in Spark's own pages. The name of the run begins with `run_prefix`, and is unique. Once `stopping` is
+    set, the job ends between two steps; with `cancels`, Spark's jobs are cancelled too, which fits jobs that only stage files.
+    """
+    spark = session(environment, secrets.read, name=name, jars=jars, master=master, settings=settings)
+    stop = stopping or threading.Event()
+    jvm: Any = spark._jvm
+
+    def wait(seconds: float) -> None:
+        stop.wait(seconds)
+
+    ended = threading.Event()
+    if cancels:
+        threading.Thread(target=_cancel_jobs, args=(spark, stop, ended), daemon=True, name="stopping").start()
+    try:
+        yield JobContext(
+            spark=spark,
+            iceberg=Iceberg(spark, environment.catalog.name),
+            kafka=Kafka(environment.kafka, secrets),
+            run=f"{run_prefix}{uuid.uuid4().hex}",
+            version=VERSION,
+            clock=time.time,
+            wait=wait,
+            ticket=lambda: uuid.uuid4().hex,
+            reach=Failpoints(failpoints, lambda: int(jvm.java.lang.ProcessHandle.current().pid())),
+            stopping=stop.is_set,
+            stop=stop.set,
+            redact=secrets.redactor.redact,
+        )
+    finally:
+        ended.set()
+        end(spark)
+
+
+def _cancel_jobs(spark: SparkSession, stopping: threading.Event, ended: threading.Event) -> None:
+    """End Spark's jobs once the run is to stop. They only stage files; a commit is no Spark job, and is let finish."""
+    while not stopping.wait(CANCEL_SECONDS):
+        if ended.is_set():
+            return
+    while not ended.wait(CANCEL_SECONDS):
+        try:
+            spark.sparkContext.cancelAllJobs()
+        except (Py4JError, OSError):  # the JVM ended, and its jobs with it
+            return

@@ -1,0 +1,41 @@
+"""A job on a session that the tests share."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from frazil.job.context import JobContext
+from frazil.lake.iceberg_java import Iceberg
+
+
+def no_wait(seconds: float) -> None:
+    """Wait in no time."""
+
+
+def nothing(step: str) -> None:
+    """Do nothing at a step."""
+
+
+def job(
+    iceberg: Iceberg,
+    *,
+    run: str = "",
+    clock: Callable[[], float] = time.time,
+    wait: Callable[[float], None] = no_wait,
+    reach: Callable[[str], None] = nothing,
+    **more: Any,
+) -> JobContext:
+    """Return a job of version `test`. Its run has a name of its own unless one is given; it knows no Kafka unless one is given."""
+    known: dict[str, Any] = {"spark": iceberg.spark, "kafka": None, "version": "test", **more}
+    return JobContext(
+        iceberg=iceberg,
+        run=run or uuid.uuid4().hex,
+        clock=clock,
+        wait=wait,
+        ticket=lambda: uuid.uuid4().hex,
+        reach=reach,
+        **known,
+    )
