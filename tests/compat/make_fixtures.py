@@ -34,7 +34,7 @@ from frazil.declaration.document import canonical, digest, document
 from frazil.declaration.environment import Environment, Kafka, ObjectStore, Registry, environment_document
 from frazil.declaration.secret import Secret
 from frazil.lake import ledger
-from frazil.lake.commit.append import entry
+from frazil.lake.commit.entries import entry
 from frazil.lake.offsets import Offsets
 from frazil.lake.offsets import canonical as canonical_text
 from frazil.lake.session import session

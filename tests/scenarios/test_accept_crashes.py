@@ -13,8 +13,8 @@ from frazil.errors import FrazilError
 from frazil.job import failpoints
 from frazil.lake import ledger, letters
 from frazil.lake.commit import append
-from frazil.lake.commit.append import entry
 from frazil.lake.commit.check import Batch
+from frazil.lake.commit.entries import entry
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.offsets import Offsets
 from frazil.lake.stage import nothing as empty

@@ -11,8 +11,8 @@ from frazil.declaration.environment import Environment
 from frazil.errors import DeadLetterTableMismatch, InvalidInput, RolledBack
 from frazil.ingest.table_setup import begin, make_tables
 from frazil.lake import ledger
-from frazil.lake.commit.append import entry
 from frazil.lake.commit.check import StageAgain
+from frazil.lake.commit.entries import entry
 from frazil.lake.iceberg_java import Iceberg
 from frazil.recovery.decisions import Accepted
 from tests.support.jobs import job

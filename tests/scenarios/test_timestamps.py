@@ -14,7 +14,7 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration import ValueFormat
 from frazil.declaration.limits import Limits
 from frazil.lake import ledger
-from frazil.lake.commit.append import entry
+from frazil.lake.commit.entries import entry
 from frazil.lake.read.tables import Lake
 from tests.support.shop import Shop
 

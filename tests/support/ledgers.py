@@ -17,8 +17,8 @@ from frazil.ingest.table_setup import begin, make_tables
 from frazil.job.context import JobContext
 from frazil.lake import ledger
 from frazil.lake.commit import append
-from frazil.lake.commit.append import entry
 from frazil.lake.commit.check import Batch
+from frazil.lake.commit.entries import entry
 from frazil.lake.commit.multi_table import finish_open
 from frazil.lake.java_classes import Java
 from frazil.lake.offsets import Offsets

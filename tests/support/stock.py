@@ -22,8 +22,9 @@ from frazil.dead_letters.table import COLUMNS as DEAD_LETTERS
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.declaration.environment import Environment
 from frazil.ingest.table_setup import begin, make_tables
-from frazil.lake.commit.append import entry, publish
+from frazil.lake.commit.append import publish
 from frazil.lake.commit.check import Batch
+from frazil.lake.commit.entries import entry
 from frazil.lake.commit.multi_table import decide_and_finish
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.offsets import Offsets

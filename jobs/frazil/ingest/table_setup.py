@@ -13,9 +13,10 @@ from frazil.declaration.start import Offsets as StartOffsets
 from frazil.errors import InvalidInput, LedgerLost
 from frazil.ingest.plan import Span
 from frazil.lake import tables
-from frazil.lake.commit.append import entry, publish
+from frazil.lake.commit.append import publish
 from frazil.lake.commit.check import Batch, rolled_back
 from frazil.lake.commit.committer import Committer
+from frazil.lake.commit.entries import entry
 from frazil.lake.commit.former_life import must_clear
 from frazil.lake.commit.multi_table import decide, part
 from frazil.lake.evolve import evolve

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from frazil.errors import Fenced, RolledBack
 from frazil.lake import ledger
-from frazil.lake.commit.append import entry, publish
+from frazil.lake.commit.append import publish
 from frazil.lake.commit.check import Batch
+from frazil.lake.commit.entries import entry
 from frazil.lake.commit.multi_table import open_decision
 from frazil.lake.snapshot_retention import History
 from frazil.lake.stage import nothing

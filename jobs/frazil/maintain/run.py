@@ -12,8 +12,8 @@ from frazil.declaration import Pipeline
 from frazil.declaration.engines import refuse_foreign
 from frazil.errors import Fault, FrazilError, JvmEnded, SparkFailed
 from frazil.job.context import JobContext
-from frazil.lake.commit.append import entry
 from frazil.lake.commit.check import rolled_back
+from frazil.lake.commit.entries import entry
 from frazil.lake.iceberg_java import message, thrown, told
 from frazil.lake.lineage import head_follows
 from frazil.lake.session import jvm_answers

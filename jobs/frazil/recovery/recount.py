@@ -12,8 +12,9 @@ from frazil.declaration import Pipeline
 from frazil.errors import InvalidInput
 from frazil.job.context import JobContext
 from frazil.lake import ledger
-from frazil.lake.commit.append import entry, publish
+from frazil.lake.commit.append import publish
 from frazil.lake.commit.check import Batch
+from frazil.lake.commit.entries import entry
 from frazil.lake.offsets import Offsets, canonical
 from frazil.lake.read.tables import Lake
 from frazil.lake.stage import nothing

@@ -10,7 +10,8 @@ from frazil.declaration import Pipeline
 from frazil.errors import DecisionRequired, InvalidInput
 from frazil.job.context import JobContext
 from frazil.lake import ledger, letters, row_offsets
-from frazil.lake.commit.append import STAGED_AT_MOST_SECONDS, entry_of_head, of
+from frazil.lake.commit.append import STAGED_AT_MOST_SECONDS
+from frazil.lake.commit.entries import entry_of_head, of
 from frazil.lake.commit.multi_table import open_document
 from frazil.lake.commit.side_state import SideState, is_ahead
 from frazil.lake.commit.side_table import Look, is_of, side_lineage

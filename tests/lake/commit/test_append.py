@@ -11,9 +11,10 @@ from pyspark.sql import SparkSession
 from frazil.declaration.environment import Environment
 from frazil.errors import CommitRefused, Fenced, RolledBack, TableReplaced, TopicRecreated
 from frazil.lake import ledger, tables
-from frazil.lake.commit.append import entry, publish
+from frazil.lake.commit.append import publish
 from frazil.lake.commit.catalog_check import prove_fence
 from frazil.lake.commit.check import Batch, StageAgain
+from frazil.lake.commit.entries import entry
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.last_records import LastRecords
 from frazil.lake.offsets import Offsets

@@ -7,8 +7,8 @@ between makes the whole transaction fail, and a new one decides again on what it
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import islice
 
 from py4j.protocol import Py4JJavaError
@@ -18,10 +18,11 @@ from frazil.errors import CatalogUnavailable, CommitRefused
 from frazil.lake import last_records, ledger
 from frazil.lake.commit.check import Base, Batch, StageAgain, Verdict, decide, refusal
 from frazil.lake.commit.committer import Committer
+from frazil.lake.commit.entries import entry, entry_of_head, of
 from frazil.lake.iceberg_java import Iceberg, message, thrown
-from frazil.lake.java_classes import Java, entries
+from frazil.lake.java_classes import Java
 from frazil.lake.ledger import Entry
-from frazil.lake.lineage import ancestors, head_follows, lineage
+from frazil.lake.lineage import ancestors, head_follows
 from frazil.lake.stage import Staged
 from frazil.lake.totals import Totals
 from frazil.schemas.iceberg import field_ids
@@ -190,58 +191,6 @@ def _read(iceberg: Iceberg, table: Java, staged: Staged, batch: Batch) -> Base:
         last=tagged if follows else entry_of_head(iceberg, table, batch.pipeline),
         head=head.snapshotId() if (head := table.currentSnapshot()) is not None else None,
     )
-
-
-def entry_of_head(iceberg: Iceberg, table: Java, pipeline: str) -> Entry | None:
-    """Return the newest ledger entry of a pipeline among the table's head and its ancestors, expired ones too."""
-    head = table.currentSnapshot()
-    found = lineage(iceberg, table, head.snapshotId()) if head is not None else ()
-    return next((e for s in found if (e := _of(s, pipeline)) is not None), None)
-
-
-def entries_of(table: Java, pipeline: str, snapshot_id: int) -> Iterator[Entry]:
-    """Yield a pipeline's ledger entries of a snapshot and its ancestors, newest first, as far as they are kept."""
-    for snapshot in ancestors(table, snapshot_id):
-        if (found := _of(snapshot, pipeline)) is not None:
-            yield found
-
-
-def entry(table: Java, pipeline: str) -> Entry | None:
-    """Return a pipeline's newest ledger entry, with its last records; every reader and every commit goes by this one.
-
-    It is the one that the pipeline's tag marks. If a later one descends from it, the tag was moved and that one counts. If the
-    table has no such tag, it is the newest one of all snapshots, also of those that are not in the head's history. None if no
-    snapshot has offsets of the pipeline.
-    """
-    found = _newest(table, pipeline)
-    if found is None or found.end is None:
-        return found
-    known = table.properties().get(last_records.property_name(pipeline))
-    last = last_records.LastRecords.parse(known, found.end.topic_id).before(found.end.at)
-    return replace(found, end=replace(found.end, last=last))
-
-
-def _newest(table: Java, pipeline: str) -> Entry | None:
-    ref, head = table.refs().get(ledger.tag(pipeline)), table.currentSnapshot()
-    if ref is None:
-        found = [(int(s.sequenceNumber()), e) for s in table.snapshots() if (e := _of(s, pipeline)) is not None]
-        return max(found, key=lambda pair: pair[0])[1] if found else None
-    later: Entry | None = None
-    for snapshot in ancestors(table, head.snapshotId()) if head is not None else ():
-        if snapshot.snapshotId() == ref.snapshotId():
-            return later or of(snapshot)
-        later = later or _of(snapshot, pipeline)
-    return of(table.snapshot(ref.snapshotId()))
-
-
-def of(snapshot: Java) -> Entry:
-    """Return a snapshot's summary as an entry, whoever made it."""
-    return Entry.of(int(snapshot.snapshotId()), entries(snapshot.summary()), int(snapshot.timestampMillis()))
-
-
-def _of(snapshot: Java, pipeline: str) -> Entry | None:
-    found = of(snapshot)
-    return found if found.end is not None and found.summary.get(ledger.PIPELINE) == pipeline else None
 
 
 def _check_files(iceberg: Iceberg, table: Java, staged: Staged, *, age: float) -> None:

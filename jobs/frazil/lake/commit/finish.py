@@ -17,9 +17,10 @@ from typing import Any
 from frazil.errors import CatalogUnavailable, Fenced
 from frazil.lake import ledger, letters
 from frazil.lake.commit import side_table
-from frazil.lake.commit.append import entry, publish
+from frazil.lake.commit.append import publish
 from frazil.lake.commit.check import Batch, StageAgain
 from frazil.lake.commit.committer import Committer
+from frazil.lake.commit.entries import entry
 from frazil.lake.commit.side_state import SideState, compare
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java

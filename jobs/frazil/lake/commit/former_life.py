@@ -6,7 +6,7 @@ from pyspark.sql import functions as F
 
 from frazil.errors import DeadLetterTableMismatch
 from frazil.lake import ledger
-from frazil.lake.commit.append import entry, of
+from frazil.lake.commit.entries import entry, of
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java
 from frazil.lake.ledger import Entry

@@ -17,9 +17,10 @@ from py4j.protocol import Py4JJavaError
 from frazil.errors import CatalogUnavailable
 from frazil.lake import ledger
 from frazil.lake.commit import side_table
-from frazil.lake.commit.append import Published, entries_of, publish
+from frazil.lake.commit.append import Published, publish
 from frazil.lake.commit.check import Batch, StageAgain
 from frazil.lake.commit.committer import Committer
+from frazil.lake.commit.entries import entries_of
 from frazil.lake.commit.finish import finish
 from frazil.lake.commit.side_state import SideState
 from frazil.lake.commit.side_table import Look, look

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from frazil.errors import DeadLetterTableMismatch, DecisionRequired, RolledBack
 from frazil.lake import ledger
-from frazil.lake.commit.append import entries_of, entry
+from frazil.lake.commit.entries import entries_of, entry
 from frazil.lake.commit.side_state import SideState, belongs, compare
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java
