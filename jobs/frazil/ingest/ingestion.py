@@ -19,11 +19,13 @@ from frazil.ingest import table_setup
 from frazil.ingest.events import Event, Reporter, Total
 from frazil.ingest.log_check import LogCheck
 from frazil.ingest.plan import Pace, Span, no_further, plan, up_to
+from frazil.ingest.progress import Progress
 from frazil.ingest.rejected_share import accepted, check_share, still_accepted
 from frazil.ingest.resume import resume, start_of
 from frazil.ingest.schema_tracking import Evolution
 from frazil.ingest.spark_errors import Cancelled, LoginRefused
 from frazil.ingest.staging import StagedBatch, Staging
+from frazil.ingest.upkeep import expire_metadata
 from frazil.ingest.waiting import waiting
 from frazil.job.context import JobContext
 from frazil.lake import metadata_expiry, tables
@@ -35,7 +37,6 @@ from frazil.schemas.types import Struct
 
 ATTEMPTS = 3  # how often one batch is staged before the run gives up
 _RETRIED = (UnknownSchemas, StageAgain, Fenced, CountsDisagree, MemoryError, LoginRefused)
-IDLE_TOLD_SECONDS = 60.0
 # Commits between two times that many met versions are forgotten; one that still occurs is then met once more.
 FORGET_COMMITS = 100
 
@@ -47,11 +48,10 @@ class Ingestion:
         self.pipeline, self.job, self.report = pipeline, job, report
         self.pace = Pace.of(pipeline.limits)
         self._evolution = Evolution(pipeline, job, writers, report)
-        self.total = Total()
+        self.progress = Progress(report, job.clock)
         self._held: Offsets | None = None
         self._settled: int | None = None
         self._staging: Staging | None = None
-        self._idle_told: float | None = None
         self._commits = 0
         self._publishing: Future[tuple[StagedBatch, Published]] | None = None
         self._attempts = 0
@@ -59,17 +59,22 @@ class Ingestion:
         self._accepted: Mapping[int, int] = {}
         self._log = LogCheck(pipeline, job.kafka, report)
 
+    @property
+    def total(self) -> Total:
+        """What was landed so far."""
+        return self.progress.total
+
     # ── The order of one batch ──────────────────────────────────────────────────────────────────
     def drain(self) -> Total:
         """Land everything up to the stable offsets seen now; returns what was done. Being fenced is a normal end."""
         spans = dict(self._spans())
         try:
             if not self._ready():
-                self._idle(self._waiting)
+                self.progress.idle(self._waiting)
                 return self.total
             self._land(lambda: up_to(spans, self._spans()), least=1)
             self.total.stopped = self.job.stopping()
-            self._trim()
+            expire_metadata(self.pipeline, self.job, self.report)
         except Fenced as fenced:
             if not fenced.is_by_another_than(self.job.run):
                 raise
@@ -83,7 +88,7 @@ class Ingestion:
         While more than half a batch is waiting it goes on; the little that came in meanwhile is the next poll's.
         """
         if self._held is None and not self._ready():
-            self._idle(self._waiting)
+            self.progress.idle(self._waiting)
             return False
         before = self.total.batches
         self._land(self._spans, least=max(self.pace.rows // 2, 1))
@@ -136,7 +141,7 @@ class Ingestion:
         if planned.is_empty or planned.lag < least:
             if planned.is_empty:
                 self._settle()
-                self._idle()
+                self.progress.idle()
             return None
         if self._staging is None:
             self._settle()  # the schema changes only between two commits, or the first of them would fail
@@ -160,7 +165,7 @@ class Ingestion:
         )
         self._commits += 1
         if metadata_expiry.due(self._commits):
-            self._trim()
+            expire_metadata(self.pipeline, self.job, self.report)
         return staged, published
 
     def _settle(self) -> None:
@@ -173,45 +178,7 @@ class Ingestion:
         self._held = staged.batch.end
         if self._commits % FORGET_COMMITS == 0 and self._evolution.forget():
             self._staging = None
-        counts, now = staged.batch.counts, self.job.clock()
-        self.total.add(counts.read, counts.written, counts.rejected, counts.skipped)
-        newest = staged.newest_ms
-        self.report(
-            Event.BATCH_COMMITTED,
-            snapshot=published.snapshot_id,
-            read=counts.read,
-            written=counts.written,
-            rejected=dict(counts.rejected),
-            skipped=dict(counts.skipped),
-            bytes=staged.bytes_read,
-            duration_seconds=round(now - staged.began, 3),
-            stage_seconds=round(staged.seconds, 3),
-            freshness_seconds=None if newest is None else round(now - newest / 1000, 3),
-            lag=staged.plan.lag - staged.plan.rows,
-        )
-
-    def _trim(self) -> None:
-        """Keep the tables' metadata small; upkeep that fails is said, and fails nothing."""
-        table = self.pipeline.table
-        for identifier in (table.identifier, table.dead_letters):
-            trimmed = metadata_expiry.trim(
-                self.job.iceberg,
-                identifier,
-                keep=table.keep_snapshots,
-                keep_days=table.keep_days,
-                now_ms=round(self.job.clock() * 1000),
-            )
-            if trimmed.snapshots or trimmed.gave_up:
-                self.report(
-                    Event.SNAPSHOTS_EXPIRED, table=identifier, snapshots=trimmed.snapshots, gave_up=trimmed.gave_up
-                )
-
-    def _idle(self, facts: Callable[[], Mapping[str, Any]] = lambda: {"lag": 0, "freshness_seconds": 0.0}) -> None:
-        """Report that nothing can be read: at once, then once a minute, as metrics are kept by the minute."""
-        now = self.job.clock()
-        if self._idle_told is None or now - self._idle_told >= IDLE_TOLD_SECONDS:
-            self._idle_told = now
-            self.report(Event.IDLE, **facts())
+        self.progress.committed(staged, published.snapshot_id)
 
     def _waiting(self) -> Mapping[str, Any]:
         """Return what waits for a schema."""

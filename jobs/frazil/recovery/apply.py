@@ -27,6 +27,7 @@ from frazil.lake.totals import Counts
 from frazil.recovery import decisions
 from frazil.recovery.decisions import Acceptance, Accepted
 from frazil.recovery.divergence import truncated_log
+from frazil.recovery.ledger_lost import ledger_lost
 from frazil.recovery.rows import Recovery
 
 FLAT, STRUCT = "_kafka_", "_kafka."  # what the columns of a record's place begin with
@@ -52,7 +53,7 @@ class _Accepting:
     def accept(self) -> Acceptance:
         found = self._look()
         if self.event is Accepted.LEDGER_LOST:
-            decided = self._recovery(found).ledger_lost()
+            decided = ledger_lost(self.pipeline, self.job, found, self._prefix)
             parts = [self._part()] if found.newest is not None else []
             self._write(found, decided, parts)
             return decided
@@ -133,8 +134,11 @@ class _Accepting:
         return look(self.job.iceberg, table.identifier, table.dead_letters, self.pipeline.name)
 
     def _recovery(self, found: Look) -> Recovery:
-        prefix = STRUCT if self.pipeline.table.metadata_columns is MetadataColumns.STRUCT else FLAT
-        return Recovery(self.pipeline, self.job, found, prefix)
+        return Recovery(self.pipeline, self.job, found, self._prefix)
+
+    @property
+    def _prefix(self) -> str:
+        return STRUCT if self.pipeline.table.metadata_columns is MetadataColumns.STRUCT else FLAT
 
     def _finish_open(self) -> None:
         """Finish what the last decision left open."""

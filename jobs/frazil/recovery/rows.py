@@ -19,9 +19,9 @@ from frazil.lake.java_classes import Java
 from frazil.lake.ledger import Entry
 from frazil.lake.lineage import head_follows, lineage
 from frazil.lake.offsets import Offsets
-from frazil.lake.totals import Total
 from frazil.recovery import decisions
 from frazil.recovery.decisions import Acceptance, Accepted, not_happened
+from frazil.recovery.missing import missing
 from frazil.schemas.iceberg import field_ids
 
 STAGED_AT_MOST_MS = round(STAGED_AT_MOST_SECONDS * 1000)
@@ -84,30 +84,6 @@ class Recovery:
                 do="Rename or drop it, then accept again",
             )
         return Acceptance(Accepted.SIDE_TABLE_REPLACED, self._held, self._held, lost)
-
-    def ledger_lost(self) -> Acceptance:
-        """Return the offsets after the last row or dead letter of each partition; without any, the topic's first offset."""
-        table, topic, job = self.pipeline.table, self.pipeline.topic, self.job
-        if self.found.last is not None:
-            raise InvalidInput(
-                "the ledger is not lost: a snapshot says which offsets the table holds",
-                where=f"table {table.identifier}",
-                do="Nothing is to be decided",
-            )
-        spans = job.kafka.offsets(topic.name, topic.isolation)
-        first = {p: span.earliest for p, span in spans.items()}
-        after = dict(first)
-        seen: set[int] = set()
-        for identifier, prefix in ((table.identifier, self.prefix), (table.dead_letters, LETTERS)):
-            if not job.iceberg.exists(identifier):
-                continue
-            for p, rows in row_offsets.found(job.spark, self._named(identifier), topic.name, prefix).items():
-                first[p] = min(first[p], rows.first) if p in seen else rows.first
-                after[p] = max(after[p], rows.after) if p in seen else rows.after
-                seen.add(p)
-        topic_id = job.kafka.topic(topic.name).topic_id
-        before, now = (Offsets(topic.name, topic_id, dict(sorted(at.items()))) for at in (first, after))
-        return Acceptance(Accepted.LEDGER_LOST, before, now)
 
     def _table_rolled_back(self, event: Accepted) -> tuple[Acceptance, dict[str, Any] | None]:
         head = entry_of_head(self.job.iceberg, self.found.main, self.pipeline.name)
@@ -222,14 +198,13 @@ class Recovery:
     def _lacking(
         self, entry: Entry, end: Offsets, *, pending: Mapping[str, Any], without: list[dict[str, Any]] | None = None
     ) -> dict[int, int]:
-        """Return, by partition, the records up to `end` that are in neither table, by the account that `entry` carries."""
+        """Return, by partition, the records up to `end` that are in neither table, by the account that `entry` carries.
+
+        `pending` are data files that are to be appended to the dead-letter table, `without` batches that are to be removed from it.
+        """
         totals, table, spark = entry.totals, self.pipeline.table, self.job.spark
-        if totals is None:
-            raise InvalidInput(
-                "the ledger has no totals, so the missing dead letters cannot be counted",
-                where=f"table {table.identifier}",
-            )
-        topics = {self.pipeline.topic.name, end.topic, *(c.topic for c in totals.closed if c.topic is not None)}
+        closed = totals.closed if totals is not None else ()
+        topics = {self.pipeline.topic.name, end.topic, *(c.topic for c in closed if c.topic is not None)}
         counted = [row_offsets.rows_of(spark, self._named(table.identifier), topics, self.prefix)]
         if self.found.side is not None:
             rows = spark.table(self._named(table.dead_letters))
@@ -239,21 +214,7 @@ class Recovery:
         if pending.get("files"):
             side, ticket = table.dead_letters, self.job.ticket()
             counted.append(row_offsets.rows_of_files(self.job.iceberg, side, pending["files"], LETTERS, ticket=ticket))
-        lost: dict[int, int] = {}
-        for p in {*end.at, *totals.at, *(c.partition for c in totals.closed)}:
-            accounts = [(c.start, c.end, c.skipped, c.gaps) for c in totals.closed if c.partition == p]
-            if p in totals.at or p in end.at:
-                now = totals.at.get(p, Total(0))  # a partition that was added later begins at 0
-                accounts.append((now.start, end.at.get(p, now.start), now.skipped, now.gaps))
-            expected = sum(to - start - skipped - gaps for start, to, skipped, gaps in accounts)
-            lost[p] = expected - sum(rows.get(p, 0) for rows in counted)
-        if any(n < 0 for n in lost.values()):
-            raise InvalidInput(
-                f"there are more rows and dead letters than the ledger accounts for, by partition: {lost}",
-                where=f"tables {table.identifier} and {table.dead_letters}",
-                do=f"`frazil verify {self.pipeline.name} --deep` says what is wrong; repair that first",
-            )
-        return {p: n for p, n in sorted(lost.items()) if n}
+        return missing(self.pipeline, entry, end, counted)
 
     def _letters(self) -> Any:
         return self.job.spark.table(self._named(self.pipeline.table.dead_letters))

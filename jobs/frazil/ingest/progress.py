@@ -1,0 +1,45 @@
+"""The events by which a pipeline reports its progress, and the sum of what it landed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from frazil.ingest.events import Event, Reporter, Total
+from frazil.ingest.staging import StagedBatch
+
+IDLE_SECONDS = 60.0  # between two `idle` events, as metrics are kept by the minute
+
+
+class Progress:
+    """The progress of one pipeline in one run. `total` is the sum of its committed batches; `clock` is in seconds since 1970."""
+
+    def __init__(self, report: Reporter, clock: Callable[[], float]) -> None:
+        self.total = Total()
+        self._report, self._clock = report, clock
+        self._idle_reported: float | None = None
+
+    def committed(self, staged: StagedBatch, snapshot_id: int) -> None:
+        """Report a batch that was committed, and add it to the total."""
+        counts, now, newest = staged.batch.counts, self._clock(), staged.newest_ms
+        self.total.add(counts.read, counts.written, counts.rejected, counts.skipped)
+        self._report(
+            Event.BATCH_COMMITTED,
+            snapshot=snapshot_id,
+            read=counts.read,
+            written=counts.written,
+            rejected=dict(counts.rejected),
+            skipped=dict(counts.skipped),
+            bytes=staged.bytes_read,
+            duration_seconds=round(now - staged.began, 3),
+            stage_seconds=round(staged.seconds, 3),
+            freshness_seconds=None if newest is None else round(now - newest / 1000, 3),
+            lag=staged.plan.lag - staged.plan.rows,
+        )
+
+    def idle(self, facts: Callable[[], Mapping[str, Any]] = lambda: {"lag": 0, "freshness_seconds": 0.0}) -> None:
+        """Report that nothing can be read: at once, then every `IDLE_SECONDS`. `facts` is called only then."""
+        now = self._clock()
+        if self._idle_reported is None or now - self._idle_reported >= IDLE_SECONDS:
+            self._idle_reported = now
+            self._report(Event.IDLE, **facts())
