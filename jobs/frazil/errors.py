@@ -32,8 +32,8 @@ FrazilError                    says what, where and what to do
 ├── ObjectDiffers              a key that is written once holds other bytes than it should
 ├── ReleaseIncomplete          a release cannot be built: something it is made of is missing or not what is locked
 ├── RuntimeDiffers             what runs is not what the release was built for: Spark, Iceberg, Python, or a class
-├── LeaseHeld                  another reconciler is at work on this job, or has taken the lease from us
-├── NothingRuns                no generation of a job can be had to run: what was tried failed, and there is none to go back to
+├── LockHeld                   another reconciler holds the lease of the job
+├── RolloutFailed              no generation could be started, and there is no earlier healthy one to roll back to
 ├── JvmEnded                   Spark's JVM ended while the run was going on
 ├── Fault                      an error that no class here describes: a defect of Frazil
 ├── SparkFailed                a Spark job failed, and doing it again would not mend it
@@ -194,12 +194,12 @@ class RuntimeDiffers(FrazilError):
     """What runs is not what the release was built for; nothing was read or written."""
 
 
-class LeaseHeld(FrazilError):
-    """Another reconciler is at work on this job, or has taken the lease from us; we do nothing more."""
+class LockHeld(FrazilError):
+    """Another reconciler holds the lease of the job. The call had no effect."""
 
 
-class NothingRuns(FrazilError):
-    """No generation of a job can be had to run: what was tried failed, and there is none to go back to."""
+class RolloutFailed(FrazilError):
+    """No generation could be started, and there is no earlier healthy one to roll back to."""
 
 
 class SparkFailed(FrazilError):

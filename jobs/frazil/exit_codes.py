@@ -48,7 +48,7 @@ _DECISION = (
     errors.FenceUnproven,
     errors.JarMismatch,
     errors.LedgerTooNew,
-    errors.NothingRuns,
+    errors.RolloutFailed,
     errors.ObjectDiffers,
     errors.ReleaseIncomplete,
     errors.RowsWouldChange,
@@ -56,7 +56,7 @@ _DECISION = (
 )
 _UNAVAILABLE = (
     errors.ServiceUnavailable,
-    errors.LeaseHeld,
+    errors.LockHeld,
     errors.LocalPartFailed,
     errors.JavaUnsuitable,
     errors.JarsUnavailable,

@@ -6,7 +6,7 @@ import pytest
 
 from frazil.declaration import InvalidDeclaration, canonical
 from frazil.declaration.document import document
-from frazil.errors import FrazilError, LeaseHeld, NothingRuns, ObjectDiffers
+from frazil.errors import FrazilError, LockHeld, ObjectDiffers, RolloutFailed
 from frazil.release.upload import document_key
 from frazil.rollout.desired import Mode, desired_document, desired_key
 from frazil.rollout.state import LEASE_SECONDS, state_key, stored_state
@@ -237,10 +237,10 @@ def test_a_raised_generation_is_tried_again(world: World) -> None:
 def test_a_first_generation_that_fails_leaves_nothing_running_and_halts(world: World) -> None:
     world.readiness[1] = Readiness.NOTHING_YET
     world.want(desired())
-    with pytest.raises(NothingRuns, match="none was proven before"):
+    with pytest.raises(RolloutFailed, match="none was proven before"):
         world.run()
     assert world.emr.active() == []
-    with pytest.raises(NothingRuns):
+    with pytest.raises(RolloutFailed):
         world.run()  # again, and nothing more is started
     assert sum(map(len, world.emr.applications.values())) == 1
 
@@ -262,7 +262,7 @@ def test_a_proven_generation_that_dies_again_and_again_halts(world: World) -> No
         world.emr.kill(world.running().id)
         world.run()
     world.emr.kill(world.running().id)
-    with pytest.raises(NothingRuns, match="3 runs of the proven generation 1 ended within an hour"):
+    with pytest.raises(RolloutFailed, match="3 runs of the proven generation 1 ended within an hour"):
         world.run()
     world.time.sleep(7200)
     world.run()  # an hour later it is worth a try
@@ -455,7 +455,7 @@ def test_desired_state_that_cannot_be_understood_changes_nothing(world: World) -
 
 def test_what_takes_too_long_ends_with_an_error_and_can_be_gone_on_with(world: World) -> None:
     first = world.want(desired())
-    with pytest.raises(NothingRuns, match="longer than"):
+    with pytest.raises(RolloutFailed, match="longer than"):
         world.run(patience_seconds=30)
     assert world.run(holder="b") == first
     assert len(world.runs_of(first)) == 1
@@ -526,7 +526,7 @@ def test_a_second_reconciler_is_turned_away_at_any_call_of_the_first() -> None:
         def second(world: World = world, turned_away: list[str] = turned_away) -> None:
             held = stored_state(world.store, JOB)
             if held.holder == "a":
-                with pytest.raises(LeaseHeld, match="a holds the lease"):
+                with pytest.raises(LockHeld, match="a holds the lease"):
                     world.run(holder="b")
                 turned_away.append("b")
 
@@ -549,7 +549,7 @@ def test_a_reconciler_that_slept_through_its_lease_does_nothing_more() -> None:
 
         try:
             assert world.run(Calls(at={number: overslept}), holder="a") == wanted  # it had nothing more to do
-        except LeaseHeld:
+        except LockHeld:
             assert stored_state(world.store, JOB).holder is None  # the second one's, given back
         assert len(world.runs_of(wanted)) == 1, number
         assert world.running().request["tags"]["frazil:generation"] == "2"
@@ -560,7 +560,7 @@ def test_a_lease_is_taken_over_when_its_time_has_run_out_and_not_before(world: W
     world.want(desired())
     with pytest.raises(Killed):
         world.run(Calls(dies_at=6), holder="a")
-    with pytest.raises(LeaseHeld):
+    with pytest.raises(LockHeld):
         world.run(holder="b")
     world.time.sleep(LEASE_SECONDS + 1)
     assert world.run(holder="b") is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from frazil.errors import LeaseHeld
+from frazil.errors import LockHeld
 from frazil.rollout.state import LEASE_SECONDS, REMEMBERED, Lease, RolloutState, state_key, stored_state
 from tests.support.fake_store import FakeStore
 from tests.support.fake_time import FakeTime
@@ -27,7 +27,7 @@ def lease(store: FakeStore, passing: FakeTime, holder: str) -> Lease:
 
 def test_one_has_it_and_the_other_is_told_who(store: FakeStore, passing: FakeTime) -> None:
     lease(store, passing, "a").take()
-    with pytest.raises(LeaseHeld, match="a holds the lease for 600 s at most"):
+    with pytest.raises(LockHeld, match="a holds the lease for 600 s at most"):
         lease(store, passing, "b").take()
 
 
@@ -39,7 +39,7 @@ def test_of_two_that_find_it_free_one_gets_it(store: FakeStore, passing: FakeTim
             lease(store, passing, "a").take()
             return store.swap(key, data, version=version)
 
-    with pytest.raises(LeaseHeld, match="a holds the lease"):
+    with pytest.raises(LockHeld, match="a holds the lease"):
         lease(Slow(store.objects), passing, "b").take()
     assert stored_state(store, JOB).holder == "a"
 
@@ -50,7 +50,7 @@ def test_keeping_it_makes_it_last(store: FakeStore, passing: FakeTime) -> None:
     for _ in range(5):
         passing.sleep(LEASE_SECONDS - 1)
         held.keep()
-    with pytest.raises(LeaseHeld):
+    with pytest.raises(LockHeld):
         lease(store, passing, "b").take()
 
 
@@ -59,7 +59,7 @@ def test_who_lost_it_can_neither_keep_nor_give_it_back(store: FakeStore, passing
     lost.take()
     passing.sleep(LEASE_SECONDS + 1)
     lease(store, passing, "b").take()
-    with pytest.raises(LeaseHeld, match="b holds the lease"):
+    with pytest.raises(LockHeld, match="b holds the lease"):
         lost.keep(lambda state: state.with_proven(desired()))
     lost.give_back()
     assert stored_state(store, JOB).holder == "b"

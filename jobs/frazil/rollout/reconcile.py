@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from frazil.clients.emr import Run
-from frazil.errors import InvalidInput, NothingRuns
+from frazil.errors import InvalidInput, RolloutFailed
 from frazil.release.manifest import Release, parse_manifest
 from frazil.rollout.desired import Desired, desired_key, parse_desired
 from frazil.rollout.document_copies import keep_documents
@@ -85,7 +85,7 @@ class Reconciler:
         """Take the steps until none is left, and return the generation that then runs; None if the job is stopped.
 
         Another generation than the desired one means that the desired one was given up and the one before runs again.
-        Raises `NothingRuns` if no generation runs or if it takes longer than `patience_seconds`, `LeaseHeld` if another
+        Raises `RolloutFailed` if no generation runs or if it takes longer than `patience_seconds`, `LockHeld` if another
         reconciler holds the job's lease, and the errors of its services.
         """
         lease = Lease(self.store, job, holder=holder, clock=self.clock)
@@ -97,7 +97,7 @@ class Reconciler:
                 if all(isinstance(step, Leave) for step in steps):
                     break
                 if self.clock() - began > patience_seconds:
-                    raise NothingRuns(
+                    raise RolloutFailed(
                         f"it took longer than {patience_seconds:.0f} s", where=f"job {job}", do="Run again"
                     )
             return target_of(desired, self._with_stops(lease.state, desired))
@@ -154,7 +154,7 @@ class Reconciler:
                 case GiveUp():
                     lease.keep(partial(RolloutState.with_given_up, desired=step.desired))
                 case Halt():
-                    raise NothingRuns(
+                    raise RolloutFailed(
                         step.why,
                         where=f"job {desired.job}",
                         do="Read its logs, fix the cause, and raise the generation",

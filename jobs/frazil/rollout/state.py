@@ -15,7 +15,7 @@ from frazil.declaration.constraints import at_least
 from frazil.declaration.from_json import VERSION, from_json, members
 from frazil.declaration.to_json import canonical, to_json
 from frazil.declaration.validation import validate
-from frazil.errors import LeaseHeld
+from frazil.errors import LockHeld
 from frazil.release.manifest import SHA256
 from frazil.rollout.desired import Desired
 
@@ -119,14 +119,14 @@ class Lease:
         return self._state
 
     def take(self) -> RolloutState:
-        """Take the lease. Raises `LeaseHeld` if another reconciler holds it and it has not expired."""
+        """Take the lease. Raises `LockHeld` if another reconciler holds it and it has not expired."""
         state, version = _read(self._store, self._job)
         if state.holder not in (None, self._holder) and state.until_ms > self._now_ms():
             raise self._held(state)
         return self._write(state, version)
 
     def keep(self, change: Callable[[RolloutState], RolloutState] = lambda state: state) -> RolloutState:
-        """Change the state and renew the lease. Raises `LeaseHeld` if another reconciler has taken it."""
+        """Change the state and renew the lease. Raises `LockHeld` if another reconciler has taken it."""
         return self._write(change(self._state), self._version)
 
     def give_back(self) -> None:
@@ -150,9 +150,9 @@ class Lease:
     def _now_ms(self) -> int:
         return round(self._clock() * 1000)
 
-    def _held(self, state: RolloutState) -> LeaseHeld:
+    def _held(self, state: RolloutState) -> LockHeld:
         seconds = max(0, (state.until_ms - self._now_ms()) // 1000)
-        return LeaseHeld(
+        return LockHeld(
             f"{state.holder or 'another reconciler'} holds the lease for {seconds} s at most",
             where=f"job {self._job}",
             do="Wait until it ends; the lease of a crashed reconciler expires",
