@@ -18,7 +18,7 @@ from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.session import session
 from frazil.local.services import LocalServices, Part, up, world
 from frazil.local.toolchain.jars import spark_jars
-from tests.support import lakes, seeds
+from tests.support import extra_catalogs, seeds
 from tests.support.shop import SETTINGS, Shop
 
 
@@ -85,13 +85,15 @@ def spark(lake_environment: Environment) -> Iterator[SparkSession]:
 @pytest.fixture(scope="session")
 def rest_lake(local_world: LocalServices, spark: SparkSession) -> Environment:
     """A lake in an object store with a REST catalog, added to the world and to the session as `rest_lake`."""
-    return lakes.added(spark, up(local_world.home.parent, parts=[Part.OBJECT_STORE]).rest_environment, "rest_lake")
+    return extra_catalogs.added(
+        spark, up(local_world.home.parent, parts=[Part.OBJECT_STORE]).rest_environment, "rest_lake"
+    )
 
 
 @pytest.fixture(scope="session")
 def glue_lake(local_world: LocalServices, spark: SparkSession) -> Environment:
     """A lake in S3 with a Glue catalog, added to the world and to the session as `glue_lake`."""
-    return lakes.added(spark, up(local_world.home.parent, parts=[Part.AWS]).glue_environment, "glue_lake")
+    return extra_catalogs.added(spark, up(local_world.home.parent, parts=[Part.AWS]).glue_environment, "glue_lake")
 
 
 @pytest.fixture(scope="session")

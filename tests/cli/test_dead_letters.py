@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from frazil.cli.main import app
 from frazil.declaration.environment import Environment
 from frazil.local.services import LocalServices
-from tests.support.letters import HOSTILE, documents, with_letters
+from tests.support.dead_letter_shop import HOSTILE, documents, with_letters
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]

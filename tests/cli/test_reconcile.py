@@ -18,7 +18,7 @@ from frazil.declaration.environment import environment_document
 from frazil.rollout import readiness
 from frazil.rollout.state import Lease
 from frazil.rollout.steps import Readiness
-from tests.support.reconciled import BUCKET, JOB, World, desired, replaced
+from tests.support.rollout_world import BUCKET, JOB, World, desired, replaced
 
 
 @pytest.fixture

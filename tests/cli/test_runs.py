@@ -19,7 +19,7 @@ from frazil.declaration import Environment, Kafka, LocalCatalog
 from frazil.declaration.environment import environment_document
 from frazil.rollout import readiness
 from frazil.rollout.desired import Mode
-from tests.support.reconciled import BUCKET, JOB, World, desired, replaced
+from tests.support.rollout_world import BUCKET, JOB, World, desired, replaced
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from frazil.declaration.environment import Environment
 from frazil.local.services import LocalServices
-from tests.support.letters import with_letters
+from tests.support.dead_letter_shop import with_letters
 from tests.support.shop import Shop
 
 

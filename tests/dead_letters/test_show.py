@@ -16,8 +16,8 @@ from frazil.dead_letters.show import DeadLetterView, show
 from frazil.declaration import KeyFormat
 from frazil.lake.read.tables import Lake
 from frazil.schemas.wire_format import Frame, FrameProblem
+from tests.support.dead_letter_shop import HEADERS, HOSTILE
 from tests.support.fake_registry import FakeRegistry
-from tests.support.letters import HEADERS, HOSTILE
 from tests.support.shop import Shop, frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]

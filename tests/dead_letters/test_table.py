@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from frazil.declaration import ValueFormat
 from frazil.schemas.reasons import MESSAGES, Reason
-from tests.support.letters import HEADERS
+from tests.support.dead_letter_shop import HEADERS
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]

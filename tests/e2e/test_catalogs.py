@@ -18,8 +18,8 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration.environment import Environment
 from frazil.lake.read.tables import Lake
 from frazil.local.services import LocalServices
-from tests.support import twins
-from tests.support.paused import paused
+from tests.support import concurrent_drivers
+from tests.support.paused_driver import paused
 from tests.support.shop import ORDER, Shop, frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
@@ -81,19 +81,19 @@ def test_a_driver_killed_around_the_decision_loses_and_doubles_nothing(shop: Sho
 
 @pytest.mark.long
 def test_free_running_twins_share_a_topic_without_a_loss(shop_of: Callable[..., Shop], tmp_path: Path) -> None:
-    twins.run_free(shop_of, tmp_path, orders=400)
+    concurrent_drivers.run_free(shop_of, tmp_path, orders=400)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("step", twins.STEPS)
+@pytest.mark.parametrize("step", concurrent_drivers.STEPS)
 def test_a_twin_that_commits_while_a_driver_pauses_fences_it(shop: Shop, tmp_path: Path, step: str) -> None:
-    twins.commit_while_one_pauses(shop, tmp_path, step)
+    concurrent_drivers.commit_while_one_pauses(shop, tmp_path, step)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("step", twins.BEGINNINGS)
+@pytest.mark.parametrize("step", concurrent_drivers.BEGINNINGS)
 def test_a_twin_that_begins_first_fences_nobody_before_there_is_a_batch(shop: Shop, tmp_path: Path, step: str) -> None:
-    twins.begin_while_one_pauses(shop, tmp_path, step)
+    concurrent_drivers.begin_while_one_pauses(shop, tmp_path, step)
 
 
 @pytest.mark.long
@@ -135,4 +135,4 @@ def arguments_of(process: psutil.Process) -> str:
 @pytest.mark.long
 @pytest.mark.parametrize("step", ["publish.decided", "publish.filled"])
 def test_an_operator_who_decides_while_a_driver_pauses_fences_it(shop: Shop, tmp_path: Path, step: str) -> None:
-    twins.decide_while_one_pauses(shop, tmp_path, step)
+    concurrent_drivers.decide_while_one_pauses(shop, tmp_path, step)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import twins
+from tests.support import concurrent_drivers
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
@@ -21,19 +21,19 @@ def _marked(steps: Sequence[str]) -> list[Any]:
 
 
 def test_free_running_twins_share_a_topic_without_a_loss(shop_of: Callable[..., Shop], tmp_path: Path) -> None:
-    twins.run_free(shop_of, tmp_path)
+    concurrent_drivers.run_free(shop_of, tmp_path)
 
 
-@pytest.mark.parametrize("step", _marked(twins.STEPS))
+@pytest.mark.parametrize("step", _marked(concurrent_drivers.STEPS))
 def test_a_twin_that_commits_while_a_driver_pauses_fences_it(shop: Shop, tmp_path: Path, step: str) -> None:
-    twins.commit_while_one_pauses(shop, tmp_path, step)
+    concurrent_drivers.commit_while_one_pauses(shop, tmp_path, step)
 
 
-@pytest.mark.parametrize("step", _marked(twins.BEGINNINGS))
+@pytest.mark.parametrize("step", _marked(concurrent_drivers.BEGINNINGS))
 def test_a_twin_that_begins_first_fences_nobody_before_there_is_a_batch(shop: Shop, tmp_path: Path, step: str) -> None:
-    twins.begin_while_one_pauses(shop, tmp_path, step)
+    concurrent_drivers.begin_while_one_pauses(shop, tmp_path, step)
 
 
 @pytest.mark.parametrize("step", ["publish.decided", *(pytest.param(s, marks=pytest.mark.long) for s in DECIDING)])
 def test_an_operator_who_decides_while_a_driver_pauses_fences_it(shop: Shop, tmp_path: Path, step: str) -> None:
-    twins.decide_while_one_pauses(shop, tmp_path, step)
+    concurrent_drivers.decide_while_one_pauses(shop, tmp_path, step)

@@ -18,7 +18,7 @@ from frazil.lake.snapshot_retention import History, Past
 from frazil.maintain.compact import compact
 from frazil.maintain.expire import expire
 from frazil.maintain.lease import Lease
-from tests.support.stock import Stock
+from tests.support.committed_table import Stock
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from frazil.declaration.environment import Environment
 from frazil.lake.iceberg_java import Iceberg
-from tests.support.stock import Stock
+from tests.support.committed_table import Stock
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from frazil.maintain.compact import compact
 from frazil.maintain.expire import expire
 from frazil.maintain.lease import Lease
 from frazil.maintain.result import Ended
+from tests.support.committed_table import Stock
 from tests.support.jobs import job
-from tests.support.stock import Stock
 
 pytestmark = pytest.mark.spark
 

@@ -15,7 +15,7 @@ from frazil.maintain.compact import compact
 from frazil.maintain.lease import Lease
 from frazil.maintain.result import Ended
 from tests.support import oracle
-from tests.support.stock import EAGER, Stock
+from tests.support.committed_table import EAGER, Stock
 
 pytestmark = pytest.mark.spark
 

@@ -14,8 +14,8 @@ import pytest
 from frazil.declaration.document import canonical, document
 from frazil.declaration.environment import environment_document
 from frazil.local.toolchain.jars import spark_jars
+from tests.support.committed_table import Stock
 from tests.support.shop import SETTINGS
-from tests.support.stock import Stock
 
 pytestmark = pytest.mark.spark
 MAINTAIN = Path(__file__).parents[2] / "jobs" / "maintain.py"

@@ -19,9 +19,9 @@ from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.read.tables import Lake
 from frazil.maintain.run import maintain
 from frazil.maintain.target import MaintenanceRun
+from tests.support.committed_table import EAGER
 from tests.support.jobs import job
 from tests.support.shop import Shop
-from tests.support.stock import EAGER
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 Upkeep = Callable[[Shop, Iceberg, Counter[str]], None]

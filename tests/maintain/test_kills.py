@@ -13,7 +13,7 @@ import pytest
 from frazil.job.failpoints import UPKEEP_STEPS
 from frazil.maintain.run import maintain
 from tests.maintain.test_entry_points import entry_point
-from tests.support.stock import EAGER, Stock
+from tests.support.committed_table import EAGER, Stock
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 QUICK = ("compact.rewritten", "expire.decided")  # files that nobody committed yet, and files that nobody refers to

@@ -8,8 +8,8 @@ import pytest
 
 from frazil.maintain import lease as leases
 from frazil.maintain.lease import Lease
+from tests.support.committed_table import Stock
 from tests.support.jobs import job, nothing
-from tests.support.stock import Stock
 
 pytestmark = pytest.mark.spark
 

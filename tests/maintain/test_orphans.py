@@ -18,8 +18,8 @@ from frazil.lake.commit.multi_table import finish_open
 from frazil.maintain.orphans import orphans
 from frazil.maintain.result import Ended
 from frazil.maintain.target import Policy
+from tests.support.committed_table import Stock
 from tests.support.jobs import job
-from tests.support.stock import Stock
 
 pytestmark = pytest.mark.spark
 OLD = time.time() - 4 * 86_400

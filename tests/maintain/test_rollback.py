@@ -14,7 +14,7 @@ from frazil.maintain.compact import compact
 from frazil.maintain.expire import expire
 from frazil.maintain.lease import Lease
 from frazil.maintain.run import maintain
-from tests.support.stock import Stock
+from tests.support.committed_table import Stock
 
 pytestmark = pytest.mark.spark
 

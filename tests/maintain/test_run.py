@@ -11,7 +11,7 @@ import pytest
 from frazil.errors import FrazilError
 from frazil.maintain import run
 from frazil.maintain.run import maintain
-from tests.support.stock import EAGER, Stock
+from tests.support.committed_table import EAGER, Stock
 
 pytestmark = pytest.mark.spark
 

@@ -29,7 +29,7 @@ from frazil.maintain.result import Action
 from frazil.maintain.run import maintain
 from frazil.maintain.target import MaintenanceRun, Policy
 from tests.policies.recorded_aws import ACCOUNT, REGION, Call, Log, recorded_aws
-from tests.support import lakes
+from tests.support import extra_catalogs
 from tests.support.jobs import job
 from tests.support.shop import ORDER, Shop, frame
 
@@ -66,7 +66,7 @@ def recorded_lake(spark: SparkSession, folder: Path) -> Iterator[tuple[Environme
             ),
         )
         log.forget()
-        yield lakes.added(spark, environment, f"recorded_{uuid.uuid4().hex[:8]}"), log
+        yield extra_catalogs.added(spark, environment, f"recorded_{uuid.uuid4().hex[:8]}"), log
 
 
 def told(calls: Iterable[Call], table: str) -> list[list[str]]:

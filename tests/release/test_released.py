@@ -26,7 +26,7 @@ from frazil.release.upload import upload_document
 from frazil.rollout.readiness import TableReadiness
 from frazil.rollout.steps import Readiness
 from tests.support.fake_store import FakeStore
-from tests.support.reconciled import desired
+from tests.support.rollout_world import desired
 from tests.support.shop import SETTINGS, Shop
 from tests.support.spark_home import job_environment, plain_python, spark_home
 

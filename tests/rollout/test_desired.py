@@ -10,7 +10,7 @@ import pytest
 from frazil.declaration import InvalidDeclaration
 from frazil.rollout.desired import desired_document, parse_desired
 from frazil.rollout.worker_sizes import Worker, Workers
-from tests.support.reconciled import DOCUMENT, desired
+from tests.support.rollout_world import DOCUMENT, desired
 
 
 def test_what_is_written_is_read() -> None:

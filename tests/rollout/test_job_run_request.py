@@ -16,7 +16,7 @@ from frazil.rollout.desired import Mode
 from frazil.rollout.job_run_request import TAG_DESIRED, run_settings, spark_settings
 from frazil.rollout.steps import token
 from frazil.rollout.worker_sizes import Worker, Workers
-from tests.support.reconciled import desired, release
+from tests.support.rollout_world import desired, release
 
 GOLDEN = Path(__file__).with_name("job_run_request.json")
 

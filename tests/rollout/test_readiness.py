@@ -23,7 +23,7 @@ from frazil.rollout.readiness import TableReadiness
 from frazil.rollout.steps import Readiness
 from tests.support.fake_kafka import FakeKafka, FakePartition, FakeTopic
 from tests.support.fake_store import FakeStore
-from tests.support.reconciled import desired
+from tests.support.rollout_world import desired
 
 NAMES = ("orders", "users")
 

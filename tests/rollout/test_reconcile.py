@@ -12,7 +12,7 @@ from frazil.rollout.desired import Mode, desired_document, desired_key
 from frazil.rollout.state import LEASE_SECONDS, state_key, stored_state
 from frazil.rollout.steps import Readiness
 from frazil.rollout.stopped_pipelines import change_stop
-from tests.support.reconciled import JOB, PIPELINES, WRITTEN, Calls, Killed, World, desired, release, replaced
+from tests.support.rollout_world import JOB, PIPELINES, WRITTEN, Calls, Killed, World, desired, release, replaced
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from frazil.errors import LockHeld
 from frazil.rollout.state import LEASE_SECONDS, REMEMBERED, Lease, RolloutState, state_key, stored_state
 from tests.support.fake_store import FakeStore
 from tests.support.fake_time import FakeTime
-from tests.support.reconciled import JOB, desired
+from tests.support.rollout_world import JOB, desired
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ from frazil.rollout.steps import (
     next_steps,
     token,
 )
-from tests.support.reconciled import desired
+from tests.support.rollout_world import desired
 
 NOW = datetime(2026, 1, 2, 12, tzinfo=UTC)
 OLD, NEW = desired(1), desired(2)

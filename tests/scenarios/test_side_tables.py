@@ -15,9 +15,9 @@ from frazil.lake.commit.check import StageAgain
 from frazil.lake.commit.entries import entry
 from frazil.lake.iceberg_java import Iceberg
 from frazil.recovery.decisions import Accepted
+from tests.support.committed_table import ROW
 from tests.support.jobs import job
 from tests.support.ledgers import Crash, Ledgers, crash_at, side_entry
-from tests.support.stock import ROW
 
 pytestmark = pytest.mark.spark
 RUN = "frazil accept .* {} --reason"

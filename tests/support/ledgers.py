@@ -27,9 +27,9 @@ from frazil.lake.totals import Counts
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Acceptance, Accepted
 from tests.support import oracle
+from tests.support.committed_table import ROW, Stock
 from tests.support.fake_kafka import FakeKafka
 from tests.support.jobs import job, nothing
-from tests.support.stock import ROW, Stock
 
 NEW_KEYS = (ledger.DECISION, ledger.TABLE, ledger.STAGED_BY, ledger.CLOSED_TOPICS)
 

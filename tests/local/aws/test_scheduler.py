@@ -17,8 +17,8 @@ from frazil.local.aws.scheduler import run_schedule
 from frazil.rollout.desired import Mode
 from frazil.rollout.job_run_request import run_settings
 from stacks.job_requests import for_scheduler
-from tests.support.pretended_emr import pretended_aws
-from tests.support.reconciled import desired, release
+from tests.support.instant_emr import pretended_aws
+from tests.support.rollout_world import desired, release
 
 pytestmark = pytest.mark.e2e
 

@@ -9,7 +9,7 @@ import pytest
 from frazil.errors import FrazilError
 from frazil.local.aws.spark_submit import submission
 from frazil.rollout.job_run_request import run_settings
-from tests.support.reconciled import DOCUMENT, ENVIRONMENT, desired, release
+from tests.support.rollout_world import DOCUMENT, ENVIRONMENT, desired, release
 
 
 def test_the_request_of_a_release_names_all_that_is_fetched() -> None:

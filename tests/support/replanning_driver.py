@@ -1,6 +1,6 @@
 """A driver that does not give up when it is fenced, but plans again: twins of it run against each other until the topic is drained.
 
-    twin.py (the arguments of jobs/ingest.py)
+    replanning_driver.py (the arguments of jobs/ingest.py)
 
 Prints one line when it is ready and begins when it is answered by one; at its end prints how often it landed a batch and how
 often it was fenced.

@@ -10,10 +10,10 @@ from pathlib import Path
 from frazil.declaration import Limits
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
-from tests.support.paused import paused
+from tests.support.paused_driver import paused
 from tests.support.shop import Shop
 
-TWIN = Path(__file__).parent / "twin.py"
+TWIN = Path(__file__).parent / "replanning_driver.py"
 STEPS = ("plan.done", "stage.written", "publish.decided", "publish.filled")
 """Where a driver may pause while its twin lands the same records: between planning and the transaction, and between
 the transaction's base and its commit."""

@@ -1,4 +1,4 @@
-"""The local AWS, with job runs that only pretend: `python -m tests.support.pretended_emr PORT MINUTE`, the seconds a minute takes.
+"""The local AWS, with job runs that only pretend: `python -m tests.support.instant_emr PORT MINUTE`, the seconds a minute takes.
 
 A run runs for `standin:minutes` of its tags (5), a streaming one for ever; `standin:outcome` is how it ends. It is deaf to
 SIGTERM: only the end of its grace ends it.
@@ -60,7 +60,7 @@ def surroundings(clock: Callable[[], float]) -> Surroundings:
 def pretended_aws(root: Path, home: Path, *, minute_seconds: float) -> Iterator[str]:
     """The address of such a server, a process of its own."""
     with free_ports(1) as (port,):
-        command = [sys.executable, "-m", "tests.support.pretended_emr", str(port), str(minute_seconds)]
+        command = [sys.executable, "-m", "tests.support.instant_emr", str(port), str(minute_seconds)]
         server = start("emr", command, home=home, environment={"PYTHONPATH": str(root)})
         try:
             await_ready(server, lambda: _answers(port), seconds=60)
