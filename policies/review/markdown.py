@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from policies.review import entries
+from policies.review import sections
 from policies.review.escaping import code, prose
 from policies.review.plan_changes import Verb
 from policies.review.review import Review, Verdict
@@ -105,10 +105,10 @@ def _number(count: int, word: str) -> str:
 
 def _sections(review: Review) -> list[_Section]:
     """The sections, what matters most first."""
-    effects = tuple(map(entries.effect, review.effects))
+    effects = tuple(map(sections.effect, review.effects))
     now, after, prices = review.cost_before, review.cost_after, review.prices
     return [
-        _Section("⚠️ Dangers", tuple(entries.dangers(review.dangers))),
+        _Section("⚠️ Dangers", tuple(sections.dangers(review.dangers))),
         _Section(
             "⚠️ Guardrails, on what does not change",
             tuple(
@@ -121,23 +121,23 @@ def _sections(review: Review) -> list[_Section]:
             effects,
             intro="| pipeline | table | | what changes, and what it does |\n|---|---|---|---|" if effects else "",
         ),
-        _Section("Who may do what", tuple(map(entries.policy, review.policies))),
-        _Section("Changed outside of this code", tuple(entries.drift(*each) for each in review.drift)),
-        _Section("Cost, estimated", (), intro=entries.cost_table(now, after, prices)),
+        _Section("Who may do what", tuple(map(sections.policy, review.policies))),
+        _Section("Changed outside of this code", tuple(sections.drift(*each) for each in review.drift)),
+        _Section("Cost, estimated", (), intro=sections.cost_table(now, after, prices)),
         *(_changes(review, verb, heading) for verb, (_, heading) in _VERBS.items()),
         _Section(
             f"Findings that are expected ({len(review.expected)})",
-            tuple(entries.expected(review.expected)),
+            tuple(sections.expected(review.expected)),
             is_folded=True,
         ),
         _Section(
             "Where the estimate comes from",
-            tuple(f"{part}\n" for part in entries.cost_details(now, after, prices, review.region)),
+            tuple(f"{part}\n" for part in sections.cost_details(now, after, prices, review.region)),
             is_folded=True,
         ),
     ]
 
 
 def _changes(review: Review, verb: Verb, heading: str) -> _Section:
-    found = tuple(entries.resource(change) for change in review.changes if change.verb is verb)
+    found = tuple(sections.resource(change) for change in review.changes if change.verb is verb)
     return _Section(f"{heading} ({len(found)})", found, is_folded=True)

@@ -15,15 +15,15 @@ from typing import Any
 import psutil
 
 from frazil.version import VERSION
-from tests.bench import rounds, visible
+from tests.bench import latency, rounds
 from tests.bench.contenders.partitions import few_of, small_of
+from tests.bench.environment import OUT, Ground, ground, tell
 from tests.bench.fill import fill, make
 from tests.bench.goals import Results, goals
-from tests.bench.ground import OUT, Ground, ground, tell
 from tests.bench.plan import ASKED_FOR, OTHERS, RACES, chosen
 from tests.bench.plot import plot
+from tests.bench.report import CAPTIONS, document, table
 from tests.bench.shapes import SHAPES
-from tests.bench.told import CAPTIONS, document, table
 
 COMMIT_ROWS = 20
 SMALL_PIPELINES = 50
@@ -44,8 +44,8 @@ def main() -> None:
         others = given.only or (() if given.shape or given.way else OTHERS)
         if "follow" in others:
             tell("following")
-            results = replace(results, fast=visible.follow(here, every_ms=200, records=15, idle_seconds=5))
-            results = replace(results, usual=visible.follow(here, every_ms=0, records=4, idle_seconds=20))
+            results = replace(results, fast=latency.follow(here, every_ms=200, records=15, idle_seconds=5))
+            results = replace(results, usual=latency.follow(here, every_ms=0, records=4, idle_seconds=20))
             _keep(results, given)
         if "many" in others:
             results = replace(results, many=_many(here, max(given.rounds, 1)))

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
+from tests.bench.latency import Followed
 from tests.bench.rounds import Figure, ratio
-from tests.bench.visible import Followed
 
 LAST = 100  # commits that are compared: the last of them with those from 101 to 200
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.bench.goals import Results
+from tests.bench.report import CAPTIONS
 from tests.bench.rounds import middle
-from tests.bench.told import CAPTIONS
 
 
 def plot(results: Results, file: Path) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
-from tests.bench.ground import Contender, Ground, tell
+from tests.bench.environment import Contender, Ground, tell
 from tests.bench.topics import Topic
 
 PARTS = ("read", "decode", "files")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.bench.goals import Goal, Results, goals
+from tests.bench.latency import Followed
 from tests.bench.plan import RACES, chosen
+from tests.bench.report import CAPTIONS, document, table
 from tests.bench.rounds import Figure, Race, middle, ratio
 from tests.bench.shapes import SHAPES
-from tests.bench.told import CAPTIONS, document, table
-from tests.bench.visible import Followed
 
 
 def figure(way: str, number: int, *, wall: float = 1.0, cpu: float = 1.0, rows: int = 1_000_000) -> Figure:

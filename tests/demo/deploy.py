@@ -28,7 +28,7 @@ from tests.demo.machine import Missing, clean, terraform_settings
 from tests.demo.producing import NotProduced
 from tests.demo.steps import StepFailed, Steps
 from tests.demo.story import Story
-from tests.demo.told import Told, write
+from tests.demo.summary import Told, write
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = Path(".frazil", "deploy-demo")

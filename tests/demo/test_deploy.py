@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.demo.deploy import FOLDER
-from tests.demo.told import DOCUMENT, REVIEW
+from tests.demo.summary import DOCUMENT, REVIEW
 
 pytestmark = [pytest.mark.long, pytest.mark.e2e, pytest.mark.spark, pytest.mark.timeout(1800)]
 

@@ -17,7 +17,7 @@ from tests.demo import checkout as own_checkout
 from tests.demo import declared
 from tests.demo.machine import Missing, clean, terraform_settings
 from tests.demo.steps import StepFailed, Steps
-from tests.demo.told import Account, Told, write
+from tests.demo.summary import Account, Told, write
 
 
 def steps_in(folder: Path) -> Steps:

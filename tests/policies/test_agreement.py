@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from policies.evaluate import Verdict
-from tests.policies import asked
+from tests.policies import permission_cases
 from tests.policies.cases import cases, decided, digest
 
 HERE = Path(__file__).parent / "simulator"
@@ -59,5 +59,5 @@ def test_the_cases_can_tell_evaluators_apart() -> None:
 @pytest.mark.skipif(not (HERE / "node_modules").is_dir(), reason="simulator/README.md says how to install it")
 def test_two_evaluators_agree_on_other_cases_and_on_our_own_policies() -> None:
     assert simulated(cases(600, seed=1)) == RECORDED["verdicts"]
-    made = [*cases(3000, seed=2), *asked.cases()]
+    made = [*cases(3000, seed=2), *permission_cases.cases()]
     assert disagreements(made, simulated(made)) == []

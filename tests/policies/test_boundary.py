@@ -8,8 +8,8 @@ import pytest
 
 from policies.documents import MANAGED_LIMIT, characters
 from policies.evaluate import Request, Verdict, evaluate
-from tests.policies.asked import ARTIFACTS, BOUNDARY, DATA, EMR, METADATA, RUNS, TABLES, Asked, glue, may
 from tests.policies.example import ACCOUNT, APPLICATION, INGEST, KEY, REGION, SECRET, policy
+from tests.policies.permission_cases import ARTIFACTS, BOUNDARY, DATA, EMR, METADATA, RUNS, TABLES, Asked, glue, may
 
 DEPLOYED = {"ingest_job", "maintenance_job", "scheduler", "confluent_provider", "reader", "reconciler"}
 OURS = {"aws:ResourceTag/frazil:environment": "dev"}

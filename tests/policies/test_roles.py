@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from policies.evaluate import Request, Verdict, evaluate
-from tests.policies.asked import GLUE, Asked, may, may_not
 from tests.policies.example import INGEST, policy
+from tests.policies.permission_cases import GLUE, Asked, may, may_not
 
 CALLS: dict[str, list[tuple[str, str]]] = json.loads(Path(__file__).with_name("calls.json").read_text())
 NOT_RECORDED = {

@@ -15,7 +15,7 @@ from confluent_kafka import Producer
 
 from frazil.declaration.catalogs import LocalCatalog
 from tests.bench.bodies import pool
-from tests.bench.ground import Ground, tell
+from tests.bench.environment import Ground, tell
 from tests.bench.shapes import SHAPES
 from tests.bench.topics import Job, Topic
 
