@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from frazil.declaration import Pipeline, SchemaEvolution, SubjectStrategy, ValueFormat
+from frazil.declaration.change_effects import Outcome
 from frazil.errors import FrazilError
 from frazil.schemas import avro, json_schema
 from frazil.schemas.merge import merge
@@ -16,7 +17,6 @@ from frazil.schemas.schema_changes import changes, plain
 from frazil.schemas.table_mapping import landing
 from frazil.schemas.types import Struct
 from policies.review.effects import Effect
-from policies.review.field_effects import Outcome
 from policies.review.plan_changes import Planned, Verb
 
 _SUBJECT_OF = "{topic}-value"

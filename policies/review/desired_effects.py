@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from frazil.declaration.change_effects import Outcome
 from policies.review.effects import Effect
-from policies.review.field_effects import Outcome
 
 Json = Mapping[str, Any]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from frazil.declaration import Engine, Pipeline
+from frazil.declaration.change_effects import FIELDS, Outcome
 from frazil.declaration.to_json import to_json
-from policies.review.field_effects import FIELDS, Outcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ _ELEMENTS = ("Principal", "NotPrincipal", "Action", "NotAction", "Resource", "No
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class StatementDiff:
     """What happens to one statement. `name` is its Sid, or its place; `lines` say what changes in it, or what it says."""
 
     what: str
@@ -36,7 +36,7 @@ class PolicyChange:
     stack: str
     address: str
     argument: str
-    statements: tuple[Told, ...] = ()
+    statements: tuple[StatementDiff, ...] = ()
     is_unknown: bool = False
 
 
@@ -136,7 +136,7 @@ def _values(value: Any, places: tuple[str, ...]) -> Any:
     return [each for each in value if not _is_of(each, places)] if isinstance(value, list) else value
 
 
-def _compared(old: Document | None, new: Document | None) -> Iterator[Told]:
+def _compared(old: Document | None, new: Document | None) -> Iterator[StatementDiff]:
     before, after = _by_name(old), _by_name(new)
     same = {_canonical(each) for each in before.values()} & {_canonical(each) for each in after.values()}
     for name in [*after, *(name for name in before if name not in after)]:
@@ -144,11 +144,11 @@ def _compared(old: Document | None, new: Document | None) -> Iterator[Told]:
         if one is None and other is not None and _canonical(other) not in same:
             # What a new statement denies takes nothing from anybody's safety: its name is enough.
             lines = () if _effect(other) == "Deny" else tuple(_lines(other))
-            yield Told(what="added", name=name, effect=_effect(other), lines=lines)
+            yield StatementDiff(what="added", name=name, effect=_effect(other), lines=lines)
         elif other is None and one is not None and _canonical(one) not in same:
-            yield Told(what="removed", name=name, effect=_effect(one), lines=tuple(_lines(one)))
+            yield StatementDiff(what="removed", name=name, effect=_effect(one), lines=tuple(_lines(one)))
         elif one is not None and other is not None and _canonical(one) != _canonical(other):
-            yield Told(what="changed", name=name, effect=_effect(other), lines=tuple(_changed(one, other)))
+            yield StatementDiff(what="changed", name=name, effect=_effect(other), lines=tuple(_changed(one, other)))
 
 
 def _by_name(document: Document | None) -> dict[str, Document]:

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
+from frazil.declaration.change_effects import Outcome
 from policies.finding import Finding
 from policies.review.cost import SERVICES, Estimate
 from policies.review.dangers import Danger
 from policies.review.effects import Effect
 from policies.review.escaping import cell, code, prose
-from policies.review.field_effects import Outcome
 from policies.review.plan_changes import LATER, Difference, Planned
-from policies.review.policy_diff import PolicyChange, Told
+from policies.review.policy_diff import PolicyChange, StatementDiff
 from policies.review.prices import Prices
 
 _MOST_DIFFERENCES = 12
@@ -139,7 +139,7 @@ def cost_details(before: Estimate, after: Estimate, prices: Prices, region: str)
     return told
 
 
-def _statement(told: Told) -> Iterable[str]:
+def _statement(told: StatementDiff) -> Iterable[str]:
     effect_of = f" ({prose(told.effect)})" if told.effect else ""
     yield f"  - {told.what} {code(told.name)}{effect_of}"
     for line in told.lines:

@@ -17,7 +17,7 @@ import psutil
 from frazil.version import VERSION
 from tests.bench import latency, rounds
 from tests.bench.contenders.partitions import few_of, small_of
-from tests.bench.environment import OUT, Ground, ground, tell
+from tests.bench.environment import OUT, BenchEnvironment, ground, tell
 from tests.bench.fill import fill, make
 from tests.bench.goals import Results, goals
 from tests.bench.plan import ASKED_FOR, OTHERS, RACES, chosen
@@ -77,7 +77,7 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _many(here: Ground, measured: int) -> dict[str, Any]:
+def _many(here: BenchEnvironment, measured: int) -> dict[str, Any]:
     tell(f"{SMALL_PIPELINES} small pipelines")
     first = make(here.world, SHAPES["light_avro"], "small", 100, partitions=1)
     for number in range(SMALL_PIPELINES):
@@ -90,7 +90,7 @@ def _many(here: Ground, measured: int) -> dict[str, Any]:
     return found
 
 
-def _partitions(here: Ground, measured: int, scale: float) -> dict[str, Any]:
+def _partitions(here: BenchEnvironment, measured: int, scale: float) -> dict[str, Any]:
     tell(f"{MANY_PARTITIONS:,} partitions")
     rows = int(MANY_PARTITIONS_ROWS * scale)
     many = make(here.world, SHAPES["nested_avro"], "partitions", rows, partitions=MANY_PARTITIONS)
@@ -112,7 +112,7 @@ def _partitions(here: Ground, measured: int, scale: float) -> dict[str, Any]:
     return found
 
 
-def _commits(here: Ground, count: int) -> dict[str, Any]:
+def _commits(here: BenchEnvironment, count: int) -> dict[str, Any]:
     tell(f"{count:,} commits")
     topic = make(here.world, SHAPES["light_avro"], "commits", count * COMMIT_ROWS, partitions=1)
     fill(here.world.bootstrap, [topic], seed=here.seed)

@@ -63,7 +63,7 @@ class Contender:
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class BenchEnvironment:
     """What is up, and the choices of this run."""
 
     world: LocalServices
@@ -185,11 +185,11 @@ class Ground:
 
 
 @contextmanager
-def ground(*, seed: int, heap: str, cores: int, out: Path = OUT) -> Iterator[Ground]:
+def ground(*, seed: int, heap: str, cores: int, out: Path = OUT) -> Iterator[BenchEnvironment]:
     """Have a ground inside the block; figures and logs go to `out`."""
     out.mkdir(parents=True, exist_ok=True)
     with world() as running:
-        yield Ground(running, seed, heap, cores, out.resolve())
+        yield BenchEnvironment(running, seed, heap, cores, out.resolve())
 
 
 def tail(job: Job) -> str:

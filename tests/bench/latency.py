@@ -15,7 +15,7 @@ from confluent_kafka import Producer
 
 from frazil.declaration.catalogs import LocalCatalog
 from tests.bench.bodies import pool
-from tests.bench.environment import Ground, tell
+from tests.bench.environment import BenchEnvironment, tell
 from tests.bench.shapes import SHAPES
 from tests.bench.topics import Job, Topic
 
@@ -40,7 +40,7 @@ class Followed:
         return median(self.seconds)
 
 
-def follow(ground: Ground, *, every_ms: int, records: int, idle_seconds: float, warm_up: int = 8) -> Followed:
+def follow(ground: BenchEnvironment, *, every_ms: int, records: int, idle_seconds: float, warm_up: int = 8) -> Followed:
     """Follow an empty topic; produce one record after another, each after the one before was seen; then be idle."""
     label = f"follow_{every_ms or 'usual'}"
     topic = ground.topic(SHAPE, label, 0, partitions=1)
@@ -91,7 +91,7 @@ def _cpu(pid: int) -> float:
 class _rows_of:  # noqa: N801 # reads as a phrase
     """Waits until a table has so many rows: the catalog's pointer is asked often, the metadata only when it moved."""
 
-    def __init__(self, ground: Ground, job: Job, ended: Callable[[], int | None]) -> None:
+    def __init__(self, ground: BenchEnvironment, job: Job, ended: Callable[[], int | None]) -> None:
         catalog = ground.world.environment.catalog
         assert isinstance(catalog, LocalCatalog)
         self._path, self._catalog, self._job, self._ended = catalog.path, ground.catalog(), job, ended

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
-from tests.bench.environment import Contender, Ground, tell
+from tests.bench.environment import BenchEnvironment, Contender, tell
 from tests.bench.topics import Topic
 
 PARTS = ("read", "decode", "files")
@@ -69,7 +69,7 @@ def host(way: str) -> str:
     return "parts" if way in PARTS else way
 
 
-def run(ground: Ground, race: Race) -> list[Figure]:
+def run(ground: BenchEnvironment, race: Race) -> list[Figure]:
     """Fill the topics, warm every contender up, and land in turns; each landing is checked, then dropped."""
     tell(f"{race.shape}: {', '.join(race.ways)}")
     small = ground.topic(race.shape, f"{race.shape}_warm", race.warm_rows)
@@ -95,7 +95,7 @@ def run(ground: Ground, race: Race) -> list[Figure]:
     return figures
 
 
-def _land(ground: Ground, contender: Contender, way: str, topic: Topic, number: int) -> Figure:
+def _land(ground: BenchEnvironment, contender: Contender, way: str, topic: Topic, number: int) -> Figure:
     table = f"{contender.job.table}_{way}_{number + 9}"
     used = contender.land(way, topic, table)
     if used["counted"] is not None and used["counted"] != topic.rows:

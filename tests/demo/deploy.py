@@ -28,7 +28,7 @@ from tests.demo.machine import Missing, clean, terraform_settings
 from tests.demo.producing import NotProduced
 from tests.demo.steps import StepFailed, Steps
 from tests.demo.story import Story
-from tests.demo.summary import Told, write
+from tests.demo.summary import Summary, write
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = Path(".frazil", "deploy-demo")
@@ -46,7 +46,7 @@ def main(root: Path) -> int:
 
 
 def _told(root: Path, out: Path, console: Console) -> int:
-    began, told = time.monotonic(), Told()
+    began, told = time.monotonic(), Summary()
     _clear(out)
     settings = {**clean(os.environ, root), **terraform_settings(root, out, os.environ), "FRAZIL_ENVIRONMENTS": "local"}
     place = out / "checkout"

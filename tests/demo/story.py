@@ -16,7 +16,7 @@ from tests.demo import declared
 from tests.demo.clouds import LOCAL, Clouds
 from tests.demo.producing import Producing
 from tests.demo.steps import Steps
-from tests.demo.summary import DIFFERENCE, REVIEW, Account, Told
+from tests.demo.summary import DIFFERENCE, REVIEW, Account, Summary
 
 STACKS = ("local-foundation", "local-confluent", "local-ingestion")
 BEGUN_WITH = {"flights": 20_000, "planes": 3_000}
@@ -37,7 +37,7 @@ class Story:
     steps: Steps
     checkout: Path
     out: Path
-    told: Told
+    told: Summary
     _clouds: Clouds = field(init=False)
     _registry: str = field(init=False)
 

@@ -1,4 +1,4 @@
-"""Told: the demonstration's result, as one page for people and as JSON beside it."""
+"""Summary: the demonstration's result, as one page for people and as JSON beside it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Account:
 
 
 @dataclass(slots=True, kw_only=True)
-class Told:
+class Summary:
     """What came of it, filled in as the story goes on."""
 
     outcome: str = "failed"
@@ -63,7 +63,7 @@ class Told:
     """What was still there at the end; nothing known if it did not come to that."""
 
 
-def write(told: Told, folder: Path) -> str:
+def write(told: Summary, folder: Path) -> str:
     """Write page and JSON; the page."""
     document = {"version": VERSION, **asdict(told)}
     (folder / DOCUMENT).write_text(json.dumps(document, indent=2) + "\n")
@@ -72,7 +72,7 @@ def write(told: Told, folder: Path) -> str:
     return page
 
 
-def _page(told: Told) -> str:
+def _page(told: Summary) -> str:
     minutes = f"{told.seconds // 60:.0f} min {told.seconds % 60:.0f} s"
     lines = [f"# make deploy-demo: {told.outcome} in {minutes}", ""]
     if told.failure:

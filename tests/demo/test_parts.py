@@ -17,7 +17,7 @@ from tests.demo import checkout as own_checkout
 from tests.demo import declared
 from tests.demo.machine import Missing, clean, terraform_settings
 from tests.demo.steps import StepFailed, Steps
-from tests.demo.summary import Account, Told, write
+from tests.demo.summary import Account, Summary, write
 
 
 def steps_in(folder: Path) -> Steps:
@@ -131,7 +131,7 @@ def test_an_account_in_which_anything_is_wrong_does_not_add_up(wrong: dict[str, 
 
 
 def test_the_page_tells_what_was_proven_and_what_failed(tmp_path: Path) -> None:
-    told = Told(topics={"flights": FINE}, left={}, failure="it broke")
+    told = Summary(topics={"flights": FINE}, left={}, failure="it broke")
     page = write(told, tmp_path)
     assert "| flights | 10 | 8 | 2 | proven | the same records, each once |" in page
     assert "it broke" in page

@@ -23,8 +23,8 @@ from frazil.declaration import (
     Topic,
     ValueFormat,
 )
+from frazil.declaration.change_effects import FIELDS, Outcome
 from policies.review.effects import Effect, effects
-from policies.review.field_effects import FIELDS, Outcome
 from tests.policies.review.cases import BOATS, with_table, with_topic
 from tests.policies.review.planning import FLIGHTS, PLANES
 
