@@ -55,7 +55,7 @@ class ExecutionRole(Construct):
 
     @property
     def ready(self) -> tuple[TerraformResource, ...]:
-        """What whoever assumes it must wait for: a role without its rights fails at once."""
+        """What an assumer of the role must wait for: a role without its rights fails at once."""
         return (self._role, *self._rights)
 
     def _attached(self, number: int, name: str, part: Mapping[str, Any]) -> TerraformResource:

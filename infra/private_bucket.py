@@ -44,7 +44,7 @@ class PrivateBucket(Construct):
         old_versions_days: int,
         expire_days: int | None = None,
     ) -> None:
-        """`old_versions_days`: how long what was overwritten or deleted can be had back. `expire_days`: after how long
+        """`old_versions_days`: how long overwritten or deleted objects can be restored. `expire_days`: after how long
         objects themselves go; never by default."""
         super().__init__(scope, name)
         self._bucket = S3Bucket(

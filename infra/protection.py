@@ -11,7 +11,7 @@ from infra.tf import TerraformResourceLifecycle
 class Protection:
     """The two keys of one environment.
 
-    The first is in its declaration, reviewed and committed. The second is turned by whoever destroys it, at the moment of
+    The first is in its declaration, reviewed and committed. The second is turned by the person who destroys it, at the moment of
     doing so, by naming the environment. With one of them Terraform refuses any plan that destroys or replaces data, as long
     as it is declared. `stacks.deployed` refuses declarations that disappear.
     """

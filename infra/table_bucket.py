@@ -14,7 +14,7 @@ _OLD_VERSIONS_DAYS = 30
 
 
 class TableBucket(PrivateBucket):
-    """Files that expiry and compaction deleted can be had back for 30 days; then they are gone, as an erasure needs."""
+    """Files that expiry and compaction deleted can be restored for 30 days; then they no longer exist, as an erasure needs."""
 
     def __init__(
         self,

@@ -36,7 +36,7 @@ class Bitmap:
         self.words: Words = np.zeros(-(-size // WORD), np.uint64)
 
     def mark(self, addresses: Addresses) -> Addresses:
-        """Add addresses in any order. Return those that were there before, each as often as it is given too often."""
+        """Add addresses in any order. Return those that were set before, each as often as it is given too often."""
         if not len(addresses):
             return addresses
         steps = np.diff(addresses)
@@ -59,7 +59,7 @@ class Bitmap:
         return twice
 
     def fill(self, start: int, end: int) -> Iterator[Addresses]:
-        """Add the addresses from `start` up to and without `end`. Yield those that were there before, piece by piece."""
+        """Add the addresses from `start` up to and without `end`. Yield those that were set before, piece by piece."""
         while start < end:
             upto = min(end, (start // FILL + 1) * FILL)
             first, last = start // WORD, -(-upto // WORD)

@@ -74,7 +74,7 @@ class Digests:
 class ProofFolder:
     """Proofs as files in a folder of this machine, which only its owner may read and write.
 
-    They are never kept with the table: whoever may write the table could then say what was proven of it.
+    They are never kept with the table: anyone who may write the table could then forge a proof.
     """
 
     def __init__(self, folder: Path) -> None:

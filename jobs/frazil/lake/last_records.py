@@ -17,8 +17,8 @@ class LastRecord:
     """What is known of the newest records of one partition.
 
     `offset` and `fingerprint` identify the last record that was read; both are None if none is known. `epoch` is the
-    partition's leader epoch at that time, None if the broker did not say. `newest_ms` is the newest timestamp that its records
-    had, in milliseconds since 1970.
+    partition's leader epoch at that time, None if the broker did not say. `newest_ms` is the newest timestamp of its records,
+    in milliseconds since 1970.
     """
 
     offset: int | None = None

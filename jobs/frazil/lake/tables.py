@@ -58,7 +58,7 @@ def create(
     """Create the table if it is missing; returns whether this call made it.
 
     A catalog that refuses a transform at creation gets the partition fields afterwards. So does a table that has no
-    snapshot yet and no partition fields: whoever made it may have been killed in between.
+    snapshot yet and no partition fields: its creator may have been killed in between.
     """
     if iceberg.exists(table):
         _partition(iceberg, table, partition_by)

@@ -182,7 +182,7 @@ class Lake:
 
     @property
     def _exists(self) -> bool:
-        """Whether there is a catalog to ask: connecting to a SQLite file that is not there would make one."""
+        """Whether there is a catalog to ask: connecting to a SQLite file that does not exist would create it."""
         catalog = self._environment.catalog
         return not isinstance(catalog, LocalCatalog) or Path(catalog.path).exists()
 
