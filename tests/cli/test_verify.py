@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from frazil.audit.finding import Flaw
 from frazil.audit.verification import Verification
 from frazil.cli.main import app
-from frazil.cli.verify import REASONS, tell
+from frazil.cli.verify import REASONS, print_result
 from frazil.declaration.document import canonical, document
 from frazil.declaration.to_json import to_json
 from tests.audit.landed import Landed
@@ -117,7 +117,7 @@ def test_json_keeps_the_older_name_of_gaps(lake: Landed, ask: Ask) -> None:
 
 def shown(found: Verification, width: int) -> list[str]:
     screen = io.StringIO()
-    tell(found, Console(file=screen, width=width, highlight=False), verbose=True)
+    print_result(found, Console(file=screen, width=width, highlight=False), verbose=True)
     return screen.getvalue().splitlines()
 
 
@@ -137,7 +137,7 @@ def test_a_thousand_partitions_are_one_line(tmp_path: Path) -> None:
     lake.land(dict.fromkeys(range(1_000), 3), per_file=250)
     found = lake.verify()
     screen = io.StringIO()
-    tell(found, Console(file=screen, width=80, highlight=False))
+    print_result(found, Console(file=screen, width=80, highlight=False))
     assert screen.getvalue() == "PROVEN orders: 3,000 read = 3,000 landed + 0 dead-lettered + 0 skipped\n"
     assert found.seconds < 5
 

@@ -106,12 +106,15 @@ def test_a_catalog_that_is_no_catalog_is_unavailable(folder: Path, command: str)
     assert "Check the catalog's and the object store's settings" in line
 
 
-def test_a_broker_that_is_away_costs_show_the_lag_only(folder: Path) -> None:
+def test_a_stopped_local_broker_costs_show_the_lag_only_and_is_found_at_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("frazil.clients.kafka.Kafka.offsets", lambda *_: pytest.fail("the client would retry"))
     ended = frazil("show", "--json")
     assert ended.exit_code == 0, ended.stderr
-    told = json.loads(ended.stdout)
-    assert told["lag"] is None
-    assert "127.0.0.1:9 did not answer within 5 s" in told["why"]
+    status = json.loads(ended.stdout)
+    assert (status["lag"], status["why"]) == (None, "The local broker 127.0.0.1:9 does not run")
+    assert "The lag is unknown. The local broker 127.0.0.1:9 does not run\n" in frazil("show").stdout
 
 
 @pytest.mark.spark

@@ -1,11 +1,13 @@
-"""`frazil maintain`: upkeep of tables, here."""
+"""`frazil maintain`: maintain tables on this machine."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
 
 from frazil.cli.console import log_lines, number, out, plain, show_json, table
 from frazil.cli.local_spark import local_job
@@ -18,6 +20,26 @@ from frazil.project import environments, pipelines
 
 if TYPE_CHECKING:
     from frazil.maintain.result import Outcome
+
+
+ACTIONS = {
+    "compact": "compact files",
+    "carry": "advance tag",
+    "expire": "expire snapshots",
+    "orphans": "delete orphans",
+}
+"""The actions, in words."""
+
+PLANNED = ("told", "dry_run")
+"""Results of an action that changed nothing because of --dry-run, or without --orphans."""
+
+REASONS = {
+    "open": "{} partitions received files recently",
+    "deletes": "{} partitions with deletes of another engine",
+    "metadata_files": "{} metadata files deleted too",
+    "named_by_open_decision": "{} files of an open decision kept",
+}
+"""Why an action left partitions or files, or deleted others; `{}` is how many."""
 
 
 def maintain(
@@ -70,28 +92,58 @@ def maintain(
     if as_json:
         show_json({"pipelines": {name: [one.document() for one in done] for name, done in outcomes.items()}})
     else:
-        _tell(outcomes)
+        print_results((one for done in outcomes.values() for one in done), out())
     code = exit_code(one for done in outcomes.values() for one in done)
     if code is not Exit.SUCCESS:
         raise typer.Exit(code)
 
 
 def _silent(event: Mapping[str, Any]) -> None:
-    """For people the outcomes are told in the end."""
+    """Log nothing: the results are printed at the end."""
 
 
-def _tell(outcomes: Mapping[str, Sequence[Outcome]]) -> None:
+def print_results(outcomes: Iterable[Outcome], console: Console) -> None:
+    """Print what was done, or is to do, as a table. A table of the lake without work is one line."""
     numbers = ("snapshots", "files", "MB", "new files", "new MB", "seconds")
-    shown = table("table", "action", "", *numbers, right=numbers, drop=("seconds", "new MB", "new files", "MB"))
-    for one in (one for done in outcomes.values() for one in done):
-        sizes = (number(one.files_removed), _mb(one.bytes_removed), number(one.files_added), _mb(one.bytes_added))
-        shown.add_row(one.table, one.action, one.ended, number(one.snapshots), *sizes, f"{one.seconds:.1f}")
-    out().print(shown)
-    for one in (one for done in outcomes.values() for one in done):
-        left = ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in one.left.items())
-        said = "; ".join(part for part in (one.why, f"left: {left}" if left else "") if part)
-        if said:
-            out().print(plain(f"{one.table}, {one.action}: {said}"), style="dim", markup=False)
+    shown = table("table", "action", "result", *numbers, right=numbers, drop=("seconds", "new MB", "new files", "MB"))
+    tables: dict[str, list[Outcome]] = {}
+    for one in outcomes:
+        tables.setdefault(one.table, []).append(one)
+        if has_work(one):
+            sizes = (number(one.files_removed), _mb(one.bytes_removed), number(one.files_added), _mb(one.bytes_added))
+            cells = (number(one.snapshots), *sizes, f"{one.seconds:.1f}")
+            shown.add_row(one.table, ACTIONS[one.action], result_of(one), *cells)
+    if not tables:
+        console.print("nothing to do: no table has a snapshot yet")
+    if shown.row_count:
+        console.print(shown)
+    for name, done in tables.items():
+        for one in done:
+            if one.why:
+                console.print(plain(f"{name}, {ACTIONS[one.action]}: {one.why}"), style="dim", markup=False)
+        reasons = [_reason(code, count) for one in done for code, count in one.left.items()]
+        if not any(map(has_work, done)):
+            console.print(plain(": ".join([f"{name}: nothing to do", *reasons[:1]])), markup=False)
+            reasons = reasons[1:]
+        for reason in reasons:
+            console.print(plain(f"{name}: {reason}"), style="dim", markup=False)
+
+
+def has_work(one: Outcome) -> bool:
+    """Return whether an action changed something, would change something, or did not end as planned."""
+    return one.ended not in (*PLANNED, "done") or bool(one.snapshots or one.files_removed or one.files_added)
+
+
+def result_of(one: Outcome) -> str:
+    """Return the result of an action in words."""
+    if one.ended in PLANNED:
+        return "found" if one.action == "orphans" else "planned"
+    return one.ended.replace("_", " ")
+
+
+def _reason(code: str, count: int) -> str:
+    reason = REASONS.get(code, "{} " + code.replace("_", " ")).format(number(count))
+    return re.sub(r"^1 (partition|file|metadata file)s ", r"1 \1 ", reason)
 
 
 def _mb(size: int) -> str:

@@ -1,7 +1,8 @@
-"""`frazil show`: how a pipeline stands."""
+"""`frazil show`: print the status of a pipeline."""
 
 from __future__ import annotations
 
+import socket
 import time
 from dataclasses import replace
 from itertools import islice
@@ -18,11 +19,13 @@ from frazil.project import environments, pipelines
 from frazil.status.pipeline import Commit, PipelineStatus, pipeline_status
 
 SECONDS = 5.0
-"""How long Kafka may take: without it, all but the lag can be told."""
+"""How long Kafka may take. Without it, only the lag is unknown."""
 
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+"""Hosts that are this machine."""
 
 PARTITIONS = 8
-"""How many partitions' offsets a snapshot tells people; `--json` has all."""
+"""Partitions whose offsets are shown for a snapshot; `--json` has all."""
 
 SNAPSHOT_DROP = ("offsets by partition", "snapshot", "read")
 """Columns of snapshots that a narrow screen leaves out, the first one first."""
@@ -56,9 +59,12 @@ def show(
     (pipeline,) = pipelines.chosen(pipelines.declared(file), [name])
     place = environments.environment(env)
     secrets: Secrets = context.find_root().obj
-    kafka = Kafka(place.kafka, secrets, timeout_seconds=SECONDS)
+    stopped = stopped_broker(place.kafka.bootstrap)
+    kafka = Kafka(place.kafka, secrets, timeout_seconds=SECONDS) if not stopped else None
     found = pipeline_status(pipeline, Lake(place, secrets.read), kafka, commits=snapshots)
-    if found.location is None:
+    if kafka is None:
+        found = replace(found, why=stopped)
+    elif found.location is None:
         from frazil.cli.missing_schema import missing_schema
         from frazil.clients.registry.client import Registry
 
@@ -68,25 +74,42 @@ def show(
     if as_json:
         show_json(found.document(now=now))
     else:
-        _tell(found, out(), now=now)
+        _print_status(found, out(), now=now)
 
 
-def _tell(found: PipelineStatus, console: Console, *, now: float) -> None:
+def stopped_broker(bootstrap: str) -> str:
+    """Return a sentence if the broker is on this machine and does not run; else nothing.
+
+    A port without a process refuses at once. Kafka's client would retry it until its timeout.
+    """
+    for address in bootstrap.split(","):
+        host, _, port = address.strip().rpartition(":")
+        if host not in LOOPBACK:
+            return ""
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=SECONDS).close()
+            return ""
+        except OSError:
+            continue
+    return f"The local broker {bootstrap} does not run"
+
+
+def _print_status(found: PipelineStatus, console: Console, *, now: float) -> None:
     head = table("", "")
     head.show_header = False
     head.add_row("topic", found.topic)
     head.add_row("table", f"{found.table}" + (f", {number(found.rows)} rows" if found.rows is not None else ""))
-    head.add_row("location", found.location or "not there yet: the first run makes it")
+    head.add_row("location", found.location or "none yet; the first run creates the table")
     head.add_row("lag", f"{number(found.lag)} records" if found.lag is not None else "–")
     if found.newest_record_at is not None:
         age = duration(now - found.newest_record_at)
         head.add_row("freshness", f"{age} since the newest landed record, of the partition that is furthest behind")
     console.print(head)
     if found.why:
-        console.print(f"Kafka could not be asked. {found.why}", style="yellow", markup=False)
+        console.print(f"The lag is unknown. {found.why}", style="yellow", markup=False, soft_wrap=True)
     if found.waiting:
         console.print(plain(found.waiting), style="yellow", markup=False, soft_wrap=True)
-    _tell_partitions(found, console)
+    _print_partitions(found, console)
     if found.columns:
         shown = table("column", "type")
         for column, kind in found.columns:
@@ -98,8 +121,8 @@ def _tell(found: PipelineStatus, console: Console, *, now: float) -> None:
         console.print(snapshot_table(found.commits))
 
 
-def _tell_partitions(found: PipelineStatus, console: Console) -> None:
-    numbers = ("partition", "held up to", "topic ends at", "lag")
+def _print_partitions(found: PipelineStatus, console: Console) -> None:
+    numbers = ("partition", "committed offset", "end offset", "lag")
     shown = table(*numbers, right=numbers)
     for one in found.partitions:
         shown.add_row(*map(number, (one.partition, one.held, one.stable, one.lag)))

@@ -123,12 +123,12 @@ def verify(
     if as_json:
         show_json(found.document())
     else:
-        tell(found, out(), verbose=verbose or deep)
+        print_result(found, out(), verbose=verbose or deep)
     if found.exit_code:
         raise typer.Exit(found.exit_code)
 
 
-def tell(found: Verification, console: Console, *, verbose: bool = False) -> None:
+def print_result(found: Verification, console: Console, *, verbose: bool = False) -> None:
     """Print a verification: its result in the first line, then what is wrong, then how it was counted if `verbose`."""
     style = "bold green" if found.outcome == "proven" else "bold red"
     console.print(headline(found), style=style, markup=False)

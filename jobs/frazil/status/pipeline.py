@@ -82,9 +82,12 @@ class PipelineStatus:
         }
 
 
-def pipeline_status(pipeline: Pipeline, lake: Lake, kafka: Kafka, *, commits: int) -> PipelineStatus:
-    """Return the status of a pipeline now, with its newest `commits` snapshots. A Kafka outage is reported in `why`, not raised."""
-    spans, why = _spans(pipeline, kafka)
+def pipeline_status(pipeline: Pipeline, lake: Lake, kafka: Kafka | None, *, commits: int) -> PipelineStatus:
+    """Return the status of a pipeline now, with its newest `commits` snapshots.
+
+    A Kafka outage is reported in `why`, not raised. Without `kafka`, the end of the topic is not known.
+    """
+    spans, why = _spans(pipeline, kafka) if kafka is not None else ({}, "")
     stable = {partition: span.stable for partition, span in spans.items()}
     table = lake.table(pipeline.table.identifier)
     if table is None:

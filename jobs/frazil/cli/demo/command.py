@@ -1,4 +1,4 @@
-"""`frazil demo`: the whole story on real data, from a broker that starts to a table that is proven."""
+"""`frazil demo`: land real data, from the start of a broker to a proven table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 
 from frazil.cli.console import out, show_json
-from frazil.cli.demo import output as told
+from frazil.cli.demo import output
 from frazil.cli.demo.land import Landed, fill_and_land
 from frazil.cli.options import AsJson, LocalEnvironment, check_local
 from frazil.cli.run import Memory
@@ -82,37 +82,37 @@ def demo(
     secrets: Secrets = context.find_root().obj
     console = Console(quiet=True) if as_json else out()
     down(FOLDER, data=True)
-    told.heading(console, "1", "A broker and a schema registry start", str(FOLDER))
+    output.heading(console, "1", "A broker and a schema registry start", str(FOLDER))
     with world(FOLDER) as here:
         environment = _kept(here.environment)
-        told.parts(console, here.bootstrap, here.registry_url)
+        output.parts(console, here.bootstrap, here.registry_url)
         landed = fill_and_land(
             PIPELINES, environment, here.registry_url, secrets, console, memory=memory, log=FOLDER / "spark.log"
         )
         lake, kafka = Lake(environment, secrets.read), Kafka(environment.kafka, secrets)
-        stands = [pipeline_status(pipeline, lake, kafka, commits=SNAPSHOTS) for pipeline in PIPELINES]
-        told.heading(console, "4", "The proof", "through PyIceberg; no JVM, no Kafka")
+        statuses = [pipeline_status(pipeline, lake, kafka, commits=SNAPSHOTS) for pipeline in PIPELINES]
+        output.heading(console, "4", "The proof", "through PyIceberg; no JVM, no Kafka")
         proofs = [_prove(one, lake, console) for one in landed]
-    told.heading(console, "5", "A question, to another engine", "DuckDB reads the same files")
-    told.answer(console, *_ask(lake))
+    output.heading(console, "5", "A question, to another engine", "DuckDB reads the same files")
+    output.answer(console, *_ask(lake))
     seconds = time.monotonic() - began
-    is_whole = all(proofs) and all(_is_whole(one, stand) for one, stand in zip(landed, stands, strict=True))
-    told.summary(console, landed, stands, seconds=seconds, is_whole=is_whole)
+    is_complete = all(proofs) and all(_is_complete(one, status) for one, status in zip(landed, statuses, strict=True))
+    output.summary(console, landed, statuses, seconds=seconds, is_complete=is_complete)
     if as_json:
         show_json(
             {
-                "verified": is_whole,
+                "verified": is_complete,
                 "seconds": round(seconds, 1),
                 "pipelines": [one.document() for one in landed],
-                "standing": [stand.document(now=time.time()) for stand in stands],
+                "standing": [status.document(now=time.time()) for status in statuses],
             }
         )
-    if not is_whole:
+    if not is_complete:
         raise typer.Exit(Exit.DECISION_REQUIRED)
 
 
 def _kept(environment: Environment) -> Environment:
-    """The demo's environment, written where `--env demo` finds it, also when its parts are stopped."""
+    """Write the demo's environment where `--env demo` finds it, and return it."""
     from frazil.declaration import environment_document
     from frazil.project.environments import FOLDER as ENVIRONMENTS
 
@@ -123,20 +123,20 @@ def _kept(environment: Environment) -> Environment:
 
 
 def _prove(one: Landed, lake: Lake, console: Console) -> bool:
-    """Verify one pipeline with every file read, and print it; whether it is proven and agrees with the producer."""
+    """Verify one pipeline with every file read, and print the result. Return whether it is proven and agrees with the producer."""
     from frazil.audit.verify import verify
-    from frazil.cli.verify import tell
+    from frazil.cli.verify import print_result
     from frazil.dead_letters.listing import listing
 
     found = verify(one.pipeline, lake, deep=True)
-    tell(found, console)
+    print_result(found, console)
     one.rows, one.dead = found.sum_of("landed"), dict(listing(one.pipeline, lake, limit=0).counts)
     return found.exit_code == 0 and found.sum_of("read") == one.produced
 
 
-def _is_whole(one: Landed, stand: PipelineStatus) -> bool:
-    """Whether all that was produced is landed or dead-lettered, the dead letters being those that were spoilt."""
-    return one.produced == one.rows + sum(one.dead.values()) and one.dead == one.spoilt and stand.lag == 0
+def _is_complete(one: Landed, status: PipelineStatus) -> bool:
+    """Return whether every produced record is landed or dead-lettered, and exactly the bad records are dead letters."""
+    return one.produced == one.rows + sum(one.dead.values()) and one.dead == one.spoilt and status.lag == 0
 
 
 def _ask(lake: Lake) -> tuple[list[str], list[tuple[object, ...]]]:

@@ -1,8 +1,11 @@
-"""The demo's words: what a person sees of it, up to the page at the end."""
+"""Print what the demo does, and a summary at the end."""
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -15,39 +18,48 @@ if TYPE_CHECKING:
     from frazil.cli.demo.land import Landed
 
 NEXT = (
-    ("frazil show flights --env demo", "offsets held, schema, snapshots"),
-    ("frazil dead-letters list flights --env demo", "what was rejected, and why"),
-    ("frazil verify flights --env demo --deep", "the proof, once more"),
-    ("stacks/pipelines.py", "the declaration that made the table; yours may stand beside it"),
-    ("README.md", "a pipeline of your own, on your own broker"),
+    ("frazil show flights --env demo", "offsets, schema, snapshots"),
+    ("frazil dead-letters list flights --env demo", "rejected records, with reasons"),
+    ("frazil verify flights --env demo --deep", "the proof again"),
+    ("stacks/pipelines.py", "the declarations of these tables; add yours beside them"),
+    ("README.md", "a pipeline on your own broker"),
 )
 
 
+def next_steps(command: str | None, python: Path) -> tuple[tuple[str, str], ...]:
+    """Return what to look at next. If `frazil` is no command of the shell, first how to make it one."""
+    if command is not None:
+        return NEXT
+    activate = python.parent / "activate"
+    shown = activate.relative_to(Path.cwd()) if activate.is_relative_to(Path.cwd()) else activate
+    return ((f"source {shown}", "puts frazil on the PATH"), *NEXT)
+
+
 def heading(console: Console, place: str, what: str, aside: str = "") -> None:
-    """Begin a chapter."""
+    """Print the heading of a chapter."""
     console.print()
     console.print(f"[bold]{place}  {what}[/bold]" + (f"  [dim]{aside}[/dim]" if aside else ""))
 
 
 def parts(console: Console, bootstrap: str, registry_url: str) -> None:
-    """The local parts are up."""
+    """Print the addresses of the local services."""
     console.print(f"Kafka at {bootstrap}, registry at {registry_url}", markup=False)
 
 
 def filled(console: Console, topic: str, records: int, seconds: float, what: str) -> None:
-    """A topic has another version's records."""
+    """Print that the records of one version of a schema were sent."""
     change = f"; new in this version of the schema: {what}" if what else ""
     console.print(f"{topic}: {number(records)} records sent in {seconds:.1f} s{change}", markup=False)
 
 
 def notes(console: Console, lines: Sequence[str]) -> None:
-    """What happened to the tables meanwhile: each change of a schema, say."""
+    """Print what happened to the tables meanwhile, such as changes of schemas."""
     for line in lines:
         console.print(line, style="dim", markup=False)
 
 
 def answer(console: Console, columns: Sequence[str], rows: Sequence[tuple[object, ...]]) -> None:
-    """A query's answer."""
+    """Print the answer of a query."""
     shown = table(*columns, right=tuple(columns[1:]))
     for row in rows:
         shown.add_row(*(number(cell) if isinstance(cell, int) else str(cell) for cell in row))
@@ -55,14 +67,14 @@ def answer(console: Console, columns: Sequence[str], rows: Sequence[tuple[object
 
 
 def summary(
-    console: Console, landed: Sequence[Landed], stands: Sequence[PipelineStatus], *, seconds: float, is_whole: bool
+    console: Console, landed: Sequence[Landed], statuses: Sequence[PipelineStatus], *, seconds: float, is_complete: bool
 ) -> None:
-    """The page at the end: what became of each record, and where to look next."""
-    console.rule("what became of each record", style="dim")
+    """Print the counts of all records, and what to look at next."""
+    console.rule("counts of all records", style="dim")
     numbers = ("produced", "landed", "dead-lettered", "lag")
     shown = table("topic", "table", *numbers, right=numbers)
-    for one, stand in zip(landed, stands, strict=True):
-        cells = (one.produced, one.rows, sum(one.dead.values()), stand.lag)
+    for one, status in zip(landed, statuses, strict=True):
+        cells = (one.produced, one.rows, sum(one.dead.values()), status.lag)
         shown.add_row(one.pipeline.topic.name, one.pipeline.table.identifier, *map(number, cells))
     console.print(shown)
     console.print()
@@ -72,21 +84,21 @@ def summary(
             spoilt, found = one.spoilt.get(reason, 0), one.dead.get(reason, 0)
             by_reason.add_row(f"{one.pipeline.topic.name}: {reason}", number(spoilt), number(found))
     console.print(by_reason)
-    for stand in stands:
+    for status in statuses:
         console.print()
-        console.print(snapshot_table(stand.commits, title=f"snapshots of {stand.table}"))
+        console.print(snapshot_table(status.commits, title=f"snapshots of {status.table}"))
     console.print()
-    shown = table("where to look next", "")
-    for where, what in NEXT:
+    shown = table("next", "")
+    for where, what in next_steps(shutil.which("frazil"), Path(sys.executable)):
         shown.add_row(where, what)
     console.print(shown)
     console.print()
     for one in landed:
-        equals = "=" if is_whole else "?"
+        equals = "=" if is_complete else "?"
         console.print(
             f"{one.pipeline.topic.name}: {number(one.produced)} produced {equals} {number(one.rows)} landed + "
             f"{number(sum(one.dead.values()))} dead-lettered",
             markup=False,
         )
     console.print(f"in {duration(seconds)}", markup=False)
-    console.print("verified" if is_whole else "NOT verified", style="bold green" if is_whole else "bold red")
+    console.print("verified" if is_complete else "NOT verified", style="bold green" if is_complete else "bold red")
