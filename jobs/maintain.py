@@ -71,8 +71,8 @@ def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="maintain.py", description=__doc__.splitlines()[0] if __doc__ else None)
     entry_point.add_arguments(parser)
     parser.add_argument("--once", action="store_true", required=True, help="once through all tables, then end")
-    parser.add_argument("--orphans", action="store_true", help="delete orphans; without it they are only told")
-    parser.add_argument("--dry-run", action="store_true", help="tell what would be done, and do nothing")
+    parser.add_argument("--orphans", action="store_true", help="delete orphans (default: report only)")
+    parser.add_argument("--dry-run", action="store_true", help="report what would be done, and do nothing")
     parser.add_argument(
         "--closed-hours", type=entry_point.zero_or_more, default=1.0, help="a partition is closed after so long"
     )

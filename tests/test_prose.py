@@ -32,12 +32,17 @@ FINISHED = (
     "jobs/frazil/dead_letters",
     "jobs/frazil/decode",
     "jobs/frazil/exit_codes.py",
-    "jobs/frazil/lake/read",
+    "jobs/frazil/ingest",
+    "jobs/frazil/job",
+    "jobs/frazil/lake",
+    "jobs/frazil/maintain",
+    "jobs/frazil/recovery",
     "jobs/frazil/rollout",
     "jobs/frazil/schemas",
     "jobs/frazil/status",
     "jobs/frazil/version.py",
     "jobs/ingest.py",
+    "jobs/maintain.py",
 )
 ROOMS = (
     ".github",

@@ -1,4 +1,4 @@
-"""Tableflow: Confluent lands a topic as an Iceberg table in the account's own bucket and role, and publishes it in Glue."""
+"""Tableflow, by which Confluent lands a topic as an Iceberg table in the account's bucket and role, and publishes it in Glue."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The proof: what was read from a topic is in its table, in its dead letters, or accounted for."""
+"""Proof that what was read from a topic is in its table, in its dead letters, or accounted for."""

@@ -1,4 +1,4 @@
-"""The chain: a pipeline's commits, each starting where the one before it ended, and the account that they carry on."""
+"""A pipeline's chain of commits, each starting where the one before it ended, and the account that they carry on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gapless files: the manifest alone says which records they hold.
+"""Gapless files, for which the manifest alone says which records they hold.
 
 All rows of such a file are of one partition, and its offsets span exactly as many as it has rows. The manifest cannot
 show a file in which one offset occurs twice and another one between is missing; `verify --deep` reads gapless files too.

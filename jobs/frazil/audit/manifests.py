@@ -1,4 +1,4 @@
-"""The history: every snapshot that a table keeps can be read, as far as its manifests go."""
+"""Check that every snapshot that a table keeps can be read, as far as its manifests go."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decisions: the dead letters that a commit decided, and whether they are in their table yet."""
+"""The dead letters that a commit decided, and whether they are in their table yet."""
 
 from __future__ import annotations
 

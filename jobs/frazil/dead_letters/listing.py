@@ -1,4 +1,4 @@
-"""Listing: the dead letters of a pipeline, newest first, and how many there are by reason."""
+"""The dead letters of a pipeline, newest first, and how many there are by reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Report: what happened, as events. One event is one JSON line of the log; metrics are made of the same facts."""
+"""The events of an ingest run. One event is one JSON line of the log; metrics are made of the same facts."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ class Event(StrEnum):
 
 @dataclass(slots=True)
 class Total:
-    """What one run of one pipeline did so far.
+    """The totals of one pipeline in one run so far.
 
-    `fenced`: another driver landed. `stopped`: the run was asked to end before it was done. `waiting`: what it lacks, so that
-    records that are there were not read.
+    `fenced`: another driver landed. `stopped`: the run was asked to end before it was done. `waiting`: what the pipeline
+    lacks, so that existing records were not read.
     """
 
     read: int = 0

@@ -1,4 +1,4 @@
-"""Guard: whatever a pipeline raises becomes an outcome, an event and, where that may help, a bounded number of new attempts."""
+"""Convert every error of a pipeline to an outcome, an event and, where that may help, a bounded number of retries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run: the order of one batch, top to bottom, and of the batches of one pipeline.
+"""The order of one batch, top to bottom, and of the batches of one pipeline.
 
 While batch n is published, batch n+1 is staged; n+1 is handed to publish only after n is committed. If n fails, n+1 is dropped:
 `StageAgain` stages n again, some times at most, and any other error ends the run.
@@ -83,9 +83,9 @@ class Ingestion:
         return self.total
 
     def poll(self) -> bool:
-        """Land what is there now, for a run that goes on; returns whether there was anything. Raises `Fenced`.
+        """Land what the topic has now, for a run that continues; return whether it had anything. Raises `Fenced`.
 
-        While more than half a batch is waiting it goes on; the little that came in meanwhile is the next poll's.
+        While more than half a batch is waiting it continues; the little that came in meanwhile is the next poll's.
         """
         if self._held is None and not self._ready():
             self.progress.idle(self._waiting)
@@ -95,7 +95,7 @@ class Ingestion:
         return self.total.batches > before
 
     def forget(self) -> None:
-        """Begin anew at the next poll, from what the table says then: after an error nothing remembered counts."""
+        """Begin from the table's state at the next poll: after an error nothing remembered counts."""
         self._held, self._accepted = None, {}
         self._log.forget()
 

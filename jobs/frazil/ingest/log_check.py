@@ -14,7 +14,7 @@ from frazil.ingest.events import Event, Reporter
 from frazil.ingest.plan import Span
 from frazil.lake.offsets import Offsets
 
-UNKNOWN = "retention or compaction removed the last record that was read, so a truncated log cannot be told from an intact one"
+UNKNOWN = "retention or compaction removed the last record that was read, so a truncated log looks like an intact one"
 
 
 @dataclass(frozen=True, slots=True)

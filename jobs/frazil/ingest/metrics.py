@@ -1,4 +1,4 @@
-"""Metrics: the facts of an event in CloudWatch's embedded metric format (EMF), so that a log line is a metric too.
+"""The facts of an event in CloudWatch's embedded metric format (EMF), so that a log line is a metric too.
 
 The format: https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
 CloudWatch Logs makes metrics of such lines without any call by us; who reads logs elsewhere sees a few members more.
@@ -25,7 +25,7 @@ UNITS = {
     "freshness_seconds": "Seconds",
     "lag": "Count",
 }
-# Events that are counted as such: an alarm on a sum above zero tells of each.
+# Events that are counted: an alarm on a sum above zero reports each.
 COUNTED = {
     Event.FENCED: "fenced",
     Event.DECISION_REQUIRED: "decision_required",
@@ -38,7 +38,8 @@ COUNTED = {
 
 
 def lines(event: Mapping[str, Any], namespace: str = NAMESPACE) -> Iterator[dict[str, Any]]:
-    """An event as log lines: the event itself, with its metrics, and one line for each reason of rejected or skipped records.
+    """Return an event as log lines: the event itself, with its metrics, and one line for each reason of rejected or
+    skipped records.
 
     Metrics by pipeline are `read`, `written`, `bytes`, `duration_seconds`, `stage_seconds`, `lag` (offsets not landed yet),
     `freshness_seconds` (now minus the newest landed record's time while records are waiting, 0 when none are), and a count of

@@ -1,4 +1,4 @@
-"""Plan: the offsets a table holds, the offsets Kafka has, and limits -> what one batch reads."""
+"""Plan what one batch reads, from the offsets that a table holds, the offsets that Kafka has, and limits."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Span(Protocol):
 class Plan:
     """One batch: where it starts and ends in every partition of the topic.
 
-    `start` and `end` name all partitions, also those without anything new, so that `end` is the whole ledger; `held` is the
-    ledger it was planned on, `spans` what the topic had then.
+    `start` and `end` name all partitions, also those without anything new, so that `end` is the complete ledger; `held` is the
+    ledger it was planned on, `spans` the offsets of the topic at that time.
     """
 
     held: Offsets
@@ -178,11 +178,11 @@ class Pace:
 
     @classmethod
     def of(cls, limits: Limits) -> Pace:
-        """The pace of the first batch."""
+        """Return the pace of the first batch."""
         return cls(limits.target_seconds, limits.max_rows, limits.max_bytes, limits.first_rows, limits.first_rows)
 
     def after(self, rows: int, bytes_read: int, seconds: float) -> Pace:
-        """The pace after a batch of `rows` records with `bytes_read` bytes of values that took `seconds`."""
+        """Return the pace after a batch of `rows` records with `bytes_read` bytes of values that took `seconds`."""
         if rows == 0:
             return self
         row_bytes = bytes_read / rows if not self.row_bytes else 0.7 * self.row_bytes + 0.3 * bytes_read / rows
@@ -194,9 +194,9 @@ class Pace:
         return replace(self, rows=max(bounded, 1), row_bytes=row_bytes)
 
     def at_most(self, rows: int) -> Pace:
-        """The pace for a batch that must not be larger; those behind it may be again."""
+        """Return the pace for a batch that must not be larger; later batches may be."""
         return replace(self, rows=max(min(self.rows, rows), 1))
 
     def halved(self) -> Pace:
-        """The pace after a task died of memory."""
+        """Return the pace after a task died of memory."""
         return replace(self, rows=max(self.rows // 2, 1))

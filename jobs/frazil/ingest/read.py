@@ -1,4 +1,4 @@
-"""Read: an offset range -> a lazy frame of records, exactly those between start and end."""
+"""Read an offset range as a lazy frame of records, exactly those between start and end."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def read(
     headers: bool,
     by_driver: Sequence[Record] = (),
 ) -> DataFrame:
-    """The records of `ranges`: key, value, topic, partition, offset, timestamp, timestampType and headers (null unless wanted).
+    """Read `ranges`: key, value, topic, partition, offset, timestamp, timestampType and headers (null unless wanted).
 
     `options` are those of `consumer_options`, and `group` is one that `ConsumerGroups` has for them: executors keep consumers from
-    one batch to the next. Records that are gone make the read fail, never come out short.
+    one batch to the next. Records that no longer exist make the read fail; the result never comes out short.
 
     `by_driver` are records that the driver has read, in each partition a stretch from its first to its last: Spark reads what
     lies before and behind. A timestamp that Spark cannot hold is null in them.

@@ -1,4 +1,4 @@
-"""Account: what became of each record of a batch, counted at both ends."""
+"""The account of a batch: the outcome of each record, counted at both ends."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def last_records(
 
 
 def skips(reason: Column, on_error: ErrorMode, tombstones: Tombstones) -> Column:
-    """Whether the declaration lets a rejected record go."""
+    """Return whether the declaration lets a rejected record go."""
     skipped = reason == Reason.TOMBSTONE.value if tombstones is Tombstones.SKIP else F.lit(False)
     if on_error is ErrorMode.SKIP:
         skipped = skipped | ~reason.isin([r.value for r in KEPT_ALWAYS])
@@ -107,7 +107,7 @@ def observe_rejected(rejected: DataFrame, observed: Observation, skipped: Column
 
 
 def _frames(unknown: str, waiting: str, name: str) -> list[Column]:
-    """Aggregates that note frames in bounded memory: a sketch of the unknown, of which there may be one a record."""
+    """Return aggregates that note frames in bounded memory: a sketch of the unknown, of which there may be one a record."""
     return [
         F.expr(f"approx_top_k({unknown}, {MOST + 2}, {4 * MOST})").alias(f"{name}_unknown"),  # null is one of them
         F.count(unknown).alias(f"{name}_count"),
@@ -117,7 +117,7 @@ def _frames(unknown: str, waiting: str, name: str) -> list[Column]:
 
 
 def met(observed: Mapping[str, Any], name: str) -> Met:
-    """The frames, of `values` or of `keys`, that `observe_rejected` noted.
+    """Return the frames, of `values` or of `keys`, that `observe_rejected` noted.
 
     All unknown ones are listed if their counts add up; the sketch estimates only when there are more than it lists.
     """
@@ -132,6 +132,6 @@ def met(observed: Mapping[str, Any], name: str) -> Met:
 
 
 def by_reason(observed: Mapping[str, Any], kind: str) -> dict[str, int]:
-    """The counts of one kind, `rejected` or `skipped`, without zeros."""
+    """Return the counts of one kind, `rejected` or `skipped`, without zeros."""
     found = {r.value: int(observed.get(f"{kind}_{r}") or 0) for r in Reason}
     return {reason: n for reason, n in found.items() if n}

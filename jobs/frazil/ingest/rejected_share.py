@@ -1,4 +1,4 @@
-"""Rejected share: a batch of which most is rejected is more likely a wrong declaration than bad records."""
+"""Stop a batch of which most is rejected: a wrong declaration is a likelier cause than bad records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Resume: where a pipeline continues, after its tables exist and what an earlier driver left open is finished."""
+"""Resume a pipeline: make its tables exist, finish what an earlier driver left open, and find where to continue."""
 
 from __future__ import annotations
 

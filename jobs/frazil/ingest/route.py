@@ -1,4 +1,4 @@
-"""Route: decoded records -> the rows of the table, and the rows of its dead-letter table."""
+"""Route decoded records to the rows of the table, and the rows of its dead-letter table."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from frazil.schemas.metadata import COORDINATES, INGESTED_AT
 def metadata(
     *, schema_id: str, struct: bool, ingested_at: datetime, key: Column | None = None, headers: Column | None = None
 ) -> list[Column]:
-    """The metadata columns of a row, in the declared layout; `schema_id` names a column of the decoded records.
+    """Return the metadata columns of a row, in the declared layout; `schema_id` names a column of the decoded records.
 
-    `key` and `headers` are what stands in those columns, if not what Kafka holds.
+    `key` and `headers` are the content of those columns, if it is not what Kafka holds.
     """
     found = {"schema_id": F.col(schema_id)}
     found |= {name: given for name, given in (("key", key), ("headers", headers)) if given is not None}
@@ -29,5 +29,5 @@ def metadata(
 
 
 def route(decoded: DataFrame, values: Sequence[Column], metadata: Sequence[Column]) -> DataFrame:
-    """The rows of the table: the value's columns, then where the record stood in Kafka."""
+    """Return the rows of the table: the value's columns, then the record's place in Kafka."""
     return decoded.select(*values, *metadata)

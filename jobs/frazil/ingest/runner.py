@@ -103,7 +103,7 @@ def _watch(
 
 
 def _outcome(run: Future[Outcome], pipeline: Pipeline, job: JobContext) -> Outcome:
-    """The outcome of a pipeline's thread. An exception there, say of a log that cannot be written, is one pipeline's."""
+    """Return the outcome of a pipeline's thread. An exception there, say of a log that cannot be written, is one pipeline's."""
     error = run.exception()
     return run.result() if error is None else Outcome(error=as_known(error, pipeline, job))
 

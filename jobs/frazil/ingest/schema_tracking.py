@@ -1,4 +1,4 @@
-"""Evolution: what the schemas that are known mean for a pipeline's table, and for how its records are decoded."""
+"""What the known schemas mean for a pipeline's table, and for how its records are decoded."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Evolution:
             self._report(Event.SCHEMA_INCOMPATIBLE, schema_id=schema_id_of(number), message=message)
 
     def _landing(self, current: Struct) -> tuple[Landing, KeyLanding | None]:
-        """How the known versions land in a table of these columns."""
+        """Return how the known versions land in a table of these columns."""
         evolution = self._pipeline.table.schema_evolution
         may_add, may_widen = evolution is not SchemaEvolution.FREEZE, evolution is SchemaEvolution.WIDEN
         keys = self._keys.landing(current, may_add=may_add, may_widen=may_widen) if self._keys else None

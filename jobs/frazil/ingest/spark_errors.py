@@ -1,4 +1,4 @@
-"""Failures: what the failure of a Spark job means for the batch that it worked on."""
+"""What the failure of a Spark job means for the batch that it worked on."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Failure(StrEnum):
     """What a failed job means.
 
     `MEMORY`: a task died of memory, a smaller batch may do. `LOGIN`: the executors' login to Kafka was refused, secrets may
-    have been rotated. `KAFKA`: records could not be fetched: the broker is away, or they are gone, which the next plan tells.
-    `LAKE`: the catalog or the object store refused or did not answer. `OTHER`: nothing that doing it again would mend.
+    have been rotated. `KAFKA`: records could not be fetched: the broker is unavailable, or they no longer exist, which the next
+    plan finds out. `LAKE`: the catalog or the object store refused or did not answer. `OTHER`: no retry would help.
     """
 
     MEMORY = "memory"
@@ -64,7 +64,7 @@ _WORDS = (
 
 
 def meaning(text: str) -> Failure:
-    """What the failure means whose exceptions, causes included, have this text.
+    """Return what a failure means, by the text of its exceptions, causes included.
 
     Stack frames do not count: whatever fails while it writes has Iceberg's classes among them.
     """
@@ -111,7 +111,7 @@ def explained(
 
 
 def _said(text: str) -> list[str]:
-    """The lines that are not stack frames."""
+    """Return the lines that are not stack frames."""
     lines = (line.strip() for line in text.splitlines())
     return [line for line in lines if line and not re.match(r"at [\w$./<>-]+\(|\.\.\. \d+ more$", line)]
 

@@ -1,4 +1,4 @@
-"""Batch: one plan, read, decoded, routed and staged: files in no snapshot, and an account that adds up."""
+"""One batch: a plan, read, decoded, routed and staged: files in no snapshot, and an account that adds up."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ class Staging:
                 f"{sum(by_reason.values())} records cannot be landed ({by_reason}), first partition {first['partition']} "
                 f"offset {first['offset']}: {first[REASON]}; error mode suspend lands nothing of such a batch",
                 where=f"pipeline {self.pipeline.name}, topic {topic.name}",
-                do="Mend the cause, or declare on_error=log to keep such records in the dead-letter table",
+                do="Fix the cause, or declare on_error=log to keep such records in the dead-letter table",
             )
         return Counts(
             read=counts.read,

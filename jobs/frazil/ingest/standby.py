@@ -1,8 +1,8 @@
-"""Standby: what a run that goes on does with a pipeline that another driver lands.
+"""What a run that continues does with a pipeline that another driver lands.
 
-Two drivers of the same pipelines can fence each other, so that each lands some of them. If one of them ends, nobody would land
-its part while the other goes on. So a pipeline that was fenced is tried again after a pause, as long as the run lands another.
-A run that lands no pipeline any more ends.
+Two drivers of the same pipelines can fence each other, so that each lands some of them. If one of them ends, its part would
+have no driver while the other continues. So a pipeline that was fenced is tried again after a pause, as long as the run lands
+another. A run that lands no pipeline any more ends.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Prepare: before the first batch, the table stands, its ledger is known, and what an earlier driver decided is finished."""
+"""What precedes the first batch: the table exists, its ledger is known, and an earlier driver's decisions are finished."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def make_tables(job: Committer, pipeline: Pipeline, row: Struct, key: Type | Non
 
 
 def make_dead_letters(job: Committer, pipeline: Pipeline) -> None:
-    """Create the dead-letter table where it is missing, and the columns that somebody dropped from it."""
+    """Create the dead-letter table if it is missing, and the columns that were dropped from it."""
     table = pipeline.table
     tables.create(
         job.iceberg,
@@ -87,7 +87,7 @@ def _dropped(columns: Struct) -> list[AddColumn]:
 
 
 def read_ledger(iceberg: Iceberg, pipeline: Pipeline) -> Entry | None:
-    """The newest entry of the table's ledger (see `publish.entry`); None for a table without snapshots.
+    """Return the newest entry of the table's ledger (see `ledger.Entry`); None for a table without snapshots.
 
     Raises `LedgerLost` for a table that has rows and no entry, `RolledBack` if its head was moved behind the newest one.
     """
@@ -109,8 +109,8 @@ def read_ledger(iceberg: Iceberg, pipeline: Pipeline) -> Entry | None:
 def begin(job: Committer, pipeline: Pipeline, offsets: Offsets, *, compacted: bool = False) -> None:
     """Commit an empty snapshot that holds the resolved start, so that `start=latest` is decided once.
 
-    Dead letters of a table of the same name that was dropped go: their records are landed again. Raises `Fenced` if another
-    driver began first, `DeadLetterTableMismatch` if dead letters are there whose records this start does not land again: a
+    Dead letters of a dropped table of the same name are removed: their records are landed again. Raises `Fenced` if another
+    driver began first, `DeadLetterTableMismatch` if there are dead letters whose records this start does not land again: a
     `compacted` topic may not have them any more.
     """
     iceberg, table = job.iceberg, pipeline.table
@@ -136,7 +136,7 @@ def begin(job: Committer, pipeline: Pipeline, offsets: Offsets, *, compacted: bo
 def resolve_start(
     start: Start, spans: Mapping[int, Span], offsets_at: Callable[[int], Mapping[int, int]], *, topic: str
 ) -> dict[int, int]:
-    """The declared start as an offset for each partition; one that explicit offsets leave out starts at its earliest."""
+    """Return the declared start as an offset for each partition; one that explicit offsets leave out starts at its earliest."""
     match start:
         case Earliest():
             return {p: span.earliest for p, span in sorted(spans.items())}

@@ -1,4 +1,4 @@
-"""Waiting: what a pipeline reports while no schema of its topic is known, so that there is no table to land in."""
+"""What a pipeline reports while no schema of its topic is known, so that there is no table to land in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Entry: what the entry points of the jobs have in common: the arguments, the chosen pipelines, the log."""
+"""What the entry points of the jobs have in common: the arguments, the chosen pipelines, the log."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from frazil.job.log_line import log_line
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments that every job has."""
+    """Add the arguments that every job has."""
     parser.add_argument("--document", type=Path, required=True, help="the pipelines, as `frazil check` writes them")
     parser.add_argument("--environment", type=Path, required=True, help="where they run")
     parser.add_argument("--pipeline", action="append", default=[], help="only this one; may be given again")
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def setting(text: str) -> tuple[str, str]:
-    """`KEY=VALUE` as a pair, for argparse."""
+    """Return `KEY=VALUE` as a pair, for argparse."""
     key, equals, value = text.partition("=")
     if not key or not equals:
         raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE")
@@ -40,14 +40,14 @@ def setting(text: str) -> tuple[str, str]:
 
 
 def more_than_zero(text: str) -> float:
-    """A finite number above zero, for argparse."""
+    """Return a finite number above zero, for argparse."""
     if not (number := _number(text)) > 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number above zero")
     return number
 
 
 def zero_or_more(text: str) -> float:
-    """A finite number that is not negative, for argparse."""
+    """Return a finite number that is not negative, for argparse."""
     if not (number := _number(text)) >= 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from zero on")
     return number
@@ -62,7 +62,7 @@ def _number(text: str) -> float:
 
 
 def read(document: Path) -> bytes:
-    """A file's bytes. Raises `InvalidInput` if it cannot be read."""
+    """Return a file's bytes. Raises `InvalidInput` if it cannot be read."""
     try:
         return document.read_bytes()
     except OSError as error:
@@ -70,7 +70,7 @@ def read(document: Path) -> bytes:
 
 
 def chosen(pipelines: Sequence[Pipeline], names: Sequence[str], without: Sequence[str] = ()) -> list[Pipeline]:
-    """The pipelines of these names, all if there are none, but for some. Raises `InvalidInput` for a name that nobody has."""
+    """Return the pipelines of these names, all if there are none, but for some. Raises `InvalidInput` for an unknown name."""
     for option, given in (("--pipeline", names), ("--without", without)):
         unknown = sorted(set(given) - {p.name for p in pipelines})
         if unknown:
@@ -104,7 +104,10 @@ def ended(error: Exception, secrets: Secrets, stopping: threading.Event) -> Exit
 def log(
     secrets: Secrets, lines: Callable[[Mapping[str, Any]], Iterable[Mapping[str, Any]]] = lambda event: (event,)
 ) -> Callable[[Mapping[str, Any]], None]:
-    """Writes each event to stderr as JSON lines without secrets; `lines` makes several of one event. Threads may share it."""
+    """Return a function that writes each event to stderr as JSON lines without secrets; `lines` makes several of one event.
+
+    Threads may share it.
+    """
     lock = threading.Lock()
 
     def write(event: Mapping[str, Any]) -> None:

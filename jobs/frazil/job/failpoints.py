@@ -1,4 +1,4 @@
-"""Failpoints: steps of a batch, or of upkeep, at which a test makes the driver die or wait. Inert unless a test sets them.
+"""Steps of a batch, or of upkeep, at which a test makes the driver die or wait. Inert unless a test sets them.
 
 A setting is `step[@hit]=action`, several joined by `;`. `hit` counts from 1 and is 1 if left out. Actions:
 `kill` ends the driver at once, as `kill -9` does; `kill-jvm` ends Spark's JVM so; `fail` raises; `pause:PIPE` writes one byte
@@ -64,7 +64,7 @@ class Failed(FrazilError):
 
 
 class Failpoints:
-    """What to do at which of `steps`. `jvm_pid` tells the process id of Spark's JVM once there is one."""
+    """What to do at which of `steps`. `jvm_pid` returns the process id of Spark's JVM once there is one."""
 
     def __init__(
         self, settings: str, jvm_pid: Callable[[], int], steps: Sequence[str] = (*STEPS, *ACCEPT_STEPS, *UPKEEP_STEPS)

@@ -1,4 +1,4 @@
-"""Log line: an event as log services read it: an ISO 8601 time, a level and a sentence, then the event's own members."""
+"""An event as log services read it: an ISO 8601 time, a level and a sentence, then the event's own members."""
 
 from __future__ import annotations
 

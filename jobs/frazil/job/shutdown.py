@@ -1,8 +1,8 @@
-"""Shutdown: a job that is asked to end does so between two steps, also where the one who is asked is Spark's JVM.
+"""A job that is asked to end ends between two steps, also if the request reaches Spark's JVM only.
 
-With spark-submit the JVM is the parent, and what stops a container's first process tells it alone. Python would only see that its
-JVM is gone, in the middle of a batch: nothing is lost by that, and the batch is done again. EMR Serverless names the JVM's
-shutdown hooks as what has the grace period:
+With spark-submit the JVM is the parent, and the signal that stops a container's first process reaches only the JVM. Python
+would only see that its JVM no longer runs, in the middle of a batch: that loses nothing, and the batch is done again. EMR
+Serverless names the JVM's shutdown hooks as what has the grace period:
 https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/job-cancellation-grace-period.html
 """
 
@@ -23,7 +23,7 @@ class _Hook:
         self._stopping = stopping
 
     def run(self) -> None:
-        """Tell the job, and keep the JVM until this process has ended, which ends the call too."""
+        """Ask the job to end, and keep the JVM until this process has ended, which ends the call too."""
         self._stopping.set()
         threading.Event().wait(LONGEST_SECONDS)
 

@@ -1,4 +1,4 @@
-"""Startup: a job finds what its release was built for, or refuses to begin.
+"""Check that a job runs on the versions that its release was built for, or refuse to begin.
 
 What it was built for is `frazil.release.runtime.expected`. Asking takes a few calls into a JVM that runs anyway: milliseconds.
 """
@@ -17,19 +17,19 @@ class Jvm(Protocol):
     """What is asked of the running session."""
 
     def spark_version(self) -> str:
-        """Spark's own version."""
+        """Return Spark's own version."""
         ...
 
     def iceberg_version(self) -> str:
-        """The version of the Iceberg that the catalog's classes are from."""
+        """Return the version of the Iceberg that the catalog's classes are from."""
         ...
 
     def has_class(self, name: str) -> bool:
-        """Whether the class path has a class."""
+        """Return whether the class path has a class."""
         ...
 
     def place_of(self, name: str) -> str:
-        """The jar that a class was loaded from, as far as it is known."""
+        """Return the jar that a class was loaded from, as far as it is known."""
         ...
 
 
@@ -67,7 +67,7 @@ def _differences(wanted: Runtime, jvm: Jvm) -> Iterator[str]:
 
 
 def _same(found: str, wanted: str) -> bool:
-    """Whether it is the version, EMR's own builds of it included: 4.1.1-amzn-0 is 4.1.1."""
+    """Return whether it is the version, EMR's own builds of it included: 4.1.1-amzn-0 is 4.1.1."""
     return found == wanted or found.startswith(f"{wanted}-amzn-")
 
 
@@ -80,15 +80,15 @@ class SessionJvm:
         self._class = spark._jvm.java.lang.Class
 
     def spark_version(self) -> str:
-        """Spark's own version."""
+        """Return Spark's own version."""
         return str(self._spark.version)
 
     def iceberg_version(self) -> str:
-        """The version of the Iceberg that the catalog's classes are from."""
+        """Return the version of the Iceberg that the catalog's classes are from."""
         return str(self._iceberg.classes.static("IcebergBuild", "version"))
 
     def has_class(self, name: str) -> bool:
-        """Whether the class path has a class."""
+        """Return whether the class path has a class."""
         from py4j.protocol import Py4JJavaError
 
         try:
@@ -98,7 +98,7 @@ class SessionJvm:
         return True
 
     def place_of(self, name: str) -> str:
-        """The jar that a class was loaded from, as far as it is known."""
+        """Return the jar that a class was loaded from, as far as it is known."""
         source = self._load(name).getProtectionDomain().getCodeSource()
         return str(source.getLocation()) if source is not None else "an unknown place"
 

@@ -1,4 +1,4 @@
-"""Compact: a long value of a snapshot's summary as compressed text, so that the metadata of many partitions stays small.
+"""A long value of a snapshot's summary as compressed text, so that the metadata of many partitions stays small.
 
 Metadata files are compressed by gzip, which finds repetitions within 32 KB. Three JSON values of 1,000 partitions in each snapshot
 are longer than that, so nothing of a snapshot is found in the next one. Compressed one by one they are short enough.

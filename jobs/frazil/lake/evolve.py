@@ -1,4 +1,4 @@
-"""Evolve: schema changes, as values, applied to a table in one commit. They add and widen; applied twice they do nothing."""
+"""Apply schema changes, which are values, to a table in one commit. They add and widen; applied twice they do nothing."""
 
 from __future__ import annotations
 

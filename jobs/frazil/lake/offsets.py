@@ -1,4 +1,4 @@
-"""Offsets: where the reading of each partition of a topic goes on."""
+"""The next offset to read in each partition of a topic."""
 
 from __future__ import annotations
 

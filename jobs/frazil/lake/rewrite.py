@@ -1,4 +1,4 @@
-"""Rewrite: small data files of a table -> few larger ones with the same rows, in a commit that changes no row.
+"""Rewrite small data files of a table to few larger ones with the same rows, in a commit that changes no row.
 
 The plan, the reading of a group's files and the commit are Iceberg's own (what its `rewriteDataFiles` is made of); taken
 apart here so that rows are counted between writing and committing.

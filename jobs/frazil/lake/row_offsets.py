@@ -1,4 +1,4 @@
-"""Places: the partitions and offsets of the rows that a table has, read from the rows themselves."""
+"""The partitions and offsets of the rows that a table has, read from the rows themselves."""
 
 from __future__ import annotations
 

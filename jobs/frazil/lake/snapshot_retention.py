@@ -1,4 +1,4 @@
-"""Retention: which snapshots of a table may go. Pure: values in, snapshot ids out."""
+"""Which snapshots of a table may go. Pure: values in, snapshot ids out."""
 
 from __future__ import annotations
 

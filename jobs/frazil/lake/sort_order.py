@@ -1,4 +1,4 @@
-"""Order: a declared sort order as Spark's columns."""
+"""A declared sort order as Spark's columns."""
 
 from __future__ import annotations
 

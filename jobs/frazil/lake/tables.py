@@ -1,4 +1,4 @@
-"""Tables: created with defaults that stay healthy under many small commits, and inspected; rows are published elsewhere."""
+"""Create tables, with defaults that stay healthy under many small commits, and inspect them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Carry: the tag of an idle pipeline moves on, to an empty snapshot with the same offsets.
+"""Advancing the tag of an idle pipeline to an empty snapshot with the same offsets.
 
 The tag keeps its snapshot, and with it every data file that was in the table then. If nothing arrives for weeks while
 other writers or compaction replace files, those files can never be deleted. The new snapshot is published like any batch,
-by compare-and-set on the offsets: a driver at work is neither fenced nor overtaken.
+by compare-and-set on the offsets: a running driver is neither fenced nor overtaken.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def carry(run: MaintenanceRun, target: Target) -> Outcome:
 
 
 def _carried(run: MaintenanceRun, target: Target) -> tuple[Ended | None, str]:
-    """How it ended; None when there was nothing to carry."""
+    """Return how it ended; None if the tag was not due."""
     iceberg, declared, name = run.job.iceberg, target.pipeline.table, target.pipeline.name
     table = iceberg.load(target.identifier)
     idle = to_carry(

@@ -1,4 +1,4 @@
-"""Compact: the small files of partitions that no longer grow become few large ones, with the same rows.
+"""Compact the small files of partitions that no longer grow into few large ones, with the same rows.
 
 Groups are swapped a few at a time, each time in one commit: what is done stays done when the run ends early. Rows are
 counted before the commit: a group whose new files hold more or fewer is not committed.
@@ -28,7 +28,7 @@ CONFLICTS = {"CommitFailedException", "ValidationException", "NotFoundException"
 
 
 def compact(run: MaintenanceRun, target: Target, lease: Lease, *, hold: Callable[[], bool] = lambda: True) -> Outcome:
-    """Compact what is to be compacted in one table; `hold` says before each group whether the lease is still ours.
+    """Compact what is due in one table; `hold` says before each group whether this run still holds the lease.
 
     Raises `RowsWouldChange`, with nothing of that group committed.
     """
@@ -91,7 +91,7 @@ def _rewritten(run: MaintenanceRun, target: Target, table: Java, group: Group, c
             f"{group.files} files of partition {group.partition or '(all)'} hold {group.rows} rows by their manifests, "
             f"what was written for them holds {written.rows}; nothing of it was committed",
             where=f"table {target.identifier}",
-            do=f"`frazil verify {target.pipeline.name} --deep` tells whether a file was altered",
+            do=f"`frazil verify {target.pipeline.name} --deep` reports whether a file was altered",
         )
     return written
 

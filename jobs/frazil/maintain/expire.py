@@ -1,4 +1,4 @@
-"""Expire: snapshots beyond the declared retention go, and with them the files that only they refer to."""
+"""Expire snapshots beyond the declared retention, and the files that only they refer to."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def expire(run: MaintenanceRun, target: Target) -> Outcome:
             result = action.execute()
             files, *others = (int(getattr(result, name)()) for name in _COUNTS)
             manifests = sum(others)
-        # Somebody tagged one of them, or commits of others kept winning: what was not expired is so next time.
+        # Another client tagged one of them, or other commits kept winning: the next run expires the rest.
         except IllegalArgumentException as error:
             ended, said, going = Ended.CONFLICT, str(error).splitlines()[0], ()
         except Py4JJavaError as error:

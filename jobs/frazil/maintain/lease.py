@@ -1,12 +1,12 @@
-"""Lease: one maintainer at a table. Target in the table itself, taken by compare-and-set, and run out by the clock.
+"""The lease: one maintainer at a table. Kept in the table itself, taken by compare-and-set, and ended by the clock.
 
-The lease spares work; safety does not rest on it. Two maintainers that overlap, as clocks may make them, cost each other
-conflicts: a rewrite whose files are gone is refused by Iceberg, expiring twice expires once.
+The lease saves work; safety does not depend on it. Two maintainers that overlap, as clocks may make them, cost each other
+conflicts: Iceberg refuses a rewrite whose files no longer exist, and expiring twice expires once.
 
-A lease is a table property that tells holder and end, and a tag `frazil-maintainer-<number>` at the head. The tag is what
-makes it compare-and-set on every catalog: the transaction is refused if anything else was committed in between (as
-`lake/commit/append.py` has it), and a REST catalog, which only compares what a change requires, requires that the tag of the
-next number is not there yet.
+A lease is a table property with holder and end, and a tag `frazil-maintainer-<number>` at the head. The tag is what
+makes it compare-and-set on every catalog: the transaction is refused if anything else was committed in between (see
+`lake/commit/append.py`), and a REST catalog, which only compares what a change requires, requires that the tag of the
+next number does not exist yet.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Lease:
             return cls()
 
     def __str__(self) -> str:
-        """Canonical JSON, as it stands in the property."""
+        """Return canonical JSON, as the property holds it."""
         document: dict[str, Any] = {
             "number": self.number,
             "holder": self.holder,
@@ -63,7 +63,7 @@ class Lease:
         return json.dumps(document, sort_keys=True, separators=(",", ":"))
 
     def is_free(self, holder: str, now_ms: int) -> bool:
-        """Whether `holder` may take it."""
+        """Return whether `holder` may take it."""
         return self.holder in (None, holder) or self.until_ms <= now_ms
 
 

@@ -1,7 +1,7 @@
-"""Orphans: files under a table's location that no metadata refer to. Told unless removal is asked for.
+"""Find files under a table's location that no metadata references. Reports them; deletes them only if asked.
 
 Batches that were staged and never published, rewrites that lost, and expiries that died leave such files. So does
-whatever else somebody put there: nothing but the table belongs under its location.
+any other program that writes there: only the table belongs under its location.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ def check_age(seconds: float) -> None:
 
 
 def orphans(run: MaintenanceRun, target: Target, *, remove: bool) -> Outcome:
-    """Tell a table's orphans, and delete them if asked to `remove` and this is no dry run.
+    """Report a table's orphans, and delete them if asked to `remove` and this is no dry run.
 
-    What an open decision names is none, at the table and at its dead letters. Before a file is deleted it is asked for by
-    itself, so only what was there is counted. Raises `InvalidInput` for an age under three days, `CatalogUnavailable` when
+    What an open decision names is no orphan, at the table and at its dead letters. Before a file is deleted it is asked for by
+    itself, so only existing files are counted. Raises `InvalidInput` for an age under three days, `CatalogUnavailable` when
     an open decision cannot be read: what it names is not known then.
     """
     check_age(run.policy.orphan_seconds)
@@ -81,10 +81,10 @@ def _gone(
 
 
 def _unreferred(run: MaintenanceRun, table: str, *, by_prefix: bool) -> Iterator[str]:
-    """What Iceberg's own procedure would remove; it deletes nothing itself. It has listed all when this returns.
+    """Return what Iceberg's own procedure would remove; it deletes nothing itself. It has listed all when this returns.
 
-    Object stores are listed by prefix. In a folder that way of listing asks `ls` about each file, and fails if one has gone
-    meanwhile, as manifests do after an expiry.
+    Object stores are listed by prefix. In a folder that way of listing asks `ls` about each file, and fails if one was deleted
+    meanwhile, as manifests are after an expiry.
     """
     before = datetime.fromtimestamp(run.job.clock() - run.policy.orphan_seconds, UTC)
     # A procedure's arguments cannot be bound. These are a time, and a name that declarations keep to a-z, 0-9 and _.
@@ -96,6 +96,6 @@ def _unreferred(run: MaintenanceRun, table: str, *, by_prefix: bool) -> Iterator
 
 
 def _size(table: Java, location: str) -> int | None:
-    """A file's bytes, by a request for this file alone; None if it is not there."""
+    """Return a file's bytes, by a request for this file alone; None if it does not exist."""
     file = table.io().newInputFile(location)
     return int(file.getLength()) if file.exists() else None

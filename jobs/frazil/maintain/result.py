@@ -1,4 +1,4 @@
-"""Outcome: what one action of upkeep did to one table, as a value and as one JSON line of the log."""
+"""What one action of upkeep did to one table, as a value and as one JSON line of the log."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Action(StrEnum):
 class Ended(StrEnum):
     """How an action ended.
 
-    `DONE`: what there was to do is done, or nothing was to do. `TOLD`: a dry run told what it would do. `CONFLICT`:
+    `DONE`: everything due is done, or nothing was due. `DRY_RUN`: a dry run reported what it would do. `CONFLICT`:
     another writer's commit came first and it gave up; nothing changed, the next run tries again. `BUSY`: another
-    maintainer is at the table. `DECISION_REQUIRED`: the table was rolled back, and nothing was done until an operator decides.
+    maintainer holds the lease. `DECISION_REQUIRED`: the table was rolled back, and nothing was done until an operator decides.
     `STOPPED`: the run was asked to end, or lost its lease. `FAILED`: an error ended it.
     """
 
@@ -46,11 +46,11 @@ class Ended(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What one action did. In a dry run the numbers are of what it would do.
+    """The result of one action. In a dry run the numbers are of what it would do.
 
     `files_removed` and `bytes_removed` are of files that left the table (compact) or were deleted (expire, orphans);
-    `files_added` and `bytes_added` of those that took their place. `rows` stand in the rewritten files, before as after.
-    `left` counts, by reason, what was looked at and left alone.
+    `files_added` and `bytes_added` of those that replaced them. `rows` is the number of rows in the rewritten files, which does
+    not change. `left` counts, by reason, what was examined and left alone.
     """
 
     action: Action
@@ -67,7 +67,7 @@ class Outcome:
     seconds: float = 0.0
 
     def document(self) -> dict[str, Any]:
-        """The outcome as JSON."""
+        """Return the outcome as JSON."""
         return {**asdict(self), "action": self.action.value, "ended": self.ended.value, "left": dict(self.left)}
 
 

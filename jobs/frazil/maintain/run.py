@@ -1,4 +1,4 @@
-"""Run: the order of one maintenance run, top to bottom: each pipeline's table, then its dead letters."""
+"""The order of one maintenance run, top to bottom: each pipeline's table, then its dead letters."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def prepare(job: JobContext, policy: Policy) -> MaintenanceRun:
 def maintain(
     pipelines: Sequence[Pipeline], run: MaintenanceRun, sink: Sink, *, orphans: bool
 ) -> dict[str, list[Outcome]]:
-    """Keep the tables of all pipelines, one after another; the outcomes by pipeline.
+    """Maintain the tables of all pipelines, one after another; return the outcomes by pipeline.
 
-    One table's error is an outcome (`FAILED`) and not another's. Orphans are told, and removed only with `orphans`.
+    One table's error is an outcome (`FAILED`) and not another's. Orphans are reported, and deleted only with `orphans`.
     Raises `InvalidInput` for an orphan age under three days, before anything is done.
     """
     check_age(run.policy.orphan_seconds)
@@ -71,7 +71,7 @@ def shuffle_partitions(cores: int) -> int:
 
 
 def _whatever_happens(run: MaintenanceRun, target: Target, *, orphans: bool) -> Iterable[Outcome]:
-    """The outcomes at one table. An error that no action expects is this table's outcome, and no reason to leave the others."""
+    """Return the outcomes at one table. An error that no action expects is this table's outcome; the other tables go on."""
     try:
         yield from keep(run, target, orphans=orphans)
     except Exception as error:  # noqa: BLE001 - see above
@@ -79,7 +79,7 @@ def _whatever_happens(run: MaintenanceRun, target: Target, *, orphans: bool) -> 
 
 
 def keep(run: MaintenanceRun, target: Target, *, orphans: bool) -> Iterable[Outcome]:
-    """The outcomes of all actions at one table, under its lease. A table that is not there, or is empty, needs none."""
+    """Return the outcomes of all actions at one table, under its lease. A table that does not exist, or is empty, needs none."""
     try:
         if not _has_snapshots(run, target):
             return
@@ -109,7 +109,7 @@ def _all(run: MaintenanceRun, target: Target, lease: Lease, *, orphans: bool) ->
     taken_ms = run.job.now_ms()
 
     def hold() -> bool:
-        """Whether the lease still is ours; it is taken anew when a good part of it has passed."""
+        """Return whether this run still holds the lease; it is renewed when a good part of it has passed."""
         nonlocal taken_ms
         if run.policy.dry_run or run.job.now_ms() - taken_ms < run.policy.lease_seconds * 1000 / 4:
             return True
@@ -174,7 +174,7 @@ def _tried(run: MaintenanceRun, target: Target, action: Action, act: Callable[[]
 
 
 def _version(run: MaintenanceRun, target: Target) -> str:
-    """The table's metadata file: another one after each commit."""
+    """Return the table's metadata file: another one after each commit."""
     return str(run.job.iceberg.load(target.identifier).operations().current().metadataFileLocation())
 
 

@@ -1,4 +1,4 @@
-"""Choose: what upkeep a table needs. Pure: facts in, choices out."""
+"""Choose the upkeep that a table needs. Pure: facts in, choices out."""
 
 from __future__ import annotations
 
@@ -55,15 +55,15 @@ class Closing:
 
 
 def added_by(sequence: int, marks: Iterable[Mark]) -> int | None:
-    """The latest that files of a sequence number can have been added, in milliseconds since 1970; None is unknown.
+    """Return the latest time at which files of a sequence number can have been added, in milliseconds since 1970; None is unknown.
 
-    Snapshots tell it as long as they are target, marks of earlier maintenance beyond that.
+    Kept snapshots say so; before them, marks of earlier maintenance do.
     """
     return min((mark.at_ms for mark in marks if mark.sequence >= sequence), default=None)
 
 
 def why(group: Group, marks: Sequence[Mark], closing: Closing) -> Why:
-    """What becomes of a group."""
+    """Return why a group is rewritten, or why it is left."""
     if group.has_deletes:
         return Why.DELETES
     added = added_by(group.newest, marks)
@@ -75,12 +75,12 @@ def why(group: Group, marks: Sequence[Mark], closing: Closing) -> Why:
 
 
 def marks_of(history: History) -> list[Mark]:
-    """What the snapshots tell of when files were added."""
+    """Return the marks of when files were added, from the snapshots."""
     return [Mark(s.sequence, s.at_ms) for s in history.snapshots]
 
 
 def remembered(marks: Sequence[Mark], new: Mark) -> tuple[Mark, ...]:
-    """The marks to keep when a new one is made: it, and of the others the newest that are an hour apart."""
+    """Return the marks to keep when a new one is made: it, and of the others the newest that are an hour apart."""
     kept = [mark for mark in marks if mark.sequence <= new.sequence and mark.at_ms <= new.at_ms]
     if len(kept) > 1 and kept[-1].at_ms - kept[-2].at_ms < HOUR_MS:
         kept.pop()
@@ -88,7 +88,7 @@ def remembered(marks: Sequence[Mark], new: Mark) -> tuple[Mark, ...]:
 
 
 def to_expire(history: History, *, keep: int, keep_days: int | None, now_ms: int, grace_ms: int) -> tuple[int, ...]:
-    """The snapshots beyond the declared retention; none is younger than `grace_ms`, for queries that still read it."""
+    """Return the snapshots beyond the declared retention; none is younger than `grace_ms`, for queries that still read it."""
     return expirable(history, keep=keep, since_ms=since(now_ms, keep_days, grace_ms=grace_ms), with_data=True)
 
 
@@ -117,6 +117,6 @@ def namer(named: Iterable[str]) -> Callable[[str], bool]:
 
 
 def _path(location: str) -> str:
-    """A location without scheme: `file:/a`, `file:///a` and `/a` are one file, and so are `s3://` and `s3a://`."""
+    """Return a location without scheme: `file:/a`, `file:///a` and `/a` are one file, and so are `s3://` and `s3a://`."""
     scheme, colon, rest = location.partition(":")
     return f"/{rest.lstrip('/')}" if colon and "/" not in scheme else f"/{location.lstrip('/')}"

@@ -1,4 +1,4 @@
-"""Accept: an operator's decision after a refusal, written into the ledger of the table.
+"""An operator's decision after a refusal, written into the ledger of the table.
 
 The table's commit is the decision. What follows from it for the dead-letter table is the open part of that decision, which
 this command, any later one, or any later run finishes: see `lake.decide`.

@@ -1,4 +1,4 @@
-"""Acceptance: what an operator may decide after a refusal, and the ledger that the decision makes."""
+"""What an operator may decide after a refusal, and the ledger that the decision makes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from frazil.lake.offsets import Offsets
 class Accepted(StrEnum):
     """What an operator may decide, each after the refusal that names it.
 
-    `TOPIC_RECREATED`: land the new topic from its beginning. `LOG_TRUNCATED`: go on where the ledger stands, or from the topic's
-    end where it is before that; records that replaced others before it are not read. `LOG_TRUNCATED_REPLAY`: land these, from
-    the first that is another one. `OFFSETS_LOST`: record the gap that retention tore and go on behind it.
-    `ROLLED_BACK_REPLAY`: the rollback was meant to land the records again. `ROLLED_BACK_HOLD`: it was meant to be rid of the
-    rows; go on where the ledger stands. The same two after a rollback of the dead-letter table: put its dead letters back, or
+    `TOPIC_RECREATED`: land the new topic from its beginning. `LOG_TRUNCATED`: continue from the ledger's offsets, or from the
+    topic's end where it is before them; records that replaced others before it are not read. `LOG_TRUNCATED_REPLAY`: land these,
+    from the first that is another one. `OFFSETS_LOST`: record the gap that retention made and continue behind it.
+    `ROLLED_BACK_REPLAY`: the rollback was meant to land the records again. `ROLLED_BACK_HOLD`: it was meant to remove the
+    rows; continue from the ledger's offsets. The same two after a rollback of the dead-letter table: put its dead letters back, or
     give them up. `LEDGER_LOST`: take the offsets from the rows themselves. `SIDE_TABLE_REPLACED`: give up the dead letters that
     the dead-letter table lacks. `REJECTED_SHARE`: the next run lands what is in the topic when it starts, however much is
     rejected.
@@ -53,7 +53,7 @@ class Acceptance:
 
 
 def topic_recreated(held: Offsets, topic: str, topic_id: str, spans: Mapping[int, Span]) -> Acceptance:
-    """The new topic, from its beginning; `topic` is its name, another one if the pipeline was moved to another topic."""
+    """Return the new topic, from its beginning; `topic` is its name, another one if the pipeline was moved to another topic."""
     _happened(held.topic_id != topic_id, Accepted.TOPIC_RECREATED, held)
     at = {p: span.earliest for p, span in sorted(spans.items())}
     return Acceptance(Accepted.TOPIC_RECREATED, held, Offsets(topic, topic_id, at))
@@ -100,13 +100,13 @@ def offsets_lost(held: Offsets, topic_id: str, spans: Mapping[int, Span]) -> Acc
 
 
 def rolled_back_replay(head: Offsets, lost: Mapping[int, int]) -> Acceptance:
-    """The ledger of the table's head: what came after it is landed again."""
+    """Return the ledger of the table's head: what came after it is landed again."""
     return Acceptance(Accepted.ROLLED_BACK_REPLAY, head, head, lost)
 
 
 def rolled_back_hold(held: Offsets, head: Offsets, kept: Mapping[int, int]) -> Acceptance:
-    """The ledger as the tag has it. `kept` counts, by partition, what of the offsets in between is accounted for: dead letters,
-    declared skips, gaps; the rest is lost, as it was meant.
+    """Return the ledger as the tag has it. `kept` counts, by partition, what of the offsets in between is accounted for: dead
+    letters, declared skips, gaps; the rest is lost, as it was meant.
     """
     # A partition that the head does not name was added after it, so its records begin at 0.
     head = Offsets(head.topic, head.topic_id, {p: head.at.get(p, 0) for p in sorted({*head.at, *held.at})})

@@ -1,4 +1,4 @@
-"""Recovery: what an operator's decision about a table, or its dead-letter table, makes of both, read from their rows."""
+"""What an operator's decision about a table, or its dead-letter table, makes of both, read from their rows."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ class Recovery:
         return found
 
     def _cannot_finish(self) -> bool:
-        """Whether the newest decision is open and its dead letters cannot get into the dead-letter table."""
+        """Return whether the newest decision is open and its dead letters cannot get into the dead-letter table."""
         try:
             document = self._document()
         except DecisionRequired:

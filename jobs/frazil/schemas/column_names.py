@@ -1,4 +1,4 @@
-"""Column names: source names are folded to names that every engine and catalog accepts.
+"""Column names, folded from source names to names that every engine and catalog accepts.
 
 Lower case ASCII letters, digits and underscores (what Athena and Glue accept, and Avro), at most 128 of them.
 """

@@ -1,8 +1,8 @@
-"""Publish: staged files and their offsets -> exactly one snapshot, or a named refusal.
+"""Append staged files and their offsets as exactly one snapshot, or refuse by name.
 
 Rows and offsets change here and nowhere else, in one transaction that appends the files, writes the summary and moves the
-pipeline's tag. The tag move is the fence: Iceberg does not apply it again on a changed base, so whatever else commits in
-between makes the whole transaction fail, and a new one decides again on what it finds.
+pipeline's tag. The tag move is the fence: Iceberg does not apply it again on a changed base, so any other commit in
+between makes the complete transaction fail, and a new one decides again on the new base.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ANCESTORS = 1000  # how far back a lost answer is looked for
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A commit that stands: its snapshot, and whether it was found rather than made.
+    """A commit that exists: its snapshot, and whether it was found rather than made.
 
     `number` is that of the table's newest decision on its dead-letter table, as the commit has it.
     """
@@ -154,7 +154,7 @@ def fill(
 
 
 def _totals(base: Base, batch: Batch) -> dict[str, str]:
-    """The account since the pipeline began, of the transaction's own base and this batch; none for a ledger without one."""
+    """Return the account since the pipeline began, of the transaction's own base and this batch; none for a ledger without one."""
     before = Totals() if base.last is None else base.last.totals
     if before is None:
         return {}
@@ -164,7 +164,7 @@ def _totals(base: Base, batch: Batch) -> dict[str, str]:
 
 
 def _numbered(base: Base, extra: Mapping[str, str], least: int) -> dict[str, str]:
-    """The summary entries with the number of the newest side decision: the base's, or the next one for a new decision."""
+    """Return the summary entries with the number of the newest side decision: the base's, or the next one for a new decision."""
     before = base.tagged.number if base.tagged else None
     if ledger.SIDE in extra:
         return {**extra, ledger.DECISION: str(max(before or 0, least) + 1)}

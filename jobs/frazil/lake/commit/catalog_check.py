@@ -1,4 +1,4 @@
-"""Probe: does this catalog fence? Proven on a scratch table before a driver writes to a real one.
+"""Check on a scratch table that this catalog fences, before a driver writes to a real one.
 
 Exactly-once rests on Iceberg refusing to apply a tag move again on a changed base. A catalog, or a version of Iceberg, for which
 that is not so would double records without a word.

@@ -1,4 +1,4 @@
-"""Fence: whether a staged batch may be committed on what the table says now. Pure: values in, a verdict out.
+"""Decide whether a staged batch may be committed on the table's current state. Pure: values in, a verdict out.
 
 The table of all verdicts is docs/exactly-once.md; `lake/commit/append.py` reads the base inside its transaction and acts on them.
 """
@@ -52,7 +52,7 @@ class Batch:
     settled: int | None = None
 
     def summary(self, table_uuid: str) -> dict[str, str]:
-        """The snapshot's summary entries."""
+        """Return the snapshot's summary entries."""
         entries = {
             ledger.FORMAT: ledger.FORMAT_VERSION,
             ledger.PIPELINE: self.pipeline,
@@ -97,7 +97,7 @@ class Base:
 class Verdict(StrEnum):
     """What to do with a staged batch on this base.
 
-    `APPEND`: ours to write. `DONE`: an earlier try had succeeded and its answer was lost. The others refuse: `FENCED` by
+    `APPEND`: this driver writes it. `DONE`: an earlier try succeeded and its answer was lost. The others refuse: `FENCED` by
     another driver's commit, `REPLACED` table, columns that are `GONE`, `ROLLED_BACK` by hand, `DECIDED` by an operator since the
     batch was planned, `RECREATED` topic.
     """
@@ -113,7 +113,7 @@ class Verdict(StrEnum):
 
 
 def decide(base: Base, staged: Staged, batch: Batch) -> Verdict:
-    """The whole decision, on values only; the table is docs/exactly-once.md."""
+    """Return the complete decision, from values only; the table is docs/exactly-once.md."""
     if base.table_uuid != staged.table_uuid:
         return Verdict.REPLACED
     if base.ours is not None:
@@ -135,15 +135,15 @@ def decide(base: Base, staged: Staged, batch: Batch) -> Verdict:
 
 
 def _is_as_decided(base: Base, batch: Batch) -> bool:
-    """Whether nothing was committed since the commit was decided, not even with the same offsets."""
+    """Return whether nothing was committed since the commit was decided, not even with the same offsets."""
     tagged = base.tagged.snapshot_id if base.tagged else None
     return batch.on in (None, tagged) and batch.on_head in (None, base.head)
 
 
 def _may_be_open(base: Base, batch: Batch) -> bool:
-    """Whether an operator's decision, whose dead-letter half may be missing, came since the batch was planned.
+    """Return whether an operator's decision, whose dead-letter half may be missing, came since the batch was planned.
 
-    Such a decision can leave the offsets as they are. A commit on top of it would hide that it is open.
+    Such a decision can leave the offsets unchanged. A commit on top of it would hide that it is open.
     """
     last = base.tagged
     if last is None or last.side is None or ledger.EVENTS not in last.summary:
@@ -152,7 +152,7 @@ def _may_be_open(base: Base, batch: Batch) -> bool:
 
 
 def refusal(verdict: Verdict, base: Base, staged: Staged, batch: Batch) -> FrazilError:
-    """What a verdict that refuses raises."""
+    """Return the error of a verdict that refuses."""
     where = f"pipeline {batch.pipeline}, table {staged.table}"
     winner = (base.tagged.run or "") if base.tagged else ""
     match verdict:

@@ -27,7 +27,7 @@ from frazil.lake.java_classes import Java
 from frazil.lake.ledger import Entry
 from frazil.lake.stage import Staged
 
-TRIES = 50  # each one lost to a commit of somebody else
+TRIES = 50  # each one lost to another client's commit
 
 
 def finish(
@@ -50,7 +50,7 @@ def finish(
             try:
                 _commit(job, part, found, document, batch, decided)
                 appended += part["rows"]
-            except Fenced as fenced:  # somebody else finished it, or a decision before it: ask again
+            except Fenced as fenced:  # another driver finished it, or a decision before it: ask again
                 tries += 1
                 if tries == TRIES:
                     raise CatalogUnavailable(fenced.what, where=fenced.where, do="Run again") from None

@@ -1,4 +1,4 @@
-"""Decide what becomes of the dead letters of a table that was dropped, when its pipeline begins with a new one."""
+"""Decide about the dead letters of a table that was dropped, when its pipeline begins with a new one."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def must_clear(iceberg: Iceberg, pipeline: str, side_table: str, begin: Offsets,
 
 
 def _is_one_life(side: Java, newest: Entry) -> bool:
-    """Whether the topic was never re-created or truncated since the dead-letter table's first commit, or it was emptied."""
+    """Return whether the topic was never re-created or truncated since the dead-letter table's first commit, or it was emptied."""
     oldest = 0
     for snapshot in ancestors(side, newest.snapshot_id):
         found, oldest = of(snapshot), int(snapshot.sequenceNumber())

@@ -161,9 +161,9 @@ def open_decision(iceberg: Iceberg, table: str, side_table_: str, pipeline: str)
 
 
 def open_document(iceberg: Iceberg, found: Look, table: str, side_table_: str, pipeline: str) -> dict[str, Any] | None:
-    """Return the decision that the newest entry names; None if somebody else finished it just now.
+    """Return the decision that the newest entry names; None if another driver finished it just now.
 
-    Raises `DeadLetterTableMismatch` if its file is gone, `CatalogUnavailable` if it cannot be read.
+    Raises `DeadLetterTableMismatch` if its file does not exist, `CatalogUnavailable` if it cannot be read.
     """
     assert found.last is not None
     try:

@@ -82,7 +82,7 @@ def compare(
 
 
 def belongs(pipeline: str, table_uuid: str, side: Iterable[Entry]) -> bool:
-    """Whether a dead-letter table's entries, newest first, finish decisions of this very table. True if nothing says so."""
+    """Return whether a dead-letter table's entries, newest first, finish decisions of this very table. True if nothing says so."""
     for entry in side:
         if ledger.TABLE in entry.summary:
             return entry.summary[ledger.TABLE] == table_uuid
@@ -93,14 +93,14 @@ def belongs(pipeline: str, table_uuid: str, side: Iterable[Entry]) -> bool:
 
 
 def is_ahead(side: Offsets | None, main: Offsets | None) -> bool:
-    """Whether a dead-letter table's offsets are past those of the table, in any partition of the same topic."""
+    """Return whether a dead-letter table's offsets are past those of the table, in any partition of the same topic."""
     if side is None or main is None or side.topic_id != main.topic_id:
         return False
     return any(offset > main.at.get(p, offset) for p, offset in side.at.items())
 
 
 def _starts_over(entry: Entry) -> bool:
-    """Whether an operator had the ledger taken from the rows; version 0.1.0 left the dead-letter table's as it was."""
+    """Return whether an operator rebuilt the ledger from the rows; version 0.1.0 left the dead-letter table's unchanged."""
     return ledger.EVENTS in entry.summary and json.loads(entry.summary[ledger.EVENTS]).get("event") == "ledger-lost"
 
 
@@ -112,7 +112,7 @@ def _without_entries(last: Entry, main: Iterable[Entry]) -> SideState:
 
 
 def _has_finished(last: Entry, main: Iterable[Entry], side: Iterable[Entry]) -> bool:
-    """Whether a decision, or the dead-letter table's answer to it, is of version 0.1.0 and finished."""
+    """Return whether a decision, or the dead-letter table's answer to it, is of version 0.1.0 and finished."""
     event: Entry | None = None
     for entry in side:
         if event is None and entry.end is not None and last.end is not None and entry.end.reaches(last.end):
