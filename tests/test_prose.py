@@ -228,7 +228,7 @@ def long_sentences(file: str, pieces: list[Piece]) -> list[Problem]:
     found = []
     for piece in pieces:
         text = without_values(piece.text)
-        for match in re.finditer(r"(?s)[^.!?:;|\n](?:[^.!?:;|]|[.:](?=\S)|(?<!\n)\n(?!\n))*", text):
+        for match in re.finditer(r"(?s)[^.!?:;|\n](?:[^.!?:;|\n]|[.:](?=\S)|\n(?!\n))*", text):
             words = len(match[0].split())
             if words > LONG:
                 line = piece.line + text.count("\n", 0, match.start())
@@ -400,6 +400,7 @@ def test_a_module_docstring_that_starts_with_the_file_name_is_found() -> None:
 def test_long_sentences_are_advice() -> None:
     assert len(long_sentences("page.md", markdown("Short.\n\n" + "word " * 30 + ".\n"))) == 1
     assert long_sentences("page.md", markdown("word " * 20 + ". " + "word " * 20 + ".\n")) == []
+    assert long_sentences("page.md", markdown("# Title " + "word " * 10 + "\n\n" + "word " * 20 + ".\n")) == []
 
 
 if __name__ == "__main__":
