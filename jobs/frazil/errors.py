@@ -21,7 +21,10 @@ FrazilError                    says what, where and what to do
 │   └── OffsetsLost            the topic no longer has records that the table does not hold yet
 ├── ServiceUnavailable         a service, or a secret for it, does not answer; retrying may help
 │   ├── KafkaUnavailable       the broker did not answer, or refused
+│   │   ├── KafkaRefused       the broker refused the login
+│   │   └── TopicMissing       the cluster has no such topic, or does not describe it
 │   ├── RegistryUnavailable    the registry did not answer, or not with a schema; nothing is rejected because of it
+│   │   └── RegistryRefused    the registry refused the login, or the request
 │   ├── SecretUnavailable      a secret that an environment names cannot be read
 │   ├── CatalogUnavailable     the catalog or the object store refused or did not answer
 │   ├── ObjectStoreUnavailable the bucket of releases and desired states refused or did not answer
@@ -158,8 +161,24 @@ class KafkaUnavailable(ServiceUnavailable):
     """The Kafka cluster did not answer, or refused."""
 
 
+class KafkaRefused(KafkaUnavailable):
+    """The broker refused the login twice; in between the secrets were read again."""
+
+    authentication = True
+
+
+class TopicMissing(KafkaUnavailable):
+    """The cluster answered that it has no such topic. It says so too of a topic that may not be described."""
+
+
 class RegistryUnavailable(ServiceUnavailable):
     """The schema registry did not answer, or not with a schema."""
+
+
+class RegistryRefused(RegistryUnavailable):
+    """The registry refused the login (401), or the request (403)."""
+
+    authentication = True
 
 
 class SchemaChanged(FrazilError):

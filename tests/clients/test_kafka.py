@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 
 from frazil.clients.kafka import Kafka, Span
-from frazil.clients.refused import TopicMissing
 from frazil.clients.secrets import Secrets
 from frazil.declaration import environment
 from frazil.declaration.options import Isolation
-from frazil.errors import KafkaUnavailable
+from frazil.errors import KafkaUnavailable, TopicMissing
 from frazil.local.services import LocalServices
 from tests.support.fake_kafka import FakeKafka
 from tests.support.kafka_broker import KafkaBroker

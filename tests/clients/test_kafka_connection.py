@@ -8,11 +8,10 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from frazil.clients.kafka_connection import Asking, Connection
-from frazil.clients.refused import KafkaRefused, TopicMissing
 from frazil.clients.secrets import Secrets
 from frazil.declaration import environment
 from frazil.declaration.secret import Secret
-from frazil.errors import KafkaUnavailable, SecretUnavailable
+from frazil.errors import KafkaRefused, KafkaUnavailable, SecretUnavailable, TopicMissing
 from tests.support.fake_time import FakeTime
 
 PLANTED = "planted-secret-4711"

@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 
 from frazil.clients.kafka import Kafka
 from frazil.clients.kafka_security import forget, jaas, java_options, librdkafka_options, references
-from frazil.clients.refused import KafkaRefused
 from frazil.clients.secrets import Secrets
 from frazil.declaration.environment import Kafka as Settings
 from frazil.declaration.environment import Mechanism, Security
 from frazil.declaration.secret import Secret
-from frazil.errors import KafkaUnavailable, SecretUnavailable
+from frazil.errors import KafkaRefused, KafkaUnavailable, SecretUnavailable
 from tests.support.secure_kafka import KEY_PASSWORD, PASSWORD, USER, SecureKafka, secure_kafka
 
 _admin: Any = kafka_admin

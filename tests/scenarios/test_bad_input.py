@@ -17,7 +17,7 @@ from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
 from frazil.clients.registry.client import Registry
-from frazil.clients.registry.retry import Patience
+from frazil.clients.registry.retry import RetryPolicy
 from frazil.clients.registry.schemas import SchemaType
 from frazil.clients.secrets import Secrets
 from frazil.declaration import ValueFormat
@@ -404,20 +404,20 @@ def test_a_topic_with_dots_and_upper_case_lands(
 
 
 # ── The registry ────────────────────────────────────────────────────────────────────────────────
-IMPATIENT = Patience(total_seconds=3, attempt_seconds=0.5, attempts=3, first_pause_seconds=0.01)
+SHORT = RetryPolicy(total_seconds=3, attempt_seconds=0.5, attempts=3, first_pause_seconds=0.01)
 
 
 class Away:
-    """A shop whose registry can misbehave: it is a thread of the test, and asked with little patience."""
+    """A shop whose registry can misbehave: it is a thread of the test, and asked with a short timeout."""
 
     def __init__(self, shop: Shop, server: RegistryServer) -> None:
         self.shop, self.server = shop, server
         self.server.store.register(f"{shop.topic}-value", json.dumps({**ORDER, "name": "Unused"}))
         self.schema_id = self.server.store.register(f"{shop.topic}-value", json.dumps(ORDER))
 
-    def ingestion(self, *, url: str | None = None, patience: Patience = IMPATIENT, **overrides: Any) -> Ingestion:
+    def ingestion(self, *, url: str | None = None, retry: RetryPolicy = SHORT, **overrides: Any) -> Ingestion:
         settings = RegistrySettings(url=url or self.server.url)
-        registry = Registry.of(settings, Secrets({}), patience=patience, sleep=lambda seconds: None)
+        registry = Registry.of(settings, Secrets({}), retry=retry, sleep=lambda seconds: None)
         job, pipeline = self.shop.job(**overrides), self.shop.pipeline
         report = Reporter(self.shop.events.append, pipeline.name, self.shop.topic, job.run, job.clock)
         return Ingestion(pipeline, job, Writers(pipeline.topic, registry), report)
@@ -494,7 +494,7 @@ def test_a_registry_that_is_down_ends_the_run_and_rejects_nothing(away: Away) ->
 def test_a_registry_that_is_slow_is_waited_for(away: Away) -> None:
     away.shop.produce(away.shop.orders(3, away.schema_id))
     away.server.misbehaviours.extend([hangs, says(503), says(429, Retry_After="1")])
-    assert away.drain(patience=Patience(total_seconds=20, attempt_seconds=0.5, attempts=6)).written == 3
+    assert away.drain(retry=RetryPolicy(total_seconds=20, attempt_seconds=0.5, attempts=6)).written == 3
     assert away.shop.dead() == []
 
 

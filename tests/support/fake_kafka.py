@@ -7,9 +7,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from frazil.clients.kafka import Span, TopicState
-from frazil.clients.refused import TopicMissing
 from frazil.declaration.options import Isolation
-from frazil.errors import KafkaUnavailable
+from frazil.errors import KafkaUnavailable, TopicMissing
 
 
 @dataclass(slots=True)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from frazil.clients.registry.references import resolved
-from frazil.clients.registry.schemas import Reference, RegisteredSchema, SchemaType, SubjectVersion
+from frazil.clients.registry.schemas import Reference, RegisteredSchema, SchemaType, SubjectVersion, resolved
 from frazil.errors import RegistryUnavailable, SchemaChanged
 from tests.support.schema_store import SchemaStore
 

@@ -10,10 +10,9 @@ from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from frazil.clients import kafka_records, kafka_security
-from frazil.clients.refused import KafkaRefused, TopicMissing
 from frazil.clients.secrets import Secrets
 from frazil.declaration import environment
-from frazil.errors import KafkaUnavailable
+from frazil.errors import KafkaRefused, KafkaUnavailable, TopicMissing
 
 _T = TypeVar("_T")
 

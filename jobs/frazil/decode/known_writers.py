@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from frazil.clients.registry.client import Registry
-from frazil.clients.registry.subjects import several
+from frazil.clients.registry.retry import several
 from frazil.declaration.options import SubjectStrategy, ValueFormat
 from frazil.decode.met import MOST
 from frazil.decode.recent import Recent

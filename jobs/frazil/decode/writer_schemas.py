@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from frazil.clients.registry.client import Registry
-from frazil.clients.registry.subjects import several
+from frazil.clients.registry.retry import several
 from frazil.declaration.options import Tombstones, ValueFormat
 from frazil.declaration.topic import Topic
 from frazil.decode import raw

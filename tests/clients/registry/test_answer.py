@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from frazil.clients.registry.answer import UNKNOWN_SCHEMA, Answer
+from frazil.clients.registry.client import UNKNOWN_SCHEMA
+from frazil.clients.registry.http import Answer
 from frazil.errors import RegistryUnavailable
 
 

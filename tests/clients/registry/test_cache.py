@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from frazil.clients.registry.cache import SchemaFiles
-from frazil.clients.registry.schemas import Reference, RegisteredSchema, SchemaType
+from frazil.clients.registry.schemas import Reference, RegisteredSchema, SchemaFiles, SchemaType
 
 SCHEMA = RegisteredSchema(id=7, type=SchemaType.JSON, text='{"a": "ü"}', references=(Reference("n", "s", 1),))
 

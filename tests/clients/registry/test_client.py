@@ -13,7 +13,7 @@ import pytest
 
 from frazil.clients.registry.admin import RegistryAdmin
 from frazil.clients.registry.client import Registry
-from frazil.clients.registry.retry import Patience
+from frazil.clients.registry.retry import RetryPolicy
 from frazil.clients.registry.schemas import Reference, RegisteredSchema, SchemaType
 from frazil.clients.secrets import Secrets
 from frazil.declaration import environment
@@ -46,7 +46,7 @@ def client(url: str, *, cache: Path | None = None, **others: Any) -> Registry:
         cache=cache,
         clock=time.clock,
         sleep=time.sleep,
-        patience=Patience(attempts=2),
+        retry=RetryPolicy(attempts=2),
         **others,
     )
 

@@ -13,13 +13,12 @@ from typing import Any
 import pytest
 
 from frazil.clients.redactor import Redactor
-from frazil.clients.refused import RegistryRefused
 from frazil.clients.registry.auth import BasicLogin, Login, NoLogin
 from frazil.clients.registry.http import RegistryHttp
-from frazil.clients.registry.retry import Patience
+from frazil.clients.registry.retry import RetryPolicy
 from frazil.clients.secrets import Secrets
 from frazil.declaration.secret import Secret
-from frazil.errors import RegistryUnavailable
+from frazil.errors import RegistryRefused, RegistryUnavailable
 from tests.support.fake_time import FakeTime
 from tests.support.registry_server import Misbehaviour, RegistryServer, cuts, drips, hangs, says
 
@@ -42,14 +41,14 @@ class Asked:
         login: Login | None = None,
         time: FakeTime | None = None,
         ca: str | None = None,
-        **patience: Any,
+        **retry: Any,
     ) -> None:
         self.time, self.redactor = time or FakeTime(), Redactor()
         self.http = RegistryHttp(
             bases,
             login or NoLogin(),
             self.redactor,
-            patience=Patience(**patience),
+            retry=RetryPolicy(**retry),
             clock=self.time.clock,
             sleep=self.time.sleep,
             random=lambda: 1.0,
@@ -93,7 +92,7 @@ class TestPatience:
             [server.url],
             NoLogin(),
             Redactor(),
-            patience=Patience(),
+            retry=RetryPolicy(),
             clock=time.clock,
             sleep=time.sleep,
             random=lambda: 0.0,

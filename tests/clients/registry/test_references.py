@@ -4,8 +4,14 @@ from collections.abc import Mapping
 
 import pytest
 
-from frazil.clients.registry.references import MOST_CHARACTERS, MOST_REFERENCES, resolved
-from frazil.clients.registry.schemas import Reference, RegisteredSchema, SchemaType
+from frazil.clients.registry.schemas import (
+    MOST_CHARACTERS,
+    MOST_REFERENCES,
+    Reference,
+    RegisteredSchema,
+    SchemaType,
+    resolved,
+)
 from frazil.errors import UnreadableSchema
 
 

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from frazil.clients.registry.retry import Patience, retry_after
+from frazil.clients.registry.retry import RetryPolicy, retry_after
 
 
 def test_pauses_double_up_to_a_bound() -> None:
-    patience = Patience(first_pause_seconds=0.5, longest_pause_seconds=3.0)
-    assert [patience.longest_pause(failures) for failures in range(5)] == [0.5, 1.0, 2.0, 3.0, 3.0]
+    policy = RetryPolicy(first_pause_seconds=0.5, longest_pause_seconds=3.0)
+    assert [policy.longest_pause(failures) for failures in range(5)] == [0.5, 1.0, 2.0, 3.0, 3.0]
 
 
 @pytest.mark.parametrize(

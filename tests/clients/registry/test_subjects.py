@@ -1,4 +1,4 @@
-"""The parts of `Subjects` that no behaviour of a registry shows; the rest is in `test_registry.py`."""
+"""The parts of the client that no behaviour of a registry shows; the rest is in `test_client.py`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import threading
 
 import pytest
 
-from frazil.clients.registry.answer import Answer
-from frazil.clients.registry.subjects import quoted, schema_of, several
+from frazil.clients.registry.client import quoted, schema_of
+from frazil.clients.registry.http import Answer
+from frazil.clients.registry.retry import several
 from frazil.errors import RegistryUnavailable
 
 

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from frazil.clients.redactor import Redactor
 from frazil.clients.registry.auth import Login, NoLogin
 from frazil.clients.registry.http import RegistryHttp
-from frazil.clients.registry.retry import Patience
+from frazil.clients.registry.retry import RetryPolicy
 from frazil.clients.registry.schemas import Reference, SchemaType
 from frazil.errors import RegistryUnavailable
 
@@ -24,7 +24,7 @@ class RegistryAdmin:
             [url],
             login or NoLogin(),
             Redactor(),
-            patience=Patience(),
+            retry=RetryPolicy(),
             clock=time.monotonic,
             sleep=time.sleep,
             random=random.random,

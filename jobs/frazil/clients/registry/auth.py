@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from dataclasses import dataclass
 from typing import Protocol
+from urllib.parse import urlsplit
 
 from frazil.clients.secrets import Secrets, reference
 from frazil.declaration import environment
@@ -100,3 +101,16 @@ def login_of(settings: environment.Registry, token: Secret | None, secrets: Secr
     if settings.username is not None and settings.password is not None:
         return BasicLogin(secrets, settings.username, settings.password)
     return NoLogin()
+
+
+def origin(address: str) -> tuple[str, str | None, int | None]:
+    """Return scheme, host and port of an address: credentials are sent to one origin only."""
+    parts = urlsplit(address)
+    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+
+
+def display_address(address: str) -> str:
+    """Return the origin alone: paths and queries of a redirect may hold tokens, and addresses credentials."""
+    scheme, host, _ = origin(address)
+    port = urlsplit(address).port
+    return f"{scheme}://{host}" + (f":{port}" if port else "")

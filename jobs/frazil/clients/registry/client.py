@@ -1,4 +1,4 @@
-"""The schema registry, by Confluent's API: what wrote the records. It only reads; `registry_admin` registers."""
+"""The schema registry, by Confluent's API, to read writer schemas; `admin` registers them."""
 
 from __future__ import annotations
 
@@ -7,19 +7,32 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from random import random as system_random
+from urllib.parse import quote
 
-from frazil.clients.registry.answer import UNKNOWN_SCHEMA
 from frazil.clients.registry.auth import login_of
-from frazil.clients.registry.cache import SchemaFiles
-from frazil.clients.registry.http import RegistryHttp
-from frazil.clients.registry.references import resolved
-from frazil.clients.registry.retry import Patience
-from frazil.clients.registry.schemas import RegisteredSchema, SubjectVersion
-from frazil.clients.registry.subjects import Subjects, quoted, schema_of, several
+from frazil.clients.registry.http import Answer, RegistryHttp
+from frazil.clients.registry.retry import RetryPolicy, several
+from frazil.clients.registry.schemas import (
+    Reference,
+    RegisteredSchema,
+    SchemaFiles,
+    SubjectVersion,
+    resolved,
+    schema_from,
+)
 from frazil.clients.secrets import Secrets
 from frazil.declaration import environment
 from frazil.declaration.secret import Secret
 from frazil.errors import SchemaChanged, UnreadableSchema
+
+UNKNOWN_SUBJECT = 40401
+UNKNOWN_VERSION = 40402
+UNKNOWN_SCHEMA = 40403
+SOFT_DELETED = 40404
+"""Codes of https://docs.confluent.io/platform/current/schema-registry/develop/api.html#errors. Only they are a verdict:
+a 404 without one may come from a proxy or a wrong path.
+"""
+_NO_VERSION = (UNKNOWN_SUBJECT, UNKNOWN_VERSION, SOFT_DELETED)
 
 LARGEST_ID = 2**31 - 1
 """The largest id that a registry can give: they are Java ints. Frames are unsigned: garbage has larger ones."""
@@ -28,19 +41,20 @@ LARGEST_ID = 2**31 - 1
 class Registry:
     """One schema registry; safe to share between threads.
 
-    Every method raises `RegistryUnavailable` (`RegistryRefused` of it for a login that is not accepted) when there is
-    no answer that can be trusted. That is an outage, never a verdict about a record. What the registry truly does not
-    have is None, or nothing in a tuple. `SchemaChanged` is raised when an id has another schema than it had before, in
-    memory, on disk or in `known` (id -> fingerprint, from the caller's own books).
+    Every method raises `RegistryUnavailable`, or `RegistryRefused`, if there is no answer that can be trusted. That is an
+    outage, never a verdict about a record. What the registry does not have is None, or nothing in a tuple. `SchemaChanged`
+    is raised if an id had another schema before: in memory, on disk or in `known` (id -> fingerprint).
     """
 
     def __init__(
         self, http: RegistryHttp, *, files: SchemaFiles | None = None, known: Mapping[int, str] | None = None
     ) -> None:
-        self._http, self._files, self._subjects = http, files, Subjects(http)
+        self._http, self._files = http, files
         self._known: dict[int, str] = dict(known or {})
         self._schemas: dict[int, RegisteredSchema] = {}
         self._guids: dict[str, int] = {}
+        self._versions: dict[tuple[str, int], SubjectVersion] = {}  # by subject and number
+        self._by_version: dict[tuple[str, int], RegisteredSchema] = {}
 
     @classmethod
     def of(
@@ -51,18 +65,18 @@ class Registry:
         token: Secret | None = None,
         cache: Path | None = None,
         known: Mapping[int, str] | None = None,
-        patience: Patience | None = None,
+        retry: RetryPolicy | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
         random: Callable[[], float] = system_random,
     ) -> Registry:
-        """The registry that an environment names. `cache` is the folder that keeps schemas between runs, if any."""
+        """Return the registry that an environment names. `cache` is the folder that keeps schemas between runs, if any."""
         bases = [settings.url]
         http = RegistryHttp(
             bases,
             login_of(settings, token, secrets),
             secrets.redactor,
-            patience=patience or Patience(),
+            retry=retry or RetryPolicy(),
             clock=clock,
             sleep=sleep,
             random=random,
@@ -74,11 +88,10 @@ class Registry:
         return f"Registry({self._http.where!r})"
 
     def schema(self, schema_id: int, *, ask_again: bool = False) -> RegisteredSchema | None:
-        """The schema of an id; None if the registry has no such id.
+        """Return the schema of an id; None if the registry has no such id.
 
-        Schemas never change, so one that is in memory or on disk is not asked for; with `ask_again` it is, and
-        compared. That an id is unknown is not remembered. Raises `UnreadableSchema` for a type of schema that we do not
-        know.
+        Schemas never change, so the registry is not asked for one in memory or on disk. With `ask_again` it is, and the
+        schemas are compared. An unknown id is not remembered. Raises `UnreadableSchema` for an unknown type of schema.
         """
         kept = self._kept(schema_id)
         if kept is not None and not ask_again:
@@ -98,7 +111,7 @@ class Registry:
     def prefetch(self, schema_ids: Iterable[int]) -> None:
         """Ask for several ids, a few requests at a time, so that `schema` has them in memory.
 
-        An unknown id, or a type that we do not know, is left for `schema` to tell.
+        Unknown ids and types raise nothing here; `schema` reports them.
         """
 
         def fetch(schema_id: int) -> None:
@@ -108,26 +121,45 @@ class Registry:
         several(fetch, dict.fromkeys(schema_ids))
 
     def subjects(self) -> tuple[str, ...]:
-        """All subjects that are not deleted, in order."""
-        return self._subjects.names()
+        """Return all subjects that are not deleted, in order."""
+        return tuple(sorted(self._http.get("/subjects").list(str)))
 
     def versions(self, subject: str, *, deleted: bool = False) -> tuple[SubjectVersion, ...]:
-        """The versions of a subject, oldest first; nothing if it does not exist (yet).
+        """Return the versions of a subject, oldest first; nothing if the subject does not exist (yet).
 
-        With `deleted`, those too that were deleted softly: topics still hold their records. When nothing changed this
-        costs two requests: the list, and the newest version that is known, as proof that the subject was not deleted
-        for good and made again with the same numbers.
+        With `deleted`, softly deleted ones too: topics still hold their records. If nothing changed, this costs two requests:
+        the list, and the newest known version, which shows that the subject was not deleted and created again.
         """
-        found = self._subjects.versions(subject, deleted=deleted)
-        self._guids.update({version.guid: version.id for version in found if version.guid is not None})
-        return found
+        listed = self._ask(f"/subjects/{quoted(subject)}/versions", deleted=deleted)
+        if listed.error_code in (UNKNOWN_SUBJECT, SOFT_DELETED):
+            return ()
+        numbers = sorted(listed.list(int))
+        found = {number: self._versions[subject, number] for number in numbers if (subject, number) in self._versions}
+        # The numbers of a subject that was deleted permanently begin at 1 again: the newest known one shows it.
+        if found and self._version(subject, max(found), deleted=deleted) != found[max(found)]:
+            found = {}
+        missing = [number for number in numbers if number not in found]
+        for version in several(lambda number: self._version(subject, number, deleted=deleted), missing):
+            if version is not None:
+                found[version.version] = self._versions[subject, version.version] = version
+        known = tuple(found[number] for number in sorted(found))
+        self._guids.update({version.guid: version.id for version in known if version.guid is not None})
+        return known
 
     def subjects_of(self, schema_id: int) -> tuple[str, ...]:
-        """The subjects that have this schema as a version, deleted ones too; nothing if there is no such id."""
-        return self._subjects.holding(schema_id) if 0 <= schema_id <= LARGEST_ID else ()
+        """Return the subjects that have this schema as a version, deleted ones too; nothing if there is no such id."""
+        if not 0 <= schema_id <= LARGEST_ID:
+            return ()
+        answer = self._ask(f"/schemas/ids/{schema_id}/versions", deleted=True)
+        if answer.error_code == UNKNOWN_SCHEMA:
+            return ()
+        names = [entry.get("subject") for entry in answer.list(dict)]
+        if not all(isinstance(name, str) for name in names):
+            raise answer.strange("a version without a subject")
+        return tuple(sorted(set(names)))
 
     def id_of_guid(self, guid: str) -> int | None:
-        """The id of the schema with that GUID, which headers hold; None if there is none."""
+        """Return the id of the schema with that GUID, which headers hold; None if there is none."""
         if guid in self._guids:
             return self._guids[guid]
         answer = self._http.get(f"/schemas/guids/{quoted(guid)}/ids")
@@ -144,14 +176,47 @@ class Registry:
         return None
 
     def resolve_references(self, schema: RegisteredSchema) -> dict[str, str]:
-        """The texts of all schemas that `schema` uses, directly or not, by name; each after what it uses.
+        """Return the texts of all schemas that `schema` uses, directly or not, by name; each after what it uses.
 
         Raises `UnreadableSchema` if one is missing, if they go in a circle, or if they are too many or too large.
         """
-        return resolved(schema, self._subjects.referenced)
+        return resolved(schema, self._referenced)
+
+    def _referenced(self, reference: Reference) -> RegisteredSchema | None:
+        """Return the schema that a reference names, deleted or not; None if there is none."""
+        place = (reference.subject, reference.version)
+        if place not in self._by_version:
+            answer = self._ask(f"/subjects/{quoted(reference.subject)}/versions/{reference.version}", deleted=True)
+            if answer.error_code in _NO_VERSION:
+                return None
+            schema_id = answer.object().get("id")
+            if not isinstance(schema_id, int):
+                raise answer.strange("a version without an id")
+            self._by_version[place] = schema_of(answer, schema_id)
+        return self._by_version[place]
+
+    def _version(self, subject: str, number: int, *, deleted: bool) -> SubjectVersion | None:
+        """Return one version; None if it was deleted since it was listed."""
+        answer = self._ask(f"/subjects/{quoted(subject)}/versions/{number}", deleted=deleted)
+        if answer.error_code in _NO_VERSION:
+            return None
+        match answer.object():
+            case {"id": int(schema_id), "guid": str(guid)}:
+                return SubjectVersion(subject=subject, version=number, id=schema_id, guid=guid)
+            case {"id": int(schema_id)}:
+                return SubjectVersion(subject=subject, version=number, id=schema_id)
+            case _:
+                raise answer.strange("a version without an id")
+
+    def _ask(self, path: str, *, deleted: bool) -> Answer:
+        """Send GET, with versions if asked; without them from a registry that refuses the parameter."""
+        if not deleted:
+            return self._http.get(path)
+        answer = self._http.get(f"{path}?deleted=true")
+        return self._http.get(path) if answer.status in (400, 405, 422) else answer
 
     def _kept(self, schema_id: int) -> RegisteredSchema | None:
-        """The schema from memory or disk."""
+        """Return the schema from memory or disk."""
         if schema_id not in self._schemas and self._files is not None:
             schema = self._files.read(schema_id)
             if schema is not None:
@@ -160,7 +225,7 @@ class Registry:
         return self._schemas.get(schema_id)
 
     def _check(self, schema: RegisteredSchema, source: str) -> None:
-        """Compare with what the id was before; remember it if it is new."""
+        """Compare with the schema that the id had before; remember a new one."""
         before = self._known.setdefault(schema.id, schema.fingerprint)
         if before != schema.fingerprint:
             raise SchemaChanged(
@@ -168,3 +233,16 @@ class Registry:
                 where=f"schema {schema.id} of {self._http.where}",
                 do="An id never changes in one registry: check that registry.url is still the one of these topics",
             )
+
+
+def schema_of(answer: Answer, schema_id: int) -> RegisteredSchema:
+    """Return the schema in an answer. Raises `RegistryUnavailable` if it has none, `UnreadableSchema` for an unknown type."""
+    try:
+        return schema_from(answer.object(), schema_id)
+    except ValueError as error:
+        raise answer.strange(str(error)) from None
+
+
+def quoted(name: str) -> str:
+    """Return a name as one part of a path."""
+    return quote(name, safe="")

@@ -1,6 +1,4 @@
-"""HTTP to a schema registry: patient with what passes, strict with what is no registry, and never loose with
-credentials.
-"""
+"""HTTP to a schema registry: retries, strict checks of answers, credentials for one origin only."""
 
 from __future__ import annotations
 
@@ -8,18 +6,16 @@ import json
 import os
 import ssl
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
-from urllib.parse import urljoin, urlsplit
+from typing import Any, NamedTuple
+from urllib.parse import urljoin
 
 import urllib3
 from urllib3.exceptions import HTTPError, SSLError
 
 from frazil.clients.redactor import Redactor
-from frazil.clients.refused import RegistryRefused
-from frazil.clients.registry.answer import Answer
-from frazil.clients.registry.auth import Login
-from frazil.clients.registry.retry import Patience, retry_after
-from frazil.errors import RegistryUnavailable
+from frazil.clients.registry.auth import Login, display_address, origin
+from frazil.clients.registry.retry import PassingError, RetryPolicy, retry_after
+from frazil.errors import RegistryRefused, RegistryUnavailable
 
 _TYPE = "application/vnd.schemaregistry.v1+json"
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -28,12 +24,46 @@ _CHUNK_BYTES = 65_536
 _MOST_CHARACTERS = 300
 
 
-class _PassingError(Exception):
-    """An attempt failed for a reason that may pass; `pause_seconds` is what the registry asks us to wait."""
+class Answer(NamedTuple):
+    """What the registry at `where` answered: the status, and the JSON; None if a refusal had none."""
 
-    def __init__(self, what: str, pause_seconds: float = 0.0) -> None:
-        super().__init__(what)
-        self.pause_seconds = pause_seconds
+    where: str
+    status: int
+    body: Any
+
+    @property
+    def error_code(self) -> int | None:
+        """The registry's own code of a refusal."""
+        code = self.body.get("error_code") if isinstance(self.body, dict) else None
+        return code if isinstance(code, int) and self.status >= 400 else None
+
+    @property
+    def message(self) -> str:
+        """The registry's own sentence of a refusal: of any length, and not redacted."""
+        text = self.body.get("message") if isinstance(self.body, dict) else None
+        return text if isinstance(text, str) else ""
+
+    def object(self) -> Mapping[str, Any]:
+        """The JSON object of a success. Raises `RegistryUnavailable` if it is anything else."""
+        if self.status >= 300 or not isinstance(self.body, dict):
+            raise self.strange("not the object that was asked for")
+        return self.body
+
+    def list(self, kind: type) -> list[Any]:
+        """The JSON list of a success, its entries of one type. Raises `RegistryUnavailable` if it is anything else."""
+        body = self.body
+        if self.status >= 300 or not isinstance(body, list) or not all(isinstance(entry, kind) for entry in body):
+            raise self.strange("not the list that was asked for")
+        return body
+
+    def strange(self, what: str) -> RegistryUnavailable:
+        """The error of an answer that is no registry's."""
+        code = f", code {self.error_code}" if self.error_code is not None else ""
+        return RegistryUnavailable(
+            f"it answered {self.status}{code}: {what}",
+            where=f"registry {self.where}",
+            do="Check that registry.url is the base of a Confluent-compatible API",
+        )
 
 
 class RegistryHttp:
@@ -48,14 +78,14 @@ class RegistryHttp:
         login: Login,
         redactor: Redactor,
         *,
-        patience: Patience,
+        retry: RetryPolicy,
         clock: Callable[[], float],
         sleep: Callable[[float], None],
         random: Callable[[], float],
         ca: str | None = None,
     ) -> None:
         self._bases = tuple(base.rstrip("/") for base in bases)
-        self._login, self._redactor, self._patience = login, redactor, patience
+        self._login, self._redactor, self._retry = login, redactor, retry
         self._clock, self._sleep, self._random = clock, sleep, random
         self._preferred = 0
         if ca is not None and not os.access(ca, os.R_OK):
@@ -67,7 +97,7 @@ class RegistryHttp:
     @property
     def where(self) -> str:
         """The registry's first address, as messages name it: without credentials."""
-        return _shown(self._bases[0])
+        return display_address(self._bases[0])
 
     def get(self, path: str) -> Answer:
         """GET a path below the base, query included. Raises `RegistryUnavailable`."""
@@ -77,13 +107,13 @@ class RegistryHttp:
         """The registry's answer: 200 to 499, without 401, 403, 407, 408, 429 and redirects.
 
         Raises `RegistryRefused` for 401 (after the secrets were read again) and 403; `RegistryUnavailable` for
-        everything that is no answer of a registry, after as much patience as it deserves: what is wrong for good is not
+        everything that is no answer of a registry, after all attempts: what is wrong for good is not
         asked twice.
         """
-        start, deadline = self._clock(), self._clock() + self._patience.total_seconds
+        start, deadline = self._clock(), self._clock() + self._retry.total_seconds
         is_login_fresh = False
         last = "no attempt fitted into the time"
-        for attempt in range(self._patience.attempts):
+        for attempt in range(self._retry.attempts):
             which = (self._preferred + attempt) % len(self._bases)
             try:
                 answer = self._attempt(method, self._bases[which], path, body, deadline)
@@ -92,18 +122,14 @@ class RegistryHttp:
                     self._login.forget()
                     is_login_fresh = True
                     answer = self._attempt(method, self._bases[which], path, body, deadline)
-            except _PassingError as passing:
+            except PassingError as passing:
                 last = str(passing)
-                is_round_over = (attempt + 1) % len(self._bases) == 0
-                pause = max(
-                    self._patience.longest_pause(attempt // len(self._bases)) * self._random()
-                    if is_round_over
-                    else 0.0,
-                    passing.pause_seconds,
-                )
+                pause = passing.pause_seconds
+                if (attempt + 1) % len(self._bases) == 0:  # each address has failed
+                    pause = max(pause, self._retry.longest_pause(attempt // len(self._bases)) * self._random())
                 if self._clock() + pause >= deadline:
                     break
-                if attempt + 1 < self._patience.attempts:
+                if attempt + 1 < self._retry.attempts:
                     self._sleep(pause)
             else:
                 self._preferred = which
@@ -115,12 +141,12 @@ class RegistryHttp:
         )
 
     def _attempt(self, method: str, base: str, path: str, body: Mapping[str, Any] | None, deadline: float) -> Answer:
-        """One request, redirects within the same origin followed. Raises `_PassingError` or `RegistryUnavailable`."""
+        """One request, redirects within the same origin followed. Raises `PassingError` or `RegistryUnavailable`."""
         address = base + path
         for _ in range(_MOST_REDIRECTS + 1):
-            left = min(self._patience.attempt_seconds, deadline - self._clock())
+            left = min(self._retry.attempt_seconds, deadline - self._clock())
             if left <= 0:
-                raise _PassingError("the time was up")
+                raise PassingError("the time was up")
             try:
                 response = self._pool.request(
                     method,
@@ -154,7 +180,7 @@ class RegistryHttp:
         """Where a redirect leads. Another origin would be handed our credentials and be trusted with our schemas."""
         try:
             target = urljoin(address, location)
-            is_ours, shown = _origin(target) == _origin(address), _shown(target)
+            is_ours, shown = origin(target) == origin(address), display_address(target)
         except ValueError:
             is_ours, target, shown = False, "", "which is no address"
         if not is_ours:
@@ -165,22 +191,22 @@ class RegistryHttp:
         return target
 
     def _read(self, response: urllib3.BaseHTTPResponse, deadline: float) -> Answer:
-        """The answer's status and JSON. Raises `_PassingError` for 429 and 5xx, `RegistryUnavailable` for what is no
+        """The answer's status and JSON. Raises `PassingError` for 429 and 5xx, `RegistryUnavailable` for what is no
         JSON.
         """
         status, kind = response.status, response.headers.get("Content-Type") or "no type"
         if status in (408, 429) or status >= 500:
-            raise _PassingError(f"status {status}", retry_after(response.headers))
+            raise PassingError(f"status {status}", retry_after(response.headers))
         data = bytearray()
         while chunk := response.read1(_CHUNK_BYTES, decode_content=True):
             data += chunk
-            if len(data) > self._patience.body_bytes:
+            if len(data) > self._retry.body_bytes:
                 raise self._unavailable(
-                    f"its answer is larger than {self._patience.body_bytes} bytes",
+                    f"its answer is larger than {self._retry.body_bytes} bytes",
                     "Check that registry.url is a registry",
                 )
             if self._clock() >= deadline:
-                raise _PassingError("the time was up in the middle of the answer")
+                raise PassingError("the time was up in the middle of the answer")
         try:
             return Answer(self.where, status, json.loads(data))
         except (ValueError, RecursionError):
@@ -200,7 +226,7 @@ class RegistryHttp:
         secrets = self._login.references
         raise RegistryRefused(
             f"{what} ({answer.status}){said}",
-            where=_shown(base),
+            where=display_address(base),
             do=f"Check {secrets}" if secrets else "Give registry.username and registry.password in the environment",
         )
 
@@ -209,19 +235,7 @@ class RegistryHttp:
         text = self._redactor.redact(str(error))
         if isinstance(error, SSLError | ssl.SSLError) and "CERTIFICATE_VERIFY_FAILED" in text:
             return self._unavailable("its certificate is not trusted", "Check registry.url and registry.ca")
-        return _PassingError(f"{type(error).__name__}, {text[-_MOST_CHARACTERS:]}")
+        return PassingError(f"{type(error).__name__}, {text[-_MOST_CHARACTERS:]}")
 
     def _unavailable(self, what: str, do: str) -> RegistryUnavailable:
         return RegistryUnavailable(what, where=f"registry {self.where}", do=do)
-
-
-def _origin(address: str) -> tuple[str, str | None, int | None]:
-    parts = urlsplit(address)
-    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
-
-
-def _shown(address: str) -> str:
-    """The origin alone: paths and queries of a redirect may hold tokens, and addresses credentials."""
-    scheme, host, _ = _origin(address)
-    port = urlsplit(address).port
-    return f"{scheme}://{host}" + (f":{port}" if port else "")

@@ -1,15 +1,25 @@
-"""What a schema registry holds, as values: schemas, their references, and the versions of subjects."""
+"""What a schema registry holds, as values: schemas, their references, versions of subjects; and a cache of schemas on disk."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
-from collections.abc import Mapping
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 from frazil.errors import UnreadableSchema
+
+MOST_REFERENCES = 1_000
+"""The most schemas that one schema may use, directly or not."""
+
+MOST_CHARACTERS = 32_000_000
+"""The most text that these may have together."""
 
 
 class SchemaType(StrEnum):
@@ -99,3 +109,108 @@ def _fingerprint(kind: SchemaType, text: str, references: tuple[Reference, ...])
     said = [kind.value, text, [[r.name, r.subject, r.version] for r in references]]
     # Escaped, so that texts with lone surrogates have bytes too.
     return hashlib.sha256(json.dumps(said, separators=(",", ":")).encode()).hexdigest()
+
+
+def resolved(schema: RegisteredSchema, fetch: Callable[[Reference], RegisteredSchema | None]) -> dict[str, str]:
+    """Name -> text of every schema that `schema` uses, directly or not; each after what it uses itself.
+
+    `fetch` gives the schema that a reference names, or None. Raises `UnreadableSchema` if one is missing, if they go in
+    a circle, if one name has two texts, or if they are too many or too large. It does not recurse: chains may be long.
+    """
+    texts: dict[str, str] = {}
+    characters = 0
+    place = f"schema {schema.id}"
+    # The path that is being walked: each schema on it, under its reference, with what it still has to visit.
+    path: list[tuple[Reference | None, RegisteredSchema, list[Reference]]] = [(None, schema, _waiting(schema))]
+    done: set[Reference] = set()
+    while path:
+        reference, current, waiting = path[-1]
+        if waiting:
+            following = waiting.pop()
+            if following in done:
+                continue
+            if any(_same(following, above) for above, _, _ in path):
+                raise UnreadableSchema(
+                    f"its references go in a circle at {_named(following)}",
+                    where=place,
+                    do="Register it without the circle",
+                )
+            if len(done) + len(path) > MOST_REFERENCES:
+                raise UnreadableSchema(f"it uses more than {MOST_REFERENCES} other schemas", where=place)
+            found = fetch(following)
+            if found is None:
+                raise UnreadableSchema(
+                    f"it uses {_named(following)}, which the registry does not have",
+                    where=place,
+                    do="Restore or register that version",
+                )
+            path.append((following, found, _waiting(found)))
+            continue
+        path.pop()
+        if reference is None:
+            continue
+        done.add(reference)
+        characters += len(current.text)
+        if characters > MOST_CHARACTERS:
+            raise UnreadableSchema(f"the schemas it uses have more than {MOST_CHARACTERS} characters", where=place)
+        if texts.setdefault(reference.name, current.text) != current.text:
+            raise UnreadableSchema(
+                f"the name {reference.name!r} stands for two schemas among those it uses",
+                where=place,
+                do="Let all of them use one version",
+            )
+    return texts
+
+
+def _waiting(schema: RegisteredSchema) -> list[Reference]:
+    """Its references, the first one last: they are taken from the end."""
+    return list(reversed(schema.references))
+
+
+def _same(reference: Reference, above: Reference | None) -> bool:
+    """Whether both name one version, under whatever name."""
+    return above is not None and (reference.subject, reference.version) == (above.subject, above.version)
+
+
+def _named(reference: Reference) -> str:
+    return f"{reference.name!r} (subject {reference.subject!r}, version {reference.version})"
+
+
+class SchemaFiles:
+    """One file an id, in a folder for each registry (ids mean nothing without theirs), below `folder`.
+
+    A file is written beside its place and moved there, so that readers in other processes see all of it or nothing. A
+    file that is damaged counts as none. A disk that is full or read-only costs speed only: it raises nothing.
+    """
+
+    def __init__(self, folder: Path, bases: Iterable[str]) -> None:
+        name = hashlib.sha256("\n".join(bases).encode()).hexdigest()[:16]
+        self._folder = folder / f"registry-{name}"
+
+    def read(self, schema_id: int) -> RegisteredSchema | None:
+        """The schema of that id, if it was kept and its fingerprint is the one that was kept with it."""
+        try:
+            kept = json.loads(self._path(schema_id).read_bytes())
+            schema = schema_from(kept, schema_id)
+            return schema if kept.get("fingerprint") == schema.fingerprint else None
+        except (OSError, ValueError, RecursionError, AttributeError, UnreadableSchema):
+            return None
+
+    def write(self, schema: RegisteredSchema) -> None:
+        """Keep the schema."""
+        text = json.dumps({"id": schema.id, **to_answer(schema), "fingerprint": schema.fingerprint})
+        with contextlib.suppress(OSError):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            handle, temporary = tempfile.mkstemp(dir=self._folder, prefix=f".{schema.id}-")
+            try:
+                with os.fdopen(handle, "w") as file:
+                    file.write(text)
+                    file.flush()
+                    os.fsync(file.fileno())
+                Path(temporary).replace(self._path(schema.id))
+            except OSError:
+                Path(temporary).unlink(missing_ok=True)
+                raise
+
+    def _path(self, schema_id: int) -> Path:
+        return self._folder / f"{schema_id}.json"

@@ -1,7 +1,8 @@
+"""The tree of errors: who catches an outage, and what each error holds."""
+
 from __future__ import annotations
 
-from frazil.clients.refused import KafkaRefused, RegistryRefused, TopicMissing
-from frazil.errors import KafkaUnavailable, RegistryUnavailable
+from frazil.errors import KafkaRefused, KafkaUnavailable, RegistryRefused, RegistryUnavailable, TopicMissing
 
 
 def test_who_catches_an_outage_catches_a_refusal() -> None:
