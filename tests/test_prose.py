@@ -20,6 +20,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 FINISHED = (
+    ".ci",
     ".github",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
@@ -45,6 +46,7 @@ FINISHED = (
     "jobs/maintain.py",
 )
 ROOMS = (
+    ".ci",
     ".github",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
