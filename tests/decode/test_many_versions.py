@@ -16,7 +16,7 @@ from frazil.declaration.options import Tombstones
 from frazil.decode.decode import decode, rejected, rows
 from frazil.decode.decoding import Decoding
 from frazil.decode.met import Met
-from frazil.decode.writer_schemas import Writers
+from frazil.decode.writer_schemas import WriterSchemas
 from frazil.ingest import record_counts
 from frazil.schemas.reasons import Reason
 from frazil.schemas.table_mapping import landing
@@ -68,7 +68,7 @@ def decodings(registered: int) -> tuple[Decoding, list[int]]:
     """The decoding of a topic of so many versions, after records of its last three were met."""
     registry = FakeRegistry()
     ids = [registry.register("orders-value", json.dumps(version(number))) for number in range(registered)]
-    writers = Writers(Topic("orders", value_format=ValueFormat.AVRO), registry)  # type: ignore[arg-type]
+    writers = WriterSchemas(Topic("orders", value_format=ValueFormat.AVRO), registry)  # type: ignore[arg-type]
     writers.refresh()
     writers.learn(Met(waiting=tuple(prefixed(schema_id, b"") for schema_id in ids[-3:])))
     target = landing(Struct(()), writers.versions[-3:]).target  # of equal width, so that only plans are compared
@@ -114,5 +114,5 @@ def test_more_refused_frames_than_are_remembered_cost_what_one_costs(spark: Spar
             reject(records, case)
             found[count] = min(found[count], time.perf_counter() - began)
     print(f"seconds a batch by refused frames: {found}")
-    assert found[5_000] <= 1.5 * found[1]  # `Writers` remembers 4,000
+    assert found[5_000] <= 1.5 * found[1]  # `WriterSchemas` remembers 4,000
     assert found[50_000] <= 2 * found[1]

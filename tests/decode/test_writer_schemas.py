@@ -19,7 +19,7 @@ from frazil.declaration.options import Tombstones
 from frazil.decode.decoding import Decoding, schema_id_of
 from frazil.decode.met import MOST, Met
 from frazil.decode.occurring import NEWEST
-from frazil.decode.writer_schemas import TooMany, Writers
+from frazil.decode.writer_schemas import TooMany, WriterSchemas
 from frazil.errors import RegistryUnavailable
 from frazil.schemas.reasons import Reason
 from frazil.schemas.table_mapping import landing
@@ -37,16 +37,16 @@ PROTO = (
 
 def writers(
     registry: FakeRegistry | Registry, value_format: ValueFormat = ValueFormat.AVRO, **declared: Any
-) -> Writers:
+) -> WriterSchemas:
     keys = declared.pop("keys", False)
-    return Writers(Topic("orders", value_format=value_format, **declared), registry, keys=keys)  # type: ignore[arg-type]
+    return WriterSchemas(Topic("orders", value_format=value_format, **declared), registry, keys=keys)  # type: ignore[arg-type]
 
 
-def decoding(of: Writers) -> Decoding:
+def decoding(of: WriterSchemas) -> Decoding:
     return of.decoding(landing(Struct(()), of.versions).target, {}, Tombstones.DEAD_LETTER)
 
 
-def meet(of: Writers, *frames: bytes) -> bool:
+def meet(of: WriterSchemas, *frames: bytes) -> bool:
     return of.learn(Met(unknown=frames))
 
 
@@ -56,7 +56,7 @@ def frame(schema_id: int, *path: int) -> bytes:
 
 @pytest.mark.parametrize("value_format", [ValueFormat.TEXT, ValueFormat.BYTES, ValueFormat.JSON])
 def test_a_format_without_a_registry_has_one_column(value_format: ValueFormat) -> None:
-    ((_, row),) = Writers(Topic("orders", value_format=value_format), None).versions
+    ((_, row),) = WriterSchemas(Topic("orders", value_format=value_format), None).versions
     assert [field.name for field in row.fields] == ["value"]
 
 

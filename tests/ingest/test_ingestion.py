@@ -10,7 +10,7 @@ import pytest
 
 from frazil.declaration import Limits, Pipeline, Table, Topic, ValueFormat
 from frazil.decode.met import Met, UnknownSchemas
-from frazil.decode.writer_schemas import Writers
+from frazil.decode.writer_schemas import WriterSchemas
 from frazil.errors import Fenced, KafkaUnavailable, TooManyRejected
 from frazil.ingest import ingestion
 from frazil.ingest.events import Event, Reporter
@@ -95,7 +95,7 @@ class Loop:
             ingestion.metadata_expiry, "trim", lambda *_, **__: SimpleNamespace(snapshots=0, gave_up=None)
         )
         report = Reporter(self.events.append, "orders", "orders", "me", lambda: 0.0)
-        self.ingestion = Ingestion(PIPELINE, job, Writers(PIPELINE.topic, None), report)
+        self.ingestion = Ingestion(PIPELINE, job, WriterSchemas(PIPELINE.topic, None), report)
         loop: Any = self.ingestion
         loop._evolution = Evolution(self.steps, self._stage, news_at)
         loop._log = SimpleNamespace(check=lambda *_: None, forget=lambda: None)

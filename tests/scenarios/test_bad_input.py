@@ -24,7 +24,7 @@ from frazil.declaration import ValueFormat
 from frazil.declaration.environment import Environment
 from frazil.declaration.environment import Registry as RegistrySettings
 from frazil.declaration.options import Tombstones
-from frazil.decode.writer_schemas import Writers
+from frazil.decode.writer_schemas import WriterSchemas
 from frazil.errors import RegistryUnavailable
 from frazil.ingest.events import Reporter, Total
 from frazil.ingest.ingestion import Ingestion
@@ -420,7 +420,7 @@ class Away:
         registry = Registry.of(settings, Secrets({}), retry=retry, sleep=lambda seconds: None)
         job, pipeline = self.shop.job(**overrides), self.shop.pipeline
         report = Reporter(self.shop.events.append, pipeline.name, self.shop.topic, job.run, job.clock)
-        return Ingestion(pipeline, job, Writers(pipeline.topic, registry), report)
+        return Ingestion(pipeline, job, WriterSchemas(pipeline.topic, registry), report)
 
     def drain(self, **overrides: Any) -> Total:
         return self.ingestion(**overrides).drain()

@@ -30,7 +30,7 @@ from frazil.declaration.document import canonical, document
 from frazil.declaration.environment import Environment, environment_document
 from frazil.declaration.environment import Kafka as KafkaSettings
 from frazil.declaration.environment import Registry as RegistrySettings
-from frazil.decode.writer_schemas import Writers
+from frazil.decode.writer_schemas import WriterSchemas
 from frazil.ingest.events import Reporter, Total
 from frazil.ingest.ingestion import Ingestion
 from frazil.job.context import JobContext
@@ -193,7 +193,7 @@ class Shop:
         job, chosen = self.job(**overrides), pipeline or self.pipeline
         registry = RegistrySettings(url=registry_url or self.world.registry_url)
         report = Reporter(self.events.append, chosen.name, self.topic, job.run, job.clock)
-        return Ingestion(chosen, job, Writers(chosen.topic, Registry.of(registry, Secrets({}))), report)
+        return Ingestion(chosen, job, WriterSchemas(chosen.topic, Registry.of(registry, Secrets({}))), report)
 
     def drain(self, pipeline: Pipeline | None = None, **overrides: Any) -> Total:
         """Land what there is now."""

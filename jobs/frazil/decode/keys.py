@@ -16,7 +16,7 @@ from frazil.clients.registry.client import Registry
 from frazil.declaration.options import KeyFormat, MetadataColumns, Tombstones
 from frazil.declaration.topic import Topic
 from frazil.decode.decoding import DECODED, KEY, Decoding
-from frazil.decode.writer_schemas import Writers
+from frazil.decode.writer_schemas import WriterSchemas
 from frazil.errors import IncompatibleSchema
 from frazil.schemas.merge import brief, incompatible, merge
 from frazil.schemas.schema_changes import AddColumn, Change, CommentColumn, RelaxColumn, RenameColumn, WidenColumn
@@ -40,7 +40,7 @@ class Keys:
     """The keys of a topic; `layout` says where their column is."""
 
     def __init__(self, topic: Topic, registry: Registry | None, layout: MetadataColumns = MetadataColumns.FLAT) -> None:
-        self.writers = Writers(topic, registry, keys=True)
+        self.writers = WriterSchemas(topic, registry, keys=True)
         self._path = _path(layout)
 
     @classmethod

@@ -29,7 +29,7 @@ class TooMany(Exception):
     """A batch has more frames than are asked for, and only the registry could classify them."""
 
 
-class Writers:
+class WriterSchemas:
     """All writer schemas of a topic's values that are known so far, oldest first; with `keys`, of its keys.
 
     A writer is a record type of a schema, and has a number: see `decode.schema_id_of`. A schema in Avro or JSON Schema has one

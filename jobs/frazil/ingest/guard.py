@@ -10,7 +10,7 @@ from typing import Any
 
 from frazil.clients.registry.client import Registry
 from frazil.declaration import Pipeline
-from frazil.decode.writer_schemas import Writers
+from frazil.decode.writer_schemas import WriterSchemas
 from frazil.errors import (
     DecisionRequired,
     Fault,
@@ -54,7 +54,7 @@ def guarded(
     """Run `work` with the pipeline's ingestion and report how it ended. Any exception becomes the outcome's error."""
     report, total = reporter(pipeline, job, sink), Total()
     try:
-        ingestion = Ingestion(pipeline, job, Writers(pipeline.topic, registry), report)
+        ingestion = Ingestion(pipeline, job, WriterSchemas(pipeline.topic, registry), report)
         total = ingestion.total
         job.spark.sparkContext.setLocalProperty("spark.scheduler.pool", pipeline.name)
         with explained(_where(pipeline), stopping=job.stopping, redact=job.redact):

@@ -13,7 +13,7 @@ from typing import Any
 
 from frazil.declaration import Pipeline
 from frazil.decode.met import MOST, UnknownSchemas
-from frazil.decode.writer_schemas import Writers
+from frazil.decode.writer_schemas import WriterSchemas
 from frazil.errors import CountsDisagree, Fenced, SparkFailed
 from frazil.ingest import table_setup
 from frazil.ingest.events import Event, Reporter, Total
@@ -44,7 +44,7 @@ FORGET_COMMITS = 100
 class Ingestion:
     """One pipeline, landed by one driver."""
 
-    def __init__(self, pipeline: Pipeline, job: JobContext, writers: Writers, report: Reporter) -> None:
+    def __init__(self, pipeline: Pipeline, job: JobContext, writers: WriterSchemas, report: Reporter) -> None:
         self.pipeline, self.job, self.report = pipeline, job, report
         self.pace = Pace.of(pipeline.limits)
         self._evolution = Evolution(pipeline, job, writers, report)

@@ -10,7 +10,7 @@ from frazil.declaration.options import SchemaEvolution
 from frazil.decode.decoding import schema_id_of
 from frazil.decode.keys import KeyLanding, Keys, check_bytes
 from frazil.decode.met import MOST, Met, UnknownSchemas
-from frazil.decode.writer_schemas import TooMany, Writers
+from frazil.decode.writer_schemas import TooMany, WriterSchemas
 from frazil.errors import IncompatibleSchema
 from frazil.ingest.events import Event, Reporter
 from frazil.ingest.staging import Staging, Thoroughness
@@ -29,7 +29,7 @@ SAID = 50
 class Evolution:
     """The writers' schemas of one pipeline's values and keys, and the table that follows them as far as is declared."""
 
-    def __init__(self, pipeline: Pipeline, job: JobContext, writers: Writers, report: Reporter) -> None:
+    def __init__(self, pipeline: Pipeline, job: JobContext, writers: WriterSchemas, report: Reporter) -> None:
         self._pipeline, self._job, self._writers, self._report = pipeline, job, writers, report
         self._keys = Keys.of(pipeline.topic, writers.registry, pipeline.table.metadata_columns)
         self._thoroughness = Thoroughness()

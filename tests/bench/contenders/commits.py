@@ -11,7 +11,7 @@ from urllib.parse import urlparse
 from pyiceberg.catalog import load_catalog
 
 from frazil.clients.secrets import Secrets
-from frazil.decode.writer_schemas import Writers
+from frazil.decode.writer_schemas import WriterSchemas
 from frazil.ingest import ingestion as product
 from frazil.ingest.events import Reporter
 from frazil.ingest.ingestion import Ingestion
@@ -51,7 +51,7 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
         pipeline = declared(job, job.timed, job.table)
         report = Reporter(look, pipeline.name, job.timed.name, shared.run, shared.clock)
         began = time.monotonic()
-        total = Ingestion(pipeline, shared, Writers(pipeline.topic, registry), report).drain()
+        total = Ingestion(pipeline, shared, WriterSchemas(pipeline.topic, registry), report).drain()
         seconds = time.monotonic() - began
         assert len(commits) == wanted, f"{len(commits)} commits were timed, {wanted} expected"
         return {

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from frazil.decode.writer_schemas import Writers
+from frazil.decode.writer_schemas import WriterSchemas
 from frazil.ingest.events import Reporter
 from frazil.ingest.ingestion import Ingestion
 from tests.bench.accounting import Meter
@@ -36,7 +36,7 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
         def ingestion(topic: Topic, table: str) -> Ingestion:
             pipeline = declared(job, topic, table)
             report = Reporter(_unheard, pipeline.name, pipeline.topic.name, shared.run, shared.clock)
-            made = Ingestion(pipeline, shared, Writers(pipeline.topic, registry), report)
+            made = Ingestion(pipeline, shared, WriterSchemas(pipeline.topic, registry), report)
             assert made._ready(), "the topic has no schema"
             return made
 

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from frazil.clients.registry.client import Registry
 from frazil.decode.decode import columns_of, decode, rows
 from frazil.decode.decoding import SCHEMA_ID
-from frazil.decode.writer_schemas import Writers
+from frazil.decode.writer_schemas import WriterSchemas
 from frazil.ingest import table_setup
 from frazil.ingest.ranges import OffsetRange
 from frazil.ingest.read import consumer_options, read
@@ -71,7 +71,7 @@ def _projection(
     job: Job, shared: JobContext, registry: Registry, topic: Topic, table: str
 ) -> Callable[[DataFrame], DataFrame]:
     pipeline = declared(job, topic, table)
-    writers = Writers(pipeline.topic, registry)
+    writers = WriterSchemas(pipeline.topic, registry)
     writers.refresh()
     table_setup.make_tables(shared, pipeline, merge(writers.versions).type)
     landed = landing(tables.columns(shared.iceberg, table), writers.versions)

@@ -16,7 +16,7 @@ from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Limits, Pipeline, Table
 from frazil.declaration import Topic as DeclaredTopic
-from frazil.decode.writer_schemas import Writers
+from frazil.decode.writer_schemas import WriterSchemas
 from frazil.ingest import schema_tracking
 from frazil.ingest.events import Reporter
 from frazil.ingest.ingestion import Ingestion
@@ -41,7 +41,9 @@ def ours(job: Job) -> Iterator[Mapping[str, Way]]:
 
         def ready(topic: Topic, table: str) -> Callable[[], int]:
             pipeline = declared(job, topic, table)
-            return _landing(Ingestion(pipeline, shared, Writers(pipeline.topic, registry), _report(shared, pipeline)))
+            return _landing(
+                Ingestion(pipeline, shared, WriterSchemas(pipeline.topic, registry), _report(shared, pipeline))
+            )
 
         yield {"ours": ready}
 
@@ -58,7 +60,7 @@ def ours_as_spike(job: Job) -> Iterator[Mapping[str, Way]]:
 
         def ready(topic: Topic, table: str) -> Callable[[], int]:
             pipeline = declared(job, topic, table, headers=False)
-            writers = Writers(pipeline.topic, registry)
+            writers = WriterSchemas(pipeline.topic, registry)
             _create_with_four(shared, pipeline, writers)
             return _landing(_WithFour(pipeline, shared, writers, _report(shared, pipeline)))
 
@@ -94,7 +96,7 @@ class _WithFour(Ingestion):
         self._staging = _FourColumns(usual.pipeline, usual.driver, usual.decoding, usual.columns, usual.learn)
 
 
-def _create_with_four(shared: JobContext, pipeline: Pipeline, writers: Writers) -> None:
+def _create_with_four(shared: JobContext, pipeline: Pipeline, writers: WriterSchemas) -> None:
     writers.refresh()
     row, names = merge(writers.versions).type, {f"_kafka_{name}" for name in COORDINATES}
     four = [field for field in metadata_fields(struct=False) if field.name in names]
