@@ -175,7 +175,7 @@ def test_a_run_that_follows_waits_for_its_catalog_at_the_start(monkeypatch: pyte
         if error := next(tries):
             raise error
 
-    monkeypatch.setattr(runner, "prove_fence", prove)
+    monkeypatch.setattr(runner, "check_catalog", prove)
     stopped = Polled()
     stopped.driver.__dict__.update(wait=pauses.append, iceberg=None, ticket=str)
     assert runner._proven([PIPELINE], stopped.driver, told.append)

@@ -19,7 +19,7 @@ from frazil.declaration.partitioning import PartitionField, Transform
 from frazil.declaration.secret import Secret
 from frazil.lake import row_offsets, tables
 from frazil.lake.catalogs import is_secret, java_properties, needs_s3, spark_options
-from frazil.lake.commit.catalog_check import prove_fence
+from frazil.lake.commit.catalog_check import check_catalog
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java
 from frazil.lake.stage import stage
@@ -121,7 +121,7 @@ def partitions(catalog: Iceberg, table: str) -> list[str]:
 
 @pytest.mark.spark
 def test_the_fence_holds_and_its_proof_leaves_nothing(catalog: Iceberg, lake: Environment, name: str) -> None:
-    prove_fence(catalog, "probe", ticket=name)
+    check_catalog(catalog, "probe", ticket=name)
     assert not catalog.exists(f"probe.frazil_probe_{name}")
     assert [key for key in objects(lake) if name in key] == []
 

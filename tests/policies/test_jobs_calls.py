@@ -20,7 +20,7 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration.catalogs import GlueCatalog, ObjectStore
 from frazil.declaration.environment import Environment, Kafka
 from frazil.declaration.secret import Secret
-from frazil.lake.commit.catalog_check import prove_fence
+from frazil.lake.commit.catalog_check import check_catalog
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.metadata_expiry import trim
 from frazil.lake.read.tables import Lake
@@ -87,7 +87,7 @@ def test_the_jobs_ask_for_what_is_recorded_and_nothing_else(
     with recorded_lake(spark, tmp_path) as (environment, log):
         shop = Shop(local_world, spark, environment, name, table={"keep_snapshots": 1})
         iceberg = Iceberg(spark, environment.catalog.name)
-        prove_fence(iceberg, "shop", ticket=name)
+        check_catalog(iceberg, "shop", ticket=name)
         land(shop, iceberg)
         ingest = log.take()
         shop.produce(shop.orders(9, shop.register(MORE), schema=MORE))

@@ -18,7 +18,7 @@ from frazil.ingest.ingestion import Ingestion
 from frazil.ingest.spark_errors import explained
 from frazil.ingest.standby import Standby
 from frazil.job.context import JobContext
-from frazil.lake.commit.catalog_check import prove_fence
+from frazil.lake.commit.catalog_check import check_catalog
 from frazil.lake.session import jvm_answers
 
 PARALLEL = 16  # pipelines that are drained at once; more threads than this only wait for cores
@@ -127,4 +127,4 @@ def prove(pipelines: Sequence[Pipeline], job: JobContext) -> None:
     """Prove the catalog's fence in the first pipeline's namespace. Raises `FenceUnproven`."""
     if pipelines:
         with explained("catalog", stopping=job.stopping, redact=job.redact):
-            prove_fence(job.iceberg, pipelines[0].table.namespace, ticket=job.ticket())
+            check_catalog(job.iceberg, pipelines[0].table.namespace, ticket=job.ticket())

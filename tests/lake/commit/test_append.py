@@ -12,7 +12,7 @@ from frazil.declaration.environment import Environment
 from frazil.errors import CommitRefused, Fenced, RolledBack, TableReplaced, TopicRecreated
 from frazil.lake import ledger, tables
 from frazil.lake.commit.append import publish
-from frazil.lake.commit.catalog_check import prove_fence
+from frazil.lake.commit.catalog_check import check_catalog
 from frazil.lake.commit.check import Batch, StageAgain
 from frazil.lake.commit.entries import entry
 from frazil.lake.iceberg_java import Iceberg
@@ -289,5 +289,5 @@ def test_staging_leaves_nothing_in_memory(table: Table) -> None:
 
 
 def test_the_fence_is_proven_on_a_scratch_table_that_goes_away(iceberg: Iceberg, name: str) -> None:
-    prove_fence(iceberg, "publish", ticket=name)
+    check_catalog(iceberg, "publish", ticket=name)
     assert not iceberg.exists(f"publish.frazil_probe_{name}")

@@ -33,7 +33,7 @@ OUTAGES = frozenset(
 """Exceptions of a commit that say nothing about another commit."""
 
 
-def prove_fence(iceberg: Iceberg, namespace: str, *, ticket: str) -> None:
+def check_catalog(iceberg: Iceberg, namespace: str, *, ticket: str) -> None:
     """Let two transactions on one base commit the same batch; the second must fail. Takes about a second, leaves nothing behind.
 
     Raises `FenceUnproven`, and `CatalogUnavailable` if the second one fails for another reason than the first.
