@@ -24,7 +24,7 @@ from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.environment import Environment, Kafka
 from frazil.declaration.options import MetadataColumns
 from frazil.lake import ledger
-from frazil.lake.commit.check import Batch
+from frazil.lake.commit.check import CommitRequest
 from frazil.lake.offsets import Offsets
 from frazil.lake.read.tables import Lake
 from frazil.lake.totals import Counts, Totals
@@ -125,7 +125,7 @@ class Landed:
             start.topic_id,
             {p: start.at.get(p, 0) for p in ({*start.at} if topic_id else self.held)},
         )
-        batch = Batch(
+        batch = CommitRequest(
             pipeline="orders",
             run="run",
             version="test",

@@ -14,7 +14,7 @@ from frazil.audit.verify import verify
 from frazil.declaration.options import MetadataColumns
 from frazil.errors import CatalogUnavailable
 from frazil.lake import ledger
-from frazil.lake.commit.check import Batch
+from frazil.lake.commit.check import CommitRequest
 from frazil.lake.offsets import Offsets
 from frazil.lake.read.tables import Lake, StoredTable
 from frazil.lake.totals import Counts, Total, Totals
@@ -117,7 +117,7 @@ def test_a_ledger_that_was_taken_from_the_rows_starts_the_account_over(landed: L
     """Version 0.1.0 accepted that for a lost tag too: the commits before are still there, and do not lead to it."""
     start, end = (Offsets("orders", "T1", dict(enumerate(at))) for at in ((0, 0), (200, 60)))
     lost = '{"event":"ledger-lost","reason":"the tag is gone"}'
-    batch = Batch(
+    batch = CommitRequest(
         pipeline="orders", run="run", version="0.1.0", start=start, end=end, held=None, topic_id="T1", accepted=lost
     )  # fmt: skip
     summary = batch.summary(str(landed.table.metadata.table_uuid))

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from frazil.lake import ledger
-from frazil.lake.commit.check import Batch
+from frazil.lake.commit.check import CommitRequest
 from frazil.lake.offsets import Offsets
 from frazil.lake.totals import Counts, Totals
 
@@ -71,7 +71,7 @@ def summaries(case: Case, partitions: int, snapshots: int, *, seed: int) -> Iter
         gaps = {p: n for p in at if case.gaps is not None and (n := case.gaps(draw))}
         counts = Counts(read=1_000_000, written=1_000_000, gaps=gaps)
         totals = totals.after(start, end, counts)
-        batch = Batch(
+        batch = CommitRequest(
             pipeline=TOPIC,
             run=f"{draw.getrandbits(128):032x}",
             version="0.2.0",

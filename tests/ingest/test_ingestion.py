@@ -18,7 +18,7 @@ from frazil.ingest.ingestion import Ingestion
 from frazil.ingest.rejected_share import EVENT
 from frazil.ingest.staging import StagedBatch
 from frazil.lake import ledger
-from frazil.lake.commit.check import Batch, StageAgain
+from frazil.lake.commit.check import CommitRequest, StageAgain
 from frazil.lake.ledger import Entry
 from frazil.lake.offsets import Offsets
 from frazil.lake.totals import Counts
@@ -111,7 +111,7 @@ class Loop:
         counts = Counts(
             read=end - start, written=end - start - self._rejected, rejected={"wrong_magic": self._rejected}
         )
-        batch = Batch(
+        batch = CommitRequest(
             pipeline="orders",
             run="me",
             version="1",

@@ -13,7 +13,7 @@ from frazil.errors import FrazilError
 from frazil.job import failpoints
 from frazil.lake import ledger, letters
 from frazil.lake.commit import append
-from frazil.lake.commit.check import Batch
+from frazil.lake.commit.check import CommitRequest
 from frazil.lake.commit.entries import entry
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.offsets import Offsets
@@ -204,7 +204,7 @@ def took_back(stock: Ledgers, event: Accepted, after: int) -> None:
     append.publish(
         job(stock.iceberg),
         empty(stock.iceberg, stock.dead_letters, at=0.0),
-        Batch(
+        CommitRequest(
             pipeline=stock.pipeline.name,
             run="operator",
             version="0.1.0",

@@ -23,7 +23,7 @@ from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.declaration.environment import Environment
 from frazil.ingest.table_setup import begin, make_tables
 from frazil.lake.commit.append import publish
-from frazil.lake.commit.check import Batch
+from frazil.lake.commit.check import CommitRequest
 from frazil.lake.commit.entries import entry
 from frazil.lake.commit.multi_table import decide_and_finish
 from frazil.lake.iceberg_java import Iceberg
@@ -53,7 +53,7 @@ class Stock:
             topic=Topic(name, value_format=ValueFormat.AVRO), table=Table(f"stock.{name}", **table), name=name
         )
         self.run, self.at = "ingest", 0
-        self.settled: int | None = None  # see `Batch`
+        self.settled: int | None = None  # see `CommitRequest`
         begun = job(iceberg, run=self.run)
         make_tables(begun, self.pipeline, ROW)
         begin(begun, self.pipeline, self.offsets(0))
@@ -145,10 +145,10 @@ class Stock:
         letters = self.spark.range(first, first + rows, 1, 1).select(*columns)
         return stage(self.iceberg, self.dead_letters, letters, ticket=uuid.uuid4().hex, at=time.time())
 
-    def batch(self, rows: int, counts: Counts | None = None) -> Batch:
+    def batch(self, rows: int, counts: Counts | None = None) -> CommitRequest:
         """The batch of the next records."""
         start, end = self.offsets(self.at), self.offsets(self.at + rows)
-        return Batch(
+        return CommitRequest(
             pipeline=self.pipeline.name,
             run=self.run,
             version="test",

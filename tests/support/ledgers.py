@@ -17,7 +17,7 @@ from frazil.ingest.table_setup import begin, make_tables
 from frazil.job.context import JobContext
 from frazil.lake import ledger
 from frazil.lake.commit import append
-from frazil.lake.commit.check import Batch
+from frazil.lake.commit.check import CommitRequest
 from frazil.lake.commit.entries import entry
 from frazil.lake.commit.multi_table import finish_open
 from frazil.lake.java_classes import Java
@@ -78,7 +78,7 @@ class Ledgers(Stock):
         """Have the driver's clock differ from the catalog's from now on."""
         self._moments = itertools.count(next(self._moments) + seconds * 1_000_000)
 
-    def batch(self, rows: int, counts: Counts | None = None) -> Batch:
+    def batch(self, rows: int, counts: Counts | None = None) -> CommitRequest:
         made = replace(super().batch(rows, counts), topic_id=self.topic_id)
         return replace(made, staged_us=self._staged_us) if counts is not None else made
 
@@ -169,7 +169,7 @@ def as_version_010(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have commits lack what version 0.1.0 did not write."""
     fill = append.fill
 
-    def without(iceberg: Any, transaction: Java, table: Java, staged: Staged, batch: Batch, extra: Any) -> int:
+    def without(iceberg: Any, transaction: Java, table: Java, staged: Staged, batch: CommitRequest, extra: Any) -> int:
         kept = {key: value for key, value in extra.items() if key not in NEW_KEYS}
         return fill(iceberg, transaction, table, staged, replace(batch, staged_us=None), kept)
 

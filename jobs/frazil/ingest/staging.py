@@ -24,7 +24,7 @@ from frazil.ingest.read import HEADERS, TIMESTAMP_OVERFLOW, beyond_spark, consum
 from frazil.ingest.route import metadata, route
 from frazil.ingest.spark_errors import explained
 from frazil.job.context import JobContext
-from frazil.lake.commit.check import Batch, StageAgain
+from frazil.lake.commit.check import CommitRequest, StageAgain
 from frazil.lake.last_records import LastRecords
 from frazil.lake.sort_order import order
 from frazil.lake.stage import Staged, stage
@@ -38,7 +38,7 @@ class StagedBatch:
     plan: Plan
     main: Staged
     dead_letters: Staged | None
-    batch: Batch
+    batch: CommitRequest
     bytes_read: int
     began: float
     seconds: float
@@ -134,7 +134,7 @@ class Staging:
         epochs = self._leader_epochs(planned)
         known = planned.held.last or LastRecords(planned.held.topic_id)
         last = known.after(record_counts.last_records(seen, epochs, now_ms=began * 1000))
-        batch = Batch(
+        batch = CommitRequest(
             pipeline=self.pipeline.name,
             run=self.job.run,
             version=self.job.version,

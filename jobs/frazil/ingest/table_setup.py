@@ -14,7 +14,7 @@ from frazil.errors import InvalidInput, LedgerLost
 from frazil.ingest.plan import Span
 from frazil.lake import tables
 from frazil.lake.commit.append import publish
-from frazil.lake.commit.check import Batch, rolled_back
+from frazil.lake.commit.check import CommitRequest, rolled_back
 from frazil.lake.commit.committer import Committer
 from frazil.lake.commit.entries import entry
 from frazil.lake.commit.former_life import must_clear
@@ -116,7 +116,7 @@ def begin(job: Committer, pipeline: Pipeline, offsets: Offsets, *, compacted: bo
     iceberg, table = job.iceberg, pipeline.table
     side = nothing(iceberg, table.dead_letters, at=job.clock())
     is_clear = must_clear(iceberg, pipeline.name, table.dead_letters, offsets, compacted=compacted)
-    batch = Batch(
+    batch = CommitRequest(
         pipeline=pipeline.name,
         run=job.run,
         version=job.version,

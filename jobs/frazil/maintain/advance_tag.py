@@ -10,7 +10,7 @@ from __future__ import annotations
 from frazil.errors import Fenced, RolledBack
 from frazil.lake import ledger
 from frazil.lake.commit.append import publish
-from frazil.lake.commit.check import Batch
+from frazil.lake.commit.check import CommitRequest
 from frazil.lake.commit.entries import entry
 from frazil.lake.commit.multi_table import open_decision
 from frazil.lake.snapshot_retention import History
@@ -55,7 +55,7 @@ def _carried(run: MaintenanceRun, target: Target) -> tuple[Ended | None, str]:
         return None, "a decision on dead letters is open; the next run of the pipeline finishes it"
     if run.policy.dry_run:
         return Ended.TOLD, ""
-    batch = Batch(
+    batch = CommitRequest(
         pipeline=name,
         run=run.job.run,
         version=run.job.version,

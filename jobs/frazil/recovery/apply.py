@@ -17,7 +17,7 @@ from frazil.errors import InvalidInput
 from frazil.ingest import table_setup
 from frazil.job.context import JobContext
 from frazil.lake.commit.append import publish
-from frazil.lake.commit.check import Batch
+from frazil.lake.commit.check import CommitRequest
 from frazil.lake.commit.multi_table import decide, finish_open, part
 from frazil.lake.commit.side_state import SideState
 from frazil.lake.commit.side_table import Look, look
@@ -102,7 +102,7 @@ class _Accepting:
         lost = {str(p): n for p, n in decided.lost.items()}
         is_rollback = self.event in (Accepted.ROLLED_BACK_REPLAY, Accepted.ROLLED_BACK_HOLD)
         head = found.main.currentSnapshot()
-        batch = Batch(
+        batch = CommitRequest(
             pipeline=self.pipeline.name,
             run=job.run,
             version=job.version,

@@ -13,7 +13,7 @@ from frazil.errors import InvalidInput
 from frazil.job.context import JobContext
 from frazil.lake import ledger
 from frazil.lake.commit.append import publish
-from frazil.lake.commit.check import Batch
+from frazil.lake.commit.check import CommitRequest
 from frazil.lake.commit.entries import entry
 from frazil.lake.offsets import Offsets, canonical
 from frazil.lake.read.tables import Lake
@@ -55,7 +55,7 @@ def recount(pipeline: Pipeline, lake: Lake, reason: str, job: JobContext) -> Rec
         )
     at = datetime.fromtimestamp(job.clock(), UTC).isoformat()
     corrected = {str(p): -n for p, n in fewer.items()}
-    batch = Batch(
+    batch = CommitRequest(
         pipeline=pipeline.name,
         run=job.run,
         version=job.version,

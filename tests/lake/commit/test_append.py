@@ -13,7 +13,7 @@ from frazil.errors import CommitRefused, Fenced, RolledBack, TableReplaced, Topi
 from frazil.lake import ledger, tables
 from frazil.lake.commit.append import publish
 from frazil.lake.commit.catalog_check import check_catalog
-from frazil.lake.commit.check import Batch, StageAgain
+from frazil.lake.commit.check import CommitRequest, StageAgain
 from frazil.lake.commit.entries import entry
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.last_records import LastRecords
@@ -53,7 +53,7 @@ class Table:
         return len(oracle.rows(self.environment, self.name))
 
     def publish(
-        self, staged: Staged, batch: Batch, clock: float = 1001.0, reach: Callable[[str], None] = lambda s: None
+        self, staged: Staged, batch: CommitRequest, clock: float = 1001.0, reach: Callable[[str], None] = lambda s: None
     ) -> bool:
         return publish(job(self.iceberg, clock=lambda: clock, reach=reach), staged, batch).found
 
@@ -63,11 +63,11 @@ def table(spark: SparkSession, iceberg: Iceberg, lake_environment: Environment, 
     return Table(spark, iceberg, lake_environment, name)
 
 
-def batch(held: int | None, end: int, run: str = "me", start: int | None = None) -> Batch:
+def batch(held: int | None, end: int, run: str = "me", start: int | None = None) -> CommitRequest:
     def offsets(at: int) -> Offsets:
         return Offsets("orders", "T1", {0: at})
 
-    return Batch(
+    return CommitRequest(
         pipeline="p",
         run=run,
         version="1",

@@ -6,7 +6,7 @@ import pytest
 
 from frazil.errors import Fenced
 from frazil.lake import ledger
-from frazil.lake.commit.check import Base, Batch, StageAgain, Verdict, decide, refusal
+from frazil.lake.commit.check import Base, CommitRequest, StageAgain, Verdict, check, refusal
 from frazil.lake.ledger import Entry
 from frazil.lake.offsets import Offsets
 from frazil.lake.stage import Staged
@@ -14,7 +14,7 @@ from frazil.lake.stage import Staged
 HELD = Offsets("orders", "T1", {0: 10, 1: 5})
 END = Offsets("orders", "T1", {0: 20, 1: 5})
 STAGED = Staged("db.t", "uuid-1", {"a": 1}, (), 0, 0, 0.0)
-BATCH = Batch(pipeline="p", run="me", version="1", start=HELD, end=END, held=HELD, topic_id="T1")
+BATCH = CommitRequest(pipeline="p", run="me", version="1", start=HELD, end=END, held=HELD, topic_id="T1")
 
 
 def entry(end: Offsets, run: str = "before") -> Entry:
@@ -25,15 +25,15 @@ BASE = Base("uuid-1", {"a": 1, "later": 2}, entry(HELD), head_follows_tag=True, 
 
 
 def test_offsets_as_planned_are_ours_to_write() -> None:
-    assert decide(BASE, STAGED, BATCH) is Verdict.APPEND
+    assert check(BASE, STAGED, BATCH) is Verdict.APPEND
 
 
 def test_no_ledger_as_planned_is_ours_to_write() -> None:
-    assert decide(replace(BASE, tagged=None), STAGED, replace(BATCH, held=None)) is Verdict.APPEND
+    assert check(replace(BASE, tagged=None), STAGED, replace(BATCH, held=None)) is Verdict.APPEND
 
 
 def test_our_own_commit_found_again_is_done() -> None:
-    assert decide(replace(BASE, tagged=entry(END), ours=7), STAGED, BATCH) is Verdict.DONE
+    assert check(replace(BASE, tagged=entry(END), ours=7), STAGED, BATCH) is Verdict.DONE
 
 
 @pytest.mark.parametrize(
@@ -48,51 +48,51 @@ def test_our_own_commit_found_again_is_done() -> None:
     ids=["further", "fewer partitions", "more partitions", "other topic id", "same batch by another run"],
 )
 def test_any_other_offsets_fence(held: Offsets) -> None:
-    assert decide(replace(BASE, tagged=entry(held)), STAGED, BATCH) is Verdict.FENCED
+    assert check(replace(BASE, tagged=entry(held)), STAGED, BATCH) is Verdict.FENCED
 
 
 def test_a_ledger_where_none_was_planned_fences() -> None:
-    assert decide(BASE, STAGED, replace(BATCH, held=None)) is Verdict.FENCED
+    assert check(BASE, STAGED, replace(BATCH, held=None)) is Verdict.FENCED
 
 
 def test_a_ledger_that_is_gone_fences() -> None:
-    assert decide(replace(BASE, tagged=None), STAGED, BATCH) is Verdict.FENCED
+    assert check(replace(BASE, tagged=None), STAGED, BATCH) is Verdict.FENCED
 
 
 def test_another_table_uuid_is_a_replaced_table_even_if_all_else_fits() -> None:
-    assert decide(replace(BASE, table_uuid="uuid-2", ours=7), STAGED, BATCH) is Verdict.REPLACED
+    assert check(replace(BASE, table_uuid="uuid-2", ours=7), STAGED, BATCH) is Verdict.REPLACED
 
 
 @pytest.mark.parametrize("ids", [{}, {"a": 9}], ids=["dropped", "added again"])
 def test_a_written_column_that_is_gone_stages_again(ids: dict[str, int]) -> None:
-    assert decide(replace(BASE, field_ids=ids), STAGED, BATCH) is Verdict.GONE
+    assert check(replace(BASE, field_ids=ids), STAGED, BATCH) is Verdict.GONE
 
 
 def test_a_head_behind_the_tag_is_a_rollback_unless_the_operator_means_it() -> None:
     rolled_back = replace(BASE, head_follows_tag=False)
-    assert decide(rolled_back, STAGED, BATCH) is Verdict.ROLLED_BACK
-    assert decide(rolled_back, STAGED, replace(BATCH, over_rollback=True)) is Verdict.APPEND
+    assert check(rolled_back, STAGED, BATCH) is Verdict.ROLLED_BACK
+    assert check(rolled_back, STAGED, replace(BATCH, over_rollback=True)) is Verdict.APPEND
 
 
 def test_a_topic_with_another_id_after_staging_publishes_nothing() -> None:
-    assert decide(BASE, STAGED, replace(BATCH, topic_id="T2")) is Verdict.RECREATED
+    assert check(BASE, STAGED, replace(BATCH, topic_id="T2")) is Verdict.RECREATED
 
 
 def test_an_operators_decision_since_the_batch_was_planned_stages_again() -> None:
     """It leaves the offsets as they are, and its dead-letter half may be missing."""
     decided = replace(entry(HELD, "operator"), side="file", summary={ledger.EVENTS: "{}"})
     base = replace(BASE, tagged=decided)
-    assert decide(base, STAGED, BATCH) is Verdict.DECIDED
+    assert check(base, STAGED, BATCH) is Verdict.DECIDED
     assert isinstance(refusal(Verdict.DECIDED, base, STAGED, BATCH), StageAgain)
     for known in (replace(BATCH, settled=1), replace(BATCH, on=1)):
-        assert decide(base, STAGED, known) is Verdict.APPEND
-    assert decide(replace(BASE, tagged=replace(decided, side=None)), STAGED, BATCH) is Verdict.APPEND
-    assert decide(replace(BASE, tagged=replace(decided, summary={})), STAGED, BATCH) is Verdict.APPEND
+        assert check(base, STAGED, known) is Verdict.APPEND
+    assert check(replace(BASE, tagged=replace(decided, side=None)), STAGED, BATCH) is Verdict.APPEND
+    assert check(replace(BASE, tagged=replace(decided, summary={})), STAGED, BATCH) is Verdict.APPEND
 
 
 def test_a_renamed_column_is_the_same_column() -> None:
     renamed = replace(BASE, field_ids={"b": 1})
-    assert decide(renamed, STAGED, BATCH) is Verdict.APPEND
+    assert check(renamed, STAGED, BATCH) is Verdict.APPEND
 
 
 @pytest.mark.parametrize(("winner", "is_by_another"), [("other", True), ("me", False), ("", False)])

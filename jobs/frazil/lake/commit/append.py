@@ -16,7 +16,7 @@ from pyspark.errors import IllegalArgumentException
 
 from frazil.errors import CatalogUnavailable, CommitRefused
 from frazil.lake import last_records, ledger
-from frazil.lake.commit.check import Base, Batch, StageAgain, Verdict, decide, refusal
+from frazil.lake.commit.check import Base, CommitRequest, StageAgain, Verdict, check, refusal
 from frazil.lake.commit.committer import Committer
 from frazil.lake.commit.entries import entry, entry_of_head, of
 from frazil.lake.iceberg_java import Iceberg, message, thrown
@@ -49,7 +49,7 @@ class Published:
 def publish(
     job: Committer,
     staged: Staged,
-    batch: Batch,
+    batch: CommitRequest,
     *,
     extra: Mapping[str, str] | None = None,
     is_side: bool = False,
@@ -73,7 +73,7 @@ def publish(
             table = iceberg.load(staged.table)
             transaction = table.newTransaction()
             base = _read(iceberg, transaction.table(), staged, batch)
-            verdict = decide(base, staged, batch)
+            verdict = check(base, staged, batch)
             if verdict is Verdict.DONE:
                 assert base.ours is not None
                 return _found(of(table.snapshot(base.ours)), staged, extra or {})
@@ -133,7 +133,7 @@ def _found(ours: Entry, staged: Staged, extra: Mapping[str, str]) -> Published:
 
 
 def fill(
-    iceberg: Iceberg, transaction: Java, table: Java, staged: Staged, batch: Batch, extra: Mapping[str, str]
+    iceberg: Iceberg, transaction: Java, table: Java, staged: Staged, batch: CommitRequest, extra: Mapping[str, str]
 ) -> int:
     """Put a batch into an open transaction: files, summary and tag move. Returns the snapshot it will be."""
     tag = ledger.tag(batch.pipeline)
@@ -153,7 +153,7 @@ def fill(
     return snapshot_id
 
 
-def _totals(base: Base, batch: Batch) -> dict[str, str]:
+def _totals(base: Base, batch: CommitRequest) -> dict[str, str]:
     """Return the account since the pipeline began, of the transaction's own base and this batch; none for a ledger without one."""
     before = Totals() if base.last is None else base.last.totals
     if before is None:
@@ -171,7 +171,7 @@ def _numbered(base: Base, extra: Mapping[str, str], least: int) -> dict[str, str
     return {**extra, **({} if before is None else {ledger.DECISION: str(before)})}
 
 
-def _read(iceberg: Iceberg, table: Java, staged: Staged, batch: Batch) -> Base:
+def _read(iceberg: Iceberg, table: Java, staged: Staged, batch: CommitRequest) -> Base:
     tagged = entry(table, batch.pipeline)
     ours, commit = None, batch.commit_id(str(table.uuid()))
     if tagged is not None:

@@ -10,7 +10,7 @@ from py4j.protocol import Py4JJavaError
 
 from frazil.errors import CatalogUnavailable, FenceUnproven
 from frazil.lake.commit.append import fill
-from frazil.lake.commit.check import Batch
+from frazil.lake.commit.check import CommitRequest
 from frazil.lake.iceberg_java import Iceberg, message, thrown
 from frazil.lake.offsets import Offsets
 from frazil.lake.stage import nothing
@@ -44,7 +44,9 @@ def check_catalog(iceberg: Iceberg, namespace: str, *, ticket: str) -> None:
     try:
         for held, end in ((None, 1), (1, 2)):  # the first move creates the tag, later ones replace it
             start, after = _offsets(held or 0), _offsets(end)
-            batch = Batch(pipeline="probe", run=ticket, version="", start=start, end=after, held=None, topic_id="probe")
+            batch = CommitRequest(
+                pipeline="probe", run=ticket, version="", start=start, end=after, held=None, topic_id="probe"
+            )
             staged = nothing(iceberg, table, at=0.0)
             twins = [iceberg.load(table) for _ in range(2)]
             transactions = [twin.newTransaction() for twin in twins]

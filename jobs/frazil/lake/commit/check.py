@@ -22,7 +22,7 @@ class StageAgain(FrazilError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
+class CommitRequest:
     """The offsets and the account of what was staged: all that a commit says beside its files.
 
     `held` is what the table held when the batch was planned (`None`: no ledger yet); `topic_id` is the topic's id as asked
@@ -112,7 +112,7 @@ class Verdict(StrEnum):
     RECREATED = "recreated"
 
 
-def decide(base: Base, staged: Staged, batch: Batch) -> Verdict:
+def check(base: Base, staged: Staged, batch: CommitRequest) -> Verdict:
     """Return the complete decision, from values only; the table is docs/exactly-once.md."""
     if base.table_uuid != staged.table_uuid:
         return Verdict.REPLACED
@@ -134,13 +134,13 @@ def decide(base: Base, staged: Staged, batch: Batch) -> Verdict:
     return Verdict.APPEND
 
 
-def _is_as_decided(base: Base, batch: Batch) -> bool:
+def _is_as_decided(base: Base, batch: CommitRequest) -> bool:
     """Return whether nothing was committed since the commit was decided, not even with the same offsets."""
     tagged = base.tagged.snapshot_id if base.tagged else None
     return batch.on in (None, tagged) and batch.on_head in (None, base.head)
 
 
-def _may_be_open(base: Base, batch: Batch) -> bool:
+def _may_be_open(base: Base, batch: CommitRequest) -> bool:
     """Return whether an operator's decision, whose dead-letter half may be missing, came since the batch was planned.
 
     Such a decision can leave the offsets unchanged. A commit on top of it would hide that it is open.
@@ -151,7 +151,7 @@ def _may_be_open(base: Base, batch: Batch) -> bool:
     return last.snapshot_id not in (batch.on, batch.settled)
 
 
-def refusal(verdict: Verdict, base: Base, staged: Staged, batch: Batch) -> FrazilError:
+def refusal(verdict: Verdict, base: Base, staged: Staged, batch: CommitRequest) -> FrazilError:
     """Return the error of a verdict that refuses."""
     where = f"pipeline {batch.pipeline}, table {staged.table}"
     winner = (base.tagged.run or "") if base.tagged else ""

@@ -18,7 +18,7 @@ from frazil.errors import CatalogUnavailable, Fenced
 from frazil.lake import ledger, letters
 from frazil.lake.commit import side_table
 from frazil.lake.commit.append import publish
-from frazil.lake.commit.check import Batch, StageAgain
+from frazil.lake.commit.check import CommitRequest, StageAgain
 from frazil.lake.commit.committer import Committer
 from frazil.lake.commit.entries import entry
 from frazil.lake.commit.side_state import SideState, compare
@@ -31,7 +31,7 @@ TRIES = 50  # each one lost to another client's commit
 
 
 def finish(
-    job: Committer, document: Mapping[str, Any], batch: Batch, *, decided: Entry, main: Sequence[Entry] = ()
+    job: Committer, document: Mapping[str, Any], batch: CommitRequest, *, decided: Entry, main: Sequence[Entry] = ()
 ) -> int:
     """Do what is open of the decision of entry `decided`; return how many rows that appended.
 
@@ -62,7 +62,12 @@ def finish(
 
 
 def _commit(
-    job: Committer, part: Mapping[str, Any], found: Java, document: Mapping[str, Any], batch: Batch, decided: Entry
+    job: Committer,
+    part: Mapping[str, Any],
+    found: Java,
+    document: Mapping[str, Any],
+    batch: CommitRequest,
+    decided: Entry,
 ) -> None:
     last = entry(found, batch.pipeline)
     staged = Staged(
@@ -102,7 +107,7 @@ def _commit(
     )
 
 
-def _same_table(iceberg: Iceberg, part: Mapping[str, Any], batch: Batch) -> Java:
+def _same_table(iceberg: Iceberg, part: Mapping[str, Any], batch: CommitRequest) -> Java:
     if iceberg.exists(part["table"]):
         table = iceberg.load(part["table"])
         if str(table.uuid()) == part["uuid"]:
@@ -114,7 +119,9 @@ def _same_table(iceberg: Iceberg, part: Mapping[str, Any], batch: Batch) -> Java
     )
 
 
-def _is_finished(side: Java, document: Mapping[str, Any], batch: Batch, decided: Entry, main: Iterable[Entry]) -> bool:
+def _is_finished(
+    side: Java, document: Mapping[str, Any], batch: CommitRequest, decided: Entry, main: Iterable[Entry]
+) -> bool:
     """Return whether the side table, as loaded, has this decision or a later one."""
     newest = entry(side, batch.pipeline)
     state = compare(

@@ -18,7 +18,7 @@ from frazil.errors import CatalogUnavailable
 from frazil.lake import ledger
 from frazil.lake.commit import side_table
 from frazil.lake.commit.append import Published, publish
-from frazil.lake.commit.check import Batch, StageAgain
+from frazil.lake.commit.check import CommitRequest, StageAgain
 from frazil.lake.commit.committer import Committer
 from frazil.lake.commit.entries import entries_of
 from frazil.lake.commit.finish import finish
@@ -32,7 +32,7 @@ from frazil.schemas.iceberg import field_ids
 GONE = ("NotFoundException", "FileNotFoundException", "NoSuchKeyException")
 
 
-def decide_and_finish(job: Committer, staged: Staged, sides: Sequence[Staged], batch: Batch) -> Published:
+def decide_and_finish(job: Committer, staged: Staged, sides: Sequence[Staged], batch: CommitRequest) -> Published:
     """Publish `staged`, and with it the decision on `sides`; then append each of `sides` to its own table.
 
     Raises what `publish` raises, and before anything is committed: `DecisionRequired` if a side table is not the one that the
@@ -78,7 +78,7 @@ def part(side: Staged) -> dict[str, Any]:
 
 
 def decide(
-    job: Committer, staged: Staged, tables: Sequence[Mapping[str, Any]], batch: Batch, *, numbered_from: int
+    job: Committer, staged: Staged, tables: Sequence[Mapping[str, Any]], batch: CommitRequest, *, numbered_from: int
 ) -> Published:
     """Publish `staged` with the decision on side `tables` (parts of its document), then finish it."""
     iceberg = job.iceberg
@@ -126,7 +126,7 @@ def finish_open(job: Committer, table: str, side_table_: str, pipeline: str) -> 
         return 0
     assert last.start is not None
     assert last.end is not None
-    batch = Batch(
+    batch = CommitRequest(
         pipeline=pipeline,
         run=job.run,
         version=job.version,
