@@ -9,10 +9,10 @@ import pytest
 from rich.console import Console
 
 from frazil.cli.maintain import ACTIONS, REASONS, print_results
-from frazil.maintain.result import Action, Ended, Outcome
+from frazil.maintain.result import Action, Outcome, Status
 from frazil.maintain.selection import Why
 
-PLANNED = next(ended for ended in Ended if ended.value in ("told", "dry_run"))
+PLANNED = next(ended for ended in Status if ended.value in ("told", "dry_run"))
 
 
 def printed(*outcomes: Outcome) -> str:
@@ -21,7 +21,7 @@ def printed(*outcomes: Outcome) -> str:
     return console.file.getvalue()  # type: ignore[attr-defined]
 
 
-def outcome(action: Action, ended: Ended = Ended.DONE, **known: Any) -> Outcome:
+def outcome(action: Action, ended: Status = Status.DONE, **known: Any) -> Outcome:
     return Outcome(action=action, table="shop.orders", ended=ended, **known)
 
 
@@ -47,18 +47,18 @@ def test_only_actions_with_work_are_rows() -> None:
 @pytest.mark.parametrize(
     ("action", "ended", "result"),
     [
-        (Action.COMPACT, Ended.DONE, "done"),
+        (Action.COMPACT, Status.DONE, "done"),
         (Action.COMPACT, PLANNED, "planned"),
         (Action.ORPHANS, PLANNED, "found"),
-        (Action.EXPIRE, Ended.DECISION_REQUIRED, "decision required"),
+        (Action.EXPIRE, Status.DECISION_REQUIRED, "decision required"),
     ],
 )
-def test_a_result_is_in_words(action: Action, ended: Ended, result: str) -> None:
+def test_a_result_is_in_words(action: Action, ended: Status, result: str) -> None:
     assert result in printed(outcome(action, ended, files_removed=1))
 
 
 def test_an_error_is_printed_with_its_table_and_action() -> None:
-    text = printed(outcome(Action.EXPIRE, Ended.FAILED, why="the bucket refused"))
+    text = printed(outcome(Action.EXPIRE, Status.FAILED, why="the bucket refused"))
     assert "shop.orders, expire snapshots: the bucket refused\n" in text
 
 

@@ -14,7 +14,7 @@ from frazil.maintain.advance_tag import carry
 from frazil.maintain.compact import compact
 from frazil.maintain.expire import expire
 from frazil.maintain.lease import Lease
-from frazil.maintain.result import Ended
+from frazil.maintain.result import Status
 from tests.support.committed_table import Stock
 from tests.support.jobs import job
 
@@ -39,7 +39,7 @@ def test_an_idle_pipeline_does_not_pin_replaced_files(stock: Stock) -> None:
     assert len(stock.files("data")) == 4
     before = dict(stock.summary())
     outcome = carry(stock.maintenance(), stock.main)
-    assert (outcome.ended, outcome.snapshots) == (Ended.DONE, 1)
+    assert (outcome.ended, outcome.snapshots) == (Status.DONE, 1)
     expire(stock.maintenance(), stock.main)
     assert stock.files("data") == stock.live_files()
     after = stock.summary()
@@ -79,7 +79,7 @@ def test_a_batch_that_lands_meanwhile_wins(stock: Stock) -> None:
         if step == "publish.filled" and stock.at == 30:
             stock.land(1)
 
-    assert carry(stock.maintenance(reach=ingest), stock.main).ended is Ended.CONFLICT
+    assert carry(stock.maintenance(reach=ingest), stock.main).ended is Status.CONFLICT
     stock.assert_nothing_changed()
 
 
@@ -105,7 +105,7 @@ def test_a_decision_that_is_made_meanwhile_stays_the_newest(stock: Stock) -> Non
             event = replace(stock.batch(0), accepted='{"event":"rejected-share"}')
             publish(job(stock.iceberg), nothing(stock.iceberg, stock.table, at=time.time()), event)
 
-    assert carry(stock.maintenance(reach=decide), stock.main).ended is Ended.CONFLICT
+    assert carry(stock.maintenance(reach=decide), stock.main).ended is Status.CONFLICT
     assert ledger.EVENTS in stock.summary()
 
 
@@ -125,5 +125,5 @@ def test_the_dead_letters_tag_is_carried_with_the_decision_it_finished(stock: St
 def test_a_dry_run_tells_and_changes_nothing(stock: Stock) -> None:
     idle(stock)
     before = stock.metadata()
-    assert carry(stock.maintenance(dry_run=True), stock.main).ended is Ended.TOLD
+    assert carry(stock.maintenance(dry_run=True), stock.main).ended is Status.DRY_RUN
     assert stock.metadata() == before

@@ -13,7 +13,7 @@ from frazil.errors import RowsWouldChange
 from frazil.lake import rewrite
 from frazil.maintain.compact import compact
 from frazil.maintain.lease import Lease
-from frazil.maintain.result import Ended
+from frazil.maintain.result import Status
 from tests.support import oracle
 from tests.support.committed_table import EAGER, Stock
 
@@ -24,7 +24,7 @@ def test_small_files_become_one_with_the_same_rows_and_offsets(stock: Stock) -> 
     stock.land(6)
     before = dict(stock.summary())
     outcome = compact(stock.maintenance(), stock.main, Lease())
-    assert (outcome.ended, outcome.files_removed, outcome.files_added, outcome.rows) == (Ended.DONE, 6, 1, 60)
+    assert (outcome.ended, outcome.files_removed, outcome.files_added, outcome.rows) == (Status.DONE, 6, 1, 60)
     assert len(stock.live_files()) == 1
     assert stock.summary() == before
     stock.assert_nothing_changed()
@@ -56,7 +56,7 @@ def test_a_dry_run_tells_and_changes_nothing(stock: Stock) -> None:
     stock.land(3)
     before = stock.metadata()
     outcome = compact(stock.maintenance(dry_run=True), stock.main, Lease())
-    assert (outcome.ended, outcome.files_removed, outcome.files_added, outcome.rows) == (Ended.TOLD, 3, 1, 30)
+    assert (outcome.ended, outcome.files_removed, outcome.files_added, outcome.rows) == (Status.DRY_RUN, 3, 1, 30)
     assert stock.metadata() == before
 
 
@@ -106,7 +106,7 @@ def test_a_batch_that_lands_meanwhile_is_no_conflict(stock: Stock) -> None:
             stock.land(1)
 
     outcome = compact(stock.maintenance(reach=ingest), stock.main, Lease())
-    assert (outcome.ended, outcome.files_removed) == (Ended.DONE, 3)
+    assert (outcome.ended, outcome.files_removed) == (Status.DONE, 3)
     assert len(stock.live_files()) == 2
     stock.assert_nothing_changed()
 
@@ -119,7 +119,7 @@ def test_a_rewrite_that_another_one_overtook_is_given_up_and_cleaned_up(stock: S
             compact(stock.maintenance(), stock.main, Lease())
 
     outcome = compact(stock.maintenance(reach=overtake), stock.main, Lease())
-    assert (outcome.ended, outcome.files_removed, outcome.snapshots) == (Ended.CONFLICT, 0, 0)
+    assert (outcome.ended, outcome.files_removed, outcome.snapshots) == (Status.CONFLICT, 0, 0)
     assert len(stock.files("data")) == 4  # three small ones, and the winner's
     stock.assert_nothing_changed()
 

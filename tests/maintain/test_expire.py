@@ -11,7 +11,7 @@ from frazil.maintain.advance_tag import carry
 from frazil.maintain.compact import compact
 from frazil.maintain.expire import expire
 from frazil.maintain.lease import Lease
-from frazil.maintain.result import Ended
+from frazil.maintain.result import Status
 from tests.support.committed_table import EAGER, Stock
 
 pytestmark = pytest.mark.spark
@@ -23,7 +23,7 @@ def test_the_newest_snapshots_stay_and_replaced_files_are_deleted(stock: Stock) 
     compact(stock.maintenance(), stock.main, Lease())
     stock.land(5)
     outcome = expire(stock.maintenance(), stock.main)
-    assert (outcome.ended, outcome.snapshots, outcome.files_removed) == (Ended.DONE, 8, 6)
+    assert (outcome.ended, outcome.snapshots, outcome.files_removed) == (Status.DONE, 8, 6)
     assert len(stock.history().snapshots) == 5
     assert stock.files("data") == stock.live_files()
     assert not stock.files("data") & small
@@ -66,7 +66,7 @@ def test_a_dry_run_tells_and_changes_nothing(stock: Stock) -> None:
     stock.land(8)
     before = stock.metadata()
     outcome = expire(stock.maintenance(dry_run=True), stock.main)
-    assert (outcome.ended, outcome.snapshots) == (Ended.TOLD, 4)
+    assert (outcome.ended, outcome.snapshots) == (Status.DRY_RUN, 4)
     assert stock.metadata() == before
 
 
@@ -77,7 +77,7 @@ def test_a_batch_that_lands_meanwhile_is_kept(stock: Stock) -> None:
         if step == "expire.decided":
             stock.land(1)
 
-    assert expire(stock.maintenance(reach=ingest), stock.main).ended is Ended.DONE
+    assert expire(stock.maintenance(reach=ingest), stock.main).ended is Status.DONE
     stock.assert_nothing_changed()
 
 
@@ -90,7 +90,7 @@ def test_a_snapshot_that_somebody_tags_meanwhile_is_a_conflict_and_stays(stock: 
             stock.iceberg.load(stock.table).manageSnapshots().createTag("audit", oldest).commit()
 
     outcome = expire(stock.maintenance(reach=tag), stock.main)
-    assert (outcome.ended, outcome.snapshots, outcome.files_removed) == (Ended.CONFLICT, 0, 0)
+    assert (outcome.ended, outcome.snapshots, outcome.files_removed) == (Status.CONFLICT, 0, 0)
     assert "audit" in outcome.why
     assert stock.history().snapshots[0].id == oldest
     stock.assert_nothing_changed()

@@ -16,7 +16,7 @@ from frazil.errors import FrazilError
 from frazil.lake import ledger
 from frazil.lake.commit.multi_table import finish_open
 from frazil.maintain.orphans import orphans
-from frazil.maintain.result import Ended
+from frazil.maintain.result import Status
 from frazil.maintain.target import Policy
 from tests.support.committed_table import Stock
 from tests.support.jobs import job
@@ -42,7 +42,7 @@ def test_a_staged_batch_that_nobody_published_goes_after_days(stock: Stock) -> N
     stray = stock.files("data") - stock.live_files()
     age(stock)
     outcome = orphans(stock.maintenance(policy=Policy()), stock.main, remove=True)
-    assert (outcome.ended, outcome.files_removed) == (Ended.DONE, 1)
+    assert (outcome.ended, outcome.files_removed) == (Status.DONE, 1)
     assert outcome.bytes_removed > 0
     assert len(stray) == 1
     assert not paths(stock) & stray
@@ -96,7 +96,7 @@ def test_they_are_only_told_unless_removal_is_asked_for(stock: Stock) -> None:
     age(stock)
     before = paths(stock)
     outcome = orphans(stock.maintenance(policy=Policy()), stock.main, remove=False)
-    assert (outcome.ended, outcome.files_removed) == (Ended.TOLD, 1)
+    assert (outcome.ended, outcome.files_removed) == (Status.DRY_RUN, 1)
     assert outcome.why.endswith(".parquet")
     assert paths(stock) == before
 
@@ -107,7 +107,7 @@ def test_a_dry_run_tells_and_deletes_nothing(stock: Stock) -> None:
     age(stock)
     before = paths(stock)
     outcome = orphans(stock.maintenance(policy=Policy(), dry_run=True), stock.main, remove=True)
-    assert (outcome.ended, outcome.files_removed) == (Ended.TOLD, 1)
+    assert (outcome.ended, outcome.files_removed) == (Status.DRY_RUN, 1)
     assert paths(stock) == before
 
 

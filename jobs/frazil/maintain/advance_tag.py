@@ -15,7 +15,7 @@ from frazil.lake.commit.entries import entry
 from frazil.lake.commit.multi_table import open_decision
 from frazil.lake.snapshot_retention import History
 from frazil.lake.stage import nothing
-from frazil.maintain.result import Action, Ended, Outcome
+from frazil.maintain.result import Action, Outcome, Status
 from frazil.maintain.selection import to_carry
 from frazil.maintain.target import MaintenanceRun, Target
 
@@ -29,14 +29,14 @@ def carry(run: MaintenanceRun, target: Target) -> Outcome:
     return Outcome(
         action=Action.CARRY,
         table=target.identifier,
-        ended=ended or Ended.DONE,
-        snapshots=0 if ended in (None, Ended.CONFLICT) else 1,
+        ended=ended or Status.DONE,
+        snapshots=0 if ended in (None, Status.CONFLICT) else 1,
         why=said,
         seconds=round(run.job.clock() - began, 3),
     )
 
 
-def _carried(run: MaintenanceRun, target: Target) -> tuple[Ended | None, str]:
+def _carried(run: MaintenanceRun, target: Target) -> tuple[Status | None, str]:
     """Return how it ended; None if the tag was not due."""
     iceberg, declared, name = run.job.iceberg, target.pipeline.table, target.pipeline.name
     table = iceberg.load(target.identifier)
@@ -54,7 +54,7 @@ def _carried(run: MaintenanceRun, target: Target) -> tuple[Ended | None, str]:
     if open_decision(iceberg, declared.identifier, declared.dead_letters, name) is not None:
         return None, "a decision on dead letters is open; the next run of the pipeline finishes it"
     if run.policy.dry_run:
-        return Ended.TOLD, ""
+        return Status.DRY_RUN, ""
     batch = CommitRequest(
         pipeline=name,
         run=run.job.run,
@@ -80,5 +80,5 @@ def _carried(run: MaintenanceRun, target: Target) -> tuple[Ended | None, str]:
             is_side=target.is_side,
         )
     except (Fenced, RolledBack) as refused:
-        return Ended.CONFLICT, refused.what
-    return Ended.DONE, ""
+        return Status.CONFLICT, refused.what
+    return Status.DONE, ""

@@ -20,7 +20,7 @@ from frazil.lake.rewrite import Group, Rewritten
 from frazil.lake.snapshot_retention import History
 from frazil.lake.sort_order import order
 from frazil.maintain.lease import Lease
-from frazil.maintain.result import Action, Ended, Outcome
+from frazil.maintain.result import Action, Outcome, Status
 from frazil.maintain.selection import Closing, marks_of, why
 from frazil.maintain.target import MaintenanceRun, Target
 
@@ -49,14 +49,14 @@ def compact(run: MaintenanceRun, target: Target, lease: Lease, *, hold: Callable
     left = Counter(verdict.value for _, verdict in verdicts if not verdict.is_compacted)
     if run.policy.dry_run:
         told = [Rewritten(group, group.java.expectedOutputFiles(), group.rows, group.bytes) for group in chosen]
-        return _outcome(run, target, told, left, began, ended=Ended.TOLD, commits=0)
+        return _outcome(run, target, told, left, began, ended=Status.DRY_RUN, commits=0)
     done, commits, ended, said = _swap(run, target, table, chosen, head.id, hold)
     return _outcome(run, target, done, left, began, ended=ended, commits=commits, said=said)
 
 
 def _swap(
     run: MaintenanceRun, target: Target, table: Java, chosen: list[Group], planned_on: int, hold: Callable[[], bool]
-) -> tuple[list[Rewritten], int, Ended, str]:
+) -> tuple[list[Rewritten], int, Status, str]:
     """Rewrite the chosen groups and commit them, some at a time; what was committed, and how it ended."""
     done: list[Rewritten] = []
     pending: list[Rewritten] = []
@@ -67,7 +67,7 @@ def _swap(
             for one in pending:
                 rewrite.drop(table, one)
             why_not = "the run was asked to end" if run.job.stopping() else "another maintainer took the lease"
-            return done, commits, Ended.STOPPED, why_not
+            return done, commits, Status.STOPPED, why_not
         try:
             pending.append(_rewritten(run, target, table, group, columns))
             if len(pending) < size and number < len(chosen):
@@ -77,10 +77,10 @@ def _swap(
         except Py4JJavaError as error:
             if thrown(error) not in CONFLICTS:
                 raise
-            return done, commits, Ended.CONFLICT, f"{thrown(error)}: {message(error)}"
+            return done, commits, Status.CONFLICT, f"{thrown(error)}: {message(error)}"
         run.job.reach("compact.committed")
         done, commits, pending = [*done, *pending], commits + 1, []
-    return done, commits, Ended.DONE, ""
+    return done, commits, Status.DONE, ""
 
 
 def _rewritten(run: MaintenanceRun, target: Target, table: Java, group: Group, columns: list[Column]) -> Rewritten:
@@ -107,7 +107,7 @@ def _outcome(
     left: Counter[str],
     began: float,
     *,
-    ended: Ended,
+    ended: Status,
     commits: int,
     said: str = "",
 ) -> Outcome:

@@ -7,7 +7,7 @@ from pyspark.errors import IllegalArgumentException
 
 from frazil.lake.iceberg_java import message, thrown
 from frazil.lake.snapshot_retention import History
-from frazil.maintain.result import Action, Ended, Outcome
+from frazil.maintain.result import Action, Outcome, Status
 from frazil.maintain.selection import to_expire
 from frazil.maintain.target import MaintenanceRun, Target
 
@@ -37,9 +37,9 @@ def expire(run: MaintenanceRun, target: Target) -> Outcome:
         now_ms=run.job.now_ms(),
         grace_ms=round(run.policy.grace_seconds * 1000),
     )
-    ended, said, files, manifests = Ended.DONE, "", 0, 0
+    ended, said, files, manifests = Status.DONE, "", 0, 0
     if run.policy.dry_run:
-        ended = Ended.TOLD
+        ended = Status.DRY_RUN
     elif going:
         action = run.job.iceberg.spark_actions().expireSnapshots(table).expireOlderThan(0)
         for snapshot_id in going:
@@ -51,11 +51,11 @@ def expire(run: MaintenanceRun, target: Target) -> Outcome:
             manifests = sum(others)
         # Another client tagged one of them, or other commits kept winning: the next run expires the rest.
         except IllegalArgumentException as error:
-            ended, said, going = Ended.CONFLICT, str(error).splitlines()[0], ()
+            ended, said, going = Status.CONFLICT, str(error).splitlines()[0], ()
         except Py4JJavaError as error:
             if thrown(error) not in ("CommitFailedException", "ValidationException"):
                 raise
-            ended, said, going = Ended.CONFLICT, f"{thrown(error)}: {message(error)}", ()
+            ended, said, going = Status.CONFLICT, f"{thrown(error)}: {message(error)}", ()
     return Outcome(
         action=Action.EXPIRE,
         table=target.identifier,

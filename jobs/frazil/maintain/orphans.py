@@ -13,7 +13,7 @@ from frazil.declaration.partitioning import quoted
 from frazil.errors import InvalidInput
 from frazil.lake.commit.multi_table import open_decision
 from frazil.lake.java_classes import Java
-from frazil.maintain.result import Action, Ended, Outcome
+from frazil.maintain.result import Action, Outcome, Status
 from frazil.maintain.selection import DAY_MS, ORPHANS_AT_LEAST_MS, namer
 from frazil.maintain.target import MaintenanceRun, Target
 
@@ -53,7 +53,7 @@ def orphans(run: MaintenanceRun, target: Target, *, remove: bool) -> Outcome:
     return Outcome(
         action=Action.ORPHANS,
         table=target.identifier,
-        ended=Ended.DONE if removes else Ended.TOLD,
+        ended=Status.DONE if removes else Status.DRY_RUN,
         files_removed=files,
         bytes_removed=size,
         left={"named_by_open_decision": left} if left else {},

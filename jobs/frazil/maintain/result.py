@@ -26,7 +26,7 @@ class Action(StrEnum):
     ORPHANS = "orphans"
 
 
-class Ended(StrEnum):
+class Status(StrEnum):
     """How an action ended.
 
     `DONE`: everything due is done, or nothing was due. `DRY_RUN`: a dry run reported what it would do. `CONFLICT`:
@@ -36,7 +36,7 @@ class Ended(StrEnum):
     """
 
     DONE = "done"
-    TOLD = "told"
+    DRY_RUN = "told"
     CONFLICT = "conflict"
     BUSY = "busy"
     DECISION_REQUIRED = "decision_required"
@@ -55,7 +55,7 @@ class Outcome:
 
     action: Action
     table: str
-    ended: Ended = Ended.DONE
+    ended: Status = Status.DONE
     snapshots: int = 0
     files_removed: int = 0
     bytes_removed: int = 0
@@ -96,6 +96,6 @@ class Reporter:
 def exit_code(outcomes: Iterable[Outcome]) -> Exit:
     """Return the exit code of a maintenance run: a decision that an operator must make weighs more than a failure."""
     ended = {one.ended for one in outcomes}
-    if Ended.DECISION_REQUIRED in ended:
+    if Status.DECISION_REQUIRED in ended:
         return Exit.DECISION_REQUIRED
-    return Exit.FAILED if Ended.FAILED in ended else Exit.SUCCESS
+    return Exit.FAILED if Status.FAILED in ended else Exit.SUCCESS

@@ -24,7 +24,7 @@ from frazil.maintain.expire import expire
 from frazil.maintain.lease import Lease
 from frazil.maintain.orphans import check_age
 from frazil.maintain.orphans import orphans as look_for_orphans
-from frazil.maintain.result import Action, Ended, Outcome, Reporter, Sink
+from frazil.maintain.result import Action, Outcome, Reporter, Sink, Status
 from frazil.maintain.target import MaintenanceRun, Policy, Target
 
 TRIES = 3
@@ -92,7 +92,7 @@ def keep(run: MaintenanceRun, target: Target, *, orphans: bool) -> Iterable[Outc
         if not run.policy.dry_run:
             taken = _take(run, target)
             if taken is None:
-                yield Outcome(action=Action.COMPACT, table=target.identifier, ended=Ended.BUSY, why=_told(lease))
+                yield Outcome(action=Action.COMPACT, table=target.identifier, ended=Status.BUSY, why=_told(lease))
                 return
             lease = taken
     except BROKEN as error:
@@ -124,12 +124,12 @@ def _all(run: MaintenanceRun, target: Target, lease: Lease, *, orphans: bool) ->
     }
     for action in Action:
         if run.job.stopping():
-            yield Outcome(action=action, table=target.identifier, ended=Ended.STOPPED, why="the run was asked to end")
+            yield Outcome(action=action, table=target.identifier, ended=Status.STOPPED, why="the run was asked to end")
             return
         try:
             if action is not Action.COMPACT and not run.policy.dry_run and _take(run, target) is None:
                 why = "another maintainer took the lease, which had run out"
-                yield Outcome(action=action, table=target.identifier, ended=Ended.STOPPED, why=why)
+                yield Outcome(action=action, table=target.identifier, ended=Status.STOPPED, why=why)
                 return
             if refusal := _rolled_back(run, target.pipeline):
                 yield _waiting(action, target, refusal)
@@ -169,7 +169,7 @@ def _tried(run: MaintenanceRun, target: Target, action: Action, act: Callable[[]
             if not tries_left:
                 if not GONE.search(told(error)):
                     raise
-                return Outcome(action=action, table=target.identifier, ended=Ended.CONFLICT, why=_words(error))
+                return Outcome(action=action, table=target.identifier, ended=Status.CONFLICT, why=_words(error))
     raise AssertionError("unreachable")
 
 
@@ -200,12 +200,12 @@ def _told(lease: Lease) -> str:
 
 
 def _waiting(action: Action, target: Target, refusal: str) -> Outcome:
-    return Outcome(action=action, table=target.identifier, ended=Ended.DECISION_REQUIRED, why=refusal)
+    return Outcome(action=action, table=target.identifier, ended=Status.DECISION_REQUIRED, why=refusal)
 
 
 def _failed(run: MaintenanceRun, action: Action, target: Target, error: Exception) -> Outcome:
     if run.job.stopping():  # jobs are cancelled when a run is to end
-        return Outcome(action=action, table=target.identifier, ended=Ended.STOPPED, why="the run was asked to end")
+        return Outcome(action=action, table=target.identifier, ended=Status.STOPPED, why="the run was asked to end")
     where = f"table {target.identifier}"
     if not isinstance(error, (FrazilError, *BROKEN)):
         if jvm_answers(run.job.spark):
@@ -214,7 +214,7 @@ def _failed(run: MaintenanceRun, action: Action, target: Target, error: Exceptio
             error = JvmEnded("Spark's JVM ended", where=where, do="Run again; nothing but files was changed")
     if not isinstance(error, FrazilError):
         error = SparkFailed(_words(error), where=where, do="Run again; nothing but files was changed")
-    return Outcome(action=action, table=target.identifier, ended=Ended.FAILED, why=str(error))
+    return Outcome(action=action, table=target.identifier, ended=Status.FAILED, why=str(error))
 
 
 def _words(error: Exception) -> str:
