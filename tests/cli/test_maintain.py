@@ -12,7 +12,7 @@ from frazil.cli.maintain import ACTIONS, REASONS, print_results
 from frazil.maintain.result import Action, Outcome, Status
 from frazil.maintain.selection import Why
 
-PLANNED = next(ended for ended in Status if ended.value in ("told", "dry_run"))
+PLANNED = Status.DRY_RUN
 
 
 def printed(*outcomes: Outcome) -> str:

@@ -62,7 +62,7 @@ def test_the_entry_point_keeps_tables_and_writes_json_lines(stock: Stock, tmp_pa
         "compact": "done",
         "carry": "done",
         "expire": "done",
-        "orphans": "told",
+        "orphans": "dry_run",
     }
     assert told["compact"]["files_removed"] == 7
     assert len(stock.live_files()) == 1
@@ -93,7 +93,7 @@ def test_the_command_tells_a_dry_run_as_json_and_changes_nothing(stock: Stock, t
     assert ended.returncode == 0, ended.stderr
     told = json.loads(ended.stdout)["pipelines"][stock.pipeline.name]
     assert [one["action"] for one in told] == ["compact", "carry", "expire", "orphans"]
-    assert told[0]["ended"] == "told"
+    assert told[0]["ended"] == "dry_run"
     assert stock.metadata() == before
 
 

@@ -31,7 +31,7 @@ def test_a_run_keeps_the_table_and_its_dead_letters(stock: Stock) -> None:
     assert [(t["table"], t["action"]) for t in told] == [
         (table, action) for table in (main, side) for action in ("compact", "carry", "expire", "orphans")
     ]
-    assert [t["ended"] for t in told] == ["done", "done", "done", "told"] * 2
+    assert [t["ended"] for t in told] == ["done", "done", "done", "dry_run"] * 2
     assert [t["files_removed"] for t in told if t["action"] == "compact"] == [8, 2]
     assert stock.lease.holder is None
     proof = stock.verified(deep=True)
@@ -56,7 +56,7 @@ def test_a_table_that_has_no_snapshot_is_left_alone(stock: Stock) -> None:
 def test_a_dry_run_changes_nothing_at_all(stock: Stock) -> None:
     stock.land(8)
     before = stock.metadata()
-    assert {t["ended"] for t in lines(stock, dry_run=True) if t["action"] != "carry"} == {"told"}
+    assert {t["ended"] for t in lines(stock, dry_run=True) if t["action"] != "carry"} == {"dry_run"}
     assert stock.metadata() == before
 
 
@@ -70,7 +70,7 @@ def test_two_maintainers_do_not_work_at_one_table(stock: Stock) -> None:
 
     first = lines(stock, reach=meanwhile)
     assert [t["ended"] for t in second] == ["busy"]
-    assert [t["ended"] for t in first] == ["done", "done", "done", "told"]
+    assert [t["ended"] for t in first] == ["done", "done", "done", "dry_run"]
     stock.assert_nothing_changed()
 
 
@@ -95,7 +95,7 @@ def test_one_actions_error_is_told_and_the_others_go_on(stock: Stock, monkeypatc
 
     monkeypatch.setattr(run, "compact", broken)
     told = lines(stock)
-    assert [t["ended"] for t in told] == ["failed", "done", "done", "told"]
+    assert [t["ended"] for t in told] == ["failed", "done", "done", "dry_run"]
     assert told[0]["why"] == "here: broken"
     assert stock.lease.holder is None
 
@@ -148,7 +148,7 @@ def test_a_run_that_is_to_end_ends_between_two_actions(stock: Stock) -> None:
 
 def test_orphans_are_removed_only_if_asked_for(stock: Stock) -> None:
     stock.land(1)
-    assert [t["ended"] for t in lines(stock) if t["action"] == "orphans"] == ["told"]
+    assert [t["ended"] for t in lines(stock) if t["action"] == "orphans"] == ["dry_run"]
     assert [t["ended"] for t in lines(stock, orphans=True) if t["action"] == "orphans"] == ["done"]
 
 

@@ -30,7 +30,7 @@ ACTIONS = {
 }
 """The actions, in words."""
 
-PLANNED = ("told", "dry_run")
+PLANNED = ("dry_run",)
 """Results of an action that changed nothing because of --dry-run, or without --orphans."""
 
 REASONS = {

@@ -36,7 +36,7 @@ class Status(StrEnum):
     """
 
     DONE = "done"
-    DRY_RUN = "told"
+    DRY_RUN = "dry_run"
     CONFLICT = "conflict"
     BUSY = "busy"
     DECISION_REQUIRED = "decision_required"
