@@ -67,7 +67,7 @@ def guarded(
             total.fenced = True
             report(Event.FENCED, message=known.what)
         elif known is not None:
-            tell(report, known)
+            report_error(report, known)
             return Outcome(total, known)
         else:
             total.stopped = True
@@ -100,10 +100,10 @@ def persist(ingestion: Ingestion, every_seconds: float, standby: Standby | None 
             match known:
                 case ServiceUnavailable():
                     pause = outage_pause(pause)
-                    tell(ingestion.report, known, retry_in_seconds=pause)
+                    report_error(ingestion.report, known, retry_in_seconds=pause)
                 case DecisionRequired():
                     pause = min(max(pause * 2, DECISION_SECONDS[0]), DECISION_SECONDS[1])
-                    tell(ingestion.report, known, retry_in_seconds=pause)
+                    report_error(ingestion.report, known, retry_in_seconds=pause)
                 case Fenced() if standby is not None and _is_final(known, job.run) and standby.may_wait(pipeline.name):
                     ingestion.report(Event.FENCED, message=known.what)
                     if not standby.wait(pipeline.name):
@@ -165,7 +165,7 @@ def outage_pause(before: float) -> float:
     return min(max(before * 2, OUTAGE_SECONDS[0]), OUTAGE_SECONDS[1])
 
 
-def tell(report: Reporter, error: FrazilError, **facts: Any) -> None:
+def report_error(report: Reporter, error: FrazilError, **facts: Any) -> None:
     """Report an error by the event of its kind."""
     report(event_of(error), error=type(error).__name__, message=str(error), **facts)
 

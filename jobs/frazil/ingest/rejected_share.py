@@ -33,10 +33,10 @@ def check_share(pipeline: Pipeline, counts: Counts, start: Offsets, end: Offsets
         return
     if accepted and all(offset <= accepted.get(p, 0) for p, offset in end.at.items()):
         return
-    said = ", ".join(f"{n:,} {reason}" for reason, n in sorted(reasons.items(), key=lambda pair: -pair[1]))
+    by_reason = ", ".join(f"{n:,} {reason}" for reason, n in sorted(reasons.items(), key=lambda pair: -pair[1]))
     framed = " (they have no schema id: another value_format may be meant)" if _OF_THE_FRAME & set(reasons) else ""
     raise TooManyRejected(
-        f"{number:,} of {counts.read:,} records cannot be landed: {said}{framed}; "
+        f"{number:,} of {counts.read:,} records cannot be landed: {by_reason}{framed}; "
         f"max_rejected_percent is {most}, and nothing of the batch was committed",
         where=f"pipeline {pipeline.name}, offsets {start} to {end}",
         do="Correct the declaration or the producer and run again, or land what is in the topic now: "

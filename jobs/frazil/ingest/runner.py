@@ -13,7 +13,7 @@ from frazil.declaration import Pipeline
 from frazil.declaration.engines import refuse_foreign
 from frazil.errors import ServiceUnavailable
 from frazil.ingest.events import Sink
-from frazil.ingest.guard import Outcome, as_known, guarded, jvm_ended, outage_pause, persist, reporter, tell
+from frazil.ingest.guard import Outcome, as_known, guarded, jvm_ended, outage_pause, persist, report_error, reporter
 from frazil.ingest.ingestion import Ingestion
 from frazil.ingest.spark_errors import explained
 from frazil.ingest.standby import Standby
@@ -98,7 +98,7 @@ def _watch(
             for pipeline in pipelines:
                 error = _outcome(runs[pipeline.name], pipeline, job).error if runs[pipeline.name].done() else None
                 if error is not None and pending:
-                    tell(reporter(pipeline, job, sink), error)
+                    report_error(reporter(pipeline, job, sink), error)
     return is_lost
 
 
@@ -118,7 +118,7 @@ def _proven(pipelines: Sequence[Pipeline], job: JobContext, sink: Sink) -> bool:
         except ServiceUnavailable as error:
             pause = outage_pause(pause)
             for pipeline in pipelines:
-                tell(reporter(pipeline, job, sink), error, retry_in_seconds=pause)
+                report_error(reporter(pipeline, job, sink), error, retry_in_seconds=pause)
         job.wait(pause)
     return False
 

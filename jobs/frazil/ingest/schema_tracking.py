@@ -22,7 +22,7 @@ from frazil.schemas.schema_changes import Change
 from frazil.schemas.table_mapping import Landing, landing
 from frazil.schemas.types import Struct, Type
 
-SAID = 50
+MOST_REPORTED = 50
 """How many changes one event lists, and how many incompatible versions are reported at once."""
 
 
@@ -33,7 +33,7 @@ class Evolution:
         self._pipeline, self._job, self._writers, self._report = pipeline, job, writers, report
         self._keys = Keys.of(pipeline.topic, writers.registry, pipeline.table.metadata_columns)
         self._thoroughness = Thoroughness()
-        self._said: dict[int, str] = {}  # by writer, what was said of it last
+        self._reported: dict[int, str] = {}  # by writer, what was reported of it last
 
     @property
     def is_known(self) -> bool:
@@ -87,8 +87,8 @@ class Evolution:
         table = self._pipeline.table
         changes = evolve(self._job, table.identifier, self._needed)
         if changes:
-            more = [f"and {len(changes) - SAID} more"] if len(changes) > SAID else []
-            self._report(Event.SCHEMA_EVOLVED, changes=[*(str(c) for c in changes[:SAID]), *more])
+            more = [f"and {len(changes) - MOST_REPORTED} more"] if len(changes) > MOST_REPORTED else []
+            self._report(Event.SCHEMA_EVOLVED, changes=[*(str(c) for c in changes[:MOST_REPORTED]), *more])
         landed, keys = self._landing(tables.columns(self._job.iceberg, table.identifier))
         self._report_incompatible([*landed.incompatible.items(), *(keys.incompatible.items() if keys else ())])
         decoding = self._writers.decoding(landed.target, landed.incompatible, self._pipeline.topic.tombstones)
@@ -99,9 +99,9 @@ class Evolution:
 
     def _report_incompatible(self, found: Sequence[tuple[int, IncompatibleSchema]]) -> None:
         """Report what was not reported before: of many at once the last ones, which are the newest versions."""
-        new = [(number, str(problem)) for number, problem in found if self._said.get(number) != str(problem)]
-        self._said |= dict(new)
-        for number, message in new[-SAID:]:
+        new = [(number, str(problem)) for number, problem in found if self._reported.get(number) != str(problem)]
+        self._reported |= dict(new)
+        for number, message in new[-MOST_REPORTED:]:
             self._report(Event.SCHEMA_INCOMPATIBLE, schema_id=schema_id_of(number), message=message)
 
     def _landing(self, current: Struct) -> tuple[Landing, KeyLanding | None]:

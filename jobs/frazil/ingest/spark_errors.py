@@ -11,9 +11,9 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from frazil.errors import CatalogUnavailable, KafkaUnavailable, SparkFailed
-from frazil.lake.iceberg_java import told
+from frazil.lake.iceberg_java import error_text
 
-_TOLD = 400  # characters of Spark's own words in a message
+_LONGEST = 400  # characters of Spark's own words in a message
 
 
 class Failure(StrEnum):
@@ -68,8 +68,8 @@ def meaning(text: str) -> Failure:
 
     Stack frames do not count: whatever fails while it writes has Iceberg's classes among them.
     """
-    said = "\n".join(_said(text))
-    return next((failure for failure, words in _WORDS if re.search(words, said, re.IGNORECASE)), Failure.OTHER)
+    messages = "\n".join(_without_frames(text))
+    return next((failure for failure, words in _WORDS if re.search(words, messages, re.IGNORECASE)), Failure.OTHER)
 
 
 @contextmanager
@@ -85,7 +85,7 @@ def explained(
     try:
         yield
     except (Py4JJavaError, PySparkException) as error:
-        text = redact(told(error))
+        text = redact(error_text(error))
         words = _short(text)
         if stopping():
             raise Cancelled(words) from None
@@ -110,7 +110,7 @@ def explained(
                 raise SparkFailed(f"a Spark job failed: {words}", where=where, do="Nothing was published") from None
 
 
-def _said(text: str) -> list[str]:
+def _without_frames(text: str) -> list[str]:
     """Return the lines that are not stack frames."""
     lines = (line.strip() for line in text.splitlines())
     return [line for line in lines if line and not re.match(r"at [\w$./<>-]+\(|\.\.\. \d+ more$", line)]
@@ -118,6 +118,6 @@ def _said(text: str) -> list[str]:
 
 def _short(text: str) -> str:
     """Return the line that says most, the innermost exception's, cut. Secrets must be masked before: half of one is no match."""
-    lines = _said(text)
+    lines = _without_frames(text)
     causes = [line for line in lines if "Exception" in line or "Error" in line]
-    return " ".join((causes or lines or ["no message"])[-1].split())[:_TOLD]
+    return " ".join((causes or lines or ["no message"])[-1].split())[:_LONGEST]

@@ -91,13 +91,13 @@ def ended(error: Exception, secrets: Secrets, stopping: threading.Event) -> Exit
     if code is Exit.FAULT and stopping.is_set():
         print("stopped", file=sys.stderr)
         return Exit.INTERRUPTED
-    said = f"error: {error}"
+    text = f"error: {error}"
     if code is Exit.FAULT:
-        said = (
+        text = (
             "".join(traceback.format_exception(error))
             + "error: this is a defect of Frazil. Report it with this message"
         )
-    print(secrets.redactor.redact(said), file=sys.stderr)
+    print(secrets.redactor.redact(text), file=sys.stderr)
     return code
 
 

@@ -30,7 +30,7 @@ def message(error: Py4JJavaError) -> str:
     return (str(error.java_exception.getMessage()) or thrown(error)).splitlines()[0]
 
 
-def told(error: Py4JJavaError | PySparkException) -> str:
+def error_text(error: Py4JJavaError | PySparkException) -> str:
     """Return the messages of the exception and of its causes, each on a line."""
     if isinstance(error, PySparkException):
         return str(error)
@@ -55,7 +55,7 @@ class Iceberg:
             self.catalog: Java = plugin.icebergCatalog()
         except (Py4JJavaError, PySparkException) as error:
             do = "Check the catalog's settings in the environment document, then run again"
-            raise CatalogUnavailable(told(error).splitlines()[-1], where=f"catalog {catalog}", do=do) from error
+            raise CatalogUnavailable(error_text(error).splitlines()[-1], where=f"catalog {catalog}", do=do) from error
         self.classes = JavaClasses(spark.sparkContext._gateway, self.catalog.getClass().getClassLoader())
         self._string = self.classes.load("java.lang.String")
 

@@ -25,13 +25,13 @@ FINISHED = (ledger.COMMIT_ID, ledger.DECISION, ledger.TABLE, ledger.STAGED_BY, l
 def carry(run: MaintenanceRun, target: Target) -> Outcome:
     """Carry the tag of one table on, if it keeps what retention would let go. Not while a decision is open."""
     began = run.job.clock()
-    ended, said = _carried(run, target)
+    ended, reason = _carried(run, target)
     return Outcome(
         action=Action.CARRY,
         table=target.identifier,
         ended=ended or Status.DONE,
         snapshots=0 if ended in (None, Status.CONFLICT) else 1,
-        why=said,
+        why=reason,
         seconds=round(run.job.clock() - began, 3),
     )
 

@@ -48,10 +48,12 @@ def compact(run: MaintenanceRun, target: Target, lease: Lease, *, hold: Callable
     chosen = [group for group, verdict in verdicts if verdict.is_compacted]
     left = Counter(verdict.value for _, verdict in verdicts if not verdict.is_compacted)
     if run.policy.dry_run:
-        told = [Rewritten(group, group.java.expectedOutputFiles(), group.rows, group.bytes) for group in chosen]
-        return _outcome(run, target, told, left, began, ended=Status.DRY_RUN, commits=0)
-    done, commits, ended, said = _swap(run, target, table, chosen, head.id, hold)
-    return _outcome(run, target, done, left, began, ended=ended, commits=commits, said=said)
+        planned_swaps = [
+            Rewritten(group, group.java.expectedOutputFiles(), group.rows, group.bytes) for group in chosen
+        ]
+        return _outcome(run, target, planned_swaps, left, began, ended=Status.DRY_RUN, commits=0)
+    done, commits, ended, reason = _swap(run, target, table, chosen, head.id, hold)
+    return _outcome(run, target, done, left, began, ended=ended, commits=commits, reason=reason)
 
 
 def _swap(
@@ -109,7 +111,7 @@ def _outcome(
     *,
     ended: Status,
     commits: int,
-    said: str = "",
+    reason: str = "",
 ) -> Outcome:
     return Outcome(
         action=Action.COMPACT,
@@ -122,6 +124,6 @@ def _outcome(
         bytes_added=sum(one.bytes for one in done),
         rows=sum(one.rows for one in done),
         left=dict(left),
-        why=said,
+        why=reason,
         seconds=round(run.job.clock() - began, 3),
     )

@@ -37,7 +37,7 @@ def expire(run: MaintenanceRun, target: Target) -> Outcome:
         now_ms=run.job.now_ms(),
         grace_ms=round(run.policy.grace_seconds * 1000),
     )
-    ended, said, files, manifests = Status.DONE, "", 0, 0
+    ended, reason, files, manifests = Status.DONE, "", 0, 0
     if run.policy.dry_run:
         ended = Status.DRY_RUN
     elif going:
@@ -51,11 +51,11 @@ def expire(run: MaintenanceRun, target: Target) -> Outcome:
             manifests = sum(others)
         # Another client tagged one of them, or other commits kept winning: the next run expires the rest.
         except IllegalArgumentException as error:
-            ended, said, going = Status.CONFLICT, str(error).splitlines()[0], ()
+            ended, reason, going = Status.CONFLICT, str(error).splitlines()[0], ()
         except Py4JJavaError as error:
             if thrown(error) not in ("CommitFailedException", "ValidationException"):
                 raise
-            ended, said, going = Status.CONFLICT, f"{thrown(error)}: {message(error)}", ()
+            ended, reason, going = Status.CONFLICT, f"{thrown(error)}: {message(error)}", ()
     return Outcome(
         action=Action.EXPIRE,
         table=target.identifier,
@@ -63,6 +63,6 @@ def expire(run: MaintenanceRun, target: Target) -> Outcome:
         snapshots=len(going),
         files_removed=files,
         left={"metadata_files": manifests} if manifests else {},
-        why=said,
+        why=reason,
         seconds=round(run.job.clock() - began, 3),
     )

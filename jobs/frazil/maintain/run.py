@@ -14,7 +14,7 @@ from frazil.errors import Fault, FrazilError, JvmEnded, SparkFailed
 from frazil.job.context import JobContext
 from frazil.lake.commit.check import rolled_back
 from frazil.lake.commit.entries import entry
-from frazil.lake.iceberg_java import message, thrown, told
+from frazil.lake.iceberg_java import error_text, message, thrown
 from frazil.lake.lineage import head_follows
 from frazil.lake.session import jvm_answers
 from frazil.maintain import lease as leases
@@ -92,7 +92,7 @@ def keep(run: MaintenanceRun, target: Target, *, orphans: bool) -> Iterable[Outc
         if not run.policy.dry_run:
             taken = _take(run, target)
             if taken is None:
-                yield Outcome(action=Action.COMPACT, table=target.identifier, ended=Status.BUSY, why=_told(lease))
+                yield Outcome(action=Action.COMPACT, table=target.identifier, ended=Status.BUSY, why=_busy(lease))
                 return
             lease = taken
     except BROKEN as error:
@@ -167,7 +167,7 @@ def _tried(run: MaintenanceRun, target: Target, action: Action, act: Callable[[]
             if run.job.stopping() or _version(run, target) == before:
                 raise
             if not tries_left:
-                if not GONE.search(told(error)):
+                if not GONE.search(error_text(error)):
                     raise
                 return Outcome(action=action, table=target.identifier, ended=Status.CONFLICT, why=_words(error))
     raise AssertionError("unreachable")
@@ -195,7 +195,7 @@ def _has_snapshots(run: MaintenanceRun, target: Target) -> bool:
     return iceberg.exists(target.identifier) and iceberg.load(target.identifier).currentSnapshot() is not None
 
 
-def _told(lease: Lease) -> str:
+def _busy(lease: Lease) -> str:
     return f"maintenance run {lease.holder} is at this table"
 
 

@@ -75,8 +75,8 @@ def publish(
             base = _read(iceberg, transaction.table(), staged, batch)
             verdict = check(base, staged, batch)
             if verdict is Verdict.DONE:
-                assert base.ours is not None
-                return _found(of(table.snapshot(base.ours)), staged, extra or {})
+                assert base.own_commit is not None
+                return _found(of(table.snapshot(base.own_commit)), staged, extra or {})
             if verdict is not Verdict.APPEND:
                 raise refusal(verdict, base, staged, batch)
             _check_files(iceberg, table, staged, age=job.clock() - staged.at)
@@ -123,13 +123,13 @@ def _refused(failure: str, staged: Staged) -> CommitRefused:
     )
 
 
-def _found(ours: Entry, staged: Staged, extra: Mapping[str, str]) -> Published:
+def _found(own_commit: Entry, staged: Staged, extra: Mapping[str, str]) -> Published:
     """Return the commit of an earlier try. Raises `StageAgain` if it is of other files, with a decision of its own."""
-    if ours.side != extra.get(ledger.SIDE):
+    if own_commit.side != extra.get(ledger.SIDE):
         raise StageAgain(
-            f"snapshot {ours.snapshot_id} has these records from an earlier try", where=f"table {staged.table}"
+            f"snapshot {own_commit.snapshot_id} has these records from an earlier try", where=f"table {staged.table}"
         )
-    return Published(ours.snapshot_id, found=True, number=ours.number)
+    return Published(own_commit.snapshot_id, found=True, number=own_commit.number)
 
 
 def fill(
@@ -173,13 +173,13 @@ def _numbered(base: Base, extra: Mapping[str, str], least: int) -> dict[str, str
 
 def _read(iceberg: Iceberg, table: Java, staged: Staged, batch: CommitRequest) -> Base:
     tagged = entry(table, batch.pipeline)
-    ours, commit = None, batch.commit_id(str(table.uuid()))
+    own_commit, commit = None, batch.commit_id(str(table.uuid()))
     if tagged is not None:
         for snapshot in islice(ancestors(table, tagged.snapshot_id), ANCESTORS):
             found = of(snapshot)
             if found.commit_id == commit and found.run == batch.run:
-                ours = found.snapshot_id
-            if ours is not None or (found.end is not None and found.end.same_as(batch.held)):
+                own_commit = found.snapshot_id
+            if own_commit is not None or (found.end is not None and found.end.same_as(batch.held)):
                 break
     follows = head_follows(iceberg, table, tagged)
     return Base(
@@ -187,7 +187,7 @@ def _read(iceberg: Iceberg, table: Java, staged: Staged, batch: CommitRequest) -
         field_ids=field_ids(iceberg.schema_json(table)),
         tagged=tagged,
         head_follows_tag=follows,
-        ours=ours,
+        own_commit=own_commit,
         last=tagged if follows else entry_of_head(iceberg, table, batch.pipeline),
         head=head.snapshotId() if (head := table.currentSnapshot()) is not None else None,
     )

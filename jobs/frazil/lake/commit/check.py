@@ -87,7 +87,7 @@ class Base:
     field_ids: Mapping[str, int]
     tagged: Entry | None
     head_follows_tag: bool
-    ours: int | None  # the snapshot that carries our commit id and run
+    own_commit: int | None  # the snapshot that carries this commit id and run
     last: Entry | None = (
         None  # the newest entry that the head has: the tagged one, unless main was rolled back behind it
     )
@@ -116,7 +116,7 @@ def check(base: Base, staged: Staged, batch: CommitRequest) -> Verdict:
     """Return the complete decision, from values only; the table is docs/exactly-once.md."""
     if base.table_uuid != staged.table_uuid:
         return Verdict.REPLACED
-    if base.ours is not None:
+    if base.own_commit is not None:
         return Verdict.DONE
     if not set(staged.field_ids.values()) <= set(
         base.field_ids.values()

@@ -44,10 +44,10 @@ def decide_and_finish(job: Committer, staged: Staged, sides: Sequence[Staged], b
     iceberg, numbered_from = job.iceberg, 0
     for side in sides:
         found = look(iceberg, staged.table, side.table, batch.pipeline)
-        is_ours = found.last is not None and found.last.end is not None and found.last.end.same_as(batch.held)
-        if is_ours and found.state not in (SideState.FINISHED, SideState.OPEN):
+        is_own = found.last is not None and found.last.end is not None and found.last.end.same_as(batch.held)
+        if is_own and found.state not in (SideState.FINISHED, SideState.OPEN):
             raise side_table.refusal(found, staged.table, side.table, batch.pipeline)
-        if is_ours and not _fits(iceberg, side, found):
+        if is_own and not _fits(iceberg, side, found):
             what = "the dead-letter table was dropped or replaced, or lost a column"
             raise StageAgain(what, where=f"table {side.table}")
         numbered_from = max(numbered_from, found.finished)

@@ -35,9 +35,9 @@ def _refusals() -> tuple[type[Exception], ...]:
 
 
 def _unavailable(error: Exception, where: str) -> CatalogUnavailable:
-    told = str(error).strip().splitlines() or [""]
+    lines = str(error).strip().splitlines() or [""]
     return CatalogUnavailable(
-        f"{type(error).__name__}: {told[0]}",  # not cut: half a secret could not be masked
+        f"{type(error).__name__}: {lines[0]}",  # not cut: half a secret could not be masked
         where=where,
         do="Check the catalog's and the object store's settings",
     )
