@@ -9,7 +9,7 @@ import pytest
 
 from frazil.lake import ledger
 from frazil.lake.commit.append import publish
-from frazil.lake.stage import nothing
+from frazil.lake.stage import empty_commit
 from frazil.maintain.advance_tag import carry
 from frazil.maintain.compact import compact
 from frazil.maintain.expire import expire
@@ -52,7 +52,7 @@ def test_what_an_operator_accepted_is_carried_too(stock: Stock) -> None:
     stock.land(1)
     accepted = stock.offsets(1000)
     batch = replace(stock.batch(0), rejects_accepted=accepted)
-    publish(job(stock.iceberg), nothing(stock.iceberg, stock.table, at=time.time()), batch)
+    publish(job(stock.iceberg), empty_commit(stock.iceberg, stock.table, at=time.time()), batch)
     others(stock)
     assert carry(stock.maintenance(), stock.main).snapshots == 1
     assert stock.summary()[ledger.REJECTS_ACCEPTED] == str(accepted)
@@ -103,7 +103,7 @@ def test_a_decision_that_is_made_meanwhile_stays_the_newest(stock: Stock) -> Non
     def decide(step: str) -> None:
         if step == "carry.decided":
             event = replace(stock.batch(0), accepted='{"event":"rejected-share"}')
-            publish(job(stock.iceberg), nothing(stock.iceberg, stock.table, at=time.time()), event)
+            publish(job(stock.iceberg), empty_commit(stock.iceberg, stock.table, at=time.time()), event)
 
     assert carry(stock.maintenance(reach=decide), stock.main).ended is Status.CONFLICT
     assert ledger.EVENTS in stock.summary()

@@ -17,7 +17,7 @@ from frazil.lake.commit.check import CommitRequest
 from frazil.lake.commit.entries import entry
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.offsets import Offsets
-from frazil.lake.stage import nothing as empty
+from frazil.lake.stage import empty_commit as empty
 from frazil.lake.totals import Counts
 from frazil.recovery.decisions import Accepted
 from tests.support.jobs import job

@@ -24,7 +24,7 @@ from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.ledger import Entry
 from frazil.lake.lineage import head_follows
 from frazil.lake.offsets import Offsets
-from frazil.lake.stage import nothing
+from frazil.lake.stage import empty_commit
 from frazil.schemas.iceberg import field_ids, schema_json
 from frazil.schemas.metadata import metadata_fields
 from frazil.schemas.schema_changes import AddColumn
@@ -114,7 +114,7 @@ def begin(job: Committer, pipeline: Pipeline, offsets: Offsets, *, compacted: bo
     `compacted` topic may not have them any more.
     """
     iceberg, table = job.iceberg, pipeline.table
-    side = nothing(iceberg, table.dead_letters, at=job.clock())
+    side = empty_commit(iceberg, table.dead_letters, at=job.clock())
     is_clear = must_clear(iceberg, pipeline.name, table.dead_letters, offsets, compacted=compacted)
     batch = CommitRequest(
         pipeline=pipeline.name,
@@ -125,7 +125,7 @@ def begin(job: Committer, pipeline: Pipeline, offsets: Offsets, *, compacted: bo
         held=None,
         topic_id=offsets.topic_id,
     )
-    staged = nothing(iceberg, table.identifier, at=job.clock())
+    staged = empty_commit(iceberg, table.identifier, at=job.clock())
     if not is_clear:
         publish(job, staged, batch)
         return

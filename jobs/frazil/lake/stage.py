@@ -73,7 +73,7 @@ def stage(
     )
 
 
-def nothing(iceberg: Iceberg, table: str, *, at: float) -> Staged:
+def empty_commit(iceberg: Iceberg, table: str, *, at: float) -> Staged:
     """Return a staged batch without rows: its commit still moves the offsets."""
     target = iceberg.load(table)
     return Staged(table, str(target.uuid()), field_ids(iceberg.schema_json(target)), (), 0, 0, at)

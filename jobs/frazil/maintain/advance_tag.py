@@ -14,7 +14,7 @@ from frazil.lake.commit.check import CommitRequest
 from frazil.lake.commit.entries import entry
 from frazil.lake.commit.multi_table import open_decision
 from frazil.lake.snapshot_retention import History
-from frazil.lake.stage import nothing
+from frazil.lake.stage import empty_commit
 from frazil.maintain.result import Action, Outcome, Status
 from frazil.maintain.selection import to_carry
 from frazil.maintain.target import MaintenanceRun, Target
@@ -74,7 +74,7 @@ def _carried(run: MaintenanceRun, target: Target) -> tuple[Status | None, str]:
     try:
         publish(
             run.job,
-            nothing(iceberg, target.identifier, at=run.job.clock()),
+            empty_commit(iceberg, target.identifier, at=run.job.clock()),
             batch,
             extra={**extra, ledger.UPKEEP: Action.CARRY.value},
             is_side=target.is_side,

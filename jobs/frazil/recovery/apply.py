@@ -22,7 +22,7 @@ from frazil.lake.commit.multi_table import decide, finish_open, part
 from frazil.lake.commit.side_state import SideState
 from frazil.lake.commit.side_table import Look, look
 from frazil.lake.offsets import canonical
-from frazil.lake.stage import nothing
+from frazil.lake.stage import empty_commit
 from frazil.lake.totals import Counts
 from frazil.recovery import decisions
 from frazil.recovery.decisions import Acceptance, Accepted
@@ -116,7 +116,7 @@ class _Accepting:
             on=last.snapshot_id if last else None,
             on_head=int(head.snapshotId()) if is_rollback and head is not None else None,
         )
-        staged = nothing(job.iceberg, self.pipeline.table.identifier, at=job.clock())
+        staged = empty_commit(job.iceberg, self.pipeline.table.identifier, at=job.clock())
         job.reach("accept.decided")
         if not parts:
             publish(job, staged, batch)
@@ -127,7 +127,7 @@ class _Accepting:
     def _part(self) -> dict[str, Any]:
         """Return a decision's part for the dead-letter table as it is now: its ledger follows, its rows stay."""
         job = self.job
-        return part(nothing(job.iceberg, self.pipeline.table.dead_letters, at=job.clock()))
+        return part(empty_commit(job.iceberg, self.pipeline.table.dead_letters, at=job.clock()))
 
     def _look(self) -> Look:
         table = self.pipeline.table

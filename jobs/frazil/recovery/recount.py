@@ -17,7 +17,7 @@ from frazil.lake.commit.check import CommitRequest
 from frazil.lake.commit.entries import entry
 from frazil.lake.offsets import Offsets, canonical
 from frazil.lake.read.tables import Lake
-from frazil.lake.stage import nothing
+from frazil.lake.stage import empty_commit
 from frazil.lake.totals import Counts
 
 
@@ -69,7 +69,7 @@ def recount(pipeline: Pipeline, lake: Lake, reason: str, job: JobContext) -> Rec
         accepted=canonical({"event": ledger.RECOUNT, "reason": reason, "at": at, "gaps": corrected}),
         on=last.snapshot_id,
     )
-    staged = nothing(job.iceberg, pipeline.table.identifier, at=job.clock())
+    staged = empty_commit(job.iceberg, pipeline.table.identifier, at=job.clock())
     publish(job, staged, batch)
     return Recount(last.end, last.end, fewer)
 

@@ -13,7 +13,7 @@ from frazil.lake.commit.append import fill
 from frazil.lake.commit.check import CommitRequest
 from frazil.lake.iceberg_java import Iceberg, message, thrown
 from frazil.lake.offsets import Offsets
-from frazil.lake.stage import nothing
+from frazil.lake.stage import empty_commit
 from frazil.schemas.iceberg import schema_json
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 
@@ -47,7 +47,7 @@ def check_catalog(iceberg: Iceberg, namespace: str, *, ticket: str) -> None:
             batch = CommitRequest(
                 pipeline="probe", run=ticket, version="", start=start, end=after, held=None, topic_id="probe"
             )
-            staged = nothing(iceberg, table, at=0.0)
+            staged = empty_commit(iceberg, table, at=0.0)
             twins = [iceberg.load(table) for _ in range(2)]
             transactions = [twin.newTransaction() for twin in twins]
             for transaction, twin in zip(transactions, twins, strict=True):
