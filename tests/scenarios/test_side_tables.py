@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from frazil.declaration.environment import Environment
 from frazil.errors import DeadLetterTableMismatch, InvalidInput, RolledBack
-from frazil.ingest.table_setup import begin, make_tables
+from frazil.ingest.table_setup import initialise_ledger, make_tables
 from frazil.lake import ledger
 from frazil.lake.commit.check import StageAgain
 from frazil.lake.commit.entries import entry
@@ -259,7 +259,7 @@ def test_a_start_that_skips_dead_letters_keeps_them(stock: Ledgers) -> None:
     stock.drop()
     make_tables(job(stock.iceberg), stock.pipeline, ROW)
     with pytest.raises(DeadLetterTableMismatch):
-        begin(job(stock.iceberg), stock.pipeline, stock.offsets(10))
+        initialise_ledger(job(stock.iceberg), stock.pipeline, stock.offsets(10))
     assert stock.letters() == [8, 9, 18, 19]
 
 
@@ -268,7 +268,7 @@ def test_dead_letters_of_a_compacted_topic_are_not_removed(stock: Ledgers) -> No
     stock.drop()
     make_tables(job(stock.iceberg), stock.pipeline, ROW)
     with pytest.raises(DeadLetterTableMismatch, match="Rename the dead-letter table"):
-        begin(job(stock.iceberg), stock.pipeline, stock.offsets(0), compacted=True)
+        initialise_ledger(job(stock.iceberg), stock.pipeline, stock.offsets(0), compacted=True)
     assert stock.letters() == [8, 9, 18, 19]
 
 

@@ -21,7 +21,7 @@ from frazil.clients.secrets import Secrets
 from frazil.dead_letters.table import COLUMNS as DEAD_LETTERS
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.declaration.environment import Environment
-from frazil.ingest.table_setup import begin, make_tables
+from frazil.ingest.table_setup import initialise_ledger, make_tables
 from frazil.lake.commit.append import publish
 from frazil.lake.commit.check import CommitRequest
 from frazil.lake.commit.entries import entry
@@ -56,7 +56,7 @@ class Stock:
         self.settled: int | None = None  # see `CommitRequest`
         begun = job(iceberg, run=self.run)
         make_tables(begun, self.pipeline, ROW)
-        begin(begun, self.pipeline, self.offsets(0))
+        initialise_ledger(begun, self.pipeline, self.offsets(0))
 
     @property
     def table(self) -> str:

@@ -13,7 +13,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from frazil.ingest import table_setup
-from frazil.ingest.table_setup import begin, make_tables
+from frazil.ingest.table_setup import initialise_ledger, make_tables
 from frazil.job.context import JobContext
 from frazil.lake import ledger
 from frazil.lake.commit import append
@@ -100,7 +100,7 @@ class Ledgers(Stock):
         self._finish(reach)
         held = table_setup.read_ledger(self.iceberg, self.pipeline)
         if held is None:
-            begin(job, self.pipeline, self.offsets(0))
+            initialise_ledger(job, self.pipeline, self.offsets(0))
             held = table_setup.read_ledger(self.iceberg, self.pipeline)
         self._finish(reach)
         assert held is not None

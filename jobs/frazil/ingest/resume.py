@@ -60,4 +60,4 @@ def _begin(pipeline: Pipeline, job: JobContext) -> None:
     offsets = Offsets(topic.name, state.topic_id, start)
     job.reach("begin.resolved")
     with contextlib.suppress(Fenced):  # another driver began; its start counts
-        table_setup.begin(job, pipeline, offsets, compacted=state.compacted)
+        table_setup.initialise_ledger(job, pipeline, offsets, compacted=state.compacted)

@@ -106,7 +106,7 @@ def read_ledger(iceberg: Iceberg, pipeline: Pipeline) -> Entry | None:
     return newest
 
 
-def begin(job: Committer, pipeline: Pipeline, offsets: Offsets, *, compacted: bool = False) -> None:
+def initialise_ledger(job: Committer, pipeline: Pipeline, offsets: Offsets, *, compacted: bool = False) -> None:
     """Commit an empty snapshot that holds the resolved start, so that `start=latest` is decided once.
 
     Dead letters of a dropped table of the same name are removed: their records are landed again. Raises `Fenced` if another
