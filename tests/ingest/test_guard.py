@@ -43,7 +43,7 @@ class Polled:
         self.pipeline, self._polls = PIPELINE, iter(polls)
         self.events: list[tuple[str, float | None]] = []
         self.forgotten, self.is_stopped = 0, False
-        self.driver: Any = SimpleNamespace(
+        self.job: Any = SimpleNamespace(
             stopping=lambda: self.is_stopped,
             clock=lambda: 0.0,
             wait=lambda seconds: None,
@@ -139,7 +139,7 @@ def test_a_jvm_that_goes_with_its_run_is_no_error() -> None:
     def stopped(seconds: float) -> None:
         polled.is_stopped = True  # the signal came in the meantime
 
-    polled.driver.wait = stopped
+    polled.job.wait = stopped
     assert persisted(polled).events == []
 
 
@@ -150,7 +150,7 @@ def test_an_unexpected_error_names_itself_and_its_place_and_no_secret() -> None:
     try:
         fails()
     except KeyError as error:
-        known = as_known(error, PIPELINE, Polled().driver)
+        known = as_known(error, PIPELINE, Polled().job)
     assert isinstance(known, Fault)
     assert "KeyError" in str(known)
     assert "test_guard.py:" in str(known)
@@ -177,9 +177,9 @@ def test_a_run_that_follows_waits_for_its_catalog_at_the_start(monkeypatch: pyte
 
     monkeypatch.setattr(runner, "check_catalog", prove)
     stopped = Polled()
-    stopped.driver.__dict__.update(wait=pauses.append, iceberg=None, ticket=str)
-    assert runner._proven([PIPELINE], stopped.driver, told.append)
+    stopped.job.__dict__.update(wait=pauses.append, iceberg=None, ticket=str)
+    assert runner._proven([PIPELINE], stopped.job, told.append)
     assert pauses == [1.0, 2.0]
     assert [(one["event"], one["pipeline"]) for one in told] == [("service_unavailable", "orders")] * 2
     stopped.is_stopped = True
-    assert not runner._proven([PIPELINE], stopped.driver, told.append)
+    assert not runner._proven([PIPELINE], stopped.job, told.append)
