@@ -88,6 +88,13 @@ def test_no_file_names_a_folder_of_somebodys_machine(root: Path, word: str) -> N
     assert found.stdout.split() == []
 
 
+def test_no_file_has_a_conflict_marker(root: Path) -> None:
+    found = subprocess.run(
+        ["git", "grep", "-nIE", "^(<{7}|>{7}) "], cwd=root, capture_output=True, text=True, check=False
+    )
+    assert found.stdout == ""
+
+
 def test_nothing_goes_through_a_closed_door(root: Path) -> None:
     ended = subprocess.run(
         [Path(sys.executable).with_name("lint-imports"), "--no-cache"],
