@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from frazil.declaration import Engine, Pipeline, SubjectStrategy
+from frazil.declaration import Pipeline, Spark, SubjectStrategy, Tableflow
 from infra.confluent.cloud import (
     Environment,
     EnvironmentById,
@@ -69,9 +69,9 @@ class Confluent(EnvironmentStack):
             if own.schema:
                 made += (topic.value_schema(own.schema, text_of(own.schema.file), registry),)
             self._topics[own.name] = made
-        read_here = [p for p in pipelines if p.engine is Engine.SPARK]
+        read_here = [p for p in pipelines if isinstance(p.engine, Spark)]
         self.outputs = self._let_read(read_here, kafka)
-        flowing = [p for p in pipelines if p.engine is Engine.TABLEFLOW]
+        flowing = [p for p in pipelines if isinstance(p.engine, Tableflow)]
         if flowing:
             self._flow(flowing)
 
@@ -224,7 +224,7 @@ class Confluent(EnvironmentStack):
                 topic=pipeline.topic.name,
                 bucket=self._foundation.tableflow_bucket,
                 credentials=key,
-                on_error=pipeline.topic.on_error,
+                on_error=pipeline.on_error,
                 after=[*self._topics.get(pipeline.topic.name, ()), *role.ready],
                 protection=self._protection,
                 **place,

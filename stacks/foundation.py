@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from frazil.declaration import Engine, Pipeline
+from frazil.declaration import Pipeline, Tableflow
 from infra.alarms import AlarmTopic
 from infra.artifact_bucket import WRITE_ONCE, ArtifactBucket
 from infra.job_network import JobNetwork
@@ -69,7 +69,7 @@ class Foundation(EnvironmentStack):
             policy=fill("table_bucket", {**encrypted, "table_bucket": buckets["tables"]}),
             protection=protection,
         )
-        if any(pipeline.engine is Engine.TABLEFLOW for pipeline in pipelines):
+        if any(isinstance(pipeline.engine, Tableflow) for pipeline in pipelines):
             # Confluent wants a bucket that is empty when its first table comes: never one of ours.
             TableBucket(
                 self,

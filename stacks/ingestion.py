@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from frazil.declaration import Engine, Pipeline, digest
+from frazil.declaration import Pipeline, Spark, digest
 from frazil.release.manifest import Release
 from frazil.rollout.desired import Desired, Mode, desired_document, desired_key
 from infra.alarms import PipelineAlarms, ScheduleAlarm
@@ -55,7 +55,7 @@ class Ingestion(EnvironmentStack):
         super().__init__(scope, "ingestion", deployment, has_confluent=False)
         self._deployment, self._names = deployment, deployment.names
         self._foundation, self._confluent = foundation, confluent
-        ours = [pipeline for pipeline in pipelines if pipeline.engine is Engine.SPARK]
+        ours = [pipeline for pipeline in pipelines if isinstance(pipeline.engine, Spark)]
         if not ours:
             return
         roles = {job: self._role(job, ours) for job in ("ingest", "maintain")}

@@ -6,20 +6,21 @@
 
 import sys
 
-from frazil.declaration import Pipeline, Table, Topic, ValueFormat, check
+from frazil import Pipeline, Table, Topic
+from frazil.declaration import check
 
 flights = Pipeline(
-    topic=Topic("flights", value_format=ValueFormat.AVRO),
+    topic=Topic("flights", value_format="avro"),
     table=Table("nyc.flights", partition_by=("months(time_hour)",), sort_by=("time_hour",)),
 )
 
 weather = Pipeline(
-    topic=Topic("weather", value_format=ValueFormat.JSON_SCHEMA),
+    topic=Topic("weather", value_format="json_schema"),
     table=Table("nyc.weather", partition_by=("months(time_hour)",), sort_by=("time_hour",)),
 )
 
 planes = Pipeline(
-    topic=Topic("planes", value_format=ValueFormat.PROTOBUF),
+    topic=Topic("planes", value_format="protobuf"),
     table=Table("nyc.planes"),
 )
 

@@ -11,7 +11,7 @@ FrazilError                    says what, where and what to do
 ├── LedgerTooNew               a newer release wrote the table's ledger in a format that this one cannot read
 ├── DecisionRequired           the pipeline stops until an operator decides
 │   ├── RejectedRecords        error mode `suspend` met a record it cannot land
-│   ├── TooManyRejected        more of a batch is rejected than the topic's `max_rejected_percent` allows
+│   ├── TooManyRejected        more of a batch is rejected than the pipeline's `max_rejected_percent` allows
 │   ├── CountsDisagree         read != written + rejected + skipped, twice
 │   ├── LedgerLost             no snapshot says which offsets the table holds
 │   ├── RolledBack             the table's head is not the snapshot that the ledger names, nor its descendant

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from frazil.declaration import Engine, Pipeline
+from frazil.declaration import Pipeline, Spark
 from frazil.declaration.change_effects import FIELDS, Outcome
 from frazil.declaration.to_json import to_json
 
@@ -62,8 +62,8 @@ def _new(pipeline: Pipeline, earlier: str | None) -> Effect:
         outcome=Outcome.MADE,
         what=f"{table.identifier} and {table.dead_letters} are made from the topic {pipeline.topic.name}, "
         f"from {started(pipeline)}{layout}"
-        if pipeline.engine is Engine.SPARK
-        else f"{pipeline.engine} makes the table",
+        if isinstance(pipeline.engine, Spark)
+        else f"{pipeline.engine.kind} makes the table",
     )
 
 
@@ -99,7 +99,7 @@ def _differing(old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
         one, other = getattr(old, part.name), getattr(new, part.name)
         if one == other:
             continue
-        if part.name in {"topic", "table", "limits"}:
+        if type(one) is type(other) and part.name in {"topic", "table", "write", "engine", "limits"}:
             yield from ((f"{part.name}.{path}", b, a) for path, b, a in _differing(one, other))
         else:
             yield part.name, one, other
@@ -107,7 +107,7 @@ def _differing(old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
 
 def started(pipeline: Pipeline) -> str:
     """Where a pipeline begins, in words."""
-    start = to_json(pipeline.topic.start)
+    start = to_json(pipeline.start)
     told = {
         "earliest": "the oldest record there is",
         "latest": "the next record",

@@ -9,6 +9,7 @@ import pytest
 
 from frazil.declaration.document import canonical, document, parse
 from frazil.declaration.environment import parse_environment
+from frazil.declaration.upgrade import upgraded
 from frazil.release.manifest import parse_manifest
 from frazil.rollout.desired import desired_document, parse_desired
 from frazil.rollout.state import state_key, stored_state
@@ -26,9 +27,10 @@ def test_a_declaration_is_read_and_says_the_same() -> None:
     pipelines = parse(written("declaration"))
     assert [p.name for p in pipelines] == ["orders", "clicks"]
     assert pipelines[0].table.keep_days == 3
-    assert pipelines[1].topic.kafka_options == {"fetch.max.bytes": "1048576"}
-    old, new = json.loads(written("declaration")), json.loads(canonical(document(pipelines)))
+    assert pipelines[1].kafka_options == {"fetch.max.bytes": "1048576"}
+    old, new = upgraded(json.loads(written("declaration"))).members, json.loads(canonical(document(pipelines)))
     assert [_common(o, n) for o, n in zip(old["pipelines"], new["pipelines"], strict=True)] == old["pipelines"]
+    assert parse(canonical(document(pipelines))) == pipelines
 
 
 @pytest.mark.parametrize("catalog", ["local", "rest", "glue"])

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from hypothesis import strategies as st
 
 from frazil.declaration import (
+    Append,
     At,
     Earliest,
     ErrorMode,
@@ -20,6 +21,7 @@ from frazil.declaration import (
     Pipeline,
     SchemaEvolution,
     SortField,
+    Spark,
     SubjectStrategy,
     Table,
     Tombstones,
@@ -58,14 +60,7 @@ topics = st.builds(
     key_format=st.sampled_from(KeyFormat),
     subject_strategy=st.sampled_from([SubjectStrategy.RECORD, SubjectStrategy.TOPIC_RECORD]),
     record_name=st.none() | st.just("com.example.Order"),
-    start=starts,
-    isolation=st.sampled_from(Isolation),
-    on_error=st.sampled_from(ErrorMode),
-    tombstones=st.sampled_from(Tombstones),
-    max_rejected_percent=st.none() | st.integers(1, 100),
-    headers=st.booleans(),
     transactional=st.booleans(),
-    kafka_options=st.dictionaries(st.just("client.rack"), st.text("aé🜁 \"\\'", min_size=1).filter(str.strip)),
 )
 tables = st.builds(
     Table,
@@ -83,7 +78,19 @@ tables = st.builds(
 limits = st.builds(
     Limits, target_seconds=st.integers(1, 3600), first_rows=st.just(1), max_rows=st.integers(1, 2**63 - 1)
 )
-pipelines = st.builds(Pipeline, topic=topics, table=tables, limits=limits)
+pipelines = st.builds(
+    Pipeline,
+    topic=topics,
+    table=tables,
+    write=st.builds(Append, on_tombstone=st.sampled_from(Tombstones)),
+    engine=st.builds(Spark, limits=limits),
+    start=starts,
+    on_error=st.sampled_from(ErrorMode),
+    max_rejected_percent=st.none() | st.integers(1, 100),
+    headers=st.booleans(),
+    isolation=st.sampled_from(Isolation),
+    kafka_options=st.dictionaries(st.just("client.rack"), st.text("aé🜁 \"\\'", min_size=1).filter(str.strip)),
+)
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

@@ -11,15 +11,16 @@ from tests.declaration.problems_of import problems_of
 from tests.declaration.strategies import pipelines
 
 ORDERS = Pipeline(
-    topic=Topic("orders", value_format=ValueFormat.AVRO, start=At(datetime(2026, 1, 31, tzinfo=UTC))),
+    topic=Topic("orders", value_format=ValueFormat.AVRO),
     table=Table("shop.orders", partition_by=("days(event_time)", "bucket(8, user_id)")),
+    start=At(datetime(2026, 1, 31, tzinfo=UTC)),
 )
 
 
 def test_the_document_of_a_pipeline_is_this():
     """A change here changes the name of every document in the field: it needs a new version, or a very good reason."""
     assert document([ORDERS]) == {
-        "version": 1,
+        "version": 2,
         "pipelines": [
             {
                 "topic": {
@@ -27,13 +28,7 @@ def test_the_document_of_a_pipeline_is_this():
                     "value_format": "avro",
                     "key_format": "bytes",
                     "subject_strategy": "topic",
-                    "start": {"type": "timestamp", "timestamp": "2026-01-31T00:00:00.000Z"},
-                    "isolation": "read_committed",
                     "transactional": False,
-                    "on_error": "log",
-                    "tombstones": "dead_letter",
-                    "headers": True,
-                    "kafka_options": {},
                 },
                 "table": {
                     "identifier": "shop.orders",
@@ -47,8 +42,16 @@ def test_the_document_of_a_pipeline_is_this():
                     "keep_snapshots": 100,
                 },
                 "name": "orders",
-                "limits": {"target_seconds": 10, "first_rows": 20000, "max_rows": 1000000, "max_bytes": 1073741824},
-                "engine": "spark",
+                "write": {"type": "append", "on_tombstone": "dead_letter"},
+                "engine": {
+                    "type": "spark",
+                    "limits": {"target_seconds": 10, "first_rows": 20000, "max_rows": 1000000, "max_bytes": 1073741824},
+                },
+                "start": {"type": "timestamp", "timestamp": "2026-01-31T00:00:00.000Z"},
+                "on_error": "log",
+                "headers": True,
+                "isolation": "read_committed",
+                "kafka_options": {},
             }
         ],
     }

@@ -2,52 +2,89 @@
 
 import pytest
 
-from frazil.declaration import Earliest, Engine, ErrorMode, Latest, Limits, Pipeline, Table, Topic, ValueFormat, check
+from frazil.declaration import (
+    Append,
+    Earliest,
+    Engine,
+    ErrorMode,
+    Isolation,
+    KeyFormat,
+    Latest,
+    Limits,
+    Pipeline,
+    Spark,
+    Table,
+    Tableflow,
+    Tombstones,
+    Topic,
+    ValueFormat,
+    check,
+)
 from frazil.declaration.engines import refuse_foreign
 from frazil.errors import FrazilError
 from tests.declaration.problems_of import problems_of
 
-CLICKS = Topic("clicks", value_format=ValueFormat.AVRO, on_error=ErrorMode.SKIP)
+CLICKS = Topic("clicks", value_format=ValueFormat.AVRO)
 
 
 def flowing(identifier: str = "flow.clicks", topic: Topic = CLICKS, **more: object) -> Pipeline:
-    return Pipeline(topic=topic, table=Table(identifier), engine=Engine.TABLEFLOW, **more)  # type: ignore[arg-type]
+    return Pipeline(topic=topic, table=Table(identifier), engine=Tableflow(), **more)  # type: ignore[arg-type]
 
 
 def test_tableflow_takes_a_topic_with_a_schema_and_names_the_table_after_it():
-    assert flowing().engine is Engine.TABLEFLOW
+    assert flowing(on_error=ErrorMode.SKIP).engine == Tableflow()
     assert check([flowing()]) == ()
 
 
 def test_a_pipeline_is_ours_unless_it_says_otherwise():
-    assert Pipeline(topic=CLICKS, table=Table("a.b")).engine is Engine.SPARK
+    assert Pipeline(topic=CLICKS, table=Table("a.b")).engine == Spark()
 
 
 @pytest.mark.parametrize(
     ("what", "change"),
     [
         ("topic.value_format", {"topic": Topic("clicks", value_format=ValueFormat.TEXT)}),
-        ("topic.start", {"topic": Topic("clicks", value_format=ValueFormat.AVRO, start=Latest())}),
-        ("topic.headers", {"topic": Topic("clicks", value_format=ValueFormat.AVRO, headers=False)}),
+        ("topic.key_format", {"topic": Topic("clicks", value_format=ValueFormat.AVRO, key_format=KeyFormat.TEXT)}),
+        ("start", {"start": Latest()}),
+        ("headers", {"headers": False}),
+        ("write", {"write": Append(on_tombstone=Tombstones.SKIP)}),
+        ("isolation", {"isolation": Isolation.READ_UNCOMMITTED}),
+        ("max_rejected_percent", {"max_rejected_percent": 3}),
+        ("kafka_options", {"kafka_options": {"client.rack": "a"}}),
         ("table.identifier", {"table": Table("flow.other")}),
         ("table.partition_by", {"table": Table("flow.clicks", partition_by=("days(at)",))}),
         ("table.keep_snapshots", {"table": Table("flow.clicks", keep_snapshots=3)}),
-        ("limits.max_rows", {"limits": Limits(max_rows=30_000)}),
     ],
 )
 def test_what_tableflow_would_not_do_as_declared_is_refused(what, change):
     parts = {"topic": CLICKS, "table": Table("flow.clicks"), **change}
-    assert list(problems_of(lambda: Pipeline(engine=Engine.TABLEFLOW, **parts))) == [f"pipeline.{what}"]
+    assert list(problems_of(lambda: Pipeline(engine=Tableflow(), **parts))) == [f"pipeline.{what}"]
 
 
 def test_all_that_tableflow_decides_itself_is_told_at_once():
-    topic = Topic("clicks", value_format=ValueFormat.AVRO, start=Latest(), headers=False)
-    found = problems_of(lambda: flowing(topic=topic, limits=Limits(target_seconds=1)))
-    assert list(found) == ["pipeline.topic.start", "pipeline.topic.headers", "pipeline.limits.target_seconds"]
+    found = problems_of(lambda: flowing(start=Latest(), headers=False, write=Append(on_tombstone="skip")))
+    assert list(found) == ["pipeline.write", "pipeline.start", "pipeline.headers"]
 
 
 def test_the_default_may_be_written_out():
-    assert flowing(topic=Topic("clicks", value_format=ValueFormat.AVRO, start=Earliest()))
+    assert flowing(start=Earliest(), write=Append(), headers=True)
+
+
+def test_tableflow_has_no_limits():
+    found = problems_of(lambda: Tableflow(limits=Limits()))
+    assert list(found) == ["tableflow.limits"]
+
+
+@pytest.mark.parametrize(("text", "engine"), [("spark", Spark()), ("tableflow", Tableflow())])
+def test_an_engine_is_named_by_its_type(text, engine):
+    assert Pipeline(topic=CLICKS, table=Table("flow.clicks"), engine=text).engine == engine
+
+
+@pytest.mark.parametrize(("name", "now"), [("SPARK", "Spark(limits=…)"), ("TABLEFLOW", "Tableflow()")])
+def test_a_member_of_the_old_closed_set_names_what_replaced_it(name, now):
+    assert problems_of(lambda: getattr(Engine, name)) == {
+        f"engine.{name}": f"Engine.{name} is engine={now} now. Write engine={now}"
+    }
 
 
 def test_tableflow_publishes_in_one_namespace():

@@ -17,6 +17,10 @@ def pipeline_with(part: str, **members: Any) -> dict[str, Any]:
     return ORDERS | {part: ORDERS.get(part, {}) | members}
 
 
+def top(**members: Any) -> dict[str, Any]:
+    return ORDERS | members
+
+
 def test_what_is_left_out_has_its_default():
     assert from_json(Pipeline, ORDERS, "p").topic == Topic(
         "orders", value_format=from_json(Pipeline, ORDERS, "p").topic.value_format
@@ -26,13 +30,13 @@ def test_what_is_left_out_has_its_default():
 @pytest.mark.parametrize(
     ("value", "path", "told"),
     [
-        ([], "p", "this is a list. Write an object of the fields topic, table, name, limits"),
+        ([], "p", "this is a list. Write an object of the fields topic, table, name, write"),
         (ORDERS | {"topic": None}, "p.topic", "this is nothing. Write an object of the fields name, value_format"),
         ({"table": ORDERS["table"]}, "p.topic", "the field is missing. Write an object"),
         (ORDERS | {"tabel": 1}, "p.tabel", "there is no such field. Did you mean table?"),
-        (ORDERS | {"zzz": 1}, "p.zzz", "there is no such field. Remove it; the fields are topic, table, name, limits"),
-        (pipeline_with("topic", headers="true"), "p.topic.headers", "'true' is text. Write true or false"),
-        (pipeline_with("topic", headers=1), "p.topic.headers", "1 is a number. Write true or false"),
+        (ORDERS | {"zzz": 1}, "p.zzz", "there is no such field. Remove it; the fields are topic, table, name, write"),
+        (top(headers="true"), "p.headers", "'true' is text. Write true or false"),
+        (top(headers=1), "p.headers", "1 is a number. Write true or false"),
         (
             pipeline_with("topic", value_format="Avro"),
             "p.topic.value_format",
@@ -41,11 +45,11 @@ def test_what_is_left_out_has_its_default():
         (pipeline_with("topic", value_format={}), "p.topic.value_format", "this is an object. Write one of avro"),
         (pipeline_with("topic", name=["a"]), "p.topic.name", "this is a list. Write text"),
         (
-            pipeline_with("topic", kafka_options={"client.rack": 1}),
-            "p.topic.kafka_options['client.rack']",
+            top(kafka_options={"client.rack": 1}),
+            "p.kafka_options['client.rack']",
             "1 is a number",
         ),
-        (pipeline_with("topic", kafka_options=[]), "p.topic.kafka_options", "this is a list. Write an object"),
+        (top(kafka_options=[]), "p.kafka_options", "this is a list. Write an object"),
         (
             pipeline_with("table", keep_days=1.0),
             "p.table.keep_days",
@@ -65,11 +69,42 @@ def test_what_is_left_out_has_its_default():
         (pipeline_with("table", keep_snapshots=0), "p.table.keep_snapshots", "0 is out of bounds"),
         (pipeline_with("table", partition_by="x"), "p.table.partition_by", "'x' is text. Write a list"),
         (pipeline_with("table", partition_by=["x", "x"]), "p.table.partition_by[1]", "x is given twice"),
-        (pipeline_with("topic", start="latest"), "p.topic.start", "this is text. Write an object with a type"),
-        (pipeline_with("topic", start={}), "p.topic.start.type", "the field is missing. Write one of earliest, latest"),
-        (pipeline_with("topic", start={"type": "last"}), "p.topic.start.type", "'last' is not one of its values"),
-        (pipeline_with("topic", start={"type": "latest", "x": 1}), "p.topic.start.x", "there is no such field"),
-        (pipeline_with("limits", max_rows=5), "p.limits.first_rows", "it is more than max_rows, 5"),
+        (top(start="latest"), "p.start", "this is text. Write an object with a type"),
+        (top(start={}), "p.start.type", "the field is missing. Write one of earliest, latest"),
+        (top(start={"type": "last"}), "p.start.type", "'last' is not one of its values"),
+        (top(start={"type": "latest", "x": 1}), "p.start.x", "there is no such field"),
+        (
+            top(engine={"type": "spark", "limits": {"max_rows": 5}}),
+            "p.engine.limits.first_rows",
+            "it is more than max_rows, 5",
+        ),
+        (
+            top(write={"type": "upsert"}),
+            "p.write.type",
+            "'upsert' is not one of its values in this release. Write one of append",
+        ),
+        (top(write="append"), "p.write", "this is text. Write an object with a type: append"),
+        (top(write={"type": "append", "on_tombstone": "x"}), "p.write.on_tombstone", "'x' is not one of its values"),
+        (top(write=None), "p.write", "this is nothing. Write an object with a type: append"),
+        (
+            top(engine={"type": "flink"}),
+            "p.engine.type",
+            "'flink' is not one of its values in this release. Write one of spark",
+        ),
+        (
+            top(envelope={"type": "debezium"}),
+            "p.envelope.type",
+            "'debezium' is not one of its values in this release. Write null",
+        ),
+        (top(envelope="debezium"), "p.envelope", "this is text. Write null"),
+        (top(envelope={}), "p.envelope.type", "the field is missing. Write null"),
+        (top(limits={}), "p.limits", "since version 2 it is limits of the pipeline's engine. Move it there"),
+        (
+            pipeline_with("topic", tombstones="skip"),
+            "p.topic.tombstones",
+            "since version 2 it is on_tombstone of the pipeline's write. Move it there; `frazil check --upgrade`",
+        ),
+        (pipeline_with("topic", on_eror="skip"), "p.topic.on_eror", "there is no such field. Did you mean on_error?"),
         (ORDERS | {"name": "Orders"}, "p.name", "'Orders' is not a pipeline's name"),
     ],
 )
@@ -81,20 +116,25 @@ def test_what_does_not_fit_is_told_with_its_path_and_never_coerced(value, path, 
 
 def test_everything_wrong_is_told_at_once_on_every_level():
     value = {
-        "topic": {"name": "a b", "valueformat": "avro", "headers": "yes", "kafka_options": {"group.id": "x", "y": 1}},
+        "topic": {"name": "a b", "valueformat": "avro", "headers": "yes"},
+        "kafka_options": {"group.id": "x", "y": 1},
+        "headers": "yes",
         "table": {"identifier": "X", "partition_by": ["days(X)", 3], "properties": {"commit.retry.num-retries": "1"}},
-        "limits": {"max_rows": 0},
+        "engine": {"type": "spark", "limits": {"max_rows": 0}},
+        "limits": {},
         "extra": 1,
     }
     assert set(problems_of(lambda: from_json(Pipeline, value, "p"))) == {
         "p.extra",
-        "p.limits.max_rows",
-        "p.limits.first_rows",
+        "p.engine.limits.max_rows",
+        "p.engine.limits.first_rows",
+        "p.limits",
+        "p.headers",
+        "p.topic.headers",
         "p.table.identifier",
         "p.table.partition_by[0]",
         "p.table.partition_by[1]",
-        "p.topic.headers",
-        "p.topic.kafka_options['y']",
+        "p.kafka_options['y']",
         "p.topic.name",
         "p.topic.value_format",
         "p.topic.valueformat",

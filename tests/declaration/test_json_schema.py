@@ -33,10 +33,14 @@ def test_an_editor_shows_meaning_bounds_choices_and_defaults():
     }
     assert definitions["topic"]["properties"]["value_format"]["enum"][0] == "avro"
     assert definitions["topic"]["required"] == ["name", "value_format"]
-    assert definitions["topic"]["properties"]["start"]["default"] == {"type": "earliest"}
-    assert {"$ref": "#/$defs/offsets"} in definitions["topic"]["properties"]["start"]["oneOf"]
+    assert definitions["pipeline"]["properties"]["start"]["default"] == {"type": "earliest"}
+    assert {"$ref": "#/$defs/offsets"} in definitions["pipeline"]["properties"]["start"]["oneOf"]
     assert definitions["offsets"]["properties"]["type"] == {"const": "offsets"}
     assert "default" not in definitions["pipeline"]["properties"]["name"]
+    assert json_schema()["properties"]["version"] == {"const": 2}
+    assert definitions["pipeline"]["properties"]["write"]["oneOf"] == [{"$ref": "#/$defs/append"}]
+    assert definitions["append"]["required"] == ["type"]
+    assert definitions["pipeline"]["properties"]["envelope"]["type"] == "null"
 
 
 def test_a_secret_is_an_object_in_every_place_that_takes_one():

@@ -19,7 +19,11 @@ PLAIN_VALUES = {"PartitionField", "SortField", "Problem"}
 DECLARED = [
     each
     for name, each in vars(declaration).items()
-    if isinstance(each, type) and is_dataclass(each) and fields(each) and name not in PLAIN_VALUES
+    if isinstance(each, type)
+    and name == each.__name__
+    and is_dataclass(each)
+    and fields(each)
+    and name not in PLAIN_VALUES
 ]
 
 
@@ -28,7 +32,9 @@ def told(default: object) -> str:
         return f"`{type(default).__name__}.{default.name}`"
     if type(default) is int:
         return f"`{default:_}`" if default > 9999 else f"`{default}`"
-    return "`Limits()`" if default == declaration.Limits() else f"`{default!r}`"
+    if is_dataclass(default) and default == type(default)():
+        return f"`{type(default).__name__}()`"
+    return f"`{default!r}`"
 
 
 def default_of(field: Field[object]) -> str:

@@ -1,15 +1,32 @@
 import copy
 import pickle
+from typing import Any
 
 import pytest
 from hypothesis import given
 
-from frazil.declaration import KeyFormat, Pipeline, Table, Topic, ValueFormat
+from frazil.declaration import (
+    Append,
+    ErrorMode,
+    Isolation,
+    KeyFormat,
+    Latest,
+    Limits,
+    Offsets,
+    Pipeline,
+    Table,
+    Topic,
+    ValueFormat,
+)
 from frazil.declaration.pipeline import folded
 from tests.declaration.problems_of import problems_of
 from tests.declaration.strategies import pipelines
 
 ORDERS = Topic("orders", value_format=ValueFormat.AVRO)
+
+
+def pipeline(**more: Any) -> Pipeline:
+    return Pipeline(topic=ORDERS, table=Table("a.b"), **more)
 
 
 @pytest.mark.parametrize(
@@ -51,6 +68,36 @@ def test_a_source_that_the_topic_cannot_give_is_refused():
         "pipeline.table.partition_by[1]",
         "pipeline.table.sort_by[0]",
     ]
+
+
+def test_equal_pipelines_are_one_key_however_their_options_were_ordered():
+    one = pipeline(kafka_options={"client.rack": "a", "check.crcs": "true"}, start=Offsets({1: 2}))
+    other = pipeline(kafka_options={"check.crcs": "true", "client.rack": "a"}, start=Offsets({1: 2}))
+    assert {one: 1}[other] == 1
+
+
+def test_options_that_a_consumer_may_not_have_are_refused():
+    found = problems_of(lambda: pipeline(kafka_options={"group.id": "x", "fetch.min.bytes": "-1"}))
+    assert list(found) == ["pipeline.kafka_options['fetch.min.bytes']", "pipeline.kafka_options['group.id']"]
+
+
+def test_choices_are_named_by_their_text():
+    assert pipeline(start="latest", on_error="skip", isolation="read_uncommitted", write="append") == pipeline(
+        start=Latest(), on_error=ErrorMode.SKIP, isolation=Isolation.READ_UNCOMMITTED, write=Append()
+    )
+
+
+@pytest.mark.parametrize("envelope", ["debezium", {}, {"type": "debezium"}, ()])
+def test_there_are_no_envelopes_yet(envelope):
+    [(path, told)] = problems_of(lambda: pipeline(envelope=envelope)).items()
+    assert path == "pipeline.envelope"
+    assert told.endswith("Write None: this release has nothing for it")
+
+
+def test_limits_are_the_engines():
+    assert problems_of(lambda: pipeline(limits=Limits())) == {
+        "pipeline.limits": "Pipeline(limits=…) is Pipeline(engine=Spark(limits=…)) now. Move it there"
+    }
 
 
 def test_folding_leaves_what_a_name_may_have():

@@ -3,7 +3,8 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import KeyFormat, Offsets, SubjectStrategy, Topic, ValueFormat
+from frazil.declaration import KeyFormat, SubjectStrategy, Topic, ValueFormat
+from frazil.declaration.topic import CHOICES
 from tests.declaration.problems_of import problems_of
 
 
@@ -30,10 +31,17 @@ def test_a_changed_copy_is_validated_too():
     assert list(problems_of(lambda: replace(topic(), name="a b"))) == ["topic.name"]
 
 
-def test_equal_topics_are_one_key_however_their_options_were_ordered():
-    one = topic(kafka_options={"client.rack": "a", "check.crcs": "true"}, start=Offsets({1: 2}))
-    other = topic(kafka_options={"check.crcs": "true", "client.rack": "a"}, start=Offsets({1: 2}))
-    assert {one: 1}[other] == 1
+@pytest.mark.parametrize("name", CHOICES)
+def test_a_choice_of_who_reads_names_its_place_on_the_pipeline(name):
+    assert problems_of(lambda: topic(**{name: None})) == {
+        f"topic.{name}": f"Topic({name}=…) is Pipeline({name}=…) now. Move it there"
+    }
+
+
+def test_tombstones_are_a_parameter_of_the_write_mode():
+    assert problems_of(lambda: topic(tombstones="skip")) == {
+        "topic.tombstones": "Topic(tombstones=…) is Pipeline(write=Append(on_tombstone=…)) now. Move it there"
+    }
 
 
 @pytest.mark.parametrize("value_format", [ValueFormat.JSON, ValueFormat.TEXT, ValueFormat.BYTES])
@@ -70,12 +78,9 @@ def test_all_problems_of_a_topic_are_told_at_once():
             value_format=ValueFormat.TEXT,
             key_format=KeyFormat.TEXT,
             subject_strategy=SubjectStrategy.RECORD,
-            kafka_options={"group.id": "x", "fetch.min.bytes": "-1"},
         )
     )
     assert list(found) == [
         "topic.name",
         "topic.subject_strategy",
-        "topic.kafka_options['fetch.min.bytes']",
-        "topic.kafka_options['group.id']",
     ]

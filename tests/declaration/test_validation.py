@@ -4,12 +4,12 @@ from typing import Annotated
 
 import pytest
 
-from frazil.declaration import KeyFormat, Latest, Problem, Secret, Table, Topic, ValueFormat
+from frazil.declaration import KeyFormat, Latest, Pipeline, Problem, Secret, Table, Topic, ValueFormat
 from frazil.declaration.constraints import at_least
 from frazil.declaration.validation import root_of, validate
 from tests.declaration.problems_of import problems_of
 
-ORDERS = Topic("orders", value_format=ValueFormat.AVRO)
+ORDERS = Pipeline(topic=Topic("orders", value_format=ValueFormat.AVRO), table=Table("a.b"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

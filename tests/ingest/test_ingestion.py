@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import Limits, Pipeline, Table, Topic, ValueFormat
+from frazil.declaration import Limits, Pipeline, Spark, Table, Topic, ValueFormat
 from frazil.decode.met import Met, UnknownSchemas
 from frazil.decode.writer_schemas import WriterSchemas
 from frazil.errors import Fenced, KafkaUnavailable, TooManyRejected
@@ -28,7 +28,7 @@ from frazil.schemas.wire_format import prefixed
 PIPELINE = Pipeline(
     topic=Topic("orders", value_format=ValueFormat.TEXT),
     table=Table("shop.orders"),
-    limits=Limits(first_rows=200, max_rows=200),
+    engine=Spark(limits=Limits(first_rows=200, max_rows=200)),
 )
 
 

@@ -21,8 +21,9 @@ START, END = Offsets("orders", "T1", {0: 0, 1: 5}), Offsets("orders", "T1", {0: 
 
 
 def check(counts: Counts, percent: int | None = None, allowed: dict[int, int] | None = None) -> None:
-    topic = Topic("orders", value_format=ValueFormat.AVRO, max_rejected_percent=percent)
-    check_share(Pipeline(topic=topic, table=Table("shop.orders")), counts, START, END, allowed or {})
+    topic = Topic("orders", value_format=ValueFormat.AVRO)
+    pipeline = Pipeline(topic=topic, table=Table("shop.orders"), max_rejected_percent=percent)
+    check_share(pipeline, counts, START, END, allowed or {})
 
 
 def counts(read: int, **rejected: int) -> Counts:

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Limits, Pipeline
+from frazil.declaration import Limits, Pipeline, Spark
 from frazil.errors import Fault, InvalidInput, KafkaUnavailable
 from frazil.ingest import guard, runner, staging
 from frazil.recovery.apply import accept
@@ -311,7 +311,10 @@ def test_a_task_that_dies_of_memory_halves_the_batch(shop_of: ShopOf, monkeypatc
 
     monkeypatch.setattr(staging, "decode", dying)
     small = Pipeline(
-        name=shop.pipeline.name, topic=shop.pipeline.topic, table=shop.pipeline.table, limits=Limits(first_rows=40)
+        name=shop.pipeline.name,
+        topic=shop.pipeline.topic,
+        table=shop.pipeline.table,
+        engine=Spark(limits=Limits(first_rows=40)),
     )
     assert shop.drain(small).written == 40
     assert sizes[:3] == [40, 20, 10]

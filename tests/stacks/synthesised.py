@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from frazil.declaration import Engine, ErrorMode, KeyFormat, Pipeline, Table, Topic, ValueFormat
+from frazil.declaration import ErrorMode, KeyFormat, Pipeline, Table, Tableflow, Topic, ValueFormat
 from frazil.release.emr_labels import NEWEST
 from frazil.release.manifest import Architecture, File, Release, Role, Runtime
 from infra.managed_topic import ManagedTopic, SchemaFormat, ValueSchema
@@ -39,11 +39,12 @@ EXAMPLE = (
 )
 EXAMPLE_TOPICS = (ManagedTopic("flights", partitions=6), ManagedTopic("planes", partitions=1))
 FLOWING_PIPELINES = (
-    Pipeline(topic=Topic("clicks", value_format=ValueFormat.AVRO), table=Table("flow.clicks"), engine=Engine.TABLEFLOW),
+    Pipeline(topic=Topic("clicks", value_format=ValueFormat.AVRO), table=Table("flow.clicks"), engine=Tableflow()),
     Pipeline(
-        topic=Topic("views", value_format=ValueFormat.AVRO, on_error=ErrorMode.SUSPEND),
+        topic=Topic("views", value_format=ValueFormat.AVRO),
+        on_error=ErrorMode.SUSPEND,
         table=Table("flow.views"),
-        engine=Engine.TABLEFLOW,
+        engine=Tableflow(),
     ),
 )
 FLOWING_TOPICS = (ManagedTopic("clicks", schema=ValueSchema(format=SchemaFormat.AVRO, file="clicks.avsc")),)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import Engine, KeyFormat, Pipeline, Table, Topic, ValueFormat
+from frazil.declaration import KeyFormat, Pipeline, Table, Tableflow, Topic, ValueFormat
 from infra.managed_topic import ManagedTopic
 from infra.tf import unique_name
 from stacks.deployments import DEPLOYMENTS
@@ -43,7 +43,7 @@ def flat(stacks: dict[str, dict[str, Any]]) -> dict[tuple[str, str, str], dict[s
 
 def flowing(name: str) -> Pipeline:
     topic = Topic(name, value_format=ValueFormat.AVRO)
-    return Pipeline(topic=topic, table=Table(f"flow.{name}"), engine=Engine.TABLEFLOW)
+    return Pipeline(topic=topic, table=Table(f"flow.{name}"), engine=Tableflow())
 
 
 @pytest.fixture(scope="module")

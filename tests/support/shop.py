@@ -25,11 +25,12 @@ from frazil.clients.kafka import Kafka
 from frazil.clients.registry.admin import RegistryAdmin
 from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+from frazil.declaration import Append, Pipeline, Spark, Table, Topic, ValueFormat
 from frazil.declaration.document import canonical, document
 from frazil.declaration.environment import Environment, environment_document
 from frazil.declaration.environment import Kafka as KafkaSettings
 from frazil.declaration.environment import Registry as RegistrySettings
+from frazil.declaration.topic import CHOICES
 from frazil.decode.writer_schemas import WriterSchemas
 from frazil.ingest.events import Reporter, Total
 from frazil.ingest.ingestion import Ingestion
@@ -95,12 +96,16 @@ class Shop:
         self.registry_admin = RegistryAdmin(world.registry_url)
         config = topic.pop("config", {})
         table = {"identifier": f"shop.{name}", **topic.pop("table", {})}
-        limits = topic.pop("limits", None)
+        choices = {name: topic.pop(name) for name in CHOICES if name in topic}
+        if "tombstones" in topic:
+            choices["write"] = Append(on_tombstone=topic.pop("tombstones"))
+        if "limits" in topic:
+            choices["engine"] = Spark(limits=topic.pop("limits"))
         self.create(partitions, config)
         self.pipeline = Pipeline(
             topic=Topic(name, **{"value_format": ValueFormat.AVRO, **topic}),
             table=Table(table.pop("identifier"), **table),
-            **({"limits": limits} if limits else {}),
+            **choices,
         )
 
     # ── Kafka's side ────────────────────────────────────────────────────────────────────────────

@@ -34,18 +34,19 @@ OTHERS = ("views",)
 """Topics that somebody else has made, and Tableflow lands."""
 
 _DECLARED = """
-from frazil.declaration import Engine, ErrorMode, Pipeline, Table, Topic, ValueFormat
+from frazil.declaration import ErrorMode, Pipeline, Table, Tableflow, Topic, ValueFormat
 from infra.managed_topic import ManagedTopic, SchemaFormat, ValueSchema
 
 AVRO = ValueFormat.AVRO
 pipelines = [
     Pipeline(topic=Topic("flights", value_format=AVRO), table=Table("nyc.flights")),
     Pipeline(topic=Topic("planes", value_format=AVRO), table=Table("nyc.planes")),
-    Pipeline(topic=Topic("clicks", value_format=AVRO), table=Table("flow.clicks"), engine=Engine.TABLEFLOW),
+    Pipeline(topic=Topic("clicks", value_format=AVRO), table=Table("flow.clicks"), engine=Tableflow()),
     Pipeline(
-        topic=Topic("views", value_format=AVRO, on_error=ErrorMode.SUSPEND),
+        topic=Topic("views", value_format=AVRO),
+        on_error=ErrorMode.SUSPEND,
         table=Table("flow.views"),
-        engine=Engine.TABLEFLOW,
+        engine=Tableflow(),
     ),
 ]
 topics = [

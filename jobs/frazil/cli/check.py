@@ -12,10 +12,12 @@ from frazil.cli.console import out, show_json, table, tell_error
 from frazil.cli.options import AsJson
 from frazil.declaration import InvalidDeclaration, Pipeline, Problem, canonical, digest
 from frazil.declaration import check as clashes
-from frazil.declaration.document import document
+from frazil.declaration.document import DOCUMENT_VERSION, document
+from frazil.declaration.upgrade import Change
 from frazil.errors import InvalidInput
 from frazil.exit_codes import Exit
 from frazil.project import environments, pipelines
+from frazil.project import upgrade as upgrades
 
 
 def check(
@@ -28,6 +30,9 @@ def check(
     write: Annotated[
         Path | None, typer.Option("--write", metavar="FILE", help="Write the JSON document that jobs read.")
     ] = None,
+    upgrade: Annotated[
+        bool, typer.Option("--upgrade", help="Rewrite a JSON document of version 1 as version 2.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Check declarations, and print every problem with its place.
@@ -42,7 +47,10 @@ def check(
       0 no problem
       2 problems
     """
+    changes: tuple[Change, ...] = ()
     try:
+        if upgrade:
+            changes = upgrades.upgrade(file)
         found = pipelines.declared(file)
         if env is not None:
             problems = clashes(found, environments.environment(env))
@@ -57,8 +65,12 @@ def check(
         _write(write, canonical(document(found)))
     if as_json:
         name = digest(canonical(document(found)))
-        show_json({"file": str(file), "digest": name, "pipelines": [_facts(p) for p in found], "problems": []})
+        moved = {"upgraded": [change._asdict() for change in changes]} if upgrade else {}
+        listed = [_facts(pipeline) for pipeline in found]
+        show_json({"file": str(file), "digest": name, "pipelines": listed, "problems": [], **moved})
         return
+    if upgrade:
+        _show_changes(file, changes)
     shown = table("pipeline", "topic", "format", "table", "partitioned by")
     for pipeline in found:
         facts = _facts(pipeline)
@@ -76,6 +88,15 @@ def _facts(pipeline: Pipeline) -> dict[str, str | list[str]]:
         "table": pipeline.table.identifier,
         "partitions": list(pipeline.table.partition_by),
     }
+
+
+def _show_changes(file: Path, changes: tuple[Change, ...]) -> None:
+    if not changes:
+        out().print(f"{file}: already version {DOCUMENT_VERSION}", markup=False, highlight=False)
+    for before, after in changes:
+        out().print(
+            f"{before} -> {after or 'removed, it is the default'}", markup=False, highlight=False, soft_wrap=True
+        )
 
 
 def _write(file: Path, content: bytes) -> None:

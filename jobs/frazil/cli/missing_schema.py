@@ -21,7 +21,7 @@ def missing_schema(pipeline: Pipeline, registry: Registry | None, kafka: Kafka) 
         writers.refresh()
         if writers.versions or writers.may_begin_without:
             return ""
-        spans = kafka.offsets(topic.name, topic.isolation)
+        spans = kafka.offsets(topic.name, pipeline.isolation)
     except KafkaUnavailable:
         spans = {}
     except RegistryUnavailable as error:

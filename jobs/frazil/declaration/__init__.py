@@ -1,9 +1,9 @@
 """What people write: which topic becomes which table, and where that happens. The standard library only.
 
-    from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+    from frazil import Pipeline, Table, Topic
 
     orders = Pipeline(
-        topic=Topic("orders", value_format=ValueFormat.AVRO),
+        topic=Topic("orders", value_format="avro"),
         table=Table("shop.orders", partition_by=("days(event_time)", "bucket(8, user_id)")),
     )
 
@@ -13,7 +13,7 @@ An instance that exists is valid; a constructor raises `InvalidDeclaration` with
 from frazil.declaration.catalogs import Catalog, GlueCatalog, LocalCatalog, ObjectStore, RestAuth, RestCatalog
 from frazil.declaration.cross_checks import check
 from frazil.declaration.document import canonical, digest, environment_schema, json_schema, parse
-from frazil.declaration.engines import Engine
+from frazil.declaration.engines import Engine, LandingEngine, Spark, Tableflow
 from frazil.declaration.environment import (
     Environment,
     Kafka,
@@ -44,11 +44,13 @@ from frazil.declaration.secret import Secret
 from frazil.declaration.start import At, Earliest, Latest, Offsets, Start
 from frazil.declaration.table import Table
 from frazil.declaration.topic import Topic
+from frazil.declaration.write_modes import Append, WriteMode
 
 __all__ = [
     "FLAT_COLUMNS",
     "STRUCT_COLUMNS",
     "STRUCT_FIELDS",
+    "Append",
     "At",
     "Catalog",
     "Earliest",
@@ -60,6 +62,7 @@ __all__ = [
     "Isolation",
     "Kafka",
     "KeyFormat",
+    "LandingEngine",
     "Latest",
     "Limits",
     "LocalCatalog",
@@ -77,13 +80,16 @@ __all__ = [
     "Secret",
     "Security",
     "SortField",
+    "Spark",
     "Start",
     "SubjectStrategy",
     "Table",
+    "Tableflow",
     "Tombstones",
     "Topic",
     "Transform",
     "ValueFormat",
+    "WriteMode",
     "canonical",
     "check",
     "digest",

@@ -12,7 +12,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
-from frazil.declaration import ErrorMode, Isolation, KeyFormat, Tombstones
+from frazil.declaration.options import ErrorMode, Isolation, KeyFormat, Tombstones
 
 
 class Outcome(StrEnum):
@@ -54,6 +54,14 @@ class FieldEffect:
 
 FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
     {
+        "write": FieldEffect(
+            Outcome.STOPS,
+            "the table is that of the old write mode, and no table changes its mode: only one that is written anew has the new one",
+            _always,
+        ),
+        "envelope": FieldEffect(
+            Outcome.FROM_NOW_ON, "records that are not landed yet are taken for something else", _always
+        ),
         "engine": FieldEffect(
             Outcome.LEFT,
             "the other engine makes a table of its own; neither continues what the other has landed, and records may be "
@@ -87,11 +95,11 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
         "topic.record_name": FieldEffect(
             Outcome.FROM_NOW_ON, "records of this name are landed from now on, those of others are rejected", _always
         ),
-        "topic.start": FieldEffect(
+        "start": FieldEffect(
             Outcome.REBUILD,
             f"{_ONLY_AT_BIRTH}: it goes on at its own offsets. Only a table that is written anew begins there",
         ),
-        "topic.isolation": FieldEffect(
+        "isolation": FieldEffect(
             Outcome.FROM_NOW_ON,
             "with read_uncommitted, rows of transactions that are later aborted land too, and stay",
             lambda before, after: after is Isolation.READ_UNCOMMITTED,
@@ -101,28 +109,28 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
             "with true, gaps between offsets pass without a word; with false, a gap drops the batch",
             lambda before, after: bool(after),
         ),
-        "topic.on_error": FieldEffect(
+        "on_error": FieldEffect(
             Outcome.FROM_NOW_ON,
             "with log, what cannot be landed is kept in the dead-letter table, with suspend the pipeline stops at it, with skip "
             "it is only counted: its bytes are not kept anywhere",
             lambda before, after: after is ErrorMode.SKIP,
         ),
-        "topic.max_rejected_percent": FieldEffect(
+        "max_rejected_percent": FieldEffect(
             Outcome.FROM_NOW_ON,
             "the share of rejected records above which a batch is not committed and the pipeline stops; with 100 it never stops",
             lambda before, after: (after or 50) > (before or 50),
         ),
-        "topic.tombstones": FieldEffect(
+        "write.on_tombstone": FieldEffect(
             Outcome.FROM_NOW_ON,
             "a record without a value becomes a rejected record, a row of nulls, or, with skip, only a number",
             lambda before, after: after is Tombstones.SKIP,
         ),
-        "topic.headers": FieldEffect(
+        "headers": FieldEffect(
             Outcome.FROM_NOW_ON,
             "headers are kept, or their column stays null; rows that stand are not filled in",
             lambda before, after: not after,
         ),
-        "topic.kafka_options": FieldEffect(Outcome.FROM_NOW_ON, "the consumer's options; rows are the same"),
+        "kafka_options": FieldEffect(Outcome.FROM_NOW_ON, "the consumer's options; rows are the same"),
         "table.identifier": FieldEffect(
             Outcome.LEFT,
             "a new table is made and begins at the declared start; the old one stays, and nothing writes it. Records may be in "
@@ -165,12 +173,12 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
             Outcome.UPKEEP,
             "the next expiry keeps what is younger: reading the table as it was before that is no longer possible",
         ),
-        "limits.target_seconds": FieldEffect(
+        "engine.limits.target_seconds": FieldEffect(
             Outcome.UPKEEP, "batches become longer or shorter, so commits rarer or more"
         ),
-        "limits.first_rows": FieldEffect(Outcome.UPKEEP, "the size of a run's first batch"),
-        "limits.max_rows": FieldEffect(Outcome.UPKEEP, "the most records of a batch"),
-        "limits.max_bytes": FieldEffect(Outcome.UPKEEP, "the most bytes of a batch"),
+        "engine.limits.first_rows": FieldEffect(Outcome.UPKEEP, "the size of a run's first batch"),
+        "engine.limits.max_rows": FieldEffect(Outcome.UPKEEP, "the most records of a batch"),
+        "engine.limits.max_bytes": FieldEffect(Outcome.UPKEEP, "the most bytes of a batch"),
     }
 )
 """Path in a pipeline -> what a change of it does. `name` is not among them: another name is another pipeline."""

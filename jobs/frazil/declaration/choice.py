@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 from enum import EnumType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from frazil.declaration.problems import Problem, Refusal
 
@@ -26,10 +26,17 @@ class Choices(EnumType):
             raise AttributeError(f"{cls.__name__}.{name}: {refusal.what}. {refusal.do}")
 
 
-def unknown(name: object, known: Any, what: str = "field") -> Refusal:
-    """Return why a name is refused that is none of the known ones, and the nearest known name."""
+class Moved(NamedTuple):
+    """Where a field of release 0.1.0 is now: in Python, and in a document."""
+
+    argument: str
+    member: str
+
+
+def unknown(name: object, known: Any, what: str = "field", *, moved: Any = ()) -> Refusal:
+    """Return why a name is refused that is none of the known ones, and the nearest known or moved name."""
     text = str(name)
-    folded = {each.lower(): each for each in known}
+    folded = {each.lower(): each for each in (*known, *moved)}
     near = get_close_matches(text.lower(), folded, n=1)
     said = "" if text.isascii() else f"; {text!a} has letters beyond a-z that look like others"
     do = f"Did you mean {folded[near[0]]}?" if near else f"Remove it; the {what}s are {', '.join(known)}"

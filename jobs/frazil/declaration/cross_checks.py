@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from frazil.declaration.catalogs import Catalog, GlueCatalog, RestCatalog
-from frazil.declaration.engines import Engine
+from frazil.declaration.engines import Tableflow
 from frazil.declaration.environment import Environment
 from frazil.declaration.pipeline import Pipeline, folded
 from frazil.declaration.problems import Problem
@@ -38,13 +38,13 @@ def _clashes(pipelines: Sequence[Pipeline]) -> Iterator[Problem]:
 
 def _tableflow_namespaces(pipelines: Sequence[Pipeline]) -> Iterator[Problem]:
     """A cluster has one integration with Glue, which publishes all of its tables in one database."""
-    flowing = [(index, p) for index, p in enumerate(pipelines) if p.engine is Engine.TABLEFLOW]
+    flowing = [(index, p) for index, p in enumerate(pipelines) if isinstance(p.engine, Tableflow)]
     for index, pipeline in flowing:
         first_index, first = flowing[0]
         if pipeline.table.namespace != first.table.namespace:
             what = f"pipelines[{first_index}] ({first.name}) has Tableflow publish in {first.table.namespace}"
             yield Problem(f"pipelines[{index}].table.identifier", what, "Choose the same namespace")
-    ours = {p.table.namespace for p in pipelines if p.engine is not Engine.TABLEFLOW}
+    ours = {p.table.namespace for p in pipelines if not isinstance(p.engine, Tableflow)}
     for index, pipeline in flowing:
         if pipeline.table.namespace in ours:
             what = f"{pipeline.table.namespace} has tables of ours, and Confluent's role may write all of its namespace"

@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from frazil.declaration.choice import unknown
+from frazil.declaration.choice import Moved, unknown
 from frazil.declaration.problems import InvalidDeclaration, Problem
 from frazil.declaration.validation import chosen, field_problems, hints, root_of, taken_apart, wanted
 
@@ -138,7 +138,7 @@ def _positional(cls: Any) -> list[str]:
 def _argument_problems(cls: Any, args: tuple[Any, ...], given: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield what Python would raise as one TypeError, with paths below the instance."""
     positional, known = _positional(cls), hints(cls)
-    moved: Mapping[str, str] = getattr(cls, "MOVED", {})
+    moved: Mapping[str, Moved] = getattr(cls, "MOVED", {})
     if len(args) > len(positional):
         names = [name for name in known if name not in positional and name not in given]
         do = f"Name what follows: {', '.join(f'{name}=…' for name in names[: len(args) - len(positional)])}"
@@ -146,9 +146,9 @@ def _argument_problems(cls: Any, args: tuple[Any, ...], given: Mapping[str, Any]
         yield Problem("", what, do)
     for name in given:
         if name in moved:
-            yield Problem(f".{name}", f"{cls.__name__}({name}=…) is {moved[name]} now", "Write it there")
+            yield Problem(f".{name}", f"{cls.__name__}({name}=…) is {moved[name].argument} now", "Move it there")
         elif name not in known:
-            yield Problem(f".{name}", *unknown(name, known))
+            yield Problem(f".{name}", *unknown(name, known, moved=moved))
         elif name in positional[: len(args)]:
             yield Problem(f".{name}", "the value is given twice", "Keep one of the two")
     if len(args) > len(positional):

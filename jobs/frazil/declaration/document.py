@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from frazil.declaration.cross_checks import check
 from frazil.declaration.environment import Environment
-from frazil.declaration.from_json import VERSION, from_json, members
+from frazil.declaration.from_json import from_json, versioned
 from frazil.declaration.json_schema import document_schema
 from frazil.declaration.pipeline import Pipeline
 from frazil.declaration.problems import InvalidDeclaration
 from frazil.declaration.to_json import canonical, digest, to_json
+from frazil.declaration.upgrade import upgraded
 from frazil.declaration.validation import hints, required_fields, validate
 
 __all__ = ["canonical", "digest", "document", "environment_schema", "json_schema", "parse"]
+
+DOCUMENT_VERSION = 2
+"""The version of the documents of pipelines that this release writes. Version 1 is read too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,18 +40,32 @@ def document(pipelines: Sequence[Pipeline]) -> dict[str, Any]:
     problems = check(pipelines)
     if problems:
         raise InvalidDeclaration(problems)
-    return {"version": VERSION, "pipelines": [to_json(pipeline) for pipeline in pipelines]}
+    return {"version": DOCUMENT_VERSION, "pipelines": [to_json(pipeline) for pipeline in pipelines]}
 
 
 def parse(source: bytes | Mapping[str, Any]) -> tuple[Pipeline, ...]:
-    """The pipelines of a document. Nothing is guessed or coerced; raises `InvalidDeclaration` with every problem."""
-    return from_json(Document, members(source, "document"), "").pipelines
+    """Return the pipelines of a document, of version 1 or 2. Nothing is guessed or coerced.
+
+    Raises `InvalidDeclaration` with every problem, each with its path in the document as it is.
+    """
+    version, members = versioned(source, "document", (1, DOCUMENT_VERSION))
+    if version == DOCUMENT_VERSION:
+        return from_json(Document, members, "").pipelines
+    upgrade = upgraded(members)
+    try:
+        pipelines = from_json(Document, upgrade.members, "").pipelines
+    except InvalidDeclaration as invalid:
+        found = [replace(problem, path=upgrade.former(problem.path)) for problem in invalid.problems]
+        raise InvalidDeclaration([*upgrade.problems, *found]) from None
+    if upgrade.problems:
+        raise InvalidDeclaration(upgrade.problems)
+    return pipelines
 
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of a document of pipelines, for editors; `docs/document.schema.json` is a copy."""
     title, meaning = "Frazil pipelines", "Kafka topics, and the Iceberg tables that they become."
-    return document_schema(title, meaning, hints(Document), required_fields(Document))
+    return document_schema(title, meaning, hints(Document), required_fields(Document), DOCUMENT_VERSION)
 
 
 def environment_schema() -> dict[str, Any]:

@@ -1,38 +1,77 @@
-"""Who lands a pipeline, and what a declaration can ask of whom."""
+"""Engines: who lands a pipeline, and what a declaration can ask of whom. A document tags an engine by `type`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
-from enum import StrEnum
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from frazil.declaration.choice import Choices
+from frazil.declaration.declared import Declared, collected, invalid
+from frazil.declaration.limits import Limits
 from frazil.declaration.options import SubjectStrategy
-from frazil.declaration.problems import Problem
+from frazil.declaration.problems import InvalidDeclaration, Problem
+from frazil.declaration.validation import validate
 from frazil.errors import InvalidInput
 
+if TYPE_CHECKING:
+    from frazil.declaration.pipeline import Pipeline
 
-class Engine(StrEnum, metaclass=Choices):
-    """Who lands a pipeline.
 
-    `spark`: the jobs of this project. `tableflow`: Confluent's own service, in our bucket and Glue catalog; it decides on
-    columns, partitions and files itself, has no ledger of ours, and no `frazil` command lands or maintains its tables.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spark(metaclass=Declared):
+    """The jobs of this project."""
+
+    kind: ClassVar[str] = "spark"
+
+    limits: Annotated[Limits, "The bounds of one batch."] = Limits()
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tableflow(metaclass=Declared):
+    """Confluent's own service, in our bucket and Glue catalog.
+
+    It decides on columns, partitions and files itself and has no ledger of ours. No `frazil` command lands or maintains its tables.
     """
 
-    SPARK = "spark"
-    TABLEFLOW = "tableflow"
+    kind: ClassVar[str] = "tableflow"
+
+
+LandingEngine = Spark | Tableflow
+"""The union of the engines. Code that depends on the engine matches on it."""
+
+
+class _Replaced(type):
+    if not TYPE_CHECKING:
+
+        def __getattr__(cls, name):
+            """Name what replaced a member of the closed set."""
+            now = {"SPARK": "engine=Spark(limits=…)", "TABLEFLOW": "engine=Tableflow()"}.get(name)
+            if now is None:
+                raise AttributeError(f"{cls.__name__}.{name}")
+            problems = [Problem(f".{name}", f"Engine.{name} is {now} now", f"Write {now}")]
+            if collected() is not None:
+                return invalid(problems, cls)
+            raise InvalidDeclaration([problem.moved("", "engine") for problem in problems])
+
+
+class Engine(metaclass=_Replaced):
+    """The closed set of release 0.1.0. Its members name what replaced them."""
 
 
 _HAS_A_SAY = {
-    "topic": {"name", "value_format", "on_error"},
+    "topic": {"name", "value_format", "subject_strategy"},
     "table": {"identifier"},
+    "": {"topic", "table", "name", "engine", "on_error"},
 }
 """What Tableflow does as declared; all else is its own to decide, so that declaring it would be a promise not kept."""
 
 
-def tableflow_problems(topic: Any, table: Any, limits: Any) -> Iterator[Problem]:
-    """What Tableflow would not do as the topic, table and limits of a pipeline say."""
+def tableflow_problems(pipeline: Pipeline) -> Iterator[Problem]:
+    """Yield what Tableflow would not do as the pipeline declares it."""
+    topic, table = pipeline.topic, pipeline.table
     if not topic.value_format.has_schema:
         what = f"Tableflow needs a schema, and values of format {topic.value_format} have none"
         yield Problem("topic.value_format", what, "Choose avro, json_schema or protobuf, or engine spark")
@@ -42,20 +81,18 @@ def tableflow_problems(topic: Any, table: Any, limits: Any) -> Iterator[Problem]
     if topic.subject_strategy is not SubjectStrategy.TOPIC:
         what = "Tableflow takes a topic's schema from the subject of its name"
         yield Problem("topic.subject_strategy", what, "Remove it, or choose engine spark")
-    for part, instance in (("topic", topic), ("table", table), ("limits", limits)):
+    for part, instance in (("topic", topic), ("table", table), ("", pipeline)):
         for field in fields(instance):
-            is_ours = field.name in _HAS_A_SAY.get(part, set()) or field.name == "subject_strategy"
-            if not is_ours and getattr(instance, field.name) != field.default:
-                yield Problem(
-                    f"{part}.{field.name}", "Tableflow decides this itself", "Remove it, or choose engine spark"
-                )
+            if field.name not in _HAS_A_SAY[part] and getattr(instance, field.name) != field.default:
+                path = f"{part}.{field.name}" if part else field.name
+                yield Problem(path, "Tableflow decides this itself", "Remove it, or choose engine spark")
 
 
-def refuse_foreign(pipelines: Iterable[Any]) -> None:
+def refuse_foreign(pipelines: Iterable[Pipeline]) -> None:
     """Raise `InvalidInput` if another engine lands one of the pipelines: its table is not ours to write or maintain."""
-    foreign = [pipeline for pipeline in pipelines if pipeline.engine is not Engine.SPARK]
+    foreign = [pipeline for pipeline in pipelines if not isinstance(pipeline.engine, Spark)]
     if foreign:
         names = ", ".join(pipeline.name for pipeline in foreign)
         raise InvalidInput(
-            f"{names}: landed by {foreign[0].engine}, not by a job", where="engine", do="Leave it out of the run"
+            f"{names}: landed by {foreign[0].engine.kind}, not by a job", where="engine", do="Leave it out of the run"
         )

@@ -9,7 +9,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, TypeVar, get_args
 
-from frazil.declaration.choice import unknown
+from frazil.declaration.choice import Moved, unknown
 from frazil.declaration.constraints import shown
 from frazil.declaration.json_text import parsed
 from frazil.declaration.problems import InvalidDeclaration, Problem
@@ -18,31 +18,33 @@ from frazil.declaration.validation import Hint, field_problems, hints, root_of, 
 T = TypeVar("T")
 
 VERSION = 1
-"""The version of the documents that this release writes and reads."""
+"""The version of all documents but that of pipelines."""
 
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)", re.ASCII)
 _UNREAD: Any = object()
 
 
 def members(source: bytes | Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """The members of a document, without `version` and `$schema`; `name` is the document's in messages.
+    """Return the members of a document of version 1, without `version` and `$schema`; `name` is the document's in messages.
 
     Raises `InvalidDeclaration` if it is no JSON object or of another version, whose other members may mean anything.
     """
+    return versioned(source, name, (VERSION,))[1]
+
+
+def versioned(source: bytes | Mapping[str, Any], name: str, versions: tuple[int, ...]) -> tuple[int, Mapping[str, Any]]:
+    """Return the version of a document, one of `versions`, and its other members without `$schema`."""
     document = parsed(source, name) if isinstance(source, bytes) else source
     if not isinstance(document, Mapping):
         raise InvalidDeclaration([Problem(name, f"this is {_named(document)}", "Write a JSON object")])
     version = document.get("version")
-    if type(version) is not int or version != VERSION:
-        what = (
-            f"{_told(version)} is not a version that this release reads"
-            if "version" in document
-            else "the field is missing"
-        )
-        raise InvalidDeclaration(
-            [Problem("version", what, f"Write {VERSION}, or use the release that wrote the document")]
-        )
-    return {key: value for key, value in document.items() if key not in {"version", "$schema"}}
+    if type(version) is not int or version not in versions:
+        what = "the field is missing"
+        if "version" in document:
+            what = f"{_told(version)} is not a version that this release reads ({' and '.join(map(str, versions))})"
+        do = f"Write {versions[-1]}, or use the release that wrote the document or a newer one"
+        raise InvalidDeclaration([Problem("version", what, do)])
+    return version, {key: value for key, value in document.items() if key not in {"version", "$schema"}}
 
 
 def from_json(cls: type[T], value: Any, path: str) -> T:
@@ -65,8 +67,10 @@ class _Reading:
         apart = taken_apart(hint)
         if value is None and apart.is_optional:
             return None
+        if apart.is_choice:
+            return self.choice(apart, value, path)
         if is_dataclass(apart.type):
-            return self.choice(apart, value, path) if apart.is_choice else self.instance(apart.type, value, path)
+            return self.instance(apart.type, value, path)
         if apart.origin is tuple and isinstance(value, list):
             item = get_args(apart.type)[0]
             parts = {f"{path}[{i}]": self.value(item, part, f"{path}[{i}]") for i, part in enumerate(value)}
@@ -93,9 +97,13 @@ class _Reading:
         known = hints(cls)
         if not isinstance(value, Mapping):
             return self.refuse(path, f"this is {_named(value)}", f"Write an object of the fields {', '.join(known)}")
+        moved: Mapping[str, Moved] = getattr(cls, "MOVED", {})
         for key in value:
-            if key not in known and not (is_tagged and key == "type"):
-                self.refuse(_below(path, key), *unknown(key, known))
+            if key in moved:
+                what = f"since version 2 it is {moved[key].member}"
+                self.refuse(_below(path, key), what, "Move it there; `frazil check --upgrade` does it for version 1")
+            elif key not in known and not (is_tagged and key == "type"):
+                self.refuse(_below(path, key), *unknown(key, known, moved=moved))
         read: dict[str, Any] = {}
         for declared in fields(cls):
             name, place = declared.name, _below(path, declared.name)
@@ -115,12 +123,16 @@ class _Reading:
     def choice(self, apart: Hint, value: Any, path: str) -> Any:
         """One of several dataclasses, by the object's `type`."""
         kinds = {kind.kind: kind for kind in apart.types}
+        choices = f"one of {', '.join(kinds)}" if kinds else "null"
         if not isinstance(value, Mapping):
-            return self.refuse(path, f"this is {_named(value)}", f"Write an object with a type: {', '.join(kinds)}")
+            do = f"Write an object with a type: {', '.join(kinds)}" if kinds else "Write null"
+            return self.refuse(path, f"this is {_named(value)}", do)
         kind = value.get("type")
+        if "type" not in value:
+            return self.refuse(_below(path, "type"), "the field is missing", f"Write {choices}")
         if not isinstance(kind, str) or kind not in kinds:
-            what = f"{_told(kind)} is not one of its values" if "type" in value else "the field is missing"
-            return self.refuse(_below(path, "type"), what, f"Write one of {', '.join(kinds)}")
+            do = f"Write {choices}, or use the release that wrote the document or a newer one"
+            return self.refuse(_below(path, "type"), f"{_told(kind)} is not one of its values in this release", do)
         return self.instance(kinds[kind], value, path, is_tagged=True)
 
     def mapping(self, apart: Hint, value: Mapping[Any, Any], path: str) -> Any:
@@ -187,7 +199,7 @@ def _named(value: Any) -> str:
 
 def _wanted(apart: Hint) -> str:
     names: dict[Any, str] = {str: "text", int: "a whole number", bool: "true or false", datetime: "an instant"}
-    if is_dataclass(apart.type) or apart.origin is Mapping:
+    if apart.is_choice or is_dataclass(apart.type) or apart.origin is Mapping:
         return "an object"
     if isinstance(apart.type, type) and issubclass(apart.type, StrEnum):
         return f"one of {', '.join(apart.type)}"

@@ -21,7 +21,9 @@ _PLAIN: dict[Any, dict[str, Any]] = {
 }
 
 
-def document_schema(title: str, meaning: str, members: Mapping[str, Any], required: tuple[str, ...]) -> dict[str, Any]:
+def document_schema(
+    title: str, meaning: str, members: Mapping[str, Any], required: tuple[str, ...], version: int = VERSION
+) -> dict[str, Any]:
     """The schema of a whole document: its version, and members given by their type hints."""
     definitions: dict[str, Any] = {}
     properties = {name: _schema(hint, definitions) for name, hint in members.items()}
@@ -30,7 +32,7 @@ def document_schema(title: str, meaning: str, members: Mapping[str, Any], requir
         "title": title,
         "description": meaning,
         "type": "object",
-        "properties": {"$schema": {"type": "string"}, "version": {"const": VERSION}, **properties},
+        "properties": {"$schema": {"type": "string"}, "version": {"const": version}, **properties},
         "required": ["version", *required],
         "additionalProperties": False,
         "$defs": dict(sorted(definitions.items())),
@@ -42,13 +44,15 @@ def _schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     schema = _of_types(apart, definitions)
     for rule in apart.rules:
         schema |= dict(rule.keywords)
-    if apart.is_optional:
+    if apart.is_optional and apart.types:
         schema = {"anyOf": [schema, {"type": "null"}]}
     return schema | ({"description": apart.meaning} if apart.meaning else {})
 
 
 def _of_types(apart: Hint, definitions: dict[str, Any]) -> dict[str, Any]:
     inner = get_args(apart.type)
+    if not apart.types:
+        return {"type": "null"}
     if is_dataclass(apart.type):
         references = [_reference(kind, definitions, tagged=apart.is_choice) for kind in apart.types]
         return {"oneOf": references} if apart.is_choice else references[0]

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from types import MappingProxyType
+from typing import Annotated, ClassVar
 
+from frazil.declaration.choice import Moved
 from frazil.declaration.chosen import Chosen, default
 from frazil.declaration.column_rules import key_refusal, schemaless_refusal
-from frazil.declaration.constraints import matching
+from frazil.declaration.constraints import between, matching
+from frazil.declaration.consumer_options import option_problems
 from frazil.declaration.declared import Declared
-from frazil.declaration.engines import Engine, tableflow_problems
-from frazil.declaration.limits import Limits
+from frazil.declaration.engines import LandingEngine, Spark, Tableflow, tableflow_problems
+from frazil.declaration.frozen_map import FrozenMap
+from frazil.declaration.options import ErrorMode, Isolation
 from frazil.declaration.partitioning import PartitionField, SortField
 from frazil.declaration.problems import Problem
+from frazil.declaration.start import Earliest, Start
 from frazil.declaration.table import Table
 from frazil.declaration.topic import Topic
 from frazil.declaration.validation import validate
+from frazil.declaration.write_modes import Append, WriteMode
 
 _NAME = matching(
     "[a-z][a-z0-9_]{0,99}",
@@ -30,13 +36,33 @@ _NAME = matching(
 class Pipeline(metaclass=Declared):
     """One declared mapping of a topic to a table. Its name is for ever: the table's tag `frazil_<name>` carries it."""
 
+    MOVED: ClassVar[Mapping[str, Moved]] = MappingProxyType(
+        {"limits": Moved("Pipeline(engine=Spark(limits=…))", "limits of the pipeline's engine")}
+    )
+
     topic: Annotated[Topic, "What is read."]
     table: Annotated[Table, "What it becomes."]
     name: Annotated[str, "Its name; left out, the topic's, in lower case with _ for all but a-z, 0-9 and _.", _NAME] = (
         ""
     )
-    limits: Annotated[Limits, "The bounds of one batch."] = Limits()
-    engine: Annotated[Chosen[Engine], "Who lands it."] = default(Engine.SPARK)
+    write: Annotated[Chosen[WriteMode], "How a record becomes rows."] = default(Append())
+    engine: Annotated[Chosen[LandingEngine], "Who lands it."] = default(Spark())
+    envelope: Annotated[None, "What wraps a row in its record: nothing. This release knows no envelopes."] = None
+    start: Annotated[Chosen[Start], "Where to begin when the table is made."] = default(Earliest())
+    on_error: Annotated[Chosen[ErrorMode], "What happens to a record that cannot be landed."] = default(ErrorMode.LOG)
+    max_rejected_percent: Annotated[
+        int | None,
+        "Above this share of rejected records, in percent, a batch of at least 100 records is not committed, and the pipeline "
+        "stops until an operator decides. Skipped records count, tombstones do not. Left out, it is 50; with 100 it never stops.",
+        between(1, 100),
+    ] = None
+    headers: Annotated[bool, "Whether the records' headers are kept; if not, their column stays null."] = True
+    isolation: Annotated[Chosen[Isolation], "Which records of transactions are read."] = default(
+        Isolation.READ_COMMITTED
+    )
+    kafka_options: Annotated[Mapping[str, str], "Options of Kafka's consumer, by its names, from a short list."] = (
+        FrozenMap()
+    )
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -51,8 +77,9 @@ class Pipeline(metaclass=Declared):
         return f"frazil_{self.name}"
 
     def _contradictions(self) -> Iterator[Problem]:
-        if self.engine is Engine.TABLEFLOW:
-            yield from tableflow_problems(self.topic, self.table, self.limits)
+        yield from option_problems(self.kafka_options)
+        if isinstance(self.engine, Tableflow):
+            yield from tableflow_problems(self)
         fields: dict[str, PartitionField | SortField] = {
             **{f"partition_by[{index}]": place for index, place in enumerate(self.table.partition_fields)},
             **{f"sort_by[{index}]": order for index, order in enumerate(self.table.sort_fields)},

@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated
+from types import MappingProxyType
+from typing import Annotated, ClassVar
 
+from frazil.declaration.choice import Moved
 from frazil.declaration.chosen import Chosen, default, required
-from frazil.declaration.constraints import NOT_EMPTY, between, matching
-from frazil.declaration.consumer_options import option_problems
+from frazil.declaration.constraints import NOT_EMPTY, matching
 from frazil.declaration.declared import Declared
-from frazil.declaration.frozen_map import FrozenMap
-from frazil.declaration.options import ErrorMode, Isolation, KeyFormat, SubjectStrategy, Tombstones, ValueFormat
+from frazil.declaration.options import KeyFormat, SubjectStrategy, ValueFormat
 from frazil.declaration.problems import Problem
-from frazil.declaration.start import Earliest, Start
 from frazil.declaration.validation import validate
 
 _TOPIC_NAME = matching(
@@ -22,12 +21,21 @@ _TOPIC_NAME = matching(
     "a name that Kafka allows for a topic",
     "Use 1 to 249 of a-z, A-Z, 0-9, . _ and -, and not . or .. alone",
 )
+CHOICES = ("start", "on_error", "max_rejected_percent", "headers", "isolation", "kafka_options")
+"""What release 0.1.0 had on the topic and is the pipeline's: choices of who reads, not facts about the topic."""
 _FULL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topic(metaclass=Declared):
-    """A topic and how its records are to be understood."""
+    """A topic and how its records are to be understood: facts about it, which its producers decided."""
+
+    MOVED: ClassVar[Mapping[str, Moved]] = MappingProxyType(
+        {
+            **{name: Moved(f"Pipeline({name}=…)", f"{name} of the pipeline") for name in CHOICES},
+            "tombstones": Moved("Pipeline(write=Append(on_tombstone=…))", "on_tombstone of the pipeline's write"),
+        }
+    )
 
     name: Annotated[str, "The topic's name in Kafka.", _TOPIC_NAME] = field(kw_only=False)
     value_format: Annotated[Chosen[ValueFormat], "What the bytes of a value are."] = required()
@@ -41,27 +49,9 @@ class Topic(metaclass=Declared):
         "rejected. Left out, all are landed and their types merged, and no version is known before a record has it.",
         NOT_EMPTY,
     ] = None
-    start: Annotated[Chosen[Start], "Where to begin when the table is made."] = default(Earliest())
-    isolation: Annotated[Chosen[Isolation], "Which records of transactions are read."] = default(
-        Isolation.READ_COMMITTED
-    )
     transactional: Annotated[
         bool, "Whether producers use transactions: their markers, and aborted records, leave gaps between the offsets."
     ] = False
-    on_error: Annotated[Chosen[ErrorMode], "What happens to a record that cannot be landed."] = default(ErrorMode.LOG)
-    max_rejected_percent: Annotated[
-        int | None,
-        "Above this share of rejected records, in percent, a batch of at least 100 records is not committed, and the pipeline "
-        "stops until an operator decides. Skipped records count, tombstones do not. Left out, it is 50; with 100 it never stops.",
-        between(1, 100),
-    ] = None
-    tombstones: Annotated[Chosen[Tombstones], "What a record without a value becomes."] = default(
-        Tombstones.DEAD_LETTER
-    )
-    headers: Annotated[bool, "Whether the records' headers are kept; if not, their column stays null."] = True
-    kafka_options: Annotated[Mapping[str, str], "Options of Kafka's consumer, by its names, from a short list."] = (
-        FrozenMap()
-    )
 
     def __post_init__(self) -> None:
         validate(self, self._contradictions)
@@ -72,7 +62,6 @@ class Topic(metaclass=Declared):
             yield Problem("subject_strategy", what, "Remove it, or choose avro, json_schema or protobuf")
         if self.record_name is not None:
             yield from self._record_name_problems(self.record_name)
-        yield from option_problems(self.kafka_options)
 
     def _record_name_problems(self, record_name: str) -> Iterator[Problem]:
         if self.subject_strategy is SubjectStrategy.TOPIC:

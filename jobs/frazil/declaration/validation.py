@@ -27,13 +27,13 @@ class Hint(NamedTuple):
 
     @property
     def type(self) -> Any:
-        """The one type, or the first of a union of dataclasses."""
-        return self.types[0]
+        """The one type, or the first of a union of dataclasses; None's own if nothing but None is allowed."""
+        return self.types[0] if self.types else NoneType
 
     @property
     def is_choice(self) -> bool:
-        """Whether it is one of several dataclasses, told apart by their `kind`."""
-        return len(self.types) > 1
+        """Whether it is one of a union of dataclasses, told apart by their `kind`. The union may have one member, or none yet."""
+        return not self.types or (is_dataclass(self.type) and isinstance(getattr(self.type, "kind", None), str))
 
     @property
     def origin(self) -> Any:
@@ -206,6 +206,8 @@ def wanted(hint: Hint) -> str:
     words = {str: "text", int: "a whole number", bool: "True or False", datetime: "a datetime with a time zone"}
     if _is_enum(hint):
         return f"one of {', '.join(hint.type)}"
+    if not hint.types:
+        return "None: this release has nothing for it"
     if hint.is_choice or is_dataclass(hint.type):
         text = " or ".join(f"{kind.__name__}(…)" for kind in hint.types)
     elif hint.origin is tuple:

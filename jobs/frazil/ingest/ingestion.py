@@ -11,7 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
-from frazil.declaration import Pipeline
+from frazil.declaration import Pipeline, Spark
 from frazil.decode.met import MOST, UnknownSchemas
 from frazil.decode.writer_schemas import WriterSchemas
 from frazil.errors import CountsDisagree, Fenced, SparkFailed
@@ -46,7 +46,8 @@ class Ingestion:
 
     def __init__(self, pipeline: Pipeline, job: JobContext, writers: WriterSchemas, report: Reporter) -> None:
         self.pipeline, self.job, self.report = pipeline, job, report
-        self.pace = Pace.of(pipeline.limits)
+        assert isinstance(pipeline.engine, Spark)
+        self.pace = Pace.of(pipeline.engine.limits)
         self._evolution = Evolution(pipeline, job, writers, report)
         self.progress = Progress(report, job.clock)
         self._held: Offsets | None = None
@@ -245,4 +246,4 @@ class Ingestion:
             raise problem
 
     def _spans(self) -> Mapping[int, Span]:
-        return self.job.kafka.offsets(self.pipeline.topic.name, self.pipeline.topic.isolation)
+        return self.job.kafka.offsets(self.pipeline.topic.name, self.pipeline.isolation)

@@ -78,7 +78,7 @@ def compared(
     pipeline: Pipeline, kafka: Kafka, held: Offsets, spans: Mapping[int, Span], *, of: Collection[int]
 ) -> Compared:
     """Compare the last records of some partitions with those that a pipeline's ledger holds."""
-    topic, isolation = pipeline.topic.name, pipeline.topic.isolation
+    topic, isolation = pipeline.topic.name, pipeline.isolation
     if not of or held.last is None or not held.last.identified(held.at):
         return Compared()
 

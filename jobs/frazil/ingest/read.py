@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from frazil.clients.kafka import Kafka
 from frazil.clients.kafka_records import Record
-from frazil.declaration.topic import Topic
+from frazil.declaration.pipeline import Pipeline
 from frazil.ingest.fingerprint import TIMESTAMPS
 from frazil.ingest.ranges import OffsetRange, without
 
@@ -84,22 +84,24 @@ def read(
     return records.coalesce(shared) if len(ranges) > max(SEPARATE_RANGES, shared) else records
 
 
-def beyond_spark(topic: Topic, kafka: Kafka, ranges: Sequence[OffsetRange]) -> list[Record]:
+def beyond_spark(pipeline: Pipeline, kafka: Kafka, ranges: Sequence[OffsetRange]) -> list[Record]:
     """Read, in the driver, the records whose timestamp Spark's source cannot hold, and in each partition those between.
 
     Raises `MemoryError` if they are too many for the driver.
     """
     ends = {r.partition: (r.start, r.end) for r in ranges}
-    return kafka.stretches(topic.name, ends, topic.isolation, lambda record: record.timestamp_ms not in TIMESTAMPS)
+    return kafka.stretches(
+        pipeline.topic.name, ends, pipeline.isolation, lambda record: record.timestamp_ms not in TIMESTAMPS
+    )
 
 
-def consumer_options(topic: Topic, kafka: Kafka) -> dict[str, str]:
+def consumer_options(pipeline: Pipeline, kafka: Kafka) -> dict[str, str]:
     """Return bootstrap servers, security and fetches as Spark's `kafka.` options, secrets included."""
     return {
         **FETCH,
         "kafka.max.partition.fetch.bytes": str(fetch_bytes(kafka.partition_count())),
         **kafka.java_options(),
-        **{f"kafka.{key}": value for key, value in topic.kafka_options.items()},
+        **{f"kafka.{key}": value for key, value in pipeline.kafka_options.items()},
     }
 
 

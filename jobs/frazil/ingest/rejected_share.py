@@ -28,7 +28,7 @@ def check_share(pipeline: Pipeline, counts: Counts, start: Offsets, end: Offsets
     Tombstones do not count. A batch that ends at or before the `accepted` offsets, by partition, may be as it is.
     """
     reasons = {**counts.rejected, **{r: n for r, n in counts.skipped.items() if r != Reason.TOMBSTONE.value}}
-    number, most = sum(reasons.values()), pipeline.topic.max_rejected_percent or MOST_PERCENT
+    number, most = sum(reasons.values()), pipeline.max_rejected_percent or MOST_PERCENT
     if counts.read < LEAST_RECORDS or number * 100 <= most * counts.read:
         return
     if accepted and all(offset <= accepted.get(p, 0) for p, offset in end.at.items()):

@@ -39,9 +39,9 @@ def start_of(pipeline: Pipeline, job: JobContext, spans: Mapping[int, Span]) -> 
     """Return the declared start, as an offset of each partition."""
     topic = pipeline.topic
     return table_setup.resolve_start(
-        topic.start,
+        pipeline.start,
         spans,
-        lambda ms: job.kafka.offsets_at(topic.name, ms, topic.isolation),
+        lambda ms: job.kafka.offsets_at(topic.name, ms, pipeline.isolation),
         topic=topic.name,
     )
 
@@ -55,7 +55,7 @@ def _finish_open(pipeline: Pipeline, job: JobContext, report: Reporter) -> None:
 
 def _begin(pipeline: Pipeline, job: JobContext) -> None:
     topic = pipeline.topic
-    start = start_of(pipeline, job, job.kafka.offsets(topic.name, topic.isolation))
+    start = start_of(pipeline, job, job.kafka.offsets(topic.name, pipeline.isolation))
     state = job.kafka.topic(topic.name)
     offsets = Offsets(topic.name, state.topic_id, start)
     job.reach("begin.resolved")

@@ -91,7 +91,7 @@ class Evolution:
             self._report(Event.SCHEMA_EVOLVED, changes=[*(str(c) for c in changes[:MOST_REPORTED]), *more])
         landed, keys = self._landing(tables.columns(self._job.iceberg, table.identifier))
         self._report_incompatible([*landed.incompatible.items(), *(keys.incompatible.items() if keys else ())])
-        decoding = self._writers.decoding(landed.target, landed.incompatible, self._pipeline.topic.tombstones)
+        decoding = self._writers.decoding(landed.target, landed.incompatible, self._pipeline.write.on_tombstone)
         if self._keys is not None and keys is not None:
             decoding = replace(decoding, key=self._keys.decoding(keys))
         columns = tuple(f.name for f in landed.target.fields)

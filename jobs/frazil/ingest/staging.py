@@ -153,8 +153,8 @@ class Staging:
 
     def _rejected(self, planned: Plan, rejects: DataFrame, counts: Counts, at: datetime) -> tuple[Counts, Staged]:
         """Stage the dead letters of a batch, by a second job over the same range, and count them by reason."""
-        topic = self.pipeline.topic
-        observed, skipped = Observation(), record_counts.skips(F.col(REASON), topic.on_error, topic.tombstones)
+        on_error, on_tombstone = self.pipeline.on_error, self.pipeline.write.on_tombstone
+        observed, skipped = Observation(), record_counts.skips(F.col(REASON), on_error, on_tombstone)
         lost = record_counts.observe_rejected(rejects, observed, skipped)
         letters = dead_letters(
             lost.where(~skipped),
@@ -177,12 +177,12 @@ class Staging:
         if (values or keys) and self.learn(values, keys):
             raise UnknownSchemas(values, keys)
         by_reason = record_counts.by_reason(seen, "rejected")
-        if by_reason and topic.on_error is ErrorMode.SUSPEND:
+        if by_reason and on_error is ErrorMode.SUSPEND:
             first = seen["first"]
             raise RejectedRecords(
                 f"{sum(by_reason.values())} records cannot be landed ({by_reason}), first partition {first['partition']} "
                 f"offset {first['offset']}: {first[REASON]}; error mode suspend lands nothing of such a batch",
-                where=f"pipeline {self.pipeline.name}, topic {topic.name}",
+                where=f"pipeline {self.pipeline.name}, topic {self.pipeline.topic.name}",
                 do="Fix the cause, or declare on_error=log to keep such records in the dead-letter table",
             )
         return Counts(
@@ -196,23 +196,23 @@ class Staging:
 
     def _read(self, planned: Plan, by_driver: Sequence[Record], *, headers: bool = False) -> DataFrame:
         topic = self.pipeline.topic
-        options = consumer_options(topic, self.job.kafka)
+        options = consumer_options(self.pipeline, self.job.kafka)
         leaders = {partition: span.leader_epoch for partition, span in planned.spans.items()}
         return read(
             self.job.spark,
             topic.name,
             planned.ranges,
             options=options,
-            isolation=topic.isolation.value,
+            isolation=self.pipeline.isolation.value,
             group=self.job.consumers.group(self.pipeline.name, options, leaders),
-            headers=headers or topic.headers or topic.value_format.has_schema or topic.key_format.has_schema,
+            headers=headers or self.pipeline.headers or topic.value_format.has_schema or topic.key_format.has_schema,
             by_driver=by_driver,
         )
 
     def _metadata(self, at: datetime) -> list[Column]:
         is_struct = self.pipeline.table.metadata_columns is MetadataColumns.STRUCT
         key = F.col("key") if self.key is None else key_column(self.key)
-        headers = F.col("headers") if self.pipeline.topic.headers else F.lit(None).cast(HEADERS)
+        headers = F.col("headers") if self.pipeline.headers else F.lit(None).cast(HEADERS)
         return metadata(schema_id=SCHEMA_ID, struct=is_struct, ingested_at=at, key=key, headers=headers)
 
     def _check_gaps(self, planned: Plan, counts: Counts) -> None:
@@ -226,7 +226,7 @@ class Staging:
             )
 
     def _beyond_spark(self, planned: Plan) -> Sequence[Record]:
-        return beyond_spark(self.pipeline.topic, self.job.kafka, planned.ranges)
+        return beyond_spark(self.pipeline, self.job.kafka, planned.ranges)
 
     def _leader_epochs(self, planned: Plan) -> dict[int, int | None]:
         """Return the leader epochs of the partitions that were read.

@@ -51,7 +51,7 @@ def waiting(
         else f"no schema of {subject} can be used: {problem}"
     )
     facts: dict[str, Any] = {"lag": lag, "message": message}
-    records = _records(pipeline.topic, kafka, first)
+    records = _records(pipeline, kafka, first)
     ages = [now - r.timestamp_ms / 1000 for r in records if r.timestamp_type != _NO_TIMESTAMP]
     if not lag or ages:
         facts["freshness_seconds"] = round(max([0.0, *ages]), 3)
@@ -59,9 +59,9 @@ def waiting(
     return {**facts, "hint": hint} if hint else facts
 
 
-def _records(topic: Topic, kafka: Records, first: Mapping[int, int]) -> list[Record]:
+def _records(pipeline: Pipeline, kafka: Records, first: Mapping[int, int]) -> list[Record]:
     try:
-        found = kafka.records(topic.name, first, topic.isolation) if first else {}
+        found = kafka.records(pipeline.topic.name, first, pipeline.isolation) if first else {}
     except ServiceUnavailable:  # they are for people only: what must be read is read by Spark, and fails there
         return []
     return [record for record in found.values() if record is not None]

@@ -88,7 +88,7 @@ class _Accepting:
         if self.event is Accepted.REJECTED_SHARE:
             return Acceptance(self.event, found.last.end, found.last.end)
         held, topic, kafka = found.last.end, self.pipeline.topic, self.job.kafka
-        spans, topic_id = kafka.offsets(topic.name, topic.isolation), kafka.topic(topic.name).topic_id
+        spans, topic_id = kafka.offsets(topic.name, self.pipeline.isolation), kafka.topic(topic.name).topic_id
         if self.event is Accepted.TOPIC_RECREATED:
             return decisions.topic_recreated(held, topic.name, topic_id, spans)
         if self.event in (Accepted.LOG_TRUNCATED, Accepted.LOG_TRUNCATED_REPLAY):

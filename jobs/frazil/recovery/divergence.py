@@ -77,7 +77,7 @@ def _same_in_pieces(
         if not piece:
             continue
         try:
-            by_driver = beyond_spark(pipeline.topic, job.kafka, piece)
+            by_driver = beyond_spark(pipeline, job.kafka, piece)
         except MemoryError as error:
             if sum(map(len, piece)) == 1:
                 raise _too_large(pipeline, piece[0], error) from None
@@ -126,13 +126,13 @@ def _same_in(
 
 def _log(pipeline: Pipeline, job: JobContext, ranges: Sequence[OffsetRange], by_driver: Sequence[Record]) -> DataFrame:
     topic = pipeline.topic
-    options = consumer_options(topic, job.kafka)
+    options = consumer_options(pipeline, job.kafka)
     return read(
         job.spark,
         topic.name,
         ranges,
         options=options,
-        isolation=topic.isolation.value,
+        isolation=pipeline.isolation.value,
         group=job.consumers.group(pipeline.name, options),
         headers=False,
         by_driver=by_driver,

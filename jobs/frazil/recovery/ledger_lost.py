@@ -24,7 +24,7 @@ def ledger_lost(pipeline: Pipeline, job: JobContext, found: Look, prefix: str) -
             where=f"table {table.identifier}",
             do="Nothing is to be decided",
         )
-    spans = job.kafka.offsets(topic.name, topic.isolation)
+    spans = job.kafka.offsets(topic.name, pipeline.isolation)
     first = {p: span.earliest for p, span in spans.items()}
     after = dict(first)
     seen: set[int] = set()

@@ -80,7 +80,7 @@ class TableReadiness:
         held = newest.entry.end.at if newest is not None and newest.entry.end is not None else {}
         try:
             kafka = self._kafka_of(place, self._secrets)
-            spans = kafka.offsets(pipeline.topic.name, pipeline.topic.isolation)
+            spans = kafka.offsets(pipeline.topic.name, pipeline.isolation)
         except (KafkaUnavailable, SecretUnavailable):
             return None
         # A partition that a ledger does not name was added after it began: it is read from 0.

@@ -121,7 +121,7 @@ def pipeline_status(pipeline: Pipeline, lake: Lake, kafka: Kafka | None, *, comm
 
 def _spans(pipeline: Pipeline, kafka: Kafka) -> tuple[Mapping[int, Span], str]:
     try:
-        return kafka.offsets(pipeline.topic.name, pipeline.topic.isolation), ""
+        return kafka.offsets(pipeline.topic.name, pipeline.isolation), ""
     except KafkaUnavailable as error:
         return {}, str(error)
 

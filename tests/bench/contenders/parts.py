@@ -51,7 +51,7 @@ def _ready(
                 shared.spark,
                 topic.name,
                 ranges,
-                options=consumer_options(declared(job, topic, table).topic, shared.kafka),
+                options=consumer_options(declared(job, topic, table), shared.kafka),
                 isolation="read_committed",
                 group=f"bench-{topic.name}",
                 headers=True,
@@ -75,7 +75,7 @@ def _projection(
     writers.refresh()
     table_setup.make_tables(shared, pipeline, merge(writers.versions).type)
     landed = landing(tables.columns(shared.iceberg, table), writers.versions)
-    decoding = writers.decoding(landed.target, {}, pipeline.topic.tombstones)
+    decoding = writers.decoding(landed.target, {}, pipeline.write.on_tombstone)
     names = [field.name for field in landed.target.fields]
 
     def project(records: DataFrame) -> DataFrame:

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from frazil.cli.local_spark import settings_here
 from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Limits, Pipeline, Table
+from frazil.declaration import Limits, Pipeline, Spark, Table
 from frazil.declaration import Topic as DeclaredTopic
 from frazil.decode.writer_schemas import WriterSchemas
 from frazil.ingest import schema_tracking
@@ -113,9 +113,10 @@ def _create_with_four(shared: JobContext, pipeline: Pipeline, writers: WriterSch
 def declared(job: Job, topic: Topic, table: str, **more: Any) -> Pipeline:
     """The pipeline that lands a topic in batches of the bench's size."""
     return Pipeline(
-        topic=DeclaredTopic(topic.name, value_format=job.shape.value_format, **more),
+        topic=DeclaredTopic(topic.name, value_format=job.shape.value_format),
         table=Table(table, properties=dict(job.properties)),
-        limits=Limits(max_rows=job.batch_rows, first_rows=job.batch_rows, target_seconds=PATIENT),
+        engine=Spark(limits=Limits(max_rows=job.batch_rows, first_rows=job.batch_rows, target_seconds=PATIENT)),
+        **more,
     )
 
 

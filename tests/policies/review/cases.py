@@ -22,6 +22,7 @@ from frazil.declaration import (
     MetadataColumns,
     Pipeline,
     SchemaEvolution,
+    Spark,
     Table,
     Topic,
     ValueFormat,
@@ -37,7 +38,8 @@ from tests.policies.reviewing import TODAY
 GOLDEN = Path(__file__).parent / "golden"
 DAY_MS = 86_400_000
 BOATS = Pipeline(
-    topic=Topic("boats", value_format=ValueFormat.JSON, start=Latest()),
+    topic=Topic("boats", value_format=ValueFormat.JSON),
+    start=Latest(),
     table=Table("sea.boats", partition_by=("days(_kafka_timestamp)",)),
 )
 WORKER = {"cores": 1, "memory_gb": 4, "disk_gb": 20}
@@ -187,7 +189,7 @@ def evolution_and_retention_changed() -> Review:
     return declares(
         replace(
             with_table(FLIGHTS, schema_evolution=SchemaEvolution.FREEZE, keep_snapshots=10, keep_days=30),
-            limits=Limits(target_seconds=60, max_rows=5_000_000),
+            engine=Spark(limits=Limits(target_seconds=60, max_rows=5_000_000)),
         ),
         PLANES,
     )
@@ -195,12 +197,11 @@ def evolution_and_retention_changed() -> Review:
 
 def reading_changed() -> Review:
     return declares(
-        with_topic(
-            FLIGHTS,
+        replace(
+            with_topic(FLIGHTS, key_format=KeyFormat.AVRO),
             start=At(datetime(2026, 1, 1, tzinfo=UTC)),
             on_error=ErrorMode.SKIP,
             isolation=Isolation.READ_UNCOMMITTED,
-            key_format=KeyFormat.AVRO,
         ),
         PLANES,
     )

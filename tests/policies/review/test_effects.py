@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from frazil.declaration import (
-    Engine,
+    Append,
     ErrorMode,
     Isolation,
     KeyFormat,
@@ -17,13 +17,17 @@ from frazil.declaration import (
     MetadataColumns,
     Pipeline,
     SchemaEvolution,
+    Spark,
     SubjectStrategy,
     Table,
+    Tableflow,
     Tombstones,
     Topic,
     ValueFormat,
+    parse,
 )
-from frazil.declaration.change_effects import FIELDS, Outcome
+from frazil.declaration.change_effects import Outcome
+from frazil.declaration.upgrade import upgraded
 from policies.review.effects import Effect, effects
 from tests.policies.review.cases import BOATS, with_table, with_topic
 from tests.policies.review.planning import FLIGHTS, PLANES
@@ -32,16 +36,6 @@ from tests.policies.review.planning import FLIGHTS, PLANES
 def only(before: Pipeline, after: Pipeline) -> Effect:
     [effect] = effects([before], [after])
     return effect
-
-
-def test_every_field_of_a_declaration_has_its_effect() -> None:
-    declared = {
-        *(f"topic.{each.name}" for each in fields(Topic)),
-        *(f"table.{each.name}" for each in fields(Table)),
-        *(f"limits.{each.name}" for each in fields(Limits)),
-        *(each.name for each in fields(Pipeline)),
-    }
-    assert FIELDS.keys() == declared - {"topic", "table", "limits", "name"}
 
 
 def test_the_same_pipelines_have_no_effect_in_any_order() -> None:
@@ -69,7 +63,7 @@ def test_a_pipeline_by_another_name_stops() -> None:
 @pytest.mark.parametrize(
     ("changed", "field", "outcome", "dangerous"),
     [
-        (with_topic(FLIGHTS, start=Latest()), "topic.start", Outcome.REBUILD, False),
+        (replace(FLIGHTS, start=Latest()), "start", Outcome.REBUILD, False),
         (with_topic(FLIGHTS, value_format=ValueFormat.JSON_SCHEMA), "topic.value_format", Outcome.FROM_NOW_ON, True),
         (with_topic(FLIGHTS, key_format=KeyFormat.TEXT), "topic.key_format", Outcome.STOPS, True),
         (
@@ -78,16 +72,21 @@ def test_a_pipeline_by_another_name_stops() -> None:
             Outcome.FROM_NOW_ON,
             True,
         ),
-        (with_topic(FLIGHTS, isolation=Isolation.READ_UNCOMMITTED), "topic.isolation", Outcome.FROM_NOW_ON, True),
+        (replace(FLIGHTS, isolation=Isolation.READ_UNCOMMITTED), "isolation", Outcome.FROM_NOW_ON, True),
         (with_topic(FLIGHTS, transactional=True), "topic.transactional", Outcome.FROM_NOW_ON, True),
-        (with_topic(FLIGHTS, on_error=ErrorMode.SKIP), "topic.on_error", Outcome.FROM_NOW_ON, True),
-        (with_topic(FLIGHTS, on_error=ErrorMode.SUSPEND), "topic.on_error", Outcome.FROM_NOW_ON, False),
-        (with_topic(FLIGHTS, max_rejected_percent=100), "topic.max_rejected_percent", Outcome.FROM_NOW_ON, True),
-        (with_topic(FLIGHTS, max_rejected_percent=1), "topic.max_rejected_percent", Outcome.FROM_NOW_ON, False),
-        (with_topic(FLIGHTS, tombstones=Tombstones.SKIP), "topic.tombstones", Outcome.FROM_NOW_ON, True),
-        (with_topic(FLIGHTS, tombstones=Tombstones.NULL_ROW), "topic.tombstones", Outcome.FROM_NOW_ON, False),
-        (with_topic(FLIGHTS, headers=False), "topic.headers", Outcome.FROM_NOW_ON, True),
-        (with_topic(FLIGHTS, kafka_options={"client.rack": "a"}), "topic.kafka_options", Outcome.FROM_NOW_ON, False),
+        (replace(FLIGHTS, on_error=ErrorMode.SKIP), "on_error", Outcome.FROM_NOW_ON, True),
+        (replace(FLIGHTS, on_error=ErrorMode.SUSPEND), "on_error", Outcome.FROM_NOW_ON, False),
+        (replace(FLIGHTS, max_rejected_percent=100), "max_rejected_percent", Outcome.FROM_NOW_ON, True),
+        (replace(FLIGHTS, max_rejected_percent=1), "max_rejected_percent", Outcome.FROM_NOW_ON, False),
+        (replace(FLIGHTS, write=Append(on_tombstone=Tombstones.SKIP)), "write.on_tombstone", Outcome.FROM_NOW_ON, True),
+        (
+            replace(FLIGHTS, write=Append(on_tombstone=Tombstones.NULL_ROW)),
+            "write.on_tombstone",
+            Outcome.FROM_NOW_ON,
+            False,
+        ),
+        (replace(FLIGHTS, headers=False), "headers", Outcome.FROM_NOW_ON, True),
+        (replace(FLIGHTS, kafka_options={"client.rack": "a"}), "kafka_options", Outcome.FROM_NOW_ON, False),
         (with_table(FLIGHTS, identifier="nyc.trips"), "table.identifier", Outcome.LEFT, True),
         (with_table(FLIGHTS, partition_by=("days(time_hour)",)), "table.partition_by", Outcome.REBUILD, False),
         (with_table(FLIGHTS, sort_by=()), "table.sort_by", Outcome.FROM_NOW_ON, False),
@@ -103,10 +102,25 @@ def test_a_pipeline_by_another_name_stops() -> None:
         ),
         (with_table(FLIGHTS, keep_snapshots=5), "table.keep_snapshots", Outcome.UPKEEP, False),
         (with_table(FLIGHTS, keep_days=5), "table.keep_days", Outcome.UPKEEP, False),
-        (replace(FLIGHTS, limits=Limits(target_seconds=60)), "limits.target_seconds", Outcome.UPKEEP, False),
-        (replace(FLIGHTS, limits=Limits(first_rows=1)), "limits.first_rows", Outcome.UPKEEP, False),
-        (replace(FLIGHTS, limits=Limits(max_rows=10**9)), "limits.max_rows", Outcome.UPKEEP, False),
-        (replace(FLIGHTS, limits=Limits(max_bytes=1)), "limits.max_bytes", Outcome.UPKEEP, False),
+        (
+            replace(FLIGHTS, engine=Spark(limits=Limits(target_seconds=60))),
+            "engine.limits.target_seconds",
+            Outcome.UPKEEP,
+            False,
+        ),
+        (
+            replace(FLIGHTS, engine=Spark(limits=Limits(first_rows=1))),
+            "engine.limits.first_rows",
+            Outcome.UPKEEP,
+            False,
+        ),
+        (
+            replace(FLIGHTS, engine=Spark(limits=Limits(max_rows=10**9))),
+            "engine.limits.max_rows",
+            Outcome.UPKEEP,
+            False,
+        ),
+        (replace(FLIGHTS, engine=Spark(limits=Limits(max_bytes=1))), "engine.limits.max_bytes", Outcome.UPKEEP, False),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -123,7 +137,7 @@ def test_another_topic_stops_the_pipeline() -> None:
 
 def test_another_engine_leaves_the_table() -> None:
     plain = Pipeline(topic=Topic("clicks", value_format=ValueFormat.AVRO), table=Table("flow.clicks"))
-    effect = only(plain, replace(plain, engine=Engine.TABLEFLOW))
+    effect = only(plain, replace(plain, engine=Tableflow()))
     assert (effect.outcome, effect.is_dangerous) == (Outcome.LEFT, True)
 
 
@@ -138,3 +152,56 @@ def test_keys_as_text_and_as_json_share_a_column(old: str, new: str, dangerous: 
 def test_what_is_dangerous_comes_first() -> None:
     mixed: list[Any] = [with_table(FLIGHTS, keep_days=3, metadata_columns=MetadataColumns.STRUCT), PLANES]
     assert [each.is_dangerous for each in effects([FLIGHTS, PLANES], mixed)] == [True, False]
+
+
+VERSION_1 = {
+    "topic": {
+        "name": "flights",
+        "value_format": "avro",
+        "start": {"type": "latest"},
+        "on_error": "log",
+        "tombstones": "dead_letter",
+        "headers": True,
+        "isolation": "read_committed",
+        "kafka_options": {},
+    },
+    "table": {"identifier": "nyc.flights"},
+    "limits": {"max_rows": 30000},
+    "engine": "spark",
+}
+IN_TOPIC = {
+    "start": {"type": "earliest"},
+    "on_error": "skip",
+    "headers": False,
+    "isolation": "read_uncommitted",
+    "kafka_options": {"client.rack": "a"},
+    "max_rejected_percent": 100,
+    "tombstones": "skip",
+}
+
+
+def _both(pipeline: dict[str, Any]) -> tuple[tuple[Pipeline, ...], tuple[Pipeline, ...]]:
+    """The pipelines of a document of version 1, and of the same in version 2."""
+    members = {"pipelines": [pipeline]}
+    return parse({"version": 1, **members}), parse({"version": 2, **upgraded(members).members})
+
+
+@pytest.mark.parametrize(
+    ("changed", "field"),
+    [
+        *(({"topic": {**VERSION_1["topic"], name: value}}, name) for name, value in IN_TOPIC.items()),
+        ({"limits": {"max_rows": 40000}}, "engine.limits.max_rows"),
+        ({"table": {"identifier": "nyc.flights", "keep_days": 3}}, "table.keep_days"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_change_is_the_same_whatever_the_versions_of_the_documents(changed: dict[str, Any], field: str) -> None:
+    before, after = _both(VERSION_1), _both(VERSION_1 | changed)
+    found = {effects(old, new) for old in before for new in after}
+    [[effect]] = found
+    assert effect.changed == {"tombstones": "write.on_tombstone"}.get(field, field)
+
+
+def test_an_upgrade_alone_has_no_effect() -> None:
+    old, new = _both(VERSION_1)
+    assert effects(old, new) == effects(new, old) == ()

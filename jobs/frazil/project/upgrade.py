@@ -1,0 +1,56 @@
+"""Upgrade: rewrite a JSON document of version 1 as version 2, in its place."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+
+from frazil.declaration import canonical, parse
+from frazil.declaration.document import DOCUMENT_VERSION
+from frazil.declaration.upgrade import Change, upgraded
+from frazil.errors import InvalidInput
+from frazil.project.pipelines import declared
+
+
+def upgrade(file: Path) -> tuple[Change, ...]:
+    """Rewrite the file and return what was moved; empty if it already has the newest version, and is left alone.
+
+    Raises `InvalidDeclaration` if the document has problems and `InvalidInput` if the file is no document; it is then untouched.
+    """
+    if file.is_file() and file.suffix != ".json":
+        do = "`frazil check` names the new place of each argument that has moved"
+        raise InvalidInput("only a JSON document has a version", where=str(file), do=do)
+    pipelines = declared(file)
+    source = file.read_bytes()
+    document = json.loads(source)
+    if document["version"] == DOCUMENT_VERSION:
+        return ()
+    found = upgraded({"pipelines": document["pipelines"]})
+    document |= {"version": DOCUMENT_VERSION, **found.members}
+    if parse(document) != pipelines:
+        raise InvalidInput("version 2 would not say the same", where=str(file), do="Report it with the document")
+    is_canonical = canonical(json.loads(source)) == source
+    _replace(file, canonical(document) if is_canonical else _pretty(document, source.decode()))
+    return (Change("version 1", f"version {DOCUMENT_VERSION}"), *found.changes)
+
+
+def _pretty(document: object, source: str) -> bytes:
+    """Return the document's text, indented as the source is."""
+    indent = re.search(r"\n([ \t]+)", source)
+    return (json.dumps(document, indent=indent[1] if indent else 2, ensure_ascii=False) + "\n").encode()
+
+
+def _replace(file: Path, content: bytes) -> None:
+    """Put the content in the file's place at once: a reader sees the old document or the new one."""
+    place = file.resolve()
+    draft = place.with_name(f".{place.name}.upgrade")
+    try:
+        draft.write_bytes(content)
+        shutil.copymode(place, draft)
+        os.replace(draft, place)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise InvalidInput(f"it cannot be written ({error.strerror})", where=str(file)) from error

@@ -1,0 +1,23 @@
+"""What a changed field does is known for every field."""
+
+from dataclasses import fields
+from typing import Any, get_args
+
+from frazil.declaration import LandingEngine, Limits, Pipeline, Table, Topic, WriteMode
+from frazil.declaration.change_effects import FIELDS
+
+
+def _members(choice: Any) -> tuple[Any, ...]:
+    return get_args(choice) or (choice,)
+
+
+def test_every_field_of_a_declaration_has_its_effect() -> None:
+    declared = {
+        *(f"topic.{each.name}" for each in fields(Topic)),
+        *(f"table.{each.name}" for each in fields(Table)),
+        *(f"write.{each.name}" for mode in _members(WriteMode) for each in fields(mode)),
+        *(f"engine.{each.name}" for engine in _members(LandingEngine) for each in fields(engine)),
+        *(f"engine.limits.{each.name}" for each in fields(Limits)),
+        *(each.name for each in fields(Pipeline)),
+    }
+    assert FIELDS.keys() == declared - {"topic", "table", "engine.limits", "name"}
