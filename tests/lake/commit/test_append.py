@@ -18,7 +18,7 @@ from frazil.lake.commit.entries import entry
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.last_records import LastRecords
 from frazil.lake.offsets import Offsets
-from frazil.lake.stage import Staged, nothing, stage
+from frazil.lake.stage import Staged, empty_commit, stage
 from frazil.lake.totals import Counts
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 from tests.support import oracle
@@ -267,7 +267,7 @@ def test_a_topic_recreated_while_staging_publishes_nothing(table: Table) -> None
 
 
 def test_an_empty_batch_still_moves_the_offsets(table: Table) -> None:
-    table.publish(nothing(table.iceberg, table.name, at=1000.0), batch(None, 10))
+    table.publish(empty_commit(table.iceberg, table.name, at=1000.0), batch(None, 10))
     assert entry_end(table) == 10
     assert table.rows() == 0
 
