@@ -202,7 +202,7 @@ def took_back(stock: Ledgers, event: Accepted, after: int) -> None:
     assert last.end is not None
     end = stock.offsets(after)
     append.publish(
-        job(stock.iceberg),
+        job(stock.iceberg, clock=lambda: 1.0),
         empty(stock.iceberg, stock.dead_letters, at=0.0),
         CommitRequest(
             pipeline=stock.pipeline.name,
@@ -217,7 +217,6 @@ def took_back(stock: Ledgers, event: Accepted, after: int) -> None:
             over_rollback=True,
         ),
         is_side=True,
-        clock=lambda: 1.0,
     )
 
 

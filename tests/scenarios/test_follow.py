@@ -16,6 +16,7 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration import Limits, Pipeline, Spark
 from frazil.errors import Fault, InvalidInput, KafkaUnavailable
 from frazil.ingest import guard, runner, staging
+from frazil.job import session
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from tests.scenarios.test_accept import delete_records
@@ -324,7 +325,7 @@ def test_a_task_that_dies_of_memory_halves_the_batch(shop_of: ShopOf, monkeypatc
 @contextmanager
 def cancelling(shop: Shop, stop: threading.Event) -> Iterator[None]:
     ended = threading.Event()
-    watch = threading.Thread(target=runner._cancel_jobs, args=(shop.spark, stop, ended))
+    watch = threading.Thread(target=session._cancel_jobs, args=(shop.spark, stop, ended))
     watch.start()
     try:
         yield
