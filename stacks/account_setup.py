@@ -1,4 +1,4 @@
-"""Owner: what whoever owns the account makes, and whoever deploys may not change: the boundary of all roles, and the deployer."""
+"""The owner stack, which the account's owner deploys and the deployer may not change: the boundary and the deployer role."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from stacks.providers import EnvironmentStack
 
 
 class Owner(EnvironmentStack):
-    """The stack, which is deployed first and by another than all others. A new namespace or principal changes it."""
+    """The owner stack. The account's owner deploys it first. A new namespace or principal changes it."""
 
     def __init__(self, scope: Construct, deployment: Deployment, pipelines: Sequence[Pipeline]) -> None:
-        # Whoever deploys writes states below the environment's name: not there.
+        # The deployer may write states below the environment's name, so this state has a folder of its own.
         super().__init__(scope, "owner", deployment, has_confluent=False, folder=f"owner/{deployment.name}")
         names = deployment.names
         common = {

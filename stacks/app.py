@@ -1,4 +1,4 @@
-"""Entry point of synthesis: `cdktf.json` runs it, and so can you: `python -m stacks.app`. No credentials are needed.
+"""The entry point of synthesis, which `cdktf.json` runs. By hand: `python -m stacks.app`. It needs no credentials.
 
 | variable | meaning |
 | --- | --- |
@@ -28,7 +28,7 @@ from stacks.deployments import DEPLOYMENTS, Deployment
 from stacks.guard import deployed_before, guard
 
 NO_RELEASE = "none"
-"""What `FRAZIL_RELEASE` says when nothing should run. Left out, it would delete schedules and desired state."""
+"""The value of `FRAZIL_RELEASE` if nothing should run. As a default, it would delete schedules and desired state."""
 
 _REQUIRED = {
     "FRAZIL_ENVIRONMENTS": f"the environments to deploy, of {', '.join(DEPLOYMENTS)}",
@@ -38,9 +38,9 @@ _REQUIRED = {
 
 
 def main(settings: Mapping[str, str]) -> int:
-    """Synthesise, and write what holds data into its file.
+    """Synthesise, and write the file of the objects that hold data.
 
-    Returns 2, and prints every problem on stderr, if a variable is missing or a declaration cannot be deployed.
+    Prints every problem on stderr and returns 2 if a variable is missing or a declaration cannot be deployed.
     """
     missing = [name for name in _REQUIRED if not settings.get(name, "").strip()]
     if missing:
@@ -50,7 +50,8 @@ def main(settings: Mapping[str, str]) -> int:
     chosen = [name.strip() for name in settings["FRAZIL_ENVIRONMENTS"].split(",")]
     unknown = [name for name in chosen if name not in DEPLOYMENTS]
     if unknown:
-        print(f"error: there is no environment {', '.join(unknown)}: {', '.join(DEPLOYMENTS)}", file=sys.stderr)
+        one_of = ", ".join(DEPLOYMENTS)
+        print(f"error: the environment {', '.join(unknown)} does not exist. Name one of {one_of}", file=sys.stderr)
         return 2
     try:
         file = Path(settings["FRAZIL_PIPELINES"])
@@ -71,7 +72,7 @@ def main(settings: Mapping[str, str]) -> int:
 def _guarded(
     app: App, deployment: Deployment, declared: Mapping[str, Any], folder: Path, settings: Mapping[str, str]
 ) -> tuple[Path, Deployed]:
-    """Compose an environment; the file of what holds data, and its new content."""
+    """Compose an environment. Return the path of its file of deployed objects and the file's new content."""
     release = _release(settings["FRAZIL_RELEASE"].strip())
     file = file_of(deployment, settings.get("FRAZIL_DEPLOYED", ""))
     before = deployed_before(deployment, file, is_first=release is None)
@@ -93,7 +94,7 @@ def _guarded(
 def _declared(file: Path) -> dict[str, Any]:
     declared = runpy.run_path(str(file))
     if "pipelines" not in declared:
-        raise InvalidInput("it declares no `pipelines`", where=str(file), do="Write pipelines = [Pipeline(…), …]")
+        raise InvalidInput("`pipelines` is missing", where=str(file), do="Write pipelines = [Pipeline(…), …]")
     return declared
 
 

@@ -1,4 +1,4 @@
-"""`python -m stacks.built_for ENV`: print what releases of an environment are built for, as JSON. `frazil release` runs it."""
+"""`python -m stacks.built_for ENV`: print the EMR label and architecture of an environment as JSON. `frazil release` runs it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def main(arguments: Sequence[str]) -> int:
     """Print the EMR label and the processors of an environment. Returns 3 if there is no such environment."""
     [name] = arguments
     if name not in DEPLOYMENTS:
-        print(f"there is no environment {name}: {', '.join(DEPLOYMENTS)}", file=sys.stderr)
+        print(f"the environment {name} does not exist. Name one of {', '.join(DEPLOYMENTS)}", file=sys.stderr)
         return 3
     deployment = DEPLOYMENTS[name]
     print(json.dumps({"label": deployment.label, "architecture": deployment.architecture.value}))

@@ -1,4 +1,4 @@
-"""Environment: the one function that composes the stacks of an environment, each from the outputs of those before it."""
+"""The composition of an environment's stacks, each from the outputs of those before it."""
 
 from __future__ import annotations
 
@@ -59,16 +59,16 @@ def compose(
 
 
 def _cannot_work(deployment: Deployment) -> Iterator[Problem]:
-    """What can be declared, and would cut jobs off from Kafka or the registry if it was deployed."""
+    """Find settings that can be declared but would cut jobs off from Kafka or the registry."""
     missing = (
-        "jobs would reach the schema registry by its public address only, and have no way to it; nothing connects the "
-        "endpoint to Confluent's attachment; and Terraform would need to run inside of the network"
+        "jobs could not reach the public address of the schema registry; no resource connects the endpoint to Confluent's "
+        "attachment; Terraform would have to run inside the network"
     )
     do = "Use NAT and a basic or standard cluster until Frazil supports PrivateLink (docs/deploy.md)"
     if deployment.network.private_link is not None:
         yield Problem("deployment.network.private_link", f"PrivateLink does not work yet: {missing}", do)
-    if deployment.confluent.is_ours and deployment.confluent.kind is ClusterKind.ENTERPRISE:
-        what = f"an enterprise cluster can be reached by PrivateLink only, which does not work yet: {missing}"
+    if deployment.confluent.is_managed and deployment.confluent.kind is ClusterKind.ENTERPRISE:
+        what = f"an enterprise cluster needs PrivateLink, which does not work yet: {missing}"
         yield Problem("deployment.confluent.kind", what, do)
 
 
@@ -82,13 +82,13 @@ def _problems(
             problems.append(Problem(f"topics[{index}].name", f"{topic.name} is declared twice", "Remove one"))
         freshness = deployment.runs.freshness_minutes
         if topic.retention_hours * 60 < 2 * freshness and topic.name in {p.topic.name for p in pipelines}:
-            what = f"records go after {topic.retention_hours} h, and rows may be {freshness} minutes late"
-            do = "Keep them at least twice as long: what is gone before it is read is lost"
+            what = f"Kafka deletes records after {topic.retention_hours} h, and rows may be {freshness} minutes late"
+            do = "Write at least twice that time: records that are deleted before they are read are lost"
             problems.append(Problem(f"topics[{index}].retention_hours", what, do))
     if release is not None and release.label != deployment.label:
-        what = f"it is for {release.label}, and {deployment.name} runs {deployment.label}"
+        what = f"the release is for {release.label}, and {deployment.name} runs {deployment.label}"
         problems.append(Problem("release.label", what, "Build a release for the environment's label"))
     if release is not None and release.architecture is not deployment.architecture:
-        what = f"it is for {release.architecture}, and {deployment.name} has {deployment.architecture}"
+        what = f"the release is for {release.architecture}, and {deployment.name} has {deployment.architecture}"
         problems.append(Problem("release.architecture", what, "Build a release for the environment's processors"))
     return problems

@@ -1,4 +1,4 @@
-"""Confluent: the cluster, its topics, who may read them, and what Tableflow lands."""
+"""The Confluent stack: the cluster, its topics, the permissions on them, and Tableflow's tables."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ from stacks.providers import EnvironmentStack
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfluentOutputs:
-    """What jobs need to read: known when the stack stands."""
+    """The values that jobs need to read from Kafka, known once the stack is deployed."""
 
     bootstrap: str
-    """With the protocol before it, as the provider gives it."""
+    """The bootstrap address with its protocol, as the provider returns it."""
     registry_url: str
     secret_name: str
     secret_arn: str
 
 
 class Confluent(EnvironmentStack):
-    """The stack. `text_of` reads the file of a topic's schema."""
+    """The Confluent stack. `text_of` reads the file of a topic's schema."""
 
     def __init__(
         self,
@@ -97,14 +97,14 @@ class Confluent(EnvironmentStack):
         ).declare(self, "cluster", is_kept=is_kept)
 
     def _with_registry(self) -> str:
-        """The environment's id, known as soon as its cluster stands: Confluent makes the registry with the first one.
+        """Return the environment's id, known once its cluster exists: Confluent creates the registry with the first cluster.
 
-        By a local, and neither by `depends_on` nor by a reference: of a cluster that changes in anything, like its protection,
-        those make the registry's id unknown while it is planned, and keys, bindings and schemas are replaced for it.
+        The dependency is a local. With `depends_on` or a reference, any change of the cluster, like that of its protection,
+        makes the registry's id unknown during the plan, and keys, bindings and schemas are replaced.
         """
         if isinstance(self._cluster, ExistingResource):
             return self._environment.id
-        none = "none"  # no cluster's id: it is only there to wait for one
+        none = "none"  # no cluster has this id; the comparison only waits for the cluster
         known = Fn.conditional(Op.eq(self._cluster.id, none), none, self._environment.id)
         return str(TerraformLocal(self, "registry-environment", known).as_string)
 
@@ -119,7 +119,7 @@ class Confluent(EnvironmentStack):
         return account.key(name, resource, depends_on=after)
 
     def _manage(self) -> tuple[KafkaAccess, RegistryAccess]:
-        """The account that makes topics, permissions and tables: Terraform's own, on this cluster only."""
+        """Create Terraform's own account, which manages topics, permissions and tables of this cluster only."""
         self._manager = Account(
             self, "manager", account=f"{self._names.prefix}-manager", description="Terraform's: topics, ACLs, Tableflow"
         )
@@ -145,7 +145,7 @@ class Confluent(EnvironmentStack):
         return binding.declare(account, name)
 
     def _let_read(self, pipelines: Sequence[Pipeline], kafka: KafkaAccess) -> ConfluentOutputs:
-        """The account of the jobs: it reads the pipelines' topics and their schemas, and writes nothing."""
+        """Create the jobs' account, which may only read the pipelines' topics and their schemas."""
         reader = Account(
             self, "reader", account=f"{self._names.prefix}-reader", description="Ingest jobs: reads topics and schemas"
         )
@@ -187,7 +187,7 @@ class Confluent(EnvironmentStack):
         )
 
     def _flow(self, pipelines: Sequence[Pipeline]) -> None:
-        """Tableflow: bucket and role, a table a topic, one Glue database for all."""
+        """Create Tableflow's role, a table per topic, and one Glue database for all."""
         deployment, database = self._deployment, pipelines[0].table.namespace
         account = {"region": deployment.region, "account": deployment.account}
         policy = fill(
@@ -242,7 +242,7 @@ class Confluent(EnvironmentStack):
 
 
 def subjects(pipelines: Sequence[Pipeline]) -> list[str]:
-    """The subjects that pipelines read schemas of, as patterns; all of them where names of records decide."""
+    """Return the patterns of the subjects whose schemas pipelines read; `*` if a subject depends on a record's name."""
     wanted: set[str] = set()
     for pipeline in pipelines:
         topic = pipeline.topic

@@ -1,4 +1,4 @@
-"""What holds data in an environment, as a committed file: `deployed/<environment>.json`.
+"""The objects of an environment that hold data, as a committed file: `deployed/<environment>.json`.
 
 Terraform's `prevent_destroy` protects an object only while the object is declared. If a declaration disappears, so does its
 protection, and the next apply deletes the object. Synthesis therefore compares each declaration with this file.
@@ -26,7 +26,7 @@ FOLDER = Path("deployed")
 LOCAL_FOLDER = Path(".frazil", "deployed")
 """The file of stand-ins is no part of a repository, like their state."""
 DOCUMENTS_KEPT = 100
-"""Documents that the file remembers, the newest. Terraform has forgotten the older ones long ago."""
+"""How many documents the file lists, the newest. Terraform has forgotten the older ones already."""
 
 _NAMES = {
     "aws_s3_bucket": "bucket",
@@ -61,9 +61,9 @@ class Held:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retired:
-    """An object that deployment gives up: `Retired("confluent_kafka_topic", "orders", reason="…")`.
+    """An object that deployment no longer manages: `Retired("confluent_kafka_topic", "orders", reason="…")`.
 
-    Deployment forgets it and deletes nothing. Whoever retires it deletes it by hand, when its data are no longer needed.
+    Terraform forgets the object and does not delete it. Delete it by hand when its data are no longer needed.
     """
 
     type: Annotated[str, "Its type in Terraform.", _TYPE] = field(kw_only=False)
@@ -88,10 +88,10 @@ class Deployed:
     def after(
         self, declared: Iterable[Held], documents: Iterable[str], retired: Sequence[Retired], *, is_open: bool = False
     ) -> Deployed:
-        """The content after a synthesis that declares these objects and documents.
+        """Return the content after a synthesis that declares these objects and documents.
 
-        `is_open`: both keys of `Protection` are turned, so anything may go. Otherwise this raises `InvalidDeclaration` for
-        each object that is listed and neither declared nor retired, and for one that is declared and retired.
+        `is_open`: both keys of `Protection` are turned, so any object may be deleted. Otherwise, raises `InvalidDeclaration`
+        for each object that is listed and neither declared nor retired, and for each that is both declared and retired.
         """
         held = {each.place: each for each in declared}
         reasons = {(each.type, each.name): each.reason for each in retired}
@@ -120,14 +120,14 @@ class Deployed:
                 yield Problem(f"deployed {self.environment}: {each.type} {each.name}", what, do)
 
     def written(self) -> bytes:
-        """The bytes of the file: the same content gives the same bytes."""
+        """Return the bytes of the file. The same content gives the same bytes."""
         return (json.dumps({"version": VERSION, **to_json(self)}, indent=1, sort_keys=True) + "\n").encode()
 
 
 def _contradictions(held: Iterable[Held], reasons: Mapping[tuple[str, str], str]) -> Iterator[Problem]:
     for each in held:
         if (each.type, each.name) in reasons:
-            what = "it is declared, and retired as well"
+            what = "it is both declared and retired"
             yield Problem(
                 f"retired: {each.type} {each.name}", what, "Remove its declaration, or this entry of `retired`"
             )
@@ -138,15 +138,15 @@ def _order(held: Held) -> tuple[str, str, str, str]:
 
 
 def file_of(deployment: Deployment, folder: str) -> Path:
-    """The file of an environment's deployed objects. `folder` is empty for the usual one."""
+    """Return the path of an environment's file. An empty `folder` means the usual one."""
     usual = LOCAL_FOLDER if deployment.is_local else FOLDER
     return (Path(folder) if folder else usual) / f"{deployment.name}.json"
 
 
 def read(file: Path, environment: str) -> Deployed | None:
-    """The content of a file; None if there is none.
+    """Read a file; None if it does not exist.
 
-    Raises `InvalidInput` if it is of another environment, and `InvalidDeclaration` if it cannot be understood.
+    Raises `InvalidInput` if it belongs to another environment, and `InvalidDeclaration` if it is invalid.
     """
     try:
         source = file.read_bytes()
@@ -159,7 +159,7 @@ def read(file: Path, environment: str) -> Deployed | None:
     if found.environment != environment:
         do = "Take the committed file of this environment"
         raise InvalidInput(
-            f"it is of environment {found.environment}, and not of {environment}", where=str(file), do=do
+            f"the file belongs to environment {found.environment}, not to {environment}", where=str(file), do=do
         )
     return found
 
@@ -176,7 +176,7 @@ def write(file: Path, deployed: Deployed) -> None:
 
 
 def held(stacks: Mapping[str, Mapping[str, Any]]) -> tuple[Held, ...]:
-    """The objects that hold data among the resources of stacks, which are given as JSON by name."""
+    """Return the objects that hold data among the resources of stacks. `stacks` are JSON by name."""
     return tuple(
         Held(
             type=kind,
@@ -198,7 +198,7 @@ def _name(kind: str, address: str, arguments: Mapping[str, Any]) -> str:
 
 
 def _settings(kind: str, address: str, content: Mapping[str, Any]) -> Iterator[str]:
-    """Resources of types like `aws_s3_bucket_policy` that refer to the bucket."""
+    """Find the resources that only configure an object, like the `aws_s3_bucket_policy` of a bucket."""
     for other, named in sorted(content["resource"].items()):
         if other.startswith(f"{kind}_") and other not in HOLDS_DATA:
             for name, arguments in sorted(named.items()):
@@ -209,10 +209,10 @@ def _settings(kind: str, address: str, content: Mapping[str, Any]) -> Iterator[s
 def forgotten(
     deployed: Deployed, stack: str, resources: Mapping[str, Mapping[str, Any]], former: Sequence[str] = ()
 ) -> list[dict[str, Any]]:
-    """The `removed` blocks of a stack: Terraform takes these objects out of its state, and deletes none of them.
+    """Return the `removed` blocks of a stack: Terraform removes these objects from its state and deletes none of them.
 
-    `resources` are what the stack declares, by type and address: what is declared again is no longer forgotten. `former`
-    are addresses that the file does not have, and that are forgotten as well.
+    `resources` are declared by the stack, by type and address; an object that is declared again is not forgotten. `former`
+    are further addresses that the file does not list.
     """
     retired = [each for each in deployed.retired if each.stack == stack]
     addresses = [part for each in retired for part in (each.place[1], *each.settings)]

@@ -1,6 +1,6 @@
-"""Environments: what is deployed where, how large, and how well it is protected. Values only; stacks read them.
+"""The environments: accounts, sizes and protection of each. Values only; stacks read them.
 
-An account or a Confluent id that is not yours yet stands here as it would look. Change it before the first deployment.
+Accounts and Confluent ids are examples. Replace them before the first deployment.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _PRINCIPAL = matching(
 
 
 class ClusterKind(StrEnum):
-    """Confluent's kinds of clusters, by its words. `basic` has no uptime guarantee.
+    """Confluent's kinds of clusters, in its own terms. `basic` has no uptime guarantee.
 
-    `enterprise` is reached by PrivateLink only, and refused at synthesis: Frazil does not support that yet.
+    `enterprise` needs PrivateLink, which Frazil does not support yet: synthesis refuses it.
     """
 
     BASIC = "basic"
@@ -44,58 +44,60 @@ class ClusterKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confluent:
-    """The Kafka cluster: one that exists, by its ids, or one that is made."""
+    """The Kafka cluster: an existing one, given by its ids, or a new one."""
 
-    kind: Annotated[ClusterKind, "Of a cluster that is made."] = ClusterKind.STANDARD
-    is_multi_zone: Annotated[bool, "Whether a cluster that is made outlives a zone."] = False
-    environment_id: Annotated[str | None, "One that exists.", matching("env-[a-z0-9]+", "an id", "Write env-…")] = None
-    cluster_id: Annotated[str | None, "One that exists.", matching("lkc-[a-z0-9]+", "an id", "Write lkc-…")] = None
+    kind: Annotated[ClusterKind, "The kind of a new cluster."] = ClusterKind.STANDARD
+    is_multi_zone: Annotated[bool, "Whether a new cluster survives the loss of a zone."] = False
+    environment_id: Annotated[
+        str | None, "An existing environment.", matching("env-[a-z0-9]+", "an id", "Write env-…")
+    ] = None
+    cluster_id: Annotated[str | None, "An existing cluster.", matching("lkc-[a-z0-9]+", "an id", "Write lkc-…")] = None
 
     def __post_init__(self) -> None:
         validate(self, self._contradictions)
 
     @property
-    def is_ours(self) -> bool:
-        """Whether environment and cluster are made here."""
+    def is_managed(self) -> bool:
+        """Whether Terraform manages environment and cluster."""
         return self.cluster_id is None
 
     def _contradictions(self) -> Iterator[Problem]:
         if (self.environment_id is None) != (self.cluster_id is None):
             missing = "environment_id" if self.environment_id is None else "cluster_id"
-            yield Problem(missing, "of environment and cluster only one exists", "Give both ids, or none")
+            yield Problem(missing, "only one of environment and cluster has an id", "Write both ids or none")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runs:
-    """How jobs run: what they may take, and when."""
+    """How jobs run: their workers, their schedules and their bounds."""
 
     ingest: Annotated[Workers, "The ingest job's workers."]
     maintain: Annotated[Workers, "The maintenance job's workers."]
-    capacity: Annotated[Capacity, "The bounds of the application; both jobs fit in it at once."]
+    capacity: Annotated[Capacity, "The bounds of the application, large enough for both jobs at once."]
     mode: Annotated[Mode, "How the ingest job runs."] = Mode.DRAIN
-    ingest_minutes: Annotated[int, "With drain: how often it is started.", between(5, 1440)] = 15
-    maintain_hours: Annotated[int, "How often maintenance is started.", between(1, 168)] = 6
-    freshness_minutes: Annotated[int, "How late rows may be before somebody hears of it.", between(5, 10_080)] = 60
-    idle_minutes: Annotated[int, "After how long without a run the application stops.", between(1, 10_080)] = 15
+    ingest_minutes: Annotated[int, "With drain: minutes between two starts.", between(5, 1440)] = 15
+    maintain_hours: Annotated[int, "Hours between two starts of maintenance.", between(1, 168)] = 6
+    freshness_minutes: Annotated[int, "How late rows may be before an alarm.", between(5, 10_080)] = 60
+    idle_minutes: Annotated[int, "Minutes without a run after which the application stops.", between(1, 10_080)] = 15
 
     def __post_init__(self) -> None:
         validate(self, self._contradictions)
 
     def _contradictions(self) -> Iterator[Problem]:
         if short := self.capacity.shortage(self.ingest, self.maintain):
-            yield Problem("capacity", f"the jobs do not fit: {short}", "Raise it, or lower most of the workers")
+            yield Problem("capacity", f"the jobs do not fit: {short}", "Raise it, or lower `most` of the workers")
         if self.mode is Mode.DRAIN and self.freshness_minutes < 2 * self.ingest_minutes:
-            what = f"rows of a drain each {self.ingest_minutes} minutes are older than that now and then"
-            yield Problem("freshness_minutes", what, "Write at least twice ingest_minutes")
+            what = f"with a drain every {self.ingest_minutes} minutes, rows are sometimes older"
+            yield Problem("freshness_minutes", what, "Write at least twice `ingest_minutes`")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
-    """One environment: dev, staging, prod, or `local`, which is stand-ins on this machine."""
+    """One environment: dev, staging, prod, or `local`, which runs on stand-ins on this machine."""
 
     name: Annotated[
         str,
-        "What people call it.",
+        "The environment's name.",
         matching(
             rf"[a-z][a-z0-9-]{{0,{_MOST_NAME - 1}}}", "an environment's name", f"Use up to {_MOST_NAME} of a-z, 0-9, -"
         ),
@@ -108,24 +110,28 @@ class Deployment:
     label: Annotated[
         str, "The EMR release label.", matching("|".join(r.name for r in LABELS), "a label", "See labels.py")
     ] = NEWEST
-    architecture: Annotated[Architecture, "The processors; ARM64 costs a fifth less."] = Architecture.ARM64
-    is_disposable: Annotated[bool, "The first of the two keys that let data be destroyed."] = False
+    architecture: Annotated[Architecture, "The processors; ARM64 costs 20 % less."] = Architecture.ARM64
+    is_disposable: Annotated[bool, "The first of the two keys that allow the deletion of data."] = False
     alarm_emails: Annotated[
-        tuple[Annotated[str, matching("[^@ ]+@[^@ ]+", "an address", "Like a@b.c")], ...], "Whom alarms reach."
+        tuple[Annotated[str, matching("[^@ ]+@[^@ ]+", "an address", "Like a@b.c")], ...],
+        "The addresses that alarms are sent to.",
     ] = ()
     reader_principals: Annotated[
-        tuple[Annotated[str, _PRINCIPAL], ...], "Who may become the reader of tables; of nobody no role is made."
+        tuple[Annotated[str, _PRINCIPAL], ...],
+        "Principals that may assume the reader role. If empty, the role is not created.",
     ] = ()
     reconciler_principals: Annotated[
-        tuple[Annotated[str, _PRINCIPAL], ...], "Who may become the reconciler; of nobody no role is made."
+        tuple[Annotated[str, _PRINCIPAL], ...],
+        "Principals that may assume the reconciler role. If empty, the role is not created.",
     ] = ()
     deployer_principals: Annotated[
-        tuple[Annotated[str, _PRINCIPAL], ...], "Who may become the deployer; of nobody there is no stack `owner`."
+        tuple[Annotated[str, _PRINCIPAL], ...],
+        "Principals that may assume the deployer role. If empty, the stack `owner` does not exist.",
     ] = ()
-    log_days: Annotated[int, "How long logs are kept.", between(1, 3653)] = 30
+    log_days: Annotated[int, "Days until logs are deleted.", between(1, 3653)] = 30
     generation: Annotated[
         int,
-        "The version of what should run: raise it with each change of release, pipelines or runs.",
+        "The version of the desired state: raise it with each change of release, pipelines or runs.",
         between(1, 10**9),
     ] = 1
     is_local: Annotated[bool, "Whether AWS and Confluent are stand-ins on this machine."] = False
@@ -135,7 +141,7 @@ class Deployment:
 
     @property
     def names(self) -> Names:
-        """What its things are called."""
+        """The names of the environment's resources."""
         return Names(environment=self.name, account=self.account, region=self.region)
 
 

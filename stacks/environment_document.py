@@ -1,4 +1,4 @@
-"""The environment document that jobs read, from what was deployed: where Kafka, registry and tables are, and no secret."""
+"""The environment document that jobs read: the addresses of Kafka, registry and tables, without secrets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WAREHOUSE = "lake"
 
 
 def environment_text(deployment: Deployment, foundation: FoundationOutputs, confluent: ConfluentOutputs) -> str:
-    """The document's bytes, as text of which Terraform fills in addresses and ids."""
+    """Return the document as text, in which Terraform fills in addresses and ids."""
 
     def secret(field: str) -> Secret:
         return Secret(secretsmanager=confluent.secret_name, field=field)

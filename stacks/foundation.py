@@ -1,4 +1,4 @@
-"""Foundation: what outlives pipelines. Key, buckets, catalog, network, application, logs, the topic of alarms."""
+"""The foundation stack, which outlives pipelines: key, buckets, catalog, network, application, logs, the topic of alarms."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ JOBS = ("ingest", "maintain")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundationOutputs:
-    """What other stacks build on. Names are known before anything stands; ids and ARNs when it does."""
+    """The values that other stacks need. Names are known before the deployment, ids and ARNs after it."""
 
     table_bucket: str
     tableflow_bucket: str
@@ -38,7 +38,7 @@ class FoundationOutputs:
 
 
 class Foundation(EnvironmentStack):
-    """The stack. It changes rarely, and what it holds is data."""
+    """The foundation stack. It changes rarely and holds data."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Foundation(EnvironmentStack):
             protection=protection,
         )
         if any(isinstance(pipeline.engine, Tableflow) for pipeline in pipelines):
-            # Confluent wants a bucket that is empty when its first table comes: never one of ours.
+            # Confluent requires a bucket that is empty before its first table, so it has one of its own.
             TableBucket(
                 self,
                 "tableflow",
@@ -134,7 +134,7 @@ class Foundation(EnvironmentStack):
         )
 
 
-# What CloudWatch Logs offers (PutRetentionPolicy, retentionInDays).
+# The retention times that CloudWatch Logs offers (PutRetentionPolicy, retentionInDays).
 _OFFERED_DAYS = (
     1,
     3,
@@ -162,5 +162,5 @@ _OFFERED_DAYS = (
 
 
 def _offered_days(wanted: int) -> int:
-    """The shortest retention that CloudWatch Logs offers and that is long enough."""
+    """Return the shortest retention that CloudWatch Logs offers and that is long enough."""
     return next(days for days in _OFFERED_DAYS if days >= wanted)

@@ -1,4 +1,4 @@
-"""Guard: compare what stacks declare with what is deployed, before anything is synthesised."""
+"""The comparison of the stacks' declarations with the deployed objects, before synthesis."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from stacks.deployed import Deployed, Retired, forgotten, held, read
 from stacks.deployments import Deployment
 
 _FORMER_DOCUMENTS = ("aws_s3_object.environment", "aws_s3_object.pipelines_object_AA66042B")
-"""Addresses of the documents that 0.1.0 deployed: Terraform forgets these objects too, and does not delete them."""
+"""Addresses of the documents that 0.1.0 deployed. Terraform forgets these objects too and does not delete them."""
 
 
 def deployed_before(deployment: Deployment, file: Path, *, is_first: bool) -> Deployed:
-    """The content of the file; an empty one for a first deployment that has none yet.
+    """Read the file of deployed objects. A first deployment without a file has an empty one.
 
-    Raises `InvalidInput` if the file is missing and `is_first` is not said.
+    Raises `InvalidInput` if the file is missing and `is_first` is false.
     """
     found = read(file, deployment.name)
     if found is None and not is_first and not deployment.is_local:
         raise InvalidInput(
-            f"the file is missing, so nothing protects the data of {deployment.name} from a lost declaration",
+            f"the file is missing, so the data of {deployment.name} are not protected from a lost declaration",
             where=str(file),
-            do="Take the committed file. FRAZIL_RELEASE=none makes the first one (docs/deploy.md)",
+            do="Restore the committed file. FRAZIL_RELEASE=none creates the first one (docs/deploy.md)",
         )
     return found or Deployed(environment=deployment.name)
 
 
 def guard(stacks: Stacks, before: Deployed, retired: Sequence[Retired], *, is_open: bool) -> Deployed:
-    """Let Terraform forget what is retired or may still be read, and return the file's new content.
+    """Let Terraform forget retired objects and documents in use, and return the file's new content.
 
-    `is_open`: both keys of `Protection` are turned. Raises `InvalidDeclaration` for what `Deployed.after` refuses.
+    `is_open`: both keys of `Protection` are turned. Raises `InvalidDeclaration` as `Deployed.after` does.
     """
     every = (stacks.foundation, stacks.confluent, stacks.ingestion)
     for stack in every:
-        stack.prepare_stack()  # references between stacks are known then
+        stack.prepare_stack()  # resolves references between stacks
     content: dict[str, Any] = {stack.node.id: stack.to_terraform() for stack in every}
     after = before.after(held(content), _documents(content), retired, is_open=is_open)
     for stack in every:
@@ -49,7 +49,7 @@ def guard(stacks: Stacks, before: Deployed, retired: Sequence[Retired], *, is_op
 
 
 def _documents(content: Mapping[str, Any]) -> list[str]:
-    """The documents that are declared, named by their content: a run may read them as long as it lives."""
+    """Return the addresses of the declared documents. A run may read them until it ends."""
     return [
         f"{stack}/aws_s3_object.{address}"
         for stack, each in content.items()

@@ -1,4 +1,4 @@
-"""Ingestion: what lands the pipelines. Documents, a role a job, desired state, schedules, alarms."""
+"""The ingestion stack, which lands the pipelines: documents, a role per job, desired state, schedules, alarms."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from stacks.providers import EnvironmentStack
 from stacks.unknown_values import APPLICATION, BOOTSTRAP, ENVIRONMENT_DIGEST, REGISTRY, Text, filled
 
 ARTIFACTS = ("artifacts", "releases", "documents")
-"""Prefixes of the artifact bucket that jobs read."""
+"""The prefixes of the artifact bucket that jobs read."""
 _LONGEST_MAINTENANCE_MINUTES = 720
 
 
 class Ingestion(EnvironmentStack):
-    """The stack. Without a release it makes everything but runs: the first deployment has none to name."""
+    """The ingestion stack. Without a release, as in the first deployment, it creates everything but runs."""
 
     def __init__(
         self,
@@ -55,14 +55,14 @@ class Ingestion(EnvironmentStack):
         super().__init__(scope, "ingestion", deployment, has_confluent=False)
         self._deployment, self._names = deployment, deployment.names
         self._foundation, self._confluent = foundation, confluent
-        ours = [pipeline for pipeline in pipelines if isinstance(pipeline.engine, Spark)]
-        if not ours:
+        own = [pipeline for pipeline in pipelines if isinstance(pipeline.engine, Spark)]
+        if not own:
             return
-        roles = {job: self._role(job, ours) for job in ("ingest", "maintain")}
+        roles = {job: self._role(job, own) for job in ("ingest", "maintain")}
         document = PipelineDocument(
-            self, "pipelines", pipelines=ours, bucket=foundation.artifact_bucket, key_arn=foundation.key_arn
+            self, "pipelines", pipelines=own, bucket=foundation.artifact_bucket, key_arn=foundation.key_arn
         )
-        # Kafka's clients want host:port. A name for it keeps the document JSON before Terraform has filled it in, too.
+        # Kafka's clients need host:port. As a local, the document is valid JSON before Terraform fills it in, too.
         bootstrap = TerraformLocal(self, "bootstrap", Fn.replace(confluent.bootstrap, "SASL_SSL://", ""))
         environment = Text(
             self,
@@ -70,12 +70,12 @@ class Ingestion(EnvironmentStack):
             environment_text(deployment, foundation, replace(confluent, bootstrap=str(bootstrap.as_string))),
         )
         key = f"documents/{environment.sha256}.json"
-        told = self._object(self._environment_id(), key, environment.text, is_named_by_content=True)
+        stored = self._object(self._environment_id(), key, environment.text, is_named_by_content=True)
         if release is not None:
-            after = [*document.ready, told]
+            after = [*document.ready, stored]
             self._run(self._desired(release, document), release, environment.sha256, roles, after)
-        OperatorRoles(self, "operators", deployment=deployment, foundation=foundation, pipelines=ours)
-        for pipeline in ours:
+        OperatorRoles(self, "operators", deployment=deployment, foundation=foundation, pipelines=own)
+        for pipeline in own:
             PipelineAlarms(
                 self,
                 f"alarms-{pipeline.name}",
@@ -89,9 +89,9 @@ class Ingestion(EnvironmentStack):
         TerraformOutput(self, "environment_document", value=f"s3://{foundation.artifact_bucket}/{key}")
 
     def _environment_id(self) -> str:
-        """The id of the environment document's object: another one whenever the document may be another one.
+        """Return the id of the environment document's object, which differs whenever the document may differ.
 
-        Terraform fills in the ids of application and cluster, so what they depend on is part of it.
+        Terraform fills in the ids of application and cluster, so the id includes the settings that these depend on.
         """
         chosen = self._deployment
         text = environment_text(
@@ -111,7 +111,7 @@ class Ingestion(EnvironmentStack):
         is_named_by_content: bool = False,
         after: Sequence[TerraformResource] = (),
     ) -> S3Object:
-        """An object. If it is named by its content, `name` depends on the content as well: Terraform deletes no old one."""
+        """Declare an object. If its key depends on the content, `name` does too, so Terraform can forget the old object."""
         return S3Object(
             self,
             name,
@@ -126,7 +126,7 @@ class Ingestion(EnvironmentStack):
         )
 
     def _role(self, job: str, pipelines: Sequence[Pipeline]) -> ExecutionRole:
-        """The role of a job: its own tables, its own secret, its own log."""
+        """Declare the role of a job, with access to its own tables, secret and log."""
         document = {"ingest": "ingest_job", "maintain": "maintenance_job"}[job]
         more = {
             "artifact_bucket": self._foundation.artifact_bucket,
@@ -153,7 +153,7 @@ class Ingestion(EnvironmentStack):
         )
 
     def _desired(self, release: Release, document: PipelineDocument) -> Desired:
-        """What should run, with placeholders for what Terraform fills in."""
+        """Return the desired state, with placeholders for the values that Terraform fills in."""
         runs, names = self._deployment.runs, self._names
         return Desired(
             job="ingest",
@@ -179,12 +179,12 @@ class Ingestion(EnvironmentStack):
         roles: dict[str, ExecutionRole],
         documents: Sequence[TerraformResource],
     ) -> None:
-        """What should run, and when. It only names documents and roles: they are there before anyone can start a run."""
+        """Declare desired state and schedules. They depend on documents and roles, which must exist before a run starts."""
         bucket, runs = self._foundation.artifact_bucket, self._deployment.runs
         known = {APPLICATION: self._foundation.application_id, ENVIRONMENT_DIGEST: environment}
         after = [*documents, *(part for role in roles.values() for part in role.ready)]
         self._object("desired", desired_key("ingest"), filled(desired_document(desired).decode(), known), after=after)
-        # The digest of desired state, which tags runs and names their drivers, is of its filled text.
+        # The digest of desired state tags runs and names their drivers, so it is computed from the filled text.
         chosen = Text(self, "desired-text", filled(desired.chosen.decode(), known))
         marked = {**known, desired.digest: chosen.sha256, desired.digest[:8]: chosen.beginning(8)}
         scheduler = self._scheduler(roles)
@@ -233,7 +233,7 @@ class Ingestion(EnvironmentStack):
         )
 
     def _scheduler(self, roles: dict[str, ExecutionRole]) -> ExecutionRole:
-        """The role of the scheduler: start runs of our application, with our jobs' roles."""
+        """Declare the scheduler's role, which may start runs of this application with the jobs' roles."""
         where = {"account": self._deployment.account, "region": self._deployment.region}
         return ExecutionRole(
             self,

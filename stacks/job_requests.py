@@ -1,4 +1,4 @@
-"""Job requests: what the scheduler asks of EMR Serverless, from the settings of a run."""
+"""The requests that the scheduler sends to EMR Serverless, computed from the settings of a run."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from frazil.rollout.job_run_request import TAG_DESIRED, TAG_JOB, TAG_RELEASE, ru
 
 
 def ingest_request(desired: Desired, release: Release, bucket: str) -> dict[str, Any]:
-    """A drain, as the reconciler would start it."""
+    """Return the request of a drain, as the reconciler sends it."""
     return for_scheduler(run_settings(desired, release, bucket=bucket))
 
 
 def maintenance_request(
     desired: Desired, release: Release, bucket: str, *, role_arn: str, log_group: str
 ) -> dict[str, Any]:
-    """A maintenance run of the same release, documents and workers; orphans are removed."""
+    """Return the request of a maintenance run of the same release, documents and workers. It removes orphan files."""
     run = run_settings(desired, release, bucket=bucket)
     submit = run["jobDriver"]["sparkSubmit"]
     documents = submit["entryPointArguments"][:4]  # --document D --environment E
@@ -39,7 +39,7 @@ def maintenance_request(
             "configurationOverrides": {
                 "monitoringConfiguration": {**monitoring, "cloudWatchLoggingConfiguration": logs}
             },
-            # Not the tags of the ingest job: the reconciler cancels what has those and is not wanted.
+            # Not the tags of the ingest job: the reconciler would cancel the run.
             "tags": {TAG_JOB: "maintain", TAG_RELEASE: release.version, TAG_DESIRED: "scheduled"},
         }
     )
@@ -49,7 +49,7 @@ _KEYS_ARE_VALUES = {"tags", "logTypes"}
 
 
 def for_scheduler(request: Mapping[str, Any]) -> dict[str, Any]:
-    """A request with its members as EventBridge Scheduler's universal targets write them: the first letter upper case.
+    """Write the members of a request with a capital first letter, as EventBridge Scheduler's universal targets do.
 
     https://docs.aws.amazon.com/scheduler/latest/UserGuide/managing-targets-universal.html
     """

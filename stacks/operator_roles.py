@@ -1,4 +1,4 @@
-"""Operator roles: who reads tables, and who reconciles runs. People or other services become them, by name."""
+"""The operator roles: the reader of tables and the reconciler of runs. The deployment names who may assume them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from stacks.environment_document import WAREHOUSE
 from stacks.foundation import FoundationOutputs
 
 DOCUMENTS = "documents"
-"""The prefix of the artifact bucket where runs look for their documents."""
+"""The prefix of the runs' documents in the artifact bucket."""
 
 
 def places(deployment: Deployment, foundation: FoundationOutputs, pipelines: Sequence[Pipeline]) -> Places:
-    """Where the pipelines' tables are, dead-letter tables among them."""
+    """Return the locations of the pipelines' tables and dead-letter tables."""
     return Places(
         region=deployment.region,
         account=deployment.account,
@@ -30,7 +30,7 @@ def places(deployment: Deployment, foundation: FoundationOutputs, pipelines: Seq
 
 
 class OperatorRoles(Construct):
-    """The roles of those whom the deployment names; of nobody no role is made."""
+    """The roles whose principals the deployment names. A role without principals is not created."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
-"""An example of declarations: the topics that `frazil demo` fills, as tables. Yours may be here, or in another file.
+"""An example of declarations: tables of the topics that `frazil demo` fills. Add yours here or in another file.
 
-`frazil check` tells what is wrong with them (so does `python -m stacks.pipelines`, which needs nothing but the declarations),
-`frazil run NAME --once` lands one. Every field: `docs/declaration.md`.
+`frazil check` prints all problems (so does `python -m stacks.pipelines`, which needs the declarations only).
+`frazil run NAME --once` lands one pipeline. All fields: `docs/declaration.md`.
 """
 
 import sys

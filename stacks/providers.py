@@ -1,4 +1,4 @@
-"""Providers and state: what every stack of an environment begins with."""
+"""The providers and the state of every stack of an environment."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _LOCAL_SERVICES = (
 
 
 class EnvironmentStack(TerraformStack):
-    """One stack of one environment: named for both, its state beside those of its siblings."""
+    """One stack of one environment, named for both. The states of an environment are in one folder."""
 
     def __init__(
         self, scope: Construct, what: str, deployment: Deployment, *, has_confluent: bool, folder: str = ""
     ) -> None:
-        """`folder`: of its state, where that is not the environment's."""
+        """`folder`: the folder of the state, if it is not the environment's."""
         super().__init__(scope, f"{deployment.name}-{what}")
         names, key = deployment.names, f"{folder or deployment.name}/{what}.tfstate"
         if deployment.is_local:
             LocalBackend(self, path=f"{_STATE_FOLDER}/{key}")
         else:
-            # A bucket that is there before the first deployment: docs/deploy.md tells how it is made.
+            # The bucket must exist before the first deployment; docs/deploy.md says how to create it.
             S3Backend(
                 self,
                 bucket=names.bucket("state"),
@@ -57,7 +57,7 @@ class EnvironmentStack(TerraformStack):
 
 
 def local_endpoint() -> str:
-    """Where the stand-ins are, all at one address: AWS_ENDPOINT_URL, or where LocalStack would be."""
+    """Return the one address of all stand-ins: AWS_ENDPOINT_URL, or LocalStack's default."""
     from localstack_client.config import get_service_endpoints
 
     return str(get_service_endpoints()["s3"])

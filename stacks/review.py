@@ -1,10 +1,9 @@
-"""`python -m stacks.review ENV`: review what would be deployed, as Markdown or JSON. `frazil review` runs it.
+"""`python -m stacks.review ENV`: review a deployment, as Markdown or JSON. `frazil review` runs it.
 
-Synthesises the environment, plans its stacks, holds both against the guardrails, and tells what changes, what becomes of data,
-who may do more, and what it costs. Exit status: 0 nothing changes, 1 refused, 2 invalid input, 4 something changes, 5 it could not
-be reviewed.
+Synthesises the environment, plans its stacks, and checks both against the guardrails. The review lists the changes, their
+effects on data, new permissions and the cost. Exit codes: 0 no changes, 1 refused, 2 invalid input, 4 changes, 5 not reviewed.
 
-It synthesises by the variables of `stacks.app`: `FRAZIL_PIPELINES`, `FRAZIL_RELEASE`, `FRAZIL_DEPLOYED`, `FRAZIL_DESTROY_DATA`.
+Synthesis reads the variables of `stacks.app`: `FRAZIL_PIPELINES`, `FRAZIL_RELEASE`, `FRAZIL_DEPLOYED`, `FRAZIL_DESTROY_DATA`.
 The file of deployed objects is only read.
 """
 
@@ -41,7 +40,7 @@ _ON_STAND_INS = {"in_the_clear": "Kafka and registry of this environment are sta
 
 
 def main(arguments: Sequence[str], settings: Mapping[str, str], today: date) -> int:
-    """Print the review; see the module."""
+    """Print the review and return the exit code that the module's docstring lists."""
     chosen = _arguments(arguments)
     try:
         found = _reviewed(chosen, settings, today)
@@ -58,13 +57,13 @@ def main(arguments: Sequence[str], settings: Mapping[str, str], today: date) -> 
 def _reviewed(chosen: argparse.Namespace, settings: Mapping[str, str], today: date) -> Review:
     deployment = DEPLOYMENTS.get(chosen.environment)
     if deployment is None:
-        raise NotPlanned(f"there is no environment {chosen.environment}: {', '.join(DEPLOYMENTS)}")
+        raise NotPlanned(f"the environment {chosen.environment} does not exist. Name one of {', '.join(DEPLOYMENTS)}")
     prices = price_table(_object(chosen.assumptions) if chosen.assumptions else None)
     before = _object(chosen.before) if chosen.before else None
     terraform = shutil.which("terraform", path=settings.get("PATH"))
     if terraform is None and not chosen.plan:
-        raise NotPlanned("terraform is not found; install it, or give plans with --plan")
-    # Nobody else may look into it, and whatever happens it is removed.
+        raise NotPlanned("terraform is not installed. Install it, or name plans with --plan")
+    # Only this user can read the folder, and it is always removed.
     with tempfile.TemporaryDirectory(prefix="frazil-review-") as folder:
         folders = synthesise(chosen.environment, Path(folder), settings)
         planned = list(given(chosen.plan, folders) if chosen.plan else plans(folders, settings, terraform or ""))
@@ -81,25 +80,25 @@ def _reviewed(chosen: argparse.Namespace, settings: Mapping[str, str], today: da
 
 
 def _object(file: Path) -> dict[str, Any]:
-    told = json.loads(file.read_text("utf-8"))
-    if not isinstance(told, dict):
-        raise ValueError(f"{file}: this is no JSON object")
-    return told
+    content = json.loads(file.read_text("utf-8"))
+    if not isinstance(content, dict):
+        raise ValueError(f"{file}: the file is no JSON object")
+    return content
 
 
 def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m stacks.review", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("environment", metavar="ENV", help=f"one of {', '.join(DEPLOYMENTS)}")
     parser.add_argument("--plan", action="append", default=[], metavar="[STACK=]FILE", help="a plan as JSON")
-    parser.add_argument("--before", type=Path, metavar="FILE", help="the deployed document of pipelines")
-    parser.add_argument("--assumptions", type=Path, metavar="FILE", help="what the estimate of the cost assumes")
+    parser.add_argument("--before", type=Path, metavar="FILE", help="the deployed pipeline document")
+    parser.add_argument("--assumptions", type=Path, metavar="FILE", help="assumptions of the cost estimate")
     parser.add_argument("--accept-danger", default="", metavar="REASON", help="do not refuse; the reason is printed")
     parser.add_argument("--json", action="store_true", help="JSON instead of Markdown")
     return parser.parse_args(arguments)
 
 
 def _end(number: int, frame: object) -> NoReturn:
-    """End as an exception does, so that the folder with the plans is removed."""
+    """Exit by an exception, so that the folder with the plans is removed."""
     sys.exit(128 + number)
 
 

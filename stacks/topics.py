@@ -1,4 +1,4 @@
-"""An example of topics that deployment makes. A pipeline whose topic is not here reads one that others make."""
+"""An example of topics that deployment creates. The topics of other pipelines must exist already."""
 
 from infra.managed_topic import ManagedTopic
 

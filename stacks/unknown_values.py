@@ -1,7 +1,7 @@
-"""Later: text of which Terraform knows a part only when it runs.
+"""Texts with values that Terraform knows only when it runs.
 
-Documents are checked when they are made, and a check cannot judge what is not known yet. So they are made with placeholders
-of the right shape, and then, as text, each placeholder becomes what Terraform will fill in.
+Documents are checked when they are created, and a check cannot judge an unknown value. So they are created with placeholders
+of the right shape. Then each placeholder in the text is replaced by the expression that Terraform fills in.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ ENVIRONMENT_DIGEST = "e" * 63 + "0"
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:
-    """The text with its placeholders filled, and nothing else in it that Terraform would evaluate."""
+    """Replace the placeholders of a text by expressions, and escape everything else that Terraform would evaluate."""
     text = text.replace("${", "$${").replace("%{", "%%{")
     for placeholder, value in values.items():
         text = text.replace(placeholder, value)
@@ -25,12 +25,12 @@ def filled(text: str, values: Mapping[str, str]) -> str:
 
 
 class Text:
-    """A text that is known later, and its hash: Terraform computes it of the very bytes that it writes."""
+    """A text with unknown values, and its hash, which Terraform computes from the bytes that it writes."""
 
     def __init__(self, scope: Construct, name: str, text: str) -> None:
         self.text = text
         self.sha256 = str(Fn.sha256(TerraformLocal(scope, name, text).as_string))
 
     def beginning(self, length: int) -> str:
-        """The first characters of the hash."""
+        """Return the first characters of the hash."""
         return str(Fn.substr(self.sha256, 0, length))

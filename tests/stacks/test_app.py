@@ -102,7 +102,7 @@ def test_all_variables_that_are_missing_are_told_at_once(refused: Callable[..., 
 
 def test_an_environment_that_is_none_is_told_with_those_that_are(refused: Callable[..., str]) -> None:
     told = refused(**{**ALL, "FRAZIL_ENVIRONMENTS": "dev,production"})
-    assert told == "error: there is no environment production: dev, staging, prod, local\n"
+    assert told == "error: the environment production does not exist. Name one of dev, staging, prod, local\n"
 
 
 def test_every_problem_of_the_pipelines_is_told(refused: Callable[..., str], tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_every_problem_of_the_pipelines_is_told(refused: Callable[..., str], tmp
 
 def test_a_file_without_pipelines_is_an_error_of_one_line(refused: Callable[..., str], tmp_path: Path) -> None:
     (tmp_path / "pipelines.py").write_text("topics = []\n")
-    assert refused(**ALL) == "error: pipelines.py: it declares no `pipelines`. Write pipelines = [Pipeline(…), …]\n"
+    assert refused(**ALL) == "error: pipelines.py: `pipelines` is missing. Write pipelines = [Pipeline(…), …]\n"
 
 
 @pytest.mark.parametrize("setting", ["FRAZIL_PIPELINES", "FRAZIL_RELEASE"])

@@ -46,7 +46,7 @@ def test_what_would_cut_jobs_off_from_kafka_and_registry_is_refused_with_the_rea
     told = {each.path: each for each in raised.value.problems}
     assert set(told) == {"deployment.network.private_link", "deployment.confluent.kind"}
     for each in told.values():
-        assert "does not work yet: jobs would reach the schema registry by its public address only" in each.what
+        assert "does not work yet: jobs could not reach the public address of the schema registry" in each.what
         assert "NAT" in each.do
     assert refused(deployment=replace(dev, network=network)) == ["deployment.network.private_link"]
     assert refused(deployment=replace(dev, confluent=enterprise)) == ["deployment.confluent.kind"]

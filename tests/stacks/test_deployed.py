@@ -69,7 +69,7 @@ def test_what_is_declared_again_is_neither_retired_nor_forgotten() -> None:
 def test_what_is_declared_is_not_retired_as_well() -> None:
     kind = "confluent_kafka_topic"
     [told] = refused(recorded(kind), kind, retired=(Retired(kind, "thing", reason="x"),))
-    assert "it is declared, and retired as well" in told
+    assert "it is both declared and retired" in told
 
 
 def test_all_problems_are_told_at_once_and_one_retirement_excuses_one_object() -> None:
@@ -134,7 +134,7 @@ def test_what_was_written_is_read_and_the_same_content_is_the_same_bytes(tmp_pat
 def test_a_file_that_cannot_be_understood_is_an_error_that_names_it(tmp_path: Path) -> None:
     file = tmp_path / "dev.json"
     write(file, Deployed(environment="prod"))
-    with pytest.raises(FrazilError, match="of environment prod") as raised:
+    with pytest.raises(FrazilError, match="belongs to environment prod") as raised:
         read(file, "dev")
     assert str(file) in str(raised.value)
     file.write_text(json.dumps({"version": 1, "environment": "dev", "objects": [{"type": "x"}]}))

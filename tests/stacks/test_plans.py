@@ -171,7 +171,7 @@ def by_path(folder: Path) -> None:
 def others_cluster(deployment: Deployment) -> dict[str, Any]:
     """The organization in which somebody else has made the environment and cluster that this deployment names, if any."""
     wanted = deployment.confluent
-    if wanted.is_ours:
+    if wanted.is_managed:
         return {}
     there = {"cloud": "AWS", "region": deployment.region, "environment": [{"id": wanted.environment_id}]}
     return {
@@ -196,11 +196,11 @@ def test_each_stack_can_be_planned_when_those_before_it_stand_and_not_sooner(acc
     account.apply("foundation")
     code, said = account.plan("ingestion")
     assert (code, "Unable to find remote state" in said) == (1, True), said
-    if not account.deployment.confluent.is_ours:
+    if not account.deployment.confluent.is_managed:
         assert_a_cluster_that_is_not_there_fails_the_plan(account)
     assert "0 to change, 0 to destroy" in account.diff("confluent")
     assert account.plan("confluent")[0] == 2
-    if not account.deployment.confluent.is_ours:
+    if not account.deployment.confluent.is_managed:
         assert_what_exists_was_read(account)
     account.apply("confluent")
     assert account.plan("confluent")[0] == 0

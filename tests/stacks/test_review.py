@@ -136,7 +136,7 @@ def test_a_file_that_is_no_plan_is_an_error_that_shows_nothing_of_it(ended: Ende
 def test_a_plan_of_no_stack_is_an_error(ended: Ended) -> None:
     status, _, err = ended(plan(), name="prod-ingestion")
     assert status == 5
-    assert "there are dev-foundation, dev-confluent, dev-ingestion" in err
+    assert "Name one of dev-foundation, dev-confluent, dev-ingestion" in err
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_a_wrong_command_line_is_not_that_something_changes(arguments: list[str]
 
 def test_without_terraform_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert review.main(["dev"], {"PATH": ""}, TODAY) == 5
-    assert "terraform is not found" in capsys.readouterr().err
+    assert "terraform is not installed" in capsys.readouterr().err
 
 
 def test_stand_ins_without_tls_are_expected_in_the_local_environment_only(
@@ -323,7 +323,7 @@ def test_a_stack_that_needs_what_does_not_stand_says_what_to_apply_first(
     told = planned(stack(one=data(), two=needs))["two"]
     assert told.plan is None or told.plan["errored"]
     assert told.why_not == (
-        "Terraform cannot plan it: Unable to find remote state. Outputs of one do not stand yet: apply that, then review again"
+        "Terraform cannot plan it: Unable to find remote state. Outputs of one do not exist yet: apply that, then review again"
     )
     alone = planned(stack(two=needs))["two"]
     assert alone.why_not == "Terraform refuses this plan: Unable to find remote state"

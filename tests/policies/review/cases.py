@@ -333,7 +333,7 @@ def unfinished() -> Review:
                 plan=plan(lost, errored=True, outputs={"key": "create"}),
                 why_not="Terraform refuses this plan: Instance cannot be destroyed",
             ),
-            StackPlan(name="dev-confluent", why_not="it takes outputs of dev-foundation that do not stand yet"),
+            StackPlan(name="dev-confluent", why_not="it takes outputs of dev-foundation that do not exist yet"),
         ],
         prices=price_table(),
         today=TODAY,
