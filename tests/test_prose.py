@@ -37,13 +37,16 @@ FINISHED = (
     "jobs/frazil/job",
     "jobs/frazil/lake",
     "jobs/frazil/maintain",
+    "jobs/frazil/project",
     "jobs/frazil/recovery",
+    "jobs/frazil/release",
     "jobs/frazil/rollout",
     "jobs/frazil/schemas",
     "jobs/frazil/status",
     "jobs/frazil/version.py",
     "jobs/ingest.py",
     "jobs/maintain.py",
+    "stacks",
 )
 ROOMS = (
     ".ci",

@@ -52,7 +52,7 @@ def test_every_command_tells_an_example_its_exit_codes_and_answers_in_json(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["check"], "stacks/pipelines.py: there is no such file"),
+        (["check"], "stacks/pipelines.py: the file does not exist"),
         (["run", "orders"], "it is not said how long to run"),
         (["dead-letters", "show", "orders", "4711"], "'4711' is no place of a record"),
     ],
@@ -76,7 +76,7 @@ def test_a_pipeline_that_is_not_declared_is_told_with_those_that_are(cli: CliRun
     )
     ended = cli.invoke(app, ["show", "b", "--pipelines", "mine.py"])
     assert ended.exit_code == 2
-    assert "there is no pipeline b. Declared are a" in ended.stderr
+    assert "the pipeline b does not exist. Name one of a" in ended.stderr
 
 
 def raising(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:

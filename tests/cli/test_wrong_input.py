@@ -68,15 +68,15 @@ def is_one_line(ended: Result, code: int) -> str:
 class TestEveryCommandOnAPipeline:
     def test_an_unknown_pipeline_is_told_with_those_that_are_declared(self, folder: Path, command: str) -> None:
         line = is_one_line(frazil(command, pipeline="nobody"), 2)
-        assert "there is no pipeline nobody. Declared are orders" in line
+        assert "the pipeline nobody does not exist. Name one of orders" in line
 
     def test_an_unknown_environment_is_told_with_how_to_have_one(self, folder: Path, command: str) -> None:
         line = is_one_line(frazil(command, env="nowhere"), 2)
-        assert "environment nowhere: there is none. Write .frazil/environments/nowhere.json" in line
+        assert "environment nowhere: it does not exist. Write .frazil/environments/nowhere.json" in line
 
     def test_a_missing_file_of_pipelines_is_named(self, folder: Path, command: str) -> None:
         line = is_one_line(frazil(command, file="other.py"), 2)
-        assert "other.py: there is no such file. Run in the project's folder" in line
+        assert "other.py: the file does not exist. Run in the project's folder" in line
 
     def test_a_broken_declaration_is_told_with_its_line(self, folder: Path, command: str) -> None:
         (folder / "mine.py").write_text(GOOD.replace("shop.orders", "Shop Orders"))
@@ -173,6 +173,6 @@ def test_check_tells_every_problem_with_its_place(folder: Path) -> None:
 
 
 def test_check_of_a_file_that_is_not_there_or_for_no_environment_is_one_line(folder: Path) -> None:
-    assert "other.py: there is no such file" in is_one_line(CliRunner().invoke(app, ["check", "other.py"]), 2)
+    assert "other.py: the file does not exist" in is_one_line(CliRunner().invoke(app, ["check", "other.py"]), 2)
     ended = CliRunner().invoke(app, ["check", "mine.py", "--env", "nowhere"])
-    assert "environment nowhere: there is none" in is_one_line(ended, 2)
+    assert "environment nowhere: it does not exist" in is_one_line(ended, 2)

@@ -40,13 +40,13 @@ def test_what_looks_like_a_file_is_one(tmp_path: Path, name: str, monkeypatch: p
 
 
 def test_a_missing_local_environment_says_how_to_have_one(tmp_path: Path) -> None:
-    with pytest.raises(FrazilError, match="environment local: there is none. `frazil local up`"):
+    with pytest.raises(FrazilError, match="environment local: it does not exist. `frazil local up`"):
         environment("local", tmp_path)
 
 
 def test_a_missing_environment_names_those_there_are(tmp_path: Path) -> None:
     written(tmp_path / "mine.json")
-    with pytest.raises(FrazilError, match="environment prod: there is none.*there is mine"):
+    with pytest.raises(FrazilError, match="environment prod: it does not exist.*existing: mine"):
         environment("prod", tmp_path)
 
 

@@ -154,8 +154,8 @@ def test_a_terraform_token_is_refused_by_name(tmp_path: Path, token: str) -> Non
     ("text", "said"),
     [
         ("a = (\n", "mine.py:2: this is not Python: '\\(' was never closed"),
-        ("a = 1\n", "mine.py: it declares no pipelines"),
-        ("pipelines = []\n", "mine.py: it declares no pipelines"),
+        ("a = 1\n", "mine.py: the file declares no pipelines"),
+        ("pipelines = []\n", "mine.py: the file declares no pipelines"),
         ("pipelines = 3\n", "mine.py: `pipelines` is not a list"),
         ("pipelines = ['a']\n", r"mine.py: `pipelines\[0\]` is of type str"),
         ("import no_such_module\n", "mine.py:2: ModuleNotFoundError: No module named 'no_such_module'"),
@@ -170,12 +170,12 @@ def test_a_file_that_does_not_run_is_told_on_one_line(tmp_path: Path, text: str,
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(FrazilError, match=r"nothing\.py: there is no such file"):
+    with pytest.raises(FrazilError, match=r"nothing\.py: the file does not exist"):
         declared(tmp_path / "nothing.py")
 
 
 def test_names_choose_in_their_order_and_once() -> None:
     a, b = pipeline("a"), pipeline("b")
     assert chosen([a, b], ["b", "a", "b"]) == (b, a)
-    with pytest.raises(FrazilError, match=r"there is no pipeline c\. Declared are a, b"):
+    with pytest.raises(FrazilError, match=r"the pipeline c does not exist\. Name one of a, b"):
         chosen([a, b], ["a", "c"])

@@ -160,6 +160,6 @@ def test_without_the_jar_of_the_labels_spark_there_is_no_release(root: Path, own
 def test_a_folder_that_holds_something_else_is_not_overwritten(root: Path, own_wheel: Path, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.txt").write_text("years of work")
-    with pytest.raises(ReleaseIncomplete, match="holds something else"):
+    with pytest.raises(ReleaseIncomplete, match="has other content"):
         small_release.built(root, own_wheel, tmp_path, tmp_path / "out")
     assert (tmp_path / "out" / "thesis.txt").exists()

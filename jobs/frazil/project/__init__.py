@@ -1,1 +1,1 @@
-"""A project's declarations and environments, and where they are found."""
+"""The search for a project's declarations and environments."""

@@ -1,4 +1,4 @@
-"""Environments, found by name in `.frazil/environments`, or by file."""
+"""Environments, found by name in `.frazil/environments` or by file."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ FOLDER = Path(".frazil/environments")
 
 
 def environment(choice: str, folder: Path = FOLDER) -> Environment:
-    """The environment of a name, like `local`, or of a file: whatever has a slash in it or ends in `.json`.
+    """Read the environment of a name, like `local`, or of a file: a choice with a slash, or one that ends in `.json`.
 
-    Raises `InvalidInput` when there is none, and `InvalidDeclaration` with the problems of its document.
+    Raises `InvalidInput` if it does not exist, and `InvalidDeclaration` with the problems of its document.
     """
     is_file = "/" in choice or choice.endswith(".json")
     file = Path(choice) if is_file else folder / f"{choice}.json"
     try:
         source = file.read_bytes()
     except OSError as error:
-        what = "there is none" if isinstance(error, FileNotFoundError) else f"it cannot be read ({error.strerror})"
+        is_missing = isinstance(error, FileNotFoundError)
+        what = "it does not exist" if is_missing else f"it cannot be read ({error.strerror})"
         raise InvalidInput(what, where=f"environment {choice}", do=_remedy(choice, file, folder)) from None
     try:
         return parse_environment(source)
@@ -31,7 +32,7 @@ def environment(choice: str, folder: Path = FOLDER) -> Environment:
 
 
 def known(folder: Path = FOLDER) -> tuple[str, ...]:
-    """The names that can be given."""
+    """Return the names of the environments in `folder`."""
     return tuple(sorted(file.stem for file in folder.glob("*.json")))
 
 
@@ -44,8 +45,8 @@ def _remedy(choice: str, file: Path, folder: Path) -> str:
     if choice == "local":
         return "`frazil local up` starts the local parts and writes it; --env names another"
     others = [name for name in known(folder) if name != choice]
-    there = f"; there is {', '.join(others)}" if others else ""
+    existing = f"; existing: {', '.join(others)}" if others else ""
     return (
         f"Write {file} (docs/environment.schema.json describes it), fetch that of a deployment with `frazil environments fetch`, "
-        f"or give --env a name or a file{there}"
+        f"or give --env a name or a file{existing}"
     )

@@ -21,14 +21,14 @@ _EXAMPLE = 'Write pipelines = [Pipeline(topic=Topic("orders", …), table=Table(
 
 
 def declared(file: Path) -> tuple[Pipeline, ...]:
-    """The pipelines of a file, as they stand together.
+    """Read the pipelines of a file, checked together.
 
-    Raises `InvalidDeclaration` with the place of every problem: the line of a Python file, the path in a document; and
-    `InvalidInput` when there is no such file, it does not run, or it declares nothing.
+    Raises `InvalidDeclaration` with the place of every problem: the line of a Python file, the path in a document. Raises
+    `InvalidInput` if the file does not exist, fails to run, or declares no pipeline.
     """
     if not file.is_file():
         raise InvalidInput(
-            "there is no such file",
+            "the file does not exist",
             where=str(file),
             do=f"Run in the project's folder, which has {USUAL}, or name a file by --pipelines",
         )
@@ -40,17 +40,17 @@ def declared(file: Path) -> tuple[Pipeline, ...]:
         if problems:
             raise _placed(problems, f"{file}: ")
     if not pipelines:
-        raise InvalidInput("it declares no pipelines", where=str(file), do=_EXAMPLE)
+        raise InvalidInput("the file declares no pipelines", where=str(file), do=_EXAMPLE)
     return pipelines
 
 
 def chosen(pipelines: Sequence[Pipeline], names: Sequence[str]) -> tuple[Pipeline, ...]:
-    """The pipelines of these names, in the order of the names, each once."""
+    """Return the pipelines with these names, in the order of the names, each once."""
     by_name = {pipeline.name: pipeline for pipeline in pipelines}
     unknown = [name for name in dict.fromkeys(names) if name not in by_name]
     if unknown:
         raise InvalidInput(
-            f"there is no pipeline {', '.join(unknown)}", do=f"Declared are {', '.join(sorted(by_name))}"
+            f"the pipeline {', '.join(unknown)} does not exist", do=f"Name one of {', '.join(sorted(by_name))}"
         )
     return tuple(by_name[name] for name in dict.fromkeys(names))
 
@@ -74,7 +74,7 @@ def _python(file: Path) -> tuple[Pipeline, ...]:
     with _importable(module, file.resolve().parent), collecting(str(file)) as notes:
         for statement, code in _statements(file):
             error = _error_of(code, module)
-            found = [*notes.taken(), *_told(error, statement, file, unmade)]
+            found = [*notes.taken(), *_problems(error, statement, file, unmade)]
             problems += [replace(each, path=f"{file}:{line}: {each.path}".removesuffix(": ")) for line, each in found]
             if found or error or unmade & _used(statement):
                 unmade |= _bound(statement)
@@ -91,8 +91,8 @@ def _error_of(code: Any, module: ModuleType) -> Exception | None:
     return None
 
 
-def _told(error: Exception | None, statement: ast.stmt, file: Path, unmade: set[str]) -> Iterator[Located]:
-    """Yield the problems that an error of the statement stands for, unless it is a consequence of earlier ones."""
+def _problems(error: Exception | None, statement: ast.stmt, file: Path, unmade: set[str]) -> Iterator[Located]:
+    """Yield the problems behind an error of the statement, unless the error is a consequence of earlier ones."""
     if error is None:
         return
     line = _line(error.__traceback__, file) or statement.lineno
@@ -104,7 +104,7 @@ def _told(error: Exception | None, statement: ast.stmt, file: Path, unmade: set[
 
 
 def _pipelines(module: ModuleType, file: Path) -> tuple[Pipeline, ...]:
-    """`pipelines` if the file says so, else every `Pipeline` that has a name in it."""
+    """Return the file's `pipelines`, or else every `Pipeline` that the file assigns to a name."""
     listed: Any = vars(module).get("pipelines")
     if listed is None:
         return tuple(dict.fromkeys(value for value in vars(module).values() if isinstance(value, Pipeline)))
@@ -119,7 +119,7 @@ def _pipelines(module: ModuleType, file: Path) -> tuple[Pipeline, ...]:
 
 
 def _statements(file: Path) -> Iterator[tuple[ast.stmt, Any]]:
-    """Each statement of the file and its code; the file's `from __future__` imports hold for all of them."""
+    """Yield each statement of the file and its code. The file's `from __future__` imports apply to all of them."""
     try:
         tree = ast.parse(file.read_bytes(), str(file))
         futures = [
@@ -141,7 +141,7 @@ def _statements(file: Path) -> Iterator[tuple[ast.stmt, Any]]:
 
 @contextmanager
 def _importable(module: ModuleType, folder: Path) -> Iterator[None]:
-    """Have the file's neighbours importable, as when it is run by `python FILE`."""
+    """Make the modules beside the file importable, as `python FILE` does."""
     earlier = set(sys.modules)
     sys.modules[module.__name__] = module
     sys.path.insert(0, str(folder))
@@ -151,7 +151,7 @@ def _importable(module: ModuleType, folder: Path) -> Iterator[None]:
         sys.path.remove(str(folder))
         del sys.modules[module.__name__]
         for name in set(sys.modules) - earlier:
-            # A neighbour with problems is imported again by the next one that asks for it.
+            # Such a module had problems: the next import runs it again.
             if any(isinstance(value, Invalid) for value in vars(sys.modules[name]).values()):
                 del sys.modules[name]
 
@@ -174,7 +174,7 @@ def _used(statement: ast.stmt) -> set[str]:
 
 
 def _line(traceback: TracebackType | None, file: Path) -> int | None:
-    """The line of the file that was running."""
+    """Return the line of the file that was running."""
     line = None
     while traceback is not None:
         if traceback.tb_frame.f_code.co_filename == str(file):

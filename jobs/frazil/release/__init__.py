@@ -1,1 +1,1 @@
-"""Releases: what a job run needs, built once, named by its content. No Spark."""
+"""Releases: the files that a job run needs, built once, named by their content. Imports no Spark."""

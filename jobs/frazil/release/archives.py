@@ -1,4 +1,4 @@
-"""Archives whose bytes depend on nothing but their content: entries sorted, times, modes and owners fixed."""
+"""Archives whose bytes depend on their content only: entries are sorted; times, modes and owners are fixed."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
 
-_ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the oldest that a zip can tell
+_ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the oldest time that a zip can store
 _FILE_MODE = 0o644
-_LEVEL = 6  # of compression; written down because it decides the bytes
+_LEVEL = 6  # of compression; fixed, because the bytes depend on it
 _LEVEL_OF_ENVIRONMENT = 4  # 380 MB in half the time of 6, 3.5 % larger
 
 
 def write_zip(target: Path, entries: Mapping[str, bytes]) -> None:
-    """Write a zip of the entries, by name."""
+    """Write a zip archive. `entries` maps names to contents."""
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as archive:
         for name, content in sorted(entries.items()):
             entry = zipfile.ZipInfo(name, _ZIP_TIME)
@@ -27,7 +27,7 @@ def write_zip(target: Path, entries: Mapping[str, bytes]) -> None:
 
 
 def write_tar_gz(target: Path, entries: Mapping[str, bytes]) -> None:
-    """Write a gzipped tar of the entries, by name."""
+    """Write a gzipped tar archive. `entries` maps names to contents."""
     with (
         target.open("wb") as file,
         gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=_LEVEL_OF_ENVIRONMENT, mtime=0) as packed,

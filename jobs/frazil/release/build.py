@@ -1,4 +1,4 @@
-"""Build: a checkout, locked wheels and locked jars -> the folder of a release. Two builds of a commit are the same bytes."""
+"""The build of a release from a checkout, locked wheels and locked jars. Two builds of a commit have the same bytes."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from frazil.release.runtime import EXPECTED, expected_document
 from frazil.release.sbom import Kind, Part
 
 NOT_RELEASED = ("frazil/local/", "frazil/cli/", "frazil/project/", "frazil/status/")
-"""Rooms of the wheel that no job needs."""
-_NOT_RELEASED_METADATA = ("/RECORD", "/entry_points.txt")  # they tell of what is left out
+"""Folders of the wheel that no job needs."""
+_NOT_RELEASED_METADATA = ("/RECORD", "/entry_points.txt")  # they name files that are left out
 
 CLASSES = (
     "org.apache.iceberg.aws.s3.S3FileIO",
@@ -32,12 +32,12 @@ CLASSES = (
     "org.apache.spark.sql.kafka010.KafkaSourceProvider",
     "org.apache.spark.sql.v2.avro.AvroDataSourceV2",
 )
-"""What each of our jars brings, and Iceberg's internals that staging rests on."""
+"""One class of each jar, and Iceberg's internal classes that staging uses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Jar:
-    """A locked jar, fetched."""
+    """A locked jar that was downloaded."""
 
     file: Path
     part: Part
@@ -53,7 +53,7 @@ def build(
     label: Label,
     architecture: Architecture,
 ) -> Release:
-    """Write the release into `out`, which is made anew, and return what its manifest says.
+    """Write the release into `out`, replacing an earlier one, and return the content of its manifest.
 
     `packages` are wheels for the architecture. Raises `ReleaseIncomplete` if a part is missing or contradicts another.
     """
@@ -61,7 +61,9 @@ def build(
     runtime = Runtime(python=label.python, spark=label.spark, iceberg=_iceberg(jars, label), classes=CLASSES)
     if out.exists():
         if not (out / MANIFEST).is_file() and any(out.iterdir()):
-            raise ReleaseIncomplete("the folder holds something else", where=str(out), do="Name another, or empty it")
+            raise ReleaseIncomplete(
+                "the folder has other content", where=str(out), do="Name another folder, or empty this one"
+            )
         shutil.rmtree(out)
     out.mkdir(parents=True)
     roles: dict[str, Role] = {}
@@ -94,7 +96,7 @@ def build(
 
 
 def own_wheel(checkout: Checkout, folder: Path) -> Path:
-    """Build the project's wheel into `folder`, which is empty. Raises `ReleaseIncomplete` with what its builder said."""
+    """Build the project's wheel into the empty `folder`. Raises `ReleaseIncomplete` with the builder's message."""
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
     ended = subprocess.run(command, cwd=checkout.root, capture_output=True, text=True, check=False)
     found = sorted(folder.glob("frazil-*.whl"))
@@ -105,17 +107,17 @@ def own_wheel(checkout: Checkout, folder: Path) -> Path:
 
 
 def _package(wheel: Path, runtime: Runtime, version: str) -> Mapping[str, bytes]:
-    """The wheel's content without what jobs do not need, with what must be there when they start."""
-    kept = {
+    """Return the wheel's content without the files that jobs do not need, and with the expected runtime."""
+    released = {
         name: data
         for name, data in wheels.content(wheel).items()
         if not name.startswith(NOT_RELEASED) and not name.endswith(_NOT_RELEASED_METADATA)
     }
-    return {**kept, f"frazil/{EXPECTED}": expected_document(runtime, version)}
+    return {**released, f"frazil/{EXPECTED}": expected_document(runtime, version)}
 
 
 def _iceberg(jars: Iterable[Jar], label: Label) -> str:
-    """Iceberg's version, by the jar for the label's Spark."""
+    """Return the version of Iceberg, that of the jar for the label's Spark."""
     wanted = f"iceberg-spark-runtime-{re.sub(r'[.][0-9]+$', '', label.spark)}_{label.scala}"
     for jar in jars:
         if jar.part.name == wanted:
@@ -124,8 +126,8 @@ def _iceberg(jars: Iterable[Jar], label: Label) -> str:
 
 
 def _part(wheel: Path) -> Part:
-    told = wheels.facts(wheel)
-    return Part(kind=Kind.PYPI, name=told.name, version=told.version, sha256=_sha256(wheel), licence=told.licence)
+    facts = wheels.facts(wheel)
+    return Part(kind=Kind.PYPI, name=facts.name, version=facts.version, sha256=_sha256(wheel), licence=facts.licence)
 
 
 def _file(path: Path, role: Role) -> File:

@@ -1,4 +1,4 @@
-"""The EMR releases that a release of ours can be built for, a row each."""
+"""The EMR releases that Frazil's releases can be built for."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from datetime import date
 from frazil.errors import InvalidInput
 
 SOON_DAYS = 180
-"""How many days before the end of its support a label is told of."""
+"""How many days before the end of its support a label is reported."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Label:
-    """What an EMR release label brings. `supported_until` is the first day without standard support.
+    """The content of an EMR release. `supported_until` is the first day without standard support.
 
     https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/release-versions.html
     """
@@ -26,7 +26,7 @@ class Label:
     supported_until: date
 
     def ends_soon(self, today: date) -> bool:
-        """Whether its support ends within `SOON_DAYS`, or has ended."""
+        """Return whether the label's support ends within `SOON_DAYS` or has ended."""
         return (self.supported_until - today).days <= SOON_DAYS
 
 
@@ -44,9 +44,9 @@ NEWEST = LABELS[0].name
 
 
 def label(name: str) -> Label:
-    """The row of a label. Raises `InvalidInput` for one that our jars were not made for."""
+    """Return the row of a label. Raises `InvalidInput` if no release can be built for it."""
     for row in LABELS:
         if row.name == name:
             return row
     known = ", ".join(row.name for row in LABELS)
-    raise InvalidInput(f"there is no release for {name}", where="EMR release label", do=f"Choose one of {known}")
+    raise InvalidInput(f"{name} is not supported", where="EMR release label", do=f"Choose one of {known}")

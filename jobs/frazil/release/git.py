@@ -14,7 +14,7 @@ _MADE_OF = ("jobs", "pyproject.toml", "README.md")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkout:
-    """Where the sources are, and which they are. `is_dirty`: files that a release is made of differ from the commit."""
+    """The folder of the sources, and their commit. `is_dirty`: files that a release is built from differ from the commit."""
 
     root: Path
     commit: str
@@ -23,10 +23,10 @@ class Checkout:
 
     @classmethod
     def at(cls, root: Path) -> Checkout:
-        """Ask git. Raises `ReleaseIncomplete` where there is none, or no `jobs/`."""
+        """Ask git for the commit. Raises `ReleaseIncomplete` outside of a checkout of Frazil."""
         for needed in ("jobs/ingest.py", "jobs/requirements.lock", "jobs/jars.lock", "pyproject.toml"):
             if not (root / needed).is_file():
-                raise ReleaseIncomplete(f"{needed} is not there", where=str(root), do="Run in a checkout of Frazil")
+                raise ReleaseIncomplete(f"{needed} is missing", where=str(root), do="Run in a checkout of Frazil")
         commit, seconds = _git(root, "show", "-s", "--format=%H %ct", "HEAD").split()
         changed = _git(root, "status", "--porcelain", "--", *_MADE_OF)
         return cls(
@@ -43,6 +43,6 @@ def _git(root: Path, *arguments: str) -> str:
     except (OSError, subprocess.CalledProcessError) as error:
         said = getattr(error, "stderr", None) or str(error)
         raise ReleaseIncomplete(
-            f"git does not tell which commit this is: {said.strip()[:200]}", where=str(root), do="Run in a git checkout"
+            f"git does not know the commit: {said.strip()[:200]}", where=str(root), do="Run in a git checkout"
         ) from None
     return ended.stdout

@@ -1,7 +1,7 @@
-"""Release: everything a job run needs, of one version, named by its content. Built once, never changed.
+"""The manifest of a release: the files that a job run needs, of one version. A release never changes.
 
 A release is a folder of files and their manifest. Every file is uploaded under a key with its own hash, so that releases
-share the files they have in common and no key is ever written twice.
+share equal files and no key is written twice.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ SHA256 = matching("[0-9a-f]{64}", "a SHA-256", "Write 64 lower-case hexadecimal 
 _FILE = matching(r"[A-Za-z0-9][A-Za-z0-9._+-]*", "a file's name", "Write a name without folders")
 _VERSION = matching(r"[0-9][0-9A-Za-z.+-]*", "a version", "Write it like 1.2.3")
 _COMMIT = matching("[0-9a-f]{40}", "a git commit", "Write its 40 hexadecimal digits")
-_LABEL = matching("|".join(row.name for row in LABELS), "a label we build for", "Write one of release/emr_labels.py")
+_LABEL = matching("|".join(row.name for row in LABELS), "a supported label", "Write one of release/emr_labels.py")
 _CLASS = matching(r"[a-z][A-Za-z0-9_.$]+", "a class", "Write its full name")
 
 
 class Role(StrEnum):
-    """What a file of a release is to a job run.
+    """How a job run uses a file of a release.
 
-    `package` is the wheel's content, importable as it is; `environment` the Python packages, to be unpacked; `ingest` and
-    `maintain` are the entry points; `jar` is on the class path of driver and executors; `bill` is the bill of materials,
-    for people and scanners.
+    `package` is the wheel's content, importable as a zip file; `environment` the Python packages, to be unpacked; `ingest`
+    and `maintain` are the entry points; `jar` is on the class path of driver and executors; `bill` is the bill of
+    materials, for people and scanners.
     """
 
     PACKAGE = "package"
@@ -45,7 +45,7 @@ class Role(StrEnum):
 
 
 class Architecture(StrEnum):
-    """The processors of the application, by EMR Serverless' own names."""
+    """The processors of the application, by EMR Serverless' names."""
 
     X86_64 = "X86_64"
     ARM64 = "ARM64"
@@ -55,8 +55,8 @@ class Architecture(StrEnum):
 class File:
     """One file of a release."""
 
-    name: Annotated[str, "Its name; a run sees it under this name.", _FILE]
-    role: Annotated[Role, "What it is to a run."]
+    name: Annotated[str, "Its name, also in a run.", _FILE]
+    role: Annotated[Role, "How a run uses it."]
     sha256: Annotated[str, "The SHA-256 of its bytes.", SHA256]
     size_bytes: Annotated[int, "Its size.", at_least(0)]
 
@@ -65,18 +65,18 @@ class File:
 
     @property
     def key(self) -> str:
-        """Where it is kept in the artifact bucket."""
+        """The file's key in the artifact bucket."""
         return f"artifacts/{self.sha256}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime:
-    """What must be there when a job starts, or the release was built for something else."""
+    """The runtime that a release was built for. A job that finds another one does not start."""
 
     python: Annotated[str, "Python's version, two numbers.", _VERSION]
     spark: Annotated[str, "Spark's version.", _VERSION]
-    iceberg: Annotated[str, "Iceberg's version, by the jar of ours that must win.", _VERSION]
-    classes: Annotated[tuple[Annotated[str, _CLASS], ...], "Classes that we use beside public interfaces."]
+    iceberg: Annotated[str, "Iceberg's version, that of the release's own jar.", _VERSION]
+    classes: Annotated[tuple[Annotated[str, _CLASS], ...], "Classes used that are not part of public interfaces."]
 
     def __post_init__(self) -> None:
         validate(self)
@@ -84,14 +84,14 @@ class Runtime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """What the manifest says."""
+    """The content of the manifest."""
 
     version: Annotated[str, "Frazil's version.", _VERSION]
     git_commit: Annotated[str, "The commit it was built from.", _COMMIT]
     is_dirty: Annotated[bool, "Whether files differed from that commit."]
-    label: Annotated[str, "The EMR release it is for.", _LABEL]
+    label: Annotated[str, "The EMR release that it is built for.", _LABEL]
     architecture: Annotated[Architecture, "The processors that its native packages are for."]
-    runtime: Annotated[Runtime, "What a run finds, or refuses to begin."]
+    runtime: Annotated[Runtime, "The runtime that a run requires."]
     files: Annotated[tuple[File, ...], "Every file but this manifest, sorted by name."]
 
     def __post_init__(self) -> None:
@@ -101,14 +101,14 @@ class Release:
         names = [file.name for file in self.files]
         for index, name in enumerate(names):
             if name in names[:index]:
-                yield Problem(f"files[{index}].name", f"{name} is there twice", "Keep one")
+                yield Problem(f"files[{index}].name", f"{name} is listed twice", "Remove one")
         for role in (Role.PACKAGE, Role.ENVIRONMENT, Role.INGEST, Role.MAINTAIN, Role.BILL):
             found = sum(file.role is role for file in self.files)
             if found != 1:
-                yield Problem("files", f"there are {found} files with role {role}", "There is exactly one")
+                yield Problem("files", f"{found} files have the role {role}", "Write exactly one")
 
     def the(self, role: Role) -> File:
-        """The one file of a role that has one."""
+        """Return the file of a role that exactly one file has."""
         return next(file for file in self.files if file.role is role)
 
     @property
@@ -118,25 +118,25 @@ class Release:
 
     @property
     def digest(self) -> str:
-        """The release's name by content: the SHA-256 of its manifest."""
+        """The SHA-256 of the manifest, which identifies the release."""
         return digest(manifest(self))
 
     @property
     def key(self) -> str:
-        """Where its manifest is kept in the artifact bucket."""
+        """The manifest's key in the artifact bucket."""
         return f"releases/{self.version}/{self.digest}/{MANIFEST}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Manifest:
-    release: Annotated[Release, "What was built."]
+    release: Annotated[Release, "The release."]
 
 
 def manifest(release: Release) -> bytes:
-    """The canonical bytes of a release's manifest."""
+    """Return the canonical bytes of a release's manifest."""
     return canonical({"version": VERSION, "release": to_json(release)})
 
 
 def parse_manifest(source: bytes | Mapping[str, Any]) -> Release:
-    """The release that a manifest describes. Raises `InvalidDeclaration` with every problem."""
+    """Parse a manifest. Raises `InvalidDeclaration` with every problem."""
     return from_json(_Manifest, members(source, "manifest"), "").release

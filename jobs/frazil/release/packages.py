@@ -1,4 +1,4 @@
-"""The Python packages of a job, exactly those of `jobs/requirements.lock`, as wheels for the machine they will run on."""
+"""The Python packages of a job: the wheels that `jobs/requirements.lock` names, for the machines that run jobs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _REQUIREMENT = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 
 GLIBC = (2, 34)
-"""The C library of the machines that run jobs: Amazon Linux 2023's
+"""The version of glibc on the machines that run jobs, Amazon Linux 2023
 (https://docs.aws.amazon.com/linux/al2023/ug/compare-with-al2.html)."""
 _OLDEST = (2, 17)
 _MACHINE = {Architecture.X86_64: "x86_64", Architecture.ARM64: "aarch64"}
@@ -25,7 +25,7 @@ _MACHINE = {Architecture.X86_64: "x86_64", Architecture.ARM64: "aarch64"}
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """One line of the lock: a name in its normal form, a version, and the hashes of all its files."""
+    """One package of the lock: its normalised name, its version, and the hashes of all its files."""
 
     name: str
     version: str
@@ -33,7 +33,7 @@ class Package:
 
 
 def locked_packages(text: str) -> tuple[Package, ...]:
-    """The packages of a lock, in its order. Raises `ReleaseIncomplete` on what pins no version or names no hash."""
+    """Return the packages of a lock, in its order. Raises `ReleaseIncomplete` for one without version or hash."""
     packages = []
     for block in re.split(r"\n(?=[^\s#])", "\n" + text):
         lines = [line for line in block.strip("\n").splitlines() if line.strip() and not line.lstrip().startswith("#")]
@@ -45,29 +45,29 @@ def locked_packages(text: str) -> tuple[Package, ...]:
             raise ReleaseIncomplete(
                 f"{lines[0].strip()[:80]!r} is not a pinned, hashed package",
                 where="requirements.lock",
-                do="Make the lock anew, as CONTRIBUTING.md says",
+                do="Create the lock again, as CONTRIBUTING.md says",
             )
         packages.append(Package(normal(found["name"]), found["version"], hashes))
     return tuple(packages)
 
 
 def normal(name: str) -> str:
-    """A distribution's name in its normal form (https://peps.python.org/pep-0503/#normalized-names)."""
+    """Normalise a distribution's name (https://peps.python.org/pep-0503/#normalized-names)."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def platforms(architecture: Architecture) -> tuple[str, ...]:
-    """The wheel platforms that the machines take, the newest first."""
+    """Return the wheel platforms that the machines support, the newest first."""
     machine = _MACHINE[architecture]
     newest = range(GLIBC[1], _OLDEST[1] - 1, -1)
     return (*(f"manylinux_2_{minor}_{machine}" for minor in newest), f"manylinux2014_{machine}")
 
 
 def download(lock: Path, folder: Path, architecture: Architecture, *, python: str) -> tuple[Path, ...]:
-    """Have the lock's wheels in `folder`, checked, in the lock's order; what is there already is not fetched again.
+    """Download the lock's wheels that `folder` lacks, by pip. Return all wheels in the lock's order, with checked hashes.
 
-    `python` is the version that runs them, like 3.11. Fetched by this Python's pip, from the index it is set up with.
-    Raises `ReleaseIncomplete` when a package has no wheel for the machine, or one of another hash.
+    `python` is the version that runs them, like 3.11. Raises `ReleaseIncomplete` if a package has no wheel for the machines,
+    or one with another hash.
     """
     packages = locked_packages(lock.read_text())
     folder.mkdir(parents=True, exist_ok=True)
@@ -82,17 +82,17 @@ def download(lock: Path, folder: Path, architecture: Architecture, *, python: st
             raise ReleaseIncomplete(
                 f"pip could not fetch the wheels for {architecture}",
                 where=lock.name,
-                do=" ".join(complaints[-2:])[:400] or "Is there a network, and a package index in it?",
+                do=" ".join(complaints[-2:])[:400] or "Check that the package index is reachable",
             )
     wheels = matched(packages, _hashed(folder))
     missing = [package.name for package in packages if package.name not in wheels]
     if missing:
-        raise ReleaseIncomplete(f"no wheel of the locked hash is there for {', '.join(missing)}", where=lock.name)
+        raise ReleaseIncomplete(f"no wheel with the locked hash exists for {', '.join(missing)}", where=lock.name)
     return tuple(wheels[package.name] for package in packages)
 
 
 def matched(packages: Sequence[Package], files: Mapping[Path, str]) -> dict[str, Path]:
-    """The file of each package by its name, among files with their hashes; those whose hash the lock lacks are passed over."""
+    """Return the file of each package by name. `files` maps files to hashes; files with unlocked hashes are ignored."""
     found: dict[str, Path] = {}
     for file, sha256 in sorted(files.items()):
         name, _, version = file.name.removesuffix(".whl").partition("-")

@@ -1,4 +1,4 @@
-"""The runtime that a release was built for, which its package carries in `frazil/expected.json`."""
+"""The runtime that a release was built for, stored in its package as `frazil/expected.json`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ EXPECTED = "expected.json"
 
 
 def expected_document(runtime: Runtime, release: str) -> bytes:
-    """What the package carries: the expectations of a release of this version."""
+    """Return the document that the package of a release stores."""
     return canonical({"version": VERSION, "release": release, "runtime": to_json(runtime)})
 
 
 def expected() -> Runtime | None:
-    """What this release expects; None in a checkout."""
+    """Return the runtime that this release was built for; None in a checkout."""
     try:
         source = pkgutil.get_data("frazil", EXPECTED)
     except OSError:

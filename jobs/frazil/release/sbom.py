@@ -15,7 +15,7 @@ _NAMESPACE = UUID("0d7b4a5e-1d57-4b6f-8a55-6f2d1c9b3e71")
 
 
 class Kind(StrEnum):
-    """Where a part is from, by the word of package URLs (https://github.com/package-url/purl-spec)."""
+    """The origin of a part, by the type of its package URL (https://github.com/package-url/purl-spec)."""
 
     PYPI = "pypi"
     MAVEN = "maven"
@@ -23,7 +23,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """One thing that a release is made of. `group` is Maven's; `licence` an SPDX expression or a name, or empty."""
+    """One package or jar of a release. `group` is Maven's; `licence` is an SPDX expression, a name, or empty."""
 
     kind: Kind
     name: str
@@ -34,7 +34,7 @@ class Part:
 
 
 def bill(parts: Sequence[Part], *, version: str, built_from: datetime) -> bytes:
-    """The bill of a release of this version. `built_from` is the time of its commit: equal releases have equal bills."""
+    """Return the bill of materials of a release. `built_from` is the time of its commit, so equal releases have equal bills."""
     from cyclonedx.factory.license import LicenseFactory
     from cyclonedx.model import HashAlgorithm, HashType
     from cyclonedx.model.bom import Bom, BomMetaData

@@ -1,4 +1,4 @@
-"""Upload: a release and documents into the artifact bucket, under keys that name their content. Done twice, it is done once."""
+"""The upload of a release and of documents to the artifact bucket, under keys that contain digests. Idempotent."""
 
 from __future__ import annotations
 
@@ -14,50 +14,54 @@ from frazil.release.manifest import MANIFEST, Release, manifest, parse_manifest
 
 
 class WriteOnce(Protocol):
-    """What is needed of the artifact bucket."""
+    """The operation on the artifact bucket that an upload needs."""
 
     def put_once(self, key: str, source: Path | bytes) -> bool:
-        """Write what is never overwritten; whether this call wrote it."""
+        """Write an object that is never overwritten. Return whether this call wrote it."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Uploaded:
-    """A key, and whether this upload wrote it or it was there already."""
+    """A key, and whether this upload wrote its object."""
 
     key: str
     is_new: bool
 
 
 def built_release(folder: Path) -> Release:
-    """What the manifest in a release's folder says. Raises `ReleaseIncomplete` if there is none."""
+    """Read the manifest in a release's folder. Raises `ReleaseIncomplete` if it does not exist."""
     try:
         return parse_manifest((folder / MANIFEST).read_bytes())
     except OSError:
-        raise ReleaseIncomplete("it holds no release", where=str(folder), do="frazil release build") from None
+        raise ReleaseIncomplete(
+            "the folder holds no release", where=str(folder), do="Run `frazil release build`"
+        ) from None
 
 
 def upload_release(folder: Path, store: WriteOnce) -> tuple[Release, tuple[Uploaded, ...]]:
-    """Upload a built release, its manifest last: a manifest that is there has all its files.
+    """Upload a built release, its manifest last: if the manifest exists, all its files do.
 
-    Raises `ReleaseIncomplete`, before anything is written, if a file is not what the manifest says.
+    Raises `ReleaseIncomplete` before it writes anything if a file differs from the manifest.
     """
     release = built_release(folder)
     wrong = list(_wrong(release, folder))
     if wrong:
-        raise ReleaseIncomplete(f"not as its manifest says: {', '.join(wrong)}", where=str(folder), do="Build it anew")
+        raise ReleaseIncomplete(
+            f"files differ from the manifest: {', '.join(wrong)}", where=str(folder), do="Build the release again"
+        )
     done = [Uploaded(file.key, store.put_once(file.key, folder / file.name)) for file in release.files]
     done.append(Uploaded(release.key, store.put_once(release.key, manifest(release))))
     return release, tuple(done)
 
 
 def document_key(document: bytes) -> str:
-    """Where a document is kept, by its canonical bytes."""
+    """Return the key of a document in the artifact bucket, from its canonical bytes."""
     return f"documents/{digest(document)}.json"
 
 
 def upload_document(document: bytes, store: WriteOnce) -> Uploaded:
-    """Upload the canonical bytes of a document of pipelines, or of an environment."""
+    """Upload the canonical bytes of a pipeline document or an environment document."""
     key = document_key(document)
     return Uploaded(key, store.put_once(key, document))
 

@@ -1,4 +1,4 @@
-"""A wheel's content as files of a folder that is put on the path (https://peps.python.org/pep-0427/)."""
+"""The content of wheels as one folder on Python's path (https://peps.python.org/pep-0427/)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ON_THE_PATH = ("purelib", "platlib")
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a wheel says of itself. `licence` is an SPDX expression or a name, empty where it says nothing."""
+    """A wheel's metadata. `licence` is an SPDX expression or a name; empty if unknown."""
 
     name: str
     version: str
@@ -24,7 +24,7 @@ class Facts:
 
 
 def content(wheel: Path) -> dict[str, bytes]:
-    """The files that importing needs, by their path; scripts, headers and data are left out."""
+    """Return the files that imports need, by path, without scripts, headers and data."""
     files: dict[str, bytes] = {}
     with zipfile.ZipFile(wheel) as archive:
         for entry in archive.infolist():
@@ -32,7 +32,7 @@ def content(wheel: Path) -> dict[str, bytes]:
             if entry.is_dir():
                 continue
             if path.is_absolute() or ".." in path.parts:
-                raise ReleaseIncomplete(f"its entry {entry.filename!r} leaves the folder", where=wheel.name)
+                raise ReleaseIncomplete(f"the entry {entry.filename!r} leaves the folder", where=wheel.name)
             if path.parts[0].endswith(".data"):
                 if path.parts[1] not in _ON_THE_PATH:
                     continue
@@ -42,30 +42,32 @@ def content(wheel: Path) -> dict[str, bytes]:
 
 
 def merged(wheels: Iterable[Path]) -> dict[str, bytes]:
-    """The content of several wheels as one folder. Raises `ReleaseIncomplete` if two give a file different bytes."""
+    """Merge the content of several wheels. Raises `ReleaseIncomplete` if two have a file with different bytes."""
     files: dict[str, bytes] = {}
     for wheel in wheels:
         for name, data in content(wheel).items():
             if files.setdefault(name, data) != data:
-                raise ReleaseIncomplete(f"{name} is in another wheel too, with other content", where=wheel.name)
+                raise ReleaseIncomplete(f"another wheel has {name} with other content", where=wheel.name)
     return files
 
 
 def facts(wheel: Path) -> Facts:
-    """Name, version and licence, by the wheel's metadata."""
+    """Read name, version and licence from the wheel's metadata."""
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (
             entry for entry in archive.namelist() if entry.endswith(".dist-info/METADATA") and entry.count("/") == 1
         )
-        told = HeaderParser().parsestr(archive.read(name).decode())
+        headers = HeaderParser().parsestr(archive.read(name).decode())
     licence = (
-        told.get("License-Expression") or _short(told.get("License")) or _classified(told.get_all("Classifier", []))
+        headers.get("License-Expression")
+        or _short(headers.get("License"))
+        or _classified(headers.get_all("Classifier", []))
     )
-    return Facts(normal(told["Name"]), told["Version"], licence)
+    return Facts(normal(headers["Name"]), headers["Version"], licence)
 
 
 def _short(licence: str | None) -> str:
-    """A licence's name; some put its whole text there."""
+    """Return a licence's name; empty if the field holds the licence's full text."""
     return licence.strip() if licence and "\n" not in licence.strip() and len(licence) < 80 else ""
 
 
