@@ -65,7 +65,7 @@ def test_the_older_release_finishes_a_decision_that_this_one_left_open(
             raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        shop.drain(reach=die)
+        shop.drain(failpoint=die)
     process = shop.process(tmp_path, script=older)
     _, log = process.communicate(timeout=200)
     assert process.returncode == 0, log

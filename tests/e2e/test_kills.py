@@ -46,7 +46,7 @@ def test_a_driver_that_died_at_a_step_loses_and_doubles_nothing(shop: Shop, step
             raise Died
 
     with pytest.raises(Died):
-        shop.drain(reach=die)
+        shop.drain(failpoint=die)
     shop.drain()
     shop.assert_each_record_once()
     assert sorted(r["order_id"] for r in shop.landed()) == list(range(40))
@@ -95,7 +95,7 @@ def test_a_driver_killed_while_it_finishes_an_operators_decision_loses_and_doubl
     table = shop.job().iceberg.load(shop.pipeline.table.identifier)
     table.manageSnapshots().rollbackTo(table.currentSnapshot().parentId()).commit()
     with pytest.raises(Crash):
-        accept(shop.pipeline, Accepted.ROLLED_BACK_REPLAY, "test", shop.job(reach=crash_at("decide.decided")))
+        accept(shop.pipeline, Accepted.ROLLED_BACK_REPLAY, "test", shop.job(failpoint=crash_at("decide.decided")))
     killed = shop.process(tmp_path, failpoints="finish.removed=kill")
     _, log = killed.communicate(timeout=120)
     assert killed.returncode == -signal.SIGKILL, log

@@ -85,7 +85,7 @@ class Loop:
         self.summary: dict[str, str] = {}
         """Of the newest commit."""
         job: Any = SimpleNamespace(
-            kafka=Kafka(records), iceberg=None, clock=lambda: 0.0, now_ms=lambda: 0, wait=None, reach=lambda step: None, run="me", version="1",
+            kafka=Kafka(records), iceberg=None, clock=lambda: 0.0, now_ms=lambda: 0, wait=None, failpoint=lambda step: None, run="me", version="1",
             stopping=lambda: False,
         )  # fmt: skip
         monkeypatch.setattr(ingestion, "decide_and_finish", self._commit)

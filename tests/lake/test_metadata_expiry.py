@@ -83,7 +83,7 @@ def test_a_decision_that_a_dead_driver_left_behind_goes_with_its_snapshot(stock:
             raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        stock.land_with_dead_letters(reach=crash)
+        stock.land_with_dead_letters(failpoint=crash)
     stock.at += 10
     decision = Path(urlsplit(stock.summary()[ledger.SIDE]).path)
     assert trimmed(stock).decisions == 0

@@ -79,7 +79,7 @@ def test_a_batch_that_lands_meanwhile_wins(stock: Stock) -> None:
         if step == "publish.filled" and stock.at == 30:
             stock.land(1)
 
-    assert carry(stock.maintenance(reach=ingest), stock.main).ended is Status.CONFLICT
+    assert carry(stock.maintenance(failpoint=ingest), stock.main).ended is Status.CONFLICT
     stock.assert_nothing_changed()
 
 
@@ -89,7 +89,7 @@ def test_an_open_decision_is_not_carried_away(stock: Stock) -> None:
             raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        stock.land_with_dead_letters(reach=crash)
+        stock.land_with_dead_letters(failpoint=crash)
     others(stock)
     outcome = carry(stock.maintenance(), stock.main)
     assert outcome.snapshots == 0
@@ -105,7 +105,7 @@ def test_a_decision_that_is_made_meanwhile_stays_the_newest(stock: Stock) -> Non
             event = replace(stock.batch(0), accepted='{"event":"rejected-share"}')
             publish(job(stock.iceberg), empty_commit(stock.iceberg, stock.table, at=time.time()), event)
 
-    assert carry(stock.maintenance(reach=decide), stock.main).ended is Status.CONFLICT
+    assert carry(stock.maintenance(failpoint=decide), stock.main).ended is Status.CONFLICT
     assert ledger.EVENTS in stock.summary()
 
 

@@ -105,7 +105,7 @@ def test_a_batch_that_lands_meanwhile_is_no_conflict(stock: Stock) -> None:
         if step == "compact.rewritten":
             stock.land(1)
 
-    outcome = compact(stock.maintenance(reach=ingest), stock.main, Lease())
+    outcome = compact(stock.maintenance(failpoint=ingest), stock.main, Lease())
     assert (outcome.ended, outcome.files_removed) == (Status.DONE, 3)
     assert len(stock.live_files()) == 2
     stock.assert_nothing_changed()
@@ -118,7 +118,7 @@ def test_a_rewrite_that_another_one_overtook_is_given_up_and_cleaned_up(stock: S
         if step == "compact.rewritten":
             compact(stock.maintenance(), stock.main, Lease())
 
-    outcome = compact(stock.maintenance(reach=overtake), stock.main, Lease())
+    outcome = compact(stock.maintenance(failpoint=overtake), stock.main, Lease())
     assert (outcome.ended, outcome.files_removed, outcome.snapshots) == (Status.CONFLICT, 0, 0)
     assert len(stock.files("data")) == 4  # three small ones, and the winner's
     stock.assert_nothing_changed()

@@ -77,7 +77,7 @@ def test_a_batch_that_lands_meanwhile_is_kept(stock: Stock) -> None:
         if step == "expire.decided":
             stock.land(1)
 
-    assert expire(stock.maintenance(reach=ingest), stock.main).ended is Status.DONE
+    assert expire(stock.maintenance(failpoint=ingest), stock.main).ended is Status.DONE
     stock.assert_nothing_changed()
 
 
@@ -89,7 +89,7 @@ def test_a_snapshot_that_somebody_tags_meanwhile_is_a_conflict_and_stays(stock: 
         if step == "expire.decided":
             stock.iceberg.load(stock.table).manageSnapshots().createTag("audit", oldest).commit()
 
-    outcome = expire(stock.maintenance(reach=tag), stock.main)
+    outcome = expire(stock.maintenance(failpoint=tag), stock.main)
     assert (outcome.ended, outcome.snapshots, outcome.files_removed) == (Status.CONFLICT, 0, 0)
     assert "audit" in outcome.why
     assert stock.history().snapshots[0].id == oldest

@@ -14,8 +14,8 @@ from tests.support.jobs import job, nothing
 pytestmark = pytest.mark.spark
 
 
-def take(stock: Stock, holder: str, now: float = 1000.0, reach: Callable[[str], None] = nothing) -> Lease | None:
-    return leases.take(job(stock.iceberg, run=holder, clock=lambda: now, reach=reach), stock.table, seconds=60)
+def take(stock: Stock, holder: str, now: float = 1000.0, failpoint: Callable[[str], None] = nothing) -> Lease | None:
+    return leases.take(job(stock.iceberg, run=holder, clock=lambda: now, failpoint=failpoint), stock.table, seconds=60)
 
 
 def release(stock: Stock, holder: str) -> None:
@@ -64,7 +64,7 @@ def test_of_two_that_take_it_at_once_one_gets_it(stock: Stock) -> None:
         if not others:
             others.append(take(stock, "twin"))
 
-    assert take(stock, "slow", reach=twin) is None
+    assert take(stock, "slow", failpoint=twin) is None
     assert others[0] is not None
     assert stock.lease.holder == "twin"
 
@@ -77,7 +77,7 @@ def test_of_two_that_take_it_from_the_dead_at_once_one_gets_it(stock: Stock) -> 
         if not others:
             others.append(take(stock, "twin", now=100))
 
-    assert take(stock, "slow", now=100, reach=twin) is None
+    assert take(stock, "slow", now=100, failpoint=twin) is None
     assert stock.lease.holder == "twin"
 
 
@@ -96,7 +96,7 @@ def test_a_batch_that_is_being_published_is_not_failed_by_a_lease(stock: Stock) 
             take(stock, "one")
             release(stock, "one")
 
-    stock.land(2, reach=leased)
+    stock.land(2, failpoint=leased)
     assert stock.lease.number == 2
     stock.assert_nothing_changed()
 

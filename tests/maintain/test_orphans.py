@@ -146,7 +146,7 @@ def test_what_an_open_decision_names_stays_at_both_tables(stock: Stock) -> None:
             raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        stock.land_with_dead_letters(reach=crash)
+        stock.land_with_dead_letters(failpoint=crash)
     decision = Path(urlsplit(stock.summary()[ledger.SIDE]).path)
     named = stock.files("data", stock.dead_letters)
     assert named
@@ -171,7 +171,7 @@ def test_an_open_decision_that_cannot_be_read_stops_the_removal(stock: Stock) ->
             raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        stock.land_with_dead_letters(reach=crash)
+        stock.land_with_dead_letters(failpoint=crash)
     Path(urlsplit(stock.summary()[ledger.SIDE]).path).unlink()
     age(stock, stock.dead_letters)
     with pytest.raises(FrazilError, match="cannot be read"):

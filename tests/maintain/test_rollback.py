@@ -61,7 +61,7 @@ def test_a_rollback_in_the_midst_of_maintenance_stops_it(stock: Stock) -> None:
         if step == "compact.committed":
             roll_back(stock, 6)
 
-    assert [t["ended"] for t in lines(stock, reach=operator)] == ["done", *["decision_required"] * 1]
+    assert [t["ended"] for t in lines(stock, failpoint=operator)] == ["done", *["decision_required"] * 1]
     with pytest.raises(RolledBack):
         read_ledger(stock.iceberg, stock.pipeline)
 

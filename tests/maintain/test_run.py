@@ -68,7 +68,7 @@ def test_two_maintainers_do_not_work_at_one_table(stock: Stock) -> None:
         if step == "compact.rewritten":
             second.extend(lines(stock))
 
-    first = lines(stock, reach=meanwhile)
+    first = lines(stock, failpoint=meanwhile)
     assert [t["ended"] for t in second] == ["busy"]
     assert [t["ended"] for t in first] == ["done", "done", "done", "dry_run"]
     stock.assert_nothing_changed()
@@ -83,7 +83,7 @@ def test_a_maintainer_that_lost_its_lease_stops(stock: Stock) -> None:
                 "frazil.upkeep", '{"number": 9, "holder": "thief", "until_ms": 9999999999999}'
             ).commit()
 
-    assert [t["ended"] for t in lines(stock, reach=thief)] == ["done", "stopped"]
+    assert [t["ended"] for t in lines(stock, failpoint=thief)] == ["done", "stopped"]
     assert stock.lease.holder == "thief"
 
 
@@ -163,7 +163,7 @@ def test_a_long_compaction_takes_the_lease_anew(stock_of: Callable[..., Stock]) 
         if step == "compact.committed":
             held.append(stock.lease.number)
 
-    lines(stock, clock=lambda: float(next(now)), policy=policy, reach=note)
+    lines(stock, clock=lambda: float(next(now)), policy=policy, failpoint=note)
     assert held[1] > held[0]
     stock.assert_nothing_changed()
 

@@ -211,7 +211,7 @@ def test_undelivered_dead_letters_of_a_replaced_table_are_let_go_by_word_only(sh
     schema_id = shop.register()
     shop.produce([*shop.orders(4, schema_id), *BAD])
     with pytest.raises(Crash):
-        shop.drain(reach=crash_at("decide.decided"))
+        shop.drain(failpoint=crash_at("decide.decided"))
     shop.job().iceberg.drop(shop.pipeline.table.dead_letters, purge=False)
     with pytest.raises(DeadLetterTableMismatch, match="side-table-replaced --reason"):
         shop.drain()

@@ -64,7 +64,7 @@ def met(stock: Ledgers) -> list[str]:
     """The steps of one decision to replay, each once, in their order."""
     steps: list[str] = []
     happens(stock, REPLAY)
-    stock.accept(REPLAY, reach=lambda step: steps.append(step) if step not in steps else None)
+    stock.accept(REPLAY, failpoint=lambda step: steps.append(step) if step not in steps else None)
     stock.land_with_dead_letters()
     return steps
 
@@ -95,7 +95,7 @@ def test_a_decision_that_crashed_anywhere_is_finished_by_the_next_run_or_command
         happens(stock, event)
         seen: list[str] = []
         try:
-            stock.accept(event, reach=lambda s, step=step, seen=seen: _crash(s, step, seen))  # type: ignore[misc]
+            stock.accept(event, failpoint=lambda s, step=step, seen=seen: _crash(s, step, seen))  # type: ignore[misc]
         except Crash:
             if "publish.committed" in seen:
                 stock.start()
@@ -133,7 +133,7 @@ def test_two_operators_who_decide_at_once_decide_once(stock: Ledgers, event: Acc
                 for act in (lambda: stock.accept(event), stock.start, stock.land_with_dead_letters):
                     _let(act)
 
-        _let(lambda meanwhile=meanwhile: stock.accept(event, reach=meanwhile))  # type: ignore[misc]
+        _let(lambda meanwhile=meanwhile: stock.accept(event, failpoint=meanwhile))  # type: ignore[misc]
         stock.start()
         stock.land_with_dead_letters()
         if event is REPLAY:
@@ -158,7 +158,7 @@ def test_a_driver_that_commits_while_an_operator_decides_wins(stock: Ledgers) ->
             stock.land_with_dead_letters()
 
     with pytest.raises(FrazilError, match="committed first"):
-        stock.accept(Accepted.LOG_TRUNCATED, reach=meanwhile)
+        stock.accept(Accepted.LOG_TRUNCATED, failpoint=meanwhile)
     stock.assert_each_once()
 
 
@@ -229,7 +229,7 @@ def test_tables_of_version_010_are_continued(
         stock = Ledgers(spark, iceberg, lake_environment, name)
         stock.land_with_dead_letters()
         with pytest.raises(Crash):
-            stock.land_with_dead_letters(reach=crash_at("decide.decided"))
+            stock.land_with_dead_letters(failpoint=crash_at("decide.decided"))
     assert entry(iceberg.load(stock.table), stock.pipeline.name).number is None  # type: ignore[union-attr]
     assert stock.letters() == [8, 9]
     stock.start()

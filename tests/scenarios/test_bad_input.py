@@ -475,7 +475,7 @@ def test_a_registry_that_fails_when_a_new_id_comes_rejects_nothing(away: Away, o
         if step == "stage.started":
             away.server.always = OUTAGES[outage]
 
-    fails_clearly(away, reach=fail)
+    fails_clearly(away, failpoint=fail)
     assert away.shop.dead() == []
     assert len(away.shop.landed()) == 3
     away.server.always, away.server.store.versions[f"{away.shop.topic}-value"] = None, known

@@ -55,7 +55,7 @@ def test_records_that_vanish_after_they_were_read_are_no_gaps(compacted: Shop) -
         if step == "stage.written":
             compact(compacted, 18, KEYS)
 
-    assert compacted.drain(reach=clean).read == 18
+    assert compacted.drain(failpoint=clean).read == 18
     assert_account(compacted, landed=18, explained=0)
 
 
@@ -84,7 +84,7 @@ def test_rejected_records_that_vanish_before_they_are_dead_letters_are_read_agai
             cleaned = True
             compact(compacted, 22, KEYS)
 
-    assert compacted.drain(reach=clean).rejected == {}
+    assert compacted.drain(failpoint=clean).rejected == {}
     assert "do not add up" in str(compacted.seen("batch_retried"))
     rows = len(compacted.landed())
     assert_account(compacted, landed=rows, explained=22 - rows)

@@ -39,14 +39,14 @@ def happens(stock: Ledgers, event: Accepted) -> None:
 def half_accepted(stock: Ledgers, event: Accepted) -> None:
     """Decide, and end before the dead-letter table follows."""
     with pytest.raises(Crash):
-        stock.accept(event, reach=crash_at("decide.decided"))
+        stock.accept(event, failpoint=crash_at("decide.decided"))
 
 
-def one_batch(stock: Ledgers, *, dead: bool, reach: Callable[[str], None] = lambda step: None) -> None:
+def one_batch(stock: Ledgers, *, dead: bool, failpoint: Callable[[str], None] = lambda step: None) -> None:
     if dead:
-        stock.land_with_dead_letters(reach=reach)
+        stock.land_with_dead_letters(failpoint=failpoint)
     else:
-        stock.land(1, reach=reach)
+        stock.land(1, failpoint=failpoint)
 
 
 @pytest.mark.parametrize("dead", [False, True], ids=["no dead letters", "dead letters"])
@@ -79,7 +79,7 @@ def test_a_decision_made_while_a_batch_is_committed_is_met_on_the_next_try(
             half_accepted(stock, HOLD)
 
     with pytest.raises(StageAgain, match="operator"):
-        one_batch(stock, dead=dead, reach=decides)
+        one_batch(stock, dead=dead, failpoint=decides)
     stock.start()
     one_batch(stock, dead=dead)
     stock.assert_proven()
@@ -99,7 +99,7 @@ def test_a_driver_at_work_and_an_operator_agree_at_each_step_of_the_decision(
             tried.append(step)
             _let(lambda: one_batch(stock, dead=dead))
 
-    _let(lambda: stock.accept(REPLACED, reach=meanwhile))
+    _let(lambda: stock.accept(REPLACED, failpoint=meanwhile))
     assert tried
     _let(lambda: stock.accept(REPLACED))  # if the batch came first
     stock.start()

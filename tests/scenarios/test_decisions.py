@@ -19,11 +19,11 @@ class Crash(BaseException):
 
 
 def crash_at(wanted: str) -> Any:
-    def reach(step: str) -> None:
+    def failpoint(step: str) -> None:
         if step == wanted:
             raise Crash
 
-    return reach
+    return failpoint
 
 
 def poisoned(shop: Shop) -> None:
@@ -34,7 +34,7 @@ def poisoned(shop: Shop) -> None:
 def test_a_crash_between_decision_and_finish_is_finished_by_the_next_driver(shop: Shop, step: str) -> None:
     poisoned(shop)
     with pytest.raises(Crash):
-        shop.drain(reach=crash_at(step))
+        shop.drain(failpoint=crash_at(step))
     assert (len(shop.landed()), len(shop.dead())) == (5, 0)
     assert shop.drain().read == 0
     shop.assert_each_record_once()
@@ -45,7 +45,7 @@ def test_a_crash_between_decision_and_finish_is_finished_by_the_next_driver(shop
 def test_a_crash_before_the_decision_leaves_nothing_visible(shop: Shop, step: str) -> None:
     poisoned(shop)
     with pytest.raises(Crash):
-        shop.drain(reach=crash_at(step))
+        shop.drain(failpoint=crash_at(step))
     assert (shop.landed(), shop.dead()) == ([], [])
     shop.drain()
     shop.assert_each_record_once()
@@ -57,7 +57,7 @@ def test_a_new_release_between_decision_and_finish_changes_no_verdict(
 ) -> None:
     poisoned(shop)
     with pytest.raises(Crash):
-        shop.drain(reach=crash_at("decide.decided"))
+        shop.drain(failpoint=crash_at("decide.decided"))
     judged: list[str] = []
 
     def other_decode(records: Any, decoding: Decoding) -> Any:
@@ -73,7 +73,7 @@ def test_a_new_release_between_decision_and_finish_changes_no_verdict(
 def test_finishing_twice_adds_nothing(shop: Shop) -> None:
     poisoned(shop)
     with pytest.raises(Crash):
-        shop.drain(reach=crash_at("decide.decided"))
+        shop.drain(failpoint=crash_at("decide.decided"))
     finished: list[str] = []
 
     def twin_finishes(step: str) -> None:
@@ -81,7 +81,7 @@ def test_finishing_twice_adds_nothing(shop: Shop) -> None:
             finished.append(step)
             shop.drain()
 
-    shop.drain(reach=twin_finishes)
+    shop.drain(failpoint=twin_finishes)
     assert finished
     shop.assert_each_record_once()
 
@@ -89,7 +89,7 @@ def test_finishing_twice_adds_nothing(shop: Shop) -> None:
 def test_a_dead_letter_table_that_was_replaced_is_not_written_blindly(shop: Shop) -> None:
     poisoned(shop)
     with pytest.raises(Crash):
-        shop.drain(reach=crash_at("decide.decided"))
+        shop.drain(failpoint=crash_at("decide.decided"))
     iceberg = shop.job().iceberg
     iceberg.drop(shop.pipeline.table.dead_letters, purge=False)
     with pytest.raises(DeadLetterTableMismatch, match="2 of its rows"):
@@ -99,7 +99,7 @@ def test_a_dead_letter_table_that_was_replaced_is_not_written_blindly(shop: Shop
 def test_a_decision_whose_file_is_gone_is_never_taken_for_finished(shop: Shop) -> None:
     poisoned(shop)
     with pytest.raises(Crash):
-        shop.drain(reach=crash_at("decide.decided"))
+        shop.drain(failpoint=crash_at("decide.decided"))
     iceberg = shop.job().iceberg
     table = iceberg.load(shop.pipeline.table.identifier)
     table.io().deleteFile(table.currentSnapshot().summary().get("frazil.side"))

@@ -123,12 +123,12 @@ def test_idleness_is_told_once_a_minute_and_not_at_every_look(shop: Shop) -> Non
     looks = threading.Event()
     count = [0]
 
-    def reach(step: str) -> None:
+    def failpoint(step: str) -> None:
         count[0] += step == "plan.done"
         if count[0] > 20:
             looks.set()
 
-    with Following(shop, reach=reach) as run:
+    with Following(shop, failpoint=failpoint) as run:
         assert looks.wait(PATIENCE)
         assert len(run.until("idle")) == 1
         assert run.until("idle")[0]["lag"] == 0
@@ -285,7 +285,7 @@ def test_a_pipeline_that_another_run_landed_for_a_while_is_landed_again(shop: Sh
             shop.drain()
 
     second.register()
-    with Following(shop, second, reach=other_run) as run:
+    with Following(shop, second, failpoint=other_run) as run:
         run.until("idle", pipeline=shop.pipeline.name)
         run.until("idle", pipeline=second.pipeline.name)
         fence.set()

@@ -45,7 +45,7 @@ def test_a_topic_created_again_while_a_batch_is_staged_publishes_nothing(shop: S
             shop.create()
 
     with pytest.raises(TopicRecreated):
-        shop.drain(reach=recreate)
+        shop.drain(failpoint=recreate)
     assert shop.landed() == []
 
 

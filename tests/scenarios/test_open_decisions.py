@@ -39,7 +39,7 @@ def test_a_decision_made_while_another_driver_begins_is_finished_before_the_next
             decided.set()
             assert go.wait(60)
 
-    decider = threading.Thread(target=lambda: shop.drain(reach=pause))
+    decider = threading.Thread(target=lambda: shop.drain(failpoint=pause))
 
     def then_the_decider(*arguments: Any, **options: Any) -> int:
         found = finish_open(*arguments, **options)
@@ -80,9 +80,9 @@ def test_a_driver_finishes_what_an_operator_left_open_while_it_staged(
         side = Iceberg(shop.spark).load(shop.pipeline.table.dead_letters)
         side.manageSnapshots().rollbackTo(side.currentSnapshot().parentId()).commit()
         with pytest.raises(_Ended):
-            accept(shop.pipeline, Accepted.ROLLED_BACK_REPLAY, "as the test says", shop.job(reach=_end))
+            accept(shop.pipeline, Accepted.ROLLED_BACK_REPLAY, "as the test says", shop.job(failpoint=_end))
 
-    total = shop.drain(reach=operate)
+    total = shop.drain(failpoint=operate)
     assert operated
     assert (total.read, total.fenced) == (10, False)
     shop.assert_each_record_once()
@@ -125,7 +125,7 @@ def test_two_that_finish_one_decision_append_its_rows_once(shop_of: Callable[...
     for look in itertools.count(1):
         shop.produce([*shop.orders(9, schema_id, first=10 * look), b"bad!!"])
         with pytest.raises(_Ended):
-            shop.drain(reach=_end)
+            shop.drain(failpoint=_end)
         appended: list[int] = []
         interrupted = _Interrupted(
             shop,

@@ -52,7 +52,7 @@ def test_a_restart_midway_does_not_ask_for_the_decision_again(shop_of: Callable[
             raise Crash
 
     with pytest.raises(Crash):
-        shop.drain(reach=crash)
+        shop.drain(failpoint=crash)
     landed = len(shop.dead())
     assert 0 < landed < 500
     shop.produce([b'{"order_id": 1}'] * 100)  # what comes later was not decided on

@@ -84,7 +84,7 @@ def test_a_guid_that_is_met_before_its_version_was_known_lands_all_the_same(
     value = avro(ADDED, {"order_id": 1, "user": "ada", "amount": None, "note": "x"})
     guid = registry.store.guid(registry.store.register("elsewhere", json.dumps(ADDED)))
     shop.produce([value], headers=in_header(guid))
-    assert shop.drain(reach=register_late).written == 1
+    assert shop.drain(failpoint=register_late).written == 1
     assert [row["note"] for row in shop.landed()] == ["x"]
 
 

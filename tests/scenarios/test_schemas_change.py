@@ -75,7 +75,7 @@ def test_a_version_met_before_it_was_known_makes_the_batch_again_and_rejects_not
             shop.produce(shop.orders(5, late["id"], first=5, schema=ADDED))
 
     # The second version's records are in the range only if it is planned after they were produced: so plan twice.
-    ingestion = shop.ingestion(reach=register_late)
+    ingestion = shop.ingestion(failpoint=register_late)
     ingestion.drain()
     total = ingestion.drain()
     assert total.rejected == {}
@@ -177,7 +177,7 @@ def test_two_drivers_that_evolve_at_once_agree(shop: Shop) -> None:
             met.append(step)
             shop.drain()
 
-    total = shop.drain(reach=twin)
+    total = shop.drain(failpoint=twin)
     assert met
     assert total.written == 0
     shop.assert_each_record_once()

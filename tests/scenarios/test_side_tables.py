@@ -49,7 +49,7 @@ def test_a_table_that_is_dropped_and_landed_again_has_each_record_once(stock: Le
 def test_a_crash_while_a_new_table_takes_its_dead_letter_table_over_is_finished(stock: Ledgers, step: str) -> None:
     stock.drop()
     with pytest.raises(Crash):
-        stock.start(reach=crash_at(step))
+        stock.start(failpoint=crash_at(step))
     stock.start()
     for _ in range(2):
         stock.land_with_dead_letters()
@@ -94,7 +94,7 @@ def test_a_dead_letter_table_that_lost_a_column_while_its_rows_were_decided_wait
             stock.iceberg.load(stock.dead_letters).updateSchema().deleteColumn("message").commit()
 
     with pytest.raises(DeadLetterTableMismatch, match=RUN.format("side-table-replaced")):
-        stock.land_with_dead_letters(reach=lose)
+        stock.land_with_dead_letters(failpoint=lose)
     with pytest.raises(DeadLetterTableMismatch, match="lost a column"):
         stock.start()
     if way_out == "restored":
@@ -153,7 +153,7 @@ def test_hold_gives_the_dead_letters_of_a_rolled_back_table_up(stock: Ledgers) -
 @pytest.mark.parametrize("event", [Accepted.ROLLED_BACK_REPLAY, Accepted.ROLLED_BACK_HOLD])
 def test_dead_letters_that_were_still_open_survive_the_rollback_of_their_table(stock: Ledgers, event: Accepted) -> None:
     with pytest.raises(Crash):
-        stock.land_with_dead_letters(reach=crash_at("decide.decided"))
+        stock.land_with_dead_letters(failpoint=crash_at("decide.decided"))
     stock.roll_back(1, stock.dead_letters)
     with pytest.raises(RolledBack, match="rolled back by hand"):
         stock.start()
@@ -275,7 +275,7 @@ def test_dead_letters_of_a_compacted_topic_are_not_removed(stock: Ledgers) -> No
 def test_a_try_that_decided_otherwise_is_not_taken_for_this_one(stock: Ledgers) -> None:
     """Its answer was lost. The same records are staged again, and what is rejected of them may be decoded by now."""
     with pytest.raises(Crash):
-        stock.land_with_dead_letters(reach=crash_at("publish.committed"))
+        stock.land_with_dead_letters(failpoint=crash_at("publish.committed"))
     for again in (lambda: stock.land(1), stock.land_with_dead_letters):
         with pytest.raises(StageAgain, match="from an earlier try"):
             again()

@@ -51,7 +51,7 @@ def test_a_rename_by_alias_while_a_batch_is_published_ends_no_run(
         finally:
             settling.clear()
 
-    def reach(step: str) -> None:
+    def failpoint(step: str) -> None:
         if step == "publish.filled" and threading.current_thread().name.startswith("publish"):
             if not publishing.is_set():
                 assert store.register(f"{shop.topic}-value", json.dumps(RENAMED)) == schema_id + 1
@@ -67,7 +67,7 @@ def test_a_rename_by_alias_while_a_batch_is_published_ends_no_run(
             evolving.set()
 
     monkeypatch.setattr(Ingestion, "_settle", settled)
-    assert shop.drain(registry_url=registry.url, reach=reach).written == 600
+    assert shop.drain(registry_url=registry.url, failpoint=failpoint).written == 600
     assert evolved_meanwhile == [False]
     assert [event["changes"] for event in shop.seen("schema_evolved")] == [["column user renamed to customer"]]
     assert "customer" in shop.landed()[0]
@@ -94,12 +94,12 @@ def test_a_batch_whose_files_are_old_or_gone_is_staged_again(
     shop.produce(shop.orders(600, shop.register()))
     late, hits = [0.0], [0]
 
-    def reach(step: str) -> None:
+    def failpoint(step: str) -> None:
         hits[0] += step == "stage.done"
         if step == "stage.done" and hits[0] == hit:
             harm(shop, late)
 
-    assert shop.drain(reach=reach, clock=lambda: time.time() + late[0]).written == 600
+    assert shop.drain(failpoint=failpoint, clock=lambda: time.time() + late[0]).written == 600
     (again,) = shop.seen("batch_retried")
     assert again["attempt"] == 1
     shop.assert_each_record_once()
@@ -110,11 +110,11 @@ def test_a_batch_that_never_can_be_committed_ends_the_run_after_some_attempts(sh
     shop.produce(shop.orders(300, shop.register()))
     late = [0.0]
 
-    def reach(step: str) -> None:
+    def failpoint(step: str) -> None:
         late[0] += 7 * 3600 if step == "stage.done" else 0
 
     with pytest.raises(StageAgain, match="hours ago"):
-        shop.drain(reach=reach, clock=lambda: time.time() + late[0])
+        shop.drain(failpoint=failpoint, clock=lambda: time.time() + late[0])
     assert len(shop.seen("batch_retried")) == ATTEMPTS
     assert shop.landed() == []
     shop.drain()
@@ -126,7 +126,7 @@ def test_a_column_renamed_by_hand_while_its_batch_is_published_loses_nothing(sho
     shop.produce(shop.orders(300, shop.register()))
     done = list[str]()
 
-    def reach(step: str) -> None:
+    def failpoint(step: str) -> None:
         if step == "publish.decided" and shop.seen("pipeline_started") and "stage" in done:
             done.remove("stage")
             job = shop.job()
@@ -134,6 +134,6 @@ def test_a_column_renamed_by_hand_while_its_batch_is_published_loses_nothing(sho
         elif step == "stage.done" and "once" not in done:
             done.extend(["once", "stage"])
 
-    assert shop.drain(reach=reach).written == 300
+    assert shop.drain(failpoint=failpoint).written == 300
     assert sum(row["buyer"] is not None for row in shop.landed()) >= 200
     shop.assert_each_record_once()

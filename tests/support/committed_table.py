@@ -84,7 +84,7 @@ class Stock:
         *,
         rows: int = 10,
         after: Callable[[int], None] = lambda number: None,
-        reach: Callable[[str], None] = lambda step: None,
+        failpoint: Callable[[str], None] = lambda step: None,
     ) -> None:
         """Land so many batches, each what one task wrote, and one commit; `after` is called with the number of each."""
         staged = self.staged(batches, rows)
@@ -94,20 +94,22 @@ class Stock:
         for number, task in enumerate(sorted(of_task)):
             files = tuple(of_task[task])
             one = Staged(staged.table, staged.table_uuid, staged.field_ids, files, rows, 1, staged.at)
-            publish(job(self.iceberg, run=self.run, reach=reach), one, self.batch(rows))
+            publish(job(self.iceberg, run=self.run, failpoint=failpoint), one, self.batch(rows))
             self.at += rows
             after(number + 1)
 
     def land_with_dead_letters(
-        self, *, rows: int = 10, dead: int = 2, reach: Callable[[str], None] = lambda step: None
+        self, *, rows: int = 10, dead: int = 2, failpoint: Callable[[str], None] = lambda step: None
     ) -> None:
         """Land one batch of which the last records are dead letters."""
-        self.publish(self.staged(1, rows - dead), self.staged_dead(self.at + rows - dead, dead), reach=reach)
+        self.publish(self.staged(1, rows - dead), self.staged_dead(self.at + rows - dead, dead), failpoint=failpoint)
 
-    def publish(self, main: Staged, side: Staged, *, reach: Callable[[str], None] = lambda step: None) -> None:
+    def publish(self, main: Staged, side: Staged, *, failpoint: Callable[[str], None] = lambda step: None) -> None:
         """Commit the next records, as staged."""
         counts = Counts(read=main.rows + side.rows, written=main.rows, rejected={"too_short": side.rows})
-        decide_and_finish(job(self.iceberg, run=self.run, reach=reach), main, [side], self.batch(counts.read, counts))
+        decide_and_finish(
+            job(self.iceberg, run=self.run, failpoint=failpoint), main, [side], self.batch(counts.read, counts)
+        )
         self.at += counts.read
 
     def staged(self, files: int, rows: int) -> Staged:

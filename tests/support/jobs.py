@@ -25,7 +25,7 @@ def job(
     run: str = "",
     clock: Callable[[], float] = time.time,
     wait: Callable[[float], None] = no_wait,
-    reach: Callable[[str], None] = nothing,
+    failpoint: Callable[[str], None] = nothing,
     **more: Any,
 ) -> JobContext:
     """Return a job of version `test`. Its run has a name of its own unless one is given; it knows no Kafka unless one is given."""
@@ -36,6 +36,6 @@ def job(
         clock=clock,
         wait=wait,
         ticket=lambda: uuid.uuid4().hex,
-        reach=reach,
+        failpoint=failpoint,
         **known,
     )

@@ -41,11 +41,11 @@ class Crash(BaseException):
 def crash_at(wanted: str) -> Callable[[str], None]:
     """Return a failpoint that ends the run at the step."""
 
-    def reach(step: str) -> None:
+    def failpoint(step: str) -> None:
         if step == wanted:
             raise Crash
 
-    return reach
+    return failpoint
 
 
 class Ledgers(Stock):
@@ -83,26 +83,26 @@ class Ledgers(Stock):
         return replace(made, staged_us=self._staged_us) if counts is not None else made
 
     # ── What an operator and a driver do ────────────────────────────────────────────────────────
-    def job(self, run: str = "", reach: Callable[[str], None] = nothing) -> JobContext:
+    def job(self, run: str = "", failpoint: Callable[[str], None] = nothing) -> JobContext:
         """A job of its own."""
-        return job(self.iceberg, run=run, reach=reach, kafka=self.kafka)
+        return job(self.iceberg, run=run, failpoint=failpoint, kafka=self.kafka)
 
-    def accept(self, event: Accepted, *, reach: Callable[[str], None] = nothing) -> Acceptance:
+    def accept(self, event: Accepted, *, failpoint: Callable[[str], None] = nothing) -> Acceptance:
         """Decide; what comes next is landed where the decision says."""
-        decided = accept(self.pipeline, event, "as the test says", self.job(reach=reach))
+        decided = accept(self.pipeline, event, "as the test says", self.job(failpoint=failpoint))
         self.at, self.settled = decided.after.at[0], self._newest()
         return decided
 
-    def start(self, *, reach: Callable[[str], None] = nothing) -> None:
+    def start(self, *, failpoint: Callable[[str], None] = nothing) -> None:
         """Begin a run as the driver does, up to its first batch."""
-        job = self.job(self.run, reach)
+        job = self.job(self.run, failpoint)
         make_tables(job, self.pipeline, ROW)
-        self._finish(reach)
+        self._finish(failpoint)
         held = table_setup.read_ledger(self.iceberg, self.pipeline)
         if held is None:
             initialise_ledger(job, self.pipeline, self.offsets(0))
             held = table_setup.read_ledger(self.iceberg, self.pipeline)
-        self._finish(reach)
+        self._finish(failpoint)
         assert held is not None
         assert held.end is not None
         self.at, self.settled = held.end.at[0], held.snapshot_id
@@ -111,8 +111,8 @@ class Ledgers(Stock):
         found = entry(self.iceberg.load(self.table), self.pipeline.name)
         return found.snapshot_id if found is not None else None
 
-    def _finish(self, reach: Callable[[str], None]) -> None:
-        finish_open(self.job("later", reach), self.table, self.dead_letters, self.pipeline.name)
+    def _finish(self, failpoint: Callable[[str], None]) -> None:
+        finish_open(self.job("later", failpoint), self.table, self.dead_letters, self.pipeline.name)
 
     # ── What somebody does by hand ──────────────────────────────────────────────────────────────
     def roll_back(self, commits: int, table: str = "") -> None:

@@ -138,7 +138,7 @@ class Ingestion:
         there = no_further(spans(), held, self._accepted)
         planned = plan(name, held, topic_id, there, max_rows=self.pace.rows, topic=topic)
         self._log.check(held, planned.spans)
-        self.job.reach("plan.done")
+        self.job.failpoint("plan.done")
         if planned.is_empty or planned.lag < least:
             if planned.is_empty:
                 self._settle()

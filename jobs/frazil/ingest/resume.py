@@ -58,6 +58,6 @@ def _begin(pipeline: Pipeline, job: JobContext) -> None:
     start = start_of(pipeline, job, job.kafka.offsets(topic.name, pipeline.isolation))
     state = job.kafka.topic(topic.name)
     offsets = Offsets(topic.name, state.topic_id, start)
-    job.reach("begin.resolved")
+    job.failpoint("begin.resolved")
     with contextlib.suppress(Fenced):  # another driver began; its start counts
         table_setup.initialise_ledger(job, pipeline, offsets, compacted=state.compacted)

@@ -99,7 +99,7 @@ class Staging:
         observed = Observation()
         decoded = decode(record_counts.observe_records(records, observed, planned.ranges), decoding)
         at = datetime.fromtimestamp(began, UTC)
-        self.job.reach("stage.started")
+        self.job.failpoint("stage.started")
         main = stage(
             self.job.iceberg,
             self.pipeline.table.identifier,
@@ -108,7 +108,7 @@ class Staging:
             at=began,
             sort=order(self.pipeline.table.sort_fields),
         )
-        self.job.reach("stage.written")
+        self.job.failpoint("stage.written")
         seen = observed.get
         found = record_counts.counts(seen["partitions"])
         gaps = record_counts.gaps(found, planned.ranges)
@@ -148,7 +148,7 @@ class Staging:
             valid_through=last.valid_through(planned.filled),
         )
         seconds = self.job.clock() - began
-        self.job.reach("stage.done")
+        self.job.failpoint("stage.done")
         return StagedBatch(planned, main, side, batch, int(seen["bytes"] or 0), began, seconds)
 
     def _rejected(self, planned: Plan, rejects: DataFrame, counts: Counts, at: datetime) -> tuple[Counts, Staged]:
@@ -171,7 +171,7 @@ class Staging:
             ticket=self.job.ticket(),
             at=self.job.clock(),
         )
-        self.job.reach("stage.rejected")
+        self.job.failpoint("stage.rejected")
         seen = observed.get
         values, keys = record_counts.met(seen, "values"), record_counts.met(seen, "keys")
         if (values or keys) and self.learn(values, keys):

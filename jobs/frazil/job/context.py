@@ -17,7 +17,7 @@ class JobContext:
     """What every step of a job needs. All pipelines of the job share it, so all of it is safe to share between threads.
 
     `run` names the job's run in the ledger, `version` is that of Frazil. `clock` is in seconds since 1970; `wait` sleeps for a
-    number of seconds, and ends early if the job is to stop. `ticket` returns a new name that no other file has. `reach` marks a
+    number of seconds, and ends early if the job is to stop. `ticket` returns a new name that no other file has. `failpoint` marks a
     step, at which a test may interfere (see `frazil.job.failpoints`). `stopping` says whether the job is to stop, and `stop` asks
     for it. `redact` masks, in a text, the secrets that were read.
     """
@@ -30,7 +30,7 @@ class JobContext:
     clock: Callable[[], float]
     wait: Callable[[float], None]
     ticket: Callable[[], str]
-    reach: Callable[[str], None] = lambda step: None
+    failpoint: Callable[[str], None] = lambda step: None
     stopping: Callable[[], bool] = lambda: False
     stop: Callable[[], None] = lambda: None
     redact: Callable[[str], str] = lambda text: text

@@ -64,7 +64,7 @@ def open_job(
             clock=time.time,
             wait=wait,
             ticket=lambda: uuid.uuid4().hex,
-            reach=Failpoints(failpoints, lambda: int(jvm.java.lang.ProcessHandle.current().pid())),
+            failpoint=Failpoints(failpoints, lambda: int(jvm.java.lang.ProcessHandle.current().pid())),
             stopping=stop.is_set,
             stop=stop.set,
             redact=secrets.redactor.redact,

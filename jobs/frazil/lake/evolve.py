@@ -34,7 +34,7 @@ def evolve(job: Committer, table: str, changes: Callable[[Struct], Sequence[Chan
         update = loaded.updateSchema()
         for change in wanted:
             _add_to(update, iceberg, change)
-        job.reach("evolve.filled")
+        job.failpoint("evolve.filled")
         try:
             update.commit()
         except Py4JJavaError as error:
@@ -46,7 +46,7 @@ def evolve(job: Committer, table: str, changes: Callable[[Struct], Sequence[Chan
                     do=f"Look at these changes: {'; '.join(map(str, wanted))}",
                 ) from None
             continue
-        job.reach("evolve.committed")
+        job.failpoint("evolve.committed")
         return wanted
     raise CatalogUnavailable(f"the schema commit did not succeed: {failure}", where=f"table {table}", do="Run again")
 

@@ -70,7 +70,7 @@ def _carried(run: MaintenanceRun, target: Target) -> tuple[Status | None, str]:
     )
     # What a side table says of the decision that it has finished stays so.
     extra = {key: last.summary[key] for key in FINISHED if target.is_side and key in last.summary}
-    run.job.reach("carry.decided")
+    run.job.failpoint("carry.decided")
     try:
         publish(
             run.job,

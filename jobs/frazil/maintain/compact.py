@@ -74,13 +74,13 @@ def _swap(
             pending.append(_rewritten(run, target, table, group, columns))
             if len(pending) < size and number < len(chosen):
                 continue
-            run.job.reach("compact.rewritten")
+            run.job.failpoint("compact.rewritten")
             rewrite.commit(run.job.iceberg, table, pending, planned_on=planned_on, summary=_summary(run))
         except Py4JJavaError as error:
             if thrown(error) not in CONFLICTS:
                 raise
             return done, commits, Status.CONFLICT, f"{thrown(error)}: {message(error)}"
-        run.job.reach("compact.committed")
+        run.job.failpoint("compact.committed")
         done, commits, pending = [*done, *pending], commits + 1, []
     return done, commits, Status.DONE, ""
 

@@ -44,7 +44,7 @@ def expire(run: MaintenanceRun, target: Target) -> Outcome:
         action = run.job.iceberg.spark_actions().expireSnapshots(table).expireOlderThan(0)
         for snapshot_id in going:
             action = action.expireSnapshotId(snapshot_id)
-        run.job.reach("expire.decided")
+        run.job.failpoint("expire.decided")
         try:
             result = action.execute()
             files, *others = (int(getattr(result, name)()) for name in _COUNTS)

@@ -103,7 +103,7 @@ def _change(job: JobContext, table: str, next_of: Callable[[Lease], Lease | None
                 mark = Mark(int(base.currentSnapshot().sequenceNumber()), now_ms)
                 wanted = replace(wanted, marks=remembered(wanted.marks, mark))
             _fill(transaction, base, wanted)
-            job.reach("lease.filled")
+            job.failpoint("lease.filled")
             transaction.commitTransaction()
             return wanted
         except Py4JJavaError as error:

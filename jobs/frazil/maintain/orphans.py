@@ -48,7 +48,7 @@ def orphans(run: MaintenanceRun, target: Target, *, remove: bool) -> Outcome:
     named = open_decision(run.job.iceberg, declared.identifier, declared.dead_letters, target.pipeline.name) or ()
     removes = remove and not run.policy.dry_run
     if removes:
-        run.job.reach("orphans.decided")
+        run.job.failpoint("orphans.decided")
     files, size, left, first = _gone(table, found, namer(named), remove=removes)
     return Outcome(
         action=Action.ORPHANS,

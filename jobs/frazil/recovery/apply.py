@@ -117,7 +117,7 @@ class _Accepting:
             on_head=int(head.snapshotId()) if is_rollback and head is not None else None,
         )
         staged = empty_commit(job.iceberg, self.pipeline.table.identifier, at=job.clock())
-        job.reach("accept.decided")
+        job.failpoint("accept.decided")
         if not parts:
             publish(job, staged, batch)
             return

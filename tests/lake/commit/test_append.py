@@ -53,9 +53,13 @@ class Table:
         return len(oracle.rows(self.environment, self.name))
 
     def publish(
-        self, staged: Staged, batch: CommitRequest, clock: float = 1001.0, reach: Callable[[str], None] = lambda s: None
+        self,
+        staged: Staged,
+        batch: CommitRequest,
+        clock: float = 1001.0,
+        failpoint: Callable[[str], None] = lambda s: None,
     ) -> bool:
-        return publish(job(self.iceberg, clock=lambda: clock, reach=reach), staged, batch).found
+        return publish(job(self.iceberg, clock=lambda: clock, failpoint=failpoint), staged, batch).found
 
 
 @pytest.fixture
@@ -135,7 +139,7 @@ def test_a_twin_between_base_and_commit_is_met_on_the_next_try(table: Table, ste
             table.publish(twins, batch(held, at + 10, run="twin"))
 
     with pytest.raises(Fenced):
-        table.publish(mine, batch(held, at + 10), reach=twin_commits)
+        table.publish(mine, batch(held, at + 10), failpoint=twin_commits)
     assert table.rows() == at + 10
 
 
@@ -153,7 +157,7 @@ def test_another_writers_commit_in_between_is_no_reason_to_give_up(table: Table)
             disturbed.append(reached)
             table.iceberg.load(table.name).updateProperties().set("touched", "yes").commit()
 
-    table.publish(table.staged(), batch(10, 20), reach=compactor)
+    table.publish(table.staged(), batch(10, 20), failpoint=compactor)
     assert disturbed
     assert table.rows() == 20
 
@@ -167,7 +171,7 @@ def test_what_iceberg_refuses_is_no_outage(table: Table) -> None:
     last = LastRecords("T1")
     tries: list[str] = []
     with pytest.raises(CommitRefused, match=r"ValidationException.*could not find column nothing"):
-        table.publish(table.staged(), replace(made, end=replace(made.end, last=last)), reach=tries.append)
+        table.publish(table.staged(), replace(made, end=replace(made.end, last=last)), failpoint=tries.append)
     assert tries == ["publish.decided"]
     assert table.rows() == 10
 

@@ -80,7 +80,7 @@ def publish(
             if verdict is not Verdict.APPEND:
                 raise refusal(verdict, base, staged, batch)
             _check_files(iceberg, table, staged, age=job.clock() - staged.at)
-            job.reach("publish.decided")
+            job.failpoint("publish.decided")
             summary = dict(extra or {})
             if not is_side:
                 summary |= {**_totals(base, batch), **_numbered(base, summary, numbered_from)}
@@ -94,9 +94,9 @@ def publish(
                     iceberg.classes.static("expressions.Expressions", "alwaysTrue")
                 ).commit()
             snapshot_id = fill(iceberg, transaction, table, staged, batch, summary)
-            job.reach("publish.filled")
+            job.failpoint("publish.filled")
             transaction.commitTransaction()
-            job.reach("publish.committed")
+            job.failpoint("publish.committed")
             number = summary.get(ledger.DECISION)
             return Published(snapshot_id, found=False, number=None if number is None else int(number))
         except Py4JJavaError as error:

@@ -11,7 +11,7 @@ class Committer(Protocol):
     """A job as far as a commit needs it; `frazil.job.context.JobContext` is one.
 
     `run` and `version` are written into the ledger. `clock` is in seconds since 1970. `wait` sleeps for a number of seconds, and
-    ends early if the job is to stop. `reach` marks a step at which a test may interfere (see `frazil.job.failpoints`).
+    ends early if the job is to stop. `failpoint` marks a step at which a test may interfere (see `frazil.job.failpoints`).
     """
 
     @property
@@ -32,5 +32,5 @@ class Committer(Protocol):
     def wait(self, seconds: float, /) -> None:
         """Wait."""
 
-    def reach(self, step: str, /) -> None:
+    def failpoint(self, step: str, /) -> None:
         """Mark a step."""

@@ -43,10 +43,10 @@ def finish(
     for part in document["tables"]:
         # One look at the table says both whether it is finished and what it holds: whoever finishes it after that fences us.
         while not _is_finished(found := _same_table(iceberg, part, batch), document, batch, decided, main):
-            job.reach("finish.started")
+            job.failpoint("finish.started")
             if part.get("remove"):
                 letters.remove(iceberg.spark, f"{iceberg.name}.{part['table']}", part["remove"])
-                job.reach("finish.removed")
+                job.failpoint("finish.removed")
             try:
                 _commit(job, part, found, document, batch, decided)
                 appended += part["rows"]
@@ -57,7 +57,7 @@ def finish(
             except StageAgain:  # what is decided is not staged again
                 what = f"the table lost a column while {part['rows']} of its rows were decided and not yet appended"
                 raise side_table.mismatch(what, part["table"], batch.pipeline) from None
-        job.reach("finish.finished")
+        job.failpoint("finish.finished")
     return appended
 
 

@@ -96,9 +96,9 @@ def decide(
         "tables": tables,
     }
     iceberg.write_text(table, location, json.dumps(document))
-    job.reach("decide.written")
+    job.failpoint("decide.written")
     published = publish(job, staged, batch, extra={ledger.SIDE: location}, numbered_from=numbered_from)
-    job.reach("decide.decided")
+    job.failpoint("decide.decided")
     decided = Entry.of(
         published.snapshot_id,
         {**batch.summary(staged.table_uuid), ledger.SIDE: location, ledger.DECISION: str(published.number)},
