@@ -1,8 +1,63 @@
-"""The tree of errors: who catches an outage, and what each error holds."""
+"""The tree of errors: who catches an outage, what each error holds, and that its page lists it."""
 
 from __future__ import annotations
 
-from frazil.errors import KafkaRefused, KafkaUnavailable, RegistryRefused, RegistryUnavailable, TopicMissing
+import ast
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+from frazil import errors
+from frazil.errors import (
+    EVENTS,
+    CountsDisagree,
+    DeadLetterTableMismatch,
+    DecisionRequired,
+    Fault,
+    FrazilError,
+    JvmEnded,
+    KafkaRefused,
+    KafkaUnavailable,
+    LedgerLost,
+    LogTruncated,
+    OffsetsLost,
+    RegistryRefused,
+    RegistryUnavailable,
+    RejectedRecords,
+    RolledBack,
+    TooManyRejected,
+    TopicMissing,
+    TopicRecreated,
+)
+from frazil.lake import ledger
+from frazil.recovery.decisions import Accepted
+
+CLASSES = {name: each for name, each in vars(errors).items() if inspect.isclass(each)}
+DECISIONS = {name: each for name, each in CLASSES.items() if issubclass(each, DecisionRequired)}
+EXAMPLES: dict[str, DecisionRequired] = {
+    "rejected records": RejectedRecords.of("p", "t", counts={"too_short": 2}, first=(0, 7, "too_short")),
+    "too many rejected": TooManyRejected.of(
+        "p", offsets="1 to 9", read=9, counts={"too_short": 8}, most_percent=50, is_unframed=True
+    ),
+    "a batch that does not add up": CountsDisagree.of_batch("p", offsets="1 to 9", number=8, counts={"read": 7}),
+    "gaps": CountsDisagree.of_gaps("p", offsets="1 to 9", number=8, read=7, gaps={0: 1}),
+    "a lost ledger": LedgerLost.of("p", "s.t"),
+    "a table rolled back": RolledBack.of_table("p", "s.t"),
+    "dead letters rolled back": RolledBack.of_dead_letters("p", "s.t__dead_letters"),
+    "a table behind its dead letters": RolledBack.behind_dead_letters("p", "s.t", "s.t__dead_letters"),
+    "a replaced dead-letter table": DeadLetterTableMismatch.of("p", "s.t__dead_letters", "it was dropped"),
+    "dead letters of an earlier table": DeadLetterTableMismatch.of_earlier_table("p", "s.t__dead_letters"),
+    "a topic created again": TopicRecreated.of("p", "t", topic_id="2", committed_id="1"),
+    "a pipeline that was moved": TopicRecreated.of("p", "t", topic_id="2", committed_id="1", moved_to="u"),
+    "missing partitions": LogTruncated.missing("p", "t", {3, 1}),
+    "a log that ends too early": LogTruncated.at_end("p", "t", partition=0, committed=9, end=7),
+    "a log with other records": LogTruncated.replaced("p", "t", partitions={2, 1}, offset=8),
+    "lost offsets": OffsetsLost.of("p", "t", partition=0, first=3, earliest=8),
+}
+NOT_BY_ACCEPT = {"counts-recount"}
+"""Events that `frazil verify` names, not an error."""
 
 
 def test_who_catches_an_outage_catches_a_refusal() -> None:
@@ -15,3 +70,68 @@ def test_only_a_refused_login_is_one_of_authentication() -> None:
     assert KafkaRefused("no").authentication
     assert RegistryRefused("no").authentication
     assert not getattr(TopicMissing("no"), "authentication", False)
+
+
+def test_the_tree_lists_each_class_under_its_parent() -> None:
+    assert errors.__doc__ is not None
+    parents, stack = {}, ["FrazilError"]
+    for line in errors.__doc__.splitlines():
+        if found := re.match(r"([│ ]*)[├└]── (\w+) ", line):
+            depth = len(found[1]) // 4 + 1
+            del stack[depth:]
+            parents[found[2]] = stack[-1]
+            stack.append(found[2])
+    assert parents == {n: c.__bases__[0].__name__ for n, c in CLASSES.items() if c is not FrazilError} | (
+        {"InvalidDeclaration": "InvalidInput"}
+    )
+
+
+# ── Errors that an operator decides ─────────────────────────────────────────────────────────────
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_a_decision_names_its_pipeline_its_place_and_its_commands(name: str) -> None:
+    error = EXAMPLES[name]
+    assert error.pipeline == error.facts["pipeline"] == "p"
+    assert str(error).startswith("pipeline p, ")
+    assert re.findall(r"`frazil accept p ([a-z-]+) --reason …`", error.do) == list(error.events)
+    assert error.events or error.do
+    assert "\n" not in str(error)
+
+
+def test_the_example_of_a_message_is_stable() -> None:
+    assert str(EXAMPLES["a log that ends too early"]) == (
+        "pipeline p, topic t: the table holds partition 0 up to offset 9, the topic ends at 7. "
+        "`frazil accept p log-truncated --reason …` continues and skips the records that replaced others, "
+        "`frazil accept p log-truncated-replay --reason …` lands the records that replaced others"
+    )
+    assert EXAMPLES["a log that ends too early"].facts == (
+        {"pipeline": "p", "topic": "t", "partition": 0, "committed": 9, "end": 7}
+    )
+
+
+def test_each_class_of_a_decision_has_an_example() -> None:
+    assert {type(error).__name__ for error in EXAMPLES.values()} == set(DECISIONS) - {"DecisionRequired"}
+
+
+def test_each_event_is_named_by_an_error_accepted_and_on_the_page(root: Path) -> None:
+    named = {event for error in EXAMPLES.values() for event in error.events}
+    assert named | NOT_BY_ACCEPT == set(EVENTS) == {*Accepted, ledger.RECOUNT}
+    section = (root / "docs" / "running.md").read_text().partition("## Operator decisions")[2].partition("\n## ")[0]
+    assert set(re.findall(r"^\| `([a-z-]+)` \|", section, re.MULTILINE)) == set(EVENTS)
+
+
+def test_decisions_are_made_by_their_named_constructors_only(root: Path) -> None:
+    for module in (root / "jobs").rglob("*.py"):
+        if module.parent.name == "errors":
+            continue
+        for node in ast.walk(ast.parse(module.read_text())):
+            is_direct = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in DECISIONS
+            assert not is_direct, f"{module}:{node.lineno}"  # type: ignore[attr-defined]
+
+
+# ── Errors that are raised in several places ────────────────────────────────────────────────────
+def test_a_defect_and_a_lost_jvm_have_one_text_each() -> None:
+    assert str(Fault.of(ValueError("x"), where="table s.t")) == (
+        "table s.t: ValueError: x. This is a defect of Frazil. Report it with this message"
+    )
+    assert str(Fault.of(ValueError("secret"), where="table s.t", text="***")).startswith("table s.t: ValueError: ***. ")
+    assert str(JvmEnded.of("pipeline p")).startswith("pipeline p: Spark's JVM ended. Run again; ")

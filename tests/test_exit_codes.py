@@ -24,7 +24,7 @@ from frazil.exit_codes import Exit, exit_of, exit_of_all
         (errors.LockHeld("another one"), Exit.SERVICE_UNAVAILABLE),
         (errors.RolloutFailed("all failed"), Exit.DECISION_REQUIRED),
         (errors.ReleaseIncomplete("no wheel"), Exit.DECISION_REQUIRED),
-        (errors.TopicRecreated("another id"), Exit.DECISION_REQUIRED),
+        (errors.TopicRecreated.of("p", "t", topic_id="2", committed_id="1"), Exit.DECISION_REQUIRED),
         (errors.FenceUnproven("both committed"), Exit.DECISION_REQUIRED),
         (errors.IncompatibleSchema("int to string"), Exit.FAILED),
         (errors.SparkFailed("a worker died"), Exit.FAILED),
@@ -41,7 +41,11 @@ def test_an_error_has_its_exit_code(error: BaseException, code: Exit) -> None:
 
 
 def test_of_several_errors_the_one_that_needs_a_person_counts() -> None:
-    outage, failed, decision = errors.KafkaUnavailable(""), errors.SparkFailed(""), errors.OffsetsLost("")
+    outage, failed, decision = (
+        errors.KafkaUnavailable(""),
+        errors.SparkFailed(""),
+        errors.OffsetsLost.of("p", "t", partition=0, first=0, earliest=1),
+    )
     assert exit_of_all([None, None]) is Exit.SUCCESS
     assert exit_of_all([outage, None, failed]) is Exit.FAILED
     assert exit_of_all([outage, decision, failed]) is Exit.DECISION_REQUIRED

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOMS = {
+    "errors",
     "declaration",
     "schemas",
     "clients",
@@ -28,7 +29,7 @@ ROOMS = {
     "local",
     "cli",
 }
-LOBBY = {"__init__.py", "errors.py", "exit_codes.py", "version.py"}
+LOBBY = {"__init__.py", "exit_codes.py", "version.py"}
 SOURCES = ("infra", "jobs", "policies", "stacks")
 TOP = {"infra", "jobs", "policies", "stacks", "tests", "docs"}
 SAYS_NOTHING = {"utils", "util", "common", "helpers", "helper", "core", "manager", "base", "misc", "impl"}

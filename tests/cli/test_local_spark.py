@@ -49,7 +49,7 @@ def test_a_jvm_that_the_same_signal_ended_is_an_interruption(tmp_path: Path, mon
         work(REFUSED, tmp_path, monkeypatch, answers=False, is_stopping=True)
 
 
-@pytest.mark.parametrize("error", [REFUSED, TopicRecreated("another id")], ids=repr)
+@pytest.mark.parametrize("error", [REFUSED, TopicRecreated("another id", pipeline="p", place="topic a")], ids=repr)
 def test_other_errors_stay_what_they_are(error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(type(error)):
         work(error, tmp_path, monkeypatch, answers=True)

@@ -87,15 +87,15 @@ def raising(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
 
 
 def test_a_refusal_ends_with_its_exit_code(cli: CliRunner, monkeypatch: pytest.MonkeyPatch) -> None:
-    raising(monkeypatch, TopicRecreated("it has another id", where="topic a", do="Decide"))
+    raising(monkeypatch, TopicRecreated("it has another id", pipeline="p", place="topic a", do="Decide"))
     ended = cli.invoke(app, ["check"])
-    assert (ended.exit_code, ended.stderr) == (1, "error: topic a: it has another id. Decide\n")
+    assert (ended.exit_code, ended.stderr) == (1, "error: pipeline p, topic a: it has another id. Decide\n")
 
 
 def test_an_error_never_shows_a_secret_that_was_read(cli: CliRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     secrets = Secrets({})
     secrets.redactor.add("hunter2hunter2")
-    raising(monkeypatch, TopicRecreated("the broker said hunter2hunter2"))
+    raising(monkeypatch, TopicRecreated("the broker said hunter2hunter2", pipeline="p", place="topic a"))
     assert "hunter2" not in cli.invoke(app, ["check"], obj=secrets).stderr
 
 
@@ -129,7 +129,7 @@ def test_a_fault_of_our_own_never_shows_a_secret_that_was_read(
         "a = Pipeline(topic=Topic('a', value_format=ValueFormat.TEXT), table=Table('shop.a'))\n"
     )
     (tmp_path / "mine.json").write_text(
-        '{"version": 1, "name": "mine", "kafka": {"bootstrap": "127.0.0.1:9", "security": "SASL_SSL", "mechanism": '
+        '{"version": 1, "name": "mine", "kafka": {"bootstrap": "kafka.example:9", "security": "SASL_SSL", "mechanism": '
         '"PLAIN", "username": {"env": "U"}, "password": {"env": "P"}}, '
         '"catalog": {"type": "local", "path": "/lake/catalog.db", "warehouse": "/lake"}}'
     )
@@ -169,11 +169,11 @@ def test_each_command_is_under_a_heading_with_its_whole_summary(width: int) -> N
 
 
 def test_an_error_is_json_too_where_json_is_asked_for(cli: CliRunner, monkeypatch: pytest.MonkeyPatch) -> None:
-    raising(monkeypatch, TopicRecreated("it has another id", where="topic a", do="Decide"))
+    raising(monkeypatch, TopicRecreated("it has another id", pipeline="p", place="topic a", do="Decide"))
     ended = cli.invoke(app, ["dead-letters", "list", "a", "--json"])
-    error = {"type": "TopicRecreated", "message": "topic a: it has another id. Decide", "exit_code": 1}
+    error = {"type": "TopicRecreated", "message": "pipeline p, topic a: it has another id. Decide", "exit_code": 1}
     assert (ended.exit_code, json.loads(ended.stdout)) == (1, {"error": error})
-    assert ended.stderr == "error: topic a: it has another id. Decide\n"
+    assert ended.stderr == "error: pipeline p, topic a: it has another id. Decide\n"
 
 
 def test_a_wrong_option_is_json_too(cli: CliRunner) -> None:

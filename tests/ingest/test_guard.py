@@ -26,6 +26,7 @@ from frazil.ingest.events import Event
 from frazil.ingest.guard import DECISION_SECONDS, FAILURE_SECONDS, LONGEST, as_known, event_of, persist
 
 PIPELINE = Pipeline(topic=Topic("orders", value_format=ValueFormat.TEXT), table=Table("shop.orders"))
+LOST = OffsetsLost.of("orders", "orders", partition=0, first=0, earliest=1)
 
 
 class Jvm:
@@ -113,7 +114,7 @@ def test_what_a_new_attempt_cannot_change_ends_the_pipeline_at_once(error: Frazi
 
 @pytest.mark.parametrize(
     ("error", "event", "last"),
-    [(KafkaUnavailable("away"), "service_unavailable", 60.0), (OffsetsLost("lost"), "decision_required", 600.0)],
+    [(KafkaUnavailable("away"), "service_unavailable", 60.0), (LOST, "decision_required", 600.0)],
 )
 def test_outages_and_decisions_are_waited_for_without_end(error: FrazilError, event: str, last: float) -> None:
     polled = persisted(Polled(*errors(error, 50)))
@@ -123,7 +124,7 @@ def test_outages_and_decisions_are_waited_for_without_end(error: FrazilError, ev
 
 
 def test_a_decision_is_looked_at_after_a_minute_at_first() -> None:
-    assert persisted(Polled(OffsetsLost("lost"))).events == [("decision_required", DECISION_SECONDS[0])]
+    assert persisted(Polled(LOST)).events == [("decision_required", DECISION_SECONDS[0])]
 
 
 def test_a_lost_jvm_is_named_whatever_error_it_caused() -> None:
@@ -159,7 +160,7 @@ def test_an_unexpected_error_names_itself_and_its_place_and_no_secret() -> None:
 
 def test_each_kind_of_error_has_one_event() -> None:
     assert event_of(KafkaUnavailable("")) is Event.SERVICE_UNAVAILABLE
-    assert event_of(OffsetsLost("")) is Event.DECISION_REQUIRED
+    assert event_of(LOST) is Event.DECISION_REQUIRED
     assert event_of(SparkFailed("")) is Event.PIPELINE_FAILED
     assert event_of(Fault("")) is Event.PIPELINE_FAILED
 

@@ -11,26 +11,13 @@ from frazil.cli.local_spark import local_job
 from frazil.cli.options import AsJson, EnvironmentChoice, PipelineName, PipelinesFile
 from frazil.cli.run import Master, Memory
 from frazil.clients.secrets import Secrets
-from frazil.errors import InvalidInput
+from frazil.errors import EVENTS, InvalidInput
 from frazil.lake import ledger
 from frazil.project import environments, pipelines
 
 if TYPE_CHECKING:
     from frazil.recovery.decisions import Acceptance
     from frazil.recovery.recount import Recount
-
-EVENTS = {
-    "topic-recreated": "land the new topic from its beginning",
-    "log-truncated": "go on where the table is, or from the topic's end; leave out records that replaced others",
-    "log-truncated-replay": "land the records that replaced others, from the first that is another one",
-    "offsets-lost": "record that retention took records before they were read, and go on behind them",
-    "rolled-back-replay": "land the records of a rolled-back table again, or put a table's dead letters back",
-    "rolled-back-hold": "keep a rolled-back table or dead-letter table as it is, and give up what is gone",
-    "ledger-lost": "take the offsets from the rows themselves",
-    "counts-recount": "take records that have a row out of the number of offsets without a record",
-    "rejected-share": "land what is in the topic when the next run starts, however much of it is rejected",
-    "side-table-replaced": "go on with the dead-letter table as it is, and give up what it lacks",
-}
 
 
 def accept(
@@ -99,7 +86,7 @@ def accept(
             }
         )
         return
-    out().print(f"{pipeline.name}: {event} is accepted; {EVENTS[event]}", markup=False)
+    out().print(f"{pipeline.name}: {event} is accepted and {EVENTS[event]}", markup=False)
     for partition, offset in decided.after.at.items():
         given_up = f", {number(lost[partition])} offsets given up" if lost.get(partition) else ""
         out().print(f"partition {partition} goes on at offset {number(offset)}{given_up}", style="dim", markup=False)

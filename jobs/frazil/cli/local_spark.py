@@ -92,7 +92,7 @@ def _name_a_lost_jvm(error: Exception, job: JobContext, stopping: threading.Even
         return
     if stopping.is_set():
         raise KeyboardInterrupt from error
-    raise JvmEnded("Spark's JVM ended", do=f"Run again; {LOG} may say why. --memory gives it more memory") from error
+    raise JvmEnded.of(f"log {LOG}") from error
 
 
 @contextmanager

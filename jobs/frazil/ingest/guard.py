@@ -136,21 +136,12 @@ def as_known(error: BaseException, pipeline: Pipeline, job: JobContext) -> Frazi
     frames = traceback.extract_tb(error.__traceback__)
     place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
     words = " ".join(job.redact(str(error)).split())[:LONGEST]
-    return Fault(
-        f"{type(error).__name__}: {words}{place}",
-        where=_where(pipeline),
-        do="This is a defect of Frazil. Report it with this message",
-    )
+    return Fault.of(error, where=_where(pipeline), text=f"{words}{place}")
 
 
 def jvm_ended(pipeline: Pipeline) -> JvmEnded:
     """Return the error of a pipeline whose Spark JVM is gone."""
-    return JvmEnded(
-        "Spark's JVM ended, so nothing more can be read or committed",
-        where=_where(pipeline),
-        do="Run again: what was committed is safe. If it recurs, look for the end of the JVM in Spark's log, and give the "
-        "driver more memory",
-    )
+    return JvmEnded.of(_where(pipeline))
 
 
 def event_of(error: FrazilError) -> Event:

@@ -97,11 +97,4 @@ def compared(
 def truncated(pipeline: str, held: Offsets, partitions: Collection[int]) -> LogTruncated:
     """Return the refusal for partitions whose last record is another one now."""
     last = held.last.at if held.last is not None else {}
-    first = min(partitions)
-    return LogTruncated(
-        f"the record at offset {last[first].offset} of partition {first} is not the one that was read there; "
-        f"so in {len(partitions)} partitions: the log was truncated and has grown again",
-        where=f"pipeline {pipeline}, topic {held.topic}",
-        do=f"`frazil accept {pipeline} log-truncated-replay --reason …` lands the records that replaced those that were read, "
-        f"`frazil accept {pipeline} log-truncated --reason …` leaves them out and goes on",
-    )
+    return LogTruncated.replaced(pipeline, held.topic, partitions=partitions, offset=last[min(partitions)].offset)

@@ -79,38 +79,18 @@ def plan(
     Raises `TopicRecreated`, `LogTruncated` or `OffsetsLost`: the offsets in the ledger and those in Kafka then do not fit
     together, and going on would lose records.
     """
-    where = f"pipeline {pipeline}, topic {held.topic}"
     if held.topic_id != topic_id:
-        what = "the topic was deleted and created again"
-        if topic not in (None, held.topic):
-            what = f"the pipeline was moved from topic {held.topic} to topic {topic}"
-        raise TopicRecreated(
-            f"{what}: its id is {topic_id}, the table holds records of {held.topic_id}",
-            where=where,
-            do=f"`frazil accept {pipeline} topic-recreated --reason …` lands the new topic from its beginning",
-        )
+        moved_to = topic if topic not in (None, held.topic) else None
+        raise TopicRecreated.of(pipeline, held.topic, topic_id=topic_id, committed_id=held.topic_id, moved_to=moved_to)
     gone = sorted(held.at.keys() - spans.keys())
     if gone:
-        raise LogTruncated(
-            f"the table holds offsets of partitions {gone}, which the topic does not have",
-            where=where,
-            do="Check that the environment names the right cluster",
-        )
+        raise LogTruncated.missing(pipeline, held.topic, gone)
     start = {p: held.at.get(p, 0) for p in sorted(spans)}
     for p, span in spans.items():
         if start[p] > span.stable:
-            raise LogTruncated(
-                f"the table holds partition {p} up to offset {start[p]}, the topic ends at {span.stable}",
-                where=where,
-                do=f"`frazil accept {pipeline} log-truncated --reason …` goes on from the topic's end, "
-                f"`frazil accept {pipeline} log-truncated-replay --reason …` lands the records that replaced others before it",
-            )
+            raise LogTruncated.at_end(pipeline, held.topic, partition=p, committed=start[p], end=span.stable)
         if start[p] < span.earliest:
-            raise OffsetsLost(
-                f"records {start[p]} to {span.earliest - 1} of partition {p} were deleted before they were read",
-                where=where,
-                do=f"`frazil accept {pipeline} offsets-lost --reason …` records the gap and goes on from {span.earliest}",
-            )
+            raise OffsetsLost.of(pipeline, held.topic, partition=p, first=start[p], earliest=span.earliest)
     waiting = {p: span.stable - start[p] for p, span in sorted(spans.items())}
     taken = _share(waiting, max_rows)
     end = {p: start[p] + taken[p] for p in start}

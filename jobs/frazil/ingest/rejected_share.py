@@ -33,14 +33,13 @@ def check_share(pipeline: Pipeline, counts: Counts, start: Offsets, end: Offsets
         return
     if accepted and all(offset <= accepted.get(p, 0) for p, offset in end.at.items()):
         return
-    by_reason = ", ".join(f"{n:,} {reason}" for reason, n in sorted(reasons.items(), key=lambda pair: -pair[1]))
-    framed = " (they have no schema id: another value_format may be meant)" if _OF_THE_FRAME & set(reasons) else ""
-    raise TooManyRejected(
-        f"{number:,} of {counts.read:,} records cannot be landed: {by_reason}{framed}; "
-        f"max_rejected_percent is {most}, and nothing of the batch was committed",
-        where=f"pipeline {pipeline.name}, offsets {start} to {end}",
-        do="Correct the declaration or the producer and run again, or land what is in the topic now: "
-        f"`frazil accept {pipeline.name} {EVENT} --reason …`",
+    raise TooManyRejected.of(
+        pipeline.name,
+        offsets=f"{start} to {end}",
+        read=counts.read,
+        counts=reasons,
+        most_percent=most,
+        is_unframed=bool(_OF_THE_FRAME & set(reasons)),
     )
 
 

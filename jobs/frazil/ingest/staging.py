@@ -124,12 +124,17 @@ class Staging:
                 raise StageAgain("records need a thorough decoder", where=f"pipeline {self.pipeline.name}")
         adds_up = counts.adds_up and sum(found.values()) == counts.read
         if not adds_up or counts.read + sum(gaps.values()) != planned.rows or min(gaps.values(), default=0) < 0:
-            raise CountsDisagree(
-                f"{counts.read} records of {planned.rows} offsets were read ({gaps} offsets without a record), {counts.written} "
-                f"rows written, {dict(counts.rejected)} rejected and {dict(counts.skipped)} skipped: they do not add up, so "
-                "nothing was published",
-                where=f"pipeline {self.pipeline.name}, offsets {planned.start} to {planned.end}",
-                do="Run again; if it persists, report it with this message",
+            raise CountsDisagree.of_batch(
+                self.pipeline.name,
+                offsets=f"{planned.start} to {planned.end}",
+                number=planned.rows,
+                counts={
+                    "read": counts.read,
+                    "gaps": gaps,
+                    "written": counts.written,
+                    "rejected": dict(counts.rejected),
+                    "skipped": dict(counts.skipped),
+                },
             )
         epochs = self._leader_epochs(planned)
         known = planned.held.last or LastRecords(planned.held.topic_id)
@@ -179,12 +184,8 @@ class Staging:
         by_reason = record_counts.by_reason(seen, "rejected")
         if by_reason and on_error is ErrorMode.SUSPEND:
             first = seen["first"]
-            raise RejectedRecords(
-                f"{sum(by_reason.values())} records cannot be landed ({by_reason}), first partition {first['partition']} "
-                f"offset {first['offset']}: {first[REASON]}; error mode suspend lands nothing of such a batch",
-                where=f"pipeline {self.pipeline.name}, topic {self.pipeline.topic.name}",
-                do="Fix the cause, or declare on_error=log to keep such records in the dead-letter table",
-            )
+            place = (first["partition"], first["offset"], first[REASON])
+            raise RejectedRecords.of(self.pipeline.name, self.pipeline.topic.name, counts=by_reason, first=place)
         return Counts(
             read=counts.read,
             written=counts.written,
@@ -218,11 +219,12 @@ class Staging:
     def _check_gaps(self, planned: Plan, counts: Counts) -> None:
         topic = self.job.kafka.topic(self.pipeline.topic.name)
         if not topic.compacted and not self.pipeline.topic.transactional:
-            raise CountsDisagree(
-                f"{planned.rows} offsets hold {counts.read} records, missing {dict(counts.gaps)} by partition, and the topic is "
-                "neither compacted nor declared transactional",
-                where=f"pipeline {self.pipeline.name}, offsets {planned.start} to {planned.end}",
-                do="If producers use transactions, declare Topic(…, transactional=True)",
+            raise CountsDisagree.of_gaps(
+                self.pipeline.name,
+                offsets=f"{planned.start} to {planned.end}",
+                number=planned.rows,
+                read=counts.read,
+                gaps=counts.gaps,
             )
 
     def _beyond_spark(self, planned: Plan) -> Sequence[Record]:

@@ -10,11 +10,11 @@ from frazil.declaration.options import MetadataColumns
 from frazil.declaration.partitioning import PartitionField, Transform
 from frazil.declaration.start import At, Earliest, Latest, Start
 from frazil.declaration.start import Offsets as StartOffsets
-from frazil.errors import InvalidInput, LedgerLost
+from frazil.errors import InvalidInput, LedgerLost, RolledBack
 from frazil.ingest.plan import Span
 from frazil.lake import tables
 from frazil.lake.commit.append import publish
-from frazil.lake.commit.check import CommitRequest, rolled_back
+from frazil.lake.commit.check import CommitRequest
 from frazil.lake.commit.committer import Committer
 from frazil.lake.commit.entries import entry
 from frazil.lake.commit.former_life import must_clear
@@ -96,13 +96,9 @@ def read_ledger(iceberg: Iceberg, pipeline: Pipeline) -> Entry | None:
     if newest is None:
         if table.currentSnapshot() is None:
             return None
-        raise LedgerLost(
-            "the table has snapshots, and none says which offsets it holds",
-            where=f"pipeline {pipeline.name}, table {pipeline.table.identifier}",
-            do=f"`frazil accept {pipeline.name} ledger-lost --reason …` takes the offsets from the rows themselves",
-        )
+        raise LedgerLost.of(pipeline.name, pipeline.table.identifier)
     if not head_follows(iceberg, table, newest):
-        raise rolled_back(pipeline.name, where=f"pipeline {pipeline.name}, table {pipeline.table.identifier}")
+        raise RolledBack.of_table(pipeline.name, pipeline.table.identifier)
     return newest
 
 

@@ -10,9 +10,8 @@ from pyspark.errors import PySparkException
 
 from frazil.declaration import Pipeline
 from frazil.declaration.engines import refuse_foreign
-from frazil.errors import Fault, FrazilError, JvmEnded, SparkFailed
+from frazil.errors import Fault, FrazilError, JvmEnded, RolledBack, SparkFailed
 from frazil.job.context import JobContext
-from frazil.lake.commit.check import rolled_back
 from frazil.lake.commit.entries import entry
 from frazil.lake.iceberg_java import error_text, message, thrown
 from frazil.lake.lineage import head_follows
@@ -150,7 +149,7 @@ def _rolled_back(run: MaintenanceRun, pipeline: Pipeline) -> str:
             continue
         table = run.job.iceberg.load(identifier)
         if not head_follows(run.job.iceberg, table, entry(table, pipeline.name)):
-            return str(rolled_back(pipeline.name, where=f"table {identifier}"))
+            return str(RolledBack.of_table(pipeline.name, identifier))
     return ""
 
 
@@ -208,10 +207,7 @@ def _failed(run: MaintenanceRun, action: Action, target: Target, error: Exceptio
         return Outcome(action=action, table=target.identifier, ended=Status.STOPPED, why="the run was asked to end")
     where = f"table {target.identifier}"
     if not isinstance(error, (FrazilError, *BROKEN)):
-        if jvm_answers(run.job.spark):
-            error = Fault(f"{type(error).__name__}: {error}", where=where, do="This is a defect of Frazil. Report it")
-        else:
-            error = JvmEnded("Spark's JVM ended", where=where, do="Run again; nothing but files was changed")
+        error = Fault.of(error, where=where) if jvm_answers(run.job.spark) else JvmEnded.of(where)
     if not isinstance(error, FrazilError):
         error = SparkFailed(_words(error), where=where, do="Run again; nothing but files was changed")
     return Outcome(action=action, table=target.identifier, ended=Status.FAILED, why=str(error))

@@ -175,22 +175,7 @@ def refusal(verdict: Verdict, base: Base, staged: Staged, batch: CommitRequest) 
         case Verdict.DECIDED:
             return StageAgain("an operator decided since the batch was planned", where=where)
         case Verdict.ROLLED_BACK:
-            return rolled_back(batch.pipeline, where=where)
+            return RolledBack.of_table(batch.pipeline, staged.table)
         case _:
-            return TopicRecreated(
-                f"the topic's id is {batch.topic_id} now, the records were read from {batch.end.topic_id}",
-                where=f"pipeline {batch.pipeline}, topic {batch.end.topic}",
-                do=f"`frazil accept {batch.pipeline} topic-recreated --reason …` goes on from the new topic's beginning",
-            )
-
-
-def rolled_back(pipeline: str, *, where: str) -> RolledBack:
-    """Return the refusal for a table whose head does not descend from the pipeline's last commit."""
-    return RolledBack(
-        "the table's head does not descend from the last commit, or the snapshots between them were expired by another tool: "
-        "the table was rolled back or replaced by hand",
-        where=where,
-        do=f"`frazil accept {pipeline} rolled-back-replay --reason …` lands the records again, "
-        f"`frazil accept {pipeline} rolled-back-hold --reason …` keeps the table as it is and goes on; "
-        f"`frazil verify {pipeline} --deep` counts the missing rows",
-    )
+            end = batch.end
+            return TopicRecreated.of(batch.pipeline, end.topic, topic_id=str(batch.topic_id), committed_id=end.topic_id)

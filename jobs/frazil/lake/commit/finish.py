@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from frazil.errors import CatalogUnavailable, Fenced
+from frazil.errors import CatalogUnavailable, DeadLetterTableMismatch, Fenced
 from frazil.lake import ledger, letters
 from frazil.lake.commit import side_table
 from frazil.lake.commit.append import publish
@@ -56,7 +56,7 @@ def finish(
                     raise CatalogUnavailable(fenced.what, where=fenced.where, do="Run again") from None
             except StageAgain:  # what is decided is not staged again
                 what = f"the table lost a column while {part['rows']} of its rows were decided and not yet appended"
-                raise side_table.mismatch(what, part["table"], batch.pipeline) from None
+                raise DeadLetterTableMismatch.of(batch.pipeline, part["table"], what) from None
         job.failpoint("finish.finished")
     return appended
 
@@ -112,10 +112,10 @@ def _same_table(iceberg: Iceberg, part: Mapping[str, Any], batch: CommitRequest)
         table = iceberg.load(part["table"])
         if str(table.uuid()) == part["uuid"]:
             return table
-    raise side_table.mismatch(
-        f"the table was dropped or replaced while {part['rows']} of its rows were decided and not yet appended",
-        part["table"],
+    raise DeadLetterTableMismatch.of(
         batch.pipeline,
+        part["table"],
+        f"the table was dropped or replaced while {part['rows']} of its rows were decided and not yet appended",
     )
 
 

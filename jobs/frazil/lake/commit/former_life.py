@@ -38,11 +38,7 @@ def must_clear(iceberg: Iceberg, pipeline: str, side_table: str, begin: Offsets,
     is_same = newest is not None and newest.end is not None and newest.end.topic_id == begin.topic_id
     if not compacted and is_same and are_again and newest is not None and _is_one_life(side, newest):
         return True
-    raise DeadLetterTableMismatch(
-        "the table is new, and the dead-letter table has dead letters of an earlier one whose records may not be landed again",
-        where=f"pipeline {pipeline}, table {side_table}",
-        do="Rename the dead-letter table to keep them, or drop it; then run again",
-    )
+    raise DeadLetterTableMismatch.of_earlier_table(pipeline, side_table)
 
 
 def _is_one_life(side: Java, newest: Entry) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 
-from frazil.errors import CatalogUnavailable
+from frazil.errors import CatalogUnavailable, DeadLetterTableMismatch
 from frazil.lake import ledger
 from frazil.lake.commit import side_table
 from frazil.lake.commit.append import Published, publish
@@ -174,7 +174,7 @@ def open_document(iceberg: Iceberg, found: Look, table: str, side_table_: str, p
             return None
         what = f"the last decision's file {found.last.side} cannot be read ({thrown(error)})"
         if thrown(error) in GONE:
-            raise side_table.mismatch(
-                f"{what}, and its dead letters are not in the dead-letter table", side_table_, pipeline
+            raise DeadLetterTableMismatch.of(
+                pipeline, side_table_, f"{what}, and its dead letters are not in the dead-letter table"
             ) from None
         raise CatalogUnavailable(what, where=f"pipeline {pipeline}, table {table}", do="Try again") from None

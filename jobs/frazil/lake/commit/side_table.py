@@ -65,37 +65,17 @@ def is_of(side: Java, newest: Entry, table: Java, pipeline: str) -> bool:
 
 def refusal(found: Look, table: str, side_table: str, pipeline: str) -> DecisionRequired:
     """Return the error for a state that an operator must decide."""
-    where = f"pipeline {pipeline}, table {side_table}"
     match found.state:
         case SideState.ROLLED_BACK:
-            return RolledBack(
-                "the dead-letter table's head is behind its last commit: it was rolled back by hand",
-                where=where,
-                do=f"`frazil accept {pipeline} rolled-back-replay --reason …` puts its dead letters back, "
-                f"`frazil accept {pipeline} rolled-back-hold --reason …` keeps it as it is and gives them up",
-            )
+            return RolledBack.of_dead_letters(pipeline, side_table)
         case SideState.AHEAD:
-            return RolledBack(
-                f"{side_table} has dead letters of commits that the table does not have: "
-                "the table was set back to an earlier state",
-                where=f"pipeline {pipeline}, table {table}",
-                do=f"`frazil accept {pipeline} rolled-back-replay --reason …` removes them and lands their records again",
-            )
+            return RolledBack.behind_dead_letters(pipeline, table, side_table)
         case _:
-            return mismatch(
-                "the dead-letter table is not the one that got the earlier dead letters: it was dropped, replaced or restored",
-                side_table,
+            return DeadLetterTableMismatch.of(
                 pipeline,
+                side_table,
+                "the dead-letter table is not the one that got the earlier dead letters: it was dropped, replaced or restored",
             )
-
-
-def mismatch(what: str, side_table: str, pipeline: str) -> DeadLetterTableMismatch:
-    """Return the error for a dead-letter table that lacks what was decided."""
-    return DeadLetterTableMismatch(
-        what,
-        where=f"pipeline {pipeline}, table {side_table}",
-        do=f"Restore it, or `frazil accept {pipeline} side-table-replaced --reason …` gives up the dead letters it lacks",
-    )
 
 
 def _compared(iceberg: Iceberg, main: Java, last: Entry | None, side: Java | None, pipeline: str) -> Look:

@@ -1,0 +1,148 @@
+"""All errors of Frazil, in one tree.
+
+FrazilError                    says what, where and what to do
+├── InvalidInput               a command, an argument, a file or a setting is wrong; a new attempt changes nothing
+│   └── InvalidDeclaration     a declaration or a document has problems; all of them are listed
+├── IncompatibleSchema         a schema change that Iceberg forbids, or that the declaration does not allow
+├── UnreadableSchema           a writer schema that cannot be understood
+├── Fenced                     another driver writes this pipeline; it won, nothing of ours was counted
+├── CommitRefused              Iceberg or the catalog refuses a commit, and would refuse the same again
+├── TableReplaced              the table was dropped and made again, or a column was, under a staged batch
+├── LedgerTooNew               a newer release wrote the table's ledger in a format that this one cannot read
+├── DecisionRequired           the pipeline stops until an operator decides
+│   ├── RejectedRecords        error mode `suspend` met a record it cannot land
+│   ├── TooManyRejected        more of a batch is rejected than the pipeline's `max_rejected_percent` allows
+│   ├── CountsDisagree         read != written + rejected + skipped, twice
+│   ├── LedgerLost             no snapshot says which offsets the table holds
+│   ├── RolledBack             the table's head is not the snapshot that the ledger names, nor its descendant
+│   ├── DeadLetterTableMismatch  the dead-letter table is not the one that the table's ledger describes
+│   ├── TopicRecreated         the topic has another id than the one the ledger holds
+│   ├── LogTruncated           the topic ends before an offset that the table already holds
+│   └── OffsetsLost            the topic no longer has records that the table does not hold yet
+├── ServiceUnavailable         a service, or a secret for it, does not answer; retrying may help
+│   ├── KafkaUnavailable       the broker did not answer, or refused
+│   │   ├── KafkaRefused       the broker refused the login
+│   │   └── TopicMissing       the cluster has no such topic, or does not describe it
+│   ├── RegistryUnavailable    the registry did not answer, or not with a schema; nothing is rejected because of it
+│   │   └── RegistryRefused    the registry refused the login, or the request
+│   ├── SecretUnavailable      a secret that an environment names cannot be read
+│   ├── CatalogUnavailable     the catalog or the object store refused or did not answer
+│   ├── ObjectStoreUnavailable the bucket of releases and desired states refused or did not answer
+│   └── EmrUnavailable         EMR Serverless refused or did not answer
+├── RowsWouldChange            compaction wrote other rows than it read; nothing of it was committed
+├── FenceUnproven              the catalog let two drivers commit the same batch in the start probe
+├── SchemaChanged              the registry answers another schema for an id than before
+├── ObjectDiffers              a key that is written once holds other bytes than it should
+├── ReleaseIncomplete          a release cannot be built: something it is made of is missing or not what is locked
+├── RuntimeDiffers             what runs is not what the release was built for: Spark, Iceberg, Python, or a class
+├── LockHeld                   another reconciler holds the lease of the job
+├── RolloutFailed              no generation could be started, and there is no earlier healthy one to roll back to
+├── JvmEnded                   Spark's JVM ended while the run was going on
+├── Fault                      an error that no class here describes: a defect of Frazil
+├── SparkFailed                a Spark job failed, and doing it again would not mend it
+├── LocalPartFailed            a local process (broker, registry, object store) did not start or stop
+├── JavaUnsuitable             no Java is found, or it is too old
+├── JarsUnavailable            a locked jar is not in the cache and could not be fetched
+└── JarMismatch                a fetched jar is not the one that the lock names
+"""
+
+from __future__ import annotations
+
+from frazil.errors.decision_required import EVENTS, DecisionRequired
+from frazil.errors.failures import (
+    CommitRefused,
+    Fault,
+    Fenced,
+    FenceUnproven,
+    IncompatibleSchema,
+    JarMismatch,
+    JarsUnavailable,
+    JavaUnsuitable,
+    JvmEnded,
+    LedgerTooNew,
+    LocalPartFailed,
+    LockHeld,
+    ObjectDiffers,
+    ReleaseIncomplete,
+    RolloutFailed,
+    RowsWouldChange,
+    RuntimeDiffers,
+    SchemaChanged,
+    SparkFailed,
+    TableReplaced,
+    UnreadableSchema,
+)
+from frazil.errors.frazil_error import (
+    FrazilError,
+    InvalidInput,
+)
+from frazil.errors.operator_decisions import (
+    CountsDisagree,
+    DeadLetterTableMismatch,
+    LedgerLost,
+    LogTruncated,
+    OffsetsLost,
+    RejectedRecords,
+    RolledBack,
+    TooManyRejected,
+    TopicRecreated,
+)
+from frazil.errors.outages import (
+    CatalogUnavailable,
+    EmrUnavailable,
+    KafkaRefused,
+    KafkaUnavailable,
+    ObjectStoreUnavailable,
+    RegistryRefused,
+    RegistryUnavailable,
+    SecretUnavailable,
+    ServiceUnavailable,
+    TopicMissing,
+)
+
+__all__ = [
+    "EVENTS",
+    "CatalogUnavailable",
+    "CommitRefused",
+    "CountsDisagree",
+    "DeadLetterTableMismatch",
+    "DecisionRequired",
+    "EmrUnavailable",
+    "Fault",
+    "FenceUnproven",
+    "Fenced",
+    "FrazilError",
+    "IncompatibleSchema",
+    "InvalidInput",
+    "JarMismatch",
+    "JarsUnavailable",
+    "JavaUnsuitable",
+    "JvmEnded",
+    "KafkaRefused",
+    "KafkaUnavailable",
+    "LedgerLost",
+    "LedgerTooNew",
+    "LocalPartFailed",
+    "LockHeld",
+    "LogTruncated",
+    "ObjectDiffers",
+    "ObjectStoreUnavailable",
+    "OffsetsLost",
+    "RegistryRefused",
+    "RegistryUnavailable",
+    "RejectedRecords",
+    "ReleaseIncomplete",
+    "RolledBack",
+    "RolloutFailed",
+    "RowsWouldChange",
+    "RuntimeDiffers",
+    "SchemaChanged",
+    "SecretUnavailable",
+    "ServiceUnavailable",
+    "SparkFailed",
+    "TableReplaced",
+    "TooManyRejected",
+    "TopicMissing",
+    "TopicRecreated",
+    "UnreadableSchema",
+]

@@ -1,0 +1,227 @@
+"""Errors that stop a pipeline until an operator decides: facts, with one template for each cause."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Self
+
+from frazil.errors.decision_required import DecisionRequired
+
+
+class RejectedRecords(DecisionRequired):
+    """Error mode `suspend` met records that cannot be landed."""
+
+    @classmethod
+    def of(cls, pipeline: str, topic: str, *, counts: Mapping[str, int], first: tuple[int, int, str]) -> Self:
+        """Return the error; `counts` are by reason, `first` is a partition, an offset and the reason there."""
+        partition, offset, reason = first
+        return cls(
+            f"{sum(counts.values())} records cannot be landed ({dict(counts)}), first partition {partition} "
+            f"offset {offset}: {reason}; error mode suspend lands nothing of such a batch",
+            pipeline=pipeline,
+            place=f"topic {topic}",
+            do="Fix the cause, or declare on_error=log to keep such records in the dead-letter table",
+            facts={"topic": topic, "counts": dict(counts), "first": first},
+        )
+
+
+class TooManyRejected(DecisionRequired):
+    """More of a batch is rejected than the pipeline allows; nothing of it was committed."""
+
+    @classmethod
+    def of(
+        cls, pipeline: str, *, offsets: str, read: int, counts: Mapping[str, int], most_percent: int, is_unframed: bool
+    ) -> Self:
+        """Return the error; `counts` are by reason. `is_unframed`: a reason is that records have no schema id."""
+        reasons = ", ".join(f"{n:,} {reason}" for reason, n in sorted(counts.items(), key=lambda pair: -pair[1]))
+        unframed = " (they have no schema id: another value_format may be meant)" if is_unframed else ""
+        return cls(
+            f"{sum(counts.values()):,} of {read:,} records cannot be landed: {reasons}{unframed}; "
+            f"max_rejected_percent is {most_percent}, and nothing of the batch was committed",
+            pipeline=pipeline,
+            place=f"offsets {offsets}",
+            events=("rejected-share",),
+            do="Correct the declaration or the producer and run again",
+            facts={"read": read, "counts": dict(counts), "most_percent": most_percent},
+        )
+
+
+class CountsDisagree(DecisionRequired):
+    """Twice in a row, the rows staged and rejected were not the records read."""
+
+    @classmethod
+    def of_batch(cls, pipeline: str, *, offsets: str, number: int, counts: Mapping[str, object]) -> Self:
+        """Return the error for `number` offsets whose counts do not add up."""
+        return cls(
+            f"the counts of {number} offsets do not add up, so nothing was committed: "
+            + ", ".join(f"{name} {count}" for name, count in counts.items()),
+            pipeline=pipeline,
+            place=f"offsets {offsets}",
+            do="Run again; if it persists, report it with this message",
+            facts={"number": number, **counts},
+        )
+
+    @classmethod
+    def of_gaps(cls, pipeline: str, *, offsets: str, number: int, read: int, gaps: Mapping[int, int]) -> Self:
+        """Return the error for offsets without a record on a topic that should have none; `gaps` are by partition."""
+        return cls(
+            f"{number} offsets hold {read} records, missing {dict(gaps)} by partition, and the topic is "
+            "neither compacted nor declared transactional",
+            pipeline=pipeline,
+            place=f"offsets {offsets}",
+            do="If producers use transactions, declare Topic(…, transactional=True)",
+            facts={"number": number, "read": read, "gaps": dict(gaps)},
+        )
+
+
+class LedgerLost(DecisionRequired):
+    """No snapshot of the table says which offsets it holds."""
+
+    @classmethod
+    def of(cls, pipeline: str, table: str) -> Self:
+        """Return the error of a table."""
+        return cls(
+            "the table has snapshots, and none says which offsets it holds",
+            pipeline=pipeline,
+            place=f"table {table}",
+            events=("ledger-lost",),
+            facts={"table": table},
+        )
+
+
+class RolledBack(DecisionRequired):
+    """The head of a table is not the snapshot that its ledger names, nor a descendant of it."""
+
+    @classmethod
+    def of_table(cls, pipeline: str, table: str) -> Self:
+        """Return the error of a table whose head does not descend from the pipeline's last commit."""
+        return cls(
+            "the table's head does not descend from the last commit, or another tool expired the snapshots between them: "
+            "the table was rolled back or replaced by hand",
+            pipeline=pipeline,
+            place=f"table {table}",
+            events=("rolled-back-replay", "rolled-back-hold"),
+            hint=f"`frazil verify {pipeline} --deep` counts the missing rows",
+            facts={"table": table},
+        )
+
+    @classmethod
+    def of_dead_letters(cls, pipeline: str, side_table: str) -> Self:
+        """Return the error of a dead-letter table whose head is behind its last commit."""
+        return cls(
+            "the dead-letter table's head is behind its last commit: it was rolled back by hand",
+            pipeline=pipeline,
+            place=f"table {side_table}",
+            events=("rolled-back-replay", "rolled-back-hold"),
+            facts={"table": side_table},
+        )
+
+    @classmethod
+    def behind_dead_letters(cls, pipeline: str, table: str, side_table: str) -> Self:
+        """Return the error of a table that lacks commits whose dead letters exist."""
+        return cls(
+            f"{side_table} has dead letters of commits that the table does not have: "
+            "the table was set back to an earlier state",
+            pipeline=pipeline,
+            place=f"table {table}",
+            events=("rolled-back-replay",),
+            facts={"table": table, "side_table": side_table},
+        )
+
+
+class DeadLetterTableMismatch(DecisionRequired):
+    """The dead-letter table was dropped, replaced or restored, or belongs to another table, or cannot get what was decided."""
+
+    @classmethod
+    def of(cls, pipeline: str, side_table: str, cause: str) -> Self:
+        """Return the error of a dead-letter table that lacks what was decided, for that cause."""
+        return cls(
+            cause,
+            pipeline=pipeline,
+            place=f"table {side_table}",
+            events=("side-table-replaced",),
+            do="Restore it",
+            facts={"table": side_table},
+        )
+
+    @classmethod
+    def of_earlier_table(cls, pipeline: str, side_table: str) -> Self:
+        """Return the error of a new table beside the dead letters of an earlier one."""
+        return cls(
+            "the table is new, and the dead-letter table has dead letters of an earlier one whose records may not be landed again",
+            pipeline=pipeline,
+            place=f"table {side_table}",
+            do="Rename the dead-letter table to keep them, or drop it; then run again",
+            facts={"table": side_table},
+        )
+
+
+class TopicRecreated(DecisionRequired):
+    """The topic was deleted and created again: its offsets mean other records now."""
+
+    @classmethod
+    def of(cls, pipeline: str, topic: str, *, topic_id: str, committed_id: str, moved_to: str | None = None) -> Self:
+        """Return the error of a topic that has another id than the ledger; `moved_to` is another declared topic."""
+        cause = "the topic was deleted and created again"
+        if moved_to is not None:
+            cause = f"the pipeline was moved from topic {topic} to topic {moved_to}"
+        return cls(
+            f"{cause}: its id is {topic_id}, the table holds records of {committed_id}",
+            pipeline=pipeline,
+            place=f"topic {topic}",
+            events=("topic-recreated",),
+            facts={"topic": topic, "topic_id": topic_id, "committed_id": committed_id},
+        )
+
+
+class LogTruncated(DecisionRequired):
+    """The topic ends before an offset that the table already holds, or its records were replaced."""
+
+    @classmethod
+    def missing(cls, pipeline: str, topic: str, partitions: Collection[int]) -> Self:
+        """Return the error of partitions that the topic does not have."""
+        return cls(
+            f"the table holds offsets of partitions {sorted(partitions)}, which the topic does not have",
+            pipeline=pipeline,
+            place=f"topic {topic}",
+            do="Check that the environment names the right cluster",
+            facts={"topic": topic, "partitions": sorted(partitions)},
+        )
+
+    @classmethod
+    def at_end(cls, pipeline: str, topic: str, *, partition: int, committed: int, end: int) -> Self:
+        """Return the error of a partition that ends before its committed offset."""
+        return cls(
+            f"the table holds partition {partition} up to offset {committed}, the topic ends at {end}",
+            pipeline=pipeline,
+            place=f"topic {topic}",
+            events=("log-truncated", "log-truncated-replay"),
+            facts={"topic": topic, "partition": partition, "committed": committed, "end": end},
+        )
+
+    @classmethod
+    def replaced(cls, pipeline: str, topic: str, *, partitions: Collection[int], offset: int | None) -> Self:
+        """Return the error of partitions whose last record is another one now; `offset` is that of the first partition."""
+        return cls(
+            f"the record at offset {offset} of partition {min(partitions)} is not the one that was read there; "
+            f"so in {len(partitions)} partitions: the log was truncated and has grown again",
+            pipeline=pipeline,
+            place=f"topic {topic}",
+            events=("log-truncated-replay", "log-truncated"),
+            facts={"topic": topic, "partitions": sorted(partitions), "offset": offset},
+        )
+
+
+class OffsetsLost(DecisionRequired):
+    """Retention removed records that the table does not hold yet."""
+
+    @classmethod
+    def of(cls, pipeline: str, topic: str, *, partition: int, first: int, earliest: int) -> Self:
+        """Return the error of a partition whose records from `first` up to `earliest` were deleted unread."""
+        return cls(
+            f"records {first} to {earliest - 1} of partition {partition} were deleted before they were read",
+            pipeline=pipeline,
+            place=f"topic {topic}",
+            events=("offsets-lost",),
+            facts={"topic": topic, "partition": partition, "first": first, "earliest": earliest},
+        )
