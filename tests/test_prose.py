@@ -153,10 +153,10 @@ def _joined(node: ast.JoinedStr) -> str:
     return "".join(str(part.value) if isinstance(part, ast.Constant) else "_" for part in node.values)
 
 
-def _strings(tree: ast.Module) -> Iterator[Piece]:
+def _strings(nodes: list[ast.AST]) -> Iterator[Piece]:
     """Yield docstrings, and string literals of two words and more: help texts and error texts are among them."""
-    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-    for node in ast.walk(tree):
+    parts = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in nodes:
         if isinstance(node, ast.JoinedStr):
             text = _joined(node)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
@@ -168,14 +168,14 @@ def _strings(tree: ast.Module) -> Iterator[Piece]:
 
 
 @lru_cache(maxsize=1)
-def _parsed(text: str) -> ast.Module:
-    """Parse a module once for both checks."""
-    return ast.parse(text)
+def _nodes(text: str) -> list[ast.AST]:
+    """Parse a module once for both checks; its first node is the module."""
+    return list(ast.walk(ast.parse(text)))
 
 
 def python(text: str) -> list[Piece]:
     """Return the docstrings, comments and texts of a module."""
-    return [*_strings(_parsed(text)), *_python_comments(text)]
+    return [*_strings(_nodes(text)), *_python_comments(text)]
 
 
 def prose(file: Path) -> list[Piece]:
@@ -216,11 +216,12 @@ def _is_noun_by_rule(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 def first_words(file: str, text: str) -> list[Problem]:
     """Find functions whose docstring starts with no imperative verb, and modules whose docstring starts with the file's name."""
-    tree = _parsed(text)
+    module, *nodes = _nodes(text)
+    assert isinstance(module, ast.Module)
     found = []
-    if (ast.get_docstring(tree) or "").startswith((f"{Path(file).stem}:", f"{Path(file).name}:")):
+    if (ast.get_docstring(module) or "").startswith((f"{Path(file).stem}:", f"{Path(file).name}:")):
         found.append(Problem(file, 1, "the module's docstring starts with its file name (house rule 4)"))
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not _is_noun_by_rule(node):
             docstring = ast.get_docstring(node)
             if docstring and not is_imperative(docstring):
@@ -360,6 +361,12 @@ def test_a_banned_word_in_the_name_of_a_module_is_found() -> None:
         '"told" is a banned word in the name of a module'
     ]
     assert banned_names("jobs/ingest/standby.py") == []
+
+
+def test_no_module_of_tests_has_a_banned_word_in_its_name() -> None:
+    assert [
+        name for file in files("tests") if file.suffix == ".py" for name in banned_names(f"{file.relative_to(ROOT)}")
+    ] == []
 
 
 @pytest.mark.parametrize("word", ["Return", "Read", "Pass", "Compress", "Embed", "Re-read", "Commit;", "Let"])
