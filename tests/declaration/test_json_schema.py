@@ -28,7 +28,7 @@ def test_an_editor_shows_meaning_bounds_choices_and_defaults():
         "type": "integer",
         "minimum": 1,
         "maximum": 100_000,
-        "description": "How many of the newest snapshots expiry keeps.",
+        "description": "The number of newest snapshots that expiry keeps.",
         "default": 100,
     }
     assert definitions["topic"]["properties"]["value_format"]["enum"][0] == "avro"

@@ -31,7 +31,7 @@ def _catalog_name(name: str) -> Refusal | None:
 
 _NAME = matching("[a-z][a-z0-9_]{0,62}", "a catalog's name", "Write a lower-case letter, then a-z, 0-9 and _")
 _CATALOG_NAME = Rule(_catalog_name, _NAME.keywords)
-CatalogName = Annotated[str, "What the catalog is called in SQL.", _CATALOG_NAME]
+CatalogName = Annotated[str, "The catalog's name in SQL.", _CATALOG_NAME]
 
 
 class RestAuth(StrEnum, metaclass=Choices):
@@ -54,7 +54,7 @@ class LocalCatalog(metaclass=Declared):
     kind: ClassVar[str] = "local"
 
     path: Annotated[str, "The SQLite file.", ABSOLUTE_PATH]
-    warehouse: Annotated[str, "The folder or location under which tables keep their files.", _LOCATION]
+    warehouse: Annotated[str, "The folder or location of the tables' files.", _LOCATION]
     name: CatalogName = "lake"
 
     def __post_init__(self) -> None:
@@ -71,14 +71,14 @@ class RestCatalog(metaclass=Declared):
     kind: ClassVar[str] = "rest"
 
     uri: Annotated[str, "The catalog's address, without /v1.", WEB_ADDRESS]
-    warehouse: Annotated[str, "The warehouse, by the name or location that the catalog knows.", NOT_EMPTY]
+    warehouse: Annotated[str, "The warehouse's name or location in the catalog.", NOT_EMPTY]
     name: CatalogName = "lake"
-    auth: Annotated[RestAuth, "How the catalog knows us."] = RestAuth.NONE
+    auth: Annotated[RestAuth, "The authentication method."] = RestAuth.NONE
     signing_name: Annotated[str | None, "With sigv4: the service to sign for, like glue or s3tables.", NOT_EMPTY] = None
     region: Annotated[str | None, "With sigv4: the AWS region to sign for.", _REGION] = None
     credential: Annotated[Secret | None, "With oauth2: client id and client secret, joined by a colon."] = None
-    token_uri: Annotated[str | None, "With oauth2: where tokens are given, if not by the catalog.", WEB_ADDRESS] = None
-    scope: Annotated[str | None, "With oauth2: the scope to ask for.", NOT_EMPTY] = None
+    token_uri: Annotated[str | None, "With oauth2: the token endpoint, if not the catalog's.", WEB_ADDRESS] = None
+    scope: Annotated[str | None, "With oauth2: the scope to request.", NOT_EMPTY] = None
     token: Annotated[Secret | None, "With token: the bearer token."] = None
 
     def __post_init__(self) -> None:
@@ -105,10 +105,10 @@ class GlueCatalog(metaclass=Declared):
 
     kind: ClassVar[str] = "glue"
 
-    warehouse: Annotated[str, "The location under which tables keep their files.", _ON_S3]
+    warehouse: Annotated[str, "The location of the tables' files.", _ON_S3]
     region: Annotated[str, "The AWS region.", _REGION]
-    account_id: Annotated[str | None, "The account whose catalog it is, if not ours.", _ACCOUNT] = None
-    endpoint: Annotated[str | None, "Another address of the service, for tests.", WEB_ADDRESS] = None
+    account_id: Annotated[str | None, "The catalog's account, if not the caller's.", _ACCOUNT] = None
+    endpoint: Annotated[str | None, "Another endpoint of the service, for tests.", WEB_ADDRESS] = None
     name: CatalogName = "lake"
 
     def __post_init__(self) -> None:
@@ -122,11 +122,11 @@ Catalog = LocalCatalog | RestCatalog | GlueCatalog
 class ObjectStore(metaclass=Declared):
     """Where files are kept, if that is not AWS's S3 with AWS's default chain of credentials."""
 
-    endpoint: Annotated[str | None, "Another address of the service.", WEB_ADDRESS] = None
-    path_style: Annotated[bool, "Whether the bucket stands in the path instead of in the host's name."] = False
+    endpoint: Annotated[str | None, "Another endpoint of the service.", WEB_ADDRESS] = None
+    path_style: Annotated[bool, "Put the bucket into the path, not into the host name."] = False
     region: Annotated[str | None, "The region, if not the default chain's.", _REGION] = None
     access_key_id: Annotated[Secret | None, "The access key, if not the default chain's."] = None
-    secret_access_key: Annotated[Secret | None, "The secret key that belongs to it."] = None
+    secret_access_key: Annotated[Secret | None, "The secret key of the access key."] = None
 
     def __post_init__(self) -> None:
         validate(self, self._contradictions)

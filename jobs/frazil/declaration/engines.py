@@ -23,7 +23,7 @@ class Spark(metaclass=Declared):
 
     kind: ClassVar[str] = "spark"
 
-    limits: Annotated[Limits, "The bounds of one batch."] = Limits()
+    limits: Annotated[Limits, "The limits of one batch."] = Limits()
 
     def __post_init__(self) -> None:
         validate(self)

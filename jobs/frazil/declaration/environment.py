@@ -57,13 +57,13 @@ class Mechanism(StrEnum, metaclass=Choices):
 class Kafka(metaclass=Declared):
     """The Kafka cluster, and how it knows us."""
 
-    bootstrap: Annotated[str, "Brokers to ask first: host:port, joined by commas.", _BOOTSTRAP, PRIVATE]
-    security: Annotated[Security, "How to talk to the broker."] = Security.PLAINTEXT
-    mechanism: Annotated[Mechanism | None, "With SASL_SSL: how the password is shown."] = None
+    bootstrap: Annotated[str, "The bootstrap servers: host:port, joined by commas.", _BOOTSTRAP, PRIVATE]
+    security: Annotated[Security, "The security protocol."] = Security.PLAINTEXT
+    mechanism: Annotated[Mechanism | None, "With SASL_SSL: the SASL mechanism."] = None
     username: Annotated[Secret | None, "With SASL_SSL: the user name, or API key."] = None
     password: Annotated[Secret | None, "With SASL_SSL: the password, or the API key's secret."] = None
-    ca: Annotated[str | None, "PEM file of the authorities to trust, if not the system's.", ABSOLUTE_PATH] = None
-    certificate: Annotated[Secret | None, "With mTLS: our certificate chain, PEM."] = None
+    ca: Annotated[str | None, "The PEM file of trusted authorities, if not the system's.", ABSOLUTE_PATH] = None
+    certificate: Annotated[Secret | None, "With mTLS: the client's certificate chain, PEM."] = None
     key: Annotated[Secret | None, "With mTLS: the certificate's private key, PEM (PKCS #8)."] = None
     key_password: Annotated[Secret | None, "With mTLS: the private key's password, if it has one."] = None
 
@@ -98,10 +98,10 @@ class Kafka(metaclass=Declared):
 class Registry(metaclass=Declared):
     """The schema registry, by Confluent's API."""
 
-    url: Annotated[str, "Its address; API paths like /subjects are appended to it.", WEB_ADDRESS, PRIVATE]
+    url: Annotated[str, "The registry's address, without API paths such as /subjects.", WEB_ADDRESS, PRIVATE]
     username: Annotated[Secret | None, "User name, or API key, of basic authentication."] = None
     password: Annotated[Secret | None, "The password, or the API key's secret."] = None
-    ca: Annotated[str | None, "PEM file of the authorities to trust, if not the system's.", ABSOLUTE_PATH] = None
+    ca: Annotated[str | None, "The PEM file of trusted authorities, if not the system's.", ABSOLUTE_PATH] = None
 
     def __post_init__(self) -> None:
         validate(self, self._contradictions)
@@ -123,12 +123,14 @@ class Registry(metaclass=Declared):
 class Environment(metaclass=Declared):
     """One place where pipelines run: dev, staging, prod, or `local`."""
 
-    name: Annotated[str, "What people call it; `--env` takes it.", _NAME]
+    name: Annotated[str, "The environment's name, for `--env`.", _NAME]
     kafka: Annotated[Kafka, "The Kafka cluster."]
     registry: Annotated[Registry | None, "The schema registry; without one only schemaless formats can be read."] = None
     catalog: Annotated[Catalog, "The catalog of the tables."]
-    object_store: Annotated[ObjectStore | None, "The object store, if not S3 with AWS's default chain."] = None
-    artifact_bucket: Annotated[str | None, "The bucket that keeps releases and documents.", _BUCKET] = None
+    object_store: Annotated[ObjectStore | None, "The object store, if not S3 with AWS's default credential chain."] = (
+        None
+    )
+    artifact_bucket: Annotated[str | None, "The bucket of releases and documents.", _BUCKET] = None
     emr_application: Annotated[str | None, "The EMR Serverless application that runs the jobs.", _APPLICATION] = None
     metrics_namespace: Annotated[str, "The CloudWatch namespace of the metrics.", _METRICS] = "Frazil"
 

@@ -1,4 +1,4 @@
-"""The bounds of one batch."""
+"""The limits of one batch."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from frazil.declaration.validation import validate
 class Limits(metaclass=Declared):
     """How much one batch may hold. Batches start small and grow, as far as they learn to keep to `target_seconds`."""
 
-    target_seconds: Annotated[int, "How long a batch should take, from read to published.", between(1, 3600)] = 10
+    target_seconds: Annotated[int, "The target duration of a batch, from read to commit.", between(1, 3600)] = 10
     first_rows: Annotated[
-        int, "The most records of the first batch. Slowness alone makes no later one smaller.", at_least(1)
+        int, "The maximum of records of the first batch. Slowness alone makes no later batch smaller.", at_least(1)
     ] = 20_000
-    max_rows: Annotated[int, "The most records of any batch.", at_least(1)] = 1_000_000
+    max_rows: Annotated[int, "The maximum of records of a batch.", at_least(1)] = 1_000_000
     max_bytes: Annotated[
-        int, "The most bytes of values and keys of any batch, as estimated before it.", at_least(1)
+        int, "The maximum of bytes of values and keys of a batch, estimated before it is read.", at_least(1)
     ] = 1024**3
 
     def __post_init__(self) -> None:

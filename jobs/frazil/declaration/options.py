@@ -73,7 +73,7 @@ class Isolation(StrEnum, metaclass=Choices):
 
 
 class ErrorMode(StrEnum, metaclass=Choices):
-    """What happens to a record that cannot be landed.
+    """How to handle a record that cannot land.
 
     `log`: it goes to the dead-letter table and is counted by reason; the rest flows. `suspend`: nothing of its batch is
     published and the pipeline waits for a person. `skip`: it is counted by reason and not kept.
@@ -110,7 +110,7 @@ class SchemaEvolution(StrEnum, metaclass=Choices):
 
 
 class MetadataColumns(StrEnum, metaclass=Choices):
-    """Where a row tells which record it was.
+    """The columns with the coordinates of a row's record.
 
     `flat`: one column for each fact (`FLAT_COLUMNS`), which any catalog can partition and prune by. `struct`: one
     struct column `_kafka` with the facts as its fields (`STRUCT_FIELDS`), and `_ingested_at` beside it; a nested field

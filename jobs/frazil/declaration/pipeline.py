@@ -40,29 +40,27 @@ class Pipeline(metaclass=Declared):
         {"limits": Moved("Pipeline(engine=Spark(limits=…))", "limits of the pipeline's engine")}
     )
 
-    topic: Annotated[Topic, "What is read."]
-    table: Annotated[Table, "What it becomes."]
-    name: Annotated[str, "Its name; left out, the topic's, in lower case with _ for all but a-z, 0-9 and _.", _NAME] = (
-        ""
-    )
+    topic: Annotated[Topic, "The topic to read."]
+    table: Annotated[Table, "The table to write."]
+    name: Annotated[
+        str, "The pipeline's name. Default: the topic's name in lower case, with _ for all but a-z, 0-9 and _.", _NAME
+    ] = ""
     write: Annotated[Chosen[WriteMode], "How a record becomes rows."] = default(Append())
-    engine: Annotated[Chosen[LandingEngine], "Who lands it."] = default(Spark())
-    envelope: Annotated[None, "What wraps a row in its record: nothing. This release knows no envelopes."] = None
-    start: Annotated[Chosen[Start], "Where to begin when the table is made."] = default(Earliest())
-    on_error: Annotated[Chosen[ErrorMode], "What happens to a record that cannot be landed."] = default(ErrorMode.LOG)
+    engine: Annotated[Chosen[LandingEngine], "The engine that lands the topic."] = default(Spark())
+    envelope: Annotated[None, "The envelope around a row in its record. This release supports none."] = None
+    start: Annotated[Chosen[Start], "Where to start when the table is created."] = default(Earliest())
+    on_error: Annotated[Chosen[ErrorMode], "How to handle a record that cannot land."] = default(ErrorMode.LOG)
     max_rejected_percent: Annotated[
         int | None,
-        "Above this share of rejected records, in percent, a batch of at least 100 records is not committed, and the pipeline "
-        "stops until an operator decides. Skipped records count, tombstones do not. Left out, it is 50; with 100 it never stops.",
+        "The highest share of rejected records in percent. Above it, a batch of at least 100 records is not committed, and the "
+        "pipeline stops until an operator decides. Skipped records count, tombstones do not. Default: 50. With 100 it never stops.",
         between(1, 100),
     ] = None
-    headers: Annotated[bool, "Whether the records' headers are kept; if not, their column stays null."] = True
+    headers: Annotated[bool, "Keep the records' headers. If false, their column stays null."] = True
     isolation: Annotated[Chosen[Isolation], "Which records of transactions are read."] = default(
         Isolation.READ_COMMITTED
     )
-    kafka_options: Annotated[Mapping[str, str], "Options of Kafka's consumer, by its names, from a short list."] = (
-        FrozenMap()
-    )
+    kafka_options: Annotated[Mapping[str, str], "Options of Kafka's consumer, from a short list."] = FrozenMap()
 
     def __post_init__(self) -> None:
         if not self.name:

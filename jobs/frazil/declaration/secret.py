@@ -25,10 +25,10 @@ _FIELD = matching(r"\S(?:.*\S)?", "a field's name", "Write the name of the field
 class Secret(metaclass=Declared):
     """Where a secret is kept: exactly one of `env`, `file` and `secretsmanager`. It is read only when it is needed."""
 
-    env: Annotated[str | None, "The environment variable that holds it.", _ENV, PRIVATE] = None
-    file: Annotated[str | None, "The file that holds it; a last newline is not part of it.", _FILE, PRIVATE] = None
-    secretsmanager: Annotated[str | None, "Its name or ARN in AWS Secrets Manager.", _STORED, PRIVATE] = None
-    field: Annotated[str | None, "The field of its JSON, if Secrets Manager keeps an object.", _FIELD, PRIVATE] = None
+    env: Annotated[str | None, "The environment variable with the secret.", _ENV, PRIVATE] = None
+    file: Annotated[str | None, "The file with the secret. A final newline is removed.", _FILE, PRIVATE] = None
+    secretsmanager: Annotated[str | None, "The secret's name or ARN in AWS Secrets Manager.", _STORED, PRIVATE] = None
+    field: Annotated[str | None, "The field of the secret's JSON object in Secrets Manager.", _FIELD, PRIVATE] = None
 
     def __post_init__(self) -> None:
         validate(self, self._contradictions)

@@ -43,22 +43,18 @@ class Table(metaclass=Declared):
         "The order of rows within a file: x, x desc, x asc nulls last.",
     ] = ()
     format_version: Annotated[int, "Iceberg's format version. Athena cannot read 3.", one_of(2, 3)] = 2
-    target_file_size_bytes: Annotated[int, "How large compaction makes files.", between(_MIB, 8 * 1024 * _MIB)] = (
-        256 * _MIB
+    target_file_size_bytes: Annotated[
+        int, "The size of files that compaction writes.", between(_MIB, 8 * 1024 * _MIB)
+    ] = 256 * _MIB
+    metadata_columns: Annotated[Chosen[MetadataColumns], "The columns with the coordinates of a row's record."] = (
+        default(MetadataColumns.FLAT)
     )
-    metadata_columns: Annotated[Chosen[MetadataColumns], "Where a row tells which record it was."] = default(
-        MetadataColumns.FLAT
-    )
-    properties: Annotated[Mapping[str, str], "Iceberg's table properties, but for those that Frazil sets."] = (
-        FrozenMap()
-    )
-    schema_evolution: Annotated[Chosen[SchemaEvolution], "How far a new schema version may change it."] = default(
+    properties: Annotated[Mapping[str, str], "Iceberg's table properties, except those that Frazil sets."] = FrozenMap()
+    schema_evolution: Annotated[Chosen[SchemaEvolution], "How a new schema version may change the table."] = default(
         SchemaEvolution.WIDEN
     )
-    keep_snapshots: Annotated[int, "How many of the newest snapshots expiry keeps.", between(1, 100_000)] = 100
-    keep_days: Annotated[
-        int | None, "Expiry also keeps what is younger than this, at most 10,000 snapshots.", between(1, 36_500)
-    ] = None
+    keep_snapshots: Annotated[int, "The number of newest snapshots that expiry keeps.", between(1, 100_000)] = 100
+    keep_days: Annotated[int | None, "Expiry also keeps younger snapshots, at most 10,000.", between(1, 36_500)] = None
 
     def __post_init__(self) -> None:
         validate(self, self._contradictions)

@@ -38,19 +38,19 @@ class Topic(metaclass=Declared):
     )
 
     name: Annotated[str, "The topic's name in Kafka.", _TOPIC_NAME] = field(kw_only=False)
-    value_format: Annotated[Chosen[ValueFormat], "What the bytes of a value are."] = required()
-    key_format: Annotated[Chosen[KeyFormat], "What the bytes of a key are."] = default(KeyFormat.BYTES)
-    subject_strategy: Annotated[Chosen[SubjectStrategy], "Under which subject schemas are registered."] = default(
+    value_format: Annotated[Chosen[ValueFormat], "The format of values."] = required()
+    key_format: Annotated[Chosen[KeyFormat], "The format of keys."] = default(KeyFormat.BYTES)
+    subject_strategy: Annotated[Chosen[SubjectStrategy], "The naming strategy of the producers' subjects."] = default(
         SubjectStrategy.TOPIC
     )
     record_name: Annotated[
         str | None,
-        "With the strategies record and topic_record: the full name of the records to land; records of other names are "
-        "rejected. Left out, all are landed and their types merged, and no version is known before a record has it.",
+        "With the strategies record and topic_record: the full name of the records to land. Records with other names are "
+        "rejected. Default: all records land, their types are merged, and a version is unknown until a record has it.",
         NOT_EMPTY,
     ] = None
     transactional: Annotated[
-        bool, "Whether producers use transactions: their markers, and aborted records, leave gaps between the offsets."
+        bool, "Producers use transactions. Their markers and aborted records leave gaps between the offsets."
     ] = False
 
     def __post_init__(self) -> None:

@@ -17,7 +17,7 @@ class Append(metaclass=Declared):
 
     kind: ClassVar[str] = "append"
 
-    on_tombstone: Annotated[Chosen[Tombstones], "What a record without a value becomes."] = default(
+    on_tombstone: Annotated[Chosen[Tombstones], "How to handle a record without a value."] = default(
         Tombstones.DEAD_LETTER
     )
 
