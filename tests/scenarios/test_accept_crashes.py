@@ -216,7 +216,7 @@ def took_back(stock: Ledgers, event: Accepted, after: int) -> None:
             accepted=json.dumps({"event": event.value, "reason": "as the test says", "at": "", "lost": {}}),
             over_rollback=True,
         ),
-        is_side=True,
+        is_dead_letter_table=True,
     )
 
 

@@ -68,11 +68,11 @@ class Stock:
 
     @property
     def main(self) -> Target:
-        return Target(self.pipeline, is_side=False)
+        return Target(self.pipeline, is_dead_letter_table=False)
 
     @property
     def side(self) -> Target:
-        return Target(self.pipeline, is_side=True)
+        return Target(self.pipeline, is_dead_letter_table=True)
 
     def offsets(self, at: int) -> Offsets:
         return Offsets(self.pipeline.topic.name, "T1", {0: at})

@@ -69,7 +69,7 @@ def _carried(run: MaintenanceRun, target: Target) -> tuple[Status | None, str]:
         on=last.snapshot_id,  # a decision leaves the offsets as they are, and would look finished, or undone, behind this one
     )
     # What a side table says of the decision that it has finished stays so.
-    extra = {key: last.summary[key] for key in FINISHED if target.is_side and key in last.summary}
+    extra = {key: last.summary[key] for key in FINISHED if target.is_dead_letter_table and key in last.summary}
     run.job.failpoint("carry.decided")
     try:
         publish(
@@ -77,7 +77,7 @@ def _carried(run: MaintenanceRun, target: Target) -> tuple[Status | None, str]:
             empty_commit(iceberg, target.identifier, at=run.job.clock()),
             batch,
             extra={**extra, ledger.UPKEEP: Action.CARRY.value},
-            is_side=target.is_side,
+            is_dead_letter_table=target.is_dead_letter_table,
         )
     except (Fenced, RolledBack) as refused:
         return Status.CONFLICT, refused.what

@@ -54,7 +54,7 @@ def maintain(
     for pipeline in pipelines:
         report = Reporter(sink, pipeline.name, run.job.run, run.job.clock)
         outcomes = done.setdefault(pipeline.name, [])
-        for target in (Target(pipeline, is_side=False), Target(pipeline, is_side=True)):
+        for target in (Target(pipeline, is_dead_letter_table=False), Target(pipeline, is_dead_letter_table=True)):
             for outcome in _whatever_happens(run, target, orphans=orphans):
                 report(outcome)
                 outcomes.append(outcome)

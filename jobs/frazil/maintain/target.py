@@ -42,17 +42,17 @@ class MaintenanceRun:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One of a pipeline's tables. `is_side`: the dead-letter table, whose rows are decided with the other's commits."""
+    """One of a pipeline's tables. The rows of a dead-letter table are decided with the other's commits."""
 
     pipeline: Pipeline
-    is_side: bool
+    is_dead_letter_table: bool
 
     @property
     def identifier(self) -> str:
         """The table's name in the catalog."""
-        return self.pipeline.table.dead_letters if self.is_side else self.pipeline.table.identifier
+        return self.pipeline.table.dead_letters if self.is_dead_letter_table else self.pipeline.table.identifier
 
     @property
     def sort_fields(self) -> tuple[SortField, ...]:
         """The order of rows within files that is declared for it."""
-        return () if self.is_side else self.pipeline.table.sort_fields
+        return () if self.is_dead_letter_table else self.pipeline.table.sort_fields

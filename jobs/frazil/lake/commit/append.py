@@ -52,7 +52,7 @@ def publish(
     batch: CommitRequest,
     *,
     extra: Mapping[str, str] | None = None,
-    is_side: bool = False,
+    is_dead_letter_table: bool = False,
     numbered_from: int = 0,
     restore: bool = False,
     clear: bool = False,
@@ -60,7 +60,7 @@ def publish(
     """Commit a staged batch, exactly once.
 
     Raises `Fenced`, `TableReplaced`, `RolledBack`, `TopicRecreated`, `StageAgain`, `CommitRefused` or `CatalogUnavailable`; in
-    each case nothing of this batch is in the table. `extra` are further summary entries; a table that `is_side` finishes
+    each case nothing of this batch is in the table. `extra` are further summary entries; a dead-letter table finishes
     a decision and keeps no totals of its own. A commit that names a side decision gets the next number, which is above
     `numbered_from` too. With `restore` the head is first set back to the newest entry, over a rollback that only moved it; with
     `clear` all rows go first.
@@ -82,7 +82,7 @@ def publish(
             _check_files(iceberg, table, staged, age=job.clock() - staged.at)
             job.failpoint("publish.decided")
             summary = dict(extra or {})
-            if not is_side:
+            if not is_dead_letter_table:
                 summary |= {**_totals(base, batch), **_numbered(base, summary, numbered_from)}
                 if batch.end.last is not None:
                     name, value = last_records.property_name(batch.pipeline), str(batch.end.last)

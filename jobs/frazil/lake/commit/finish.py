@@ -101,7 +101,7 @@ def _commit(
             over_rollback=restore or bool(part.get("over_rollback")),
         ),
         extra=extra,
-        is_side=True,
+        is_dead_letter_table=True,
         restore=restore,
         clear=bool(part.get("clear")),
     )

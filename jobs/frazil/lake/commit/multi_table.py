@@ -32,17 +32,17 @@ from frazil.schemas.iceberg import field_ids
 GONE = ("NotFoundException", "FileNotFoundException", "NoSuchKeyException")
 
 
-def decide_and_finish(job: Committer, staged: Staged, sides: Sequence[Staged], batch: CommitRequest) -> Published:
-    """Publish `staged`, and with it the decision on `sides`; then append each of `sides` to its own table.
+def decide_and_finish(job: Committer, staged: Staged, side_tables: Sequence[Staged], batch: CommitRequest) -> Published:
+    """Publish `staged`, and with it the decision on `side_tables`; then append each of `side_tables` to its own table.
 
     Raises what `publish` raises, and before anything is committed: `DecisionRequired` if a side table is not the one that the
     ledger describes, `StageAgain` if it is not the one that its rows were staged for.
     """
-    sides = [side for side in sides if not side.is_empty]
-    if not sides:
+    side_tables = [side for side in side_tables if not side.is_empty]
+    if not side_tables:
         return publish(job, staged, batch)
     iceberg, numbered_from = job.iceberg, 0
-    for side in sides:
+    for side in side_tables:
         found = look(iceberg, staged.table, side.table, batch.pipeline)
         is_own = found.last is not None and found.last.end is not None and found.last.end.same_as(batch.held)
         if is_own and found.state not in (SideState.FINISHED, SideState.OPEN):
@@ -52,7 +52,7 @@ def decide_and_finish(job: Committer, staged: Staged, sides: Sequence[Staged], b
             raise StageAgain(what, where=f"table {side.table}")
         numbered_from = max(numbered_from, found.finished)
     tables = []
-    for side in sides:
+    for side in side_tables:
         table = iceberg.load(side.table)
         files = [iceberg.file_json(table, f) for f in side.files]
         tables.append({**part(side), "rows": side.rows, "at": side.at, "files": files})
