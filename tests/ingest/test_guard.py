@@ -178,7 +178,7 @@ def test_a_run_that_follows_waits_for_its_catalog_at_the_start(monkeypatch: pyte
 
     monkeypatch.setattr(runner, "check_catalog", prove)
     stopped = Polled()
-    stopped.job.__dict__.update(wait=pauses.append, iceberg=None, ticket=str)
+    stopped.job.__dict__.update(wait=pauses.append, iceberg=None, new_id=str)
     assert runner._proven([PIPELINE], stopped.job, told.append)
     assert pauses == [1.0, 2.0]
     assert [(one["event"], one["pipeline"]) for one in told] == [("service_unavailable", "orders")] * 2

@@ -121,7 +121,7 @@ def partitions(catalog: Iceberg, table: str) -> list[str]:
 
 @pytest.mark.spark
 def test_the_fence_holds_and_its_proof_leaves_nothing(catalog: Iceberg, lake: Environment, name: str) -> None:
-    check_catalog(catalog, "probe", ticket=name)
+    check_catalog(catalog, "probe", unique_id=name)
     assert not catalog.exists(f"probe.frazil_probe_{name}")
     assert [key for key in objects(lake) if name in key] == []
 
@@ -186,10 +186,14 @@ def test_rows_of_files_in_no_snapshot_are_counted_in_any_store(
     row = Struct((Field("partition", Primitive(Kind.INT)), Field("b", Primitive(Kind.STRING))))
     tables.create(catalog, f"made.{name}", row, partition_by=FIELDS[1:], properties={})
     rows = spark.range(10).selectExpr("CAST(id % 3 AS INT) AS partition", "CAST(id % 2 AS STRING) AS b")
-    files = stage(catalog, f"made.{name}", rows, ticket=uuid.uuid4().hex, at=0.0).files
+    files = stage(catalog, f"made.{name}", rows, unique_id=uuid.uuid4().hex, at=0.0).files
     table = catalog.load(f"made.{name}")
     named = [json.loads(json.dumps(catalog.file_json(table, file))) for file in files]
-    assert row_offsets.rows_of_files(catalog, f"made.{name}", named, "", ticket=uuid.uuid4().hex) == {0: 4, 1: 3, 2: 3}
+    assert row_offsets.rows_of_files(catalog, f"made.{name}", named, "", unique_id=uuid.uuid4().hex) == {
+        0: 4,
+        1: 3,
+        2: 3,
+    }
     assert table.currentSnapshot() is None
 
 

@@ -87,7 +87,7 @@ def test_the_jobs_ask_for_what_is_recorded_and_nothing_else(
     with recorded_lake(spark, tmp_path) as (environment, log):
         shop = Shop(local_world, spark, environment, name, table={"keep_snapshots": 1})
         iceberg = Iceberg(spark, environment.catalog.name)
-        check_catalog(iceberg, "shop", ticket=name)
+        check_catalog(iceberg, "shop", unique_id=name)
         land(shop, iceberg)
         ingest = log.take()
         shop.produce(shop.orders(9, shop.register(MORE), schema=MORE))

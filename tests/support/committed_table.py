@@ -128,7 +128,7 @@ class Stock:
             null.cast("long").alias("_kafka_schema_id"),
             F.lit(datetime(2026, 1, 1, tzinfo=UTC)).cast("timestamp").alias("_ingested_at"),
         ]
-        return stage(self.iceberg, self.table, records.select(*columns), ticket=uuid.uuid4().hex, at=time.time())
+        return stage(self.iceberg, self.table, records.select(*columns), unique_id=uuid.uuid4().hex, at=time.time())
 
     def staged_dead(self, first: int, rows: int, **more: Column) -> Staged:
         """Dead letters, staged; `more` are further columns."""
@@ -145,7 +145,7 @@ class Stock:
             known.get(f.name, F.lit(None)).cast(schema[f.name].dataType).alias(f.name) for f in DEAD_LETTERS.fields
         ]
         letters = self.spark.range(first, first + rows, 1, 1).select(*columns)
-        return stage(self.iceberg, self.dead_letters, letters, ticket=uuid.uuid4().hex, at=time.time())
+        return stage(self.iceberg, self.dead_letters, letters, unique_id=uuid.uuid4().hex, at=time.time())
 
     def batch(self, rows: int, counts: Counts | None = None) -> CommitRequest:
         """The batch of the next records."""

@@ -35,7 +35,7 @@ def job(
         run=run or uuid.uuid4().hex,
         clock=clock,
         wait=wait,
-        ticket=lambda: uuid.uuid4().hex,
+        new_id=lambda: uuid.uuid4().hex,
         failpoint=failpoint,
         **known,
     )

@@ -127,4 +127,4 @@ def prove(pipelines: Sequence[Pipeline], job: JobContext) -> None:
     """Prove the catalog's fence in the first pipeline's namespace. Raises `FenceUnproven`."""
     if pipelines:
         with explained("catalog", stopping=job.stopping, redact=job.redact):
-            check_catalog(job.iceberg, pipelines[0].table.namespace, ticket=job.ticket())
+            check_catalog(job.iceberg, pipelines[0].table.namespace, unique_id=job.new_id())

@@ -104,7 +104,7 @@ class Staging:
             self.job.iceberg,
             self.pipeline.table.identifier,
             route(rows(decoded, decoding), columns_of(self.columns), self._metadata(at)),
-            ticket=self.job.ticket(),
+            unique_id=self.job.new_id(),
             at=began,
             sort=order(self.pipeline.table.sort_fields),
         )
@@ -173,7 +173,7 @@ class Staging:
             self.job.iceberg,
             self.pipeline.table.dead_letters,
             letters,
-            ticket=self.job.ticket(),
+            unique_id=self.job.new_id(),
             at=self.job.clock(),
         )
         self.job.failpoint("stage.rejected")

@@ -17,7 +17,7 @@ class JobContext:
     """What every step of a job needs. All pipelines of the job share it, so all of it is safe to share between threads.
 
     `run` names the job's run in the ledger, `version` is that of Frazil. `clock` is in seconds since 1970; `wait` sleeps for a
-    number of seconds, and ends early if the job is to stop. `ticket` returns a new name that no other file has. `failpoint` marks a
+    number of seconds, and ends early if the job is to stop. `new_id` returns a new name that no other file has. `failpoint` marks a
     step, at which a test may interfere (see `frazil.job.failpoints`). `stopping` says whether the job is to stop, and `stop` asks
     for it. `redact` masks, in a text, the secrets that were read.
     """
@@ -29,7 +29,7 @@ class JobContext:
     version: str
     clock: Callable[[], float]
     wait: Callable[[float], None]
-    ticket: Callable[[], str]
+    new_id: Callable[[], str]
     failpoint: Callable[[str], None] = lambda step: None
     stopping: Callable[[], bool] = lambda: False
     stop: Callable[[], None] = lambda: None

@@ -63,7 +63,7 @@ def open_job(
             version=VERSION,
             clock=time.time,
             wait=wait,
-            ticket=lambda: uuid.uuid4().hex,
+            new_id=lambda: uuid.uuid4().hex,
             failpoint=Failpoints(failpoints, lambda: int(jvm.java.lang.ProcessHandle.current().pid())),
             stopping=stop.is_set,
             stop=stop.set,

@@ -33,7 +33,7 @@ def batches_of(
     deliveries: Sequence[Entry],
     *,
     since_ms: int,
-    ticket: Callable[[], str],
+    new_id: Callable[[], str],
 ) -> list[dict[str, Any]]:
     """Return the batches of a table's commits.
 
@@ -49,13 +49,13 @@ def batches_of(
             continue
         exact = list[dict[str, Any]]()
         if run is not None:
-            of_run = _delivered(iceberg, side, entry.commit_id, run, deliveries, ticket)
+            of_run = _delivered(iceberg, side, entry.commit_id, run, deliveries, new_id)
             exact = next(same.setdefault((entry.commit_id, run), of_run), [])
         found += exact or [batch_by_time(entry, run=run, since_ms=since_ms)]
     return found
 
 
-def batches_added(iceberg: Iceberg, side: Java, delivery: Entry, *, ticket: Callable[[], str]) -> list[dict[str, Any]]:
+def batches_added(iceberg: Iceberg, side: Java, delivery: Entry, *, new_id: Callable[[], str]) -> list[dict[str, Any]]:
     """Return the batches whose dead letters a commit added to their table `side`, which has that commit."""
     run, staged_us = delivery.summary.get(STAGED_BY), _staged_us(delivery)
     if run is not None and staged_us is not None:
@@ -63,7 +63,7 @@ def batches_added(iceberg: Iceberg, side: Java, delivery: Entry, *, ticket: Call
     files = [iceberg.file_json(side, f) for f in items(side.snapshot(delivery.snapshot_id).addedDataFiles(side.io()))]
     if not files:
         return []
-    with files_read(iceberg, side, files, ticket=ticket()) as letters:
+    with files_read(iceberg, side, files, unique_id=new_id()) as letters:
         rows = letters.select("run", F.unix_micros("rejected_at").alias("at")).distinct().dropna()
         return [{"run": row["run"], "staged_us": row["at"]} for row in rows.orderBy("run", "at").collect()]
 
@@ -123,13 +123,13 @@ def _delivered(
     commit_id: str | None,
     run: str,
     deliveries: Iterable[Entry],
-    ticket: Callable[[], str],
+    new_id: Callable[[], str],
 ) -> Iterator[list[dict[str, Any]]]:
     """Yield what each delivery of a commit id added of a run's batches, of those that do not name their batch."""
     for delivery in deliveries:
         is_batch = EVENTS not in delivery.summary and UPKEEP not in delivery.summary
         if is_batch and delivery.commit_id == commit_id and _staged_us(delivery) is None:
-            added = batches_added(iceberg, side, delivery, ticket=ticket)
+            added = batches_added(iceberg, side, delivery, new_id=new_id)
             if own := [batch for batch in added if batch["run"] == run]:
                 yield own
 

@@ -59,12 +59,12 @@ def plan(iceberg: Iceberg, table: Java, *, group_bytes: int) -> list[Group]:
 
 
 def rewrite(
-    spark: SparkSession, iceberg: Iceberg, table: Java, group: Group, *, ticket: str, order: Sequence[Column] = ()
+    spark: SparkSession, iceberg: Iceberg, table: Java, group: Group, *, unique_id: str, order: Sequence[Column] = ()
 ) -> Rewritten:
     """Write the rows of a group's files to new files of the target size, in the order `order` within each file."""
     sets, cache, coordinator = iceberg.task_sets(), iceberg.table_cache(), iceberg.coordinator()
-    source = f"{ticket}-source"  # Spark mixes up the options of a read and a write that name one table
-    cache.add(ticket, table)
+    source = f"{unique_id}-source"  # Spark mixes up the options of a read and a write that name one table
+    cache.add(unique_id, table)
     cache.add(source, table)
     sets.stageTasks(table, source, group.java.fileScanTasks())
     try:
@@ -75,19 +75,19 @@ def rewrite(
         )
         (
             (rows.sortWithinPartitions(*order) if order else rows)
-            .writeTo(f"{CATALOG}.`{ticket}`")
+            .writeTo(f"{CATALOG}.`{unique_id}`")
             .option("target-file-size-bytes", str(group.java.maxOutputFileSize()))
             .option("output-spec-id", str(group.java.outputSpecId()))
             .option("fanout-enabled", "true")
             .option("check-nullability", "false")
             .append()
         )
-        files = list(coordinator.fetchNewFiles(table, ticket))
+        files = list(coordinator.fetchNewFiles(table, unique_id))
     finally:
         sets.removeTasks(table, source)
         cache.remove(source)
-        cache.remove(ticket)
-        coordinator.clearRewrite(table, ticket)
+        cache.remove(unique_id)
+        coordinator.clearRewrite(table, unique_id)
     group.java.setOutputFiles(iceberg.classes.set_of(files))
     return Rewritten(
         group,

@@ -38,30 +38,30 @@ def rows_of(spark: SparkSession, table: str, topics: Collection[str], prefix: st
 
 
 def rows_of_files(
-    iceberg: Iceberg, table: str, documents: Sequence[Mapping[str, Any]], prefix: str, *, ticket: str
+    iceberg: Iceberg, table: str, documents: Sequence[Mapping[str, Any]], prefix: str, *, unique_id: str
 ) -> dict[int, int]:
     """Return how many rows data files of a table have, by partition, though they are in no snapshot; see `files_read`."""
-    with files_read(iceberg, iceberg.load(table), documents, ticket=ticket) as rows:
+    with files_read(iceberg, iceberg.load(table), documents, unique_id=unique_id) as rows:
         return _counted(rows, prefix)
 
 
 @contextmanager
 def files_read(
-    iceberg: Iceberg, table: Java, documents: Sequence[Mapping[str, Any]], *, ticket: str
+    iceberg: Iceberg, table: Java, documents: Sequence[Mapping[str, Any]], *, unique_id: str
 ) -> Iterator[DataFrame]:
     """Read all rows of data files of a table, whichever snapshots have them; rows that were deleted since are read too.
 
     The table's own means read them: Spark's do not know each store that a catalog knows. `documents` are the files as JSON;
-    `ticket` is an id that nothing else of this driver has.
+    `unique_id` is an id that nothing else of this driver has.
     """
     sets, cache = iceberg.task_sets(), iceberg.table_cache()
-    cache.add(ticket, table)
-    sets.stageTasks(table, ticket, [iceberg.scan_task(table, document) for document in documents])
+    cache.add(unique_id, table)
+    sets.stageTasks(table, unique_id, [iceberg.scan_task(table, document) for document in documents])
     try:
-        yield iceberg.spark.read.table(f"{CATALOG}.`{ticket}`")
+        yield iceberg.spark.read.table(f"{CATALOG}.`{unique_id}`")
     finally:
-        sets.removeTasks(table, ticket)
-        cache.remove(ticket)
+        sets.removeTasks(table, unique_id)
+        cache.remove(unique_id)
 
 
 def _counted(rows: DataFrame, prefix: str) -> dict[int, int]:

@@ -43,25 +43,25 @@ class Staged:
 
 
 def stage(
-    iceberg: Iceberg, table: str, rows: DataFrame, *, ticket: str, at: float, sort: Sequence[Column] = ()
+    iceberg: Iceberg, table: str, rows: DataFrame, *, unique_id: str, at: float, sort: Sequence[Column] = ()
 ) -> Staged:
     """Write `rows`, whose columns are the table's, to data files of `table`.
 
-    `sort` orders rows within a task's files only: a global order would run the plan twice to sample it. `ticket` is an
+    `sort` orders rows within a task's files only: a global order would run the plan twice to sample it. `unique_id` is an
     id that no other staging of this driver has.
     """
     target = iceberg.load(table)
     cache, coordinator = iceberg.table_cache(), iceberg.coordinator()
-    cache.add(ticket, target)
+    cache.add(unique_id, target)
     try:
         ordered = rows.sortWithinPartitions(*sort) if sort else rows
-        ordered.writeTo(f"{CATALOG}.`{ticket}`").option("fanout-enabled", "true").option(
+        ordered.writeTo(f"{CATALOG}.`{unique_id}`").option("fanout-enabled", "true").option(
             "check-nullability", "false"
         ).append()
-        files = items(coordinator.fetchNewFiles(target, ticket))
+        files = items(coordinator.fetchNewFiles(target, unique_id))
     finally:
-        cache.remove(ticket)
-        coordinator.clearRewrite(target, ticket)
+        cache.remove(unique_id)
+        coordinator.clearRewrite(target, unique_id)
     return Staged(
         table=table,
         table_uuid=str(target.uuid()),

@@ -86,7 +86,7 @@ def _swap(
 
 
 def _rewritten(run: MaintenanceRun, target: Target, table: Java, group: Group, columns: list[Column]) -> Rewritten:
-    written = rewrite.rewrite(run.job.spark, run.job.iceberg, table, group, ticket=run.job.ticket(), order=columns)
+    written = rewrite.rewrite(run.job.spark, run.job.iceberg, table, group, unique_id=run.job.new_id(), order=columns)
     if written.rows != group.rows:
         rewrite.drop(table, written)
         raise RowsWouldChange(

@@ -147,7 +147,7 @@ class Recovery:
             )
         side, job = self.found.side, self.job
         deliveries = list(side_lineage(side, self.found.newest, self.pipeline.name))
-        return letters.batches_of(job.iceberg, side, undone, deliveries, since_ms=since_ms, ticket=job.ticket)
+        return letters.batches_of(job.iceberg, side, undone, deliveries, since_ms=since_ms, new_id=job.new_id)
 
     def _undecided(self) -> list[dict[str, Any]]:
         """Return the batches that the dead-letter table has and the table, which was restored, has not."""
@@ -161,7 +161,7 @@ class Recovery:
             if not is_later:
                 break
             if ledger.EVENTS not in entry.summary and ledger.UPKEEP not in entry.summary:
-                found += letters.batches_added(job.iceberg, side, entry, ticket=job.ticket)
+                found += letters.batches_added(job.iceberg, side, entry, new_id=job.new_id)
         return found
 
     def _cannot_finish(self) -> bool:
@@ -212,8 +212,10 @@ class Recovery:
             if without:
                 counted.append({p: -n for p, n in letters.counted(rows, without).items()})
         if pending.get("files"):
-            side, ticket = table.dead_letters, self.job.ticket()
-            counted.append(row_offsets.rows_of_files(self.job.iceberg, side, pending["files"], LETTERS, ticket=ticket))
+            side, unique_id = table.dead_letters, self.job.new_id()
+            counted.append(
+                row_offsets.rows_of_files(self.job.iceberg, side, pending["files"], LETTERS, unique_id=unique_id)
+            )
         return missing(self.pipeline, entry, end, counted)
 
     def _letters(self) -> Any:

@@ -57,7 +57,7 @@ def _ready(
                 headers=True,
             )
             if upto == "files":
-                staged = stage(shared.iceberg, table, project(records), ticket=shared.ticket(), at=0.0)
+                staged = stage(shared.iceberg, table, project(records), unique_id=shared.new_id(), at=0.0)
                 written += staged.rows
             else:
                 frame = records if upto == "read" else project(records)

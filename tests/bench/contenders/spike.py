@@ -86,15 +86,15 @@ def _decode(records: DataFrame, job: Job, topic: Topic) -> DataFrame:
 
 
 def _stage(iceberg: Iceberg, table: str, rows: DataFrame) -> Java:
-    target, ticket = iceberg.load(table), uuid.uuid4().hex
+    target, unique_id = iceberg.load(table), uuid.uuid4().hex
     cache, coordinator = iceberg.table_cache(), iceberg.coordinator()
-    cache.add(ticket, target)
+    cache.add(unique_id, target)
     try:
-        rows.writeTo(f"staged.`{ticket}`").append()
-        return coordinator.fetchNewFiles(target, ticket)
+        rows.writeTo(f"staged.`{unique_id}`").append()
+        return coordinator.fetchNewFiles(target, unique_id)
     finally:
-        coordinator.clearRewrite(target, ticket)
-        cache.remove(ticket)
+        coordinator.clearRewrite(target, unique_id)
+        cache.remove(unique_id)
 
 
 def _publish(iceberg: Iceberg, table: str, files: Java, start: Offsets, end: Offsets) -> None:

@@ -45,9 +45,9 @@ class Table:
             ),
         )
 
-    def staged(self, ticket: str = "ticket", at: float = 1000.0) -> Staged:
+    def staged(self, unique_id: str = "id", at: float = 1000.0) -> Staged:
         rows = self.spark.range(10).selectExpr("id as a", "'x' as b")
-        return stage(self.iceberg, self.name, rows, ticket=ticket, at=at)
+        return stage(self.iceberg, self.name, rows, unique_id=unique_id, at=at)
 
     def rows(self) -> int:
         return len(oracle.rows(self.environment, self.name))
@@ -293,5 +293,5 @@ def test_staging_leaves_nothing_in_memory(table: Table) -> None:
 
 
 def test_the_fence_is_proven_on_a_scratch_table_that_goes_away(iceberg: Iceberg, name: str) -> None:
-    check_catalog(iceberg, "publish", ticket=name)
+    check_catalog(iceberg, "publish", unique_id=name)
     assert not iceberg.exists(f"publish.frazil_probe_{name}")

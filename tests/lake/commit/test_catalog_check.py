@@ -53,7 +53,7 @@ def probed(second: str, monkeypatch: pytest.MonkeyPatch) -> Catalog:
     monkeypatch.setattr(catalog_check, "message", lambda error: "words")
     catalog = Catalog(second)
     try:
-        catalog_check.check_catalog(catalog, "shop", ticket="t")  # type: ignore[arg-type]
+        catalog_check.check_catalog(catalog, "shop", unique_id="t")  # type: ignore[arg-type]
     finally:
         assert catalog.dropped
     return catalog

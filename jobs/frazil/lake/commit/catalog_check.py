@@ -33,19 +33,19 @@ OUTAGES = frozenset(
 """Exceptions of a commit that say nothing about another commit."""
 
 
-def check_catalog(iceberg: Iceberg, namespace: str, *, ticket: str) -> None:
+def check_catalog(iceberg: Iceberg, namespace: str, *, unique_id: str) -> None:
     """Let two transactions on one base commit the same batch; the second must fail. Takes about a second, leaves nothing behind.
 
     Raises `FenceUnproven`, and `CatalogUnavailable` if the second one fails for another reason than the first.
     """
-    table = f"{namespace}.frazil_probe_{ticket}"
+    table = f"{namespace}.frazil_probe_{unique_id}"
     iceberg.create_namespace(namespace)
     iceberg.create(table, schema_json(Struct((Field("probe", Primitive(Kind.INT)),))), None, {})
     try:
         for held, end in ((None, 1), (1, 2)):  # the first move creates the tag, later ones replace it
             start, after = _offsets(held or 0), _offsets(end)
             batch = CommitRequest(
-                pipeline="probe", run=ticket, version="", start=start, end=after, held=None, topic_id="probe"
+                pipeline="probe", run=unique_id, version="", start=start, end=after, held=None, topic_id="probe"
             )
             staged = empty_commit(iceberg, table, at=0.0)
             twins = [iceberg.load(table) for _ in range(2)]
