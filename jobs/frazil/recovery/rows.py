@@ -91,13 +91,13 @@ class Recovery:
             return self._unknown(event), None
         state, undone = self.found.state, self._undone(head, event)
         has_part = self.found.newest is not None and state is not SideState.MISMATCH
-        is_whole = state is SideState.FINISHED or not has_part
+        is_complete = state is SideState.FINISHED or not has_part
         if event is Accepted.ROLLED_BACK_REPLAY:
-            lost = {} if is_whole else self._lacking(head, head.end, pending={}, without=undone)
+            lost = {} if is_complete else self._lacking(head, head.end, pending={}, without=undone)
             decided = decisions.rolled_back_replay(head.end, lost)
             return decided, {"remove": undone, "over_rollback": True} if has_part else None
-        pending = {} if is_whole else self._open_part()
-        if is_whole:
+        pending = {} if is_complete else self._open_part()
+        if is_complete:
             kept = letters.counted(self._letters(), undone) if has_part else {}
             return decisions.rolled_back_hold(self._held, head.end, kept), None
         lost = self._lacking(head, self._held, pending=pending)
