@@ -94,7 +94,7 @@ def test_a_python_file_has_no_version(tmp_path: Path) -> None:
     file.write_text("pipelines = []\n")
     with pytest.raises(InvalidInput, match="only a JSON document has a version"):
         upgrade(file)
-    with pytest.raises(InvalidInput, match="there is no such file"):
+    with pytest.raises(InvalidInput, match="the file does not exist"):
         upgrade(tmp_path / "none.json")
 
 
