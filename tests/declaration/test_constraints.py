@@ -5,6 +5,7 @@ from frazil.declaration.constraints import (
     NOT_EMPTY,
     WEB_ADDRESS,
     at_least,
+    below,
     between,
     matching,
     one_of,
@@ -49,3 +50,15 @@ def test_a_value_is_shown_as_python_writes_it_and_cut_when_long():
     assert shown("a'b") == '"a\'b"'
     assert len(shown("x" * 10_000)) < 100
     assert "10002 characters" in shown("x" * 10_000)
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [("a", "p.a"), ("", "p['']"), ("a b", "p['a b']"), ("a\n", r"p['a\n']"), (1, "p.1"), ("x-y.z", "p.x-y.z")],
+)
+def test_a_path_stays_one_readable_line(name, path):
+    assert below("p", name) == path
+
+
+def test_a_number_that_python_does_not_write_is_described():
+    assert shown(10**5000) == "a number of thousands of digits"

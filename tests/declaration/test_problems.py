@@ -30,3 +30,7 @@ def test_an_invalid_declaration_survives_the_way_from_a_worker_process():
 
 def test_a_problem_moves_with_the_object_that_has_it():
     assert TWO[0].moved("topic.", "pipelines[3].topic.").path == "pipelines[3].topic.name"
+
+
+def test_a_text_that_repeats_what_somebody_wrote_is_cut():
+    assert len(str(Problem("p" * 9000, "w" * 9000, "d" * 9000))) < 2000

@@ -161,6 +161,7 @@ def test_a_terraform_token_is_refused_by_name(tmp_path: Path, token: str) -> Non
         ("import no_such_module\n", "mine.py:2: ModuleNotFoundError: No module named 'no_such_module'"),
         ("a = b\n", "mine.py:2: NameError: name 'b' is not defined"),
         ("def f():\n    return 1 / 0\na = f()\n", "mine.py:3: ZeroDivisionError: division by zero"),
+        ("raise SystemExit(3)\n", "mine.py:2: SystemExit: 3"),
     ],
 )
 def test_a_file_that_does_not_run_is_told_on_one_line(tmp_path: Path, text: str, said: str) -> None:

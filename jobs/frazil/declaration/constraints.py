@@ -35,8 +35,19 @@ PRIVATE = Private()
 
 def shown(value: object) -> str:
     """The value as a message shows it: its repr, cut to a readable length."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # of an integer with more digits than Python writes
+        return "a number of thousands of digits"
     return text if len(text) <= 80 else f"{text[:60]}… ({len(text)} characters)"
+
+
+def below(path: str, name: object) -> str:
+    """Return the path of a part of an object; a name that is no plain word is quoted, so that the path stays one readable line."""
+    text = str(name)
+    if not re.fullmatch(r"[\w$.-]{1,80}", text):
+        return f"{path}[{shown(text)}]"
+    return f"{path}.{text}"
 
 
 def between(lowest: int, highest: int) -> Rule:
@@ -45,7 +56,7 @@ def between(lowest: int, highest: int) -> Rule:
     def refusal(value: int) -> Refusal | None:
         if lowest <= value <= highest:
             return None
-        return Refusal(f"{value} is out of bounds", f"Write a whole number from {lowest} to {highest}")
+        return Refusal(f"{shown(value)} is out of bounds", f"Write a whole number from {lowest} to {highest}")
 
     return Rule(refusal, {"minimum": lowest, "maximum": highest})
 
@@ -60,7 +71,7 @@ def one_of(*allowed: int) -> Rule:
 
     def refusal(value: int) -> Refusal | None:
         choices = " or ".join(map(str, allowed))
-        return None if value in allowed else Refusal(f"{value} is not supported", f"Write {choices}")
+        return None if value in allowed else Refusal(f"{shown(value)} is not supported", f"Write {choices}")
 
     return Rule(refusal, {"enum": list(allowed)})
 

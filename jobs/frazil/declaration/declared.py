@@ -15,6 +15,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from frazil.declaration.choice import Moved, unknown
+from frazil.declaration.constraints import below
 from frazil.declaration.problems import InvalidDeclaration, Problem
 from frazil.declaration.validation import chosen, field_problems, hints, root_of, taken_apart, wanted
 
@@ -146,11 +147,11 @@ def _argument_problems(cls: Any, args: tuple[Any, ...], given: Mapping[str, Any]
         yield Problem("", what, do)
     for name in given:
         if name in moved:
-            yield Problem(f".{name}", f"{cls.__name__}({name}=…) is {moved[name].argument} now", "Move it there")
+            yield Problem(below("", name), f"{cls.__name__}({name}=…) is {moved[name].argument} now", "Move it there")
         elif name not in known:
-            yield Problem(f".{name}", *unknown(name, known, moved=moved))
+            yield Problem(below("", name), *unknown(name, known, moved=moved))
         elif name in positional[: len(args)]:
-            yield Problem(f".{name}", "the value is given twice", "Keep one of the two")
+            yield Problem(below("", name), "the value is given twice", "Keep one of the two")
     if len(args) > len(positional):
         return
     for each in fields(cls):

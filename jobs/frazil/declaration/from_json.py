@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any, TypeVar, get_args
 
 from frazil.declaration.choice import Moved, unknown
-from frazil.declaration.constraints import shown
+from frazil.declaration.constraints import below, shown
 from frazil.declaration.json_text import parsed
 from frazil.declaration.problems import InvalidDeclaration, Problem
 from frazil.declaration.validation import Hint, field_problems, hints, root_of, taken_apart, value_problems
@@ -180,10 +180,7 @@ def _instant(text: str) -> datetime | None:
 
 
 def _below(path: str, name: Any) -> str:
-    text = str(name)
-    if not re.fullmatch(r"[\w$.-]{1,80}", text):
-        return f"{path}[{shown(text)}]"
-    return f"{path}.{text}" if path else text
+    return below(path, name).removeprefix("" if path else ".")
 
 
 def _told(value: Any) -> str:

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from frazil.errors import InvalidInput
 
+_LONGEST = 600  # characters; a longer text repeats what somebody wrote
+
 
 class Refusal(NamedTuple):
     """Why a value cannot stand (`what`), and what to write instead (`do`). A problem whose place is not known yet."""
@@ -23,6 +25,12 @@ class Problem:
     path: str
     what: str
     do: str
+
+    def __post_init__(self) -> None:
+        for name in ("path", "what", "do"):
+            text = getattr(self, name)
+            if len(text) > _LONGEST:
+                object.__setattr__(self, name, f"{text[:_LONGEST]}… ({len(text)} characters)")
 
     def __str__(self) -> str:
         """`path: what. do`, on one line."""

@@ -83,15 +83,17 @@ def _python(file: Path) -> tuple[Pipeline, ...]:
     return _pipelines(module, file)
 
 
-def _error_of(code: Any, module: ModuleType) -> Exception | None:
+def _error_of(code: Any, module: ModuleType) -> Exception | SystemExit | None:
     try:
         exec(code, module.__dict__)  # noqa: S102 - running the user's own declarations is the point
-    except Exception as error:  # noqa: BLE001 - whatever a person's file raises is reported with its line
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a person's file raises is reported with its line
         return error
     return None
 
 
-def _problems(error: Exception | None, statement: ast.stmt, file: Path, unmade: set[str]) -> Iterator[Located]:
+def _problems(
+    error: Exception | SystemExit | None, statement: ast.stmt, file: Path, unmade: set[str]
+) -> Iterator[Located]:
     """Yield the problems behind an error of the statement, unless the error is a consequence of earlier ones."""
     if error is None:
         return
