@@ -1,0 +1,59 @@
+"""README and docs name commands and options that exist."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from frazil.cli.main import app
+
+ROOT = Path(__file__).parents[2]
+COMMAND = typer.main.get_command(app)
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def commands(page: str) -> Iterator[str]:
+    """Yield the commands of a page: lines of code blocks, and code in sentences."""
+    yield from re.findall(r"(?m)^ *(frazil [a-z].*)$", page)
+    yield from re.findall(r"`(frazil [a-z][^`]*)`", page)
+
+
+def problem_of(command: str) -> str:
+    """Return what is wrong with a command's name and options; nothing if it is right."""
+    found: Any = COMMAND
+    words = re.split(r"  +#|  +[a-z;]|[;|()]", command)[0].split()[1:]
+    for word in words:
+        below = getattr(found, "commands", None)
+        if below and not word.startswith("-"):
+            if word not in below:
+                return f"no command {word}"
+            found = below[word]
+        elif (option := re.match(r"--[a-z-]+", word)) and option[0] != "--help":
+            known = {name for parameter in found.params for name in (*parameter.opts, *parameter.secondary_opts)}
+            if option[0] not in known:
+                return f"no option {option[0]}"
+    return ""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_commands_of_a_page_exist(page: Path) -> None:
+    named = list(commands(page.read_text()))
+    assert {command: problem for command in named if (problem := problem_of(command))} == {}
+
+
+@pytest.mark.parametrize(
+    ("command", "problem"),
+    [
+        ("frazil vanish orders", "no command vanish"),
+        ("frazil local fire x", "no command fire"),
+        ("frazil verify orders --shallow", "no option --shallow"),
+        ("frazil verify orders --deep    # --shallow", ""),
+    ],
+)
+def test_a_command_that_does_not_exist_is_found(command: str, problem: str) -> None:
+    assert problem_of(command) == problem
