@@ -8,7 +8,7 @@ import json
 import pytest
 from rich.console import Console
 
-from frazil.cli.console import duration, log_lines, number, plain, show_json, table, tell_error
+from frazil.cli.console import duration, log_lines, number, plain, print_error, show_json, table
 from frazil.clients.redactor import Redactor
 
 
@@ -54,7 +54,7 @@ def test_json_for_a_terminal_is_inert_and_means_the_same(capsys: pytest.CaptureF
 
 def test_events_and_errors_are_inert_too(capsys: pytest.CaptureFixture[str]) -> None:
     log_lines(Redactor())({"why": HOSTILE})
-    tell_error(f"field {HOSTILE}")
+    print_error(f"field {HOSTILE}")
     told = capsys.readouterr().err
     assert is_inert(told)
     assert json.loads(told.splitlines()[0])["why"] == HOSTILE

@@ -53,7 +53,7 @@ def test_every_command_tells_an_example_its_exit_codes_and_answers_in_json(
     ("arguments", "said"),
     [
         (["check"], "stacks/pipelines.py: the file does not exist"),
-        (["run", "orders"], "it is not said how long to run"),
+        (["run", "orders"], "no mode is given"),
         (["dead-letters", "show", "orders", "4711"], "'4711' is no place of a record"),
     ],
 )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def artifact_store(place: Environment, secrets: Secrets) -> ObjectStore:
-    """The artifact bucket. Raises `InvalidInput` in an environment without one."""
+    """Return the artifact bucket. Raises `InvalidInput` in an environment without one."""
     if place.artifact_bucket is None:
         raise InvalidInput(
             "it has no artifact_bucket",
@@ -26,20 +26,20 @@ def artifact_store(place: Environment, secrets: Secrets) -> ObjectStore:
 
 
 def bucket(place: Environment, secrets: Secrets, name: str) -> ObjectStore:
-    """Another bucket of the environment, like that of the logs."""
+    """Return another bucket of the environment, like that of the logs."""
     from frazil.clients.object_store import ObjectStore, s3_client
 
     return ObjectStore(s3_client(place.object_store, keys=_keys(place, secrets)), name)
 
 
 def is_local(place: Environment) -> bool:
-    """Whether its services are stand-ins on this machine."""
+    """Return whether its services are stand-ins on this machine."""
     endpoint = place.catalog.endpoint if isinstance(place.catalog, GlueCatalog) else None
     return endpoint is not None and urlsplit(endpoint).hostname in ("127.0.0.1", "localhost")
 
 
 def emr(place: Environment, secrets: Secrets) -> Emr:
-    """EMR Serverless, in the catalog's region; beside a Glue that has an address of its own, at that address."""
+    """Return EMR Serverless, in the catalog's region; beside a Glue that has an address of its own, at that address."""
     from frazil.clients.emr import Emr, emr_client
 
     glue = place.catalog if isinstance(place.catalog, GlueCatalog) else None

@@ -24,7 +24,7 @@ class BuiltFor:
 
 
 def built_for(environment: str, start: Path) -> BuiltFor:
-    """What the checkout around `start` declares of an environment.
+    """Return what the checkout around `start` declares of an environment.
 
     Raises `InvalidInput` outside of a checkout, and for an environment that the checkout does not declare.
     """
@@ -37,7 +37,7 @@ def built_for(environment: str, start: Path) -> BuiltFor:
 
 
 def declared(environment: str, start: Path) -> BuiltFor | None:
-    """The same; None where nothing declares the environment."""
+    """Return the same; None if nothing declares the environment."""
     root = next((each for each in (start, *start.parents) if (each / "stacks" / "built_for.py").is_file()), None)
     if root is None:
         return None
@@ -48,5 +48,5 @@ def declared(environment: str, start: Path) -> BuiltFor | None:
         return None
     if ended.returncode:
         raise InvalidInput(ended.stderr.strip(), where=str(root / "stacks" / "deployments.py"), do="Correct it")
-    told = json.loads(ended.stdout)
-    return BuiltFor(told["label"], Architecture(told["architecture"]))
+    found = json.loads(ended.stdout)
+    return BuiltFor(found["label"], Architecture(found["architecture"]))

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from frazil.cli.console import out, show_json, table, tell_error
+from frazil.cli.console import out, print_error, show_json, table
 from frazil.cli.options import AsJson
 from frazil.declaration import InvalidDeclaration, Pipeline, Problem, canonical, digest
 from frazil.declaration import check as clashes
@@ -59,7 +59,7 @@ def check(
     except InvalidDeclaration as invalid:
         if as_json:
             show_json({"file": str(file), "problems": [asdict(problem) for problem in invalid.problems]})
-        tell_error(str(invalid))
+        print_error(str(invalid))
         raise typer.Exit(Exit.INVALID_INPUT) from invalid
     if write is not None:
         _write(write, canonical(document(found)))

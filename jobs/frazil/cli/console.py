@@ -20,7 +20,7 @@ from frazil.clients.redactor import Redactor
 from frazil.job.log_line import log_line
 
 WIDE = 160
-"""Columns where nobody looks: lines in a file or a pipe are not broken."""
+"""Columns of a file or a pipe: lines are not broken there."""
 
 GAP = 2
 """Spaces between two columns of a table."""
@@ -33,17 +33,17 @@ _NOT_SHOWN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 def out() -> Console:
-    """The console of results. Made anew each time: stdout may have been replaced, by a test or a pager."""
+    """Return a new console for results: stdout may have been replaced, by a test or a pager."""
     return Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else WIDE)
 
 
 def err() -> Console:
-    """The console of progress."""
+    """Return the console of progress."""
     return Console(file=sys.stderr, highlight=False)
 
 
 def is_watched() -> bool:
-    """Whether a person looks at stderr."""
+    """Return whether stderr is a terminal."""
     return sys.stderr.isatty()
 
 
@@ -53,7 +53,7 @@ def show_json(document: Mapping[str, Any]) -> None:
 
 
 def plain(text: str) -> str:
-    """A text that a record, a schema or a service gave, as a terminal may show it: on one line, and inert.
+    """Return a text from a record, a schema or a service as a terminal may print it: on one line, without control characters.
 
     Whatever moves the cursor, sets colours, turns the direction of writing or has no UTF-8 is shown as its escape:
     `\\x1b`, `\\u202e`, `\\ud800`.
@@ -61,7 +61,7 @@ def plain(text: str) -> str:
     return "".join(repr(c)[1:-1] if unicodedata.category(c) in _NOT_SHOWN else c for c in text)
 
 
-def tell_error(text: str) -> None:
+def print_error(text: str) -> None:
     """Print an error, `error: ` before each of its lines."""
     for line in text.splitlines() or [""]:
         sys.stderr.write(f"error: {plain(line)}\n")
@@ -132,12 +132,12 @@ def table(*columns: str, right: Sequence[str] = (), drop: Sequence[str] = (), ti
 
 
 def number(value: int | None) -> str:
-    """A count for people: `336,776`."""
+    """Return a count for people: `336,776`."""
     return "–" if value is None else f"{value:,}"
 
 
 def duration(seconds: float | None) -> str:
-    """A time span for people: `0.8 s`, `12 s`, `3 min`, `5 h`, `4 d`."""
+    """Return a time span for people: `0.8 s`, `12 s`, `3 min`, `5 h`, `4 d`."""
     if seconds is None:
         return "–"
     for unit, size, limit in (("s", 1, 120), ("min", 60, 7200), ("h", 3600, 172_800)):
@@ -158,7 +158,7 @@ def size(count: int) -> str:
 
 
 def log_lines(redactor: Redactor) -> Callable[[Mapping[str, Any]], None]:
-    """A sink that writes each event as one JSON line on stderr, secrets masked. Safe to share between threads."""
+    """Return a sink that writes each event as one JSON line on stderr, secrets masked. Safe to share between threads."""
     lock = threading.Lock()
 
     def line(event: Mapping[str, Any]) -> None:
@@ -170,6 +170,6 @@ def log_lines(redactor: Redactor) -> Callable[[Mapping[str, Any]], None]:
 
 
 def _json(document: Mapping[str, Any], *, indent: int | None = None) -> str:
-    """JSON text whose strings hold no character that a terminal would act on; to a parser it is the same."""
+    """Return JSON text whose strings hold no character that a terminal would act on; to a parser it is the same."""
     text = json.dumps(document, indent=indent, ensure_ascii=False, default=str)
     return "".join(json.dumps(c)[1:-1] if c != "\n" and unicodedata.category(c) in _NOT_SHOWN else c for c in text)

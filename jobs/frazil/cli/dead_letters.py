@@ -76,7 +76,7 @@ def list_(
     if as_json:
         show_json(found.document())
     else:
-        _tell_list(found, out())
+        _print_list(found, out())
 
 
 @app.command()
@@ -122,14 +122,14 @@ def show(
 
 
 def by_reason(found: Listing) -> object:
-    """How many there are, by reason."""
+    """Return how many there are, by reason."""
     shown = table("reason", "records", right=("records",))
     for reason, count in found.counts.items():
         shown.add_row(reason, number(count))
     return shown
 
 
-def _tell_list(found: Listing, console: Console) -> None:
+def _print_list(found: Listing, console: Console) -> None:
     if not found.total:
         console.print(f"{found.table}: no dead letters", markup=False)
         return

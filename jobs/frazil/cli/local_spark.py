@@ -65,7 +65,7 @@ def local_job(
 
 
 def settings_here(memory: str) -> dict[str, str]:
-    """Spark's settings for a driver on this machine, whose heap has `memory`.
+    """Return Spark's settings for a driver on this machine, whose heap has `memory`.
 
     Landing is all throughput, and nearly all it allocates is dead at once: with the parallel collector it takes a tenth less CPU
     than with Java's default, G1. Only here: where Spark is a service, the collector is the service's, and a JVM that is given two
@@ -78,7 +78,7 @@ def settings_here(memory: str) -> dict[str, str]:
 
 
 def jars_here(environment: Environment) -> list[Path]:
-    """The locked jars that a session for this environment needs."""
+    """Return the locked jars that a session for this environment needs."""
     from frazil.local.toolchain.jars import spark_jars
 
     return [jar for jar in spark_jars() if needs_s3(environment) or "aws-bundle" not in jar.name]

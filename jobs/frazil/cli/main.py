@@ -26,7 +26,7 @@ from frazil.cli import (
     stop,
     verify,
 )
-from frazil.cli.console import show_json, tell_error
+from frazil.cli.console import print_error, show_json
 from frazil.cli.demo import command
 from frazil.clients.secrets import Secrets
 from frazil.errors import FrazilError
@@ -65,10 +65,10 @@ class Commands(TyperGroup):
         except FrazilError as error:
             if os.environ.get(DEBUG):
                 raise
-            said, code = secrets_of(ctx).redactor.redact(str(error)), exit_of(error)
+            message, code = secrets_of(ctx).redactor.redact(str(error)), exit_of(error)
             if is_json:
-                show_json(error_document(type(error).__name__, said, code))
-            tell_error(said)
+                show_json(error_document(type(error).__name__, message, code))
+            print_error(message)
             raise typer.Exit(code) from error
         except UsageError as error:
             if is_json:
@@ -158,10 +158,10 @@ def main() -> None:
     except Exception as error:
         if os.environ.get(DEBUG):
             raise
-        said = secrets.redactor.redact(" ".join(str(error).split()))[:500]  # masked first: half a secret is no match
+        message = secrets.redactor.redact(" ".join(str(error).split()))[:500]  # masked first: half a secret is no match
         if JSON in sys.argv:
-            show_json(error_document(type(error).__name__, said, Exit.FAULT))
-        tell_error(f"{type(error).__name__}: {said}. This is a defect of Frazil. Set {DEBUG}=1 for a traceback")
+            show_json(error_document(type(error).__name__, message, Exit.FAULT))
+        print_error(f"{type(error).__name__}: {message}. This is a defect of Frazil. Set {DEBUG}=1 for a traceback")
         sys.exit(Exit.FAULT)
 
 

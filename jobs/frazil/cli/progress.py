@@ -95,7 +95,7 @@ class Progress:
                 self.notes.append(f"{name}: dead letters of an earlier decision were appended")
 
     def view(self) -> Table:
-        """The table as it is now."""
+        """Return the table as it is now."""
         now = self._clock()
         numbers = ("records", "per second", "lag", "freshness", "rejected")
         shown = table("pipeline", *numbers, "", right=numbers, drop=("per second", "freshness"))
@@ -113,13 +113,13 @@ class Progress:
 
     @contextmanager
     def live(self, console: Console) -> Iterator[None]:
-        """Draw it while the block runs, and leave the last view standing."""
+        """Draw the table while the block runs, and keep the last view."""
         with Live(self, console=console, refresh_per_second=4):
             yield
 
 
 def _rate(line: Line, now: float) -> float | None:
-    """Records a second: of the last seconds while it runs, of the run when it has ended."""
+    """Return records a second: of the last seconds while it runs, of the run when it has ended."""
     if not line.began or not line.records:
         return None
     if line.ended is not None:
@@ -131,7 +131,7 @@ def _rate(line: Line, now: float) -> float | None:
 
 
 def _state(line: Line, now: float) -> str:
-    """The state, with the time that is left while it runs."""
+    """Return the state, with the time that is left while it runs."""
     rate = _rate(line, now)
     if line.state != "running" or not line.lag or not rate:
         return line.state

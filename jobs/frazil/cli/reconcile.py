@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from frazil.rollout.steps import Step
 
 LOOK_SECONDS, LOCAL_LOOK_SECONDS = 10.0, 1.0
-"""Between two looks while there is nothing to do but wait; local runs begin in seconds, and ask nobody's quota."""
+"""Seconds between two checks while runs start; local runs start in seconds and use no quota."""
 
 Minutes = Annotated[int, typer.Option("--minutes", min=1, help="Minutes that it may take.")]
 
@@ -57,13 +57,13 @@ def reconcile(
     """
     at_work = reconciler(environments.environment(environment_name(context, env, option)), context.find_root().obj)
     if check:
-        _tell_drift(at_work.drift(job), as_json=as_json)
+        _print_drift(at_work.drift(job), as_json=as_json)
     else:
         bring_about(at_work, job, minutes=minutes, as_json=as_json)
 
 
 def reconciler(place: Environment, secrets: Secrets) -> Reconciler:
-    """The reconciler of an environment. Raises `InvalidInput` in one that was not deployed."""
+    """Return the reconciler of an environment. Raises `InvalidInput` in one that was not deployed."""
     from frazil.rollout.readiness import TableReadiness
     from frazil.rollout.reconcile import Reconciler
 
@@ -80,22 +80,27 @@ def reconciler(place: Environment, secrets: Secrets) -> Reconciler:
 
 
 def bring_about(at_work: Reconciler, job: str, *, minutes: int, as_json: bool) -> None:
-    """Reconcile, tell each step as it is done, and end with 1 if what is wanted does not run."""
+    """Reconcile, print each step, and end with 1 if the desired state does not run."""
     done: list[Step] = []
 
-    def tell(step: Step) -> None:
+    def print_step(step: Step) -> None:
         if not done or done[-1] != step:
             err().print(plain(sentence(step)), markup=False, soft_wrap=True)
             done.append(step)
 
     holder = f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
-    runs = replace(at_work, on_step=tell).reconcile(job, holder=holder, patience_seconds=minutes * 60)
+    runs = replace(at_work, on_step=print_step).reconcile(job, holder=holder, patience_seconds=minutes * 60)
     wanted = at_work.desired(job)
     is_wanted = wanted.is_stopped if runs is None else runs == wanted
     stopped = list(runs.stopped if runs else wanted.stopped)
     if as_json:
-        told = {"job": job, "wanted": wanted.generation, "runs": runs.generation if runs else None, "stopped": stopped}
-        show_json({**told, "steps": [document(step) for step in done]})
+        members = {
+            "job": job,
+            "wanted": wanted.generation,
+            "runs": runs.generation if runs else None,
+            "stopped": stopped,
+        }
+        show_json({**members, "steps": [document(step) for step in done]})
     else:
         without = f" without {', '.join(stopped)}" if stopped else ""
         what = f"generation {runs.generation} runs{without}" if runs else "nothing runs, as is wanted"
@@ -106,7 +111,7 @@ def bring_about(at_work: Reconciler, job: str, *, minutes: int, as_json: bool) -
         raise typer.Exit(Exit.DECISION_REQUIRED)
 
 
-def _tell_drift(steps: tuple[Step, ...], *, as_json: bool) -> None:
+def _print_drift(steps: tuple[Step, ...], *, as_json: bool) -> None:
     if as_json:
         show_json({"drift": bool(steps), "steps": [document(step) for step in steps]})
     else:
@@ -119,24 +124,24 @@ def _tell_drift(steps: tuple[Step, ...], *, as_json: bool) -> None:
 
 
 def sentence(step: Step) -> str:
-    """A step for people: `cancel run 00f1: it is of another generation`."""
-    told = document(step)
-    what = " ".join(str(told[key]) for key in ("step", "run", "generation") if key in told)
-    return f"{what}: {told['why']}" if told.get("why") else what
+    """Return a step for people: `cancel run 00f1: it is of another generation`."""
+    members = document(step)
+    what = " ".join(str(members[key]) for key in ("step", "run", "generation") if key in members)
+    return f"{what}: {members['why']}" if members.get("why") else what
 
 
 def document(step: Step) -> dict[str, Any]:
-    """A step as JSON."""
+    """Return a step as JSON."""
     names = {"Cancel": "cancel run", "Start": "start generation", "Prove": "proven generation"}
     names |= {"GiveUp": "give up generation", "Wait": "wait", "Leave": "leave", "Halt": "halt"}
-    told: dict[str, Any] = {"step": names[type(step).__name__]}
+    members: dict[str, Any] = {"step": names[type(step).__name__]}
     for field in fields(step):
         value = getattr(step, field.name)
         match field.name:
             case "run":
-                told["run"] = value.id
+                members["run"] = value.id
             case "desired":
-                told["generation"] = value.generation
+                members["generation"] = value.generation
             case _:
-                told[field.name] = value.isoformat() if isinstance(value, datetime) else value
-    return told
+                members[field.name] = value.isoformat() if isinstance(value, datetime) else value
+    return members

@@ -69,7 +69,7 @@ def build(
     if as_json:
         show_json({"folder": str(folder), "digest": release.digest, "release": to_json(release)})
     else:
-        _tell(release, folder)
+        _print_result(release, folder)
 
 
 @app.command("upload")
@@ -147,7 +147,7 @@ def built(root: Path, folder: Path, *, label_name: str, architecture: Architectu
 
 
 def released_jars(lock: Path) -> list[Any]:
-    """The locked jars of a Spark session, but for the local catalog's database."""
+    """Return the locked jars of a Spark session, but for the local catalog's database."""
     from frazil.local.toolchain.jars import jars, locked
     from frazil.release.build import Jar
     from frazil.release.sbom import Kind, Part
@@ -170,7 +170,7 @@ def released_jars(lock: Path) -> list[Any]:
     ]
 
 
-def _tell(release: Release, folder: Path) -> None:
+def _print_result(release: Release, folder: Path) -> None:
     shown = table("file", "what", "kB", "sha256", right=("kB",))
     for file in sorted(release.files, key=lambda f: (list(Role).index(f.role), f.name)):
         shown.add_row(file.name, file.role, number(file.size_bytes // 1000), file.sha256[:16])

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from frazil.cli.console import tell_error
+from frazil.cli.console import print_error
 from frazil.cli.options import AsJson, EnvironmentOption, environment_name
 from frazil.exit_codes import Exit
 
@@ -81,21 +81,21 @@ def review(
         arguments += ["--plan", f"{stack}{is_named}{Path(path).absolute()}"]
     for option, path_of in (("--before", before), ("--assumptions", assumptions)):
         arguments += [option, str(path_of.absolute())] if path_of is not None else []
-    told = {} if file is None else {"FRAZIL_PIPELINES": str(file.absolute())}
+    variables = {} if file is None else {"FRAZIL_PIPELINES": str(file.absolute())}
     if release:
-        told["FRAZIL_RELEASE"] = release if release == NO_RELEASE else str(Path(release).absolute())
+        variables["FRAZIL_RELEASE"] = release if release == NO_RELEASE else str(Path(release).absolute())
     # Deployment has packages that no job has, and that this command does not import.
     ended = subprocess.run(
-        [sys.executable, "-m", "stacks.review", *arguments], cwd=root, env={**os.environ, **told}, check=False
+        [sys.executable, "-m", "stacks.review", *arguments], cwd=root, env={**os.environ, **variables}, check=False
     )
     if ended.returncode:
         raise typer.Exit(ended.returncode if ended.returncode in _ANSWERS else Exit.UNCHECKED)
 
 
 def _checkout(start: Path) -> Path:
-    """The checkout that a folder is in; the command ends if it is in none."""
+    """Return the checkout that a folder is in; the command ends if it is in none."""
     for folder in (start, *start.parents):
         if (folder / "stacks" / "review.py").is_file():
             return folder
-    tell_error(f"{start}: this is no checkout of Frazil. Run it in one: stacks are not in the package")
+    print_error(f"{start}: this is no checkout of Frazil. Run it in one: stacks are not in the package")
     raise typer.Exit(Exit.INVALID_INPUT)

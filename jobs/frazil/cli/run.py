@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from frazil.cli.console import err, is_watched, log_lines, number, out, plain, show_json, table, tell_error
+from frazil.cli.console import err, is_watched, log_lines, number, out, plain, print_error, show_json, table
 from frazil.cli.local_spark import local_job
 from frazil.cli.options import AsJson, EnvironmentChoice, PipelineNames, PipelinesFile
 from frazil.cli.progress import Progress
@@ -68,7 +68,7 @@ def run(
       130 a run with --once was interrupted
     """
     if once == follow:
-        what = "--once and --follow exclude each other" if once else "it is not said how long to run"
+        what = "--once and --follow exclude each other" if once else "no mode is given"
         raise InvalidInput(what, do="Give --once or --follow")
     wanted = _wanted(pipelines.declared(file), names or [], is_all=is_all)
     place = environments.environment(env)
@@ -92,24 +92,24 @@ def run(
                 outcomes = runner.follow(wanted, job, registry, sink, every_seconds=every)
             else:
                 outcomes = runner.drain(wanted, job, registry, sink)
-    _tell(outcomes, progress, as_json=as_json)
+    _print_result(outcomes, progress, as_json=as_json)
     for name, outcome in outcomes.items():
-        _tell_next(name, outcome)
+        _print_next(name, outcome)
     errors = [outcome.error for outcome in outcomes.values() if outcome.error]
     for error in errors:
-        tell_error(secrets.redactor.redact(str(error)))
+        print_error(secrets.redactor.redact(str(error)))
     if errors:
         raise typer.Exit(exit_of_all(errors))
     if once and any(outcome.total.stopped for outcome in outcomes.values()):
         raise typer.Exit(Exit.INTERRUPTED)
 
 
-def _tell_next(name: str, outcome: Outcome) -> None:
+def _print_next(name: str, outcome: Outcome) -> None:
     """Print what a person should look at next, on stderr."""
     total = outcome.total
     if total.rejected:
-        said = f"{name}: {number(sum(total.rejected.values()))} rejected: frazil dead-letters list {name}"
-        err().print(plain(said), style="yellow", markup=False, soft_wrap=True)
+        text = f"{name}: {number(sum(total.rejected.values()))} rejected: frazil dead-letters list {name}"
+        err().print(plain(text), style="yellow", markup=False, soft_wrap=True)
     if total.waiting:
         err().print(plain(f"{name}: {total.waiting}"), style="yellow", markup=False, soft_wrap=True)
 
@@ -121,7 +121,7 @@ def _wanted(declared: Sequence[Pipeline], names: Sequence[str], *, is_all: bool)
     return tuple(declared) if is_all else pipelines.chosen(declared, names)
 
 
-def _tell(outcomes: Mapping[str, Outcome], progress: Progress | None, *, as_json: bool) -> None:
+def _print_result(outcomes: Mapping[str, Outcome], progress: Progress | None, *, as_json: bool) -> None:
     if as_json:
         show_json({"pipelines": {name: _facts(outcome) for name, outcome in outcomes.items()}})
         return

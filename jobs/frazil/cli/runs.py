@@ -51,10 +51,10 @@ def runs(
         return
     shown = table(*COLUMNS, right=("generation", "took"))
     for run in found:
-        told = facts(run, now=now)
+        described = facts(run, now=now)
         began = run.created_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
-        named = (str(told[key] or "–") for key in ("generation", "release"))
-        shown.add_row(run.id, run.state, *named, began, duration(told["seconds"]), plain(run.details))
+        named = (str(described[key] or "–") for key in ("generation", "release"))
+        shown.add_row(run.id, run.state, *named, began, duration(described["seconds"]), plain(run.details))
     out().print(shown)
 
 
@@ -94,8 +94,8 @@ def logs(
     stream = Stream.STDERR if is_sparks else Stream.STDOUT
     parts = run_log(run, aws.bucket(place, secrets, bucket_of(run)), stream)
     if as_json:
-        told = [{"key": part.key, "lines": secrets.redactor.redact(part.text).splitlines()} for part in parts]
-        show_json({"run": run.id, "state": run.state, "stream": stream, "parts": told})
+        parts_as_json = [{"key": part.key, "lines": secrets.redactor.redact(part.text).splitlines()} for part in parts]
+        show_json({"run": run.id, "state": run.state, "stream": stream, "parts": parts_as_json})
         return
     for part in parts:
         if len(parts) > 1:
@@ -107,7 +107,7 @@ def logs(
 
 
 def facts(run: Run, *, now: float) -> Mapping[str, Any]:
-    """A run as JSON. `seconds` are from its request to its end, or to now."""
+    """Return a run as JSON. `seconds` are from its request to its end, or to now."""
     end = run.updated_at if run.state.is_terminal else datetime.fromtimestamp(now, UTC)
     generation = run.tags.get(TAG_GENERATION)
     return {
@@ -123,7 +123,7 @@ def facts(run: Run, *, now: float) -> Mapping[str, Any]:
 
 
 def _found(place: Environment, secrets: Secrets, job: str, *, last: int = 20, run_id: str | None = None) -> list[Run]:
-    """A job's newest runs on all applications that may have some, the newest first; then the one named, however old it is."""
+    """Return a job's newest runs on all its applications, newest first; then the named one, however old it is."""
     from frazil.rollout.state import stored_state
 
     store, emr = aws.artifact_store(place, secrets), aws.emr(place, secrets)

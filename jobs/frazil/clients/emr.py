@@ -51,7 +51,7 @@ _ACTIVE = tuple(state for state in RunState if not state.is_terminal)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """A job run as the service tells it."""
+    """A job run as the service reports it."""
 
     id: str
     application: str
@@ -66,7 +66,7 @@ class Run:
 
 
 def emr_client(*, region: str | None = None, endpoint: str | None = None, keys: tuple[str, str] | None = None) -> Any:
-    """boto3's client, with short timeouts (5 s to connect, 20 s to answer, 5 attempts).
+    """Return boto3's client, with short timeouts (5 s to connect, 20 s to answer, 5 attempts).
 
     AWS's default chain decides what is None. Raises `EmrUnavailable` when the shell's AWS settings cannot be used, like a
     profile that is not there.
@@ -104,7 +104,7 @@ class Emr:
     def runs(
         self, application: str, tags: Mapping[str, str], *, name_prefix: str, ended: int = ENDED
     ) -> tuple[Run, ...]:
-        """The runs of an application that have these tags, oldest first; none if there is no such application.
+        """Return the runs of an application that have these tags, oldest first; none if there is no such application.
 
         These are all runs that have not ended, and of those that have the newest `ended`, if they were created within the longest
         of `WINDOWS`. The service lists runs without their tags and asks for them one by one, so only runs whose name begins with
@@ -128,7 +128,7 @@ class Emr:
         return tuple(sorted(found.values(), key=lambda run: (run.created_at, run.id)))
 
     def run(self, application: str, run_id: str) -> Run | None:
-        """One run, however old; None if the application has no such run."""
+        """Return one run, however old; None if the application has no such run."""
         try:
             return self._told(application, run_id)
         except _NotFound:
@@ -151,7 +151,7 @@ class Emr:
                 raise
 
     def _listed(self, application: str, name_prefix: str, *, states: Sequence[RunState], **filters: Any) -> list[str]:
-        """The ids of the runs in one of these states, the newest first."""
+        """Return the ids of the runs in one of these states, the newest first."""
         found, page = [], dict(filters)
         while True:
             try:
@@ -171,17 +171,17 @@ class Emr:
         if known is not None:
             return known
         with _asking(f"run {run_id}"):
-            told = self._client.get_job_run(applicationId=application, jobRunId=run_id)["jobRun"]
-        monitoring = (told.get("configurationOverrides") or {}).get("monitoringConfiguration") or {}
+            answer = self._client.get_job_run(applicationId=application, jobRunId=run_id)["jobRun"]
+        monitoring = (answer.get("configurationOverrides") or {}).get("monitoringConfiguration") or {}
         run = Run(
             id=run_id,
             application=application,
-            name=told.get("name") or "",
-            state=RunState(told["state"]),
-            details=told.get("stateDetails") or "",
-            created_at=told["createdAt"],
-            updated_at=told["updatedAt"],
-            tags=dict(told.get("tags") or {}),
+            name=answer.get("name") or "",
+            state=RunState(answer["state"]),
+            details=answer.get("stateDetails") or "",
+            created_at=answer["createdAt"],
+            updated_at=answer["updatedAt"],
+            tags=dict(answer.get("tags") or {}),
             log_uri=(monitoring.get("s3MonitoringConfiguration") or {}).get("logUri") or "",
         )
         if run.state.is_terminal:
@@ -202,10 +202,10 @@ def _asking(where: str) -> Iterator[None]:
     try:
         yield
     except ClientError as error:
-        told = error.response.get("Error", {})
-        code = str(told.get("Code", "unknown"))
+        details = error.response.get("Error", {})
+        code = str(details.get("Code", "unknown"))
         kind = _NotFound if code == "ResourceNotFoundException" else EmrUnavailable
-        raise kind(f"EMR Serverless refused ({code}): {str(told.get('Message', ''))[:300]}", where=where) from None
+        raise kind(f"EMR Serverless refused ({code}): {str(details.get('Message', ''))[:300]}", where=where) from None
     except BotoCoreError as error:
-        told, do = unanswered("EMR Serverless", error)
-        raise EmrUnavailable(told, where=where, do=do) from None
+        what, do = unanswered("EMR Serverless", error)
+        raise EmrUnavailable(what, where=where, do=do) from None

@@ -90,7 +90,7 @@ class Kafka:
         return f"Kafka({self._settings.bootstrap!r})"
 
     def topic(self, name: str) -> TopicState:
-        """The topic's id, partitions and settings, in one round trip. Needs DESCRIBE and DESCRIBE_CONFIGS on it."""
+        """Return the topic's id, partitions and settings, in one round trip. Needs DESCRIBE and DESCRIBE_CONFIGS on it."""
 
         def state(asking: Asking) -> TopicState:
             resource = ConfigResource(ResourceType.TOPIC, name)
@@ -103,7 +103,7 @@ class Kafka:
         return self._connection.ask(f"topic {name}", state)
 
     def offsets(self, topic: str, isolation: Isolation) -> dict[int, Span]:
-        """The offsets that each partition has now, in two round trips: the partitions, then all their offsets."""
+        """Return the offsets that each partition has now, in two round trips: the partitions, then all their offsets."""
 
         def spans(asking: Asking) -> dict[int, Span]:
             described = asking.admin.describe_topics(TopicCollection([topic]), request_timeout=asking.seconds)[topic]
@@ -124,9 +124,9 @@ class Kafka:
         return sum(list(self._partitions.values()))
 
     def offsets_at(self, topic: str, milliseconds: int, isolation: Isolation) -> dict[int, int]:
-        """Per partition the first offset whose record has this timestamp (milliseconds since 1970, UTC) or a later one.
+        """Return per partition the first offset whose record has this timestamp (milliseconds since 1970, UTC) or a later one.
 
-        A partition without such a record gives its end, as `offsets` tells it. The ends are read before the timestamps
+        A partition without such a record gives its end, as `offsets` reports it. The ends are read before the timestamps
         are looked up: a record that arrives in between is read, at worst one that is too old, and never skipped.
         """
         ends = self.offsets(topic, isolation)
@@ -149,7 +149,7 @@ class Kafka:
         return self._connection.ask(f"topic {topic}", epochs)
 
     def records(self, topic: str, offsets: Mapping[int, int], isolation: Isolation) -> dict[int, Record | None]:
-        """Return the record that stands at an offset of each partition, None where there is none (any more).
+        """Return the record at an offset of each partition; None if there is none (any more).
 
         Needs READ on the topic, as do all that read records.
         """
@@ -177,11 +177,11 @@ class Kafka:
         )
 
     def java_options(self) -> dict[str, str]:
-        """The connection as options of Spark's Kafka source, secrets included; see `kafka_security.java_options`."""
+        """Return the connection as options of Spark's Kafka source, secrets included; see `kafka_security.java_options`."""
         return kafka_security.java_options(self._settings, self._secrets)
 
     def read_secrets_again(self) -> None:
-        """Connect anew with secrets as they are now: for a caller whose own connection, Spark's say, was refused."""
+        """Connect again with the current secrets, for a caller whose own connection was refused, such as Spark."""
         self._connection.renew()
 
 
@@ -191,7 +191,7 @@ def _listed(
     """Ask for one offset of each partition; one request to each broker that leads any of them.
 
     With the isolation level, `latest` is the last stable offset: seen on Kafka 4.3 with an open transaction. Without
-    it, `list_offsets` tells the high watermark, on which a `read_committed` reader hangs.
+    it, `list_offsets` returns the high watermark, on which a `read_committed` reader hangs.
     """
     wanted = {TopicPartition(topic, partition): spec for partition in partitions}
     answers = asking.admin.list_offsets(wanted, isolation_level=_LEVELS[isolation], request_timeout=asking.seconds)
@@ -204,7 +204,7 @@ def _settled(asking: Asking, answers: Mapping[int, Future[Any]]) -> dict[int, in
 
 
 def _state(topic: Any, config: Mapping[str, str | None]) -> TopicState:
-    """The topic from `describe_topics` and `describe_configs`."""
+    """Return the topic from `describe_topics` and `describe_configs`."""
     return TopicState(
         name=topic.name,
         topic_id=str(topic.topic_id),
@@ -217,5 +217,5 @@ def _state(topic: Any, config: Mapping[str, str | None]) -> TopicState:
 
 
 def _limit(text: str | None) -> int | None:
-    """A limit of Kafka's, where -1 and silence mean none."""
+    """Return a limit of Kafka's, where -1 and silence mean none."""
     return None if text is None or int(text) < 0 else int(text)

@@ -124,7 +124,7 @@ class Connection:
         self._client = self._connected()
 
     def ask(self, where: str, question: Callable[[Asking], _T]) -> _T:
-        """The answer to `question`; what passes is asked again, a refused login once more with secrets read anew.
+        """Return the answer to `question`; retry what passes, and a refused login once, with secrets read again.
 
         `where` is what a message says of the place: `topic orders`. Raises `KafkaUnavailable` or one of its kinds.
         """
@@ -153,7 +153,7 @@ class Connection:
             raise self._told(error.args[0], None, where) from None
 
     def renew(self) -> None:
-        """Connect anew, with secrets as they are now."""
+        """Connect again, with the current secrets."""
         kafka_security.forget(self._settings, self._secrets)
         self._client = self._connected()
 
@@ -187,7 +187,7 @@ class Connection:
             self._sleep(_PAUSE_SECONDS)
 
     def _told(self, problem: KafkaError, failure: KafkaError | None, where: str) -> KafkaUnavailable:
-        """The error for people. `failure` is what the connection met, which says more than a request's timeout."""
+        """Return the error for people. `failure` of the connection says more than a request's timeout."""
         code = problem.code()
         if code in _MISSING:
             return TopicMissing(

@@ -44,7 +44,7 @@ class Record:
 
 
 def at(consumer: Any, topic: str, offsets: Mapping[int, int], seconds: float) -> dict[int, Record | None]:
-    """Return the record that stands at the given offset of each partition, None where there is none.
+    """Return the record at the given offset of each partition; None if there is none.
 
     Raises `KafkaException` if the broker does not answer within `seconds`.
     """

@@ -18,11 +18,11 @@ _LOGIN_MODULES = {
 }
 
 _PBES2 = bytes.fromhex("06092a864886f70d01050d")
-"""The object identifier, in DER, of the encryption that OpenSSL uses unless told otherwise."""
+"""The object identifier, in DER, of the encryption that OpenSSL uses by default."""
 
 
 def librdkafka_options(settings: environment.Kafka, secrets: Secrets) -> dict[str, str]:
-    """The connection as librdkafka's options, secret values included: never log them.
+    """Return the connection as librdkafka's options, secret values included: never log them.
 
     Raises `SecretUnavailable`, or `KafkaUnavailable` if the authorities' file cannot be read.
     """
@@ -42,7 +42,7 @@ def librdkafka_options(settings: environment.Kafka, secrets: Secrets) -> dict[st
 
 
 def java_options(settings: environment.Kafka, secrets: Secrets) -> dict[str, str]:
-    """The connection as options of Spark's Kafka source: Java's names, each with the prefix `kafka.`.
+    """Return the connection as options of Spark's Kafka source: Java's names, each with the prefix `kafka.`.
 
     Certificates and keys are in the options themselves, as PEM text: executors need no files. Secret values are
     included, so Spark's redaction must cover them: `spark.redaction.regex` and `spark.sql.redaction.options.regex` need
@@ -67,19 +67,19 @@ def java_options(settings: environment.Kafka, secrets: Secrets) -> dict[str, str
 
 
 def jaas(mechanism: Mechanism, username: str, password: str) -> str:
-    """The one line of `sasl.jaas.config`. Any user name and password may stand in it: Kafka reads its quoted words with
+    """Return the one line of `sasl.jaas.config`. It may hold any user name and password: Kafka reads its quoted words with
     Java's `StreamTokenizer`, where a backslash escapes a quote, itself and line ends.
     """
     return f'{_LOGIN_MODULES[mechanism]} required username="{_escaped(username)}" password="{_escaped(password)}";'
 
 
 def forget(settings: environment.Kafka, secrets: Secrets) -> None:
-    """Have all secrets of the connection read anew: the broker refused the ones we have."""
+    """Forget all secrets of the connection, so that they are read again: the broker refused them."""
     secrets.forget(settings.username, settings.password, settings.certificate, settings.key, settings.key_password)
 
 
 def references(settings: environment.Kafka) -> str:
-    """The references of the connection's secrets, for a message; empty if it has none."""
+    """Return the references of the connection's secrets, for a message; empty if it has none."""
     named = (settings.username, settings.password, settings.certificate, settings.key, settings.key_password)
     return ", ".join(dict.fromkeys(reference(secret) for secret in named if secret is not None))
 
@@ -102,7 +102,7 @@ def _authorities(path: str) -> str:
 
 
 def _private_key(key: Secret, secrets: Secrets) -> str:
-    """The key's PEM. Java's clients read PKCS #8 only, and say of anything else no more than "invalid PEM"."""
+    """Return the key's PEM. Java's clients read PKCS #8 only, and say of anything else no more than "invalid PEM"."""
     text = secrets.read(key)
     if "-----BEGIN PRIVATE KEY-----" in text or "-----BEGIN ENCRYPTED PRIVATE KEY-----" in text:
         return text
@@ -114,7 +114,7 @@ def _private_key(key: Secret, secrets: Secrets) -> str:
 
 
 def _java_key(key: Secret, secrets: Secrets) -> str:
-    """The key's PEM, if Java can read it: Kafka's client asks for an algorithm "PBES2", which Java 17 lacks."""
+    """Return the key's PEM, if Java can read it: Kafka's client asks for an algorithm "PBES2", which Java 17 lacks."""
     text = _private_key(key, secrets)
     _, is_encrypted, rest = text.partition("-----BEGIN ENCRYPTED PRIVATE KEY-----")
     body = "".join(rest.partition("-----END")[0].split())

@@ -32,7 +32,7 @@ class Stored:
 
 
 def s3_client(place: Place | None, *, keys: tuple[str, str] | None = None) -> Any:
-    """boto3's client of a place, with short timeouts (5 s to connect, 30 s to answer, 5 attempts).
+    """Return boto3's client for a store, with short timeouts (5 s to connect, 30 s to answer, 5 attempts).
 
     Raises `ObjectStoreUnavailable` when the shell's AWS settings cannot be used, like a profile that is not there.
     """
@@ -66,7 +66,7 @@ class ObjectStore:
         self._client, self.bucket = client, bucket
 
     def read(self, key: str) -> Stored | None:
-        """An object as it stands; None if there is none."""
+        """Return an object; None if there is none."""
         try:
             with self._asking(key):
                 answer = self._client.get_object(Bucket=self.bucket, Key=key)
@@ -75,7 +75,7 @@ class ObjectStore:
             return None
 
     def keys(self, prefix: str) -> tuple[str, ...]:
-        """The keys that begin so, sorted."""
+        """Return the keys with this prefix, sorted."""
         with self._asking(prefix):
             pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=prefix)
             return tuple(sorted(held["Key"] for page in pages for held in page.get("Contents", ())))
@@ -107,7 +107,7 @@ class ObjectStore:
     def swap(self, key: str, data: bytes, *, version: str | None) -> str | None:
         """Replace the version that was read (None: there was no object), and return the new one's; None if it is newer by now.
 
-        An answer that was lost is told by the content: `data` must differ from what anyone else writes.
+        After a lost answer, the content decides: `data` must differ from what all others write.
         """
         condition = {"IfNoneMatch": "*"} if version is None else {"IfMatch": version}
         try:
@@ -118,15 +118,18 @@ class ObjectStore:
 
     def _put(self, key: str, source: Path | bytes, sha256: str, condition: Mapping[str, str]) -> str:
         with self._asking(key):
-            told = {"ChecksumSHA256": base64.b64encode(bytes.fromhex(sha256)).decode(), "Metadata": {"sha256": sha256}}
-            request = {"Bucket": self.bucket, "Key": key, **condition, **told}
+            checks = {
+                "ChecksumSHA256": base64.b64encode(bytes.fromhex(sha256)).decode(),
+                "Metadata": {"sha256": sha256},
+            }
+            request = {"Bucket": self.bucket, "Key": key, **condition, **checks}
             if isinstance(source, bytes):
                 return str(self._client.put_object(Body=source, **request)["ETag"])
             with source.open("rb") as body:
                 return str(self._client.put_object(Body=body, **request)["ETag"])
 
     def _checksum(self, key: str) -> str | None:
-        """The SHA-256 of what is there; None if nothing is. Objects of other writers are read to tell it."""
+        """Return the SHA-256 of the object; None if there is none. Objects of other writers are read to compute it."""
         try:
             with self._asking(key):
                 found = self._client.head_object(Bucket=self.bucket, Key=key, ChecksumMode="ENABLED")
@@ -152,8 +155,8 @@ class ObjectStore:
                 raise _Absent from None
             raise ObjectStoreUnavailable(f"S3 refused ({code})", where=where, do=_REMEDY) from None
         except (BotoCoreError, OSError) as error:
-            told, do = unanswered("S3", error)
-            raise ObjectStoreUnavailable(told, where=where, do=do) from None
+            what, do = unanswered("S3", error)
+            raise ObjectStoreUnavailable(what, where=where, do=do) from None
 
 
 _REMEDY = "Is the bucket there, and is our role allowed to read and write these keys?"

@@ -22,7 +22,7 @@ SHORTEST_LINE = 16
 
 
 class Redactor:
-    """Knows the secret values that were read so far, and masks them. Safe to share between threads; `repr` tells
+    """Knows the secret values that were read so far, and masks them. Safe to share between threads; `repr` shows
     nothing.
     """
 
@@ -44,14 +44,14 @@ class Redactor:
             self._forms = tuple(sorted({*self._forms, *_forms(value)}, key=lambda form: (-len(form), form)))
 
     def redact(self, text: str) -> str:
-        """`text` with every known value replaced by `[redacted]`."""
+        """Return `text` with every known value replaced by `[redacted]`."""
         found = [form for form in self._forms if form in text]
         # One pass, the longest form first: one may be part of another, or of the mask.
         return re.sub("|".join(map(re.escape, found)), MASK, text) if found else text
 
 
 def _forms(value: str) -> Iterator[str]:
-    """The value as texts may hold it: escaped for JAAS, JSON, Python's repr, URLs, one inside the other."""
+    """Yield the value as texts may hold it: escaped for JAAS, JSON, Python's repr, URLs, one inside the other."""
     wholes = {value}
     for _ in range(_NESTING):
         wholes |= {escape(whole) for whole in wholes for escape in _ESCAPES}

@@ -31,12 +31,12 @@ class SecretsManager(Protocol):
     """What is needed of boto3's Secrets Manager client."""
 
     def get_secret_value(self, *, SecretId: str) -> Mapping[str, Any]:  # noqa: N803 - boto3's name
-        """The secret's current version: `SecretString` or `SecretBinary`."""
+        """Return the secret's current version: `SecretString` or `SecretBinary`."""
         ...
 
 
 def secrets_manager(region: str | None) -> SecretsManager:
-    """A Secrets Manager client with short timeouts (5 s to connect, 10 s to answer, 3 attempts); boto3 is imported here
+    """Return a Secrets Manager client with short timeouts (5 s to connect, 10 s to answer, 3 attempts); boto3 is imported here
     only.
     """
     import boto3
@@ -72,20 +72,20 @@ class Secrets:
         return "Secrets()"
 
     def read(self, secret: Secret) -> str:
-        """The secret's value. Raises `SecretUnavailable`, which names the reference and never holds a value."""
+        """Return the secret's value. Raises `SecretUnavailable`, which names the reference and never holds a value."""
         value = self._value(secret)
         self.redactor.add(value)
         return value
 
     def username(self, secret: Secret) -> str:
-        """A user name's value: like `read`, but masked in texts only if it is as long as an API key (12 characters)."""
+        """Return a user name's value: like `read`, but masked in texts only if it is as long as an API key (12 characters)."""
         value = self._value(secret)
         if len(value) >= LONG_USERNAME:
             self.redactor.add(value)
         return value
 
     def forget(self, *secrets: Secret | None) -> None:
-        """Read these anew when they are asked for next; the service refused what we had, they may have been rotated."""
+        """Forget these, so that the next call reads them again: the service refused them, and they may have been rotated."""
         for secret in secrets:
             if secret is not None:
                 self._values.pop(_key(secret), None)
@@ -102,7 +102,7 @@ class Secrets:
         return value
 
     def _read(self, secret: Secret) -> str:
-        """What the place holds: the value, or the JSON object that has it as a field."""
+        """Return what the place holds: the value, or the JSON object that has it as a field."""
         if secret.env is not None:
             if secret.env not in self._environment:
                 raise _unavailable(secret, "it is not set")
@@ -130,7 +130,7 @@ class Secrets:
 
 
 def reference(secret: Secret) -> str:
-    """The secret's reference as messages tell it: `env KAFKA_PASSWORD`, `secretsmanager prod/kafka field password`."""
+    """Return the secret's reference for messages: `env KAFKA_PASSWORD`, `secretsmanager prod/kafka field password`."""
     if secret.env is not None:
         return f"env {secret.env}"
     if secret.file is not None:
@@ -139,7 +139,7 @@ def reference(secret: Secret) -> str:
 
 
 def _key(secret: Secret) -> tuple[str, str]:
-    """One key for all fields of a stored secret: user name and password often are two fields of one."""
+    """Return one key for all fields of a stored secret: user name and password often are two fields of one."""
     return reference(secret).split(" ")[0], secret.env or secret.file or secret.secretsmanager or ""
 
 
@@ -170,7 +170,7 @@ def _text(secret: Secret, data: bytes) -> str:
 
 
 def _member(secret: Secret, text: str, redactor: Redactor) -> str:
-    """The field of the JSON object that a stored secret holds. What is no object is masked whole, as it may be the
+    """Return the field of the JSON object that a stored secret holds. What is no object is masked completely, as it may be the
     value.
     """
     try:
@@ -190,7 +190,7 @@ def _member(secret: Secret, text: str, redactor: Redactor) -> str:
 
 
 def _refusal(code: str) -> tuple[str, str]:
-    """What Secrets Manager's error code means, and what to do."""
+    """Return what Secrets Manager's error code means, and what to do."""
     match code:
         case "ResourceNotFoundException":
             return "Secrets Manager has no such secret in this account and region", "Create it, or correct its name"

@@ -5,7 +5,7 @@ FrazilError                    says what, where and what to do
 │   └── InvalidDeclaration     a declaration or a document has problems; all of them are listed
 ├── IncompatibleSchema         a schema change that Iceberg forbids, or that the declaration does not allow
 ├── UnreadableSchema           a writer schema that cannot be understood
-├── Fenced                     another driver writes this pipeline; it won, nothing of ours was counted
+├── Fenced                     another driver writes this pipeline; it won, and nothing of this run was added
 ├── CommitRefused              Iceberg or the catalog refuses a commit, and would refuse the same again
 ├── TableReplaced              the table was dropped and made again, or a column was, under a staged batch
 ├── LedgerTooNew               a newer release wrote the table's ledger in a format that this one cannot read
@@ -39,7 +39,7 @@ FrazilError                    says what, where and what to do
 ├── RolloutFailed              no generation could be started, and there is no earlier healthy one to roll back to
 ├── JvmEnded                   Spark's JVM ended while the run was going on
 ├── Fault                      an error that no class here describes: a defect of Frazil
-├── SparkFailed                a Spark job failed, and doing it again would not mend it
+├── SparkFailed                a Spark job failed, and a new attempt would fail too
 ├── LocalPartFailed            a local process (broker, registry, object store) did not start or stop
 ├── JavaUnsuitable             no Java is found, or it is too old
 ├── JarsUnavailable            a locked jar is not in the cache and could not be fetched

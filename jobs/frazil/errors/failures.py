@@ -43,7 +43,7 @@ class LedgerTooNew(FrazilError):
 
 
 class RowsWouldChange(FrazilError):
-    """Files that were rewritten hold more or fewer rows than those they stand for; they were not committed."""
+    """Files that were rewritten hold more or fewer rows than the files they replace; they were not committed."""
 
 
 class FenceUnproven(FrazilError):
@@ -75,7 +75,7 @@ class RolloutFailed(FrazilError):
 
 
 class SparkFailed(FrazilError):
-    """A Spark job failed for a reason that a smaller batch or another try does not mend; nothing of it was published."""
+    """A Spark job failed for a reason that neither a smaller batch nor a new attempt removes; nothing of it was published."""
 
 
 class JvmEnded(FrazilError):

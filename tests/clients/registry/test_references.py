@@ -45,7 +45,7 @@ def test_one_schema_may_have_two_names() -> None:
 
 def test_a_name_with_two_texts_is_unreadable() -> None:
     others = {"x": schema("X"), "y": schema("Y", "n=x"), "z": schema("Z")}
-    with pytest.raises(UnreadableSchema, match="'n' stands for two schemas"):
+    with pytest.raises(UnreadableSchema, match="'n' names two schemas"):
         texts(schema("A", "n=z", "y"), others)
 
 

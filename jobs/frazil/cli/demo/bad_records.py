@@ -29,7 +29,7 @@ def _unknown_schema(value: bytes, body: int, random: Random) -> bytes:
 
 
 def _undecodable(value: bytes, body: int, random: Random) -> bytes:
-    """A body that ends in the middle of the row's first fields."""
+    """Return a body that ends in the middle of the row's first fields."""
     return value[: body + random.randrange(1, 5)]
 
 
@@ -45,7 +45,7 @@ KINDS: dict[Reason, Spoil] = {
 class Poison:
     """Decides, from a seed, which records get a spoilt twin, and of which kind; `made` counts the twins by reason.
 
-    `index` is how many bytes stand between frame and body: Protobuf's message index.
+    `index` is the number of bytes between frame and body: Protobuf's message index.
     """
 
     def __init__(self, rows: int, *, share: float, seed: int, index: int = 0) -> None:
@@ -56,7 +56,7 @@ class Poison:
         self.made: dict[str, int] = {}
 
     def after(self, place: int, value: bytes) -> bytes | None:
-        """The spoilt twin of the value at this place of the topic, if there is to be one."""
+        """Return a bad copy of the value at this place of the topic, if there is to be one."""
         if place not in self._places:
             return None
         kind = self._kinds[sum(self.made.values()) % len(self._kinds)]

@@ -26,24 +26,24 @@ _NOTHING = "NA"
 
 
 def flights() -> Iterator[Row]:
-    """Every flight, planned and real. Times of day are numbers like 517, `time_hour` is an instant."""
+    """Yield every flight, planned and real. Times of day are numbers like 517, `time_hour` is an instant."""
     texts = ("carrier", "origin", "dest", "tailnum")
     return _rows("flights.csv.zip", {**dict.fromkeys(texts, str), "time_hour": _milliseconds}, int)
 
 
 def weather() -> Iterator[Row]:
-    """The weather at each airport, hour by hour."""
+    """Yield the weather at each airport, hour by hour."""
     whole = dict.fromkeys(("year", "month", "day", "hour"), int)
     return _rows("weather.csv", {"origin": str, "time_hour": str, **whole}, float)
 
 
 def planes() -> Iterator[Row]:
-    """Every plane, by its tail number."""
+    """Yield every plane, by its tail number."""
     return _rows("planes.csv", dict.fromkeys(("year", "engines", "seats", "speed"), int), str)
 
 
 def _rows(name: str, kinds: Mapping[str, Callable[[str], Any]], usual: Callable[[str], Any]) -> Iterator[Row]:
-    """The rows of a file, each value understood by its column's kind; what is not known is None."""
+    """Yield the rows of a file, each value understood by its column's kind; what is not known is None."""
     with _text(name) as lines:
         reader = csv.reader(lines)
         columns = next(reader)
@@ -78,5 +78,5 @@ def _folder() -> Path:
 
 @cache
 def _milliseconds(text: str) -> int:
-    """An instant like `2013-01-01T10:00:00Z` as milliseconds since 1970."""
+    """Return an instant like `2013-01-01T10:00:00Z` as milliseconds since 1970."""
     return round(datetime.fromisoformat(text).timestamp() * 1000)

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
-from frazil.cli.demo import output as told
+from frazil.cli.demo import output
 from frazil.cli.local_spark import local_job
 from frazil.cli.progress import Progress
 from frazil.clients.secrets import Secrets
@@ -41,7 +41,7 @@ class Landed:
     """Dead letters by reason, as the table has them."""
 
     def document(self) -> dict[str, Any]:
-        """The same as JSON."""
+        """Return the same as JSON."""
         return {
             "pipeline": self.pipeline.name,
             "produced": self.produced,
@@ -71,7 +71,7 @@ def fill_and_land(
         source = SOURCES[pipeline.topic.name]()
         poison = Poison(source.count, share=POISON_SHARE, seed=SEED, index=len(source.index))
         fillings.append(Filling(source, environment.kafka.bootstrap, registry_url, poison))
-    told.heading(
+    output.heading(
         console, "2", "Topics fill, and one record in a thousand is spoilt on purpose", "Spark starts meanwhile"
     )
     for filling in fillings:
@@ -86,7 +86,7 @@ def fill_and_land(
             registry = Registry.of(environment.registry, secrets) if environment.registry else None
             for turn in range(max(len(filling.source.versions) for filling in fillings)):
                 if turn:
-                    told.heading(console, "3", "Half-way, the schema changes", "and nobody is asked")
+                    output.heading(console, "3", "Half-way, the schema changes", "without a change of the declaration")
                     _fill(fillings, console)
                 progress = Progress(tuple(pipeline.name for pipeline in pipelines))
                 with _watched(progress, console):
@@ -94,7 +94,7 @@ def fill_and_land(
                 for outcome in outcomes.values():
                     if outcome.error:
                         raise outcome.error
-                told.notes(console, progress.notes)
+                output.notes(console, progress.notes)
     return [
         Landed(pipeline=pipeline, produced=filling.sent, spoilt=dict(filling.poison.made))
         for pipeline, filling in zip(pipelines, fillings, strict=True)
@@ -106,15 +106,15 @@ def _fill(fillings: Sequence[Filling], console: Console) -> None:
     for filling in (filling for filling in fillings if filling.is_unfinished):
         began, before = time.monotonic(), filling.sent
         rows = filling.source.count // len(filling.source.versions)
-        with _counted(console, filling.source.topic, rows) as tell:
-            version = filling.next_version(tell)
+        with _counted(console, filling.source.topic, rows) as on_progress:
+            version = filling.next_version(on_progress)
         seconds = time.monotonic() - began
-        told.filled(console, filling.source.topic, filling.sent - before, seconds, version.what)
+        output.filled(console, filling.source.topic, filling.sent - before, seconds, version.what)
 
 
 @contextmanager
 def _counted(console: Console, name: str, rows: int) -> Iterator[Callable[[int], None]]:
-    """A bar that grows, where somebody looks."""
+    """Yield a callback that advances a progress bar on a terminal."""
     if not console.is_terminal:
         yield lambda more: None
         return

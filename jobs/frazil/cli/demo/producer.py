@@ -49,14 +49,14 @@ class Filling:
         """Whether there is another version of the schema to come."""
         return self._done < len(self.source.versions)
 
-    def next_version(self, tell: Callable[[int], None]) -> Version:
-        """Register the next version and send its share of the rows; `tell` hears how many more were sent."""
+    def next_version(self, on_progress: Callable[[int], None]) -> Version:
+        """Register the next version and send its share of the rows; `on_progress` gets the number sent since."""
         version, rows = self.source.versions[self._done], self._share()
         schema_id = RegistryAdmin(self.registry_url).register(
             f"{self.source.topic}-value", version.text, self.source.type
         )
         frame = b"\0" + schema_id.to_bytes(4, "big") + self.source.index
-        self._send(self._records(rows, frame, version), tell)
+        self._send(self._records(rows, frame, version), on_progress)
         self._done += 1
         return version
 
@@ -77,7 +77,7 @@ class Filling:
                 yield key, spoilt
             place += 1
 
-    def _send(self, records: Iterator[tuple[bytes, bytes]], tell: Callable[[int], None]) -> None:
+    def _send(self, records: Iterator[tuple[bytes, bytes]], on_progress: Callable[[int], None]) -> None:
         producer = Producer(_settings(self.bootstrap))
         began = self.sent
         for key, value in records:
@@ -90,9 +90,9 @@ class Filling:
             self.sent += 1
             if (self.sent - began) % _STEP == 0:
                 producer.poll(0)
-                tell(_STEP)
+                on_progress(_STEP)
         left = producer.flush(_SECONDS)
-        tell((self.sent - began) % _STEP)
+        on_progress((self.sent - began) % _STEP)
         if left or self._refused:
             what = self._refused[0] if self._refused else f"{left} records were not taken in {_SECONDS:.0f} s"
             raise KafkaUnavailable(what, where=f"topic {self.source.topic}")
@@ -110,6 +110,6 @@ def _settings(bootstrap: str) -> dict[str, Any]:
         "linger.ms": 20,
         "compression.type": "lz4",
         "queue.buffering.max.messages": 500_000,
-        "error_cb": lambda _: None,  # delivery tells
+        "error_cb": lambda _: None,  # the delivery callback reports errors
         "log_level": 0,
     }

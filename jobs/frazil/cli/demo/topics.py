@@ -19,7 +19,7 @@ Encode = Callable[[Row], bytes]
 class Version:
     """One version of a topic's schema: its text for the registry, and how a row is written by it, frame excluded.
 
-    `what` tells people how it differs from the version before.
+    `what` says how it differs from the version before.
     """
 
     text: str
@@ -38,7 +38,7 @@ class Source:
     rows: Callable[[], Iterator[Row]]
     key: Callable[[Row], str]
     index: bytes = b""
-    """What stands between the frame's schema id and the body: Protobuf's message index."""
+    """The bytes between the frame's schema id and the body: Protobuf's message index."""
 
 
 def _nullable(kind: str) -> list[str]:
@@ -78,7 +78,7 @@ _DOCS = {
 
 
 def _avro(name: str, columns: Mapping[str, Any], what: str = "") -> Version:
-    """An Avro version. What may be null or came later has a default, so that versions can read each other."""
+    """Return an Avro version. What may be null or came later has a default, so that versions can read each other."""
     import fastavro
 
     fields: list[dict[str, Any]] = []
@@ -104,7 +104,7 @@ def _flight_rows() -> Iterator[Row]:
 
 
 def flights() -> Source:
-    """336,776 flights, in Avro; half-way a column is added and one widened."""
+    """Return 336,776 flights, in Avro; half-way a column is added and one widened."""
     second = "distance becomes a long, and a column cancelled is added"
     return Source(
         topic="flights",
@@ -148,7 +148,7 @@ def _json(row: Row) -> bytes:
 
 
 def weather() -> Source:
-    """26,115 hours of weather, in JSON by a JSON Schema."""
+    """Return 26,115 hours of weather, in JSON by a JSON Schema."""
     return Source(
         topic="weather",
         type=SchemaType.JSON,
@@ -191,7 +191,7 @@ message Plane {
 
 
 def _protobuf(text: str, name: str, change: Callable[[Row], Row]) -> Version:
-    """A Protobuf version; `change` makes a row what the message `name` takes."""
+    """Return a Protobuf version; `change` makes a row what the message `name` takes."""
     from google.protobuf.descriptor_pb2 import FileDescriptorSet
     from google.protobuf.descriptor_pool import DescriptorPool
     from google.protobuf.message_factory import GetMessageClass
@@ -216,7 +216,7 @@ def _plane(row: Row) -> Row:
 
 
 def planes() -> Source:
-    """3,322 planes, in Protobuf."""
+    """Return 3,322 planes, in Protobuf."""
     return Source(
         topic="planes",
         type=SchemaType.PROTOBUF,

@@ -1,4 +1,4 @@
-"""Who we say we are to a schema registry: nobody, a user with a password, or the bearer of a token."""
+"""Logins at a schema registry: none, a user with a password, or the bearer of a token."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Login(Protocol):
         ...
 
     def header(self) -> str | None:
-        """The value of the `Authorization` header, if any. Raises `SecretUnavailable`."""
+        """Return the value of the `Authorization` header, if any. Raises `SecretUnavailable`."""
         ...
 
     def forget(self) -> None:
-        """Have the secrets read anew: the registry refused what we had."""
+        """Forget the secrets, so that they are read again: the registry refused them."""
         ...
 
 
@@ -37,10 +37,10 @@ class NoLogin:
     references: str = ""
 
     def header(self) -> None:
-        """No header."""
+        """Return no header."""
 
     def forget(self) -> None:
-        """Nothing to forget."""
+        """Do nothing: there is no secret."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class BasicLogin:
         return ", ".join(dict.fromkeys((reference(self.username), reference(self.password))))
 
     def header(self) -> str:
-        """`Basic …`. A user name with a colon cannot be sent (RFC 7617)."""
+        """Return `Basic …`. A user name with a colon cannot be sent (RFC 7617)."""
         username, password = self.secrets.username(self.username), self.secrets.read(self.password)
         if ":" in username:
             raise SecretUnavailable("a user name must not have a colon", where=f"secret {reference(self.username)}")
@@ -66,13 +66,13 @@ class BasicLogin:
         return f"Basic {word}"
 
     def forget(self) -> None:
-        """Read both anew."""
+        """Forget both."""
         self.secrets.forget(self.username, self.password)
 
 
 @dataclass(frozen=True, slots=True)
 class BearerLogin:
-    """A token that somebody else renews where it is kept."""
+    """A token that is renewed where it is stored."""
 
     secrets: Secrets
     token: Secret
@@ -83,19 +83,19 @@ class BearerLogin:
         return reference(self.token)
 
     def header(self) -> str:
-        """`Bearer …`."""
+        """Return `Bearer …`."""
         token = self.secrets.read(self.token)
         if not (token.isascii() and token.isprintable()) or " " in token:
             raise SecretUnavailable("a token has visible ASCII characters only", where=f"secret {self.references}")
         return f"Bearer {token}"
 
     def forget(self) -> None:
-        """Read the token anew."""
+        """Forget the token."""
         self.secrets.forget(self.token)
 
 
 def login_of(settings: environment.Registry, token: Secret | None, secrets: Secrets) -> Login:
-    """The login that an environment names; `token`, if there is one, goes before a password."""
+    """Return the login that an environment names; `token`, if there is one, goes before a password."""
     if token is not None:
         return BearerLogin(secrets, token)
     if settings.username is not None and settings.password is not None:

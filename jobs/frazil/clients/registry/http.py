@@ -44,20 +44,20 @@ class Answer(NamedTuple):
         return text if isinstance(text, str) else ""
 
     def object(self) -> Mapping[str, Any]:
-        """The JSON object of a success. Raises `RegistryUnavailable` if it is anything else."""
+        """Return the JSON object of a success. Raises `RegistryUnavailable` if it is anything else."""
         if self.status >= 300 or not isinstance(self.body, dict):
             raise self.strange("not the object that was asked for")
         return self.body
 
     def list(self, kind: type) -> list[Any]:
-        """The JSON list of a success, its entries of one type. Raises `RegistryUnavailable` if it is anything else."""
+        """Return the JSON list of a success, its entries of one type. Raises `RegistryUnavailable` if it is anything else."""
         body = self.body
         if self.status >= 300 or not isinstance(body, list) or not all(isinstance(entry, kind) for entry in body):
             raise self.strange("not the list that was asked for")
         return body
 
     def strange(self, what: str) -> RegistryUnavailable:
-        """The error of an answer that is no registry's."""
+        """Return the error for an answer that no registry gives."""
         code = f", code {self.error_code}" if self.error_code is not None else ""
         return RegistryUnavailable(
             f"it answered {self.status}{code}: {what}",
@@ -100,11 +100,11 @@ class RegistryHttp:
         return display_address(self._bases[0])
 
     def get(self, path: str) -> Answer:
-        """GET a path below the base, query included. Raises `RegistryUnavailable`."""
+        """Send GET to a path below the base, query included. Raises `RegistryUnavailable`."""
         return self.request("GET", path)
 
     def request(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Answer:
-        """The registry's answer: 200 to 499, without 401, 403, 407, 408, 429 and redirects.
+        """Return the registry's answer: 200 to 499, without 401, 403, 407, 408, 429 and redirects.
 
         Raises `RegistryRefused` for 401 (after the secrets were read again) and 403; `RegistryUnavailable` for
         everything that is no answer of a registry, after all attempts: what is wrong for good is not
@@ -141,7 +141,7 @@ class RegistryHttp:
         )
 
     def _attempt(self, method: str, base: str, path: str, body: Mapping[str, Any] | None, deadline: float) -> Answer:
-        """One request, redirects within the same origin followed. Raises `PassingError` or `RegistryUnavailable`."""
+        """Send one request, and follow redirects within the same origin. Raises `PassingError` or `RegistryUnavailable`."""
         address = base + path
         for _ in range(_MOST_REDIRECTS + 1):
             left = min(self._retry.attempt_seconds, deadline - self._clock())
@@ -177,7 +177,7 @@ class RegistryHttp:
         return headers | ({"Authorization": authorization} if authorization else {})
 
     def _redirected(self, address: str, location: str) -> str:
-        """Where a redirect leads. Another origin would be handed our credentials and be trusted with our schemas."""
+        """Return where a redirect leads. Another origin would receive the credentials and answer with schemas."""
         try:
             target = urljoin(address, location)
             is_ours, shown = origin(target) == origin(address), display_address(target)
@@ -191,7 +191,7 @@ class RegistryHttp:
         return target
 
     def _read(self, response: urllib3.BaseHTTPResponse, deadline: float) -> Answer:
-        """The answer's status and JSON. Raises `PassingError` for 429 and 5xx, `RegistryUnavailable` for what is no
+        """Return the answer's status and JSON. Raises `PassingError` for 429 and 5xx, `RegistryUnavailable` for what is no
         JSON.
         """
         status, kind = response.status, response.headers.get("Content-Type") or "no type"
@@ -214,24 +214,24 @@ class RegistryHttp:
                 return Answer(self.where, status, None)
             raise self._unavailable(
                 f"it answered {status} with {kind.split(';')[0][:60]} that is not JSON",
-                "Check registry.url: a proxy or a login page may stand in front of the registry",
+                "Check registry.url: a proxy or a login page may be in front of the registry",
             ) from None
 
     def _accepted(self, answer: Answer, base: str) -> Answer:
-        """The answer, unless it is a refusal that no caller can handle."""
+        """Return the answer, unless it is a refusal that no caller can handle."""
         if answer.status not in (401, 403, 407):
             return answer
         what = "it does not accept our login" if answer.status != 403 else "it does not allow this to our login"
-        said = f": {self._redactor.redact(answer.message)[:_MOST_CHARACTERS]}" if answer.message else ""
+        message = f": {self._redactor.redact(answer.message)[:_MOST_CHARACTERS]}" if answer.message else ""
         secrets = self._login.references
         raise RegistryRefused(
-            f"{what} ({answer.status}){said}",
+            f"{what} ({answer.status}){message}",
             where=display_address(base),
             do=f"Check {secrets}" if secrets else "Give registry.username and registry.password in the environment",
         )
 
     def _failure(self, error: Exception) -> Exception:
-        """The error that a failed connection is: passing, unless TLS says that this is not whom we trust."""
+        """Return the error for a failed connection: a passing one, unless TLS does not trust the server."""
         text = self._redactor.redact(str(error))
         if isinstance(error, SSLError | ssl.SSLError) and "CERTIFICATE_VERIFY_FAILED" in text:
             return self._unavailable("its certificate is not trusted", "Check registry.url and registry.ca")

@@ -68,7 +68,7 @@ class SubjectVersion:
 
 
 def schema_from(answer: Mapping[str, Any], schema_id: int) -> RegisteredSchema:
-    """The schema in a registry's answer, or in a file of the cache.
+    """Return the schema in a registry's answer, or in a file of the cache.
 
     Raises `ValueError` if that is no answer of a registry, `UnreadableSchema` if it is, with a type that we do not
     know.
@@ -89,7 +89,7 @@ def schema_from(answer: Mapping[str, Any], schema_id: int) -> RegisteredSchema:
 
 
 def to_answer(schema: RegisteredSchema) -> dict[str, Any]:
-    """The schema in a registry's words, which `schema_from` reads."""
+    """Return the schema in a registry's words, which `schema_from` reads."""
     return {
         "schema": schema.text,
         "schemaType": schema.type.value.upper(),
@@ -106,9 +106,9 @@ def _reference(member: Any) -> Reference:
 
 
 def _fingerprint(kind: SchemaType, text: str, references: tuple[Reference, ...]) -> str:
-    said = [kind.value, text, [[r.name, r.subject, r.version] for r in references]]
+    members = [kind.value, text, [[r.name, r.subject, r.version] for r in references]]
     # Escaped, so that texts with lone surrogates have bytes too.
-    return hashlib.sha256(json.dumps(said, separators=(",", ":")).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(members, separators=(",", ":")).encode()).hexdigest()
 
 
 def resolved(schema: RegisteredSchema, fetch: Callable[[Reference], RegisteredSchema | None]) -> dict[str, str]:
@@ -155,7 +155,7 @@ def resolved(schema: RegisteredSchema, fetch: Callable[[Reference], RegisteredSc
             raise UnreadableSchema(f"the schemas it uses have more than {MOST_CHARACTERS} characters", where=place)
         if texts.setdefault(reference.name, current.text) != current.text:
             raise UnreadableSchema(
-                f"the name {reference.name!r} stands for two schemas among those it uses",
+                f"the name {reference.name!r} names two schemas among those it uses",
                 where=place,
                 do="Let all of them use one version",
             )
@@ -163,12 +163,12 @@ def resolved(schema: RegisteredSchema, fetch: Callable[[Reference], RegisteredSc
 
 
 def _waiting(schema: RegisteredSchema) -> list[Reference]:
-    """Its references, the first one last: they are taken from the end."""
+    """Return its references, the first one last: they are taken from the end."""
     return list(reversed(schema.references))
 
 
 def _same(reference: Reference, above: Reference | None) -> bool:
-    """Whether both name one version, under whatever name."""
+    """Return whether both name one version, under whatever name."""
     return above is not None and (reference.subject, reference.version) == (above.subject, above.version)
 
 
@@ -188,7 +188,7 @@ class SchemaFiles:
         self._folder = folder / f"registry-{name}"
 
     def read(self, schema_id: int) -> RegisteredSchema | None:
-        """The schema of that id, if it was kept and its fingerprint is the one that was kept with it."""
+        """Return the schema of that id, if it was kept and its fingerprint is the one that was kept with it."""
         try:
             kept = json.loads(self._path(schema_id).read_bytes())
             schema = schema_from(kept, schema_id)
