@@ -131,7 +131,7 @@ class Landed:
             version="test",
             start=start,
             end=after,
-            held=None,
+            committed=None,
             topic_id=self.topic_id,
             counts=counts,
             accepted=accepted,

@@ -118,7 +118,7 @@ def test_a_ledger_that_was_taken_from_the_rows_starts_the_account_over(landed: L
     start, end = (Offsets("orders", "T1", dict(enumerate(at))) for at in ((0, 0), (200, 60)))
     lost = '{"event":"ledger-lost","reason":"the tag is gone"}'
     batch = CommitRequest(
-        pipeline="orders", run="run", version="0.1.0", start=start, end=end, held=None, topic_id="T1", accepted=lost
+        pipeline="orders", run="run", version="0.1.0", start=start, end=end, committed=None, topic_id="T1", accepted=lost
     )  # fmt: skip
     summary = batch.summary(str(landed.table.metadata.table_uuid))
     summary[ledger.TOTALS] = str(Totals().after(start, end, Counts()))

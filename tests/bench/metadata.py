@@ -77,7 +77,7 @@ def summaries(case: Case, partitions: int, snapshots: int, *, seed: int) -> Iter
             version="0.2.0",
             start=start,
             end=end,
-            held=start,
+            committed=start,
             topic_id=TOPIC_ID,
             counts=counts,
             schema_ids=(1,),

@@ -117,7 +117,7 @@ class Loop:
             version="1",
             start=planned.start,
             end=planned.end,
-            held=planned.held,
+            committed=planned.committed,
             topic_id="T1",
             counts=counts,
         )

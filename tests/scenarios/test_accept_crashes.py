@@ -210,7 +210,7 @@ def took_back(stock: Ledgers, event: Accepted, after: int) -> None:
             version="0.1.0",
             start=last.end,
             end=end,
-            held=last.end,
+            committed=last.end,
             topic_id=end.topic_id,
             counts=Counts(),
             accepted=json.dumps({"event": event.value, "reason": "as the test says", "at": "", "lost": {}}),

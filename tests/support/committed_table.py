@@ -156,7 +156,7 @@ class Stock:
             version="test",
             start=start,
             end=end,
-            held=start,
+            committed=start,
             settled=self.settled,
             topic_id="T1",
             counts=counts or Counts(read=rows, written=rows),

@@ -50,7 +50,7 @@ class Ingestion:
         self.pace = Pace.of(pipeline.engine.limits)
         self._evolution = Evolution(pipeline, job, writers, report)
         self.progress = Progress(report, job.clock)
-        self._held: Offsets | None = None
+        self._committed: Offsets | None = None
         self._settled: int | None = None
         self._staging: Staging | None = None
         self._commits = 0
@@ -88,7 +88,7 @@ class Ingestion:
 
         While more than half a batch is waiting it continues; the little that came in meanwhile is the next poll's.
         """
-        if self._held is None and not self._ready():
+        if self._committed is None and not self._ready():
             self.progress.idle(self._waiting)
             return False
         before = self.total.batches
@@ -97,19 +97,19 @@ class Ingestion:
 
     def forget(self) -> None:
         """Begin from the table's state at the next poll: after an error nothing remembered counts."""
-        self._held, self._accepted = None, {}
+        self._committed, self._accepted = None, {}
         self._log.forget()
 
     def _land(self, spans: Callable[[], Mapping[int, Span]], *, least: int) -> None:
         """Land batch after batch until nothing is waiting; after the first, until less than `least` records are."""
         landed = 0
-        assert self._held is not None
-        held, self._attempts = self._held, 0
+        assert self._committed is not None
+        committed, self._attempts = self._committed, 0
         with ThreadPoolExecutor(1, thread_name_prefix=f"publish-{self.pipeline.name}") as publisher:
             while True:
                 try:
                     try:
-                        staged = self._stage_next(held, spans, least if landed else 1)
+                        staged = self._stage_next(committed, spans, least if landed else 1)
                     finally:
                         self._settle()  # the error of batch n comes before one of batch n+1, which is dropped
                     if staged is None:
@@ -118,7 +118,7 @@ class Ingestion:
                     check_share(self.pipeline, batch.counts, batch.start, batch.end, self._accepted)
                     batch = replace(batch, rejects_accepted=still_accepted(self._accepted, batch.end))
                     self._publishing = publisher.submit(self._publish, replace(staged, batch=batch))
-                    held, landed = batch.end, landed + 1
+                    committed, landed = batch.end, landed + 1
                 except Cancelled:
                     return
                 except _RETRIED as problem:
@@ -126,18 +126,20 @@ class Ingestion:
                         raise
                     self._attempts += 1
                     self._again(problem, self._attempts)
-                    held = self._held
+                    committed = self._committed
 
-    def _stage_next(self, held: Offsets, spans: Callable[[], Mapping[int, Span]], least: int) -> StagedBatch | None:
-        """Stage the batch behind `held`; None if fewer than `least` records are waiting, or the run is to end."""
+    def _stage_next(
+        self, committed: Offsets, spans: Callable[[], Mapping[int, Span]], least: int
+    ) -> StagedBatch | None:
+        """Stage the batch behind `committed`; None if fewer than `least` records are waiting, or the run is to end."""
         if self.job.stopping():
             return None
         topic_id = self.job.kafka.topic(self.pipeline.topic.name).topic_id
         name, topic = self.pipeline.name, self.pipeline.topic.name
         # A batch that went beyond what the operator accepted would be refused with all that is in it.
-        there = no_further(spans(), held, self._accepted)
-        planned = plan(name, held, topic_id, there, max_rows=self.pace.rows, topic=topic)
-        self._log.check(held, planned.spans)
+        there = no_further(spans(), committed, self._accepted)
+        planned = plan(name, committed, topic_id, there, max_rows=self.pace.rows, topic=topic)
+        self._log.check(committed, planned.spans)
         self.job.failpoint("plan.done")
         if planned.is_empty or planned.lag < least:
             if planned.is_empty:
@@ -176,7 +178,7 @@ class Ingestion:
             return
         staged, published = publishing.result()
         self._attempts = 0
-        self._held = staged.batch.end
+        self._committed = staged.batch.end
         if self._commits % FORGET_COMMITS == 0 and self._evolution.forget():
             self._staging = None
         self.progress.committed(staged, published.snapshot_id)
@@ -184,11 +186,13 @@ class Ingestion:
     def _waiting(self) -> Mapping[str, Any]:
         """Return what waits for a schema."""
         iceberg, table, spans = self.job.iceberg, self.pipeline.table.identifier, self._spans()
-        held = table_setup.read_ledger(iceberg, self.pipeline) if iceberg.exists(table) else None
+        newest = table_setup.read_ledger(iceberg, self.pipeline) if iceberg.exists(table) else None
         facts = waiting(
             self.pipeline,
             self.job.kafka,
-            held.end.at if held is not None and held.end is not None else start_of(self.pipeline, self.job, spans),
+            newest.end.at
+            if newest is not None and newest.end is not None
+            else start_of(self.pipeline, self.job, spans),
             spans,
             now=self.job.clock(),
             lacks_key=self._evolution.lacks_key,
@@ -210,11 +214,11 @@ class Ingestion:
 
     def _resume(self) -> None:
         """Read from the table where to continue, and its columns."""
-        held = resume(self.pipeline, self.job, self.report, *self._evolution.types)
-        self._held, self._settled = held.end, held.snapshot_id
+        newest = resume(self.pipeline, self.job, self.report, *self._evolution.types)
+        self._committed, self._settled = newest.end, newest.snapshot_id
         if not self._accepted:  # what was accepted stays so if batches of it are staged again
-            self._accepted = accepted(held, self._spans())
-        self._evolution.recall(held.schema_ids)
+            self._accepted = accepted(newest, self._spans())
+        self._evolution.recall(newest.schema_ids)
         self._evolve()
 
     def _evolve(self) -> None:

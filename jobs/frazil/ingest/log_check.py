@@ -26,7 +26,7 @@ class Compared:
 
 
 def compare(
-    held: Offsets,
+    committed: Offsets,
     spans: Mapping[int, Span],
     read: Callable[[Mapping[int, int]], Mapping[int, Record | None]],
     *,
@@ -38,7 +38,7 @@ def compare(
     A record that retention or compaction removed cannot be compared. In a topic without compaction a record between the log's
     ends cannot vanish: if it is gone, the log is another one.
     """
-    identified = held.last.identified(held.at) if held.last is not None else {}
+    identified = committed.last.identified(committed.at) if committed.last is not None else {}
     wanted = {p: found for p, found in identified.items() if p in spans and p in of}
     there = {p: offset for p, (offset, _) in wanted.items() if spans[p].earliest <= offset < spans[p].stable}
     records = read(there) if there else {}
@@ -63,28 +63,28 @@ class LogCheck:
         """Compare all partitions at the next check."""
         self._compared = {}
 
-    def check(self, held: Offsets, spans: Mapping[int, Span]) -> None:
+    def check(self, committed: Offsets, spans: Mapping[int, Span]) -> None:
         """Compare the partitions that were not compared under their present leader. Raises `LogTruncated`."""
         due = [p for p, span in spans.items() if self._compared.get(p, ...) != span.leader_epoch]
-        found = compared(self._pipeline, self._kafka, held, spans, of=due)
+        found = compared(self._pipeline, self._kafka, committed, spans, of=due)
         if found.other:
-            raise truncated(self._pipeline.name, held, found.other)
+            raise truncated(self._pipeline.name, committed, found.other)
         if found.unknown:
             self._report(Event.LOG_UNVERIFIED, partitions=list(found.unknown), message=UNKNOWN)
         self._compared |= {p: spans[p].leader_epoch for p in due}
 
 
 def compared(
-    pipeline: Pipeline, kafka: Kafka, held: Offsets, spans: Mapping[int, Span], *, of: Collection[int]
+    pipeline: Pipeline, kafka: Kafka, committed: Offsets, spans: Mapping[int, Span], *, of: Collection[int]
 ) -> Compared:
     """Compare the last records of some partitions with those that a pipeline's ledger holds."""
     topic, isolation = pipeline.topic.name, pipeline.isolation
-    if not of or held.last is None or not held.last.identified(held.at):
+    if not of or committed.last is None or not committed.last.identified(committed.at):
         return Compared()
 
     def compare_now(spans: Mapping[int, Span], of: Collection[int]) -> Compared:
         compacted = kafka.topic(topic).compacted
-        return compare(held, spans, lambda at: kafka.records(topic, at, isolation), compacted=compacted, of=of)
+        return compare(committed, spans, lambda at: kafka.records(topic, at, isolation), compacted=compacted, of=of)
 
     found = compare_now(spans, of)
     if not found.other:
@@ -94,7 +94,7 @@ def compared(
     return Compared(again.other, tuple(sorted({*found.unknown, *again.unknown})))
 
 
-def truncated(pipeline: str, held: Offsets, partitions: Collection[int]) -> LogTruncated:
+def truncated(pipeline: str, committed: Offsets, partitions: Collection[int]) -> LogTruncated:
     """Return the refusal for partitions whose last record is another one now."""
-    last = held.last.at if held.last is not None else {}
-    return LogTruncated.replaced(pipeline, held.topic, partitions=partitions, offset=last[min(partitions)].offset)
+    last = committed.last.at if committed.last is not None else {}
+    return LogTruncated.replaced(pipeline, committed.topic, partitions=partitions, offset=last[min(partitions)].offset)

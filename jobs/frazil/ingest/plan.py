@@ -32,11 +32,11 @@ class Span(Protocol):
 class Plan:
     """One batch: where it starts and ends in every partition of the topic.
 
-    `start` and `end` name all partitions, also those without anything new, so that `end` is the complete ledger; `held` is the
+    `start` and `end` name all partitions, also those without anything new, so that `end` is the complete ledger; `committed` is the
     ledger it was planned on, `spans` the offsets of the topic at that time.
     """
 
-    held: Offsets
+    committed: Offsets
     start: Offsets
     end: Offsets
     lag: int
@@ -69,7 +69,13 @@ class Plan:
 
 
 def plan(
-    pipeline: str, held: Offsets, topic_id: str, spans: Mapping[int, Span], *, max_rows: int, topic: str | None = None
+    pipeline: str,
+    committed: Offsets,
+    topic_id: str,
+    spans: Mapping[int, Span],
+    *,
+    max_rows: int,
+    topic: str | None = None,
 ) -> Plan:
     """Plan the next batch: at most `max_rows` offsets, shared among partitions by what each has waiting.
 
@@ -79,25 +85,27 @@ def plan(
     Raises `TopicRecreated`, `LogTruncated` or `OffsetsLost`: the offsets in the ledger and those in Kafka then do not fit
     together, and going on would lose records.
     """
-    if held.topic_id != topic_id:
-        moved_to = topic if topic not in (None, held.topic) else None
-        raise TopicRecreated.of(pipeline, held.topic, topic_id=topic_id, committed_id=held.topic_id, moved_to=moved_to)
-    gone = sorted(held.at.keys() - spans.keys())
+    if committed.topic_id != topic_id:
+        moved_to = topic if topic not in (None, committed.topic) else None
+        raise TopicRecreated.of(
+            pipeline, committed.topic, topic_id=topic_id, committed_id=committed.topic_id, moved_to=moved_to
+        )
+    gone = sorted(committed.at.keys() - spans.keys())
     if gone:
-        raise LogTruncated.missing(pipeline, held.topic, gone)
-    start = {p: held.at.get(p, 0) for p in sorted(spans)}
+        raise LogTruncated.missing(pipeline, committed.topic, gone)
+    start = {p: committed.at.get(p, 0) for p in sorted(spans)}
     for p, span in spans.items():
         if start[p] > span.stable:
-            raise LogTruncated.at_end(pipeline, held.topic, partition=p, committed=start[p], end=span.stable)
+            raise LogTruncated.at_end(pipeline, committed.topic, partition=p, committed=start[p], end=span.stable)
         if start[p] < span.earliest:
-            raise OffsetsLost.of(pipeline, held.topic, partition=p, first=start[p], earliest=span.earliest)
+            raise OffsetsLost.of(pipeline, committed.topic, partition=p, first=start[p], earliest=span.earliest)
     waiting = {p: span.stable - start[p] for p, span in sorted(spans.items())}
     taken = _share(waiting, max_rows)
     end = {p: start[p] + taken[p] for p in start}
     return Plan(
-        held,
-        Offsets(held.topic, topic_id, start),
-        Offsets(held.topic, topic_id, end),
+        committed,
+        Offsets(committed.topic, topic_id, start),
+        Offsets(committed.topic, topic_id, end),
         lag=sum(waiting.values()),
         spans=dict(sorted(spans.items())),
     )
@@ -109,14 +117,14 @@ def up_to(first: dict[int, Span], now: Mapping[int, Span]) -> dict[int, Span]:
     return {p: _Ended(span.earliest, min(span.stable, ends[p]), span.leader_epoch) for p, span in now.items()}
 
 
-def no_further(spans: Mapping[int, Span], held: Offsets, ends: Mapping[int, int]) -> Mapping[int, Span]:
-    """Return the spans, none of which ends behind its offset in `ends`; as they are once `held` has come to all of these.
+def no_further(spans: Mapping[int, Span], committed: Offsets, ends: Mapping[int, int]) -> Mapping[int, Span]:
+    """Return the spans, none of which ends behind its offset in `ends`; as they are once `committed` has come to all of these.
 
-    Of a partition that ends before its offset, `held` need come no further than that.
+    Of a partition that ends before its offset, `committed` need come no further than that.
     """
-    if all(held.at.get(p, 0) >= min(end, spans[p].stable) for p, end in ends.items() if p in spans):
+    if all(committed.at.get(p, 0) >= min(end, spans[p].stable) for p, end in ends.items() if p in spans):
         return spans
-    last = {p: max(ends.get(p, 0), held.at.get(p, 0)) for p in spans}
+    last = {p: max(ends.get(p, 0), committed.at.get(p, 0)) for p in spans}
     return {p: _Ended(span.earliest, min(span.stable, last[p]), span.leader_epoch) for p, span in spans.items()}
 
 

@@ -43,15 +43,15 @@ def check_share(pipeline: Pipeline, counts: Counts, start: Offsets, end: Offsets
     )
 
 
-def accepted(held: Entry, spans: Mapping[int, Span]) -> dict[int, int]:
+def accepted(newest: Entry, spans: Mapping[int, Span]) -> dict[int, int]:
     """Return the offsets, by partition, up to which an operator accepted such batches; nothing if the ledger has no such decision.
 
     If the newest commit is the decision, these are the topic's ends now. The commits of batches before these offsets repeat them.
     """
-    text, known = held.summary.get(ledger.EVENTS), held.rejects_accepted
+    text, known = newest.summary.get(ledger.EVENTS), newest.rejects_accepted
     if text is not None and json.loads(text).get("event") == EVENT:
         return {p: span.stable for p, span in spans.items()}
-    if known is None or held.end is None or known.topic_id != held.end.topic_id:
+    if known is None or newest.end is None or known.topic_id != newest.end.topic_id:
         return {}
     return dict(known.at)
 

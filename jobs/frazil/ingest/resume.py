@@ -24,15 +24,15 @@ def resume(pipeline: Pipeline, job: JobContext, report: Reporter, row: Struct, k
     """
     table_setup.make_tables(job, pipeline, row, key)
     _finish_open(pipeline, job, report)
-    held = table_setup.read_ledger(job.iceberg, pipeline)
-    if held is None:
+    newest = table_setup.read_ledger(job.iceberg, pipeline)
+    if newest is None:
         _begin(pipeline, job)
-        held = table_setup.read_ledger(job.iceberg, pipeline)
+        newest = table_setup.read_ledger(job.iceberg, pipeline)
     # Another driver may have decided since: no commit may be on top of a decision that is open, for a side table that
     # has reached a later offset counts as finished. What is decided from here on fences this driver.
     _finish_open(pipeline, job, report)
-    assert held is not None
-    return held
+    assert newest is not None
+    return newest
 
 
 def start_of(pipeline: Pipeline, job: JobContext, spans: Mapping[int, Span]) -> dict[int, int]:

@@ -137,7 +137,7 @@ class Staging:
                 },
             )
         epochs = self._leader_epochs(planned)
-        known = planned.held.last or LastRecords(planned.held.topic_id)
+        known = planned.committed.last or LastRecords(planned.committed.topic_id)
         last = known.after(record_counts.last_records(seen, epochs, now_ms=began * 1000))
         batch = CommitRequest(
             pipeline=self.pipeline.name,
@@ -145,7 +145,7 @@ class Staging:
             version=self.job.version,
             start=planned.start,
             end=replace(planned.end, last=last),
-            held=planned.held,
+            committed=planned.committed,
             topic_id=self.job.kafka.topic(self.pipeline.topic.name).topic_id,
             counts=counts,
             schema_ids=decoding.schema_ids,

@@ -118,7 +118,7 @@ def initialise_ledger(job: Committer, pipeline: Pipeline, offsets: Offsets, *, c
         version=job.version,
         start=offsets,
         end=offsets,
-        held=None,
+        committed=None,
         topic_id=offsets.topic_id,
     )
     staged = empty_commit(iceberg, table.identifier, at=job.clock())

@@ -61,7 +61,7 @@ def _carried(run: MaintenanceRun, target: Target) -> tuple[Status | None, str]:
         version=run.job.version,
         start=last.end,
         end=last.end,
-        held=last.end,
+        committed=last.end,
         topic_id=last.end.topic_id,
         schema_ids=last.schema_ids,
         valid_through=last.valid_through,

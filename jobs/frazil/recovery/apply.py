@@ -87,13 +87,13 @@ class _Accepting:
         assert found.last.end is not None
         if self.event is Accepted.REJECTED_SHARE:
             return Acceptance(self.event, found.last.end, found.last.end)
-        held, topic, kafka = found.last.end, self.pipeline.topic, self.job.kafka
+        committed, topic, kafka = found.last.end, self.pipeline.topic, self.job.kafka
         spans, topic_id = kafka.offsets(topic.name, self.pipeline.isolation), kafka.topic(topic.name).topic_id
         if self.event is Accepted.TOPIC_RECREATED:
-            return decisions.topic_recreated(held, topic.name, topic_id, spans)
+            return decisions.topic_recreated(committed, topic.name, topic_id, spans)
         if self.event in (Accepted.LOG_TRUNCATED, Accepted.LOG_TRUNCATED_REPLAY):
-            return truncated_log(self.pipeline, self.job, self.event, held, topic_id, spans)
-        return decisions.offsets_lost(held, topic_id, spans)
+            return truncated_log(self.pipeline, self.job, self.event, committed, topic_id, spans)
+        return decisions.offsets_lost(committed, topic_id, spans)
 
     def _write(self, found: Look, decided: Acceptance, parts: Sequence[Mapping[str, Any]]) -> None:
         """Commit the decision to the table with an empty snapshot, and have the dead-letter table follow."""
@@ -108,7 +108,7 @@ class _Accepting:
             version=job.version,
             start=decided.before,
             end=decided.after,
-            held=last.end if last else None,
+            committed=last.end if last else None,
             topic_id=decided.after.topic_id,
             counts=Counts(gaps=decided.lost),
             accepted=canonical({"event": self.event.value, "reason": self.reason, "at": at, "lost": lost}),

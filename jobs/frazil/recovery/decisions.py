@@ -52,50 +52,52 @@ class Acceptance:
         return any(self.after.at.get(p, 0) < o for p, o in self.before.at.items())
 
 
-def topic_recreated(held: Offsets, topic: str, topic_id: str, spans: Mapping[int, Span]) -> Acceptance:
+def topic_recreated(committed: Offsets, topic: str, topic_id: str, spans: Mapping[int, Span]) -> Acceptance:
     """Return the new topic, from its beginning; `topic` is its name, another one if the pipeline was moved to another topic."""
-    _happened(held.topic_id != topic_id, Accepted.TOPIC_RECREATED, held)
+    _happened(committed.topic_id != topic_id, Accepted.TOPIC_RECREATED, committed)
     at = {p: span.earliest for p, span in sorted(spans.items())}
-    return Acceptance(Accepted.TOPIC_RECREATED, held, Offsets(topic, topic_id, at))
+    return Acceptance(Accepted.TOPIC_RECREATED, committed, Offsets(topic, topic_id, at))
 
 
-def log_truncated(held: Offsets, topic_id: str, spans: Mapping[int, Span], other: Collection[int] = ()) -> Acceptance:
+def log_truncated(
+    committed: Offsets, topic_id: str, spans: Mapping[int, Span], other: Collection[int] = ()
+) -> Acceptance:
     """Return the ledger, with the topic's ends where it is past them. `other` partitions have grown again since."""
-    at = {p: min(held.at.get(p, 0), span.stable) for p, span in sorted(spans.items())}
-    cut = {*other, *shorter(held, spans)}
-    _happened(held.topic_id == topic_id and bool(cut), Accepted.LOG_TRUNCATED, held)
-    return Acceptance(Accepted.LOG_TRUNCATED, held, _forgotten(held, at, cut))
+    at = {p: min(committed.at.get(p, 0), span.stable) for p, span in sorted(spans.items())}
+    cut = {*other, *shorter(committed, spans)}
+    _happened(committed.topic_id == topic_id and bool(cut), Accepted.LOG_TRUNCATED, committed)
+    return Acceptance(Accepted.LOG_TRUNCATED, committed, _forgotten(committed, at, cut))
 
 
 def log_truncated_replay(
-    held: Offsets, topic_id: str, spans: Mapping[int, Span], same_up_to: Mapping[int, int]
+    committed: Offsets, topic_id: str, spans: Mapping[int, Span], same_up_to: Mapping[int, int]
 ) -> Acceptance:
     """Return the ledger, with the offset up to which the log is the one that was read, where it is another one behind it."""
-    _happened(held.topic_id == topic_id and bool(same_up_to), Accepted.LOG_TRUNCATED_REPLAY, held)
-    at = {p: held.at.get(p, 0) for p in sorted(spans)} | dict(same_up_to)
-    return Acceptance(Accepted.LOG_TRUNCATED_REPLAY, held, _forgotten(held, at, same_up_to.keys()))
+    _happened(committed.topic_id == topic_id and bool(same_up_to), Accepted.LOG_TRUNCATED_REPLAY, committed)
+    at = {p: committed.at.get(p, 0) for p in sorted(spans)} | dict(same_up_to)
+    return Acceptance(Accepted.LOG_TRUNCATED_REPLAY, committed, _forgotten(committed, at, same_up_to.keys()))
 
 
-def shorter(held: Offsets, spans: Mapping[int, Span]) -> list[int]:
+def shorter(committed: Offsets, spans: Mapping[int, Span]) -> list[int]:
     """Return the partitions whose log ends before the ledger, or is gone."""
-    return [p for p, offset in held.at.items() if p not in spans or offset > spans[p].stable]
+    return [p for p, offset in committed.at.items() if p not in spans or offset > spans[p].stable]
 
 
-def _forgotten(held: Offsets, at: Mapping[int, int], partitions: Collection[int]) -> Offsets:
-    last = held.last.forgotten(partitions) if held.last is not None else None
-    return Offsets(held.topic, held.topic_id, dict(sorted(at.items())), last)
+def _forgotten(committed: Offsets, at: Mapping[int, int], partitions: Collection[int]) -> Offsets:
+    last = committed.last.forgotten(partitions) if committed.last is not None else None
+    return Offsets(committed.topic, committed.topic_id, dict(sorted(at.items())), last)
 
 
-def offsets_lost(held: Offsets, topic_id: str, spans: Mapping[int, Span]) -> Acceptance:
+def offsets_lost(committed: Offsets, topic_id: str, spans: Mapping[int, Span]) -> Acceptance:
     """Go on from the topic's first offsets where the ledger is before them; what lies between is lost.
 
     A partition that the ledger does not name was added after it began, so it is lost from offset 0.
     """
-    lost = {p: n for p, span in sorted(spans.items()) if (n := span.earliest - held.at.get(p, 0)) > 0}
-    _happened(held.topic_id == topic_id and bool(lost), Accepted.OFFSETS_LOST, held)
-    before = {**dict.fromkeys(lost, 0), **held.at}
-    at = {**held.at, **{p: spans[p].earliest for p in lost}}
-    start, end = (Offsets(held.topic, topic_id, dict(sorted(offsets.items()))) for offsets in (before, at))
+    lost = {p: n for p, span in sorted(spans.items()) if (n := span.earliest - committed.at.get(p, 0)) > 0}
+    _happened(committed.topic_id == topic_id and bool(lost), Accepted.OFFSETS_LOST, committed)
+    before = {**dict.fromkeys(lost, 0), **committed.at}
+    at = {**committed.at, **{p: spans[p].earliest for p in lost}}
+    start, end = (Offsets(committed.topic, topic_id, dict(sorted(offsets.items()))) for offsets in (before, at))
     return Acceptance(Accepted.OFFSETS_LOST, start, end, lost)
 
 
@@ -104,15 +106,15 @@ def rolled_back_replay(head: Offsets, lost: Mapping[int, int]) -> Acceptance:
     return Acceptance(Accepted.ROLLED_BACK_REPLAY, head, head, lost)
 
 
-def rolled_back_hold(held: Offsets, head: Offsets, kept: Mapping[int, int]) -> Acceptance:
+def rolled_back_hold(committed: Offsets, head: Offsets, kept: Mapping[int, int]) -> Acceptance:
     """Return the ledger as the tag has it. `kept` counts, by partition, what of the offsets in between is accounted for: dead
     letters, declared skips, gaps; the rest is lost, as it was meant.
     """
     # A partition that the head does not name was added after it, so its records begin at 0.
-    head = Offsets(head.topic, head.topic_id, {p: head.at.get(p, 0) for p in sorted({*head.at, *held.at})})
-    passed = {p: o - head.at[p] for p, o in held.at.items()}
+    head = Offsets(head.topic, head.topic_id, {p: head.at.get(p, 0) for p in sorted({*head.at, *committed.at})})
+    passed = {p: o - head.at[p] for p, o in committed.at.items()}
     lost = {p: n - kept.get(p, 0) for p, n in passed.items() if n - kept.get(p, 0)}
-    return Acceptance(Accepted.ROLLED_BACK_HOLD, head, held, lost)
+    return Acceptance(Accepted.ROLLED_BACK_HOLD, head, committed, lost)
 
 
 def not_happened(event: Accepted, where: str) -> InvalidInput:
@@ -124,6 +126,6 @@ def not_happened(event: Accepted, where: str) -> InvalidInput:
     )
 
 
-def _happened(is_so: bool, event: Accepted, held: Offsets) -> None:
+def _happened(is_so: bool, event: Accepted, committed: Offsets) -> None:
     if not is_so:
-        raise not_happened(event, f"topic {held.topic}")
+        raise not_happened(event, f"topic {committed.topic}")

@@ -24,24 +24,24 @@ from frazil.recovery.decisions import Acceptance, Accepted
 
 
 def truncated_log(
-    pipeline: Pipeline, job: JobContext, event: Accepted, held: Offsets, topic_id: str, spans: Mapping[int, Span]
+    pipeline: Pipeline, job: JobContext, event: Accepted, committed: Offsets, topic_id: str, spans: Mapping[int, Span]
 ) -> Acceptance:
     """Return the ledger that an operator's decision on a truncated log makes. Raises `FrazilError` if no log was truncated."""
     other: Collection[int] = ()
-    if held.topic_id == topic_id:
-        other = compared(pipeline, job.kafka, held, spans, of=spans.keys()).other
+    if committed.topic_id == topic_id:
+        other = compared(pipeline, job.kafka, committed, spans, of=spans.keys()).other
     if event is Accepted.LOG_TRUNCATED:
-        return decisions.log_truncated(held, topic_id, spans, other)
-    differs = {p: spans[p].stable for p in decisions.shorter(held, spans) if p in spans}
+        return decisions.log_truncated(committed, topic_id, spans, other)
+    differs = {p: spans[p].stable for p in decisions.shorter(committed, spans) if p in spans}
     for p in other:
-        last = held.last.at[p].offset if held.last is not None else None
-        differs[p] = last if last is not None else held.at[p]
-    same = same_up_to(pipeline, job, held, spans, differs)
-    return decisions.log_truncated_replay(held, topic_id, spans, same)
+        last = committed.last.at[p].offset if committed.last is not None else None
+        differs[p] = last if last is not None else committed.at[p]
+    same = same_up_to(pipeline, job, committed, spans, differs)
+    return decisions.log_truncated_replay(committed, topic_id, spans, same)
 
 
 def same_up_to(
-    pipeline: Pipeline, job: JobContext, held: Offsets, spans: Mapping[int, Span], other: Mapping[int, int]
+    pipeline: Pipeline, job: JobContext, committed: Offsets, spans: Mapping[int, Span], other: Mapping[int, int]
 ) -> dict[int, int]:
     """Return, for each partition of `other`, the offset up to which its log holds the records that were read.
 
@@ -49,21 +49,21 @@ def same_up_to(
     log by timestamp and, where the table keeps it as it was, by key. All records behind the last one that is the same, before
     the first one that is not, count as other ones.
     """
-    ranges = [OffsetRange(p, spans[p].earliest, min(held.at[p], spans[p].stable)) for p in sorted(other)]
+    ranges = [OffsetRange(p, spans[p].earliest, min(committed.at[p], spans[p].stable)) for p in sorted(other)]
     ranges = [r for r in ranges if len(r) > 0]
     same = {p: spans[p].earliest for p in other}
     if not ranges:
         return same
     try:
-        return same | _same_in(pipeline, job, held, ranges, other, ())[0]
+        return same | _same_in(pipeline, job, committed, ranges, other, ())[0]
     except SparkFailed as failed:
         if TIMESTAMP_OVERFLOW not in failed.what:
             raise
-    return same | _same_in_pieces(pipeline, job, held, ranges, other)
+    return same | _same_in_pieces(pipeline, job, committed, ranges, other)
 
 
 def _same_in_pieces(
-    pipeline: Pipeline, job: JobContext, held: Offsets, ranges: Sequence[OffsetRange], other: Mapping[int, int]
+    pipeline: Pipeline, job: JobContext, committed: Offsets, ranges: Sequence[OffsetRange], other: Mapping[int, int]
 ) -> dict[int, int]:
     """Return it for the partitions in which a record is the same, of a log with timestamps that Spark cannot read.
 
@@ -83,7 +83,7 @@ def _same_in_pieces(
                 raise _too_large(pipeline, piece[0], error) from None
             pieces.extend(reversed(halves(piece)))
             continue
-        found, first = _same_in(pipeline, job, held, piece, other, by_driver)
+        found, first = _same_in(pipeline, job, committed, piece, other, by_driver)
         same |= found
         differ |= first.keys()
     return same
@@ -101,7 +101,7 @@ def _too_large(pipeline: Pipeline, record: OffsetRange, error: MemoryError) -> S
 def _same_in(
     pipeline: Pipeline,
     job: JobContext,
-    held: Offsets,
+    committed: Offsets,
     ranges: Sequence[OffsetRange],
     other: Mapping[int, int],
     by_driver: Sequence[Record],
@@ -112,7 +112,7 @@ def _same_in(
     """
     with explained(_where(pipeline), stopping=job.stopping, redact=job.redact):
         log = _log(pipeline, job, ranges, by_driver)
-        compared = _compared(pipeline, job, held, log, [r.partition for r in ranges]).persist()
+        compared = _compared(pipeline, job, committed, log, [r.partition for r in ranges]).persist()
         try:
             first = _by_partition(compared.where(~F.col("same")).groupBy("partition").agg(F.min("offset")))
             ends = {p: min(offset, first.get(p, offset)) for p, offset in other.items()}
@@ -143,14 +143,16 @@ def _where(pipeline: Pipeline) -> str:
     return f"pipeline {pipeline.name}, topic {pipeline.topic.name}"
 
 
-def _compared(pipeline: Pipeline, job: JobContext, held: Offsets, log: DataFrame, partitions: list[int]) -> DataFrame:
+def _compared(
+    pipeline: Pipeline, job: JobContext, committed: Offsets, log: DataFrame, partitions: list[int]
+) -> DataFrame:
     """Return partition, offset and whether any row or dead letter of this place is the log's record: places that have one."""
     table = pipeline.table
     prefix = "_kafka." if table.metadata_columns is MetadataColumns.STRUCT else "_kafka_"
     has_key = pipeline.topic.key_format is KeyFormat.BYTES
-    rows = [_places(job, table.identifier, prefix, held.topic, has_key=has_key)]
+    rows = [_places(job, table.identifier, prefix, committed.topic, has_key=has_key)]
     if job.iceberg.exists(table.dead_letters):
-        rows.append(_places(job, table.dead_letters, "", held.topic, has_key=True))
+        rows.append(_places(job, table.dead_letters, "", committed.topic, has_key=True))
     known = reduce(DataFrame.unionByName, rows).where(F.col("partition").isin(partitions))
     there = log.select("partition", "offset", F.unix_millis("timestamp").alias("log_ms"), F.col("key").alias("log_key"))
     is_key = ~F.col("has_key") | F.col("key").eqNullSafe(F.col("log_key"))

@@ -61,7 +61,7 @@ def recount(pipeline: Pipeline, lake: Lake, reason: str, job: JobContext) -> Rec
         version=job.version,
         start=last.end,
         end=last.end,
-        held=last.end,
+        committed=last.end,
         topic_id=last.end.topic_id,
         schema_ids=last.schema_ids,
         valid_through=last.valid_through,

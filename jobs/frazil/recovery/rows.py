@@ -47,13 +47,13 @@ class Recovery:
         if not head_follows(self.job.iceberg, self.found.main, last):
             return self._table_rolled_back(event)
         if state is SideState.AHEAD and event is Accepted.ROLLED_BACK_REPLAY:
-            return decisions.rolled_back_replay(self._held, {}), {"remove": self._undecided()}
+            return decisions.rolled_back_replay(self._committed, {}), {"remove": self._undecided()}
         if state is not SideState.ROLLED_BACK:
             raise not_happened(event, f"table {self.pipeline.table.identifier}")
         pending = self._open_part()
         if event is Accepted.ROLLED_BACK_HOLD:
-            lost = self._lacking(last, self._held, pending=pending)
-            return Acceptance(event, self._held, self._held, lost), {"over_rollback": True, **pending}
+            lost = self._lacking(last, self._committed, pending=pending)
+            return Acceptance(event, self._committed, self._committed, lost), {"over_rollback": True, **pending}
         assert self.found.side is not None
         assert self.found.newest is not None
         head = self.found.side.currentSnapshot()
@@ -63,14 +63,14 @@ class Recovery:
                 where=f"table {self.pipeline.table.dead_letters}",
                 do=f"`frazil accept {self.pipeline.name} rolled-back-hold --reason …` keeps it as it is",
             )
-        return Acceptance(event, self._held, self._held), {"restore": True, **pending}
+        return Acceptance(event, self._committed, self._committed), {"restore": True, **pending}
 
     def side_table_replaced(self) -> Acceptance:
         """Return the decision to go on with the dead-letter table as it is, and to give up what it lacks."""
         table, state = self.pipeline.table, self.found.state
         if state is not SideState.MISMATCH and not (state is SideState.OPEN and self._cannot_finish()):
             raise not_happened(Accepted.SIDE_TABLE_REPLACED, f"table {table.dead_letters}")
-        lost = self._lacking(self._last, self._held, pending={})
+        lost = self._lacking(self._last, self._committed, pending={})
         side, newest = self.found.side, self.found.newest
         if (
             lost
@@ -83,7 +83,7 @@ class Recovery:
                 where=f"table {table.dead_letters}",
                 do="Rename or drop it, then accept again",
             )
-        return Acceptance(Accepted.SIDE_TABLE_REPLACED, self._held, self._held, lost)
+        return Acceptance(Accepted.SIDE_TABLE_REPLACED, self._committed, self._committed, lost)
 
     def _table_rolled_back(self, event: Accepted) -> tuple[Acceptance, dict[str, Any] | None]:
         head = entry_of_head(self.job.iceberg, self.found.main, self.pipeline.name)
@@ -99,15 +99,15 @@ class Recovery:
         pending = {} if is_complete else self._open_part()
         if is_complete:
             kept = letters.counted(self._letters(), undone) if has_part else {}
-            return decisions.rolled_back_hold(self._held, head.end, kept), None
-        lost = self._lacking(head, self._held, pending=pending)
-        before = decisions.rolled_back_hold(self._held, head.end, {}).before
-        return Acceptance(event, before, self._held, lost), {"over_rollback": True, **pending}
+            return decisions.rolled_back_hold(self._committed, head.end, kept), None
+        lost = self._lacking(head, self._committed, pending=pending)
+        before = decisions.rolled_back_hold(self._committed, head.end, {}).before
+        return Acceptance(event, before, self._committed, lost), {"over_rollback": True, **pending}
 
     def _unknown(self, event: Accepted) -> Acceptance:
         """Return the decision on a table of whose history no commit of the pipeline is left: it can be held, not replayed."""
         if event is Accepted.ROLLED_BACK_HOLD:
-            return Acceptance(event, self._held, self._held)
+            return Acceptance(event, self._committed, self._committed)
         raise InvalidInput(
             "the snapshots that say where to begin again were expired by another tool",
             where=f"table {self.pipeline.table.identifier}",
@@ -233,6 +233,6 @@ class Recovery:
         return self.found.last
 
     @property
-    def _held(self) -> Offsets:
+    def _committed(self) -> Offsets:
         assert self._last.end is not None
         return self._last.end

@@ -77,7 +77,7 @@ def batch(held: int | None, end: int, run: str = "me", start: int | None = None)
         version="1",
         start=offsets(start if start is not None else held or 0),
         end=offsets(end),
-        held=None if held is None else offsets(held),
+        committed=None if held is None else offsets(held),
         topic_id="T1",
         counts=Counts(read=10, written=10),
     )

@@ -14,7 +14,7 @@ from frazil.lake.stage import Staged
 HELD = Offsets("orders", "T1", {0: 10, 1: 5})
 END = Offsets("orders", "T1", {0: 20, 1: 5})
 STAGED = Staged("db.t", "uuid-1", {"a": 1}, (), 0, 0, 0.0)
-BATCH = CommitRequest(pipeline="p", run="me", version="1", start=HELD, end=END, held=HELD, topic_id="T1")
+BATCH = CommitRequest(pipeline="p", run="me", version="1", start=HELD, end=END, committed=HELD, topic_id="T1")
 
 
 def entry(end: Offsets, run: str = "before") -> Entry:
@@ -29,7 +29,7 @@ def test_offsets_as_planned_are_ours_to_write() -> None:
 
 
 def test_no_ledger_as_planned_is_ours_to_write() -> None:
-    assert check(replace(BASE, tagged=None), STAGED, replace(BATCH, held=None)) is Verdict.APPEND
+    assert check(replace(BASE, tagged=None), STAGED, replace(BATCH, committed=None)) is Verdict.APPEND
 
 
 def test_our_own_commit_found_again_is_done() -> None:
@@ -52,7 +52,7 @@ def test_any_other_offsets_fence(held: Offsets) -> None:
 
 
 def test_a_ledger_where_none_was_planned_fences() -> None:
-    assert check(BASE, STAGED, replace(BATCH, held=None)) is Verdict.FENCED
+    assert check(BASE, STAGED, replace(BATCH, committed=None)) is Verdict.FENCED
 
 
 def test_a_ledger_that_is_gone_fences() -> None:

@@ -179,7 +179,7 @@ def _read(iceberg: Iceberg, table: Java, staged: Staged, batch: CommitRequest) -
             found = of(snapshot)
             if found.commit_id == commit and found.run == batch.run:
                 own_commit = found.snapshot_id
-            if own_commit is not None or (found.end is not None and found.end.same_as(batch.held)):
+            if own_commit is not None or (found.end is not None and found.end.same_as(batch.committed)):
                 break
     follows = head_follows(iceberg, table, tagged)
     return Base(

@@ -42,10 +42,10 @@ def check_catalog(iceberg: Iceberg, namespace: str, *, unique_id: str) -> None:
     iceberg.create_namespace(namespace)
     iceberg.create(table, schema_json(Struct((Field("probe", Primitive(Kind.INT)),))), None, {})
     try:
-        for held, end in ((None, 1), (1, 2)):  # the first move creates the tag, later ones replace it
-            start, after = _offsets(held or 0), _offsets(end)
+        for committed, end in ((None, 1), (1, 2)):  # the first move creates the tag, later ones replace it
+            start, after = _offsets(committed or 0), _offsets(end)
             batch = CommitRequest(
-                pipeline="probe", run=unique_id, version="", start=start, end=after, held=None, topic_id="probe"
+                pipeline="probe", run=unique_id, version="", start=start, end=after, committed=None, topic_id="probe"
             )
             staged = empty_commit(iceberg, table, at=0.0)
             twins = [iceberg.load(table) for _ in range(2)]

@@ -25,7 +25,7 @@ class StageAgain(FrazilError):
 class CommitRequest:
     """The offsets and the account of what was staged: all that a commit says beside its files.
 
-    `held` is what the table held when the batch was planned (`None`: no ledger yet); `topic_id` is the topic's id as asked
+    `committed` are the table's offsets when the batch was planned (`None`: no ledger yet); `topic_id` is the topic's id as asked
     again after staging. `rejects_accepted` is `Entry.rejects_accepted` of the commit. `over_rollback` is an operator's word that
     a head behind the tag is meant. `staged_us` is when the batch was staged, microseconds since 1970: its dead letters have it
     as `rejected_at`. `on` is the snapshot whose entry the commit was decided on, where equal offsets are not enough; `on_head`
@@ -38,7 +38,7 @@ class CommitRequest:
     version: str
     start: Offsets
     end: Offsets
-    held: Offsets | None
+    committed: Offsets | None
     topic_id: str
     counts: Counts = field(default_factory=Counts)
     schema_ids: tuple[int, ...] = ()
@@ -124,8 +124,10 @@ def check(base: Base, staged: Staged, batch: CommitRequest) -> Verdict:
         return Verdict.GONE
     if not base.head_follows_tag and not batch.over_rollback:
         return Verdict.ROLLED_BACK
-    held = base.tagged.end if base.tagged else None
-    if not (held.same_as(batch.held) if held else batch.held is None) or not _is_as_decided(base, batch):
+    committed = base.tagged.end if base.tagged else None
+    if not (committed.same_as(batch.committed) if committed else batch.committed is None) or not _is_as_decided(
+        base, batch
+    ):
         return Verdict.FENCED
     if _may_be_open(base, batch):
         return Verdict.DECIDED
@@ -159,7 +161,7 @@ def refusal(verdict: Verdict, base: Base, staged: Staged, batch: CommitRequest) 
         case Verdict.FENCED:
             holds = base.tagged.end if base.tagged else None
             return Fenced(
-                f"run {winner or 'unknown'} committed first; the table holds {holds}, this run expected {batch.held}",
+                f"run {winner or 'unknown'} committed first; the table holds {holds}, this run expected {batch.committed}",
                 where=where,
                 do="Nothing of this run's batch was added; the other driver goes on",
                 winner=winner,

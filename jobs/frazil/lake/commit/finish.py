@@ -95,7 +95,7 @@ def _commit(
         staged,
         replace(
             batch,
-            held=last.end if last else None,
+            committed=last.end if last else None,
             on=last.snapshot_id if last else None,
             on_head=None,
             over_rollback=restore or bool(part.get("over_rollback")),

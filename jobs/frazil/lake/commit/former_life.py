@@ -30,9 +30,9 @@ def must_clear(iceberg: Iceberg, pipeline: str, side_table: str, begin: Offsets,
     places = [(row["topic"], row["partition"], row["first"], row["last"]) for row in ends.collect()]
     if not places:
         return newest is not None
-    held = newest.end.at if newest is not None and newest.end is not None else {}
+    committed = newest.end.at if newest is not None and newest.end is not None else {}
     are_again = all(
-        t == begin.topic and begin.at.get(p, first + 1) <= first and last < held.get(p, 0)
+        t == begin.topic and begin.at.get(p, first + 1) <= first and last < committed.get(p, 0)
         for t, p, first, last in places
     )
     is_same = newest is not None and newest.end is not None and newest.end.topic_id == begin.topic_id

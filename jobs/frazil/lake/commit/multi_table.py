@@ -44,7 +44,7 @@ def decide_and_finish(job: Committer, staged: Staged, side_tables: Sequence[Stag
     iceberg, numbered_from = job.iceberg, 0
     for side in side_tables:
         found = look(iceberg, staged.table, side.table, batch.pipeline)
-        is_own = found.last is not None and found.last.end is not None and found.last.end.same_as(batch.held)
+        is_own = found.last is not None and found.last.end is not None and found.last.end.same_as(batch.committed)
         if is_own and found.state not in (SideState.FINISHED, SideState.OPEN):
             raise side_table.refusal(found, staged.table, side.table, batch.pipeline)
         if is_own and not _fits(iceberg, side, found):
@@ -132,7 +132,7 @@ def finish_open(job: Committer, table: str, side_table_: str, pipeline: str) -> 
         version=job.version,
         start=last.start,
         end=last.end,
-        held=None,
+        committed=None,
         topic_id=last.end.topic_id,
         staged_us=int(last.summary[ledger.STAGED_AT]) if ledger.STAGED_AT in last.summary else None,
         accepted=last.summary.get(ledger.EVENTS),
