@@ -148,7 +148,7 @@ def _names(values: Iterator[tuple[int, str]]) -> dict[int, str]:
 def _indexes(
     messages: Iterator[DescriptorProto], scope: str, path: tuple[int, ...]
 ) -> Iterator[tuple[tuple[int, ...], str]]:
-    """Return the message index of each message, nested ones included; a map's entry is counted, and left out."""
+    """Yield the message index of each message, nested ones included; a map's entry is counted, and left out."""
     for i, message in enumerate(messages):
         full = f"{scope}.{message.name}" if scope else message.name
         if not message.options.map_entry:

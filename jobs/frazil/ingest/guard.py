@@ -162,7 +162,7 @@ def report_error(report: Reporter, error: FrazilError, **facts: Any) -> None:
 
 
 def reporter(pipeline: Pipeline, job: JobContext, sink: Sink) -> Reporter:
-    """Return what reports the events of one pipeline."""
+    """Return the reporter of one pipeline's events."""
     return Reporter(sink, pipeline.name, pipeline.topic.name, job.run, job.clock)
 
 

@@ -38,7 +38,7 @@ COUNTED = {
 
 
 def lines(event: Mapping[str, Any], namespace: str = NAMESPACE) -> Iterator[dict[str, Any]]:
-    """Return an event as log lines: the event itself, with its metrics, and one line for each reason of rejected or
+    """Yield an event as log lines: the event itself, with its metrics, and one line for each reason of rejected or
     skipped records.
 
     Metrics by pipeline are `read`, `written`, `bytes`, `duration_seconds`, `stage_seconds`, `lag` (offsets not landed yet),

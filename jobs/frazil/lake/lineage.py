@@ -13,7 +13,7 @@ from frazil.lake.ledger import Entry
 
 
 def ancestors(table: Java, snapshot_id: int) -> Iterator[Java]:
-    """Return a snapshot and its ancestors, newest first, as far as the table still has them."""
+    """Yield a snapshot and its ancestors, newest first, as far as the table still has them."""
     snapshot = table.snapshot(snapshot_id)
     while snapshot is not None:
         yield snapshot

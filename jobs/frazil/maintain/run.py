@@ -70,7 +70,7 @@ def shuffle_partitions(cores: int) -> int:
 
 
 def _whatever_happens(run: MaintenanceRun, target: Target, *, orphans: bool) -> Iterable[Outcome]:
-    """Return the outcomes at one table. An error that no action expects is this table's outcome; the other tables go on."""
+    """Yield the outcomes at one table. An error that no action expects is this table's outcome; the other tables go on."""
     try:
         yield from keep(run, target, orphans=orphans)
     except Exception as error:  # noqa: BLE001 - see above
@@ -78,7 +78,7 @@ def _whatever_happens(run: MaintenanceRun, target: Target, *, orphans: bool) -> 
 
 
 def keep(run: MaintenanceRun, target: Target, *, orphans: bool) -> Iterable[Outcome]:
-    """Return the outcomes of all actions at one table, under its lease. A table that does not exist, or is empty, needs none."""
+    """Yield the outcomes of all actions at one table, under its lease. A table that does not exist, or is empty, needs none."""
     try:
         if not _has_snapshots(run, target):
             return

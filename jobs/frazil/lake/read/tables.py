@@ -117,15 +117,15 @@ class StoredTable:
         return tagged
 
     def ancestors(self, snapshot: Snapshot | None) -> Iterator[Snapshot]:
-        """Return a snapshot and its ancestors, newest first, as far as the table still has them."""
+        """Yield a snapshot and its ancestors, newest first, as far as the table still has them."""
         while snapshot is not None:
             yield snapshot
             snapshot = self.snapshots.get(snapshot.parent_id) if snapshot.parent_id is not None else None
 
     def commits(self, pipeline: str) -> tuple[Snapshot, ...]:
-        """Yield a pipeline's commits among the head and its ancestors, newest first, as far as the table still has them.
+        """Return a pipeline's commits among the head and its ancestors, newest first, as far as the table still has them.
 
-        Expiry may have removed snapshots between the head and the tagged one, which it keeps; that one is yielded all the
+        Expiry may have removed snapshots between the head and the tagged one, which it keeps; that one is listed all the
         same.
         """
         found = tuple(s for s in self.ancestors(self.head) if s.belongs_to(pipeline))
