@@ -12,7 +12,6 @@
 from __future__ import annotations
 
 import os
-import runpy
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from frazil.errors import FrazilError, InvalidInput
+from frazil.project.pipelines import namespace
 from frazil.release.manifest import Release, parse_manifest
 from infra.tf import App
 from stacks.compose import compose
@@ -92,7 +92,7 @@ def _guarded(
 
 
 def _declared(file: Path) -> dict[str, Any]:
-    declared = runpy.run_path(str(file))
+    declared = namespace(file)
     if "pipelines" not in declared:
         raise InvalidInput("`pipelines` is missing", where=str(file), do="Write pipelines = [Pipeline(…), …]")
     return declared

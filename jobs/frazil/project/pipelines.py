@@ -5,7 +5,7 @@ import __future__
 
 import ast
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -35,7 +35,7 @@ def declared(file: Path) -> tuple[Pipeline, ...]:
     if file.suffix == ".json":
         pipelines = _document(file)
     else:
-        pipelines = _python(file)
+        pipelines = _pipelines(namespace(file), file)
         problems = check(pipelines)
         if problems:
             raise _placed(problems, f"{file}: ")
@@ -62,10 +62,12 @@ def _document(file: Path) -> tuple[Pipeline, ...]:
         raise _placed(invalid.problems, f"{file}: ") from None
 
 
-def _python(file: Path) -> tuple[Pipeline, ...]:
-    """Run the file statement by statement, so that a problem of one statement does not hide those of the next ones.
+def namespace(file: Path) -> dict[str, Any]:
+    """Run a Python file of declarations and return its names with their values.
 
-    An error of a statement that uses what an earlier problem left unmade is a consequence, and is not reported.
+    The file runs statement by statement, so a problem of one statement does not hide those of the next ones. An error of a
+    statement that uses a value which could not be made is a consequence, and is not reported. Raises `InvalidDeclaration`
+    with the line of every problem.
     """
     module = ModuleType(f"frazil_declarations_{file.stem}")
     module.__file__ = str(file)
@@ -80,7 +82,7 @@ def _python(file: Path) -> tuple[Pipeline, ...]:
                 unmade |= _bound(statement)
     if problems:
         raise InvalidDeclaration(problems)
-    return _pipelines(module, file)
+    return vars(module)
 
 
 def _error_of(code: Any, module: ModuleType) -> Exception | SystemExit | None:
@@ -105,11 +107,11 @@ def _problems(
         yield Located(line, Problem("", what.removesuffix("."), "Correct the line"))
 
 
-def _pipelines(module: ModuleType, file: Path) -> tuple[Pipeline, ...]:
+def _pipelines(declared: Mapping[str, Any], file: Path) -> tuple[Pipeline, ...]:
     """Return the file's `pipelines`, or else every `Pipeline` that the file assigns to a name."""
-    listed: Any = vars(module).get("pipelines")
+    listed: Any = declared.get("pipelines")
     if listed is None:
-        return tuple(dict.fromkeys(value for value in vars(module).values() if isinstance(value, Pipeline)))
+        return tuple(dict.fromkeys(value for value in declared.values() if isinstance(value, Pipeline)))
     if isinstance(listed, Pipeline) or not isinstance(listed, Iterable):
         raise InvalidInput("`pipelines` is not a list", where=str(file), do=_EXAMPLE)
     found = tuple(listed)
