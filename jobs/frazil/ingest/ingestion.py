@@ -128,18 +128,16 @@ class Ingestion:
                     self._again(problem, self._attempts)
                     committed = self._committed
 
-    def _stage_next(
-        self, committed: Offsets, spans: Callable[[], Mapping[int, Span]], least: int
-    ) -> StagedBatch | None:
-        """Stage the batch behind `committed`; None if fewer than `least` records are waiting, or the run is to end."""
+    def _stage_next(self, after: Offsets, spans: Callable[[], Mapping[int, Span]], least: int) -> StagedBatch | None:
+        """Stage the batch behind `after`; None if fewer than `least` records are waiting, or the run is to end."""
         if self.job.stopping():
             return None
         topic_id = self.job.kafka.topic(self.pipeline.topic.name).topic_id
         name, topic = self.pipeline.name, self.pipeline.topic.name
         # A batch that went beyond what the operator accepted would be refused with all that is in it.
-        there = no_further(spans(), committed, self._accepted)
-        planned = plan(name, committed, topic_id, there, max_rows=self.pace.rows, topic=topic)
-        self._log.check(committed, planned.spans)
+        there = no_further(spans(), after, self._accepted)
+        planned = plan(name, after, topic_id, there, max_rows=self.pace.rows, topic=topic)
+        self._log.check(after, planned.spans)
         self.job.failpoint("plan.done")
         if planned.is_empty or planned.lag < least:
             if planned.is_empty:
@@ -186,13 +184,11 @@ class Ingestion:
     def _waiting(self) -> Mapping[str, Any]:
         """Return what waits for a schema."""
         iceberg, table, spans = self.job.iceberg, self.pipeline.table.identifier, self._spans()
-        newest = table_setup.read_ledger(iceberg, self.pipeline) if iceberg.exists(table) else None
+        last = table_setup.read_ledger(iceberg, self.pipeline) if iceberg.exists(table) else None
         facts = waiting(
             self.pipeline,
             self.job.kafka,
-            newest.end.at
-            if newest is not None and newest.end is not None
-            else start_of(self.pipeline, self.job, spans),
+            last.end.at if last is not None and last.end is not None else start_of(self.pipeline, self.job, spans),
             spans,
             now=self.job.clock(),
             lacks_key=self._evolution.lacks_key,
@@ -214,11 +210,11 @@ class Ingestion:
 
     def _resume(self) -> None:
         """Read from the table where to continue, and its columns."""
-        newest = resume(self.pipeline, self.job, self.report, *self._evolution.types)
-        self._committed, self._settled = newest.end, newest.snapshot_id
+        last = resume(self.pipeline, self.job, self.report, *self._evolution.types)
+        self._committed, self._settled = last.end, last.snapshot_id
         if not self._accepted:  # what was accepted stays so if batches of it are staged again
-            self._accepted = accepted(newest, self._spans())
-        self._evolution.recall(newest.schema_ids)
+            self._accepted = accepted(last, self._spans())
+        self._evolution.recall(last.schema_ids)
         self._evolve()
 
     def _evolve(self) -> None:
