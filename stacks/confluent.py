@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from frazil.declaration import Pipeline, Spark, SubjectStrategy, Tableflow
+from frazil.declaration import Pipeline, Spark, Tableflow
 from infra.confluent.cloud import (
     Environment,
     EnvironmentById,
@@ -29,6 +29,7 @@ from policies.documents import fill
 from stacks.deployments import ClusterKind, Deployment
 from stacks.foundation import FoundationOutputs
 from stacks.providers import EnvironmentStack
+from stacks.registry_subjects import subjects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,16 +240,3 @@ class Confluent(EnvironmentStack):
             after=[t.declared for t in tables] + [*role.ready],
             **place,
         )
-
-
-def subjects(pipelines: Sequence[Pipeline]) -> list[str]:
-    """Return the patterns of the subjects whose schemas pipelines read; `*` if a subject depends on a record's name."""
-    wanted: set[str] = set()
-    for pipeline in pipelines:
-        topic = pipeline.topic
-        if topic.key_format.has_schema:
-            wanted.add(f"{topic.name}-key")
-        if topic.value_format.has_schema:
-            by_record = topic.subject_strategy is not SubjectStrategy.TOPIC
-            wanted.add("*" if by_record else f"{topic.name}-value")
-    return ["*"] if "*" in wanted else sorted(wanted)

@@ -29,7 +29,7 @@ from stacks.confluent import ConfluentOutputs
 from stacks.deployments import Deployment
 from stacks.environment_document import environment_text
 from stacks.foundation import FoundationOutputs
-from stacks.job_requests import ingest_request, maintenance_request
+from stacks.job_requests import desired_state, ingest_request, maintenance_request
 from stacks.operator_roles import OperatorRoles, places
 from stacks.providers import EnvironmentStack
 from stacks.unknown_values import APPLICATION, BOOTSTRAP, ENVIRONMENT_DIGEST, REGISTRY, Text, filled
@@ -73,7 +73,8 @@ class Ingestion(EnvironmentStack):
         stored = self._object(self._environment_id(), key, environment.text, is_named_by_content=True)
         if release is not None:
             after = [*document.ready, stored]
-            self._run(self._desired(release, document), release, environment.sha256, roles, after)
+            desired = desired_state(deployment, release, document=document.key, log_bucket=foundation.log_bucket)
+            self._run(desired, release, environment.sha256, roles, after)
         OperatorRoles(self, "operators", deployment=deployment, foundation=foundation, pipelines=own)
         for pipeline in own:
             PipelineAlarms(
@@ -150,25 +151,6 @@ class Ingestion(EnvironmentStack):
             trust=fill("job_trust", {**where, **applications}),
             policy=fill(document, values),
             description=f"The {job} job's runs.",
-        )
-
-    def _desired(self, release: Release, document: PipelineDocument) -> Desired:
-        """Return the desired state, with placeholders for the values that Terraform fills in."""
-        runs, names = self._deployment.runs, self._names
-        return Desired(
-            job="ingest",
-            generation=self._deployment.generation,
-            label=self._deployment.label,
-            application=APPLICATION,
-            release=release.key,
-            document=document.key,
-            environment=f"documents/{ENVIRONMENT_DIGEST}.json",
-            execution_role=names.role_arn("ingest"),
-            log_uri=f"s3://{self._foundation.log_bucket}/ingest/",
-            log_group=names.log_group("ingest"),
-            mode=runs.mode,
-            workers=runs.ingest,
-            timeout_minutes=runs.ingest_minutes,
         )
 
     def _run(

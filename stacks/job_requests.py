@@ -1,4 +1,4 @@
-"""The requests that the scheduler sends to EMR Serverless, computed from the settings of a run."""
+"""The desired state of the ingest job, and the requests that the scheduler sends to EMR Serverless."""
 
 from __future__ import annotations
 
@@ -8,6 +8,28 @@ from typing import Any
 from frazil.release.manifest import Release, Role
 from frazil.rollout.desired import Desired
 from frazil.rollout.job_run_request import TAG_DESIRED, TAG_JOB, TAG_RELEASE, run_settings
+from stacks.deployments import Deployment
+from stacks.unknown_values import APPLICATION, ENVIRONMENT_DIGEST
+
+
+def desired_state(deployment: Deployment, release: Release, *, document: str, log_bucket: str) -> Desired:
+    """Return the desired state of the ingest job, with placeholders for the values that Terraform fills in."""
+    runs, names = deployment.runs, deployment.names
+    return Desired(
+        job="ingest",
+        generation=deployment.generation,
+        label=deployment.label,
+        application=APPLICATION,
+        release=release.key,
+        document=document,
+        environment=f"documents/{ENVIRONMENT_DIGEST}.json",
+        execution_role=names.role_arn("ingest"),
+        log_uri=f"s3://{log_bucket}/ingest/",
+        log_group=names.log_group("ingest"),
+        mode=runs.mode,
+        workers=runs.ingest,
+        timeout_minutes=runs.ingest_minutes,
+    )
 
 
 def ingest_request(desired: Desired, release: Release, bucket: str) -> dict[str, Any]:

@@ -33,7 +33,7 @@ LOBBY = {"__init__.py", "exit_codes.py", "version.py"}
 SOURCES = ("infra", "jobs", "policies", "stacks")
 TOP = {"infra", "jobs", "policies", "stacks", "tests", "docs"}
 SAYS_NOTHING = {"utils", "util", "common", "helpers", "helper", "core", "manager", "base", "misc", "impl"}
-LONGEST = 320  # lines; a module that wants more is two
+LONGEST = 250  # lines; a longer module is split
 
 
 def modules(root: Path) -> list[Path]:

@@ -213,3 +213,25 @@ def _is_flat(one: list[Any], other: list[Any]) -> bool:
 
 def _at(items: list[Any], index: int) -> Any:
     return items[index] if index < len(items) else None
+
+
+def as_declared(plan: Json, synthesised: Json | None) -> Json:
+    """Return the plan with the declared values of its resources only.
+
+    Values that a service fills in are left out: each review would find the open policy that AWS gives an endpoint or a topic.
+    """
+    if synthesised is None:
+        return plan
+    declared = {
+        f"{kind}.{name}": values
+        for kind, named in synthesised.get("resource", {}).items()
+        for name, values in named.items()
+    }
+    kept = [
+        {
+            **each,
+            "values": {k: v for k, v in each["values"].items() if k in declared.get(each["address"], each["values"])},
+        }
+        for each in plan["planned_values"]["root_module"]["resources"]
+    ]
+    return {**plan, "planned_values": {"root_module": {**plan["planned_values"]["root_module"], "resources": kept}}}

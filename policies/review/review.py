@@ -19,7 +19,7 @@ from policies.review.desired_effects import desired_effects
 from policies.review.effects import Effect, effects
 from policies.review.job_runs import documents
 from policies.review.masking import cleaned
-from policies.review.plan_changes import Difference, Planned, Verb, drifted, is_whole, planned
+from policies.review.plan_changes import Difference, Planned, Verb, as_declared, drifted, is_whole, planned
 from policies.review.policy_diff import PolicyChange, policy_changes, rights_change
 from policies.review.prices import Prices
 from policies.review.role_permissions import RoleRights, role_rights
@@ -106,7 +106,7 @@ def review(
     reviewed = together(
         [
             *(read(stack) for stack in synthesised.values()),
-            *(read(_as_declared(plan, synthesised.get(name))) for name, plan in plans.items()),
+            *(read(as_declared(plan, synthesised.get(name))) for name, plan in plans.items()),
         ]
     )
     facts = Facts(reviewed, today)
@@ -170,26 +170,6 @@ def _findings(reviewed: Reviewed, facts: Facts, rights: Sequence[RoleRights]) ->
     ]
     whole = Reviewed(changes=tuple(each.change for each in rights if not each.is_new))
     return [*apart, *sorted(policy_widened(whole, facts))]
-
-
-def _as_declared(plan: Json, synthesised: Json | None) -> Json:
-    """The plan, its resources with what is declared of them. What a service fills in by itself is nobody's declaration:
-    the open policy that AWS gives an endpoint, or a topic, would be found in each review for ever."""
-    if synthesised is None:
-        return plan
-    declared = {
-        f"{kind}.{name}": values
-        for kind, named in synthesised.get("resource", {}).items()
-        for name, values in named.items()
-    }
-    kept = [
-        {
-            **each,
-            "values": {k: v for k, v in each["values"].items() if k in declared.get(each["address"], each["values"])},
-        }
-        for each in plan["planned_values"]["root_module"]["resources"]
-    ]
-    return {**plan, "planned_values": {"root_module": {**plan["planned_values"]["root_module"], "resources": kept}}}
 
 
 def _before(plans: Iterable[Json]) -> list[Resource]:

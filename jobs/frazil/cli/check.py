@@ -103,4 +103,4 @@ def _write(file: Path, content: bytes) -> None:
     try:
         file.write_bytes(content)
     except OSError as error:
-        raise InvalidInput(f"it cannot be written ({error.strerror})", where=str(file)) from error
+        raise InvalidInput.unwritable(file, error) from error

@@ -77,7 +77,7 @@ def _addresses(file: Path) -> list[str]:
     try:
         outputs: Any = json.loads(file.read_bytes())
     except OSError as error:
-        raise InvalidInput(f"it cannot be read ({error.strerror})", where=str(file), do=_REMEDY) from None
+        raise InvalidInput.unreadable(file, error, do=_REMEDY) from None
     except ValueError:
         raise InvalidInput("it is no JSON", where=str(file), do=_REMEDY) from None
     stacks = outputs.values() if isinstance(outputs, dict) else ()
@@ -113,4 +113,4 @@ def _write(file: Path, content: bytes) -> None:
         beside.write_bytes(content)
         os.replace(beside, file)
     except OSError as error:
-        raise InvalidInput(f"it cannot be written ({error.strerror})", where=str(file)) from None
+        raise InvalidInput.unwritable(file, error) from None

@@ -11,10 +11,9 @@ from rich.console import Console
 
 from frazil.cli.console import log_lines, number, out, plain, show_json, table
 from frazil.cli.local_spark import local_job
-from frazil.cli.options import AsJson, EnvironmentChoice, PipelineNames, PipelinesFile
+from frazil.cli.options import AsJson, EnvironmentChoice, PipelineNames, PipelinesFile, chosen_pipelines
 from frazil.cli.run import Master, Memory
 from frazil.clients.secrets import Secrets
-from frazil.errors import InvalidInput
 from frazil.exit_codes import Exit
 from frazil.project import environments, pipelines
 
@@ -73,11 +72,7 @@ def maintain(
       3 a service is unavailable
       6 an action failed
     """
-    declared = pipelines.declared(file)
-    if is_all == bool(names):
-        what = "--all and names exclude each other" if is_all else "no pipeline is named"
-        raise InvalidInput(what, do=f"Name some of {', '.join(p.name for p in declared)}, or give --all")
-    wanted = declared if is_all else pipelines.chosen(declared, names or [])
+    wanted = chosen_pipelines(pipelines.declared(file), names or [], is_all=is_all)
     place = environments.environment(env)
     secrets: Secrets = context.find_root().obj
     from frazil.maintain.result import exit_code

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from frazil.declaration import Pipeline
 from frazil.errors import FrazilError, InvalidInput
 from frazil.project import environments, pipelines
 
@@ -76,6 +77,14 @@ LocalEnvironment = Annotated[
 
 JobName = Annotated[str, typer.Option("--job", help="Job, by its name in the desired state.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to stdout.")]
+
+
+def chosen_pipelines(declared: Sequence[Pipeline], names: Sequence[str], *, is_all: bool) -> tuple[Pipeline, ...]:
+    """Return the named pipelines, or all. Raises `InvalidInput` without names and `--all`, and with both."""
+    if is_all == bool(names):
+        what = "--all and names exclude each other" if is_all else "no pipeline is named"
+        raise InvalidInput(what, do=f"Name some of {', '.join(p.name for p in declared)}, or give --all")
+    return tuple(declared) if is_all else pipelines.chosen(declared, names)
 
 
 def environment_name(context: typer.Context, env: str | None, option: str | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,10 +12,10 @@ import typer
 
 from frazil.cli.console import err, is_watched, log_lines, number, out, plain, print_error, show_json, table
 from frazil.cli.local_spark import local_job
-from frazil.cli.options import AsJson, EnvironmentChoice, PipelineNames, PipelinesFile
+from frazil.cli.options import AsJson, EnvironmentChoice, PipelineNames, PipelinesFile, chosen_pipelines
 from frazil.cli.progress import Progress
 from frazil.clients.secrets import Secrets
-from frazil.declaration import InvalidDeclaration, Pipeline
+from frazil.declaration import InvalidDeclaration
 from frazil.declaration import check as clashes
 from frazil.errors import InvalidInput
 from frazil.exit_codes import Exit, exit_of_all
@@ -70,7 +70,7 @@ def run(
     if once == follow:
         what = "--once and --follow exclude each other" if once else "no mode is given"
         raise InvalidInput(what, do="Give --once or --follow")
-    wanted = _wanted(pipelines.declared(file), names or [], is_all=is_all)
+    wanted = chosen_pipelines(pipelines.declared(file), names or [], is_all=is_all)
     place = environments.environment(env)
     misfits = clashes(wanted, place)
     if misfits:
@@ -112,13 +112,6 @@ def _print_next(name: str, outcome: Outcome) -> None:
         err().print(plain(text), style="yellow", markup=False, soft_wrap=True)
     if total.waiting:
         err().print(plain(f"{name}: {total.waiting}"), style="yellow", markup=False, soft_wrap=True)
-
-
-def _wanted(declared: Sequence[Pipeline], names: Sequence[str], *, is_all: bool) -> tuple[Pipeline, ...]:
-    if is_all == bool(names):
-        what = "--all and names exclude each other" if is_all else "no pipeline is named"
-        raise InvalidInput(what, do=f"Name some of {', '.join(p.name for p in declared)}, or give --all")
-    return tuple(declared) if is_all else pipelines.chosen(declared, names)
 
 
 def _print_result(outcomes: Mapping[str, Outcome], progress: Progress | None, *, as_json: bool) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 
 class FrazilError(Exception):
     """An error for people: what happened, where, and what to do about it.
@@ -22,3 +24,13 @@ class FrazilError(Exception):
 
 class InvalidInput(FrazilError):
     """A command, an argument, a file or a setting is wrong. A new attempt with the same input changes nothing."""
+
+    @classmethod
+    def unreadable(cls, file: object, error: OSError, *, do: str = "") -> Self:
+        """Return the error for a file that cannot be read."""
+        return cls(f"it cannot be read ({error.strerror})", where=str(file), do=do)
+
+    @classmethod
+    def unwritable(cls, file: object, error: OSError) -> Self:
+        """Return the error for a file that cannot be written."""
+        return cls(f"it cannot be written ({error.strerror})", where=str(file))

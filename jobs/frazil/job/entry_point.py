@@ -66,7 +66,7 @@ def read(document: Path) -> bytes:
     try:
         return document.read_bytes()
     except OSError as error:
-        raise InvalidInput(f"it cannot be read ({error.strerror})", where=str(document)) from None
+        raise InvalidInput.unreadable(document, error) from None
 
 
 def chosen(pipelines: Sequence[Pipeline], names: Sequence[str], without: Sequence[str] = ()) -> list[Pipeline]:

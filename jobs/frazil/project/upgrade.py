@@ -53,4 +53,4 @@ def _replace(file: Path, content: bytes) -> None:
         os.replace(draft, place)
     except OSError as error:
         draft.unlink(missing_ok=True)
-        raise InvalidInput(f"it cannot be written ({error.strerror})", where=str(file)) from error
+        raise InvalidInput.unwritable(file, error) from error
