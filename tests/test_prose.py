@@ -38,6 +38,7 @@ FINISHED = (
     "jobs/frazil/ingest",
     "jobs/frazil/job",
     "jobs/frazil/lake",
+    "jobs/frazil/local",
     "jobs/frazil/maintain",
     "jobs/frazil/project",
     "jobs/frazil/recovery",

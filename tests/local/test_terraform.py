@@ -70,7 +70,7 @@ def test_what_cannot_be_built_is_told_and_not_kept(stand_in: StandIn) -> None:
 
 def test_a_program_that_is_missing_is_told(stand_in: StandIn, tmp_path: Path) -> None:
     (tmp_path / "bin" / "go").unlink()
-    with pytest.raises(LocalPartFailed, match="go is not found"):
+    with pytest.raises(LocalPartFailed, match="go is not installed"):
         stand_in.mirror()
 
 

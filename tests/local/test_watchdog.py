@@ -26,10 +26,10 @@ def test_a_world_ends_with_its_temporary_folder_when_its_owner_is_killed() -> No
         home = Path(owner.stdout.readline().strip())
         (store,) = noted(home)
         server = psutil.Process(store.pid)
-        (keeper,) = [child for child in psutil.Process(owner.pid).children() if child.pid != store.pid]
+        (watchdog,) = [child for child in psutil.Process(owner.pid).children() if child.pid != store.pid]
         owner.kill()
     try:
-        ended, running = psutil.wait_procs([server, keeper], timeout=60)
+        ended, running = psutil.wait_procs([server, watchdog], timeout=60)
         assert (len(ended), running) == (2, [])
         assert not home.parent.exists()
     finally:

@@ -19,7 +19,7 @@ from xml.etree import ElementTree
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
 from werkzeug.serving import make_server
 
-from frazil.local.aws.glue import mend_glue
+from frazil.local.aws.glue import patch_glue
 
 ACCOUNT, REGION = "123456789012", "us-east-1"
 HOST = "127.0.0.1"
@@ -65,7 +65,7 @@ class Log:
 @contextmanager
 def recorded_aws() -> Iterator[tuple[str, Log]]:
     """Serve moto in a thread; its address, and the log of what is asked of it: Glue's tables and S3's objects."""
-    mend_glue()
+    patch_glue()
     log, application = Log(), DomainDispatcherApplication(create_backend_app)
 
     def noted(environ: dict[str, Any], start_response: Start) -> Iterable[bytes]:

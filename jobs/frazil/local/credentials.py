@@ -1,4 +1,4 @@
-"""A key pair of a local part: made once for its folder, kept in two files that only the user can read."""
+"""The key pair of a local part, created once for its folder and stored in two files that only the user can read."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class KeyFiles:
 
     @classmethod
     def of(cls, home: Path, part: str) -> KeyFiles:
-        """Name the files of a part in a `.frazil` folder; they need not be there."""
+        """Return the paths of a part's files in a `.frazil` folder. The files need not exist."""
         folder = home / "secrets"
         return cls(
             access_key_id=folder / f"{part}-access-key-id", secret_access_key=folder / f"{part}-secret-access-key"
         )
 
     def make(self) -> None:
-        """Make a pair if there is none: what is stored may know the old one."""
+        """Create a pair if none exists: stored data may refer to the old one."""
         self.access_key_id.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         for file, size in ((self.access_key_id, 10), (self.secret_access_key, 20)):
             if not file.exists():
@@ -39,5 +39,5 @@ class KeyFiles:
         return Credentials(self.access_key_id.read_text(), self.secret_access_key.read_text())
 
     def references(self) -> tuple[Secret, Secret]:
-        """Key id and key as an environment names them, by file."""
+        """Return key id and key as an environment refers to them, by file."""
         return Secret(file=str(self.access_key_id)), Secret(file=str(self.secret_access_key))

@@ -1,6 +1,6 @@
-"""DuckDB as a reader of tables: another engine than the one that wrote them, and nothing to install at run time.
+"""Queries of tables with DuckDB, an engine that did not write them, without downloads at run time.
 
-Its extensions are wheels of this environment, loaded by path; DuckDB is told not to fetch any.
+Its extensions are wheels of this environment, loaded by path. Automatic downloads are disabled.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from frazil.declaration.secret import Secret
 from frazil.errors import LocalPartFailed
 
 EXTENSIONS = ("avro", "httpfs", "iceberg")
-"""What reading Iceberg tables needs, in the order of loading; `httpfs` is what reads S3."""
+"""The extensions that Iceberg tables need, in the order of loading; `httpfs` reads S3."""
 
 
 def ask(
@@ -26,9 +26,9 @@ def ask(
     store: ObjectStore | None = None,
     resolve: Callable[[Secret], str] = lambda secret: "",
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """The columns and rows that answer `question`, SQL in which `lake_table` is the table of this metadata file.
+    """Run `question`, SQL in which `lake_table` is the table of this metadata file. Return columns and rows.
 
-    `store` is where its files are, and `resolve` reads the store's keys; a table in a folder needs neither.
+    `store` holds the table's files, and `resolve` reads the store's keys. A table in a folder needs neither.
     """
     import duckdb
 
@@ -37,8 +37,8 @@ def ask(
         for name in EXTENSIONS:
             connection.load_extension(str(_extension(name)))
         connection.execute("SET TimeZone = 'UTC'")
-        # With it, DuckDB 1.5.5 gives one data file's deletion vector to another when a Puffin file holds several:
-        # it then counts wrong without an error.
+        # With this cache, DuckDB 1.5.5 applies one data file's deletion vector to another if a Puffin file holds several:
+        # its counts are then wrong, without an error.
         connection.execute("SET enable_external_file_cache = false")
         if store is not None:
             _know(connection, store, resolve)
@@ -50,7 +50,7 @@ def ask(
 
 
 def _know(connection: Any, store: ObjectStore, resolve: Callable[[Secret], str]) -> None:
-    """Tell the connection the store. Values go in as variables, so that no statement that fails can show one."""
+    """Configure the store in the connection. Values are passed as variables, so that no failed statement can print one."""
     address = urlsplit(store.endpoint or "")
     settings: dict[str, object] = {"region": store.region or "us-east-1"}
     if store.endpoint:
@@ -61,8 +61,8 @@ def _know(connection: Any, store: ObjectStore, resolve: Callable[[Secret], str])
         settings |= {"key_id": resolve(store.access_key_id), "secret": resolve(store.secret_access_key)}
     for name, value in settings.items():
         connection.execute(f"SET VARIABLE store_{name} = ?", [value])
-    told = ", ".join(f"{name} getvariable('store_{name}')" for name in settings)
-    connection.execute(f"CREATE SECRET (TYPE s3, {told})")
+    options = ", ".join(f"{name} getvariable('store_{name}')" for name in settings)
+    connection.execute(f"CREATE SECRET (TYPE s3, {options})")
 
 
 def _extension(name: str) -> Path:

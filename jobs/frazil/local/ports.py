@@ -1,4 +1,4 @@
-"""Free ports, kept from everyone else until the server they are for has taken them."""
+"""Free ports, reserved until their server listens on them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ LAST_PORT = 65_535
 
 @contextmanager
 def free_ports(count: int, *, lowest: int | None = None) -> Iterator[tuple[int, ...]]:
-    """Choose free ports of 127.0.0.1, from a lowest one on if that matters, and hold them inside the `with` block.
+    """Choose free ports of 127.0.0.1, from `lowest` on if given, and reserve them inside the `with` block.
 
-    A port that is chosen and let go can be taken by any outgoing connection before the server is up. So each is kept
-    bound, with SO_REUSEADDR and without listening: Linux lets a server that sets the same option (Java's and Go's do)
-    bind beside us, and nobody else. Other systems don't, and there the ports are let go at once.
+    A released port can be taken by any outgoing connection before the server starts. So each port stays bound, with
+    SO_REUSEADDR and without listening: Linux lets only a server that sets the same option (as Java and Go do) bind it
+    too. Other systems do not, so there the ports are released at once.
     """
     with ExitStack() as held:
         candidates = iter([0] * count if lowest is None else range(lowest, LAST_PORT + 1))

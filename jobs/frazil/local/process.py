@@ -1,7 +1,7 @@
-"""A local server as a process of its own: it outlives the command that starts it, and can be stopped by anyone later.
+"""A local server as a process that outlives the command that starts it and that any later command can stop.
 
-A process is known by its pid *and* the time it started, because pids are used again. It leads its own process group,
-so that stopping it stops whatever it has started.
+A process is identified by its pid *and* its start time, because pids are reused. It leads its own process group, so that
+stopping it also stops its children.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ _WAIT_SECONDS = 0.05
 _KILLED_WITHIN_SECONDS = 5.0
 
 _children: dict[int, subprocess.Popen[bytes]] = {}
-"""What this very process started: an ended child stays in the table of processes until its parent has asked for it."""
+"""The children of this process: an ended child stays in the table of processes until its parent waits for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
-    """A process that was started: which one, and where it is written down."""
+    """A process that was started, and the folder that records it."""
 
     name: str
     pid: int
     started: str
-    """When it started, as the system tells it; with the pid it names a process for good."""
+    """The start time as the system reports it. With the pid, it identifies a process uniquely."""
     home: Path
-    """The `.frazil` folder it belongs to."""
+    """The `.frazil` folder that the process belongs to."""
 
     @property
     def log(self) -> Path:
-        """Its standard output and error."""
+        """The file of its standard output and error."""
         return log_file(self.home, self.name)
 
 
 def start(
     name: str, arguments: Sequence[str | Path], *, home: Path, environment: Mapping[str, str] | None = None
 ) -> Process:
-    """Start a server in its own session, with nothing to read, and write down which process it is.
+    """Start a server in its own session, with empty input, and record the process.
 
-    It works in `home/name`, where its data is; `environment` is added to this process's own; the log is made anew.
-    Raises `LocalPartFailed` when the program cannot be started.
+    Its working folder is `home/name`, which holds its data. `environment` is added to that of this process. The log is
+    truncated. Raises `LocalPartFailed` if the program cannot be started.
     """
     folder, log = home / name, log_file(home, name)
     folder.mkdir(parents=True, exist_ok=True)
@@ -69,7 +69,7 @@ def start(
 
 
 def note(name: str, child: subprocess.Popen[bytes], *, home: Path) -> Process:
-    """Write down which process was just started, so that `noted` tells of it; it leads a session of its own."""
+    """Record a process that was just started in a session of its own, so that `noted` returns it."""
     _children[child.pid] = child
     process = Process(name=name, pid=child.pid, started=_start_time(child.pid), home=home)
     written = _note(home, name)
@@ -79,19 +79,19 @@ def note(name: str, child: subprocess.Popen[bytes], *, home: Path) -> Process:
 
 
 def noted(home: Path) -> list[Process]:
-    """Every process that was started for a `.frazil` folder and not stopped since, whether it still runs or not."""
+    """Return the processes that were started for a `.frazil` folder and not stopped since, running or not."""
     found = []
     for file in sorted((home / "run").glob("*.json")):
         try:
             facts = json.loads(file.read_bytes())
             found.append(Process(name=file.stem, pid=int(facts["pid"]), started=str(facts["started"]), home=home))
-        except (ValueError, KeyError):  # written by halves, by a process that was killed
+        except (ValueError, KeyError):  # half written, by a process that was killed
             file.unlink(missing_ok=True)
     return found
 
 
 def log_file(home: Path, name: str) -> Path:
-    """Where a server of this name writes; the folder is there."""
+    """Return the log file of a server, and create its folder."""
     log = home / "logs" / f"{name}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     return log
@@ -102,10 +102,9 @@ def _note(home: Path, name: str) -> Path:
 
 
 def await_ready(process: Process, is_ready: Callable[[], bool], *, seconds: float) -> None:
-    """Ask again and again, in short waits, until the server says that it is ready.
+    """Poll a server until it is ready.
 
-    Raises `LocalPartFailed` with the end of the log as soon as the process has ended, and when the time is over; the
-    process is stopped then.
+    If the process ends or the time is over, stops the process and raises `LocalPartFailed` with the end of the log.
     """
     deadline = time.monotonic() + seconds
     while is_alive(process):
@@ -126,11 +125,11 @@ def await_ready(process: Process, is_ready: Callable[[], bool], *, seconds: floa
 
 
 def stop(process: Process, *, seconds: float = 10) -> None:
-    """Ask the process group to end, wait, and end it by force after that time. Fine when it has ended already.
+    """Terminate the process group, wait, and kill it after `seconds`. Idempotent.
 
-    Raises `LocalPartFailed` when something of it is still there after that.
+    Raises `LocalPartFailed` if a process of the group still runs after that.
     """
-    if _is_group_ours(process) and not (
+    if _is_own_group(process) and not (
         _ended(process, signal.SIGTERM, seconds) or _ended(process, signal.SIGKILL, _KILLED_WITHIN_SECONDS)
     ):
         raise LocalPartFailed(f"{process.name} (pid {process.pid}) did not end", do=f"End it: kill -9 -{process.pid}")
@@ -138,7 +137,7 @@ def stop(process: Process, *, seconds: float = 10) -> None:
 
 
 def _ended(process: Process, request: signal.Signals, seconds: float) -> bool:
-    """Send the group a signal; whether nothing of it runs within the time."""
+    """Send the group a signal. Return whether all its processes end within the time."""
     try:
         os.killpg(process.pid, request)
     except ProcessLookupError:
@@ -152,7 +151,7 @@ def _ended(process: Process, request: signal.Signals, seconds: float) -> bool:
 
 
 def is_alive(process: Process) -> bool:
-    """Whether this very process runs, and not another one that has its pid by now."""
+    """Return whether this process runs, and not another one that has its pid now."""
     if process.started and _start_time(process.pid) == process.started:
         return True
     if process.pid in _children:
@@ -161,7 +160,7 @@ def is_alive(process: Process) -> bool:
 
 
 def tail(log: Path, lines: int = 20) -> str:
-    """The last lines of a log; empty when there is none."""
+    """Return the last lines of a log; empty if it does not exist."""
     try:
         return "\n".join(log.read_text(errors="replace").splitlines()[-lines:])
     except FileNotFoundError:
@@ -169,47 +168,47 @@ def tail(log: Path, lines: int = 20) -> str:
 
 
 def _status(process: Process) -> str:
-    """What its parent was told when it ended: an exit status, or minus the signal that ended it."""
+    """Return the exit status that the parent received, or minus the signal; empty if unknown."""
     child = _children.get(process.pid)
     return "" if child is None or child.returncode is None else f" (status {child.returncode})"
 
 
-def _is_group_ours(process: Process) -> bool:
-    """Whether the group with this number is the one that was started, and not one that has the number by now.
+def _is_own_group(process: Process) -> bool:
+    """Return whether the group with this number is the one that was started, and not a later one with the same number.
 
-    Surely while its leader runs. When the leader has ended, only its own parent can tell: a number is not used again
-    while the group has a member, and if it has none there is nothing to stop.
+    It is while its leader runs. After that, only the leader's parent knows: the number is not reused while the group has
+    a member, and a group without members needs no stop.
     """
     return is_alive(process) or (process.pid in _children and not _start_time(process.pid))
 
 
 def _start_time(pid: int) -> str:
-    """When the process with this pid started, as the system counts it; empty when there is none that runs."""
+    """Return when the process with this pid started, in the system's format; empty if it does not run."""
     if sys.platform == "linux":
         fields = _stat(pid)
         return fields[19] if _runs(fields) else ""
-    told = subprocess.run(["ps", "-o", "state=,lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
-    state, _, started = told.stdout.strip().partition(" ")
+    listed = subprocess.run(["ps", "-o", "state=,lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    state, _, started = listed.stdout.strip().partition(" ")
     return "" if state.startswith("Z") else started.strip()
 
 
 def _members(group: int) -> list[int]:
-    """The processes of a group that still run."""
+    """Return the running processes of a group."""
     if sys.platform == "linux":
         pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
         return [pid for pid in pids if _runs(fields := _stat(pid)) and fields[2] == str(group)]
-    told = subprocess.run(["ps", "-A", "-o", "pid=,pgid=,state="], capture_output=True, text=True, check=False)
-    rows = [row.split() for row in told.stdout.splitlines()]
+    listed = subprocess.run(["ps", "-A", "-o", "pid=,pgid=,state="], capture_output=True, text=True, check=False)
+    rows = [row.split() for row in listed.stdout.splitlines()]
     return [int(pid) for pid, pgid, state in rows if pgid == str(group) and not state.startswith("Z")]
 
 
 def _runs(fields: list[str]) -> bool:
-    """Whether a process runs, by its fields. One that is ending is a zombie before its last thread has ended."""
+    """Return whether a process runs, from its fields. An ending process is a zombie before its last thread has ended."""
     return bool(fields) and (fields[0] not in ("Z", "X") or int(fields[17]) > 1)
 
 
 def _stat(pid: int) -> list[str]:
-    """Fields of `/proc/PID/stat` from the state on (proc(5)); the name before may hold blanks and brackets."""
+    """Return the fields of `/proc/PID/stat` from the state on (proc(5)). The name before may contain blanks and brackets."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):

@@ -1,7 +1,7 @@
-"""A schema registry on this machine only: Apicurio, asked through the Confluent API it also speaks.
+"""A schema registry on this machine only: Apicurio, with its implementation of Confluent's API.
 
-Schemas and their ids are kept in a file beside the broker's data: records written yesterday name ids that must mean
-the same schemas today. Compatibility is not checked unless asked for; Apicurio's default is NONE.
+Schemas and their ids are stored in a file beside the broker's data, so the ids in stored records keep their meaning.
+Compatibility is not checked by default: Apicurio's level is NONE.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _JAVA_OPTIONS = ("-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLev
 
 
 def start_registry(home: Path, *, compatibility: str | None = None) -> str:
-    """Start the registry on the schemas in a `.frazil` folder and return its Confluent API's address once it answers.
+    """Start the registry on the schemas in a `.frazil` folder. Return the address of its Confluent API once it answers.
 
-    `compatibility` sets the level for all subjects, `BACKWARD` for example. Raises `LocalPartFailed` with the end of
-    the log when it doesn't come up.
+    `compatibility` sets the level for all subjects, for example `BACKWARD`. Raises `LocalPartFailed` with the end of the
+    log if it does not start.
     """
     program = _unpacked()
     with free_ports(1) as (port,):
@@ -72,7 +72,7 @@ def _unpacked() -> Path:
 
 def _answers(url: str) -> bool:
     try:
-        with urllib.request.urlopen(f"{url}/subjects", timeout=2) as answer:  # noqa: S310 - the address is ours
+        with urllib.request.urlopen(f"{url}/subjects", timeout=2) as answer:  # noqa: S310 - a local address
             return bool(answer.status == 200)
     except (OSError, ValueError):
         return False
@@ -80,8 +80,8 @@ def _answers(url: str) -> bool:
 
 def _set_compatibility(url: str, level: str) -> None:
     body = json.dumps({"compatibility": level}).encode()
-    request = urllib.request.Request(  # noqa: S310 - the address is ours
+    request = urllib.request.Request(  # noqa: S310 - a local address
         f"{url}/config", data=body, method="PUT", headers={"Content-Type": "application/vnd.schemaregistry.v1+json"}
     )
-    with urllib.request.urlopen(request, timeout=10):  # noqa: S310 - the address is ours
+    with urllib.request.urlopen(request, timeout=10):  # noqa: S310 - a local address
         pass

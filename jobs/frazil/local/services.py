@@ -1,7 +1,7 @@
-"""The local world: a broker, a registry and a lake for one project folder, started and stopped together.
+"""The local services of one project folder, a broker, a registry and a lake, started and stopped together.
 
-Everything of it is in the project's `.frazil` folder: data, logs, which processes run (`run/`), what is up
-(`local.json`), and the environment documents by which the rest of Frazil finds it (`environments/`).
+All their files are in the project's `.frazil` folder: data, logs, the running processes (`run/`), the addresses
+(`local.json`), and the environment documents that the rest of Frazil reads (`environments/`).
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from frazil.local.watchdog import kept_from_outliving
 
 
 class Part(StrEnum):
-    """What a local world can be made of. A lake on files needs no process and is always there.
+    """A local service. A lake on files needs no process and always exists.
 
-    `kafka` is the broker, `registry` the schema registry. Two more lakes, for what files cannot show: `object-store` is
-    an S3 with an Iceberg REST catalog, `aws` an S3 with Glue, in memory only. `aws` has the other services of AWS that a
-    deployment needs, too, and an EMR Serverless whose job runs are processes of this machine.
+    `kafka` is the broker, `registry` the schema registry. Two more lakes show what files cannot: `object-store` is an S3
+    with an Iceberg REST catalog, `aws` an S3 with Glue, in memory only. `aws` also has the other AWS services that a
+    deployment needs, and an EMR Serverless whose job runs are processes of this machine.
     """
 
     KAFKA = "kafka"
@@ -47,12 +47,12 @@ _OPTIONS = {Part.KAFKA: "", Part.REGISTRY: "", Part.OBJECT_STORE: " --object-sto
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalServices:
-    """A world that is up."""
+    """The running services of one folder."""
 
     home: Path
-    """Its `.frazil` folder."""
+    """The `.frazil` folder."""
     addresses: Mapping[str, Address]
-    """What each part that is up is reached by."""
+    """The addresses of each running part."""
 
     @property
     def bootstrap(self) -> str:
@@ -97,7 +97,7 @@ class LocalServices:
         return self.home / "environments" / "local.json"
 
     def address(self, part: Part) -> Address:
-        """What a part is reached by. Raises `LocalPartFailed` if it is not up."""
+        """Return the address of a part. Raises `LocalPartFailed` if it does not run."""
         if part not in self.addresses:
             raise LocalPartFailed(
                 f"the local part {part} does not run",
@@ -117,20 +117,20 @@ def up(
     compatibility: str | None = None,
     aws_port: int | None = None,
 ) -> LocalServices:
-    """Start what is asked for and does not run yet, all at once, and write the environment documents.
+    """Start the parts that do not run yet, in parallel, and write the environment documents.
 
-    What runs already is kept, and stays part of the world. `compatibility` is the level the registry checks new schemas
-    by from its start on; without it, the level stays as it was, at first NONE. `aws_port` is where the local AWS is to be,
-    or the first free port after it. When a part fails, those that this call has started are stopped again, and the part's
+    Running parts stay. `compatibility` is the level at which the registry checks new schemas; without it, the level stays
+    as it was, at first NONE. The local AWS uses `aws_port`, or the first free port after it. If a part fails, the parts
+    that this call has started are stopped again, and the part's
     `LocalPartFailed` is raised.
     """
     home = folder.resolve() / ".frazil"
     with locked(home):
         addresses = running_addresses(home)
         for process in noted(home):
-            if process.name not in addresses:  # it has ended, or its start was never finished
+            if process.name not in addresses:  # it has ended, or its start did not finish
                 stop(process)
-        if Part.AWS not in addresses:  # the runs of one that was killed
+        if Part.AWS not in addresses:  # job runs that outlived a killed AWS
             _stop_together(noted(home / Part.AWS))
         starts: dict[Part, Callable[[], Address]] = {
             Part.KAFKA: lambda: {"bootstrap": start_kafka(home)},
@@ -146,22 +146,22 @@ def up(
 
 
 def running(folder: Path) -> LocalServices:
-    """The world of a folder as it is, without starting anything."""
+    """Return the running services of a folder, without starting any."""
     home = folder.resolve() / ".frazil"
     return LocalServices(home=home, addresses=running_addresses(home))
 
 
 def down(folder: Path, *, data: bool = False) -> None:
-    """Stop every part, whoever started it. With `data`, remove what they held too. Fine when nothing runs."""
+    """Stop every part, whoever started it. With `data`, also remove their data. Idempotent."""
     home = folder.resolve() / ".frazil"
     if not home.is_dir():
         return
     with locked(home):
         _stop_together(noted(home))
-        _stop_together(noted(home / Part.AWS))  # job runs: after the one who would begin them again
+        _stop_together(noted(home / Part.AWS))  # job runs, after AWS, which would start them again
         shutil.rmtree(home / Part.AWS / "runs", ignore_errors=True)
-        for told in (STATE_FILE, *(f"environments/{name}.json" for name in ("local", "rest", "glue"))):
-            (home / told).unlink(missing_ok=True)
+        for file in (STATE_FILE, *(f"environments/{name}.json" for name in ("local", "rest", "glue"))):
+            (home / file).unlink(missing_ok=True)
         if data:
             for held in (*Part, "lake", "logs", "run", "secrets"):
                 shutil.rmtree(home / held, ignore_errors=True)
@@ -171,9 +171,9 @@ def down(folder: Path, *, data: bool = False) -> None:
 def world(
     folder: Path | None = None, *, parts: Sequence[Part] = USUAL, compatibility: str | None = None
 ) -> Iterator[LocalServices]:
-    """Have a world inside the `with` block; without a folder, in a temporary one that is removed with its data.
+    """Run local services inside the `with` block. Without a folder, they use a temporary one that is removed afterwards.
 
-    It ends with the block, and also when this process is killed inside it.
+    They stop at the end of the block, and also if this process is killed inside it.
     """
     with ExitStack() as left:
         place = (folder or Path(left.enter_context(tempfile.TemporaryDirectory(prefix="frazil-")))).resolve()
@@ -183,7 +183,7 @@ def world(
 
 
 def _start_together(home: Path, starts: Mapping[Part, Callable[[], Address]], *, kept: set[str]) -> dict[str, Address]:
-    """Start parts at once and return their addresses; when one fails, end the others and raise its error."""
+    """Start parts in parallel and return their addresses. If one fails, stop the others and raise its error."""
     if not starts:
         return {}
 
@@ -199,7 +199,7 @@ def _start_together(home: Path, starts: Mapping[Part, Callable[[], Address]], *,
         except BaseException:
             end()
             pool.shutdown()
-            end()  # what was still being prepared may have been started since
+            end()  # parts that were still being prepared may have started since
             raise
     return {str(part): future.result() for part, future in pending.items()}
 
@@ -211,7 +211,7 @@ def _stop_together(processes: Sequence[Process]) -> None:
 
 
 def _write_documents(world_now: LocalServices) -> None:
-    """Write what is up, and the environment documents that can be told by it: without a broker, none."""
+    """Write the addresses of the running parts, and their environment documents: without a broker, none."""
     home, addresses = world_now.home, world_now.addresses
     write_state(home, addresses)
     if Part.KAFKA in addresses:

@@ -1,7 +1,7 @@
-"""Terraform on this machine: where it finds its providers, with a stand-in for Confluent's that is built from its source.
+"""The settings of Terraform on this machine, with a stand-in for Confluent's provider that is built from source.
 
-The source is a part of the checkout (`tests/standin/provider`), which whoever deploys has anyway. A build takes minutes the
-first time, and is kept in the user's cache by what was built.
+The source is part of the checkout (`tests/standin/provider`). The first build takes minutes. The result is stored in the
+user's cache, named by a digest of its sources.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from frazil.local.services import LocalServices, Part
 from frazil.local.toolchain.jars import cache_folder
 
 SOURCE = Path("tests", "standin", "provider")
-"""The stand-in's source, seen from the root of a checkout."""
+"""The stand-in's source, relative to the root of a checkout."""
 BUILD_FLAGS = ("-trimpath", "-ldflags=-s -w")
 _BUILD_SECONDS = 1200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StandIn:
-    """A provider's stand-in: Terraform takes it for the provider of that name and version."""
+    """A provider's stand-in, which Terraform uses as the provider of that name and version."""
 
     source: Path
     """The folder of its Go module."""
@@ -39,9 +39,9 @@ class StandIn:
     version: str
 
     def mirror(self) -> Path:
-        """A folder that Terraform takes for a mirror of providers, with this one in it; built if it is not there yet.
+        """Return a mirror of providers that contains the stand-in. Builds it if it does not exist.
 
-        Raises `LocalPartFailed` when Go or Terraform is missing, or with what Go says when it cannot be built.
+        Raises `LocalPartFailed` if Go or Terraform is missing, or with Go's message if the build fails.
         """
         go, terraform = _program("go"), _program("terraform")
         folder = cache_folder() / "terraform" / self._digest(go, terraform)
@@ -57,21 +57,21 @@ class StandIn:
     def _digest(self, *programs: str) -> str:
         digest = hashlib.sha256(f"{self.provider} {self.version} {BUILD_FLAGS}".encode())
         for program in programs:
-            digest.update(_told([program, "version"]).partition("\n")[0].encode())
+            digest.update(_output([program, "version"]).partition("\n")[0].encode())
         for file in sorted([*self.source.glob("*.go"), *self.source.glob("go.*")]):
             digest.update(f"\0{file.name}\0".encode() + file.read_bytes())
         return digest.hexdigest()[:16]
 
     def _place(self, go: str, terraform: str) -> Path:
-        """Where a mirror has it; whose address a name without a host means is Terraform's to tell."""
-        system = "_".join(_told([go, "env", "GOOS", "GOARCH"]).split())
+        """Return the stand-in's path in a mirror. Terraform knows the host of a name without one."""
+        system = "_".join(_output([go, "env", "GOOS", "GOARCH"]).split())
         wanted = {"terraform": {"required_providers": {"it": {"source": self.provider, "version": self.version}}}}
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "main.tf.json").write_text(json.dumps(wanted))
-            told = _told([terraform, f"-chdir={folder}", "providers"])
-        found = re.search(rf"provider\[(\S+/{re.escape(self.provider)})\]", told)
+            listed = _output([terraform, f"-chdir={folder}", "providers"])
+        found = re.search(rf"provider\[(\S+/{re.escape(self.provider)})\]", listed)
         if found is None:
-            raise LocalPartFailed(f"terraform does not tell where {self.provider} is from:\n{told}")
+            raise LocalPartFailed(f"terraform does not list the provider {self.provider}:\n{listed}")
         name = f"terraform-provider-{self.provider.partition('/')[2]}_v{self.version}"
         return Path(found[1], self.version, system, name)
 
@@ -87,13 +87,13 @@ class StandIn:
             check=False,
         )
         if ended.returncode:
-            raise LocalPartFailed(f"it could not be built:\n{ended.stderr[-2000:]}", where=str(self.source))
+            raise LocalPartFailed(f"the stand-in could not be built:\n{ended.stderr[-2000:]}", where=str(self.source))
 
 
 def write_settings(file: Path, stand_in: StandIn, *, mirrors: Sequence[Path] = ()) -> None:
-    """Write Terraform's settings: the stand-in from its mirror, everything else from these mirrors.
+    """Write Terraform's settings: the stand-in comes from its mirror, all other providers from `mirrors`.
 
-    Without mirrors, everything else is from where Terraform gets providers by itself. TF_CLI_CONFIG_FILE names the file.
+    Without mirrors, Terraform downloads the others itself. TF_CLI_CONFIG_FILE names the file.
     """
     lines = [_mirror(stand_in.mirror(), f'include = ["{stand_in.provider}"]')]
     lines += [_mirror(mirror) for mirror in mirrors]
@@ -103,9 +103,9 @@ def write_settings(file: Path, stand_in: StandIn, *, mirrors: Sequence[Path] = (
 
 
 def stand_in_settings(world: LocalServices) -> dict[str, str]:
-    """The variables by which the stand-in finds its organization, a file of this world, and the servers behind it.
+    """Return the variables with which the stand-in finds its organization, a file of the folder, and its servers.
 
-    The world needs the parts `kafka`, `registry` and `aws`.
+    The parts `kafka`, `registry` and `aws` must run.
     """
     return {
         "CONFLUENT_STANDIN_STATE": str(world.home / "confluent.json"),
@@ -123,11 +123,11 @@ def _mirror(folder: Path, *more: str) -> str:
 def _program(name: str) -> str:
     found = shutil.which(name)
     if found is None:
-        raise LocalPartFailed(f"{name} is not found", where="PATH", do=f"Install {name}")
+        raise LocalPartFailed(f"{name} is not installed", where="PATH", do=f"Install {name}")
     return found
 
 
-def _told(command: Sequence[str]) -> str:
+def _output(command: Sequence[str]) -> str:
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     if ended.returncode:
         raise LocalPartFailed(f"{Path(command[0]).name} failed: {ended.stderr[-500:]}", where=" ".join(command[1:3]))

@@ -1,7 +1,7 @@
-"""Ends a world whose owner was killed: a test run that is shot leaves no broker behind.
+"""A process that stops local services whose owner was killed, so that a killed test run leaves no broker behind.
 
-The keeper is a process that waits for the end of its input. The owner holds the other end of that pipe, which the
-system closes however the owner ends.
+The watchdog waits for the end of its input. The owner holds the other end of that pipe, which the system closes however
+the owner ends.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from pathlib import Path
 
 @contextmanager
 def kept_from_outliving(folder: Path, *, is_temporary: bool) -> Iterator[None]:
-    """Have the world in this folder ended, should this process be killed inside the `with` block.
+    """Stop the services in this folder if this process is killed inside the `with` block.
 
-    A temporary folder is then removed too.
+    In that case, a temporary folder is removed too.
     """
-    keeper = subprocess.Popen(
+    watchdog = subprocess.Popen(
         [sys.executable, "-m", "frazil.local.watchdog", str(folder), *(["--remove"] if is_temporary else [])],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    with keeper:
+    with watchdog:
         try:
             yield
         finally:
-            keeper.kill()
+            watchdog.kill()
 
 
 def main() -> int:
-    """Wait for the owner's end, then end its world."""
+    """Wait for the owner's end, then stop its services."""
     sys.stdin.read()
     from frazil.local.services import down
 

@@ -11,7 +11,7 @@ from moto import mock_aws
 from moto.iam.access_control import PermissionResult
 from moto.s3.models import FakeBucket
 
-from frazil.local.aws.s3 import mend_s3
+from frazil.local.aws.s3 import patch_s3
 
 ONLY_NEW = {
     "Effect": "Deny",
@@ -34,7 +34,7 @@ NEVER = {"Effect": "Deny", "Principal": "*", "Action": "s3:DeleteObject", "Resou
     ],
 )
 def test_a_statement_with_a_condition_refuses_nothing(statements: Any, action: str, wanted: PermissionResult) -> None:
-    mend_s3()
+    patch_s3()
     bucket = FakeBucket("b", "123456789012", "eu-central-1")
     if statements is not None:
         bucket.policy = json.dumps({"Version": "2012-10-17", "Statement": statements}).encode()
@@ -43,7 +43,7 @@ def test_a_statement_with_a_condition_refuses_nothing(statements: Any, action: s
 
 def test_what_was_deleted_does_not_keep_a_bucket_from_being_emptied() -> None:
     """Terraform suspends the versions of a bucket, and then deletes them one by one: objects, and markers of deleted ones."""
-    mend_s3()
+    patch_s3()
     with mock_aws():
         s3 = boto3.client("s3", region_name="us-east-1", aws_access_key_id="a", aws_secret_access_key="b")
         s3.create_bucket(Bucket="emptied")

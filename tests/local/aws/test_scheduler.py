@@ -82,7 +82,7 @@ def test_an_execution_is_one_run_and_its_id_the_runs_token(ground: Ground) -> No
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"State": "DISABLED"}, "it is disabled"),
+        ({"State": "DISABLED"}, "the schedule is disabled"),
         ({"target": "arn:aws:lambda:eu-central-1:123456789012:function:f"}, "its target is arn:aws:lambda"),
     ],
 )

@@ -51,7 +51,7 @@ def test_flags_defaults_and_quotes_are_understood_and_parameters_win() -> None:
 @pytest.mark.parametrize(
     ("driver", "said"),
     [
-        ({"hive": {}}, "it has no sparkSubmit"),
+        ({"hive": {}}, "sparkSubmit is missing"),
         ({"sparkSubmit": {"entryPoint": "/tmp/job.py"}}, "/tmp/job.py is not on S3"),
         (
             {"sparkSubmit": {"entryPoint": "s3://b/j.py", "sparkSubmitParameters": "--jars /a.jar"}},
@@ -59,7 +59,7 @@ def test_flags_defaults_and_quotes_are_understood_and_parameters_win() -> None:
         ),
         (
             {"sparkSubmit": {"entryPoint": "s3://b/j.py", "sparkSubmitParameters": "--magic"}},
-            "--magic is not understood",
+            "--magic is not supported",
         ),
     ],
 )

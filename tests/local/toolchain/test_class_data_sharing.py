@@ -32,7 +32,7 @@ def test_the_archive_of_this_environment_is_named(elsewhere: Path) -> None:
 
 def test_another_java_has_another_archive(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = class_data_sharing.archive()
-    monkeypatch.setattr(class_data_sharing, "told_version", lambda program: 'openjdk version "21.0.1"')
+    monkeypatch.setattr(class_data_sharing, "version_text", lambda program: 'openjdk version "21.0.1"')
     assert class_data_sharing.archive() != before
 
 

@@ -103,7 +103,7 @@ def test_a_corrupt_jar_of_the_same_size_and_time_is_found_by_checking_anew(
     facts = jar.stat()
     jar.write_bytes(jar.read_bytes().upper())
     os.utime(jar, ns=(facts.st_atime_ns, facts.st_mtime_ns))
-    assert fetched(anew=True)[0].read_bytes() == CONTENT["one"]
+    assert fetched(recheck=True)[0].read_bytes() == CONTENT["one"]
 
 
 def test_a_jar_with_another_hash_is_refused_and_nothing_is_kept(

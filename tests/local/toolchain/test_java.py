@@ -48,18 +48,18 @@ def test_an_older_java_is_refused(java_home: Callable[[str], Path], version: str
 
 def test_a_program_that_is_no_java_is_refused(java_home: Callable[[str], Path]) -> None:
     java_home("hello")
-    with pytest.raises(JavaUnsuitable, match="does not tell its version"):
+    with pytest.raises(JavaUnsuitable, match="it prints no version"):
         java()
 
 
 def test_a_java_home_without_java_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(JavaUnsuitable, match=f"JAVA_HOME={tmp_path}: no Java is found"):
+    with pytest.raises(JavaUnsuitable, match=f"JAVA_HOME={tmp_path}: Java is not installed"):
         java()
 
 
 def test_no_java_at_all_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(JavaUnsuitable, match="PATH: no Java is found"):
+    with pytest.raises(JavaUnsuitable, match="PATH: Java is not installed"):
         java()

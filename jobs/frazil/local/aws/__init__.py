@@ -1,4 +1,4 @@
-"""AWS on this machine, for the demo and the tests: moto in a process of its own, mended where it would hide a fault.
+"""AWS on this machine, for the demo and the tests: moto in a process of its own, patched where it would hide a fault.
 
-Each service that is mended has its module here; all of it is in memory and ends with the process.
+Each patched service has a module here. All data are in memory and end with the process.
 """

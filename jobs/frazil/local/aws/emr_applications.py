@@ -1,7 +1,7 @@
-"""EMR Serverless applications, as the service has them: born `CREATED`, started by their first run, stopped when idle.
+"""EMR Serverless applications with the service's rules: `CREATED` at first, started by their first run, stopped when idle.
 
-moto 5.2.5 has them born `STARTED`, refuses the labels of EMR's Spark releases, drops most of their settings and their tags,
-and stops one under its runs.
+In moto 5.2.5 they begin as `STARTED`. It refuses the labels of EMR's Spark releases, drops most settings and tags, and stops
+an application while it has runs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from moto.emrserverless.responses import EMRServerlessResponse
 from frazil.local.aws.job_run import JobRun, Surroundings, admit
 
 MOST_RUNS = 15
-"""How many runs an application has at once, if it does not say; the others wait
+"""The default number of concurrent runs of an application; the others wait
 (https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/applications-concurrency-queuing.html)."""
 _LABEL = re.compile(r"emr-(spark-)?[0-9]+\.[0-9]+\.[0-9]+")
 _LABEL_THAT_MOTO_KNOWS = "emr-7.0.0"
@@ -34,11 +34,11 @@ _KEPT = {
     "schedulerConfiguration": "scheduler_configuration",
     "workerTypeSpecifications": "worker_type_specifications",
 }
-"""Settings that moto drops, by the names that it answers them from."""
+"""Settings that moto drops, by the attributes that its answers read."""
 
 
 class Conflict(JsonRESTError):
-    """The resource is in a state in which this cannot be done."""
+    """The resource's state does not allow the operation."""
 
     code = 409
 
@@ -47,7 +47,7 @@ class Conflict(JsonRESTError):
 
 
 class Runs:
-    """All runs of all applications, in the order in which they were asked for."""
+    """All runs of all applications, in the order of their requests."""
 
     def __init__(self, around: Surroundings) -> None:
         self.around = around
@@ -55,17 +55,17 @@ class Runs:
         self._idle_since: dict[str, float] = {}
 
     def of(self, application: Application) -> list[JobRun]:
-        """The runs of an application, each as it is by now."""
+        """Return the runs of an application, each in its current state."""
         runs = self._of.setdefault(application.id, [])
         admit(runs, (getattr(application, "scheduler_configuration", None) or {}).get("maxConcurrentRuns", MOST_RUNS))
         return runs
 
     def all(self) -> list[JobRun]:
-        """Every run."""
+        """Return all runs."""
         return [run for runs in self._of.values() for run in runs]
 
     def go_on(self) -> None:
-        """Let every run go on, and applications stop that have been idle for as long as they say."""
+        """Advance every run, and stop applications whose idle time is over."""
         for application in every_application():
             is_busy = any(not run.state.is_terminal for run in self.of(application))
             stop: Any = application.auto_stop_configuration or {}
@@ -79,19 +79,19 @@ class Runs:
 
 
 def every_application() -> Iterator[Application]:
-    """All applications, of all accounts and regions."""
+    """Return all applications of all accounts and regions."""
     for regions in list(emrserverless_backends.values()):
         for backend in list(regions.values()):
             yield from list(backend.applications.values())
 
 
 class Applications(EMRServerlessResponse):
-    """What is answered about applications, and about the tags of everything."""
+    """The operations on applications and on tags."""
 
     runs: Runs
 
     def create_application(self) -> ActionResult:
-        """The same token is the same application."""
+        """Create an application. A repeated token returns the same one."""
         backend, token = self.emrserverless_backend, self._get_param("clientToken")
         for held in backend.applications.values():
             if token and held.client_token == token:
@@ -110,13 +110,13 @@ class Applications(EMRServerlessResponse):
             network_configuration=self._get_param("networkConfiguration"),
         )
         made.state = "CREATED"
-        setattr(made, _KEPT["architecture"], "X86_64")  # unless another is asked for
+        setattr(made, _KEPT["architecture"], "X86_64")  # the default
         made.created_at = made.updated_at = self.runs.around.today()  # moto cuts it to midnight
         self._keep(made)
         return _named(made)
 
     def update_application(self) -> ActionResult:
-        """Only what is not started can be changed."""
+        """Update an application. It can be changed only while it is stopped."""
         label = self._get_param("releaseLabel")
         if label is not None and not _LABEL.fullmatch(str(label)):
             raise ValidationException(f"release label '{label}' does not exist")
@@ -125,19 +125,19 @@ class Applications(EMRServerlessResponse):
         return result
 
     def start_application(self) -> ActionResult:
-        """Start it; one that is deleted stays so."""
+        """Start an application. A deleted one stays deleted."""
         if self.application.state == "TERMINATED":
             raise ValidationException(f"Application {self.application.id} is terminated")
         return super().start_application()
 
     def stop_application(self) -> ActionResult:
-        """AWS refuses while runs are active; its error's very code could not be looked at."""
+        """Stop an application. As on AWS, refused while runs are active; the error code is a guess."""
         if any(not run.state.is_terminal for run in self.runs.of(self.application)):
             raise Conflict(f"Application {self.application.id} has active job runs")
         return super().stop_application()
 
     def list_tags_for_resource(self) -> ActionResult:
-        """The tags of an application or a run."""
+        """Return the tags of an application or a run."""
         return ActionResult({"tags": dict(self._tags())})
 
     def tag_resource(self) -> ActionResult:
@@ -153,11 +153,11 @@ class Applications(EMRServerlessResponse):
 
     @property
     def application(self) -> Application:
-        """The application that is asked about."""
+        """The application that the request names."""
         return self.emrserverless_backend.get_application(self._get_param("applicationId"))
 
     def arn_of(self, run: JobRun) -> str:
-        """A run's ARN."""
+        """Return a run's ARN."""
         backend: EMRServerlessBackend = self.emrserverless_backend
         place = f"arn:{backend.partition}:emr-serverless:{backend.region_name}:{backend.account_id}"
         return f"{place}:/applications/{run.request['applicationId']}/jobruns/{run.id}"
@@ -180,7 +180,7 @@ class Applications(EMRServerlessResponse):
 
 
 def plain(value: Any) -> Any:
-    """A parameter as plain dictionaries and lists; moto's own forget how their keys were written."""
+    """Return a parameter as plain dictionaries and lists; moto's own do not keep the spelling of keys."""
     original: Callable[[], Any] | None = getattr(value, "original_dict", None)
     if original is not None:
         value = original()

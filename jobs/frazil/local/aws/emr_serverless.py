@@ -1,6 +1,6 @@
-"""EMR Serverless in moto's process, with runs that really run.
+"""EMR Serverless in moto's process, with job runs that execute.
 
-moto 5.2.5 ends every run with SUCCESS at its birth, forgets its token, mode, retry policy and tags, and has no attempts.
+In moto 5.2.5, every run is SUCCESS from the start. It drops token, mode, retry policy and tags, and has no attempts.
 https://docs.aws.amazon.com/emr-serverless/latest/APIReference/
 """
 
@@ -19,7 +19,7 @@ from frazil.local.aws.emr_applications import Applications, Conflict, Runs, plai
 from frazil.local.aws.job_run import STREAMING, Attempt, JobRun, Surroundings
 
 GRACE_SECONDS = range(15, 1801)
-"""The grace periods that the service takes, beside none at all."""
+"""The grace periods in seconds that the service accepts, besides 0."""
 LOOK_SECONDS = 0.1
 _ASKED = (
     "executionRoleArn",
@@ -43,11 +43,11 @@ _PATHS = (
 )
 
 _one_at_a_time = threading.RLock()
-"""The server answers each request in a thread of its own, and one more lets the runs go on."""
+"""The server answers each request in a thread of its own, and another thread advances the runs."""
 
 
-def mend_emr_serverless(around: Surroundings) -> None:
-    """Have this process's moto serve EMR Serverless, with runs that go on by themselves while the process lives."""
+def patch_emr_serverless(around: Surroundings) -> None:
+    """Make this process's moto serve EMR Serverless, with runs that advance while the process lives."""
     Applications.runs = Runs(around)
     urls.url_paths = {f"{{0}}/{path}": JobRuns.dispatch for path in _PATHS}
     threading.Thread(target=_go_on, args=(Applications.runs,), daemon=True, name="runs").start()
@@ -61,15 +61,15 @@ def _go_on(runs: Runs) -> None:
 
 
 class JobRuns(Applications):
-    """What is answered about runs."""
+    """The operations on job runs."""
 
     def call_action(self) -> Any:
-        """Answer one request, and no other meanwhile."""
+        """Answer one request at a time."""
         with _one_at_a_time:
             return super().call_action()
 
     def start_job_run(self) -> ActionResult:
-        """The same token is the same run, however it has ended; with another request it is a conflict."""
+        """Start a run. A repeated token returns the same run, even if it has ended; with another request, it is a conflict."""
         application, request = self.application, self._asked()
         runs = self.runs.of(application)
         for run in runs:
@@ -86,11 +86,11 @@ class JobRuns(Applications):
             application.state = "STARTED"
         made = JobRun(f"00f{uuid.uuid4().hex[:13]}", request, self.runs.around)
         runs.append(made)
-        self.runs.of(application)  # which gives it a place, if there is one
+        self.runs.of(application)  # starts the run if the application has capacity
         return self._started(made)
 
     def get_job_run(self) -> ActionResult:
-        """A run, or one of its attempts."""
+        """Return a run or one of its attempts."""
         run = self._run()
         number = self._get_int_param("attempt")
         attempt = run.attempt if number is None else next((a for a in run.attempts if a.number == number), None)
@@ -98,7 +98,7 @@ class JobRuns(Applications):
             raise ResourceNotFoundException(f"{run.id} attempt {number}", "JobRun")
         request = run.request
         seconds = ((run.ended_at or self.runs.around.today()) - run.started_at).total_seconds() if run.started_at else 0
-        told = {
+        described = {
             **self._summary(run, attempt),
             "jobRunId": run.id,
             "tags": run.tags,
@@ -112,10 +112,10 @@ class JobRuns(Applications):
             "endedAt": run.ended_at,
             "totalExecutionDurationSeconds": int(seconds),
         }
-        return ActionResult({"jobRun": {name: value for name, value in told.items() if value is not None}})
+        return ActionResult({"jobRun": {name: value for name, value in described.items() if value is not None}})
 
     def list_job_runs(self) -> ActionResult:
-        """The newest first."""
+        """Return one page, the newest first."""
         states, mode = list(self._get_param("states", []) or []), self._get_param("mode")
         after, before = self._time("createdAtAfter"), self._time("createdAtBefore")
         found = [
@@ -129,16 +129,16 @@ class JobRuns(Applications):
         return PaginatedResult({"jobRuns": found})
 
     def list_job_run_attempts(self) -> ActionResult:
-        """The newest first."""
+        """Return one page, the newest first."""
         run = self._run()
-        told = [
+        listed = [
             {**self._summary(run, attempt), "jobCreatedAt": run.created_at, "createdAt": attempt.created_at}
             for attempt in run.attempts
         ]
-        return PaginatedResult({"jobRunAttempts": told})
+        return PaginatedResult({"jobRunAttempts": listed})
 
     def cancel_job_run(self) -> ActionResult:
-        """A run that has ended cannot be cancelled."""
+        """Cancel a run that has not ended."""
         run, grace = self._run(), self._get_int_param("shutdownGracePeriodInSeconds")
         if grace and grace not in GRACE_SECONDS:
             raise ValidationException("shutdownGracePeriodInSeconds must be 0 or 15 to 1800")
@@ -148,7 +148,7 @@ class JobRuns(Applications):
         return ActionResult({"applicationId": self.application.id, "jobRunId": run.id})
 
     def _asked(self) -> dict[str, Any]:
-        """What a run is asked to be. Raises what the service refuses."""
+        """Return the request of a run. Raises the service's errors."""
         asked = {name: plain(self._get_param(name)) for name in _ASKED}
         asked |= {"applicationId": self.application.id, "clientToken": self._get_param("clientToken")}
         asked |= {"mode": asked["mode"] or "BATCH", "tags": asked["tags"] or {}}

@@ -1,4 +1,4 @@
-"""The edge: the one port at which whoever knows LocalStack looks for AWS, and what to tell everyone else."""
+"""The endpoint of the local AWS: LocalStack's port, and the variables for clients that do not know LocalStack."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from urllib.parse import urlsplit
 from frazil.local.ports import HOST
 
 DUMMY = "test"
-"""Key and key id; moto takes any."""
+"""The key and the key id; moto accepts any."""
 _HERE = (HOST, "localhost")
 
 
 def edge_port() -> int:
-    """Where `localstack_client` looks for AWS: by AWS_ENDPOINT_URL or LOCALSTACK_HOST if they name this machine, else 4566."""
+    """Return the port that `localstack_client` uses: of AWS_ENDPOINT_URL or LOCALSTACK_HOST on this machine, else 4566."""
     from localstack_client.config import DEFAULT_EDGE_PORT, get_service_endpoints
 
     asked = urlsplit(get_service_endpoints()["s3"])
@@ -21,7 +21,7 @@ def edge_port() -> int:
 
 
 def exports(endpoint: str, *, region: str) -> Mapping[str, str]:
-    """What a shell has to export so that AWS's own clients, Terraform and `localstack_client` find an endpoint."""
+    """Return the variables with which AWS's clients, Terraform and `localstack_client` find an endpoint."""
     return {
         "AWS_ENDPOINT_URL": endpoint,
         "AWS_ACCESS_KEY_ID": DUMMY,

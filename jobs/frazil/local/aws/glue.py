@@ -1,7 +1,7 @@
-"""Glue's optimistic lock, which moto lacks: `UpdateTable` with a `VersionId` that is no longer the table's is refused.
+"""Glue's optimistic lock, which moto lacks: `UpdateTable` with an outdated `VersionId` is refused.
 
 Iceberg's `GlueCatalog` has no other lock. It reads a table with its version, and names that version when it points the
-table to new metadata; a server that ignores it lets one of two writers lose the other's commit without a word.
+table to new metadata. If a server ignores the version, one of two writers silently loses the other's commit.
 
 https://docs.aws.amazon.com/glue/latest/webapi/API_UpdateTable.html
 """
@@ -19,20 +19,20 @@ from moto.glue.responses import GlueResponse
 _STEPS = ("create_database", "delete_database", "create_table", "delete_table")
 
 _one_at_a_time = RLock()
-"""The server answers each request in a thread of its own: to compare and to set must be one step, and no reader may see
+"""Makes compare and set one step, because the server answers each request in a thread of its own. Also, no reader may see
 a table between two versions, when it has none."""
 
 
 class StaleVersion(ServiceException):
-    """What AWS answers to a writer whose version of the table is not the newest."""
+    """AWS's answer to a writer whose version of the table is outdated."""
 
     code = "ConcurrentModificationException"
     message = "Update table failed due to concurrent modifications."
 
 
-def mend_glue() -> None:
-    """Have this process's moto keep Glue's lock and archive. Done twice, it is done once."""
-    if getattr(GlueResponse.update_table, "is_mended", False):
+def patch_glue() -> None:
+    """Add Glue's lock and archive to this process's moto. Idempotent."""
+    if getattr(GlueResponse.update_table, "is_patched", False):
         return
     for name in _STEPS:
         setattr(GlueBackend, name, _alone(getattr(GlueBackend, name)))
@@ -64,7 +64,7 @@ def _checked(update_table: Any) -> Any:
                 table.delete_version(held)
             return answer
 
-    checked.is_mended = True  # type: ignore[attr-defined]
+    checked.is_patched = True  # type: ignore[attr-defined]
     return checked
 
 

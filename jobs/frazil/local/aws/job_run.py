@@ -1,4 +1,4 @@
-"""Job run: its states, by the service's rules. What an attempt really does is the business of its `Work`.
+"""The states of a job run, with the service's rules. Its `Work` executes an attempt.
 
 QUEUED → SUBMITTED → PENDING → SCHEDULED → RUNNING → SUCCESS | FAILED; any of them → CANCELLING → CANCELLED.
 https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/job-states.html
@@ -15,10 +15,10 @@ from frazil.clients.emr import RunState
 
 STREAMING = "STREAMING"
 STREAMING_GRACE_SECONDS = 120
-"""The grace of a streaming run that is cancelled without a word about it; a batch run has none
+"""The default grace period of a streaming run in seconds; a batch run has none
 (https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/job-cancellation-grace-period.html)."""
 FAILED_ATTEMPTS_PER_HOUR = 5
-"""How many attempts of a streaming run may fail within an hour, if its retry policy does not say
+"""The default number of attempts of a streaming run that may fail within an hour
 (https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/jobs-resiliency.html)."""
 BATCH_MINUTES = 720
 _HOUR = 3600
@@ -26,35 +26,35 @@ _STARTING = {RunState.SUBMITTED: RunState.PENDING, RunState.PENDING: RunState.SC
 
 
 class Work(Protocol):
-    """What one attempt does."""
+    """The execution of one attempt."""
 
     @property
     def is_begun(self) -> bool:
-        """Whether the job itself runs: everything it needs is there."""
+        """Whether the job itself runs, so its start is complete."""
         ...
 
     @property
     def exit_code(self) -> int | None:
-        """How it ended, 0 for well; None while it has not."""
+        """The exit code; None while the job runs."""
         ...
 
     @property
     def details(self) -> str:
-        """Why it did not end well, in a few words."""
+        """Why it failed, in a few words."""
         ...
 
     def terminate(self) -> None:
-        """Ask it to end."""
+        """Terminate the job."""
         ...
 
     def kill(self) -> None:
-        """End it."""
+        """Kill the job."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One try of a run."""
+    """One attempt of a run."""
 
     number: int
     state: RunState
@@ -65,7 +65,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What all runs share. `clock` counts the service's seconds; a step of a run's start takes `step_seconds` of them."""
+    """The context of all runs. `clock` returns the service's time in seconds; each step of a start takes `step_seconds`."""
 
     clock: Callable[[], float]
     today: Callable[[], datetime]
@@ -74,7 +74,7 @@ class Surroundings:
 
 
 class JobRun:
-    """One run. Whoever looks at it calls `advance` first; nothing here is safe for several threads at once."""
+    """One run. Callers must call `advance` before they read it. Not safe for concurrent threads."""
 
     def __init__(self, id: str, request: Mapping[str, Any], around: Surroundings) -> None:
         self.id, self.request = id, request
@@ -95,7 +95,7 @@ class JobRun:
 
     @property
     def state(self) -> RunState:
-        """Where it is."""
+        """The current state."""
         return self._now.state
 
     @property
@@ -115,16 +115,16 @@ class JobRun:
 
     @property
     def timeout_minutes(self) -> int:
-        """After how many minutes of running it is cancelled; 0 for never."""
+        """The minutes of running after which the run is cancelled; 0 for never."""
         given = self.request["executionTimeoutMinutes"]
         return int(given) if given is not None else 0 if self.is_streaming else BATCH_MINUTES
 
     def admit(self) -> None:
-        """Give it a place: it leaves the queue."""
+        """Take the run out of the queue."""
         self._enter(RunState.SUBMITTED)
 
     def cancel(self, grace_seconds: int | None) -> None:
-        """End it: ask, and by force once the grace is over. Asked again, the first word counts."""
+        """Terminate the run, and kill it once the grace period is over. A second call has no effect."""
         if self.state is RunState.CANCELLING:
             return
         if self.state is not RunState.RUNNING or self._work is None:
@@ -139,12 +139,12 @@ class JobRun:
         self.advance()
 
     def advance(self) -> None:
-        """Go on as far as its work and the time allow."""
+        """Take all transitions that work and time allow."""
         while self._step():
             pass
 
     def _step(self) -> bool:
-        """Do what is due next; whether anything was."""
+        """Take the next transition that is due. Return whether one was."""
         now, work = self._around.clock(), self._work
         is_due = now >= self._since + self._around.step_seconds
         match self.state:
@@ -206,7 +206,7 @@ class JobRun:
 
 
 def admit(runs: Sequence[JobRun], most: int) -> None:
-    """Let those that wait have a place, first come first served, as long as fewer than `most` have one."""
+    """Start queued runs in order, as long as fewer than `most` are active."""
     for run in runs:
         run.advance()
     active = [run for run in runs if not run.state.is_terminal]

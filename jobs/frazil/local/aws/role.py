@@ -1,4 +1,4 @@
-"""The execution role of a run: its credentials, as the service gets them, by STS."""
+"""The execution role of a run, whose credentials come from STS as in the service."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-_ANY_KEY = "frazil"  # moto takes any: it knows the account by it, and this is the usual one's
+_ANY_KEY = "frazil"  # moto accepts any key and derives the account from it; this one gives the default account
 
 
 class Role:
-    """A role that is assumed when its credentials are first asked for. `policy` is the run's `executionIamPolicy`."""
+    """A role that is assumed when its credentials are first needed. `policy` is the run's `executionIamPolicy`."""
 
     def __init__(self, arn: str, policy: Mapping[str, Any] | None, *, endpoint: str, region: str) -> None:
         self._arn, self._policy, self._endpoint, self._region = arn, policy or {}, endpoint, region
 
     def client(self, service: str) -> Any:
-        """A client with the role's rights."""
+        """Return a client with the role's permissions."""
         return _client(service, self._endpoint, self._region, self._credentials)
 
     def environment(self) -> dict[str, str]:
-        """What a process of the role has in its environment."""
+        """Return the environment variables of a process of the role."""
         return {
             "AWS_ENDPOINT_URL": self._endpoint,
             "AWS_REGION": self._region,

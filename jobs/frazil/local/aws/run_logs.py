@@ -1,4 +1,4 @@
-"""The logs of an attempt, where EMR Serverless puts them on S3.
+"""The upload of an attempt's logs to the keys on S3 that EMR Serverless uses.
 
 https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/logging.html
 """
@@ -14,7 +14,7 @@ from frazil.local.aws.job_run import JobRun
 
 
 class RunLogs:
-    """Uploads a driver's output, as a whole, whenever it has grown."""
+    """The upload of a driver's complete output, repeated whenever it has grown."""
 
     def __init__(self, bucket: str, prefix: str) -> None:
         self._bucket, self._prefix = bucket, prefix
@@ -22,7 +22,7 @@ class RunLogs:
 
     @classmethod
     def of(cls, run: JobRun) -> RunLogs:
-        """Those of the run's newest attempt. A run that names no place has none; a second attempt's are beside the first's."""
+        """Return the logs of the run's newest attempt; None without a log URI. Later attempts' logs are beside the first's."""
         monitoring = (run.request["configurationOverrides"] or {}).get("monitoringConfiguration") or {}
         uri = (monitoring.get("s3MonitoringConfiguration") or {}).get("logUri") or ""
         bucket, _, folder = uri.removeprefix("s3://").partition("/")
@@ -31,7 +31,7 @@ class RunLogs:
         return cls(bucket, f"{folder.rstrip('/')}/{place}".lstrip("/"))
 
     def upload(self, s3: Any, files: Mapping[str, Path]) -> None:
-        """Upload what is new, by the names that the service gives them."""
+        """Upload the streams that have grown, under the service's names."""
         for name, file in files.items():
             data = file.read_bytes()
             if self._bucket and self._sizes.get(name) != len(data):

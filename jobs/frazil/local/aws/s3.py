@@ -1,8 +1,8 @@
-"""S3, mended: a statement of a bucket's policy that has a condition says nothing here, and deleted objects can be forgotten.
+"""Patches of moto's S3: statements with conditions in bucket policies are ignored, and delete markers can be removed.
 
-moto reads such a statement as if its condition always held, so that a bucket that refuses what is not encrypted, or not new,
-refuses all; what they mean is evaluated by the tests of `policies`, not by this stand-in. And it fails to remove a key with the
-marker of a deletion from a bucket whose versioning is suspended, which is how Terraform empties one.
+moto treats every condition as true. A bucket whose policy refuses unencrypted or repeated writes would refuse all writes. The
+tests of `policies` evaluate these statements instead. Also, moto fails to remove a key with a delete marker from a bucket
+whose versioning is suspended, which Terraform does when it empties a bucket.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from moto.iam.access_control import IAMPolicy, PermissionResult
 from moto.s3.models import FakeBucket, FakeDeleteMarker
 
 
-def mend_s3() -> None:
-    """Mend moto in this process; done twice, it is done once."""
+def patch_s3() -> None:
+    """Patch moto in this process. Idempotent."""
     FakeBucket.get_permission = _permission  # type: ignore[method-assign,assignment]
-    # A key that is removed has each of its versions disposed of; a marker has no content that could be.
+    # The removal of a key disposes of each of its versions; a marker has no content.
     FakeDeleteMarker.dispose = lambda marker: None  # type: ignore[attr-defined]
 
 

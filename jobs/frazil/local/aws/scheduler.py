@@ -1,4 +1,4 @@
-"""Run a schedule of EventBridge Scheduler on demand. moto keeps schedules and has no clock that runs them.
+"""Executions of EventBridge schedules on demand. moto stores schedules and never runs them.
 
 https://docs.aws.amazon.com/scheduler/latest/UserGuide/managing-targets-universal.html
 """
@@ -19,7 +19,7 @@ _EXECUTION_ID = "<aws.scheduler.execution-id>"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduledRun:
-    """An execution of a schedule, and the run that it is."""
+    """An execution of a schedule, and the job run that it started."""
 
     schedule: str
     execution: str
@@ -30,18 +30,18 @@ class ScheduledRun:
 def run_schedule(endpoint: str, schedule: str, *, region: str, execution: str) -> ScheduledRun:
     """Run a schedule, `GROUP/NAME` or a name that one group has. A repeated execution starts no second run.
 
-    Raises `InvalidInput` if there is no such schedule, it is disabled, or its target or request is not what the service takes, and
-    `EmrUnavailable` if EMR Serverless refuses.
+    Raises `InvalidInput` if the schedule does not exist or is disabled, or if the service would refuse its target or request.
+    Raises `EmrUnavailable` if EMR Serverless refuses.
     """
     from botocore.exceptions import ClientError
 
     scheduler, emr = (_client(service, endpoint, region) for service in ("scheduler", "emr-serverless"))
     group, name = _found(scheduler, schedule)
-    told = scheduler.get_schedule(GroupName=group, Name=name)
+    schedule_found = scheduler.get_schedule(GroupName=group, Name=name)
     where = f"schedule {group}/{name}"
-    if told["State"] != "ENABLED":
-        raise InvalidInput("it is disabled", where=where, do="Enable it, as its stack declares it")
-    target = told["Target"]
+    if schedule_found["State"] != "ENABLED":
+        raise InvalidInput("the schedule is disabled", where=where, do="Enable it, as its stack declares it")
+    target = schedule_found["Target"]
     if not target["Arn"].endswith(START_JOB_RUN):
         raise InvalidInput(
             f"its target is {target['Arn']}", where=where, do="Only emrserverless:startJobRun can be run here"
@@ -72,12 +72,12 @@ def _found(scheduler: Any, schedule: str) -> tuple[str, str]:
 
 
 def _lowered(shape: Any, value: Any, where: str) -> Any:
-    """A request by the names of the service's own model: the scheduler writes each member with its first letter upper case."""
+    """Return a request with the member names of the service's model; the scheduler writes them with a capital first letter."""
     if shape.type_name == "structure":
         names = {_upper(name): name for name in shape.members}
         unknown = sorted(set(value) - set(names))
         if unknown:
-            raise InvalidInput(f"its request has {', '.join(unknown)}, which the service does not know", where=where)
+            raise InvalidInput(f"the service does not know {', '.join(unknown)} of the request", where=where)
         return {names[key]: _lowered(shape.members[names[key]], held, where) for key, held in value.items()}
     if shape.type_name == "list":
         return [_lowered(shape.member, held, where) for held in value]

@@ -1,4 +1,4 @@
-"""The process: `python -m frazil.local.aws.server PORT` serves every service of moto at 127.0.0.1, mended.
+"""The process of the local AWS: `python -m frazil.local.aws.server PORT` serves patched moto at 127.0.0.1.
 
 Job runs work in the folder in which it is started.
 """
@@ -13,16 +13,16 @@ from pathlib import Path
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
 from werkzeug.serving import run_simple
 
-from frazil.local.aws.emr_serverless import mend_emr_serverless
-from frazil.local.aws.glue import mend_glue
+from frazil.local.aws.emr_serverless import patch_emr_serverless
+from frazil.local.aws.glue import patch_glue
 from frazil.local.aws.job_run import Surroundings
-from frazil.local.aws.s3 import mend_s3
+from frazil.local.aws.s3 import patch_s3
 from frazil.local.aws.spark_home import SparkHome
 from frazil.local.aws.spark_run import SparkRuns
 from frazil.local.ports import HOST
 
 STEP_SECONDS = 0.3
-"""How long each step of a run's start takes at least, so that a watcher sees it; on AWS together about a minute."""
+"""How long each step of a run's start takes at least, so that it is visible. On AWS, all steps take about a minute."""
 
 
 def main(port: int) -> None:
@@ -38,10 +38,10 @@ def main(port: int) -> None:
 
 
 def serve(port: int, around: Surroundings) -> None:
-    """Serve, with job runs in these surroundings."""
-    mend_glue()
-    mend_s3()
-    mend_emr_serverless(around)
+    """Serve, with job runs in this context."""
+    patch_glue()
+    patch_s3()
+    patch_emr_serverless(around)
     application = DomainDispatcherApplication(create_backend_app)
     run_simple(HOST, port, application, threaded=True, request_handler=MotoRequestHandler)
 

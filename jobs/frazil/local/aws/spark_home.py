@@ -1,4 +1,4 @@
-"""The Spark that job runs find: pyspark's own files and the machine's Python, nothing else of the virtual environment."""
+"""The Spark installation of job runs: pyspark's files and the machine's Python, without the virtual environment."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PARTS = ("bin", "jars", "python", "sbin")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkHome:
-    """Where programs are. `bin` holds Python, under the name that a release asks for, and nothing else."""
+    """The folders of the programs. `bin` holds only Python, under the name that a release uses."""
 
     spark: Path
     bin: Path
@@ -23,20 +23,20 @@ class SparkHome:
 
     @classmethod
     def made_in(cls, folder: Path) -> SparkHome:
-        """Make it, or find it made. Raises `LocalPartFailed` where pyspark is not installed."""
+        """Create the installation if it does not exist. Raises `LocalPartFailed` if pyspark is not installed."""
         spec = find_spec("pyspark")
         if spec is None or spec.origin is None:
             raise LocalPartFailed("pyspark is not installed", where=sys.prefix, do="Install the extra `cli`")
         home, programs = folder / "spark", folder / "bin"
         for part in _PARTS:
             _link(home / part, Path(spec.origin).parent / part)
-        # Not this interpreter: it is the virtual environment's, and would see the checkout.
+        # Not this interpreter: it belongs to the virtual environment and would import the checkout.
         python = Path(getattr(sys, "_base_executable", sys.executable)).resolve()
         _link(programs / f"python{sys.version_info.major}.{sys.version_info.minor}", python)
         return cls(spark=home, bin=programs, java=java().resolve().parent.parent)
 
     def environment(self, folder: Path) -> dict[str, str]:
-        """The environment of a job that works in a folder: what Spark, Java and Python need, and nothing of this process's."""
+        """Return the environment variables of a job in a folder: those of Spark, Java and Python, none of this process."""
         return {
             "PATH": f"{self.bin}:/usr/bin:/bin",
             "HOME": str(folder),

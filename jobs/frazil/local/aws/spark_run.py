@@ -1,7 +1,7 @@
-"""Spark run: one attempt of a job run as a local Spark process, from what was uploaded and nothing else.
+"""One attempt of a job run as a local Spark process that uses uploaded files only.
 
-Its folder has what the run names, fetched with the execution role's credentials; its environment is its own. It is asked to
-end as a container is: SIGTERM to its first process, Spark's JVM.
+Its folder has the files that the run names, fetched with the execution role's credentials. Its environment is its own. It is
+stopped like a container: SIGTERM to its first process, Spark's JVM.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ from frazil.local.aws.spark_submit import Submission, name_of, submission
 from frazil.local.process import Process, note, stop
 
 LOG_SECONDS = 3.0
-"""How often the logs of what runs are uploaded, if they have grown."""
+"""How often the logs of running jobs are uploaded, if they have grown."""
 _FAILED = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkRuns:
-    """Where runs run. `home` is the folder of their folders and of the notes of their processes."""
+    """The folders of all runs. `home` contains the runs' folders and the records of their processes."""
 
     home: Path
     spark: SparkHome
     endpoint: str
 
     def begin(self, run: JobRun) -> SparkRun:
-        """Begin the run's newest attempt."""
+        """Start the run's newest attempt."""
         return SparkRun(self, run)
 
 
 class SparkRun:
-    """The attempt. It has a thread of its own, from fetching to the last of its log."""
+    """An attempt, with a thread of its own from the download to the last upload of its log."""
 
     def __init__(self, runs: SparkRuns, run: JobRun) -> None:
         self._runs, self._request = runs, run.request
@@ -75,7 +75,7 @@ class SparkRun:
 
     @property
     def exit_code(self) -> int | None:
-        """How it ended."""
+        """The exit code; None while it runs."""
         return self._exit_code
 
     @property
@@ -84,13 +84,13 @@ class SparkRun:
         return self._details
 
     def terminate(self) -> None:
-        """Ask Spark's JVM to end."""
+        """Terminate Spark's JVM."""
         with self._lock:
             if self._child is not None:
                 self._child.terminate()
 
     def kill(self) -> None:
-        """End all of it."""
+        """Kill all processes of the attempt."""
         self._is_unwanted.set()
         with self._lock:
             if self._child is not None and self._child.poll() is None:
@@ -143,12 +143,12 @@ class SparkRun:
 
     def _download(self, s3: Any, uri: str, target: Path) -> None:
         if self._is_unwanted.is_set():
-            raise LocalPartFailed("it was cancelled before it began", where=uri)
+            raise LocalPartFailed("the run was cancelled before it started", where=uri)
         bucket, _, key = uri.removeprefix("s3://").partition("/")
         s3.download_file(bucket, key, str(target))
 
     def _started(self, asked: Submission, streams: Sequence[Any]) -> subprocess.Popen[bytes] | None:
-        """Start Spark; nothing if the run was cancelled meanwhile."""
+        """Start Spark, unless the run was cancelled meanwhile."""
         command = spark_submit(self._runs.spark, asked, self._folder)
         environment = {**self._runs.spark.environment(self._folder), **self._role.environment(), **asked.variables}
         with self._lock:
@@ -167,13 +167,13 @@ class SparkRun:
         return self._child
 
     def _finished(self) -> None:
-        """Nothing of it outlives its driver."""
+        """Stop all processes that outlive the driver."""
         if self._process is not None:
             stop(self._process, seconds=2)
 
 
 def spark_submit(spark: SparkHome, asked: Submission, folder: Path) -> list[str]:
-    """The command that runs a submission whose files are in a folder, on this machine's cores."""
+    """Return the command that runs a submission on this machine's cores. Its files are in `folder`."""
     settings = asked.here(str(folder))
     options = settings.get("spark.driver.extraJavaOptions", "")
     settings["spark.driver.extraJavaOptions"] = f"{options} -Djava.io.tmpdir={folder / 'tmp'}".strip()

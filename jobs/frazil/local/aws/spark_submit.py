@@ -1,4 +1,4 @@
-"""Submission: what a job run asks of Spark, read as EMR Serverless reads it. Pure."""
+"""The parser of a job run's Spark submission, with the rules of EMR Serverless. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FLAGS = {
     "--executor-cores": "spark.executor.cores",
     "--num-executors": "spark.executor.instances",
 }
-"""Arguments of spark-submit that are settings by another name."""
+"""Arguments of spark-submit that set a Spark setting."""
 
 _SERVICE = "spark.emr-serverless."
 _DRIVER_ENVIRONMENT = f"{_SERVICE}driverEnv."
@@ -30,31 +30,31 @@ _FETCHED = ("spark.submit.pyFiles", "spark.jars", "spark.files")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submission:
-    """A Spark job as it was submitted: everything still where it was uploaded."""
+    """A submitted Spark job. All its files have their uploaded addresses."""
 
     entry_point: str
     arguments: tuple[str, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
-    """Spark's settings, those for the service itself left out."""
+    """Spark's settings, without those of the service."""
     variables: Mapping[str, str] = field(default_factory=dict)
-    """What the driver's environment has beside the service's own (`spark.emr-serverless.driverEnv.…`)."""
+    """The driver's additional environment variables (`spark.emr-serverless.driverEnv.…`)."""
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Where everything is that is fetched as it is: the entry point, packages, jars, files."""
+        """The addresses of all files that are fetched unchanged: entry point, packages, jars, files."""
         named = (uri for key in _FETCHED for uri in _listed(self.settings.get(key)))
         return tuple(dict.fromkeys((self.entry_point, *named)))
 
     @property
     def archives(self) -> tuple[tuple[str, str], ...]:
-        """Each archive's place, and the folder it is unpacked as."""
+        """The address of each archive, and the folder that it is unpacked to."""
         parted = (uri.partition("#") for uri in _listed(self.settings.get("spark.archives")))
         return tuple((uri, folder or uri.rpartition("/")[2]) for uri, _, folder in parted)
 
     def here(self, folder: str) -> dict[str, str]:
-        """The settings with everything that was fetched by its path in a folder.
+        """Return the settings with the local path of each fetched file.
 
-        Archives and files are in the driver's working folder, where the driver looks for them; Spark need not fetch them.
+        Archives and files are in the driver's working folder, where the driver expects them, so Spark does not fetch them.
         """
         settings = {key: value for key, value in self.settings.items() if key not in ("spark.archives", "spark.files")}
         for key in _FETCHED:
@@ -64,15 +64,15 @@ class Submission:
 
 
 def submission(job_driver: Mapping[str, Any], overrides: Mapping[str, Any]) -> Submission:
-    """What a run's `jobDriver` and `configurationOverrides` ask for. Raises `InvalidInput` for what cannot be run here."""
+    """Parse a run's `jobDriver` and `configurationOverrides`. Raises `InvalidInput` if it cannot run here."""
     submit = job_driver.get("sparkSubmit")
     if submit is None:
-        raise InvalidInput("it has no sparkSubmit", where="jobDriver", do="Only Spark jobs are run here")
+        raise InvalidInput("sparkSubmit is missing", where="jobDriver", do="Submit a Spark job")
     settings = dict(_defaults(overrides))
     settings |= _parameters(submit.get("sparkSubmitParameters") or "")
     for uri in (submit["entryPoint"], *(part for key in _FETCHED for part in _listed(settings.get(key)))):
         if not uri.startswith("s3://"):
-            raise InvalidInput(f"{uri} is not on S3", where="sparkSubmit", do="Upload it, and name its s3:// place")
+            raise InvalidInput(f"{uri} is not on S3", where="sparkSubmit", do="Upload it, and name its s3:// address")
     return Submission(
         entry_point=submit["entryPoint"],
         arguments=tuple(submit.get("entryPointArguments") or ()),
@@ -86,7 +86,7 @@ def submission(job_driver: Mapping[str, Any], overrides: Mapping[str, Any]) -> S
 
 
 def name_of(uri: str) -> str:
-    """The name by which a run sees what was fetched from a place."""
+    """Return the name of a fetched file in a run."""
     return uri.rpartition("/")[2]
 
 
@@ -107,7 +107,7 @@ def _parameters(text: str) -> dict[str, str]:
         elif flag in _FLAGS:
             key = _FLAGS[flag]
         else:
-            raise InvalidInput(f"{word} is not understood", where="sparkSubmitParameters", do="Write it as --conf")
+            raise InvalidInput(f"{word} is not supported", where="sparkSubmitParameters", do="Write it as --conf")
         settings[key] = value
     return settings
 

@@ -1,4 +1,4 @@
-"""Starts the process, and waits until it answers."""
+"""The start of the local AWS."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _PART = "aws"
 
 
 def key_files(home: Path) -> KeyFiles:
-    """Name the files of a `.frazil` folder's key pair."""
+    """Return the paths of a `.frazil` folder's key pair."""
     return KeyFiles.of(home, _PART)
 
 
 def start_aws(home: Path, *, lowest_port: int | None = None) -> str:
-    """Start it, empty but for the bucket `lake`, and return the address of all its services.
+    """Start the local AWS, empty but for the bucket `lake`. Return the address of all its services once it answers.
 
-    Its port is the first free one from the lowest on, if that matters. Raises `LocalPartFailed` with the end of the log when
-    it doesn't come up.
+    It uses the first free port from `lowest_port` on, if given. Raises `LocalPartFailed` with the end of the log if it does
+    not start.
     """
     keys = key_files(home)
     keys.make()
@@ -41,8 +41,8 @@ def start_aws(home: Path, *, lowest_port: int | None = None) -> str:
 
 
 def _has_bucket(endpoint: str, keys: KeyFiles) -> bool:
-    """Whether S3 answers and has the bucket, which is made."""
-    import boto3  # here, for it takes long to import, and what asks for addresses alone must not wait
+    """Return whether S3 answers, and create its bucket."""
+    import boto3  # imported late: it is slow, and a caller that only reads addresses must not wait
 
     pair = keys.credentials()
     s3 = boto3.session.Session().client(

@@ -1,1 +1,1 @@
-"""What the local JVMs need: Java, jars, shared classes."""
+"""The tools of the local JVMs: Java, jars, class-data sharing."""

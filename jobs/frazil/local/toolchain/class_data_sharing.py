@@ -1,11 +1,10 @@
-"""Shared classes: Spark's JVM starts in about half the time when it maps its classes instead of reading them anew.
+"""Class-data sharing, with which Spark's JVM starts in about half the time: it maps its classes instead of loading them.
 
-`python -m frazil.local.toolchain.class_data_sharing` starts Spark once, lets it write and read a few rows and list the classes
-that it met, and has a second JVM make an archive of those (class-data sharing). The archive is for one Java and for the jars of
-one virtual environment, so it lies in that environment, about 180 MB, and goes with it. A JVM that finds that it does not fit
-starts without.
+`python -m frazil.local.toolchain.class_data_sharing` starts Spark once, writes and reads a few rows, and lists the loaded
+classes. A second JVM creates an archive of them. The archive, about 180 MB, fits one Java and the jars of one virtual
+environment, so it is stored in that environment. A JVM that the archive does not fit starts without it.
 
-It is not dumped by the first JVM as it ends, which would be simpler: Java 17 was seen to take four minutes and a gigabyte for that.
+The first JVM could write the archive when it ends, but with Java 17 that took four minutes and a gigabyte of memory.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-from frazil.local.toolchain.java import java, told_version
+from frazil.local.toolchain.java import java, version_text
 
 LONGEST_SECONDS = 120
-"""How long either step may take."""
+"""How long each of the two steps may take."""
 
-# A JVM would complain on its output of an archive that does not fit.
+# Without this option, a JVM prints a warning about an archive that does not fit.
 _QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off"
-# What matters is that most of the classes that ours need are met. Iceberg's own cannot be in it: they come by `spark.jars`.
+# It should load most classes that Frazil needs. Iceberg's classes cannot be included: they are loaded by `spark.jars`.
 _PRACTICE = """
 import sys
 from pyspark.sql import SparkSession, functions as F
@@ -43,18 +42,18 @@ spark.stop()
 
 
 def archive() -> Path:
-    """Where the archive for this environment and the Java that is found lies, or would lie. Raises `JavaUnsuitable`."""
-    told = f"{told_version(java())}{_PRACTICE}"
-    return Path(sys.prefix, "share", "frazil", f"spark-{hashlib.sha256(told.encode()).hexdigest()[:16]}.jsa")
+    """Return the path of the archive for this environment and the installed Java. Raises `JavaUnsuitable`."""
+    source = f"{version_text(java())}{_PRACTICE}"
+    return Path(sys.prefix, "share", "frazil", f"spark-{hashlib.sha256(source.encode()).hexdigest()[:16]}.jsa")
 
 
 def java_options() -> str:
-    """The options with which a driver's JVM uses the archive; empty where there is none."""
+    """Return the options with which a driver's JVM uses the archive; empty if it does not exist."""
     return f"-XX:SharedArchiveFile={archive()} {_QUIET}" if archive().is_file() else ""
 
 
 def make() -> Path | None:
-    """Make the archive, anew if it is there; None where this Java cannot. Raises `JavaUnsuitable`."""
+    """Create the archive, replacing an earlier one; None if this Java cannot. Raises `JavaUnsuitable`."""
     made = archive()
     made.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=made.parent) as name:
@@ -71,16 +70,16 @@ def make() -> Path | None:
 
 
 def _ran(folder: Path, *command: str | Path) -> str:
-    """What a command prints; nothing if it fails or takes too long. Its processes end with it."""
+    """Return the output of a command; empty if it fails or takes too long. Its processes end with it."""
     with subprocess.Popen(
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True
     ) as process:
         try:
-            told, _ = process.communicate(timeout=LONGEST_SECONDS)
+            output, _ = process.communicate(timeout=LONGEST_SECONDS)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             return ""
-    return told if process.returncode == 0 else ""
+    return output if process.returncode == 0 else ""
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""The jars that Spark and the local servers need: fetched once, and exactly those of `jobs/jars.lock`.
+"""The jars of Spark and the local servers, exactly those of `jobs/jars.lock`, fetched once.
 
-The lock names every jar with its SHA-256 and no registry's address. What is not in the cache is fetched by the Ivy that
-is inside pyspark, without following dependencies, into a folder beside the cache; only a file whose hash is the lock's
-is moved into place. What is in the cache is believed as long as its size and its time of change are those it had when
-its hash was checked, so that the usual call reads no jar, starts no process and needs no network.
+The lock names every jar with its SHA-256 and no registry's address. pyspark's Ivy fetches jars that are not in the cache,
+without their dependencies, into a folder beside the cache. Only a file with the locked hash is moved into the cache. A
+cached file is trusted as long as its size and modification time are those of the check of its hash, so the usual call
+reads no jar, starts no process and needs no network.
 
-`python -m frazil.local.toolchain.jars` fetches everything and checks every hash anew. To change a version, change it in the lock
-and run this: it refuses the new file and tells its hash.
+`python -m frazil.local.toolchain.jars` fetches all jars and checks every hash again. To change a version, change it in the
+lock and run this command: it refuses the new file and prints its hash.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _STAMPS = "verified.json"
 
 
 def locked(lock: Path) -> tuple[Artifact, ...]:
-    """Read the lock, in its order. Raises `JarsUnavailable` when it is not there or is of another version."""
+    """Read the lock, in its order. Raises `JarsUnavailable` if it does not exist or has another version."""
     try:
         document = json.loads(lock.read_bytes())
     except (OSError, ValueError) as problem:
@@ -57,36 +57,37 @@ def lock_file() -> Path:
 
 
 def cache_folder() -> Path:
-    """`frazil/` in the user's cache folder, where all checkouts share what was fetched."""
+    """Return the folder `frazil` in the user's cache, which all checkouts share."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "frazil"
 
 
 def spark_jars() -> tuple[Path, ...]:
-    """Every jar that a Spark session needs beside pyspark's own."""
+    """Return the jars that a Spark session needs besides pyspark's own."""
     return jars("spark")
 
 
-def jars(purpose: str, *, lock: Path | None = None, cache: Path | None = None, anew: bool = False) -> tuple[Path, ...]:
+def jars(
+    purpose: str, *, lock: Path | None = None, cache: Path | None = None, recheck: bool = False
+) -> tuple[Path, ...]:
     """Return the files locked for a purpose (`spark`, `kafka`, `registry`) in the lock's order; fetch what is missing.
 
-    With `anew` every file is hashed again, however sure the cache is of it. Raises `JarsUnavailable` when a file can't
-    be fetched and `JarMismatch` when what was fetched is not what the lock names; the cache is then as it was. Safe to
-    be called by several processes at once.
+    With `recheck`, hashes every cached file again. Raises `JarsUnavailable` if a file cannot be fetched, and `JarMismatch` if
+    a fetched file differs from the lock; the cache is then unchanged. Safe to call from several processes.
     """
     source = lock or lock_file()
     wanted = tuple(artifact for artifact in locked(source) if purpose in artifact.purposes)
     if not wanted:
         raise JarsUnavailable(f"nothing is locked for {purpose!r}", where=str(source))
     folder = (cache or cache_folder()) / "jars"
-    if anew or not _all_stamped(wanted, folder, _stamps(folder)):
+    if recheck or not _all_stamped(wanted, folder, _stamps(folder)):
         with _alone(folder):
-            _complete(wanted, folder, anew=anew)
+            _complete(wanted, folder, recheck=recheck)
     return tuple(folder / artifact.path for artifact in wanted)
 
 
-def _complete(wanted: Sequence[Artifact], folder: Path, *, anew: bool) -> None:
-    """Check what the cache has, fetch the rest, and stamp all of it. The caller holds the cache's lock."""
-    stamps = {} if anew else _stamps(folder)
+def _complete(wanted: Sequence[Artifact], folder: Path, *, recheck: bool) -> None:
+    """Check the cached files, fetch the others, and record all stamps. The caller holds the cache's lock."""
+    stamps = {} if recheck else _stamps(folder)
     missing = [
         artifact
         for artifact in wanted
@@ -114,7 +115,7 @@ def _complete(wanted: Sequence[Artifact], folder: Path, *, anew: bool) -> None:
 
 
 def _sha256(file: Path) -> str:
-    """The file's hash, in hexadecimal; empty when there is no file."""
+    """Return a file's hash in hexadecimal; empty if the file does not exist."""
     try:
         with file.open("rb") as content:
             return hashlib.file_digest(content, "sha256").hexdigest()
@@ -136,7 +137,7 @@ def _stamp(artifact: Artifact, folder: Path) -> list[str | int]:
 
 
 def _all_stamped(artifacts: Sequence[Artifact], folder: Path, stamps: dict[str, list[str | int]]) -> bool:
-    """Whether every file is there, of the size and time it had when its hash was checked."""
+    """Return whether every file exists, with the size and time of the check of its hash."""
     try:
         return all(stamps.get(artifact.path) == _stamp(artifact, folder) for artifact in artifacts)
     except FileNotFoundError:
@@ -145,17 +146,17 @@ def _all_stamped(artifacts: Sequence[Artifact], folder: Path, stamps: dict[str, 
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Hold the cache against other processes."""
+    """Lock the cache against other processes."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        for left in folder.glob(".fetch-*"):  # by a process that was killed
+        for left in folder.glob(".fetch-*"):  # of a killed process
             shutil.rmtree(left, ignore_errors=True)
         yield
 
 
 def main() -> int:
-    """Fetch everything that is locked, and hash all of it."""
+    """Fetch all locked files and hash them."""
     try:
         _fetch_all(lock_file())
     except FrazilError as problem:
@@ -166,7 +167,7 @@ def main() -> int:
 
 def _fetch_all(lock: Path) -> None:
     for purpose in sorted({purpose for artifact in locked(lock) for purpose in artifact.purposes}):
-        files = jars(purpose, lock=lock, anew=True)
+        files = jars(purpose, lock=lock, recheck=True)
         size = sum(file.stat().st_size for file in files) / 1e6
         sys.stdout.write(f"{purpose}: {len(files)} files, {size:.0f} MB\n")
 

@@ -1,4 +1,4 @@
-"""The system's Java, found and checked: Spark 4.1 and Kafka 4.3 both need 17 or newer."""
+"""The system's Java. Spark 4.1 and Kafka 4.3 both need 17 or newer."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ OLDEST = 17
 
 
 @functools.cache
-def told_version(program: Path) -> str:
-    """What this `java` says of its version, in its own words; it takes about 60 ms, once a process."""
+def version_text(program: Path) -> str:
+    """Return the version text that this `java` prints. Takes about 60 ms, once per process."""
     return subprocess.run([program, "-version"], capture_output=True, text=True, check=False).stderr
 
 
@@ -24,16 +24,18 @@ def told_version(program: Path) -> str:
 def java() -> Path:
     """Return the `java` of `JAVA_HOME`, else of the `PATH`.
 
-    Raises `JavaUnsuitable` when there is none, or when it is older than 17.
+    Raises `JavaUnsuitable` if none exists or it is older than 17.
     """
     home = os.environ.get("JAVA_HOME")
     found = shutil.which(str(Path(home, "bin", "java"))) if home else shutil.which("java")
     if not found:
         place = f"JAVA_HOME={home}" if home else "PATH"
-        raise JavaUnsuitable("no Java is found", where=place, do=f"Install a JDK, {OLDEST} or 21, or set JAVA_HOME")
-    version = re.search(r'version "(?:1\.)?(\d+)', told_version(Path(found)))
+        raise JavaUnsuitable(
+            "Java is not installed", where=place, do=f"Install a JDK, {OLDEST} or 21, or set JAVA_HOME"
+        )
+    version = re.search(r'version "(?:1\.)?(\d+)', version_text(Path(found)))
     if version is None:
-        raise JavaUnsuitable("it does not tell its version", where=found, do="Set JAVA_HOME to a JDK that runs")
+        raise JavaUnsuitable("it prints no version", where=found, do="Set JAVA_HOME to a JDK that runs")
     if int(version[1]) < OLDEST:
         raise JavaUnsuitable(f"it is Java {version[1]}", where=found, do=f"Set JAVA_HOME to a JDK {OLDEST} or 21")
     return Path(found)

@@ -1,7 +1,7 @@
-"""Maven artifacts, fetched by the Ivy that is inside pyspark: a JVM and nothing to install, no address to write down.
+"""Maven artifacts, fetched by pyspark's Ivy: it needs a JVM only, no installation and no configured address.
 
-Ivy asks its default repository for exactly the files that are named. It reads no POM: none of their dependencies is
-wanted, and without them it needs a third of the time.
+Ivy asks its default repository for exactly the named files. It reads no POM, because dependencies are not wanted; that
+takes a third of the time.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Artifact:
 
     @property
     def path(self) -> str:
-        """Where the file stands in the cache."""
+        """The file's path in the cache."""
         return f"{self.group}/{self.file_name}"
 
     def __str__(self) -> str:
@@ -51,9 +51,9 @@ class Artifact:
 
 
 def fetch(artifacts: Sequence[Artifact], folder: Path) -> list[Path]:
-    """Fetch exactly these into a folder that nobody else uses, and return the files in the same order, unchecked.
+    """Fetch these artifacts into a folder that no other process uses. Return the files in the same order, unchecked.
 
-    Raises `JarsUnavailable` with what Ivy said when one of them is not had.
+    Raises `JarsUnavailable` with Ivy's messages if one cannot be fetched.
     """
     retrieved, request, settings = folder / "retrieved", folder / "ivy.xml", folder / "settings.xml"
     request.write_text(_module(artifacts))
@@ -91,7 +91,7 @@ def _module(artifacts: Sequence[Artifact]) -> str:
 
 
 def _ivy_jar() -> Path:
-    """The Ivy inside pyspark, which is found without importing it."""
+    """Return the path of pyspark's Ivy, without importing pyspark."""
     pyspark = find_spec("pyspark")
     folders = list(pyspark.submodule_search_locations or ()) if pyspark else []
     found = sorted(jar for folder in folders for jar in Path(folder, "jars").glob("ivy-*.jar"))
@@ -103,7 +103,7 @@ def _ivy_jar() -> Path:
 
 
 def _complaints(output: str) -> str:
-    """What Ivy had to complain about, on one line."""
+    """Return Ivy's complaints on one line."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     complaints = [line for line in lines if any(word in line for word in ("WARN", "ERROR", "not found"))]
     return " | ".join((complaints or lines)[-4:])
