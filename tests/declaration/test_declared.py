@@ -77,7 +77,7 @@ def test_where_problems_are_collected_no_part_hides_the_next():
     first = wrong.__code__.co_firstlineno
     with collecting(__file__) as notes:
         assert isinstance(wrong(), Invalid)
-    assert [(line - first, problem.path) for line, problem in notes.taken()] == [
+    assert [(line - first, problem.path) for _, line, problem in notes.taken()] == [
         (1, "pipeline.limts"),
         (2, "pipeline.topic.name"),
         (3, "pipeline.table.identifier"),
@@ -97,7 +97,7 @@ def test_a_part_that_is_used_twice_is_told_once():
         topic = Topic("a b", value_format="avro")
         one, two = Pipeline(topic=topic, table=Table("a.b")), Pipeline(topic=topic, table=Table("a.c"))
         assert (type(one), type(two)) == (Invalid, Invalid)
-    assert [problem.path for _, problem in notes.taken()] == ["pipeline.topic.name"]
+    assert [problem.path for _, _, problem in notes.taken()] == ["pipeline.topic.name"]
 
 
 @pytest.mark.parametrize("use", [str, list, len, bool, "{}".format, lambda value: value[0]])

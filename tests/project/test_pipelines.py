@@ -127,7 +127,7 @@ def test_a_neighbour_with_problems_is_read_again(tmp_path: Path) -> None:
     for _ in range(2):
         with pytest.raises(InvalidDeclaration) as raised:
             declared(file)
-        assert [problem.path for problem in raised.value.problems] == [f"{file}:3: topic.name"]
+        assert [problem.path for problem in raised.value.problems] == [f"{neighbour}:2: topic.name"]
 
 
 def test_a_problem_of_a_document_has_its_path(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import MISSING, dataclass, field, fields
+from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from frazil.declaration.choice import Moved, unknown
@@ -21,8 +22,9 @@ from frazil.declaration.validation import chosen, field_problems, hints, root_of
 
 
 class Located(NamedTuple):
-    """A problem and the line of the collected file that made it."""
+    """A problem, and the file and line that made it."""
 
+    file: str
     line: int
     problem: Problem
 
@@ -65,14 +67,17 @@ class Collected:
             for located in value.problems
         ]
         self.unclaimed.clear()
-        return sorted(problems, key=lambda located: located.line)
+        return sorted(problems, key=lambda located: (located.file, located.line))
 
-    def line(self) -> int:
-        """Return the line of the file that is running."""
-        frame = sys._getframe(1)
-        while frame.f_back is not None and frame.f_code.co_filename != self.file:
+    def place(self) -> tuple[str, int]:
+        """Return the line of the file that is running, or that of a module which it imports."""
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None:
+            file = frame.f_code.co_filename
+            if file == self.file or (frame.f_code.co_name == "<module>" and not file.startswith("<")):
+                return file, frame.f_lineno
             frame = frame.f_back
-        return frame.f_lineno
+        return self.file, 0
 
 
 _COLLECTED: ContextVar[Collected | None] = ContextVar("collected", default=None)
@@ -99,8 +104,8 @@ def invalid(problems: list[Problem], cls: type, claimed: tuple[Located, ...] = (
     notes = _COLLECTED.get()
     if notes is None:
         return Invalid(claimed)
-    line = notes.line()
-    value = Invalid(claimed + tuple(Located(line, problem) for problem in problems))
+    file, line = notes.place()
+    value = Invalid(claimed + tuple(Located(file, line, problem) for problem in problems))
     notes.unclaimed[id(value)] = (root_of(cls), value)
     return value
 

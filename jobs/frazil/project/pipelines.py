@@ -77,12 +77,20 @@ def namespace(file: Path) -> dict[str, Any]:
         for statement, code in _statements(file):
             error = _error_of(code, module)
             found = [*notes.taken(), *_problems(error, statement, file, unmade)]
-            problems += [replace(each, path=f"{file}:{line}: {each.path}".removesuffix(": ")) for line, each in found]
+            problems += [
+                replace(each, path=f"{_short(place)}:{line}: {each.path}".removesuffix(": "))
+                for place, line, each in found
+            ]
             if found or error or unmade & _used(statement):
                 unmade |= _bound(statement)
     if problems:
         raise InvalidDeclaration(problems)
     return vars(module)
+
+
+def _short(file: str) -> str:
+    """Return the path of an imported module, which Python knows from the root, as seen from the current folder."""
+    return file.removeprefix(f"{Path.cwd()}/")
 
 
 def _error_of(code: Any, module: ModuleType) -> Exception | SystemExit | None:
@@ -101,10 +109,10 @@ def _problems(
         return
     line = _line(error.__traceback__, file) or statement.lineno
     if isinstance(error, InvalidDeclaration):
-        yield from (Located(line, problem) for problem in error.problems)
+        yield from (Located(str(file), line, problem) for problem in error.problems)
     elif error.name not in unmade if isinstance(error, NameError) else not unmade & _used(statement):
         what = f"{type(error).__name__}: {' '.join(str(error).split())}".removesuffix(": ")
-        yield Located(line, Problem("", what.removesuffix("."), "Correct the line"))
+        yield Located(str(file), line, Problem("", what.removesuffix("."), "Correct the line"))
 
 
 def _pipelines(declared: Mapping[str, Any], file: Path) -> tuple[Pipeline, ...]:
