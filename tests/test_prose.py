@@ -32,6 +32,7 @@ FINISHED = (
     "jobs/frazil/cli",
     "jobs/frazil/clients",
     "jobs/frazil/dead_letters",
+    "jobs/frazil/declaration",
     "jobs/frazil/decode",
     "jobs/frazil/errors",
     "jobs/frazil/exit_codes.py",

@@ -35,10 +35,10 @@ CatalogName = Annotated[str, "The catalog's name in SQL.", _CATALOG_NAME]
 
 
 class RestAuth(StrEnum, metaclass=Choices):
-    """How an Iceberg REST catalog knows us.
+    """The authentication to an Iceberg REST catalog.
 
     `none` sends nothing; `sigv4` signs each request as AWS does; `oauth2` trades a client's credential for tokens and
-    renews them; `token` sends one bearer token that somebody else renews.
+    renews them; `token` sends one bearer token, which another program renews.
     """
 
     NONE = "none"

@@ -46,14 +46,14 @@ _KEY_SOURCES = frozenset({f"{STRUCT_COLUMN}_key", f"{STRUCT_COLUMN}.key"})
 
 
 def is_reserved(column: str) -> bool:
-    """Whether a top-level column of this name cannot come from a record's value."""
+    """Return if no top-level column from a record's value may have this name."""
     return (
         column in {STRUCT_COLUMN, INGESTED_AT, _DECODED} or column in _ICEBERG or column.startswith(f"{STRUCT_COLUMN}_")
     )
 
 
 def metadata_type(source: str, layout: MetadataColumns) -> str | None:
-    """Iceberg's type of a metadata column or field in this layout; None if the layout does not have it."""
+    """Return Iceberg's type of a metadata column or field in this layout; None if the layout does not have it."""
     types = {INGESTED_AT: "timestamptz"}
     if layout is MetadataColumns.FLAT:
         types |= dict(zip(FLAT_COLUMNS, (_FACT_TYPES[fact] for fact in STRUCT_FIELDS), strict=False))
@@ -63,7 +63,7 @@ def metadata_type(source: str, layout: MetadataColumns) -> str | None:
 
 
 def source_refusal(field: PartitionField | SortField, layout: MetadataColumns) -> Refusal | None:
-    """Why a table of this layout cannot be partitioned or sorted by the field, as far as the table alone tells."""
+    """Return why a table of this layout cannot be partitioned or sorted by the field; only the table is considered."""
     column = field.source.partition(".")[0]
     if not is_reserved(column):
         return None
@@ -80,7 +80,7 @@ def source_refusal(field: PartitionField | SortField, layout: MetadataColumns) -
 
 
 def type_refusal(field: PartitionField, kind: str) -> Refusal | None:
-    """Why Iceberg, or reason, refuses this transform of a column of type `kind`."""
+    """Return why this transform of a column of type `kind` is refused: Iceberg cannot do it, or it makes too many partitions."""
     source, transform = field.source, field.transform
     if kind in {"list", "struct"}:
         return Refusal(f"{source} is a {kind}; a partition needs a single value", "Choose another column")
@@ -98,7 +98,7 @@ def type_refusal(field: PartitionField, kind: str) -> Refusal | None:
 
 
 def key_refusal(source: str, key_format: KeyFormat) -> Refusal | None:
-    """Why the key cannot be a source: one with a schema may be a struct, and its type is known only later."""
+    """Return why the key cannot be a source: one with a schema may be a struct, and its type is known only later."""
     if source in _KEY_SOURCES and key_format.has_schema:
         return Refusal(
             f"a key of format {key_format} may be a struct", "Choose another column, or key_format bytes, text or json"
@@ -107,7 +107,7 @@ def key_refusal(source: str, key_format: KeyFormat) -> Refusal | None:
 
 
 def schemaless_refusal(field: PartitionField | SortField, value_format: ValueFormat) -> Refusal | None:
-    """Why the field cannot be a source when the value has no schema, and `value` is the only column of its own."""
+    """Return why the field cannot be a source if the value has no schema, and `value` is its only column."""
     if value_format.has_schema or is_reserved(field.source.partition(".")[0]):
         return None
     if field.source != VALUE_COLUMN:

@@ -1,6 +1,6 @@
-"""What a field's value must be beyond its type, said once: to the constructor, the reader of documents and the editor.
+"""Rules for values beyond their type, shared by the constructor, the reader of documents and the editor's JSON Schema.
 
-A rule stands in a field's type hint: `keep_snapshots: Annotated[int, "What it means.", at_least(1)] = 100`.
+A rule is part of a field's type hint: `keep_snapshots: Annotated[int, "What it means.", at_least(1)] = 100`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LONG_MAX = 2**63 - 1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rule:
-    """`refusal` tells why a value of the right type cannot stand, or None; `keywords` are for JSON Schema."""
+    """`refusal` returns why a value of the right type is refused, or None; `keywords` are for JSON Schema."""
 
     refusal: Callable[[Any], Refusal | None]
     keywords: Mapping[str, Any] = field(default_factory=dict)
@@ -34,7 +34,7 @@ PRIVATE = Private()
 
 
 def shown(value: object) -> str:
-    """The value as a message shows it: its repr, cut to a readable length."""
+    """Return the value as a message shows it: its repr, cut to a readable length."""
     try:
         text = repr(value)
     except ValueError:  # of an integer with more digits than Python writes
@@ -51,7 +51,7 @@ def below(path: str, name: object) -> str:
 
 
 def between(lowest: int, highest: int) -> Rule:
-    """A whole number from `lowest` to `highest`, both included."""
+    """Require a whole number from `lowest` to `highest`, both included."""
 
     def refusal(value: int) -> Refusal | None:
         if lowest <= value <= highest:
@@ -62,12 +62,12 @@ def between(lowest: int, highest: int) -> Rule:
 
 
 def at_least(lowest: int) -> Rule:
-    """A whole number from `lowest` to the largest that Java's long holds."""
+    """Require a whole number from `lowest` to the maximum of Java's long."""
     return between(lowest, LONG_MAX)
 
 
 def one_of(*allowed: int) -> Rule:
-    """One of a few whole numbers."""
+    """Require one of a few whole numbers."""
 
     def refusal(value: int) -> Refusal | None:
         choices = " or ".join(map(str, allowed))
@@ -77,7 +77,7 @@ def one_of(*allowed: int) -> Rule:
 
 
 def matching(pattern: str, what: str, do: str, *, is_shown: bool = True) -> Rule:
-    """Text that matches `pattern` as a whole; `what` completes "'…' is not …"."""
+    """Require text that matches `pattern` completely; `what` completes "'…' is not …"."""
     compiled = re.compile(pattern)
 
     def refusal(value: str) -> Refusal | None:
@@ -89,7 +89,7 @@ def matching(pattern: str, what: str, do: str, *, is_shown: bool = True) -> Rule
 
 
 def notation(parse: Callable[[str], object]) -> Rule:
-    """Text that `parse` understands; it raises `InvalidDeclaration` otherwise."""
+    """Require text that `parse` accepts; for other text it raises `InvalidDeclaration`."""
 
     def refusal(value: str) -> Refusal | None:
         try:
@@ -119,6 +119,6 @@ def _web_address(value: str) -> Refusal | None:
 
 WEB_ADDRESS = Rule(_web_address, {"pattern": "^https?://[^@?#\\s]+$"})
 ABSOLUTE_PATH = matching(
-    "/.*", "an absolute path", "Write the whole path, from /: a job's working directory is not yours"
+    "/.*", "an absolute path", "Write the complete path, from /: a job has another working directory"
 )
 NOT_EMPTY = matching(r"[\s\S]*\S[\s\S]*", "a value", "Write one, or leave the field out if it may be left out")

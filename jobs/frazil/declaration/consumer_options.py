@@ -60,7 +60,7 @@ _NOT_OURS_TO_SET = (
 
 
 def option_problems(options: Mapping[str, str]) -> Iterator[Problem]:
-    """What is wrong with a topic's consumer options. A value is shown only if its option is allowed."""
+    """Yield the problems of a topic's consumer options. A value is shown only if its option is allowed."""
     for name, value in options.items():
         refusal = _bad_value(name, value) if name in CONSUMER_OPTIONS else _why_not(name)
         if refusal:

@@ -12,7 +12,7 @@ from frazil.declaration.problems import Problem
 
 
 def check(pipelines: Sequence[Pipeline], environment: Environment | None = None) -> tuple[Problem, ...]:
-    """Every problem of the pipelines together and, if an environment is given, in it; empty if there is none."""
+    """Return all problems of the pipelines together, and of each in the environment if one is given."""
     problems = [*_clashes(pipelines)]
     if environment is not None:
         problems += _misfits(pipelines, environment)
@@ -37,7 +37,7 @@ def _clashes(pipelines: Sequence[Pipeline]) -> Iterator[Problem]:
 
 
 def _tableflow_namespaces(pipelines: Sequence[Pipeline]) -> Iterator[Problem]:
-    """A cluster has one integration with Glue, which publishes all of its tables in one database."""
+    """Yield conflicts of namespaces: a cluster has one integration with Glue, which publishes all of its tables in one database."""
     flowing = [(index, p) for index, p in enumerate(pipelines) if isinstance(p.engine, Tableflow)]
     for index, pipeline in flowing:
         first_index, first = flowing[0]
@@ -47,7 +47,7 @@ def _tableflow_namespaces(pipelines: Sequence[Pipeline]) -> Iterator[Problem]:
     ours = {p.table.namespace for p in pipelines if not isinstance(p.engine, Tableflow)}
     for index, pipeline in flowing:
         if pipeline.table.namespace in ours:
-            what = f"{pipeline.table.namespace} has tables of ours, and Confluent's role may write all of its namespace"
+            what = f"{pipeline.table.namespace} has tables of Frazil, and Confluent's role may write to its complete namespace"
             yield Problem(f"pipelines[{index}].table.identifier", what, "Choose a namespace for Tableflow alone")
 
 
@@ -75,5 +75,5 @@ def _misfits(pipelines: Sequence[Pipeline], environment: Environment) -> Iterato
 
 
 def _is_glue(catalog: Catalog) -> bool:
-    """Whether Glue keeps the tables: by its own API, or by its REST endpoint."""
+    """Return if Glue is the catalog: by its own API, or by its REST endpoint."""
     return isinstance(catalog, GlueCatalog) or (isinstance(catalog, RestCatalog) and catalog.signing_name == "glue")

@@ -33,9 +33,9 @@ class Document:
 
 
 def document(pipelines: Sequence[Pipeline]) -> dict[str, Any]:
-    """The pipelines as a versioned JSON object; `canonical` makes its bytes, `digest` their name.
+    """Return the pipelines as a versioned JSON object; `canonical` makes its bytes, `digest` their name.
 
-    Raises `InvalidDeclaration` if two of the pipelines cannot stand together.
+    Raises `InvalidDeclaration` if pipelines conflict with each other.
     """
     problems = check(pipelines)
     if problems:
@@ -63,12 +63,12 @@ def parse(source: bytes | Mapping[str, Any]) -> tuple[Pipeline, ...]:
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON Schema of a document of pipelines, for editors; `docs/document.schema.json` is a copy."""
+    """Return the JSON Schema of a document of pipelines, for editors; `docs/document.schema.json` is a copy."""
     title, meaning = "Frazil pipelines", "Kafka topics, and the Iceberg tables that they become."
     return document_schema(title, meaning, hints(Document), required_fields(Document), DOCUMENT_VERSION)
 
 
 def environment_schema() -> dict[str, Any]:
-    """The JSON Schema of an environment document, for editors; `docs/environment.schema.json` is a copy."""
+    """Return the JSON Schema of an environment document, for editors; `docs/environment.schema.json` is a copy."""
     title, meaning = "Frazil environment", "Where pipelines run: endpoints, catalog, names of secrets."
     return document_schema(title, meaning, hints(Environment), required_fields(Environment))

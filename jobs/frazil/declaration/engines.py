@@ -31,9 +31,9 @@ class Spark(metaclass=Declared):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tableflow(metaclass=Declared):
-    """Confluent's own service, in our bucket and Glue catalog.
+    """Confluent's own service, in a bucket and the Glue catalog of your account.
 
-    It decides on columns, partitions and files itself and has no ledger of ours. No `frazil` command lands or maintains its tables.
+    It decides on columns, partitions and files itself and has no ledger. No `frazil` command lands or maintains its tables.
     """
 
     kind: ClassVar[str] = "tableflow"
@@ -89,7 +89,7 @@ def tableflow_problems(pipeline: Pipeline) -> Iterator[Problem]:
 
 
 def refuse_foreign(pipelines: Iterable[Pipeline]) -> None:
-    """Raise `InvalidInput` if another engine lands one of the pipelines: its table is not ours to write or maintain."""
+    """Raise `InvalidInput` if another engine lands one of the pipelines: Frazil may not write or maintain its table."""
     foreign = [pipeline for pipeline in pipelines if not isinstance(pipeline.engine, Spark)]
     if foreign:
         names = ", ".join(pipeline.name for pipeline in foreign)

@@ -139,10 +139,10 @@ class Environment(metaclass=Declared):
 
 
 def environment_document(environment: Environment) -> dict[str, Any]:
-    """The environment as a versioned JSON object; `canonical` makes its bytes."""
+    """Return the environment as a versioned JSON object; `canonical` makes its bytes."""
     return {"version": VERSION, **to_json(environment)}
 
 
 def parse_environment(source: bytes | Mapping[str, Any]) -> Environment:
-    """The environment that a document describes. Raises `InvalidDeclaration` with every problem."""
+    """Return the environment that a document describes. Raises `InvalidDeclaration` with every problem."""
     return from_json(Environment, members(source, "environment"), "")

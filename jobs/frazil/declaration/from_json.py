@@ -41,14 +41,14 @@ def versioned(source: bytes | Mapping[str, Any], name: str, versions: tuple[int,
     if type(version) is not int or version not in versions:
         what = "the field is missing"
         if "version" in document:
-            what = f"{_told(version)} is not a version that this release reads ({' and '.join(map(str, versions))})"
+            what = f"{_as_json(version)} is not a version that this release reads ({' and '.join(map(str, versions))})"
         do = f"Write {versions[-1]}, or use the release that wrote the document or a newer one"
         raise InvalidDeclaration([Problem("version", what, do)])
     return version, {key: value for key, value in document.items() if key not in {"version", "$schema"}}
 
 
 def from_json(cls: type[T], value: Any, path: str) -> T:
-    """The dataclass that the JSON object describes; raises `InvalidDeclaration` with all problems below `path`."""
+    """Return the dataclass that the JSON object describes; raises `InvalidDeclaration` with all problems below `path`."""
     reading = _Reading()
     read: T = reading.instance(cls, value, path)
     if reading.problems:
@@ -63,7 +63,7 @@ class _Reading:
     problems: list[Problem] = field(default_factory=list)
 
     def value(self, hint: Any, value: Any, path: str) -> Any:
-        """The Python value of a JSON value of this hint."""
+        """Return the Python value of a JSON value of this hint."""
         apart = taken_apart(hint)
         if value is None and apart.is_optional:
             return None
@@ -74,7 +74,7 @@ class _Reading:
         if apart.origin is tuple and isinstance(value, list):
             item = get_args(apart.type)[0]
             parts = {f"{path}[{i}]": self.value(item, part, f"{path}[{i}]") for i, part in enumerate(value)}
-            return self.whole(item, parts, tuple(parts.values()))
+            return self.completed(item, parts, tuple(parts.values()))
         if apart.origin is Mapping and isinstance(value, Mapping):
             return self.mapping(apart, value, path)
         if isinstance(apart.type, type) and issubclass(apart.type, StrEnum) and value in list(apart.type):
@@ -86,14 +86,14 @@ class _Reading:
             )
         if apart.type in (int, bool, str) and type(value) is apart.type:
             return value
-        is_told = not apart.is_private and not isinstance(value, list | Mapping)
-        what = f"{_told(value)} is {_named(value)}" if is_told else f"this is {_named(value)}"
+        is_shown = not apart.is_private and not isinstance(value, list | Mapping)
+        what = f"{_as_json(value)} is {_named(value)}" if is_shown else f"this is {_named(value)}"
         if isinstance(value, str) and issubclass(apart.type, StrEnum):
             what = f"{shown(value)} is not one of its values"
         return self.refuse(path, what, f"Write {_wanted(apart)}")
 
     def instance(self, cls: Any, value: Any, path: str, *, is_tagged: bool = False) -> Any:
-        """The dataclass of a JSON object. Single fields are looked at even if others are missing or cannot be read."""
+        """Return the dataclass of a JSON object. Each field is checked even if others are missing or cannot be read."""
         known = hints(cls)
         if not isinstance(value, Mapping):
             return self.refuse(path, f"this is {_named(value)}", f"Write an object of the fields {', '.join(known)}")
@@ -121,7 +121,7 @@ class _Reading:
             return self.refuse_all(invalid.problems, cls, path)
 
     def choice(self, apart: Hint, value: Any, path: str) -> Any:
-        """One of several dataclasses, by the object's `type`."""
+        """Return one of several dataclasses, by the object's `type`."""
         kinds = {kind.kind: kind for kind in apart.types}
         choices = f"one of {', '.join(kinds)}" if kinds else "null"
         if not isinstance(value, Mapping):
@@ -132,11 +132,11 @@ class _Reading:
             return self.refuse(_below(path, "type"), "the field is missing", f"Write {choices}")
         if not isinstance(kind, str) or kind not in kinds:
             do = f"Write {choices}, or use the release that wrote the document or a newer one"
-            return self.refuse(_below(path, "type"), f"{_told(kind)} is not one of its values in this release", do)
+            return self.refuse(_below(path, "type"), f"{_as_json(kind)} is not one of its values in this release", do)
         return self.instance(kinds[kind], value, path, is_tagged=True)
 
     def mapping(self, apart: Hint, value: Mapping[Any, Any], path: str) -> Any:
-        """A mapping of text or whole numbers, which JSON writes as text, to values."""
+        """Return a mapping of text or whole numbers, which JSON writes as text, to values."""
         key_hint, item = get_args(apart.type)
         is_numbered = taken_apart(key_hint).type is int
         parts: dict[str, Any] = {}
@@ -150,10 +150,10 @@ class _Reading:
                 parts[place] = self.refuse(place, "the key is not a whole number", 'Write it like "0"')
             else:
                 read[int(key) if is_numbered else key] = parts[place]
-        return self.whole(item, parts, read)
+        return self.completed(item, parts, read)
 
-    def whole(self, hint: Any, parts: Mapping[str, Any], container: Any) -> Any:
-        """The container if all its parts could be read; else the other parts are looked at here, for the last time."""
+    def completed(self, hint: Any, parts: Mapping[str, Any], container: Any) -> Any:
+        """Return the container if all its parts could be read; else check the readable parts here, for the last time."""
         if not any(part is _UNREAD for part in parts.values()):
             return container
         for place, part in parts.items():
@@ -183,7 +183,7 @@ def _below(path: str, name: Any) -> str:
     return below(path, name).removeprefix("" if path else ".")
 
 
-def _told(value: Any) -> str:
+def _as_json(value: Any) -> str:
     constants = {True: "true", False: "false", None: "null"}
     return constants[value] if value is None or isinstance(value, bool) else shown(value)
 

@@ -24,7 +24,7 @@ _PLAIN: dict[Any, dict[str, Any]] = {
 def document_schema(
     title: str, meaning: str, members: Mapping[str, Any], required: tuple[str, ...], version: int = VERSION
 ) -> dict[str, Any]:
-    """The schema of a whole document: its version, and members given by their type hints."""
+    """Return the schema of a document: its version, and members given by their type hints."""
     definitions: dict[str, Any] = {}
     properties = {name: _schema(hint, definitions) for name, hint in members.items()}
     return {
@@ -84,7 +84,7 @@ def _reference(cls: Any, definitions: dict[str, Any], *, tagged: bool) -> dict[s
 
 def _field(field: Field[Any], hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     schema = _schema(hint, definitions)
-    # An empty text as a default stands for "derived": it is no value that may be written.
+    # An empty text as a default means "derived": it is no value that may be written.
     if _has_no_default(field) or field.default is None or field.default == "":
         return schema
     return schema | {"default": to_json(field.default)}

@@ -12,7 +12,7 @@ _LONGEST_NUMBER = len("-9223372036854775808")
 
 
 def parsed(text: bytes, name: str) -> Any:
-    """The JSON value of the text; raises `InvalidDeclaration` about `name` if it is not JSON, or ambiguous."""
+    """Return the JSON value of the text; raises `InvalidDeclaration` about `name` if it is not JSON, or ambiguous."""
     twice: list[str] = []
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -72,7 +72,7 @@ class PartitionField:
 
 @dataclass(frozen=True, slots=True)
 class SortField:
-    """One field of the order in which rows stand within a file."""
+    """One field of the order of rows within a file."""
 
     source: str
     ascending: bool = True
@@ -86,14 +86,14 @@ class SortField:
 
 
 def quoted(source: str) -> str:
-    """A column as the notation writes it: a name that is not plain stands in backticks."""
+    """Return a column in the notation: a name with other characters is in backticks."""
     return ".".join(
         name if _PLAIN.fullmatch(name) else "`" + name.replace("`", "``") + "`" for name in source.split(".")
     )
 
 
 def partition_field(text: str) -> PartitionField:
-    """The partition field that a text writes: `days(event_time)`, `bucket(8, user_id)`, `truncate(4, zip)`, `country`.
+    """Return the partition field of a text: `days(event_time)`, `bucket(8, user_id)`, `truncate(4, zip)`, `country`.
 
     Raises `InvalidDeclaration` with the one problem of the text.
     """
@@ -132,7 +132,7 @@ def _with_argument(transform: Transform, arguments: str) -> PartitionField:
 
 
 def sort_field(text: str) -> SortField:
-    """The sort field that the text writes: `user_id`, `event_time desc`, `x asc nulls last`.
+    """Return the sort field of a text: `user_id`, `event_time desc`, `x asc nulls last`.
 
     As in SQL, ascending is the default, and nulls come first in ascending and last in descending order. Raises
     `InvalidDeclaration` with the one problem of the text.

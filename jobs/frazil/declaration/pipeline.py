@@ -34,7 +34,7 @@ _NAME = matching(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pipeline(metaclass=Declared):
-    """One declared mapping of a topic to a table. Its name is for ever: the table's tag `frazil_<name>` carries it."""
+    """One declared mapping of a topic to a table. Its name is permanent: the table's tag `frazil_<name>` carries it."""
 
     MOVED: ClassVar[Mapping[str, Moved]] = MappingProxyType(
         {"limits": Moved("Pipeline(engine=Spark(limits=…))", "limits of the pipeline's engine")}
@@ -91,5 +91,5 @@ class Pipeline(metaclass=Declared):
 
 
 def folded(topic_name: str) -> str:
-    """The pipeline name that is derived from a topic's: `Shop.Orders-v1` -> `shop_orders_v1`."""
+    """Return the pipeline name that is derived from a topic's: `Shop.Orders-v1` -> `shop_orders_v1`."""
     return re.sub("[^a-z0-9_]", "_", topic_name.lower())

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from frazil.errors import InvalidInput
 
-_LONGEST = 600  # characters; a longer text repeats what somebody wrote
+_LONGEST = 600  # characters; a longer text repeats the input
 
 
 class Refusal(NamedTuple):
-    """Why a value cannot stand (`what`), and what to write instead (`do`). A problem whose place is not known yet."""
+    """Why a value is refused (`what`), and what to write instead (`do`). A problem whose place is not known yet."""
 
     what: str
     do: str
@@ -37,7 +37,7 @@ class Problem:
         return f"{self.path}: {self.what}. {self.do}"
 
     def moved(self, old: str, new: str) -> Problem:
-        """The same problem, seen from `new` where it was seen from `old`."""
+        """Return the same problem with a path below `new` instead of `old`."""
         return replace(self, path=f"{new}{self.path.removeprefix(old)}")
 
 
@@ -54,5 +54,5 @@ class InvalidDeclaration(InvalidInput):
         return "\n".join(map(str, self.problems))
 
     def __reduce__(self) -> tuple[type[InvalidDeclaration], tuple[tuple[Problem, ...]]]:
-        """Pickled by its problems: a worker process hands it on whole."""
+        """Pickle by the problems, so that a worker process passes on all of them."""
         return InvalidDeclaration, (self.problems,)

@@ -14,7 +14,7 @@ from frazil.declaration.validation import validate
 _ENV = matching(
     "[A-Za-z_][A-Za-z0-9_]*", "a variable's name", "Write the name of the variable, not its value", is_shown=False
 )
-_FILE = matching("/.*", "an absolute path", "Write the whole path of the file, from /", is_shown=False)
+_FILE = matching("/.*", "an absolute path", "Write the complete path of the file, from /", is_shown=False)
 _STORED = matching(
     "[A-Za-z0-9/_+=.@:-]{1,2048}", "a secret's name or ARN", "Write its name in AWS Secrets Manager", is_shown=False
 )

@@ -103,7 +103,7 @@ class Table(metaclass=Declared):
 
 
 def _understood(parse: Callable[[str], F], texts: Sequence[str]) -> dict[int, F]:
-    """The fields by their index, without those that their own rule refuses anyway."""
+    """Return the fields by their index, without those that their own rule refuses."""
     fields: dict[int, F] = {}
     for index, text in enumerate(texts):
         try:
@@ -114,7 +114,7 @@ def _understood(parse: Callable[[str], F], texts: Sequence[str]) -> dict[int, F]
 
 
 def _clash(index: int, places: Mapping[int, PartitionField]) -> Refusal | None:
-    """Why Iceberg (`PartitionSpec.Builder`) refuses this field beside another: they mean the same, or have one name."""
+    """Return why Iceberg (`PartitionSpec.Builder`) refuses this field beside another: same meaning, or same name."""
     field = places[index]
     for earlier in (places[i] for i in places if i < index):
         if field == earlier:

@@ -53,7 +53,7 @@ _OWNED = (
 
 
 def property_problems(properties: Mapping[str, str]) -> Iterator[Problem]:
-    """What is wrong with a table's properties; values are not shown."""
+    """Yield the problems of a table's properties; values are not shown."""
     for name, value in properties.items():
         refusal = _refusal(name, value)
         if refusal:

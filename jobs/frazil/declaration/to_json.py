@@ -12,7 +12,7 @@ from typing import Any
 
 
 def to_json(value: Any) -> Any:
-    """The JSON value of a declared value.
+    """Return the JSON value of a declared value.
 
     A dataclass is an object of all its fields, defaults too, so that a document means the same when a default changes;
     a field that is None is left out. A dataclass that is one of several says which by its `kind`, as `type`.
@@ -34,14 +34,14 @@ def to_json(value: Any) -> Any:
 
 
 def canonical(document: Mapping[str, Any]) -> bytes:
-    """The one way to write a document: sorted keys, no spaces, UTF-8, no newline. Raises TypeError on a float."""
+    """Return the bytes of a document: sorted keys, no spaces, UTF-8, no newline. Raises TypeError on a float."""
     _refuse_floats(document)
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.encode()
 
 
 def digest(written: bytes) -> str:
-    """The name of a document: the SHA-256 of its canonical bytes, as 64 hexadecimal digits."""
+    """Return the name of a document: the SHA-256 of its canonical bytes, as 64 hexadecimal digits."""
     return hashlib.sha256(written).hexdigest()
 
 

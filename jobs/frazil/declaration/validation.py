@@ -1,4 +1,4 @@
-"""Whether values fit the fields they are given to, told from the dataclass's own type hints and the rules in them."""
+"""Check values against their fields, by the dataclass's own type hints and the rules in them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Hint(NamedTuple):
 
     @property
     def is_choice(self) -> bool:
-        """Whether it is one of a union of dataclasses, told apart by their `kind`. The union may have one member, or none yet."""
+        """Whether it is one of a union of dataclasses, distinguished by `kind`. The union may have one member, or none yet."""
         return not self.types or (is_dataclass(self.type) and isinstance(getattr(self.type, "kind", None), str))
 
     @property
@@ -43,7 +43,7 @@ class Hint(NamedTuple):
 
 @cache
 def taken_apart(hint: Any) -> Hint:
-    """The hint's parts; `Annotated` may wrap a union, not stand in one."""
+    """Return the hint's parts; `Annotated` may wrap a union, but not be a member of one."""
     notes: tuple[Any, ...] = ()
     if get_origin(hint) is Annotated:
         hint, *rest = get_args(hint)
@@ -60,7 +60,7 @@ def taken_apart(hint: Any) -> Hint:
 
 @cache
 def hints(cls: Any) -> Mapping[str, Any]:
-    """The type hint of each field of a dataclass, in the order of the fields."""
+    """Return the type hint of each field of a dataclass, in the order of the fields."""
     every = get_type_hints(cls, include_extras=True)
     return {field.name: every[field.name] for field in fields(cls)}
 
@@ -84,9 +84,9 @@ def validate(instance: Any, contradictions: Callable[[], Iterable[Problem]] = tu
         for name, value in values.items():
             if isinstance(value, Mapping):
                 object.__setattr__(instance, name, FrozenMap(value))
-        told = {problem.path for problem in problems}
+        refused = {problem.path for problem in problems}
         found = [problem.moved("", f"{root}.") for problem in contradictions()]
-        problems += [problem for problem in found if problem.path not in told]
+        problems += [problem for problem in found if problem.path not in refused]
     if problems:
         raise InvalidDeclaration(problems)
 
@@ -116,12 +116,12 @@ def _is_enum(hint: Hint) -> bool:
 
 
 def root_of(cls: type) -> str:
-    """How a problem's path begins when the object was made by itself: `Topic` -> `topic`."""
+    """Return the start of a problem's path if the object was created alone: `Topic` -> `topic`."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
 
 
 def field_problems(cls: type, values: Mapping[str, Any], path: str) -> tuple[list[Problem], bool]:
-    """The problems of single fields, and whether all values have the right type."""
+    """Return the problems of single fields, and whether all values have the right type."""
     wrong: list[Problem] = []
     unruly: list[Problem] = []
     for name, value in values.items():
@@ -130,7 +130,7 @@ def field_problems(cls: type, values: Mapping[str, Any], path: str) -> tuple[lis
 
 
 def value_problems(hint: Any, value: Any, path: str) -> list[Problem]:
-    """The problems of one value and its parts."""
+    """Return the problems of one value and its parts."""
     problems: list[Problem] = []
     _judge(hint, value, path, problems, problems)
     return problems
@@ -146,7 +146,7 @@ def _judge(hint: Any, value: Any, path: str, wrong: list[Problem], unruly: list[
 
 
 def _refusal(hint: Hint, value: Any) -> Refusal | None:
-    """Why a value of the right type cannot stand, by the first of its rules that says so."""
+    """Return why a value of the right type is refused, by its first rule that refuses it."""
     if value is None:
         return None
     bad_text = _bad_text(value) if isinstance(value, str) else None
@@ -154,28 +154,28 @@ def _refusal(hint: Hint, value: Any) -> Refusal | None:
 
 
 def _parts(hint: Any, value: Any, path: str) -> Iterator[tuple[Hint, Any, str]]:
-    """The value and, if it is the container that it should be, each of its parts; with hint and path."""
-    whole = taken_apart(hint)
-    yield whole, value, path
-    inner = get_args(whole.type)
-    if whole.origin is tuple and isinstance(value, tuple):
+    """Yield the value and, if it is the expected container, each of its parts; with hint and path."""
+    outer = taken_apart(hint)
+    yield outer, value, path
+    inner = get_args(outer.type)
+    if outer.origin is tuple and isinstance(value, tuple):
         for index, part in enumerate(value):
             yield from _parts(inner[0], part, f"{path}[{index}]")
-    elif whole.origin is Mapping and isinstance(value, Mapping):
+    elif outer.origin is Mapping and isinstance(value, Mapping):
         for key, part in value.items():
             yield from _parts(inner[0], key, f"{path}[{shown(key)}]")
             yield from _parts(inner[1], part, f"{path}[{shown(key)}]")
 
 
 def _mismatch(hint: Hint, value: Any) -> Refusal | None:
-    """Why the value is of the wrong type; containers are looked at from outside only."""
+    """Return why the value has the wrong type; parts of containers are not checked."""
     if (value is None and hint.is_optional) or any(_fits(kind, value) for kind in hint.types):
         return None
-    # A value in a dataclass's place may be a password where a `Secret` belongs: only its type is told.
+    # A value in a dataclass's place may be a password where a `Secret` belongs: only its type is shown.
     is_secret = hint.is_private or (is_dataclass(hint.type) and not hint.is_choice)
-    is_told = isinstance(value, str | int | float) and not is_secret
-    what = f"{shown(value)} is {_named(value)}" if is_told else f"this is {_named(value)}"
-    if is_told and type(value) is str and (_is_enum(hint) or hint.is_choice):
+    is_shown = isinstance(value, str | int | float) and not is_secret
+    what = f"{shown(value)} is {_named(value)}" if is_shown else f"this is {_named(value)}"
+    if is_shown and type(value) is str and (_is_enum(hint) or hint.is_choice):
         what = f"{shown(value)} is not one of its values"
     if _is_enum(hint):
         return Refusal(what, f"Write one of {', '.join(hint.type)}")
@@ -202,7 +202,7 @@ def _named(value: Any) -> str:
 
 
 def wanted(hint: Hint) -> str:
-    """What belongs in a field of this hint, for people."""
+    """Return a description of the values that a field of this hint takes."""
     words = {str: "text", int: "a whole number", bool: "True or False", datetime: "a datetime with a time zone"}
     if _is_enum(hint):
         return f"one of {', '.join(hint.type)}"
