@@ -41,6 +41,14 @@ def test_the_checkouts_own_review_is_asked_by_the_same_python(asked: dict[str, A
     assert asked["cwd"] == asked["root"]
 
 
+def test_the_environment_is_an_option_too(asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FRAZIL_ENV", raising=False)
+    assert ran("--env", "dev").exit_code == 0
+    assert asked["command"][3:] == ["dev"]
+    for wrong in (("dev", "--env", "prod"), ()):
+        assert ran(*wrong).exit_code == 2
+
+
 def test_all_options_are_handed_on_and_files_as_seen_from_here(
     asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
