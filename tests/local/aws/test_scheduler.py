@@ -94,7 +94,7 @@ def test_what_the_scheduler_would_not_start_is_not_started(ground: Ground, chang
 
 def test_a_request_that_the_service_does_not_know_or_refuses_is_told(ground: Ground) -> None:
     ground.schedule({**ground.request("app"), "Grace": 5})
-    with pytest.raises(FrazilError, match="its request has Grace"):
+    with pytest.raises(FrazilError, match="the service does not know Grace"):
         run_schedule(ground.endpoint, ground.name, region=REGION, execution="e")
     ground.client("scheduler").delete_schedule(Name=ground.name)
     ground.schedule(ground.request("00fnothere"))
