@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from pyspark.sql import SparkSession
@@ -120,6 +122,59 @@ def test_a_table_set_back_behind_a_decision_that_left_its_offsets_is_not_proven(
     stock.start()
     stock.land_with_dead_letters()
     stock.assert_each_once()
+
+
+def expire_before_head(stock: Ledgers, *, forget: bool) -> None:
+    """Expire all snapshots of the dead-letter table but those that a branch or a tag names: head and newest entry.
+
+    With `forget`, also delete its older metadata files.
+    """
+    side = stock.iceberg.load(stock.dead_letters)
+    named = {ref.snapshotId() for ref in side.refs().values()}
+    expire = side.expireSnapshots()
+    for snapshot in side.snapshots():
+        if snapshot.snapshotId() not in named:
+            expire = expire.expireSnapshotId(snapshot.snapshotId())
+    expire.cleanExpiredFiles(True).commit()
+    if forget:
+        current = Path(urlsplit(stock.metadata_file(stock.dead_letters)).path)
+        for older in set(current.parent.glob("*.metadata.json")) - {current}:
+            older.unlink()
+
+
+@pytest.mark.parametrize("forget", [False, True], ids=["kept metadata", "no older metadata"])
+def test_a_replay_after_dead_letter_commits_were_expired_doubles_none(stock: Ledgers, *, forget: bool) -> None:
+    """The table is set back by three batches, of which two commits to the dead-letter table are expired."""
+    older = stock.metadata_file()
+    for _ in range(3):
+        stock.land_with_dead_letters()
+    expire_before_head(stock, forget=forget)
+    stock.restore(older)
+    with pytest.raises(RolledBack, match="set back to an earlier state"):
+        stock.start()
+    stock.accept(Accepted.ROLLED_BACK_REPLAY)
+    stock.start()
+    assert stock.letters() == [8, 9, 18, 19]
+    for _ in range(3):
+        stock.land_with_dead_letters()
+    stock.assert_each_once()
+
+
+def test_a_replay_after_expiry_whose_dead_letters_do_not_add_up_is_refused(stock: Ledgers) -> None:
+    older = stock.metadata_file()
+    stock.land_with_dead_letters()
+    stock.spark.sql(f"DELETE FROM lake.{stock.dead_letters} WHERE offset = 8")
+    expire_before_head(stock, forget=False)
+    stock.restore(older)
+    with pytest.raises(InvalidInput, match="lacks records, by partition: {0: 1}"):
+        stock.accept(Accepted.ROLLED_BACK_REPLAY)
+    assert stock.letters() == [9, 18, 19, 28, 29]
+    stock.drop(stock.dead_letters)
+    assert stock.accept(Accepted.SIDE_TABLE_REPLACED).lost == {0: 4}
+    stock.start()
+    stock.land_with_dead_letters()
+    assert stock.letters() == [28, 29]
+    stock.assert_proven()
 
 
 def test_a_rolled_back_dead_letter_table_is_refused_before_the_table_commits(stock: Ledgers) -> None:

@@ -21,8 +21,11 @@ from frazil.errors import CatalogUnavailable
 from frazil.lake.iceberg_java import Iceberg, message, thrown
 from frazil.lake.java_classes import Java, items
 from frazil.lake.ledger import EVENTS, STAGED_AT, STAGED_BY, UPKEEP, Entry
+from frazil.lake.offsets import Offsets
 from frazil.lake.row_offsets import files_read, quoted
 
+_LAST_OFFSET = 2**63 - 1
+_ALWAYS = (-62_135_596_800_000, 253_402_300_799_999)  # the years 1 to 9999, in milliseconds since 1970
 TRIES = 5  # a delete fails if another writer added matching files meanwhile
 
 
@@ -75,6 +78,14 @@ def batch_by_time(entry: Entry, *, run: str | None, since_ms: int) -> dict[str, 
     start, ends = entry.start.at, entry.end.at
     ranges = {str(p): [start.get(p, 0), end] for p, end in ends.items() if end > start.get(p, 0)}
     return {"run": run, "topic": entry.end.topic, "ranges": ranges, "since_ms": since_ms, "until_ms": entry.at_ms}
+
+
+def batch_behind(held: Offsets, end: Offsets) -> dict[str, Any]:
+    """Return, as one batch, all dead letters of a topic from the offsets `held` on; a partition that these lack has all of its."""
+    first = {p: held.at.get(p, 0) for p in {*held.at, *end.at}}
+    ranges = {str(p): [offset, _LAST_OFFSET] for p, offset in sorted(first.items())}
+    since_ms, until_ms = _ALWAYS
+    return {"run": None, "topic": held.topic, "ranges": ranges, "since_ms": since_ms, "until_ms": until_ms}
 
 
 def condition(batches: Sequence[Mapping[str, Any]]) -> str:

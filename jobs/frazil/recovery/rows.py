@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from frazil.declaration import Pipeline
 from frazil.errors import DecisionRequired, InvalidInput
 from frazil.job.context import JobContext
-from frazil.lake import ledger, letters, row_offsets
+from frazil.lake import letters, row_offsets
 from frazil.lake.commit.append import STAGED_AT_MOST_SECONDS
-from frazil.lake.commit.entries import entry_of_head, of
+from frazil.lake.commit.entries import entry_of_head
 from frazil.lake.commit.multi_table import open_document
-from frazil.lake.commit.side_state import SideState, is_ahead
-from frazil.lake.commit.side_table import Look, is_of, side_lineage
+from frazil.lake.commit.side_state import SideState
+from frazil.lake.commit.side_table import Look, is_of
 from frazil.lake.java_classes import Java
 from frazil.lake.ledger import Entry
 from frazil.lake.lineage import head_follows, lineage
@@ -22,6 +22,7 @@ from frazil.lake.offsets import Offsets
 from frazil.recovery import decisions
 from frazil.recovery.decisions import Acceptance, Accepted, not_happened
 from frazil.recovery.missing import missing
+from frazil.recovery.undone_batches import undecided, undone
 from frazil.schemas.iceberg import field_ids
 
 STAGED_AT_MOST_MS = round(STAGED_AT_MOST_SECONDS * 1000)
@@ -47,7 +48,7 @@ class Recovery:
         if not head_follows(self.job.iceberg, self.found.main, last):
             return self._table_rolled_back(event)
         if state is SideState.AHEAD and event is Accepted.ROLLED_BACK_REPLAY:
-            return decisions.rolled_back_replay(self._committed, {}), {"remove": self._undecided()}
+            return decisions.rolled_back_replay(self._committed, {}), {"remove": self._undecided(last)}
         if state is not SideState.ROLLED_BACK:
             raise not_happened(event, f"table {self.pipeline.table.identifier}")
         pending = self._open_part()
@@ -116,53 +117,32 @@ class Recovery:
         )
 
     def _undone(self, head: Entry, event: Accepted) -> list[dict[str, Any]]:
-        """Return the batches with dead letters between the table's ledger and its head.
+        is_exact = event is Accepted.ROLLED_BACK_REPLAY
+        return undone(self.pipeline, self.job, self.found, head, exact=is_exact)
 
-        If their snapshots are not kept, all dead letters of these offsets that were staged since are counted; as that is not
-        exact, none is removed for it: raises `InvalidInput` for a replay then.
+    def _undecided(self, last: Entry) -> list[dict[str, Any]]:
+        """Return the batches that the dead-letter table has and the table, which was restored, has not.
+
+        If their commits were expired, they are found by their offsets, and counted. Raises `InvalidInput` if the rest does not
+        add up to what the ledger accounts for.
         """
-        main, undone = self.found.main, list[Entry]()
-        current = main.currentSnapshot()
-        kept = self._ids(main, int(current.snapshotId())) if current is not None else set()
-        reached = False
-        for snapshot in lineage(self.job.iceberg, main, self._last.snapshot_id):
-            reached = int(snapshot.snapshotId()) in kept
-            if reached:
-                break
-            entry = of(snapshot)
-            if entry.side is not None and entry.summary.get(ledger.PIPELINE) == self.pipeline.name:
-                if ledger.EVENTS in entry.summary:
-                    continue
-                undone.append(entry)
-        since_ms = head.at_ms - STAGED_AT_MOST_MS
-        if not reached and event is Accepted.ROLLED_BACK_HOLD:
-            return [letters.batch_by_time(replace(self._last, start=head.end), run=None, since_ms=since_ms)]
-        if not reached:
+        batches = undecided(self.job, self.found, self.pipeline.name)
+        if batches is not None:
+            return batches
+        assert self.found.newest is not None
+        assert self.found.newest.end is not None
+        batches = [letters.batch_behind(self._committed, self.found.newest.end)]
+        lost = self._lacking(last, self._committed, pending={}, without=batches)
+        if lost:
+            table = self.pipeline.table
             raise InvalidInput(
-                "snapshots between the table's head and its last commit have expired, so it is not known which dead letters "
-                "are theirs",
-                where=f"table {self.pipeline.table.identifier}",
-                do=f"Set the head to snapshot {self._last.snapshot_id} again, or "
-                f"`frazil accept {self.pipeline.name} rolled-back-hold --reason …` keeps the table as it is",
+                "commits to the dead-letter table have expired, and without the dead letters behind the table's offsets "
+                f"it lacks records, by partition: {lost}",
+                where=f"table {table.dead_letters}",
+                do=f"Restore it to the same moment as {table.identifier}, or drop it and "
+                f"`frazil accept {self.pipeline.name} side-table-replaced --reason …`",
             )
-        side, job = self.found.side, self.job
-        deliveries = list(side_lineage(side, self.found.newest, self.pipeline.name))
-        return letters.batches_of(job.iceberg, side, undone, deliveries, since_ms=since_ms, new_id=job.new_id)
-
-    def _undecided(self) -> list[dict[str, Any]]:
-        """Return the batches that the dead-letter table has and the table, which was restored, has not."""
-        last, newest, found = self._last, self.found.newest, list[dict[str, Any]]()
-        side, job = self.found.side, self.job
-        for entry in side_lineage(side, newest, self.pipeline.name):
-            if last.number is not None and entry.number is not None:
-                is_later = entry.number > last.number
-            else:
-                is_later = is_ahead(entry.end, last.end)
-            if not is_later:
-                break
-            if ledger.EVENTS not in entry.summary and ledger.UPKEEP not in entry.summary:
-                found += letters.batches_added(job.iceberg, side, entry, new_id=job.new_id)
-        return found
+        return batches
 
     def _cannot_finish(self) -> bool:
         """Return whether the newest decision is open and its dead letters cannot get into the dead-letter table."""
