@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from frazil.clients.kafka_connection import Asking, Connection
+from frazil.clients.kafka_connection import Connection, Request
 from frazil.clients.secrets import Secrets
 from frazil.declaration import environment
 from frazil.declaration.secret import Secret
@@ -36,7 +36,7 @@ class Question:
     def __init__(self, *answers: Any) -> None:
         self.answers, self.asked = list(answers), 0
 
-    def __call__(self, _: Asking) -> Any:
+    def __call__(self, _: Request) -> Any:
         self.asked += 1
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, Exception):

@@ -75,7 +75,7 @@ def emr_client(*, region: str | None = None, endpoint: str | None = None, keys: 
     from botocore.config import Config
     from botocore.exceptions import BotoCoreError
 
-    patience = Config(connect_timeout=5, read_timeout=20, retries={"mode": "standard", "total_max_attempts": ATTEMPTS})
+    timeouts = Config(connect_timeout=5, read_timeout=20, retries={"mode": "standard", "total_max_attempts": ATTEMPTS})
     try:
         return boto3.session.Session().client(
             "emr-serverless",
@@ -83,7 +83,7 @@ def emr_client(*, region: str | None = None, endpoint: str | None = None, keys: 
             endpoint_url=endpoint,
             aws_access_key_id=keys[0] if keys else None,
             aws_secret_access_key=keys[1] if keys else None,
-            config=patience,
+            config=timeouts,
         )
     except BotoCoreError as error:
         raise EmrUnavailable(
@@ -115,12 +115,12 @@ class Emr:
             return tags.items() <= run.tags.items()
 
         active = self._listed(application, name_prefix, states=_ACTIVE)
-        found = {run.id: run for run in (self._told(application, run_id) for run_id in active) if is_wanted(run)}
+        found = {run.id: run for run in (self._run(application, run_id) for run_id in active) if is_wanted(run)}
         recent: list[Run] = []
         for window in WINDOWS:
             began = datetime.fromtimestamp(self._clock(), UTC) - window
             listed = self._listed(application, name_prefix, states=_TERMINAL, createdAtAfter=began)
-            looked_at = (self._told(application, run_id) for run_id in listed[: _LOOKED_AT * ended])
+            looked_at = (self._run(application, run_id) for run_id in listed[: _LOOKED_AT * ended])
             recent = list(islice(filter(is_wanted, looked_at), ended))
             if len(recent) == ended:
                 break
@@ -130,24 +130,24 @@ class Emr:
     def run(self, application: str, run_id: str) -> Run | None:
         """Return one run, however old; None if the application has no such run."""
         try:
-            return self._told(application, run_id)
+            return self._run(application, run_id)
         except _NotFound:
             return None
 
     def start(self, request: Mapping[str, Any], *, token: str) -> str:
         """Start a run and return its id. The same token again, with the same request, is the same run."""
-        with _asking(f"application {request['applicationId']}"):
+        with _translated_errors(f"application {request['applicationId']}"):
             return str(self._client.start_job_run(**request, clientToken=token)["jobRunId"])
 
     def cancel(self, run: Run, *, grace_seconds: int) -> None:
         """Ask a run to end: SIGTERM, then so many seconds, 15 to 1800. A run that has ended meanwhile is left alone."""
         try:
-            with _asking(f"run {run.id}"):
+            with _translated_errors(f"run {run.id}"):
                 self._client.cancel_job_run(
                     applicationId=run.application, jobRunId=run.id, shutdownGracePeriodInSeconds=grace_seconds
                 )
         except EmrUnavailable:
-            if not self._told(run.application, run.id).state.is_terminal:
+            if not self._run(run.application, run.id).state.is_terminal:
                 raise
 
     def _listed(self, application: str, name_prefix: str, *, states: Sequence[RunState], **filters: Any) -> list[str]:
@@ -155,7 +155,7 @@ class Emr:
         found, page = [], dict(filters)
         while True:
             try:
-                with _asking(f"application {application}"):
+                with _translated_errors(f"application {application}"):
                     answer = self._client.list_job_runs(
                         applicationId=application, maxResults=50, states=[s.value for s in states], **page
                     )
@@ -166,11 +166,11 @@ class Emr:
                 return [str(run["id"]) for run in sorted(found, key=lambda r: (r["createdAt"], r["id"]), reverse=True)]
             page["nextToken"] = answer["nextToken"]
 
-    def _told(self, application: str, run_id: str) -> Run:
+    def _run(self, application: str, run_id: str) -> Run:
         known = self._ended.get((application, run_id))
         if known is not None:
             return known
-        with _asking(f"run {run_id}"):
+        with _translated_errors(f"run {run_id}"):
             answer = self._client.get_job_run(applicationId=application, jobRunId=run_id)["jobRun"]
         monitoring = (answer.get("configurationOverrides") or {}).get("monitoringConfiguration") or {}
         run = Run(
@@ -196,7 +196,7 @@ class _NotFound(EmrUnavailable):
 
 
 @contextmanager
-def _asking(where: str) -> Iterator[None]:
+def _translated_errors(where: str) -> Iterator[None]:
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:

@@ -14,7 +14,7 @@ from confluent_kafka import IsolationLevel, TopicCollection, TopicPartition
 from confluent_kafka import admin as kafka_admin
 
 from frazil.clients import kafka_records, kafka_security
-from frazil.clients.kafka_connection import Asking, Connection
+from frazil.clients.kafka_connection import Connection, Request
 from frazil.clients.kafka_records import Record
 from frazil.clients.secrets import Secrets
 from frazil.declaration import environment
@@ -92,11 +92,11 @@ class Kafka:
     def topic(self, name: str) -> TopicState:
         """Return the topic's id, partitions and settings, in one round trip. Needs DESCRIBE and DESCRIBE_CONFIGS on it."""
 
-        def state(asking: Asking) -> TopicState:
+        def state(request: Request) -> TopicState:
             resource = ConfigResource(ResourceType.TOPIC, name)
-            described = asking.admin.describe_topics(TopicCollection([name]), request_timeout=asking.seconds)[name]
-            (configured,) = asking.admin.describe_configs([resource], request_timeout=asking.seconds).values()
-            asking.settle([described, configured])
+            described = request.admin.describe_topics(TopicCollection([name]), request_timeout=request.seconds)[name]
+            (configured,) = request.admin.describe_configs([resource], request_timeout=request.seconds).values()
+            request.settle([described, configured])
             topic, config = described.result(), configured.result()
             return _state(topic, {key: entry.value for key, entry in config.items()})
 
@@ -105,14 +105,14 @@ class Kafka:
     def offsets(self, topic: str, isolation: Isolation) -> dict[int, Span]:
         """Return the offsets that each partition has now, in two round trips: the partitions, then all their offsets."""
 
-        def spans(asking: Asking) -> dict[int, Span]:
-            described = asking.admin.describe_topics(TopicCollection([topic]), request_timeout=asking.seconds)[topic]
-            asking.settle([described])
+        def spans(request: Request) -> dict[int, Span]:
+            described = request.admin.describe_topics(TopicCollection([topic]), request_timeout=request.seconds)[topic]
+            request.settle([described])
             partitions = sorted(partition.id for partition in described.result().partitions)
             self._partitions[topic] = len(partitions)
-            earliest = _listed(asking, topic, partitions, OffsetSpec.earliest(), isolation)
-            latest = _listed(asking, topic, partitions, OffsetSpec.latest(), isolation)
-            starts, ends = _settled(asking, earliest), _settled(asking, latest)
+            earliest = _listed(request, topic, partitions, OffsetSpec.earliest(), isolation)
+            latest = _listed(request, topic, partitions, OffsetSpec.latest(), isolation)
+            starts, ends = _settled(request, earliest), _settled(request, latest)
             epochs = {partition: answer.result().leader_epoch for partition, answer in latest.items()}
             # Retention may move the start between the two answers: a span never ends before it starts.
             return {p: Span(starts[p], max(starts[p], ends[p]), epochs[p]) for p in partitions}
@@ -131,9 +131,9 @@ class Kafka:
         """
         ends = self.offsets(topic, isolation)
 
-        def first(asking: Asking) -> dict[int, int]:
+        def first(request: Request) -> dict[int, int]:
             spec = OffsetSpec.for_timestamp(milliseconds)
-            found = _settled(asking, _listed(asking, topic, ends, spec, isolation))
+            found = _settled(request, _listed(request, topic, ends, spec, isolation))
             return {number: found[number] if found[number] >= 0 else span.stable for number, span in ends.items()}
 
         return self._connection.ask(f"topic {topic}", first)
@@ -141,9 +141,9 @@ class Kafka:
     def leader_epochs(self, topic: str, partitions: Collection[int]) -> dict[int, int | None]:
         """Return the present leader epoch of each partition, None if the broker does not say; in one round trip."""
 
-        def epochs(asking: Asking) -> dict[int, int | None]:
-            listed = _listed(asking, topic, partitions, OffsetSpec.latest(), Isolation.READ_UNCOMMITTED)
-            asking.settle(listed.values())
+        def epochs(request: Request) -> dict[int, int | None]:
+            listed = _listed(request, topic, partitions, OffsetSpec.latest(), Isolation.READ_UNCOMMITTED)
+            request.settle(listed.values())
             return {partition: answer.result().leader_epoch for partition, answer in listed.items()}
 
         return self._connection.ask(f"topic {topic}", epochs)
@@ -186,7 +186,7 @@ class Kafka:
 
 
 def _listed(
-    asking: Asking, topic: str, partitions: Iterable[int], spec: Any, isolation: Isolation
+    request: Request, topic: str, partitions: Iterable[int], spec: Any, isolation: Isolation
 ) -> dict[int, Future[Any]]:
     """Ask for one offset of each partition; one request to each broker that leads any of them.
 
@@ -194,12 +194,12 @@ def _listed(
     it, `list_offsets` returns the high watermark, on which a `read_committed` reader hangs.
     """
     wanted = {TopicPartition(topic, partition): spec for partition in partitions}
-    answers = asking.admin.list_offsets(wanted, isolation_level=_LEVELS[isolation], request_timeout=asking.seconds)
+    answers = request.admin.list_offsets(wanted, isolation_level=_LEVELS[isolation], request_timeout=request.seconds)
     return {place.partition: answer for place, answer in answers.items()}
 
 
-def _settled(asking: Asking, answers: Mapping[int, Future[Any]]) -> dict[int, int]:
-    asking.settle(answers.values())
+def _settled(request: Request, answers: Mapping[int, Future[Any]]) -> dict[int, int]:
+    request.settle(answers.values())
     return {partition: int(answer.result().offset) for partition, answer in answers.items()}
 
 

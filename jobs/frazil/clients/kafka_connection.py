@@ -1,4 +1,4 @@
-"""One admin connection to Kafka: asked with a deadline, patient with what passes, clear about what does not."""
+"""One admin connection to Kafka: requests with a deadline, retries of what passes, clear errors for the rest."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class _Client:
         return self.failure is not None and (self.failure.code() in _LOGIN or "ssl/tls alert" in self.failure.str())
 
 
-class Asking:
+class Request:
     """One question to Kafka: its client, the seconds it has left, and the wait for its answers."""
 
     def __init__(self, client: _Client, seconds: float) -> None:
@@ -123,17 +123,17 @@ class Connection:
         self._timeout_seconds, self._clock, self._sleep = timeout_seconds, clock, sleep
         self._client = self._connected()
 
-    def ask(self, where: str, question: Callable[[Asking], _T]) -> _T:
+    def ask(self, where: str, question: Callable[[Request], _T]) -> _T:
         """Return the answer to `question`; retry what passes, and a refused login once, with secrets read again.
 
         `where` is what a message says of the place: `topic orders`. Raises `KafkaUnavailable` or one of its kinds.
         """
         try:
-            return self._patiently(where, question)
+            return self._retried(where, question)
         except _LoginRefusedError:
             self.renew()
         try:
-            return self._patiently(where, question)
+            return self._retried(where, question)
         except _LoginRefusedError:
             raise self._login_refused() from None
 
@@ -150,7 +150,7 @@ class Connection:
             finally:
                 consumer.close()
         except KafkaException as error:
-            raise self._told(error.args[0], None, where) from None
+            raise self._error_of(error.args[0], None, where) from None
 
     def renew(self) -> None:
         """Connect again, with the current secrets."""
@@ -168,13 +168,13 @@ class Connection:
                 do="Check the environment's kafka, certificates and keys above all",
             ) from None
 
-    def _patiently(self, where: str, question: Callable[[Asking], _T]) -> _T:
+    def _retried(self, where: str, question: Callable[[Request], _T]) -> _T:
         client, start = self._client, self._clock()
         deadline = start + self._timeout_seconds
         while True:
             left = deadline - self._clock()
             try:
-                return question(Asking(client, max(left, 0.001)))
+                return question(Request(client, max(left, 0.001)))
             except KafkaException as error:
                 problem: KafkaError = error.args[0]
                 client.admin.poll(0)
@@ -183,10 +183,10 @@ class Connection:
                 may_pass = problem.code() in _PASSING
                 until = min(deadline, start + _MISSING_SECONDS) if problem.code() in _MISSING else deadline
                 if not may_pass or self._clock() + _PAUSE_SECONDS >= until:
-                    raise self._told(problem, client.failure, where) from None
+                    raise self._error_of(problem, client.failure, where) from None
             self._sleep(_PAUSE_SECONDS)
 
-    def _told(self, problem: KafkaError, failure: KafkaError | None, where: str) -> KafkaUnavailable:
+    def _error_of(self, problem: KafkaError, failure: KafkaError | None, where: str) -> KafkaUnavailable:
         """Return the error for people. `failure` of the connection says more than a request's timeout."""
         code = problem.code()
         if code in _MISSING:

@@ -68,7 +68,7 @@ class ObjectStore:
     def read(self, key: str) -> Stored | None:
         """Return an object; None if there is none."""
         try:
-            with self._asking(key):
+            with self._translated_errors(key):
                 answer = self._client.get_object(Bucket=self.bucket, Key=key)
                 return Stored(answer["Body"].read(), answer["ETag"])
         except _Absent:
@@ -76,7 +76,7 @@ class ObjectStore:
 
     def keys(self, prefix: str) -> tuple[str, ...]:
         """Return the keys with this prefix, sorted."""
-        with self._asking(prefix):
+        with self._translated_errors(prefix):
             pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=prefix)
             return tuple(sorted(held["Key"] for page in pages for held in page.get("Contents", ())))
 
@@ -117,7 +117,7 @@ class ObjectStore:
             return now.version if now is not None and now.data == data else None
 
     def _put(self, key: str, source: Path | bytes, sha256: str, condition: Mapping[str, str]) -> str:
-        with self._asking(key):
+        with self._translated_errors(key):
             checks = {
                 "ChecksumSHA256": base64.b64encode(bytes.fromhex(sha256)).decode(),
                 "Metadata": {"sha256": sha256},
@@ -131,7 +131,7 @@ class ObjectStore:
     def _checksum(self, key: str) -> str | None:
         """Return the SHA-256 of the object; None if there is none. Objects of other writers are read to compute it."""
         try:
-            with self._asking(key):
+            with self._translated_errors(key):
                 found = self._client.head_object(Bucket=self.bucket, Key=key, ChecksumMode="ENABLED")
         except _Absent:
             return None
@@ -141,7 +141,7 @@ class ObjectStore:
         return _sha256(held.data) if held is not None else None
 
     @contextmanager
-    def _asking(self, key: str) -> Iterator[None]:
+    def _translated_errors(self, key: str) -> Iterator[None]:
         from botocore.exceptions import BotoCoreError, ClientError
 
         where = f"s3://{self.bucket}/{key}"

@@ -42,8 +42,8 @@ def secrets_manager(region: str | None) -> SecretsManager:
     import boto3
     from botocore.config import Config
 
-    patience = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 3})
-    client: SecretsManager = boto3.session.Session().client("secretsmanager", region_name=region, config=patience)
+    timeouts = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 3})
+    client: SecretsManager = boto3.session.Session().client("secretsmanager", region_name=region, config=timeouts)
     return client
 
 

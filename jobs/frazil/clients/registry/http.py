@@ -180,10 +180,10 @@ class RegistryHttp:
         """Return where a redirect leads. Another origin would receive the credentials and answer with schemas."""
         try:
             target = urljoin(address, location)
-            is_ours, shown = origin(target) == origin(address), display_address(target)
+            is_same_origin, shown = origin(target) == origin(address), display_address(target)
         except ValueError:
-            is_ours, target, shown = False, "", "which is no address"
-        if not is_ours:
+            is_same_origin, target, shown = False, "", "which is no address"
+        if not is_same_origin:
             raise self._unavailable(
                 f"it redirects to another origin, {shown}; that is not followed",
                 "If that is the registry, write its address into registry.url",
