@@ -1,1 +1,1 @@
-"""Who may do what, as JSON documents; and the rules that a synthesised stack and a plan must pass (`python -m policies`)."""
+"""Policies as JSON documents, and the rules that a synthesised stack and a plan must pass (`python -m policies`)."""

@@ -1,8 +1,8 @@
-"""`python -m policies FILE...`: hold stacks, plans and documents against the rules.
+"""`python -m policies FILE...`: check stacks, plans and documents against the rules.
 
-A FILE is a synthesised stack (`cdktf.out/stacks/*/cdk.tf.json`), a plan (`terraform show -json`) or a document of Frazil's. They
-are looked at as one, so that a rule about one finds what another says. Exit status: 0 nothing found, 1 something found, 2 a
-file could not be read.
+A FILE is a synthesised stack (`cdktf.out/stacks/*/cdk.tf.json`), a plan (`terraform show -json`) or a document of Frazil. The
+rules see all files together, so that a rule about one can use another. Exit codes: 0 no findings, 1 findings, 2 a file could
+not be read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from policies.rules import findings
 
 
 def main(arguments: Sequence[str], today: date) -> int:
-    """Print findings, one a line; see the module."""
+    """Print one finding per line and return the exit code that the module's docstring lists."""
     chosen = _arguments(arguments)
     try:
         reviewed = together(_read(file) for file in chosen.files)

@@ -1,4 +1,4 @@
-"""Conditions: the block of a statement that says when it applies.
+"""The conditions of a statement, which say when it applies.
 
 https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_condition_operators.html
 """
@@ -26,7 +26,7 @@ def _number(compare: Callable[[Decimal, Decimal], bool]) -> Compare:
     return compared
 
 
-# What a value of the policy and one of the request must be to each other.
+# The comparison of a request's value with a value of the policy, by operator.
 _POSITIVE: Mapping[str, Compare] = {
     "StringEquals": lambda wanted, given: wanted == given,
     "StringEqualsIgnoreCase": lambda wanted, given: wanted.casefold() == given.casefold(),
@@ -51,9 +51,9 @@ _NEGATED = {
 
 
 def holds(conditions: Mapping[str, Mapping[str, Any]], context: Context) -> bool:
-    """Whether all of a statement's conditions hold. Raises `Unsupported` for an operator that is not known here."""
+    """Return whether all conditions of a statement hold. Raises `Unsupported` for an unknown operator."""
     known = {key.lower(): _values(value) for key, value in context.items()}
-    # All are asked before anything is decided: an operator that is not known is an error wherever it stands.
+    # All are evaluated before the result: an unknown operator is an error at any position.
     asked = [
         _holds(operator, wanted, known.get(key.lower()))
         for operator, keys in conditions.items()
@@ -86,6 +86,6 @@ def _holds(operator: str, wanted: Any, given: Sequence[str] | None) -> bool:
 
 
 def _values(value: Any) -> Sequence[str]:
-    """One value or several, as texts: JSON's true is "true"."""
+    """Return one value or several as a list of texts: JSON's true is "true"."""
     several = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
     return [str(one).lower() if isinstance(one, bool) else str(one) for one in several]

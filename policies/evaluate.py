@@ -1,9 +1,8 @@
-"""Evaluation: may this request be made? IAM's logic for what our policies use, as a pure function.
+"""IAM's policy evaluation as a pure function, for the elements that Frazil's policies use.
 
-By https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_evaluation-logic.html, for requests within one account: a
-statement that denies decides; else one that allows, of the identity's policies or of the resource's; else it is denied.
-What our policies do not use (sessions, organisations, policy variables, dates, addresses) is not guessed at: it
-is an error.
+It follows https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_evaluation-logic.html for requests within one
+account. A statement that denies decides; else one that allows, of the identity's policies or of the resource's; else the
+request is denied. Unsupported elements (sessions, organisations, policy variables, dates, addresses) raise an error.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ Document = Mapping[str, Any]
 
 
 class Verdict(StrEnum):
-    """What becomes of a request. `explicitly_denied`: a statement denies it, and no other can allow it.
+    """The result of a request. `explicitly_denied`: a statement denies it, and no other can allow it.
 
     `implicitly_denied`: no statement allows it.
     """
@@ -34,7 +33,7 @@ class Verdict(StrEnum):
 class Request:
     """One request. `principal` is an ARN, a service's name (`emr-serverless.amazonaws.com`) or `anonymous`.
 
-    `context` holds condition keys, by their names in any case. A key that is not there is not in the request's context.
+    `context` holds condition keys, by their names in any case. Other keys are absent from the request.
     """
 
     action: str
@@ -45,7 +44,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The verdict, and the Sids of the statements that made it."""
+    """The verdict, and the Sids of the statements that decided it."""
 
     verdict: Verdict
     by: tuple[str, ...] = ()
@@ -63,19 +62,18 @@ def evaluate(
     *,
     boundary: Document | None = None,
 ) -> Decision:
-    """Decide a request of a principal with these `identity` policies on what has that `resource` policy, in one account.
+    """Evaluate a request of a principal with the `identity` policies on a resource with the `resource` policy, in one account.
 
-    A resource's policy that allows a whole account leaves it to that account whom: the identity's policies must allow too.
-    Nothing but its trust (a resource's policy without resources) lets anyone assume a role, nothing but its own policy
-    lets anyone use a KMS key. A role with a permissions `boundary` may do what that allows too, also where a resource's policy
-    names the role. A principal of another account needs that account's leave as well, which is not asked here.
-    Raises `Unsupported` for what is not known here,
-    also in statements that do not apply: silence would be taken for a no.
+    If a resource's policy allows a complete account, the identity's policies must allow the request too. Only its trust (a
+    resource's policy without resources) allows a role to be assumed, and only its own policy allows a KMS key to be used. A
+    permissions `boundary` must also allow the request, even if a resource's policy names the role. A principal of another
+    account also needs permission there, which is not checked. Raises `Unsupported` for an unknown element, also in
+    statements that do not apply, because to ignore it could turn an allowed request into a denied one.
     """
-    ours = [each for document in identity for each in statements(document) if _applies(each, request)]
+    own = [each for document in identity for each in statements(document) if _applies(each, request)]
     theirs = [each for each in statements(resource) if _applies(each, request, is_resources=True)]
     bounds = [each for each in statements(boundary) if _applies(each, request)]
-    denying = tuple(each.get("Sid", "") for each in (*ours, *theirs, *bounds) if each["Effect"] == "Deny")
+    denying = tuple(each.get("Sid", "") for each in (*own, *theirs, *bounds) if each["Effect"] == "Deny")
     if denying:
         return Decision(Verdict.EXPLICITLY_DENIED, denying)
     if boundary is not None and not bounds:
@@ -83,13 +81,13 @@ def evaluate(
     is_trust = any(not each.keys() & {"Resource", "NotResource"} for each in statements(resource))
     is_closed = is_trust or ":kms:" in request.resource
     named = [each for each in theirs if _is_named(each["Principal"], request.principal, is_account_enough=False)]
-    if named or (ours and (theirs or not is_closed)):
-        return Decision(Verdict.ALLOWED, tuple(each.get("Sid", "") for each in (*ours, *theirs)))
+    if named or (own and (theirs or not is_closed)):
+        return Decision(Verdict.ALLOWED, tuple(each.get("Sid", "") for each in (*own, *theirs)))
     return Decision(Verdict.IMPLICITLY_DENIED)
 
 
 def statements(document: Document | None) -> Sequence[Document]:
-    """The statements of a policy, which may stand alone or in a list; none of no policy."""
+    """Return the statements of a policy, which are one or a list; none without a policy."""
     found = (document or {}).get("Statement", ())
     return [found] if isinstance(found, Mapping) else found
 
@@ -110,7 +108,7 @@ def _applies(statement: Document, request: Request, *, is_resources: bool = Fals
 
 
 def _selects(statement: Document, element: str, value: str, is_match: Any) -> bool:
-    """`Action` or `NotAction`, `Resource` or `NotResource`; a trust has neither of the latter, and means its role."""
+    """Match `Action` or `NotAction`, `Resource` or `NotResource`. A trust has neither of the latter and applies to its role."""
     negated = f"Not{element}"
     if element in statement:
         return any(is_match(one, value) for one in many(statement[element]))
@@ -120,7 +118,7 @@ def _selects(statement: Document, element: str, value: str, is_match: Any) -> bo
 
 
 def _is_named(named: str | Mapping[str, Any], principal: str, *, is_account_enough: bool = True) -> bool:
-    """Whether a `Principal` element names who asks, by itself or, if that is enough, by its account."""
+    """Return whether a `Principal` element names the principal, directly or, if that is enough, by its account."""
     if isinstance(named, str):
         if named != "*":
             raise Unsupported(f"a principal {named!r} without its kind")
@@ -139,11 +137,11 @@ def _is_named(named: str | Mapping[str, Any], principal: str, *, is_account_enou
 
 
 def _is_account(value: str, principal: str) -> bool:
-    """Whether `value` names a whole account (`123456789012` or its root), and the principal is of that account."""
+    """Return whether `value` names the principal's account (`123456789012` or its root)."""
     account = value.split(":")[4] if value.startswith("arn:") and value.endswith(":root") else value
     return len(account) == 12 and account.isdigit() and principal.split(":")[4:5] == [account]
 
 
 def many(value: Any) -> Sequence[Any]:
-    """An element of a policy that may stand alone or in a list, as a list."""
+    """Return an element of a policy, which is one value or a list, as a list."""
     return [value] if isinstance(value, str | Mapping | bool | int) else value

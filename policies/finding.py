@@ -1,4 +1,4 @@
-"""Finding: what a rule has against a stack or a plan."""
+"""The finding of a rule in a stack or a plan."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, order=True)
 class Finding:
-    """`rule` is the rule's name, `resource` the address in Terraform, `what` is wrong, `do` is the remedy."""
+    """`rule` is the rule's name, `resource` the address in Terraform, `what` the problem, `do` the remedy."""
 
     rule: str
     resource: str
@@ -15,5 +15,5 @@ class Finding:
     do: str
 
     def __str__(self) -> str:
-        """On one line."""
+        """The finding on one line."""
         return f"{self.resource}: {self.what}. {self.do} [{self.rule}]"

@@ -1,7 +1,7 @@
-"""What holds data: the types of resources whose loss loses records, tables, identities or readers.
+"""The types of resources that hold data: their loss loses records, tables, identities or readers.
 
-One constant for all: constructs protect these (`prevent_destroy`), rules refuse a plan that destroys or replaces one, and a
-review puts those changes first.
+Constructs protect them (`prevent_destroy`), rules refuse a plan that destroys or replaces one, and a review lists such
+changes first.
 """
 
 from __future__ import annotations
@@ -24,4 +24,4 @@ HOLDS_DATA: Mapping[str, str] = MappingProxyType(
         "confluent_tableflow_topic": "the table that Tableflow keeps",
     }
 )
-"""Terraform's type -> what goes with one of it."""
+"""The data that are lost with a resource, by its type in Terraform."""

@@ -1,4 +1,4 @@
-"""Patterns: `*` stands for any text, `?` for one character; in ARNs, neither reaches over the first five colons."""
+"""IAM's patterns: `*` matches any text, `?` one character. In ARNs, neither matches across the first five colons."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import lru_cache
 
 
 class Unsupported(NotImplementedError):
-    """A policy holds what the evaluator does not know, so nothing can be said about it."""
+    """A policy has an element that the evaluator does not know."""
 
 
 @lru_cache(maxsize=4096)
@@ -20,17 +20,17 @@ def _compiled(pattern: str, *, any_case: bool) -> re.Pattern[str]:
 
 
 def matches(pattern: str, action: str) -> bool:
-    """Whether an action is meant; actions are the same in any case."""
+    """Return whether a pattern matches an action, ignoring case."""
     return _compiled(pattern, any_case=True).fullmatch(action) is not None
 
 
 def like(pattern: str, value: str) -> bool:
-    """Whether a text is meant, case by case."""
+    """Return whether a pattern matches a text, with case."""
     return _compiled(pattern, any_case=False).fullmatch(value) is not None
 
 
 def matches_arn(pattern: str, arn: str) -> bool:
-    """Whether a resource is meant: part by part, the sixth being all the rest. A last part of `*` stands for all that follow.
+    """Return whether a pattern matches an ARN, part by part; the sixth part is the rest. A final `*` matches all further parts.
 
     Raises `Unsupported` for a pattern of fewer parts that ends otherwise.
     """

@@ -1,4 +1,4 @@
-"""Facts: what the rules must know of tables, topics and jobs, told by the documents and resources that are looked at."""
+"""The facts about tables, topics and jobs that rules need, from the reviewed documents and resources."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class Place:
     prefix: str
 
     def overlaps(self, prefix: str) -> bool:
-        """Whether a prefix of the same bucket, as S3 understands it, reaches into this part or is reached by it."""
-        ours = f"{self.prefix}/" if self.prefix else ""
-        return ours.startswith(prefix) or prefix.startswith(ours)
+        """Return whether this part and the objects under a prefix of the same bucket have objects in common."""
+        own = f"{self.prefix}/" if self.prefix else ""
+        return own.startswith(prefix) or prefix.startswith(own)
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a job asks for at most: vCPUs and GB of memory, its driver's included."""
+    """The most vCPUs and GB of memory of a job, its driver's included."""
 
     name: str
     cores: int
@@ -41,7 +41,7 @@ class Job:
 
 
 class Facts:
-    """What is known of what is reviewed. `today` is the day of the review."""
+    """The facts about the reviewed resources. `today` is the day of the review."""
 
     def __init__(self, reviewed: Reviewed, today: date) -> None:
         self.reviewed, self.today = reviewed, today
@@ -52,18 +52,18 @@ class Facts:
         self._topics = {_pipeline_name(each): str(each["topic"]["name"]) for each in pipelines}
 
     def lag_seconds(self, topic: str) -> int | None:
-        """How late rows of a topic may be, as its pipelines' alarms on freshness say; None if nothing says it."""
+        """Return how late a topic's rows may be, in seconds, by its pipelines' freshness alarms; None without an alarm."""
         named = {name for name, read in self._topics.items() if read == topic}
-        told = [
+        limits = [
             int(float(alarm.values["threshold"]))
             for alarm in self.reviewed.of("aws_cloudwatch_metric_alarm")
             if alarm.text("metric_name") == "freshness_seconds"
             and (alarm.values.get("dimensions") or {}).get("pipeline") in named
         ]
-        return max(told, default=None)
+        return max(limits, default=None)
 
     def table_places(self) -> Iterator[Place]:
-        """Where tables keep their files: the warehouses of environments, databases' locations, Tableflow's buckets."""
+        """Return the locations of tables' files: environments' warehouses, databases' locations, Tableflow's buckets."""
         for document in self.reviewed.documents:
             yield from self._place(str((document.get("catalog") or {}).get("warehouse", "")))
         for database in self.reviewed.of("aws_glue_catalog_database"):
@@ -72,13 +72,13 @@ class Facts:
             for block in flow.blocks("byob_aws"):
                 yield Place(self.bucket_name(str(block.get("bucket_name"))), "")
 
-    def bucket_name(self, told: str) -> str:
-        """A bucket's name where it is known, of a name or a reference."""
-        found = self.reviewed.named(told)
-        return found.text("bucket") or told if found else told
+    def bucket_name(self, name_or_reference: str) -> str:
+        """Return a bucket's name if it is known, else the argument."""
+        found = self.reviewed.named(name_or_reference)
+        return found.text("bucket") or name_or_reference if found else name_or_reference
 
     def is_tableflow_database(self, database: str) -> bool:
-        """Whether Tableflow publishes its tables there."""
+        """Return whether Tableflow publishes tables to a database."""
         published = {
             str(block.get("custom_database") or "")
             for each in self.reviewed.of("confluent_catalog_integration")
@@ -92,7 +92,7 @@ class Facts:
         return database in published | clusters
 
     def jobs(self) -> list[Job]:
-        """The jobs that desired states and schedules start, each once, by name."""
+        """Return the jobs that desired states and schedules start, each once, by name."""
         found: dict[str, Job] = {}
         for job in (*self._desired(), *self._scheduled()):
             other = found.get(job.name, job)
@@ -109,17 +109,20 @@ class Facts:
         for schedule in self.reviewed.of("aws_scheduler_schedule"):
             for target in schedule.blocks("target"):
                 request = policy(target.get("input")) or {}
-                told: dict[str, str] = dict(_CONF.findall(_parameters(request)))
-                if "spark.executor.cores" in told:
+                settings: dict[str, str] = dict(_CONF.findall(_parameters(request)))
+                if "spark.executor.cores" in settings:
                     name = (request.get("Tags") or {}).get("frazil:job") or schedule.text("name")
                     executors = int(
-                        told.get("spark.dynamicAllocation.maxExecutors") or told.get("spark.executor.instances", "1")
+                        settings.get("spark.dynamicAllocation.maxExecutors")
+                        or settings.get("spark.executor.instances", "1")
                     )
-                    cores = int(told["spark.driver.cores"]) + executors * int(told["spark.executor.cores"])
-                    yield Job(name, cores, _memory_gb(told, "driver") + executors * _memory_gb(told, "executor"))
+                    cores = int(settings["spark.driver.cores"]) + executors * int(settings["spark.executor.cores"])
+                    yield Job(
+                        name, cores, _memory_gb(settings, "driver") + executors * _memory_gb(settings, "executor")
+                    )
 
     def _place(self, location: str) -> Iterator[Place]:
-        # A reference holds slashes nowhere, so what stands between `s3://` and the next one is the bucket.
+        # A reference contains no slash, so the text between `s3://` and the next slash is the bucket.
         found = _ON_S3.fullmatch(location)
         if found:
             yield Place(self.bucket_name(found["bucket"]), found["prefix"].strip("/"))
@@ -129,27 +132,29 @@ def _pipeline_name(pipeline: Json) -> str:
     return str(pipeline.get("name") or re.sub("[^a-z0-9_]", "_", str(pipeline["topic"]["name"]).lower()))
 
 
-def _workers(told: Any) -> Workers:
+def _workers(settings: Any) -> Workers:
     try:
-        return from_json(Workers, told, "workers")
+        return from_json(Workers, settings, "workers")
     except InvalidDeclaration:
-        # What cannot be understood is taken for the most that is sold, so that it does not pass.
+        # An invalid size counts as the largest one, so that it does not pass.
         largest = Worker(cores=16, memory_gb=120)
         return Workers(driver=largest, executor=largest, least=1, most=1000)
 
 
 def _parameters(request: Json) -> str:
-    """`SparkSubmitParameters` of a StartJobRun, in the scheduler's spelling."""
+    """Return the `SparkSubmitParameters` of a StartJobRun, in the scheduler's spelling."""
     driver = request.get("JobDriver") or request.get("jobDriver") or {}
     submit = driver.get("SparkSubmit") or driver.get("sparkSubmit") or {}
     return str(submit.get("SparkSubmitParameters") or submit.get("sparkSubmitParameters") or "")
 
 
-def _memory_gb(told: Json, who: str) -> int:
-    """GB of a worker, heap and overhead; Spark's own overhead is a tenth, and 384 MB at least."""
-    heap = _mb(told.get(f"spark.{who}.memory", "14g"))
+def _memory_gb(settings: Json, who: str) -> int:
+    """Return the memory of a worker in GB, heap and overhead. Spark's default overhead is a tenth, at least 384 MB."""
+    heap = _mb(settings.get(f"spark.{who}.memory", "14g"))
     overhead = (
-        _mb(told[f"spark.{who}.memoryOverhead"]) if f"spark.{who}.memoryOverhead" in told else max(384, heap // 10)
+        _mb(settings[f"spark.{who}.memoryOverhead"])
+        if f"spark.{who}.memoryOverhead" in settings
+        else max(384, heap // 10)
     )
     return -(-(heap + overhead) // 1024)
 

@@ -1,7 +1,7 @@
-"""Reading: synthesised stacks (`cdk.tf.json`), plans (`terraform show -json`) and Frazil's documents, as one thing to look at.
+"""The reader of synthesised stacks (`cdk.tf.json`), plans (`terraform show -json`) and Frazil's documents.
 
-Terraform writes a block as an object in one place and as a list in another, and a reference as text or not at all: here both
-are one. What a plan does not know before it is applied, but what the configuration refers to, is that reference.
+Terraform writes a block as an object or as a list, and a reference as text or not at all; here, each has one form. A value
+that a plan does not know before it is applied is the reference in its configuration.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A resource as it is meant to be. A value may be a reference, like `${aws_s3_bucket.tables.id}`.
+    """A declared resource. A value may be a reference, like `${aws_s3_bucket.tables.id}`.
 
-    `is_planned`: told by a plan, which knows values better than a stack, but not those that come with its application.
+    `is_planned`: the values are from a plan, which knows more than a stack, except values that exist only after it is applied.
     """
 
     address: str
@@ -27,18 +27,18 @@ class Resource:
     is_planned: bool = False
 
     def blocks(self, name: str) -> list[Json]:
-        """The blocks of a name, none, one or several."""
+        """Return the blocks with a name."""
         return blocks(self.values.get(name))
 
     def text(self, name: str) -> str:
-        """An argument as text; empty if it is not there."""
+        """Return an argument as text; empty if it is absent."""
         value = self.values.get(name)
         return "" if value is None else str(value)
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of a plan. `verb` is create, update, replace or delete; `unknown` names arguments known after apply only."""
+    """A change of a plan. `verb` is create, update, replace or delete; `unknown` lists arguments known only after apply."""
 
     address: str
     type: str
@@ -51,25 +51,25 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """All that is looked at: resources, changes, and documents (of pipelines, environments, desired state)."""
+    """The reviewed resources, changes and documents (of pipelines, environments, desired state)."""
 
     resources: tuple[Resource, ...] = ()
     changes: tuple[Change, ...] = ()
     documents: tuple[Json, ...] = field(default=())
 
     def of(self, *types: str) -> Iterator[Resource]:
-        """The resources of these types."""
+        """Return the resources of these types."""
         return (each for each in self.resources if each.type in types)
 
     def named(self, reference: str) -> Resource | None:
-        """The resource that a reference is to: `${aws_s3_bucket.tables.id}`."""
+        """Return the resource of a reference: `${aws_s3_bucket.tables.id}`."""
         for each in self.resources:
             if reference.startswith(f"${{{each.address}.") and reference.endswith("}"):
                 return each
         return None
 
     def about(self, kind: str, argument: str, target: Resource, name: str) -> Iterator[Resource]:
-        """The resources of a type whose argument is the target, by reference or by its name."""
+        """Return the resources of a type whose argument is the target, by reference or by name."""
         for each in self.of(kind):
             given = each.text(argument)
             if given and (self.named(given) is target or given == target.text(name)):
@@ -77,24 +77,24 @@ class Reviewed:
 
 
 class NothingToReview(ValueError):
-    """A file is neither a stack, a plan, nor a document of Frazil's."""
+    """A file is neither a stack, nor a plan, nor a document of Frazil."""
 
 
 def read(document: Json) -> Reviewed:
-    """One file's content. Raises `NothingToReview`."""
+    """Read the content of one file. Raises `NothingToReview`."""
     if "resource_changes" in document or "planned_values" in document:
         return _plan(document)
     if "resource" in document or ("terraform" in document and "provider" in document):
         return _stack(document)
     if "version" in document and document.keys() & {"pipelines", "catalog", "workers"}:
         return Reviewed(documents=(document,))
-    raise NothingToReview("neither a synthesised stack, nor a plan as JSON, nor a document of Frazil's")
+    raise NothingToReview("neither a synthesised stack, nor a plan as JSON, nor a document of Frazil")
 
 
 def together(parts: Iterable[Reviewed]) -> Reviewed:
-    """Several files of one environment as one: a reference from one stack finds what another makes.
+    """Combine several files of one environment, so that references between stacks are resolved.
 
-    A resource that a stack and a plan tell of is one: as the plan has it, and what it does not know yet as the stack has it.
+    A resource of both a stack and a plan has the plan's values, and the stack's for those that the plan does not know yet.
     """
     several = list(parts)
     resources = [each for part in several for each in part.resources]
@@ -118,7 +118,7 @@ def _merged(stacked: Resource | None, planned: Resource) -> Resource:
 
 
 def _filled(planned: Any, stacked: Any) -> Any:
-    """What a plan knows and, at any depth, what the stack has where it knows nothing yet."""
+    """Return a plan's values and, at any depth, the stack's for those that the plan does not know yet."""
     if stacked is None:
         return planned
     if planned is None or _is_reference(planned):
@@ -137,7 +137,7 @@ def _is_reference(value: Any) -> bool:
 
 
 def policy(value: Any) -> Json | None:
-    """A policy's document, of its JSON text; None where it is not known or refers to something else as a whole."""
+    """Parse a policy's JSON text; None if it is unknown or only a reference."""
     if isinstance(value, Mapping):
         return value
     try:
@@ -179,7 +179,7 @@ def _modules(module: Json) -> Iterator[Json]:
 
 
 def _with_references(values: Json, configured: Json | None) -> Json:
-    """The values, and for what is not known yet the first reference of its expression."""
+    """Return the values. An unknown one is the first reference of its expression."""
     filled = dict(values)
     for name, expression in (configured or {}).get("expressions", {}).items():
         references = expression.get("references") if isinstance(expression, Mapping) else None
@@ -189,7 +189,7 @@ def _with_references(values: Json, configured: Json | None) -> Json:
 
 
 def _embedded(resources: Iterable[Resource]) -> Iterator[Json]:
-    """The documents that a stack puts into objects."""
+    """Return the documents that a stack writes into objects."""
     for each in resources:
         found = policy(each.values.get("content")) if each.type == "aws_s3_object" else None
         if found and "version" in found:
@@ -203,21 +203,21 @@ def _verb(actions: list[str]) -> str:
 
 
 def _change(change: Json) -> Change:
-    told = change["change"]
-    unknown = told.get("after_unknown") or {}
+    planned = change["change"]
+    unknown = planned.get("after_unknown") or {}
     return Change(
         address=change["address"],
         type=change["type"],
-        verb=_verb(told["actions"]),
-        before=told.get("before") or {},
-        after=told.get("after") or {},
+        verb=_verb(planned["actions"]),
+        before=planned.get("before") or {},
+        after=planned.get("after") or {},
         unknown=frozenset(name for name, is_unknown in unknown.items() if is_unknown is True),
-        forced_by=tuple(sorted({".".join(map(str, path)) for path in told.get("replace_paths", ())})),
+        forced_by=tuple(sorted({".".join(map(str, path)) for path in planned.get("replace_paths", ())})),
     )
 
 
 def blocks(value: Any) -> list[Json]:
-    """A block's value as a list of objects: none, one or several."""
+    """Return a block's value as a list of objects."""
     if value is None:
         return []
     return [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, Mapping)]

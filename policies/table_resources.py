@@ -1,4 +1,4 @@
-"""Places: the names of a lake's tables and files as policies need them, made in one place from what is declared."""
+"""The ARNs and names of a lake's tables and files for policies, derived from the declarations."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from policies.documents.filling import Value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """Where a lake keeps its tables. `warehouse` is the prefix under the bucket, without slashes at its ends.
+    """The location of a lake's tables. `warehouse` is the prefix in the bucket, without slashes at its ends.
 
-    `tables` are identifiers, `namespace.table`, dead-letter tables among them. A table's files are under
-    `<warehouse>/<namespace>.db/<table>`, as Iceberg's `GlueCatalog` puts them in a database without a location of its own.
+    `tables` are identifiers, `namespace.table`, including dead-letter tables. A table's files are under
+    `<warehouse>/<namespace>.db/<table>`, as Iceberg's `GlueCatalog` places them if a database has no location of its own.
     """
 
     region: str
@@ -24,8 +24,8 @@ class Places:
     tables: Sequence[str]
 
     def values(self, document: str, **more: Value) -> dict[str, Value]:
-        """The values that `fill(document, …)` asks for: ours as far as it has placeholders for them, and `more`."""
-        ours: dict[str, Value] = {
+        """Return the values that `fill(document, …)` needs: those of this lake that it has placeholders for, and `more`."""
+        own: dict[str, Value] = {
             "region": self.region,
             "account": self.account,
             "table_bucket": self.table_bucket,
@@ -35,7 +35,7 @@ class Places:
             "database_prefixes": [f"{self.warehouse}/{database}.db" for database in self.databases],
         }
         wanted = placeholders(document)
-        return {**{key: value for key, value in ours.items() if key in wanted}, **more}
+        return {**{key: value for key, value in own.items() if key in wanted}, **more}
 
     @property
     def databases(self) -> list[str]:
@@ -43,6 +43,6 @@ class Places:
         return sorted({identifier.partition(".")[0] for identifier in self.tables})
 
     def prefix(self, identifier: str) -> str:
-        """Where a table's files are, under the bucket."""
+        """Return the prefix of a table's files in the bucket."""
         database, _, table = identifier.partition(".")
         return f"{self.warehouse}/{database}.db/{table}"

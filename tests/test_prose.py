@@ -50,6 +50,8 @@ FINISHED = (
     "jobs/frazil/version.py",
     "jobs/ingest.py",
     "jobs/maintain.py",
+    "policies/documents",
+    "policies/rules",
     "stacks",
 )
 ROOMS = (

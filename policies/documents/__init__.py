@@ -1,4 +1,4 @@
-"""The policies: one JSON document a role or bucket beside this file, with `{{placeholders}}`, and `fill` for those."""
+"""The policies: a JSON document with `{{placeholders}}` for each role or bucket, and `fill`, which fills them."""
 
 from policies.documents.filling import CannotFill, fill, names, placeholders
 from policies.documents.size import MANAGED_LIMIT, characters, split

@@ -1,6 +1,6 @@
-"""A policy for whoever makes it by hand: `python -m policies.documents boundary account=… region=… databases=nyc,shop`.
+"""`python -m policies.documents boundary account=… region=… databases=nyc,shop`: print a filled policy as JSON.
 
-It is written to stdout as JSON. A value that is several is joined by commas. Without values, the placeholders are told.
+Commas separate the items of a list. Without values, prints the placeholders.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from policies.documents.filling import Value
 
 
 def main(arguments: Sequence[str]) -> int:
-    """2 and every problem on stderr when it cannot be filled."""
+    """Print a filled policy. Prints every problem on stderr and returns 2 if it cannot be filled."""
     name, *given = arguments or [""]
     try:
         if name in names() and not given:

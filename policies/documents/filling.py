@@ -1,7 +1,7 @@
-"""Filling: a policy's placeholders become values, on the parsed tree, so that no value can become a part of the policy.
+"""The filling of a policy's placeholders on the parsed tree, so that no value can change the policy's structure.
 
-`{{name}}` stands inside a string. A value that is one string takes its place; of a value that is several, each makes a string
-of its own, where the list stands that held the placeholder. Nothing else in a document varies.
+`{{name}}` is a part of a string. A single value replaces it. A list of values replaces the string by one string per value, in
+the list that held it. Nothing else in a document varies.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _PLACEHOLDER = re.compile(r"\{\{([a-z_]+)\}\}")
 REFERENCE = re.compile(
     r"\$\{(?:TfToken\[[A-Z0-9._]+\]|[a-zA-Z_][a-zA-Z0-9_-]*(?:\.[a-zA-Z0-9_-]+|\[\"?[a-zA-Z0-9_-]+\"?\])+)\}"
 )
-"""A value that Terraform knows only later: cdktf's token, or a reference like ${aws_kms_key.lake.arn}. A policy variable of
-IAM (${aws:username}, ${*}) is none of these: it would be read by IAM, and let a value mean many things."""
+"""A value that Terraform knows only later: a token of cdktf, or a reference like ${aws_kms_key.lake.arn}. A policy variable of
+IAM (${aws:username}, ${*}) is not allowed: IAM would evaluate it, and it could match many values."""
 _MEANS_MORE = re.compile(r"[*?\s\x00-\x1f\x7f]|\$\{|\{\{|\}\}")
 
 
 class CannotFill(ValueError):
-    """A policy and its values do not fit; `problems` holds every reason, `str()` one a line. No value is shown."""
+    """A policy and its values do not match. `problems` lists every reason; `str()` prints one per line, without values."""
 
     def __init__(self, name: str, problems: Sequence[str]) -> None:
         self.name, self.problems = name, tuple(problems)
@@ -33,22 +33,22 @@ class CannotFill(ValueError):
 
 
 def names() -> tuple[str, ...]:
-    """The names of all documents, sorted."""
+    """Return the names of all documents, sorted."""
     return tuple(sorted(file.stem for file in _HERE.glob("*.json")))
 
 
 def placeholders(name: str) -> frozenset[str]:
-    """The placeholders of a document: the values that `fill` asks for, no more and no less."""
+    """Return the placeholders of a document, exactly the values that `fill` needs."""
     return frozenset(_placeholders(_document(name)))
 
 
 def fill(name: str, values: Mapping[str, Value]) -> dict[str, Any]:
-    """The policy `name` with its placeholders filled, ready for `json.dumps`.
+    """Return the policy `name` with its placeholders filled, ready for `json.dumps`.
 
-    A statement that allows something at places of which there are none (an empty sequence) is left out: it allows
-    nothing. Raises `CannotFill` when a placeholder has no value or a value no placeholder, for a value that IAM would read
-    as more than itself (a wildcard, a policy variable, white space, nothing), when a statement that denies would lose its
-    places, and when nothing is left.
+    A statement that allows something on an empty sequence of resources is left out: it allows nothing. Raises `CannotFill`
+    if a placeholder has no value or a value no placeholder, for a value that IAM would not read literally (a wildcard, a
+    policy variable, white space, an empty text), if a statement that denies would have no resources, and if no statement
+    is left.
     """
     document = _document(name)
     wanted = placeholders(name)
@@ -61,18 +61,18 @@ def fill(name: str, values: Mapping[str, Value]) -> dict[str, Any]:
     for statement in document["Statement"]:
         sid, empty = statement["Sid"], sorted(key for key in set(_placeholders(statement)) if not values[key])
         if empty and statement["Effect"] != "Allow":
-            problems.append(f"{sid} denies, and would lose its places: {', '.join(empty)} is empty")
+            problems.append(f"{sid} denies, and would have no resources: {', '.join(empty)} is empty")
         elif not empty:
             statements.append(_filled(statement, values))
     if problems or not statements:
-        raise CannotFill(name, problems or ["nothing is left: every place is empty"])
+        raise CannotFill(name, problems or ["no statement is left: all resources are empty"])
     return {**document, "Statement": statements}
 
 
 def _document(name: str) -> dict[str, Any]:
     file = _HERE / f"{name}.json"
     if name not in names():
-        raise CannotFill(name, [f"there is no such document; there are {', '.join(names())}"])
+        raise CannotFill(name, [f"the document does not exist. Name one of {', '.join(names())}"])
     document: dict[str, Any] = json.loads(file.read_text())
     return document
 
@@ -127,7 +127,7 @@ def _is_several(text: str, values: Mapping[str, Value]) -> bool:
 
 
 def _strings(text: str, values: Mapping[str, Value]) -> list[str]:
-    """The strings that one becomes: one, or one for each of a value that is several. Values are never looked through again."""
+    """Return the strings that replace one: one, or one per item of a list. Values are not searched for placeholders."""
     several = sorted({key for key in _PLACEHOLDER.findall(text) if not isinstance(values[key], str)})
     if len(several) > 1:
         raise AssertionError(f"a document holds two placeholders of several values in one string: {text}")

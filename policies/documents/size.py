@@ -1,7 +1,7 @@
-"""Size: IAM bounds a policy's characters; a role of many tables gets its policy in several parts.
+"""The size of policies: IAM limits their characters, so the policy of a role with many tables is split into parts.
 
 https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html: white space is not counted, a managed policy has
-at most 6,144 characters, and a role at most ten of them (twenty, if asked for). Inline policies share 10,240.
+at most 6,144 characters, and a role at most ten of them (twenty on request). Inline policies share 10,240.
 """
 
 from __future__ import annotations
@@ -14,25 +14,24 @@ from policies.documents.filling import REFERENCE, CannotFill
 
 MANAGED_LIMIT = 6_144
 _KNOWN_LATER = "x" * 128
-"""What Terraform fills in counts as this: longer than any ARN of ours."""
+"""The assumed length of a value that Terraform fills in: longer than any ARN of Frazil's resources."""
 
 
 def characters(document: Mapping[str, Any]) -> int:
-    """The characters of a policy as IAM counts them, if it is written without white space: of what is known later, the most
-    that it may become."""
+    """Count the characters of a policy as IAM does, without white space. Unknown values count with their greatest length."""
     return len(REFERENCE.sub(_KNOWN_LATER, json.dumps(document, separators=(",", ":"), ensure_ascii=False)))
 
 
 def split(document: Mapping[str, Any], limit: int = MANAGED_LIMIT) -> tuple[dict[str, Any], ...]:
-    """The policy as parts of at most `limit` characters that together allow the same.
+    """Split a policy into parts of at most `limit` characters that together allow the same.
 
-    Statements stay whole where they fit; one that is too long is repeated, with a share of its resources or values in each.
-    Glue asks for a catalog, a database and a table, but each of them is looked for in all parts, so a share may hold any of
-    them. What one part denies is denied, whatever another allows. Raises `CannotFill` if even one resource is too long, and
-    for a document that names principals: such a document hangs on one bucket or role, in one piece.
+    A statement that is too long is repeated, with a share of its resources or values in each copy. Glue needs permission on
+    a catalog, a database and a table, but IAM looks for each in all parts, so a share may hold any of them. A part that
+    denies a request decides, whatever another allows. Raises `CannotFill` if a single resource is too long, and for a document
+    that names principals, which cannot be split.
     """
     if any("Principal" in each for each in document["Statement"]):
-        raise CannotFill("split", ["only policies that name no principal can be had in parts"])
+        raise CannotFill("split", ["a policy that names principals cannot be split"])
     parts: list[dict[str, Any]] = []
     for statement in document["Statement"]:
         for piece in _pieces(document, statement, limit):
@@ -50,7 +49,7 @@ def _with(part: Mapping[str, Any], statement: Mapping[str, Any]) -> dict[str, An
 
 
 def _pieces(document: Mapping[str, Any], statement: Mapping[str, Any], limit: int) -> Sequence[dict[str, Any]]:
-    """The statement, halved until each piece fits alone. Sids stay unique: a piece is told by its number."""
+    """Halve a statement until each piece fits. Each piece has a number in its Sid, so that Sids stay unique."""
     if characters({**document, "Statement": [statement]}) <= limit:
         return [dict(statement)]
     pieces: list[dict[str, Any]] = []
@@ -65,10 +64,10 @@ def _pieces(document: Mapping[str, Any], statement: Mapping[str, Any], limit: in
 
 
 def _halves(statement: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Two statements that together allow what this one does: each with half of its longest list, of resources or values.
+    """Return two statements that together allow the same, each with half of the longest list of resources or values.
 
-    A condition holds when any of its values fits, so values can be shared out like resources; of an operator that negates they
-    cannot.
+    A condition holds if any of its values matches, so values can be divided like resources, except those of an operator that
+    negates.
     """
     lists: list[tuple[int, tuple[str, ...], list[Any]]] = []
     if isinstance(statement["Resource"], list):

@@ -1,4 +1,4 @@
-"""The rules: pure functions from what is reviewed to findings. A rule's docstring is its reason."""
+"""The rules: pure functions from reviewed resources to findings. A rule's docstring gives its reason."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ RULES: tuple[Rule, ...] = (
     application_too_small,
     label_near_end,
 )
-"""All rules, what loses data first."""
+"""All rules; those about data loss first."""
 
 
 def findings(reviewed: Reviewed, facts: Facts) -> list[Finding]:
-    """What all rules find, in their order, each once."""
+    """Return the findings of all rules, in the order of the rules, each once."""
     return list(dict.fromkeys(found for rule in RULES for found in sorted(rule(reviewed, facts))))

@@ -1,4 +1,4 @@
-"""Rules about policies: what they allow is named, and to whom."""
+"""Rules about policies: actions and principals must be named."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _POLICY_ARGUMENTS = ("policy", "assume_role_policy", "inline_policy", "access_po
 
 
 def wildcard_action(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
-    """An action with a wildcard allows what nobody has thought of: also what the service will be able to do next year."""
+    """Report actions with a wildcard: they also allow unforeseen actions, including those that a service adds later."""
     for each, statement in _allowing(reviewed):
         wild = [action for action in many(statement.get("Action", ())) if "*" in action or "?" in action]
         if "NotAction" in statement:
@@ -27,7 +27,7 @@ def wildcard_action(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
 
 
 def wildcard_principal(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
-    """Everybody is everybody on the internet: a condition that was meant to narrow it is one typing error from nothing."""
+    """Report principals with a wildcard: it means everybody on the internet, and a typing error voids a condition."""
     for each, statement in _allowing(reviewed):
         if "NotPrincipal" in statement or "*" in _principals(statement):
             what = f"{_sid(statement)}allows everybody"
@@ -37,7 +37,7 @@ def wildcard_principal(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
 
 
 def trust_without_condition(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
-    """A service, or a vendor's role, acts for many customers: without a condition it can be made to act on us for another one.
+    """Report trusts without a condition: a service or a vendor's role could act here for another of its customers.
 
     https://docs.aws.amazon.com/IAM/latest/UserGuide/confused-deputy.html
     """
@@ -59,7 +59,7 @@ def trust_without_condition(reviewed: Reviewed, facts: Facts) -> Iterator[Findin
 
 
 def _allowing(reviewed: Reviewed) -> Iterator[tuple[Resource, Document]]:
-    """All statements that allow, of all policies whose text is known."""
+    """Yield all statements that allow, of all policies with a known text."""
     for each in reviewed.resources:
         texts = [each.values.get(name) for name in _POLICY_ARGUMENTS]
         texts += [block.get("policy") for block in each.blocks("inline_policy")]

@@ -12,7 +12,7 @@ from policies.resources import Reviewed
 
 
 def application_too_small(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
-    """Jobs of one application share its maximum: the one that does not fit waits, late without an error, until another ends."""
+    """Report an application that is too small: a job that does not fit waits for another to end, without an error."""
     jobs = facts.jobs()
     cores, memory = sum(job.cores for job in jobs), sum(job.memory_gb for job in jobs)
     for each in reviewed.of("aws_emrserverless_application"):
@@ -28,13 +28,13 @@ def application_too_small(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]
 
 
 def label_near_end(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
-    """Without support there are no fixes and soon no starts; a move needs a release for the new label, tested, first."""
+    """Report labels near the end of support: a new label needs a tested release before the old one stops working."""
     known = {row.name: row for row in LABELS}
     for each in reviewed.of("aws_emrserverless_application"):
         name = each.text("release_label")
         row = known.get(name)
         if row is None:
-            what = f"{name} is a label of which neither end nor jars are known"
+            what = f"{name} is an unknown label"
             yield Finding("label_near_end", each.address, what, f"Use one of {', '.join(known)}")
         elif row.ends_soon(facts.today):
             what = f"standard support of {name} ends on {row.supported_until}"
@@ -42,6 +42,6 @@ def label_near_end(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
 
 
 def _number(text: object) -> int:
-    """The number of `16 vCPU` or `64 GB`; 0 if there is none."""
+    """Return the number of `16 vCPU` or `64 GB`; 0 if it has none."""
     found = re.match(r"\d+", str(text or ""))
     return int(found[0]) if found else 0

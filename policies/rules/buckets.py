@@ -1,4 +1,4 @@
-"""Rules about buckets: closed, encrypted, reached through TLS only, and owned by us whoever writes."""
+"""Rules about buckets: not public, encrypted, accessed by TLS only, and owner of all their objects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CLOSED = ("block_public_acls", "block_public_policy", "ignore_public_acls", "re
 
 
 def public_bucket(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
-    """A bucket that is not closed in all four ways can be opened to the world by one ACL or policy, of anyone who may write it."""
+    """Report buckets without a complete public access block: one ACL or policy could make them public."""
     for bucket in reviewed.of("aws_s3_bucket"):
         blocks = list(_about(reviewed, "aws_s3_bucket_public_access_block", bucket))
         is_open = [name for name in _CLOSED if not any(block.values.get(name) is True for block in blocks)]
@@ -28,7 +28,7 @@ def public_bucket(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
 
 
 def bucket_encryption(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
-    """Records are personal data as a rule; with a key of ours, reading a file takes two permissions and leaves a trace."""
+    """Report buckets without a customer-managed key: with one, reading a file needs two permissions and is logged."""
     for bucket in reviewed.of("aws_s3_bucket"):
         algorithms = [
             (str(default.get("sse_algorithm")), default.get("kms_master_key_id"))
@@ -37,12 +37,12 @@ def bucket_encryption(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
             for default in blocks(rule.get("apply_server_side_encryption_by_default"))
         ]
         if not any(algorithm.startswith("aws:kms") and key for algorithm, key in algorithms):
-            what = "it does not encrypt with a KMS key of ours"
+            what = "it does not encrypt with a customer-managed KMS key"
             yield Finding("bucket_encryption", bucket.address, what, "Give it encryption by aws:kms, and name the key")
 
 
 def bucket_tls(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
-    """S3 answers on plain HTTP too, where whoever is between could read along; only a bucket's policy forbids it."""
+    """Report buckets that allow plain HTTP, which others can read: only a bucket's policy can forbid it."""
     for bucket in reviewed.of("aws_s3_bucket"):
         policies = list(_about(reviewed, "aws_s3_bucket_policy", bucket))
         if not any(_refuses_plain_http(each) for each in policies):
@@ -59,7 +59,7 @@ def bucket_tls(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
 
 
 def bucket_owner(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
-    """A file that another account writes belongs to that account unless the bucket enforces its owner: tables could not read it."""
+    """Report buckets that do not enforce their owner: tables could not read a file that another account wrote."""
     for bucket in reviewed.of("aws_s3_bucket"):
         ownership = {
             str(rule.get("object_ownership"))
@@ -72,7 +72,7 @@ def bucket_owner(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
 
 
 def _refuses_plain_http(each: Resource) -> bool:
-    """Whether the policy denies everything to everybody without TLS, at the bucket and its objects. An unknown one does not."""
+    """Return whether the policy denies everything without TLS, on the bucket and its objects. An unknown one does not."""
     return any(
         statement.get("Effect") == "Deny"
         and statement.get("Principal") in ("*", {"AWS": "*"})
@@ -84,12 +84,12 @@ def _refuses_plain_http(each: Resource) -> bool:
 
 
 def _reaches_all(resources: Sequence[str]) -> bool:
-    """Whether both a bucket and its objects are meant."""
+    """Return whether the resources include both a bucket and its objects."""
     return "*" in resources or {one.endswith("/*") for one in resources} == {True, False}
 
 
 def _is_without_tls(condition: Any) -> bool:
-    """Whether this is the condition, and no other narrows it."""
+    """Return whether this is the only condition."""
     return condition in (
         {operator: {"aws:SecureTransport": value}}
         for operator in ("Bool", "BoolIfExists")

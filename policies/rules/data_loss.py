@@ -11,18 +11,18 @@ from policies.resources import Reviewed
 
 
 def data_lost(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
-    """What holds data cannot be made again by applying the code once more. A replacement is a destruction with another after it."""
+    """Report the destruction or replacement of resources that hold data: applying the code again does not restore the data."""
     for change in reviewed.changes:
         if change.verb in {"delete", "replace"} and change.type in HOLDS_DATA:
             forced = f", forced by {', '.join(change.forced_by)}" if change.forced_by else ""
             done = "destroyed" if change.verb == "delete" else "destroyed and made again"
-            what = f"it is {done}{forced}; with it goes {HOLDS_DATA[change.type]}"
-            do = "Undo what causes it; if it is meant, empty it by hand first, and turn both keys"
+            what = f"it is {done}{forced}; this loses {HOLDS_DATA[change.type]}"
+            do = "Undo its cause. If it is intended, empty it by hand first, and turn both keys"
             yield Finding("data_lost", change.address, what, do)
 
 
 def partitions_lowered(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
-    """Kafka takes no partition away: Terraform deletes the topic with all its records, and makes one whose offsets begin at 0."""
+    """Report fewer partitions: Kafka cannot remove one, so Terraform deletes the topic with all records and creates it again."""
     for change in reviewed.changes:
         before, after = change.before.get("partitions_count"), change.after.get("partitions_count")
         if change.type == "confluent_kafka_topic" and before and after and int(after) < int(before):

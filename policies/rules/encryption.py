@@ -1,4 +1,4 @@
-"""Rules about what is kept or sent in the clear, beside buckets."""
+"""Rules about data that are stored or sent unencrypted, except in buckets."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _OURSELVES = {"127.0.0.1", "::1", "localhost"}
 
 
 def unencrypted(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
-    """Logs and alarms quote what failed, secrets are secret: with a key of ours, who may read them is ours to say."""
+    """Report logs, alarms and secrets without a customer-managed key, whose policy decides who may read them."""
     for each in reviewed.of(*_KEY_OF):
         argument = _KEY_OF[each.type]
         if not each.values.get(argument):
-            what = f"{argument} names no key of ours"
+            what = f"{argument} names no customer-managed key"
             yield Finding("unencrypted", each.address, what, f"Set {argument} to the environment's key")
 
 
 def in_the_clear(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
-    """Credentials travel with each request to Kafka's and the registry's REST interfaces; over plain HTTP, readable.
+    """Report REST interfaces of Kafka and the registry over plain HTTP: each request contains credentials.
 
-    The same holds for what jobs are told: a broker without TLS, a registry at http://.
+    Also reports the addresses in jobs' documents: a broker without TLS, a registry at http://.
     """
     for each in reviewed.resources:
         for name, value in each.values.items():
@@ -47,7 +47,7 @@ def in_the_clear(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
             )
         if _is_plain((document.get("registry") or {}).get("url")):
             where = f"environment {document.get('name', '')}".strip()
-            yield Finding("in_the_clear", where, "the registry is asked over plain HTTP", "Use https://")
+            yield Finding("in_the_clear", where, "requests to the registry use plain HTTP", "Use https://")
 
 
 def _is_plain(value: Any) -> bool:

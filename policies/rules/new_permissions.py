@@ -1,4 +1,4 @@
-"""Rules about plans that let more in, or protect less."""
+"""Rules about plans that add permissions or remove protections."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _POLICIES = ("assume_role_policy", "policy")
 _PART = "aws_iam_policy"
 _DO = "Have whoever owns the data agree to it; narrow it where you can"
 _PROTECTIONS = (
-    # type, argument, what it was good for
+    # type, arguments
     (
         "aws_s3_bucket_public_access_block",
         ("block_public_acls", "block_public_policy", "ignore_public_acls", "restrict_public_buckets"),
@@ -28,17 +28,17 @@ _GUARDS = {"aws_s3_bucket_public_access_block", "aws_s3_bucket_policy", "aws_s3_
 
 
 def policy_widened(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
-    """Who is let in, and to what, is the one change that no test notices afterwards.
+    """Report new permissions: no later test would notice them.
 
-    A policy that is known only after it was applied cannot be read before: that is a danger in itself, and happens when what
-    it names is replaced, like the integration whose external id a trust demands.
+    Also reports a policy that is known only after it is applied, because it cannot be reviewed. That happens if a resource
+    that it names is replaced, like the integration whose external id a trust requires.
     """
     for change in reviewed.changes:
         if change.verb not in {"update", "replace"}:
             continue
         for name in _POLICIES:
             if name in change.unknown and change.before.get(name):
-                what = f"{name} is known only after it was applied: what it will allow cannot be told"
+                what = f"{name} is known only after it is applied, so its permissions cannot be reviewed"
                 yield Finding("policy_widened", change.address, what, "Apply what it depends on first, then plan again")
             elif change.type != _PART and change.after.get(name) not in (None, change.before.get(name)):
                 before, after = policy(change.before.get(name)), policy(change.after.get(name))
@@ -47,50 +47,47 @@ def policy_widened(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
 
 
 def _parts_widened(reviewed: Reviewed) -> Iterator[Finding]:
-    """The policy of a role is in parts: a right may move from one to another, and a part more is more rights for a role
-    that exists."""
+    """Compare the parts of a role's policy together: a permission may move between parts, and a new part adds permissions."""
     changed: dict[str, list[Change]] = {}
     for change in reviewed.changes:
         if change.type == _PART:
-            changed.setdefault(_whole(change.after or change.before), []).append(change)
-    for whole, changes in changed.items():
+            changed.setdefault(_policy_name(change.after or change.before), []).append(change)
+    for policy_name, changes in changed.items():
         touched = {change.address for change in changes}
         unchanged = [
             policy(each.values.get("policy"))
             for each in reviewed.of(_PART)
-            if each.is_planned and each.address not in touched and _whole(each.values) == whole
+            if each.is_planned and each.address not in touched and _policy_name(each.values) == policy_name
         ]
         before = [policy(change.before.get("policy")) for change in changes] + unchanged
         after = [policy(change.after.get("policy")) for change in changes] + unchanged
         if any(document is not None for document in before):
             for change in changes:
                 if change.verb == "create" and "policy" in change.unknown:
-                    what = "policy is known only after it was applied: what it will allow cannot be told"
+                    what = "policy is known only after it is applied, so its permissions cannot be reviewed"
                     yield Finding(
                         "policy_widened", change.address, what, "Apply what it depends on first, then plan again"
                     )
             yield from _widened(changes[0].address, "policy", before, after)
 
 
-def _whole(values: Mapping[str, object]) -> str:
-    """What a part's name says that it is a part of: its name without its number."""
+def _policy_name(values: Mapping[str, object]) -> str:
+    """Return the name of the policy that a part belongs to: the part's name without its number."""
     return str(values.get("name", "")).rpartition("-")[0]
 
 
 def protection_removed(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
-    """What closes, encrypts or versions a bucket holds no data itself, and is missed only when it is too late."""
+    """Report the removal of a bucket's access block, encryption or versioning, which is otherwise noticed too late."""
     for change in reviewed.changes:
         if change.type in _GUARDS and change.verb == "delete":
-            yield Finding(
-                "protection_removed", change.address, "it is removed", "Leave it, as long as the bucket stands"
-            )
+            yield Finding("protection_removed", change.address, "it is removed", "Keep it as long as the bucket exists")
         for kind, arguments in _PROTECTIONS:
             for name in arguments if change.type == kind and change.verb == "update" else ():
                 if change.before.get(name) is True and change.after.get(name) is not True:
                     yield Finding("protection_removed", change.address, f"{name} is turned off", "Leave it on")
         bound = change.before.get("permissions_boundary") if change.type == "aws_iam_role" else None
         if bound and change.after and change.after.get("permissions_boundary") != bound:
-            what = "its permissions boundary is taken away, or another one"
+            what = "its permissions boundary is removed or replaced"
             yield Finding(
                 "protection_removed", change.address, what, "Leave it: it bounds what whoever deploys can give"
             )
@@ -106,19 +103,19 @@ def _status(values: Mapping[str, object]) -> object:
 def _widened(
     address: str, name: str, before: Sequence[Document | None], after: Sequence[Document | None]
 ) -> Iterator[Finding]:
-    """What some policies together allow, and did not; and what they no longer deny."""
+    """Yield the permissions that policies together add, and the denials that they remove."""
     if all(document is None for document in after):
         return
     allowed, allows = _all_grants(before, "Allow"), _all_grants(after, "Allow")
     known = {grant for grant, _ in allowed}
     for grant, condition in allows - allowed:
-        what = f"{name} now allows {_told(grant, condition)}"
+        what = f"{name} now allows {_described(grant, condition)}"
         if grant in known:
             others = " or ".join(sorted(_on(other) for same, other in allowed if same == grant))
-            what = f"{name} allows {_told(grant, condition)}; it was {others}"
+            what = f"{name} allows {_described(grant, condition)}; it was {others}"
         yield Finding("policy_widened", address, what, _DO)
     for grant, condition in _all_grants(before, "Deny") - _all_grants(after, "Deny"):
-        what = f"{name} no longer denies {_told(grant, condition)}"
+        what = f"{name} no longer denies {_described(grant, condition)}"
         yield Finding("policy_widened", address, what, _DO)
 
 
@@ -127,7 +124,7 @@ def _all_grants(documents: Sequence[Document | None], effect: str) -> set[tuple[
 
 
 def _grants(document: Document | None, effect: str) -> set[tuple[Grant, str]]:
-    """Who, action and resource of every statement of an effect, each with its condition as JSON; any of them is enough."""
+    """Return principal, action and resource of every statement with an effect, each with its condition as JSON."""
     return {
         ((who, action, resource), json.dumps(statement.get("Condition", {}), sort_keys=True))
         for statement in statements(document)
@@ -150,7 +147,7 @@ def _principals(statement: Document) -> list[str]:
     return [f"{one}" for values in principal.values() for one in many(values)]
 
 
-def _told(grant: Grant, condition: str) -> str:
+def _described(grant: Grant, condition: str) -> str:
     who, action, resource = grant
     return f"{action}{f' on {resource}' if resource else ''}{f' for {who}' if who else ''}, {_on(condition)}"
 

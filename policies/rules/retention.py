@@ -1,4 +1,4 @@
-"""Rules about how long Kafka keeps what is not landed yet."""
+"""Rules about how long Kafka retains records that are not landed yet."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ _KAFKAS_OWN_MS = 7 * 86_400_000  # retention.ms of a topic that does not set it
 
 
 def retention_under_lag(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
-    """A record that Kafka deletes before it is landed is lost, and the pipeline stops (`OffsetsLost`) until a person accepts it.
+    """Report too short retention: a record that Kafka deletes before it is landed is lost, and the pipeline stops.
 
-    How late rows may be is what the pipeline's alarm on freshness allows. A cut of which nothing says how late the ingest may
-    be is told too.
+    The limit is that of the pipeline's freshness alarm. A shorter retention of a topic without such an alarm is reported too.
     """
     for topic in reviewed.of("confluent_kafka_topic"):
         name, kept_ms = topic.text("topic_name"), _retention_ms(topic.values)
@@ -38,7 +37,7 @@ def retention_under_lag(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
 
 
 def _retention_ms(values: Mapping[str, Any]) -> int:
-    """Milliseconds; -1 is for ever, and so is compaction without deletion."""
+    """Return the retention in milliseconds; -1 for no deletion, also for compaction without deletion."""
     config: Mapping[str, Any] = values.get("config") or {}
     if config.get("cleanup.policy") == "compact":
         return -1

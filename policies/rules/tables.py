@@ -1,4 +1,4 @@
-"""Rules about tables: one keeper each, and nothing else under their files."""
+"""Rules about tables: one maintenance process each, and no other files in their locations."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _CHECKPOINT = re.compile(r"checkpoint[A-Za-z._-]*[\"'\s:=\\]+s3a?://([^/\"'\s\\]
 
 
 def optimizer_on_tables(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
-    """Glue's optimizers expire snapshots and delete files by clocks of their own: ours lose the ledger and staged batches to it,
-    and Tableflow's docs forbid it
+    """Report Glue's optimizers, which expire snapshots and delete files: they delete Frazil's ledger and staged batches, and
+    Tableflow's docs forbid them
     (https://docs.confluent.io/cloud/current/topics/tableflow/how-to-guides/catalog-integration/integrate-with-aws-glue-catalog.html).
     """
     for each in reviewed.of("aws_glue_catalog_table_optimizer"):
@@ -34,7 +34,7 @@ def optimizer_on_tables(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
 
 
 def lifecycle_under_tables(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
-    """S3 does not ask the table whether a file is still read: a rule that expires current objects destroys tables by age."""
+    """Report rules that expire current objects of tables: S3 deletes files by age, even if a table still uses them."""
     places = list(facts.table_places())
     for each in reviewed.of("aws_s3_bucket_lifecycle_configuration"):
         bucket = facts.bucket_name(each.text("bucket"))
@@ -44,14 +44,16 @@ def lifecycle_under_tables(reviewed: Reviewed, facts: Facts) -> Iterator[Finding
             prefix = _prefix(rule)
             for place in _unique(places):
                 if place.bucket == bucket and place.overlaps(prefix):
-                    what = f"rule {rule.get('id', '')} acts on objects under {prefix or 'the whole bucket'}, where tables are"
+                    what = (
+                        f"rule {rule.get('id', '')} acts on objects under {prefix or 'all prefixes'}, where tables are"
+                    )
                     do = "Limit it to non-current versions and unfinished uploads, or to another prefix"
                     yield Finding("lifecycle_under_tables", each.address, what, do)
                     break
 
 
 def checkpoint_under_tables(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
-    """What no snapshot names is an orphan: a checkpoint, a log or an upload under a table's location is deleted by maintenance."""
+    """Report other files in tables' locations: maintenance deletes a file that no snapshot names, like a checkpoint or log."""
     places = _unique(list(facts.table_places()))
     for each in reviewed.resources:
         for bucket, prefix, kind in _written(each, facts):
@@ -61,7 +63,7 @@ def checkpoint_under_tables(reviewed: Reviewed, facts: Facts) -> Iterator[Findin
 
 
 def _written(each: Resource, facts: Facts) -> Iterator[tuple[str, str, str]]:
-    """Bucket, prefix and kind of what a resource puts somewhere, or has a job put there."""
+    """Yield bucket, prefix and kind of the objects that a resource or its job writes."""
     for text in _texts(each.values):
         for bucket, prefix in _CHECKPOINT.findall(text):
             yield facts.bucket_name(bucket), prefix, "a checkpoint"
@@ -83,13 +85,13 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _touches_current(rule: Json) -> bool:
-    """Whether a rule expires or moves objects that are current."""
+    """Return whether a rule expires or moves current objects."""
     expires = any(block.get("days") or block.get("date") for block in blocks(rule.get("expiration")))
     return expires or bool(blocks(rule.get("transition")))
 
 
 def _prefix(rule: Json) -> str:
-    """What objects a rule is about. One that also asks for tags or sizes is taken at its prefix."""
+    """Return the prefix of a rule. Filters by tag or size are ignored."""
     for block in blocks(rule.get("filter")):
         joined = [block, *blocks(block.get("and"))]
         found = [str(one["prefix"]) for one in joined if one.get("prefix")]
@@ -99,7 +101,7 @@ def _prefix(rule: Json) -> str:
 
 
 def _resolved(reviewed: Reviewed, text: str) -> str:
-    """A name where it is known, of a name or a reference to what has it."""
+    """Return a name if it is known, of a name or a reference."""
     found = reviewed.named(text)
     return found.text("name") or text if found else text
 

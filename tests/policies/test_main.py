@@ -35,7 +35,7 @@ def test_nothing_found_is_silence_and_0(tmp_path: Path, capsys: pytest.CaptureFi
 def test_a_finding_is_a_line_and_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(written(tmp_path, good=GOOD, bad=BAD), TODAY) == 1
     assert capsys.readouterr().out == (
-        "aws_sns_topic.alarms: kms_master_key_id names no key of ours. "
+        "aws_sns_topic.alarms: kms_master_key_id names no customer-managed key. "
         "Set kms_master_key_id to the environment's key [unencrypted]\n"
     )
 

@@ -42,7 +42,7 @@ def test_a_missing_and_an_unknown_value_are_told_together() -> None:
 
 
 def test_a_document_that_is_none_is_told() -> None:
-    with pytest.raises(CannotFill, match="there is no such document"):
+    with pytest.raises(CannotFill, match="the document does not exist"):
         fill("../../secrets", {})
 
 
@@ -127,12 +127,12 @@ def test_a_job_without_secrets_reads_none() -> None:
 
 
 def test_a_statement_that_denies_does_not_lose_its_places() -> None:
-    with pytest.raises(CannotFill, match="RefuseToOverwrite denies, and would lose its places"):
+    with pytest.raises(CannotFill, match="RefuseToOverwrite denies, and would have no resources"):
         policy("artifact_bucket", write_once_prefixes=[])
 
 
 def test_a_policy_of_nothing_is_told() -> None:
-    with pytest.raises(CannotFill, match="nothing is left"):
+    with pytest.raises(CannotFill, match="no statement is left"):
         policy("account_trust", principals=[])
 
 

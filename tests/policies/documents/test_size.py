@@ -76,7 +76,7 @@ def test_what_the_whole_allows_the_parts_allow_together() -> None:
 
 @pytest.mark.parametrize("name", ["table_bucket", "confluent_trust"])
 def test_a_bucket_policy_and_a_trust_stay_whole(name: str) -> None:
-    with pytest.raises(CannotFill, match="only policies that name no principal"):
+    with pytest.raises(CannotFill, match="a policy that names principals cannot be split"):
         split(policy(name))
 
 

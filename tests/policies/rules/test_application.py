@@ -85,4 +85,4 @@ def test_a_label_near_its_end_is_told() -> None:
 
 def test_a_label_that_nobody_knows_is_told() -> None:
     findings = told(label_near_end, application(label="emr-6.1.0"), today=TODAY)
-    assert findings == [(ADDRESS, "emr-6.1.0 is a label of which neither end nor jars are known")]
+    assert findings == [(ADDRESS, "emr-6.1.0 is an unknown label")]

@@ -73,7 +73,7 @@ def test_a_public_acl_is_told() -> None:
 def test_a_key_that_is_not_ours_is_told(default: dict[str, str]) -> None:
     rule = {"bucket": REF, "rule": [{"apply_server_side_encryption_by_default": [default]}]}
     findings = told(bucket_encryption, bucket(aws_s3_bucket_server_side_encryption_configuration__x=rule))
-    assert findings == [(ADDRESS, "it does not encrypt with a KMS key of ours")]
+    assert findings == [(ADDRESS, "it does not encrypt with a customer-managed KMS key")]
 
 
 def tls_policy(**others: Any) -> str:

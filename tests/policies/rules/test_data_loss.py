@@ -14,8 +14,8 @@ def test_what_holds_data_is_neither_destroyed_nor_replaced(kind: str) -> None:
     gone = change(f"{kind}.x", "delete", {"a": 1})
     again = change(f"{kind}.y", "replace", {"a": 1}, {"a": 2}, forced=("a",))
     assert told(data_lost, plan(gone, again)) == [
-        (f"{kind}.x", f"it is destroyed; with it goes {HOLDS_DATA[kind]}"),
-        (f"{kind}.y", f"it is destroyed and made again, forced by a; with it goes {HOLDS_DATA[kind]}"),
+        (f"{kind}.x", f"it is destroyed; this loses {HOLDS_DATA[kind]}"),
+        (f"{kind}.y", f"it is destroyed and made again, forced by a; this loses {HOLDS_DATA[kind]}"),
     ]
 
 

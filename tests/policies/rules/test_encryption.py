@@ -21,7 +21,7 @@ from tests.policies.reviewing import stack, told
 )
 def test_what_is_kept_without_a_key_of_ours_is_told(kind: str, argument: str) -> None:
     assert told(unencrypted, stack(**{f"{kind}__x": {"name": "x"}})) == [
-        (f"{kind}.x", f"{argument} names no key of ours")
+        (f"{kind}.x", f"{argument} names no customer-managed key")
     ]
     assert told(unencrypted, stack(**{f"{kind}__x": {"name": "x", argument: "${aws_kms_key.k.arn}"}})) == []
 
@@ -52,5 +52,5 @@ def test_an_environment_in_the_clear_is_told() -> None:
         ("environment dev", "records come from Kafka without TLS")
     ]
     assert told(in_the_clear, environment(registry={"url": "http://registry:8081"})) == [
-        ("environment dev", "the registry is asked over plain HTTP")
+        ("environment dev", "requests to the registry use plain HTTP")
     ]
