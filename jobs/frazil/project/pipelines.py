@@ -30,7 +30,7 @@ def declared(file: Path) -> tuple[Pipeline, ...]:
         raise InvalidInput(
             "the file does not exist",
             where=str(file),
-            do=f"Run in the project's folder, which has {USUAL}, or name a file by --pipelines",
+            do=f"Run in the project's folder, which has {USUAL}, or name another file: FRAZIL_PIPELINES=FILE",
         )
     if file.suffix == ".json":
         pipelines = _document(file)
