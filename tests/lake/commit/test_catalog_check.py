@@ -48,7 +48,7 @@ class Catalog:
 
 def probed(second: str, monkeypatch: pytest.MonkeyPatch) -> Catalog:
     monkeypatch.setattr(catalog_check, "fill", lambda *_: 1)
-    monkeypatch.setattr(catalog_check, "nothing", lambda *_, **__: None)
+    monkeypatch.setattr(catalog_check, "empty_commit", lambda *_, **__: None)
     monkeypatch.setattr(catalog_check, "thrown", lambda error: second)
     monkeypatch.setattr(catalog_check, "message", lambda error: "words")
     catalog = Catalog(second)
