@@ -50,8 +50,7 @@ FINISHED = (
     "jobs/frazil/version.py",
     "jobs/ingest.py",
     "jobs/maintain.py",
-    "policies/documents",
-    "policies/rules",
+    "policies",
     "stacks",
 )
 ROOMS = (

@@ -1,5 +1,5 @@
-"""Review of a deployment before it happens: what Terraform will change, what becomes of data, who may do more, what it costs.
+"""The review of a deployment before it is applied: Terraform's changes, effects on data, new permissions, cost.
 
-Everything here is pure: plans, stacks and documents come in as parsed JSON, a `Review` comes out. `stacks.review` makes the
-plans; `secrets.cleaned` comes first of all, for a plan's JSON holds secrets in plain text.
+This package is pure: it computes a `Review` from plans, stacks and documents as parsed JSON. `stacks.review` creates the
+plans. `masking.cleaned` is the first step, because a plan's JSON holds secrets in plain text.
 """

@@ -1,4 +1,4 @@
-"""Touched: which data a dangerous change is about, by name, as far as the plan and the declarations tell."""
+"""The data that a dangerous change affects, by name, as far as the plan and the declarations show."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ _ALL_TABLES = {"aws_kms_key", "confluent_environment", "confluent_kafka_cluster"
 
 
 def touched(change: Planned, pipelines: Sequence[Pipeline]) -> tuple[str, ...]:
-    """What goes with a resource: its own name, and the pipelines and tables that stand on it.
+    """Return the data behind a resource: its name, and the pipelines and tables that use it.
 
-    `pipelines` are those that are deployed. Empty for what holds no data.
+    `pipelines` are the deployed ones. Empty for a resource that holds no data.
     """
     if change.type not in HOLDS_DATA:
         return ()
     name = _name(change)
-    told = [name] if name else []
+    parts = [name] if name else []
     concerned = [each for each in pipelines if _concerns(change, name, each)]
     if concerned:
         listed = ", ".join(f"{each.name} ({each.table.identifier})" for each in concerned)
-        told.append(f"what stands on it: {listed}")
-    return tuple(told)
+        parts.append(f"used by: {listed}")
+    return tuple(parts)
 
 
 def _name(change: Planned) -> str:

@@ -1,7 +1,7 @@
-"""Columns: what a new version of a subject's schema does to the tables that are landed from it.
+"""The effects of a new schema version on the columns of tables.
 
-Deployment registers the schemas of its own topics, so a plan holds the old and the new text. Later versions come from
-producers, and are not known here.
+Deployment registers the schemas of its own topics, so a plan holds the old and the new text. Versions that producers
+register later are not known here.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SUBJECT_OF = "{topic}-value"
 
 
 def column_effects(planned: Iterable[Planned], pipelines: Iterable[Pipeline]) -> Iterator[Effect]:
-    """What changed schemas do to the tables of these pipelines: columns added, widened, or refused."""
+    """Yield the effects of changed schemas on the tables of these pipelines: columns added, widened, or refused."""
     readers: dict[str, list[Pipeline]] = {}
     for pipeline in pipelines:
         if pipeline.topic.subject_strategy is SubjectStrategy.TOPIC and pipeline.topic.value_format.has_schema:
@@ -41,7 +41,7 @@ def _of(pipeline: Pipeline, change: Planned) -> Iterator[Effect]:
     try:
         lines, refused = _compared(pipeline, old, new)
     except (FrazilError, _NotReadHere) as problem:
-        yield _effect(pipeline, f"the schema changes; which columns that means cannot be told here: {problem}")
+        yield _effect(pipeline, f"the schema changes; its effect on columns is unknown here: {problem}")
         return
     if refused:
         what = (
@@ -56,11 +56,11 @@ def _of(pipeline: Pipeline, change: Planned) -> Iterator[Effect]:
 
 
 class _NotReadHere(Exception):
-    """A schema's language needs a compiler that is not at hand."""
+    """A schema's language needs a compiler that is not available."""
 
 
 def _compared(pipeline: Pipeline, old: str, new: str) -> tuple[list[str], str]:
-    """Which columns change, in words, and why the new version is refused, if it is."""
+    """Return the changes of columns in words, and why the new version is refused, if it is."""
     before, after = _row(pipeline.topic.value_format, old), _row(pipeline.topic.value_format, new)
     evolution = pipeline.table.schema_evolution
     table = plain(merge([(1, before)]).type)
@@ -76,8 +76,8 @@ def _compared(pipeline: Pipeline, old: str, new: str) -> tuple[list[str], str]:
         return [], str(problem)
     needed = {str(change) for change in changes(table, merge([(1, before)]).type)}
     gone = [f.name for f in before.fields if f.name not in {g.name for g in after.fields}]
-    told = [str(change) for change in found.changes if str(change) not in needed]
-    return [*told, *(f"column {name} stays, and is null in new rows: the schema has it no more" for name in gone)], ""
+    lines = [str(change) for change in found.changes if str(change) not in needed]
+    return [*lines, *(f"column {name} stays, and is null in new rows: the schema has it no more" for name in gone)], ""
 
 
 def _row(language: ValueFormat, text: str) -> Struct:

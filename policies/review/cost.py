@@ -1,4 +1,4 @@
-"""Cost: what an environment costs a month, by its resources, its runs and what is assumed of its use."""
+"""The monthly cost of an environment, estimated from its resources, its runs and assumptions about its use."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """A month. `missing` names what runs and could not be counted, `pipelines` those that are landed."""
+    """The estimate of a month. `missing` names items that could not be counted, `pipelines` the landed pipelines."""
 
     lines: tuple[Line, ...] = ()
     missing: tuple[str, ...] = ()
@@ -34,16 +34,16 @@ class Estimate:
 
     @property
     def total(self) -> Decimal:
-        """All lines."""
+        """The sum of all lines."""
         return sum((line.amount for line in self.lines), Decimal(0))
 
     def of(self, service: str) -> Decimal:
-        """The lines of one service."""
+        """Return the lines of one service."""
         return sum((line.amount for line in self.lines if line.service == service), Decimal(0))
 
 
 def estimate(resources: Iterable[Resource], prices: Prices, *, left: Sequence[str] = ()) -> Estimate:
-    """What these resources cost a month. `left` names pipelines that are gone, whose tables stay."""
+    """Estimate the monthly cost of resources. `left` names removed pipelines, whose tables stay."""
     listed = list(resources)
     found, missing = runs(listed)
     landed = list(pipelines(documents(listed)))
@@ -177,12 +177,12 @@ def _architecture(resources: Sequence[Resource]) -> str:
 
 
 def _times(run: Run, prices: Prices) -> Decimal:
-    """Runs a month."""
+    """Return the runs per month."""
     return prices.hours * 60 / run.every_minutes if run.every_minutes else Decimal(1)
 
 
 def _minutes(run: Run, prices: Prices) -> Decimal:
-    """How long a run of a schedule lasts; at most until the next."""
+    """Return how long a run of a schedule lasts; at most until the next one."""
     assert run.every_minutes is not None
     name = "maintain_minutes" if run.job == "maintain" else "drain_minutes"
     return min(prices.assumed(name), Decimal(run.every_minutes))
@@ -213,5 +213,5 @@ def _told(size: Size) -> str:
 
 
 def _n(number: Decimal) -> str:
-    """A number for people: `2,920`, `1.25`."""
+    """Format a number: `2,920`, `1.25`."""
     return f"{number:,.2f}".rstrip("0").rstrip(".")

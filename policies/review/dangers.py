@@ -1,4 +1,4 @@
-"""Dangers: what a person must look at before anything else, explained, with the data that it touches."""
+"""The dangers of a deployment, explained, with the data that they affect."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LOSING = {"data_lost", "partitions_lowered", "retention_under_lag"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Danger:
-    """One danger. `rule` names what found it, `where` is an address, a pipeline or a stack, `touches` the data, by name."""
+    """One danger. `rule` names the rule that found it; `where` is an address, a pipeline or a stack; `touches` lists data."""
 
     rule: str
     where: str
@@ -33,9 +33,9 @@ class Danger:
 
     @classmethod
     def unread(cls, where: str, why: str) -> Danger:
-        """Something that could not be reviewed: nobody may take it for harmless."""
+        """Return the danger that something could not be reviewed, so that it does not pass as harmless."""
         return cls(
-            rule="not_reviewed", where=where, what=f"it is not reviewed: {why}", do="Mend that, and review again"
+            rule="not_reviewed", where=where, what=f"it is not reviewed: {why}", do="Fix the cause, and review again"
         )
 
 
@@ -45,7 +45,7 @@ def change_dangers(
     policies: Iterable[PolicyChange],
     deployed: Sequence[Pipeline],
 ) -> Iterator[Danger]:
-    """The dangers of changes: what the rules find on what changes, and what only a review can see."""
+    """Yield the dangers of changes: the rules' findings on changed resources, and dangers that only a review finds."""
     by_address = {change.address: change for change in changes}
     for finding in findings:
         change = by_address.get(finding.resource)
@@ -70,20 +70,20 @@ def change_dangers(
                 touches=touched(change, deployed),
             )
     yield from _cut_off(changes)
-    told = {(each.resource, each.rule) for each in findings}
+    known = {(each.resource, each.rule) for each in findings}
     for policy in policies:
-        if policy.is_unknown and (policy.address, _WIDENED) not in told:
+        if policy.is_unknown and (policy.address, _WIDENED) not in known:
             yield Danger(
                 rule=_WIDENED,
                 where=policy.address,
-                what=f"{policy.argument} cannot be read before it is applied: what it will allow cannot be told",
+                what=f"{policy.argument} is known only after it is applied, so its permissions cannot be reviewed",
                 do="Apply what it depends on first, then plan again",
                 stack=policy.stack,
             )
 
 
 def _cut_off(changes: Sequence[Planned]) -> Iterator[Danger]:
-    """The last NAT gateways that go: it is the only way from the jobs to Kafka and to the schema registry."""
+    """Yield the removal of the last NAT gateway, the jobs' only route to Kafka and the schema registry."""
     gateways = [change for change in changes if change.type == "aws_nat_gateway"]
     if any(change.verb is Verb.CREATE for change in gateways):
         return
@@ -100,7 +100,7 @@ def _cut_off(changes: Sequence[Planned]) -> Iterator[Danger]:
 
 
 def effect_danger(effect: Effect) -> Danger:
-    """A dangerous effect on data."""
+    """Return a dangerous effect on data as a danger."""
     changed = f"{effect.changed} from {effect.before} to {effect.after}: " if effect.before or effect.after else ""
     return Danger(
         rule="data_effect",
@@ -120,10 +120,10 @@ def expected(
     after: Sequence[Pipeline],
     tolerated: Mapping[str, str],
 ) -> Iterator[tuple[Finding, str]]:
-    """The findings that are no reason to refuse, and why.
+    """Yield the findings that are no reason to refuse, and why.
 
-    A role that gets rights to tables that this very change declares, and no more, follows from the declaration; the rule alone
-    cannot know that. `tolerated` names rules by environment.
+    If a role gets permissions on exactly the tables that this change declares, they follow from the declaration. A rule
+    alone cannot know that. `tolerated` maps rules to the reason why this environment allows them.
     """
     tables = _tables(after) - _tables(before)
     databases = {each.table.namespace for each in after} - {each.table.namespace for each in before}
@@ -139,7 +139,7 @@ def expected(
 
 
 def right_dangers(changes: Sequence[Planned], plans: Iterable[Mapping[str, Any]]) -> Iterator[Danger]:
-    """What roles get beside the policies of this code: policies of others, whose text no plan holds."""
+    """Yield the attachments of policies that this code does not define, whose text no plan holds."""
     known = {
         str(side.get("arn"))
         for plan in plans
@@ -159,7 +159,7 @@ def right_dangers(changes: Sequence[Planned], plans: Iterable[Mapping[str, Any]]
                 yield Danger(
                     rule=_WIDENED,
                     where=change.address,
-                    what=f"it gets the policy {arn}, whose text is not in this plan: what it allows cannot be told",
+                    what=f"it gets the policy {arn}, whose text is not in this plan, so its permissions cannot be reviewed",
                     do="Declare the policy here, as a document",
                     stack=change.stack,
                 )

@@ -1,4 +1,4 @@
-"""Desired effects: what another desired state means for runs and, so, for rows."""
+"""The effects of a changed desired state on runs and so on rows."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from policies.review.effects import Effect
 Json = Mapping[str, Any]
 
 _FIELDS = {
-    "mode": "rows, offsets and tables stay; with follow one run lands for ever, with drain each run of the schedule what is "
-    "there. The run that is at work ends first",
+    "mode": "rows, offsets and tables stay; with follow one continuous run lands records, with drain each scheduled run lands "
+    "the existing ones. The current run ends first",
     "release": "the next reconcile ends the runs of the old release and starts this one; offsets go on where they are",
     "label": "runs move to an application of the other EMR label",
     "workers": "runs get other sizes",
@@ -25,7 +25,7 @@ _FIELDS = {
 
 
 def desired_effects(before: Iterable[Json], after: Iterable[Json]) -> Iterator[Effect]:
-    """The effects of changed desired states, which are told by their job."""
+    """Yield the effects of changed desired states, by job."""
     old, new = (
         {str(each["job"]): each for each in side if "workers" in each and "job" in each} for side in (before, after)
     )
@@ -36,7 +36,7 @@ def desired_effects(before: Iterable[Json], after: Iterable[Json]) -> Iterator[E
         yield _effect(
             job,
             Outcome.LEFT,
-            "nothing is desired any more: whatever runs goes on until somebody ends it, and what ended is not started",
+            "the desired state is removed: a running job continues until an operator stops it, and is not started again",
             is_dangerous=True,
         )
 
@@ -58,13 +58,13 @@ def _changes(job: str, old: Json, new: Json) -> Iterator[Effect]:
     if changed and old.get("generation") == new.get("generation"):
         what = (
             f"what should run changes ({', '.join(sorted(changed))}), and the generation stays {new.get('generation')}: raise "
-            "it in stacks/deployments.py, so that it can be told apart and gone back from"
+            "it in stacks/deployments.py, so that it can be identified and rolled back"
         )
         yield _effect(job, Outcome.UPKEEP, what)
 
 
 def _is_later(value: Any) -> bool:
-    """Whether Terraform fills in a part of it."""
+    """Return whether Terraform fills in a part of the value later."""
     return isinstance(value, str) and "${" in value
 
 

@@ -1,4 +1,4 @@
-"""Document: a review as JSON, for machines. It tells what the Markdown tells, whole, and as little of what is secret."""
+"""A review as a JSON document, with the same content as the Markdown, untruncated, with secrets masked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ VERSION = 1
 
 
 def document(review: Review) -> dict[str, Any]:
-    """The review as a JSON object. Amounts are texts with two digits, as money is."""
+    """Return the review as a JSON object. Amounts are texts with two decimals."""
     prices = review.prices
     return {
         "version": VERSION,
@@ -24,7 +24,7 @@ def document(review: Review) -> dict[str, Any]:
         "stacks": list(review.stacks),
         "notes": list(review.notes),
         "dangers": [asdict(each) for each in review.dangers],
-        "findings": [asdict(each) for each in review.standing],
+        "findings": [asdict(each) for each in review.unchanged],
         "expected": [{**asdict(each), "why": why} for each, why in review.expected],
         "effects": [asdict(each) for each in review.effects],
         "policies": [asdict(each) for each in review.policies],

@@ -1,4 +1,4 @@
-"""Effects: what becomes of data when one document of pipelines takes the place of another."""
+"""The effects on data of replacing one pipeline document by another."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from frazil.declaration.to_json import to_json
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """One change of a pipeline, and what it does. `is_dangerous`: rows may be lost or doubled, or it stops.
+    """One change of a pipeline and its effect. `is_dangerous`: rows may be lost or duplicated, or the pipeline stops.
 
-    `changed` is the field with its old and new value, empty if the pipeline as a whole comes or goes.
+    `changed` is the field with its old and new value; empty if the pipeline itself is added or removed.
     """
 
     pipeline: str
@@ -29,7 +29,7 @@ class Effect:
 
 
 def effects(before: Sequence[Pipeline], after: Sequence[Pipeline]) -> tuple[Effect, ...]:
-    """The effects, those that stop a pipeline first."""
+    """Return the effects; those that stop a pipeline come first."""
     old, new = ({each.name: each for each in side} for side in (before, after))
     writers = {each.table.identifier: each.name for each in before}
     found: list[Effect] = []
@@ -53,7 +53,7 @@ def _new(pipeline: Pipeline, earlier: str | None) -> Effect:
             outcome=Outcome.STOPS,
             is_dangerous=True,
             what=f"the table holds its offsets under the name {earlier}, so the pipeline finds no ledger of its own (LedgerLost). "
-            f"A pipeline's name is for ever: keep {earlier}",
+            f"A pipeline's name cannot change: keep {earlier}",
         )
     layout = f", partitioned by {', '.join(table.partition_by)}" if table.partition_by else ", without partitions"
     return Effect(
@@ -106,26 +106,26 @@ def _differing(old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
 
 
 def started(pipeline: Pipeline) -> str:
-    """Where a pipeline begins, in words."""
+    """Describe where a pipeline starts to read."""
     start = to_json(pipeline.start)
-    told = {
+    texts = {
         "earliest": "the oldest record there is",
         "latest": "the next record",
         "timestamp": f"records since {start.get('timestamp')}",
         "offsets": "offsets that are declared",
     }
-    return told[start["type"]]
+    return texts[start["type"]]
 
 
 def _shown(value: Any) -> str:
-    """A field's value as its document has it."""
+    """Return a field's value as the document writes it."""
     plain = to_json(value)
     if plain is None:
         return "nothing"
     if isinstance(plain, list):
         return ", ".join(map(str, plain)) or "nothing"
     if isinstance(plain, dict):
-        told = {key: part for key, part in plain.items() if key != "type"}
-        pairs = ", ".join(f"{key}={part}" for key, part in sorted(told.items()))
+        options = {key: part for key, part in plain.items() if key != "type"}
+        pairs = ", ".join(f"{key}={part}" for key, part in sorted(options.items()))
         return " ".join(filter(None, (str(plain.get("type", "")), pairs))) or "nothing"
     return str(plain).lower() if isinstance(plain, bool) else str(plain)

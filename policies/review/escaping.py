@@ -1,7 +1,7 @@
-"""Escaping: other people's text in Markdown. It may name a column after a mention, or a topic after a script; it is only shown.
+"""The escaping of untrusted text in Markdown, for example a column named like a mention or a topic named like a script.
 
-Values and names stand in code spans, where nothing is a mention, a link, HTML or markup. Sentences that hold such text are
-escaped character by character.
+Values and names are written as code spans, in which mentions, links, HTML and markup have no effect. Sentences that contain
+such text are escaped character by character.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import unicodedata
 LONGEST = 160
 _NOT_SHOWN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 _MARKUP = re.compile(r"([\\`*\[\]|~$]|(?<!\w)_|_(?!\w))")
-# What GitHub makes a mention, a reference or a link of. In a code span it is none of them.
+# GitHub turns these into mentions, references and links, except in code spans.
 _LINKING = re.compile(r"[@#]+|://|(?i:www)(?=\.)")
 _LINE_START = re.compile(r"^(\s*)([-+#>]|\d+[.)])")
 
 
 def plain(text: str, longest: int | None = LONGEST) -> str:
-    """One line of visible characters, cut to a length that tells how long it was."""
+    """Return one line of visible characters. A truncated one ends with its original length."""
     shown = "".join(_visible(character) for character in str(text))
     if longest is not None and len(shown) > longest:
         return f"{shown[: longest - 20]}… ({len(shown):,} characters)"
@@ -27,7 +27,7 @@ def plain(text: str, longest: int | None = LONGEST) -> str:
 
 
 def code(text: str, longest: int | None = LONGEST) -> str:
-    """A code span of a text. A pipe in it is escaped as tables need it, so use it in lists only where none is expected."""
+    """Return a text as a code span. Pipes are escaped for tables, so in a list use it only for texts without pipes."""
     shown = plain(text, longest)
     ticks = max((len(run) for run in re.findall(r"`+", shown)), default=0) + 1
     fence = "`" * ticks
@@ -36,12 +36,12 @@ def code(text: str, longest: int | None = LONGEST) -> str:
 
 
 def cell(text: str, longest: int | None = LONGEST) -> str:
-    """A code span inside a table, where a pipe would end the cell."""
+    """Return a code span for a table, where a pipe would end the cell."""
     return code(text, longest).replace("|", "\\|")
 
 
 def prose(text: str) -> str:
-    """A sentence that holds other people's words, as a sentence."""
+    """Escape a sentence that contains untrusted text."""
     parts = []
     end = 0
     shown = plain(text, None)

@@ -1,4 +1,4 @@
-"""Runs: how often jobs run and with how many workers, as schedules and desired states say."""
+"""The frequency and the workers of job runs, as schedules and desired states declare them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MINUTES = {"minute": 1, "hour": 60, "day": 1440}
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """One worker: vCPUs, GB of memory, GB of disk."""
+    """The size of one worker: vCPUs, GB of memory, GB of disk."""
 
     cores: int
     memory_gb: Decimal
@@ -29,7 +29,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """A job's runs. `every_minutes` is None for one that never ends; `least` and `most` are executors."""
+    """The runs of a job. `every_minutes` is None for a continuous run; `least` and `most` count executors."""
 
     job: str
     every_minutes: int | None
@@ -40,13 +40,13 @@ class Run:
 
 
 def documents(resources: Iterable[Resource]) -> list[Json]:
-    """The documents of Frazil's among objects."""
+    """Return Frazil's documents among objects."""
     found = [policy(each.values.get("content")) for each in resources if each.type == "aws_s3_object"]
     return [each for each in found if each is not None and "version" in each]
 
 
 def runs(resources: Iterable[Resource]) -> tuple[list[Run], list[str]]:
-    """The runs that are wanted; and which schedules and desired states could not be understood, by name."""
+    """Return the declared runs, and the names of schedules and desired states that could not be parsed."""
     listed = list(resources)
     found: list[Run] = []
     not_understood: list[str] = []
@@ -105,7 +105,7 @@ def _scheduled(schedule: Resource) -> Run | None:
 
 
 def _parameters(request: Json) -> str:
-    """`SparkSubmitParameters` of a StartJobRun, in the scheduler's spelling."""
+    """Return the `SparkSubmitParameters` of a StartJobRun, in the scheduler's spelling."""
     found: Any = request
     for name in ("JobDriver", "SparkSubmit"):
         found = found.get(name) if isinstance(found, Mapping) else None
@@ -124,7 +124,7 @@ def _megabytes(text: str) -> int:
 
 
 def pipelines(found: Iterable[Json]) -> Iterator[tuple[str, int]]:
-    """The pipelines of the documents: names, and how many seconds a batch should take."""
+    """Return the names of the documents' pipelines, and their target duration of a batch in seconds."""
     for document in found:
         listed = document.get("pipelines", ())
         for each in listed if isinstance(listed, list) else ():
@@ -137,6 +137,6 @@ def pipelines(found: Iterable[Json]) -> Iterator[tuple[str, int]]:
 
 
 def _part(value: Any, name: str) -> Json:
-    """A part of an object that is an object; else an empty one."""
+    """Return a part of an object if it is an object, else an empty one."""
     part = value.get(name) if isinstance(value, Mapping) else None
     return part if isinstance(part, Mapping) else {}

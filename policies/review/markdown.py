@@ -1,7 +1,7 @@
-"""Markdown: a review as a comment on a pull request. What is dangerous stands first, what is long is folded.
+"""A review as Markdown, for a comment on a pull request. Dangers come first, long sections are folded.
 
-A comment may have so many characters only. When a review has more, whole entries are left out, of the least important
-section first, and it is said how many.
+The length of a comment is limited. Of a longer review, complete entries are left out, those of the least important section
+first, and the comment says how many.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _VERDICTS = {
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """A heading, an introduction, and entries, one a line or more. `is_folded` hides it until it is asked for."""
+    """A heading, an introduction, and entries of one or more lines. `is_folded` hides the entries behind a toggle."""
 
     title: str
     entries: tuple[str, ...]
@@ -44,7 +44,7 @@ class _Section:
     left_out: int = 0
 
     def text(self) -> str:
-        """The section as Markdown."""
+        """Return the section as Markdown."""
         said = f"\n… and {self.left_out} more, left out because the review would be too long." if self.left_out else ""
         listed = "\n".join([*self.entries, *([said] if said else [])])
         body = "\n".join(part for part in (self.intro, listed) if part)
@@ -54,19 +54,19 @@ class _Section:
 
 
 def marker(environment: str) -> str:
-    """The first line of a review's comment, by which the next one finds it."""
+    """Return the first line of a review's comment, by which a later review finds it."""
     return f"<!-- frazil review {''.join(c for c in environment if c.isalnum() or c == '-')} -->"
 
 
 def markdown(review: Review, longest: int = LONGEST) -> str:
-    """The review as one page of at most `longest` characters, but for a few hundred of its head."""
+    """Return the review as one page of at most `longest` characters, plus a few hundred for its head."""
     head = "\n".join([marker(review.environment), *_head(review)])
     sections = [section for section in _sections(review) if section.entries or section.intro]
     return "\n\n".join([head, *(section.text() for section in _shortened(head, sections, longest))]) + "\n"
 
 
 def _shortened(head: str, sections: list[_Section], longest: int) -> list[_Section]:
-    """Entries are taken from the end of the last section, then of the one before, until the page is short enough."""
+    """Remove entries from the end of the last section, then of the one before, until the page is short enough."""
     sections = list(sections)
     room = 80  # for the sentence that says so
     for index in range(len(sections) - 1, -1, -1):
@@ -93,10 +93,10 @@ def _head(review: Review) -> list[str]:
 def _counted(review: Review) -> str:
     counted = [f"{review.count(verb)} {word}" for verb, (word, _) in _VERBS.items() if review.count(verb)]
     outputs = f"; {_number(len(review.outputs), 'output')} changed" if review.outputs else ""
-    standing = f", {_number(len(review.standing), 'finding')} on what does not change" if review.standing else ""
+    unchanged = f", {_number(len(review.unchanged), 'finding')} on what does not change" if review.unchanged else ""
     dangers = _number(len(review.dangers), "danger").capitalize()
     stacks = ", ".join(map(code, review.stacks))
-    return f"{dangers}{standing}. Resources: {', '.join(counted) or 'none changes'}{outputs}. Stacks: {stacks}."
+    return f"{dangers}{unchanged}. Resources: {', '.join(counted) or 'none changes'}{outputs}. Stacks: {stacks}."
 
 
 def _number(count: int, word: str) -> str:
@@ -104,7 +104,7 @@ def _number(count: int, word: str) -> str:
 
 
 def _sections(review: Review) -> list[_Section]:
-    """The sections, what matters most first."""
+    """Return the sections, the most important first."""
     effects = tuple(map(sections.effect, review.effects))
     now, after, prices = review.cost_before, review.cost_after, review.prices
     return [
@@ -113,11 +113,11 @@ def _sections(review: Review) -> list[_Section]:
             "⚠️ Guardrails, on what does not change",
             tuple(
                 f"- {prose(str(one.resource))}: {prose(one.what)}. {prose(one.do)}. `{one.rule}`"
-                for one in review.standing
+                for one in review.unchanged
             ),
         ),
         _Section(
-            "What becomes of data",
+            "Effects on data",
             effects,
             intro="| pipeline | table | | what changes, and what it does |\n|---|---|---|---|" if effects else "",
         ),

@@ -1,7 +1,7 @@
-"""Secrets: a plan without them. Terraform writes every value in plain text into a plan's JSON, and marks what is sensitive.
+"""The masking of secrets in a plan. Terraform writes all values into a plan's JSON in plain text, and marks sensitive ones.
 
-What is marked is masked where it stands. A value so marked may stand unmarked somewhere else as well (in a resource's id, in a
-policy, in an output), so all texts are searched for it too, in the ways in which JSON, URLs and base64 write it.
+Marked values are masked in place. A marked value may also occur unmarked elsewhere (in a resource's id, in a policy, in an
+output), so all texts are searched for it too, in the spellings of JSON, URLs and base64.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ Json = Mapping[str, Any]
 
 MASK = "(secret)"
 OTHER = "(another secret)"
-"""Stands for a secret that the change makes another one."""
+"""The placeholder of a secret that the change replaces."""
 _HANDED_ON = "cross-stack-output-"
 """CDKTF marks whatever one stack hands to another, names and ARNs too. A secret among it is marked where it is made."""
 SHORTEST = 8
-"""Characters of a secret that is searched for in other texts; shorter ones stand in too many words."""
+"""The shortest secret that is searched for in other texts; shorter ones occur in too many words."""
 
 
 def cleaned(plan: Json, others: Iterable[Json] = ()) -> dict[str, Any]:
-    """What a review needs of `terraform show -json`, without a sensitive value anywhere. The plan itself stays as it is.
+    """Return the parts of `terraform show -json` that a review needs, without sensitive values. Does not change the plan.
 
-    What is marked in one of the `others` is hidden too: a value that one stack marks may come to another unmarked. Of the
-    configuration only references stay: constants written into it are not marked.
+    Values marked in one of the `others` are masked too: a value that one stack marks may be unmarked in another. Of the
+    configuration, only references are returned, because its constants are not marked.
     """
     known = _known(plan, *others)
 
-    def resource(told: Json) -> dict[str, Any]:
-        kept = {key: value for key, value in told.items() if key != "change"}
-        return {**_without(kept, known), "change": _change(told["change"], known)}
+    def resource(change: Json) -> dict[str, Any]:
+        kept = {key: value for key, value in change.items() if key != "change"}
+        return {**_without(kept, known), "change": _change(change["change"], known)}
 
     kept = {key: plan[key] for key in ("errored", "complete", "applyable", "format_version") if key in plan}
     planned = plan.get("planned_values", {}).get("root_module", {})
@@ -52,12 +52,12 @@ def cleaned(plan: Json, others: Iterable[Json] = ()) -> dict[str, Any]:
 
 
 def hidden(text: str, plan: Json) -> str:
-    """A text about a plan, like Terraform's own words, without the plan's secrets."""
+    """Mask a plan's secrets in a text, for example in Terraform's output."""
     return _hidden(text, _known(plan))
 
 
 def _known(*plans: Json) -> list[str]:
-    """What is searched for in all texts, the longest first: a secret may be a part of another."""
+    """Return the secrets to search for, the longest first: a secret may be a part of another."""
     found = {way for plan in plans for secret in _found(plan) if len(secret) >= SHORTEST for way in _ways(secret)}
     return sorted(found, key=lambda way: (-len(way), way))
 
@@ -76,7 +76,7 @@ def _change(change: Json, known: list[str]) -> dict[str, Any]:
 
 
 def _either(one: Any, other: Any) -> Any:
-    """Both sides' marks as one: what is sensitive on one side is masked on both."""
+    """Combine the marks of both sides: a value that is sensitive on one side is masked on both."""
     if one is True or other is True:
         return True
     if isinstance(one, Mapping) or isinstance(other, Mapping):
@@ -90,7 +90,7 @@ def _either(one: Any, other: Any) -> Any:
 
 
 def _masked(value: Any, marks: Any, beside: Any, known: list[str], mask: str) -> Any:
-    """The value with what is marked masked; `mask` where it differs from what stands on the other side."""
+    """Return the value with its marked parts masked; `mask` replaces parts that differ from the other side."""
     if value is None:
         return None
     if marks is True:
@@ -112,7 +112,7 @@ def _masked(value: Any, marks: Any, beside: Any, known: list[str], mask: str) ->
 
 
 def _without(value: Any, known: list[str]) -> Any:
-    """The value with known secrets hidden in all of its texts."""
+    """Return the value with known secrets masked in all of its texts."""
     if isinstance(value, Mapping):
         return {_hidden(key, known): _without(part, known) for key, part in value.items()}
     if isinstance(value, list):
@@ -143,7 +143,7 @@ def _values(resource: Json, known: list[str]) -> Any:
 
 
 def _references(module: Json, known: list[str]) -> dict[str, Any]:
-    """Addresses of the configured resources, and what each of their arguments refers to."""
+    """Return the addresses of the configured resources, and the references of their arguments."""
     kept = [
         {
             "address": each.get("address", ""),
@@ -159,7 +159,7 @@ def _references(module: Json, known: list[str]) -> dict[str, Any]:
 
 
 def _found(plan: Json) -> Iterator[str]:
-    """Every sensitive text of a plan, wherever Terraform tells values."""
+    """Yield every sensitive text of a plan."""
     for each in (*(plan.get("resource_changes") or ()), *(plan.get("resource_drift") or ())):
         yield from _in_change(each["change"])
     for name, each in (plan.get("output_changes") or {}).items():
@@ -189,7 +189,7 @@ def _in_module(module: Json) -> Iterator[str]:
 
 
 def _leaves(value: Any, marks: Any) -> Iterator[str]:
-    """The texts and numbers of a value that are marked; of a marked JSON text, those inside it too."""
+    """Yield the marked texts and numbers of a value; of a marked JSON text, also those inside it."""
     if value is None or not marks:
         return
     if isinstance(value, Mapping):
@@ -210,7 +210,7 @@ def _leaves(value: Any, marks: Any) -> Iterator[str]:
 
 
 def _inside(parsed: Any) -> Iterator[str]:
-    """The values of a sensitive JSON text; its names are no secrets."""
+    """Yield the values of a sensitive JSON text. Its names are no secrets."""
     if isinstance(parsed, Mapping | list):
         for part in parsed.values() if isinstance(parsed, Mapping) else parsed:
             yield from _inside(part)
@@ -219,7 +219,7 @@ def _inside(parsed: Any) -> Iterator[str]:
 
 
 def _ways(secret: str) -> Iterator[str]:
-    """How a secret may be written in another text."""
+    """Yield the spellings of a secret in other texts."""
     yield secret
     for text in (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]):
         yield text

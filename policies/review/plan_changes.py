@@ -1,4 +1,4 @@
-"""Planned: what Terraform will do to each resource, read from a cleaned plan, and what somebody else did meanwhile."""
+"""Terraform's changes of each resource, read from a cleaned plan, and changes made outside of this code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_DEPTH = 12
 
 
 class Verb(StrEnum):
-    """What happens to a resource. `FORGET`: it stays as it is, and Terraform no longer knows it."""
+    """A kind of change. `FORGET`: the resource stays as it is, and Terraform no longer manages it."""
 
     DELETE = "delete"
     REPLACE = "replace"
@@ -41,7 +41,7 @@ _WHY = {
 
 
 class UnknownLater:
-    """Stands for a value that is known only after it was applied."""
+    """The type of `LATER`, the placeholder of a value that is known only after it is applied."""
 
     def __repr__(self) -> str:
         return "(known after apply)"
@@ -52,7 +52,7 @@ LATER = UnknownLater()
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One attribute that changes. `path` is like `config.retention.ms` or `byob_aws[0].bucket_name`."""
+    """One changed attribute. `path` is like `config.retention.ms` or `byob_aws[0].bucket_name`."""
 
     path: str
     before: Any
@@ -61,7 +61,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """A resource that changes. `forced_by` are the attributes that force its replacement, `why` is Terraform's reason."""
+    """A changed resource. `forced_by` are the attributes that force its replacement, `why` is Terraform's reason."""
 
     stack: str
     address: str
@@ -76,16 +76,16 @@ class Planned:
     imported: str = ""
 
     def is_unknown(self, argument: str) -> bool:
-        """Whether an argument, or a part of it, is known only after it was applied."""
+        """Return whether an argument or a part of it is known only after it is applied."""
         return bool(self.unknown.get(argument)) if isinstance(self.unknown, Mapping) else bool(self.unknown)
 
     def differences(self) -> tuple[Difference, ...]:
-        """What differs, attribute by attribute. Of a new or deleted resource all does, which says nothing: it is empty."""
+        """Return the changed attributes; none for a new or deleted resource."""
         if self.verb in {Verb.CREATE, Verb.DELETE, Verb.FORGET}:
             return ()
         unknown = dict(self.unknown) if isinstance(self.unknown, Mapping) else {}
         if self.verb is Verb.REPLACE:
-            # What the provider computes for the new one was unknown for the old one, too; only causes are told.
+            # Values that the provider computes were unknown for the old resource too; only causes are listed.
             causes = {path.partition(".")[0].partition("[")[0] for path in self.forced_by}
             unknown = {name: mark for name, mark in unknown.items() if name in causes}
         names = sorted({*self.before, *self.after, *unknown})
@@ -101,14 +101,14 @@ class Planned:
 
 
 def planned(plan: Json, stack: str) -> tuple[Planned, ...]:
-    """The changes of managed resources; what is only read, or stays as it is, is not among them."""
+    """Return the changes of managed resources, without data sources and unchanged resources."""
     return tuple(_all(plan.get("resource_changes", ()), stack))
 
 
 def drifted(plan: Json, stack: str) -> tuple[tuple[Planned, tuple[Difference, ...]], ...]:
-    """What was changed outside of this code since the last deployment, as far as this plan depends on it.
+    """Return the changes made outside of this code since the last deployment, as far as this plan depends on them.
 
-    Providers tell null, "", [] and {} for the same nothing; that is no change. What was deleted is always told.
+    Providers return null, "", [] and {} for the same missing value, which is no change. Deleted resources are always included.
     """
     relevant: dict[str, list[str]] = {}
     for each in plan.get("relevant_attributes", ()):
@@ -121,8 +121,8 @@ def drifted(plan: Json, stack: str) -> tuple[tuple[Planned, tuple[Difference, ..
     return tuple(found)
 
 
-def is_whole(plan: Json) -> bool:
-    """Whether Terraform finished the plan: one that ended in an error, or leaves something for later, tells a part only."""
+def is_complete(plan: Json) -> bool:
+    """Return whether the plan is complete: one that ended in an error or deferred changes is not."""
     return not plan.get("errored") and plan.get("complete", True) is not False
 
 
@@ -147,8 +147,8 @@ def _all(changes: Any, stack: str) -> Iterator[Planned]:
         )
 
 
-def _verb(told: Json) -> Verb | None:
-    actions = set(told["change"]["actions"])
+def _verb(resource: Json) -> Verb | None:
+    actions = set(resource["change"]["actions"])
     if "forget" in actions:
         return Verb.FORGET
     if actions == {"create", "delete"}:
@@ -156,9 +156,9 @@ def _verb(told: Json) -> Verb | None:
     for verb in (Verb.DELETE, Verb.UPDATE, Verb.CREATE):
         if actions == {verb.value}:
             return verb
-    if told["change"].get("importing"):
+    if resource["change"].get("importing"):
         return Verb.IMPORT
-    return Verb.MOVE if told.get("previous_address") else None
+    return Verb.MOVE if resource.get("previous_address") else None
 
 
 def _imported(importing: Any) -> str:
@@ -198,7 +198,7 @@ def _differences(path: str, before: Any, after: Any, unknown: Any, *, depth: int
 
 
 def _parsed(value: Any) -> Any:
-    """A value; a text that is a JSON object as that object, so that its parts are compared and not its spelling."""
+    """Return a value, and a JSON text as its object, so that its parts are compared and not its spelling."""
     if isinstance(value, str) and value[:1] == "{":
         try:
             return json.loads(value)

@@ -1,4 +1,4 @@
-"""Trust: who may do what before and after, statement by statement; and which of it follows from new tables alone."""
+"""The differences of policies, statement by statement, and which of them follow from new tables alone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ELEMENTS = ("Principal", "NotPrincipal", "Action", "NotAction", "Resource", "No
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementDiff:
-    """What happens to one statement. `name` is its Sid, or its place; `lines` say what changes in it, or what it says."""
+    """The change of one statement. `name` is its Sid or its index; `lines` describe the change, or the statement."""
 
     what: str
     name: str
@@ -31,7 +31,7 @@ class StatementDiff:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyChange:
-    """How one policy of a resource changes. `is_unknown`: it is known only after it was applied, so nothing can be said."""
+    """The change of one policy of a resource. `is_unknown`: the policy is known only after it is applied."""
 
     stack: str
     address: str
@@ -41,9 +41,9 @@ class PolicyChange:
 
 
 def policy_changes(change: Planned) -> Iterator[PolicyChange]:
-    """The policies of a resource that change. Of a new or deleted resource: all that it allows, or allowed."""
+    """Yield the changed policies of a resource. Of a new or deleted resource, yields all statements."""
     if change.type in TYPES:
-        return  # of these `rights_change` tells all of a role's together
+        return  # `rights_change` compares a role's policies together
     for argument in ARGUMENTS:
         before, after = change.before.get(argument), change.after.get(argument)
         blank = PolicyChange(stack=change.stack, address=change.address, argument=argument)
@@ -59,26 +59,26 @@ def policy_changes(change: Planned) -> Iterator[PolicyChange]:
         if (after and new is None) or (before and old is None):
             yield replace(blank, is_unknown=True)
             continue
-        told = tuple(_compared(old, new))
-        if told:
-            yield replace(blank, statements=told)
+        statements = tuple(_compared(old, new))
+        if statements:
+            yield replace(blank, statements=statements)
 
 
 def rights_change(rights: RoleRights) -> PolicyChange | None:
-    """How the rights of a role change, all of its policies together; None if they do not."""
+    """Compare the permissions of a role, all of its policies together; None if they do not change."""
     blank = PolicyChange(stack=rights.stack, address=rights.addresses[0], argument=f"all policies of {rights.role}")
     if rights.is_unknown:
         return None if rights.is_new else replace(blank, is_unknown=True)
-    told = tuple(_compared(rights.before, rights.after))
-    return replace(blank, statements=told) if told else None
+    statements = tuple(_compared(rights.before, rights.after))
+    return replace(blank, statements=statements) if statements else None
 
 
 def follows_from(change: Change, tables: Collection[str], databases: Collection[str], facts: Facts) -> bool:
-    """Whether a policy's widening is no more than what tables that are declared with this very change need.
+    """Return whether a policy's new permissions are only those that tables declared with the same change need.
 
-    Resources and values of conditions that name one of those tables are taken out of the new policy; if the rest is not wider
-    than the old one, it follows from them. `tables` are identifiers, `namespace.table`; `databases` are those of them in which
-    nothing was declared before.
+    Removes resources and values of conditions that name one of these tables from the new policy. The change follows from the
+    tables if the rest allows no more than the old policy. `tables` are identifiers, `namespace.table`; `databases` are those
+    of them without earlier tables.
     """
     if not tables:
         return False
@@ -93,10 +93,9 @@ def follows_from(change: Change, tables: Collection[str], databases: Collection[
 
 
 def _places(tables: Collection[str], databases: Collection[str]) -> tuple[str, ...]:
-    """How policies name tables: in Glue, and by the prefix of their files (`policies.table_resources`). Each ends
-    where a name ends.
+    """Return the names of tables in policies: in Glue, and as prefixes of files (`policies.table_resources`).
 
-    In a database of its own, a job may also make and drop the scratch tables of its start probe.
+    Each ends at the end of a name. In a new database, a job may also create and drop the scratch tables of its start probe.
     """
     found = []
     for database in databases:
@@ -142,7 +141,7 @@ def _compared(old: Document | None, new: Document | None) -> Iterator[StatementD
     for name in [*after, *(name for name in before if name not in after)]:
         one, other = before.get(name), after.get(name)
         if one is None and other is not None and _canonical(other) not in same:
-            # What a new statement denies takes nothing from anybody's safety: its name is enough.
+            # A new statement that denies adds no risk, so its name is enough.
             lines = () if _effect(other) == "Deny" else tuple(_lines(other))
             yield StatementDiff(what="added", name=name, effect=_effect(other), lines=lines)
         elif other is None and one is not None and _canonical(one) not in same:
@@ -152,7 +151,7 @@ def _compared(old: Document | None, new: Document | None) -> Iterator[StatementD
 
 
 def _by_name(document: Document | None) -> dict[str, Document]:
-    """The statements by their Sid; those without one, or with another's, by their place."""
+    """Return the statements by Sid; those without one, or with a repeated one, by index."""
     found: dict[str, Document] = {}
     for index, statement in enumerate(statements(document), start=1):
         name = str(statement.get("Sid") or f"statement {index}")
@@ -167,7 +166,7 @@ def _effect(statement: Document) -> str:
 def _lines(statement: Document) -> Iterator[str]:
     for element in _ELEMENTS:
         if element in statement:
-            yield f"{element} {', '.join(_told(statement[element]))}"
+            yield f"{element} {', '.join(_texts(statement[element]))}"
     yield f"Condition {_json(statement['Condition'])}" if statement.get("Condition") else "no condition"
 
 
@@ -175,7 +174,7 @@ def _changed(old: Document, new: Document) -> Iterator[str]:
     if _effect(old) != _effect(new):
         yield f"Effect {_effect(old)} -> {_effect(new)}"
     for element in _ELEMENTS:
-        before, after = (set(_told(side[element])) if element in side else set() for side in (old, new))
+        before, after = (set(_texts(side[element])) if element in side else set() for side in (old, new))
         if after - before:
             yield f"{element} gains {', '.join(sorted(after - before))}"
         if before - after:
@@ -192,7 +191,7 @@ def _changed(old: Document, new: Document) -> Iterator[str]:
 
 
 def _conditions(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
-    """Two conditions, key by key."""
+    """Compare two conditions, key by key."""
     for operator in sorted({*one, *other}):
         old, new = (side.get(operator) or {} for side in (one, other))
         for key in sorted({*old, *new}):
@@ -207,17 +206,17 @@ def _conditions(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[st
                 yield f"Condition {operator} {key} loses {', '.join(sorted(before - after))}"
 
 
-def _told(element: Any) -> list[str]:
-    """An element's values as texts; a principal with its kind."""
+def _texts(element: Any) -> list[str]:
+    """Return an element's values as texts; a principal with its kind."""
     if isinstance(element, Mapping):
         return [f"{kind}:{one}" for kind, values in element.items() for one in many(values)]
     return [str(one) for one in many(element)]
 
 
 def _canonical(statement: Document) -> str:
-    """A statement without its name, with its lists in one order."""
+    """Return a statement without its name, with sorted lists."""
     parts = {
-        key: sorted(_told(value)) if key in _ELEMENTS else value for key, value in statement.items() if key != "Sid"
+        key: sorted(_texts(value)) if key in _ELEMENTS else value for key, value in statement.items() if key != "Sid"
     }
     return _json(parts)
 

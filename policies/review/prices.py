@@ -1,4 +1,4 @@
-"""Prices: what things cost, with date and source, and what is assumed of their use. The figures are in `prices.json`."""
+"""The prices of services, with date and source, and the assumptions about their use. The figures are in `prices.json`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _FILE = Path(__file__).with_name("prices.json")
 
 
 class NotAssumed(ValueError):
-    """What was given instead of an assumption is none: its name is not known, or it is no number."""
+    """A given assumption has an unknown name or is no number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """One price, in the currency of its table. `source` says where it was read, or that it is unverified."""
+    """One price, in the currency of its table. `source` is the page it is from, or a note that it is unverified."""
 
     amount: Decimal
     unit: str
@@ -27,7 +27,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assumption:
-    """One number that nothing declares. `is_given`: it was told to this review, and is not the table's."""
+    """One number that is not declared anywhere. `is_given`: it is an input of this review instead of the table's."""
 
     value: Decimal
     meaning: str
@@ -36,7 +36,7 @@ class Assumption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prices:
-    """The table. `gb_a_month` overrides the assumption of that name for single pipelines."""
+    """The table of prices. `gb_a_month` overrides the assumption of that name for single pipelines."""
 
     date: str
     region: str
@@ -49,48 +49,48 @@ class Prices:
     gb_a_month: Mapping[str, Decimal] = field(default_factory=dict)
 
     def price(self, name: str) -> Decimal:
-        """The amount of a price."""
+        """Return the amount of a price."""
         return self.prices[name].amount
 
     def assumed(self, name: str) -> Decimal:
-        """The value of an assumption."""
+        """Return the value of an assumption."""
         return self.assumptions[name].value
 
     def gb_of(self, pipeline: str) -> Decimal:
-        """GB that a pipeline reads a month."""
+        """Return how many GB a pipeline reads per month."""
         return self.gb_a_month.get(pipeline, self.assumed("gb_a_month"))
 
 
 def price_table(given: Mapping[str, Any] | None = None) -> Prices:
-    """The table, with assumptions replaced by what is given: `{"months_stored": 24, "pipelines": {"orders": 200}}`.
+    """Read the table, with the given assumptions instead of its own: `{"months_stored": 24, "pipelines": {"orders": 200}}`.
 
-    Under `pipelines` are GB a month, by name. Raises `NotAssumed`.
+    `pipelines` maps names to GB per month. Raises `NotAssumed`.
     """
-    told = json.loads(_FILE.read_text("utf-8"))
+    table = json.loads(_FILE.read_text("utf-8"))
     replaced = dict(given or {})
     volumes = replaced.pop("pipelines", {})
-    unknown = sorted(replaced.keys() - told["assumptions"].keys())
+    unknown = sorted(replaced.keys() - table["assumptions"].keys())
     if unknown or not isinstance(volumes, Mapping):
-        names = ", ".join([*told["assumptions"], "pipelines"])
+        names = ", ".join([*table["assumptions"], "pipelines"])
         raise NotAssumed(f"{', '.join(unknown) or 'pipelines'}: there is no such assumption; there are {names}")
     assumptions = {
         name: Assumption(
             value=_number(name, replaced.get(name, each["value"])), meaning=each["meaning"], is_given=name in replaced
         )
-        for name, each in told["assumptions"].items()
+        for name, each in table["assumptions"].items()
     }
     return Prices(
-        date=told["date"],
-        region=told["region"],
-        currency=told["currency"],
-        note=told["note"],
-        hours=Decimal(told["hours_a_month"]),
+        date=table["date"],
+        region=table["region"],
+        currency=table["currency"],
+        note=table["note"],
+        hours=Decimal(table["hours_a_month"]),
         prices={
             name: Price(amount=Decimal(each["amount"]), unit=each["unit"], source=each["source"])
-            for name, each in told["prices"].items()
+            for name, each in table["prices"].items()
         },
         assumptions=assumptions,
-        not_counted=told["not_counted"],
+        not_counted=table["not_counted"],
         gb_a_month={str(name): _number(str(name), value) for name, value in volumes.items()},
     )
 

@@ -1,4 +1,4 @@
-"""Review: everything that is to be told of a deployment before it happens, and whether it is refused."""
+"""The review of a deployment before it is applied, and whether it is refused."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from policies.review.desired_effects import desired_effects
 from policies.review.effects import Effect, effects
 from policies.review.job_runs import documents
 from policies.review.masking import cleaned
-from policies.review.plan_changes import Difference, Planned, Verb, as_declared, drifted, is_whole, planned
+from policies.review.plan_changes import Difference, Planned, Verb, as_declared, drifted, is_complete, planned
 from policies.review.policy_diff import PolicyChange, policy_changes, rights_change
 from policies.review.prices import Prices
 from policies.review.role_permissions import RoleRights, role_rights
@@ -30,7 +30,7 @@ Json = Mapping[str, Any]
 
 
 class Verdict(StrEnum):
-    """What a review ends with. `refused`: there is a danger or a finding that nobody has accepted."""
+    """The result of a review. `refused`: it has a danger or a finding that was not accepted."""
 
     NOTHING = "nothing"
     CHANGES = "changes"
@@ -39,7 +39,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackPlan:
-    """A stack, what was synthesised of it, and its plan (`terraform show -json`), or why there is none."""
+    """A stack, its synthesised JSON, and its plan (`terraform show -json`), or why it has none."""
 
     name: str
     synthesised: Json | None = None
@@ -49,10 +49,10 @@ class StackPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Review:
-    """A review of one environment. Nothing in it is secret.
+    """A review of one environment, without secrets.
 
-    `dangers` come with this change, `standing` are findings about what does not change, `expected` are findings that are no
-    reason to refuse, each with why. `accepted` is the reason of whoever takes the dangers on.
+    `dangers` are caused by this change, `unchanged` are findings about unchanged resources, `expected` are findings that are
+    no reason to refuse, each with its reason. `accepted` is the reason for which an operator accepted the dangers.
     """
 
     environment: str
@@ -60,7 +60,7 @@ class Review:
     changes: tuple[Planned, ...]
     outputs: tuple[str, ...]
     dangers: tuple[Danger, ...]
-    standing: tuple[Finding, ...]
+    unchanged: tuple[Finding, ...]
     expected: tuple[tuple[Finding, str], ...]
     policies: tuple[PolicyChange, ...]
     effects: tuple[Effect, ...]
@@ -74,13 +74,13 @@ class Review:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether it may be applied."""
-        if (self.dangers or self.standing) and not self.accepted:
+        """Whether the deployment may be applied."""
+        if (self.dangers or self.unchanged) and not self.accepted:
             return Verdict.REFUSED
         return Verdict.CHANGES if self.changes or self.outputs or self.effects or self.dangers else Verdict.NOTHING
 
     def count(self, verb: Verb) -> int:
-        """How many resources this happens to."""
+        """Return the number of resources with this kind of change."""
         return sum(change.verb is verb for change in self.changes)
 
 
@@ -97,11 +97,11 @@ def review(
 ) -> Review:
     """Review the plans of an environment's stacks, in the order in which they are deployed.
 
-    `before` is the deployed document of pipelines, if the plans do not hold it. `tolerated` names rules whose findings are
-    expected in this environment, with why. Plans come as Terraform shows them: secrets are taken out here, first of all.
+    `before` is the deployed pipeline document, if the plans do not hold it. `tolerated` maps rules whose findings are
+    expected in this environment to the reason. Plans are Terraform's output; the first step removes their secrets.
     """
-    told_by_terraform = {each.name: each.plan for each in stacks if each.plan is not None}
-    plans = {name: cleaned(plan, told_by_terraform.values()) for name, plan in told_by_terraform.items()}
+    shown = {each.name: each.plan for each in stacks if each.plan is not None}
+    plans = {name: cleaned(plan, shown.values()) for name, plan in shown.items()}
     synthesised = {each.name: each.synthesised for each in stacks if each.synthesised is not None}
     reviewed = together(
         [
@@ -116,11 +116,11 @@ def review(
     new_documents = _after(reviewed)
     old, old_problem = _pipelines(old_documents)
     new, new_problem = _pipelines(new_documents)
-    told: list[Effect] = []
+    all_effects: list[Effect] = []
     if not (old_problem or new_problem):
-        told += effects(old, new) if new_documents and _has_pipelines(new_documents) else ()
-    told += column_effects(changes, new)
-    told += desired_effects(documents(old_resources), new_documents)
+        all_effects += effects(old, new) if new_documents and _has_pipelines(new_documents) else ()
+    all_effects += column_effects(changes, new)
+    all_effects += desired_effects(documents(old_resources), new_documents)
     rights = [each for name, plan in plans.items() for each in role_rights(plan, name)]
     found = _findings(reviewed, facts, rights)
     by_address = {each.address: each for each in (*reviewed.changes, *(each.change for each in rights))}
@@ -128,13 +128,13 @@ def review(
     refusing = [each for each in found if each not in {finding for finding, _ in anticipated}]
     policies = (
         *(policy for change in changes for policy in policy_changes(change)),
-        *(told_of for each in rights if (told_of := rights_change(each)) is not None),
+        *(change for each in rights if (change := rights_change(each)) is not None),
     )
     dangers = [
         *_unreviewed(stacks, plans),
         *change_dangers(refusing, changes, policies, old),
         *right_dangers(changes, plans.values()),
-        *(effect_danger(effect) for effect in told if effect.is_dangerous),
+        *(effect_danger(effect) for effect in all_effects if effect.is_dangerous),
         *(Danger.unread("document of pipelines", problem) for problem in (old_problem, new_problem) if problem),
     ]
     changed = {change.address for change in changes}
@@ -146,10 +146,10 @@ def review(
         changes=changes,
         outputs=tuple(f"{name}: {output}" for name, plan in plans.items() for output in _outputs(plan)),
         dangers=tuple(dict.fromkeys(dangers)),
-        standing=tuple(each for each in refusing if each.resource not in changed),
+        unchanged=tuple(each for each in refusing if each.resource not in changed),
         expected=anticipated,
         policies=policies,
-        effects=tuple(sorted(told, key=lambda effect: not effect.is_dangerous)),
+        effects=tuple(sorted(all_effects, key=lambda effect: not effect.is_dangerous)),
         drift=tuple(each for name, plan in plans.items() for each in drifted(plan, name)),
         notes=tuple(_notes(stacks, plans, new_documents)),
         cost_before=now,
@@ -161,19 +161,19 @@ def review(
 
 
 def _findings(reviewed: Reviewed, facts: Facts, rights: Sequence[RoleRights]) -> list[Finding]:
-    """What the rules find; about the rights of roles, what they find when all policies of a role are taken together."""
+    """Return the rules' findings. Permissions of a role are compared with all of its policies together."""
     parts = {address for each in rights for address in each.addresses}
     apart = [
         each
         for each in findings(reviewed, facts)
         if not (each.rule == policy_widened.__name__ and each.resource in parts)
     ]
-    whole = Reviewed(changes=tuple(each.change for each in rights if not each.is_new))
-    return [*apart, *sorted(policy_widened(whole, facts))]
+    together_changed = Reviewed(changes=tuple(each.change for each in rights if not each.is_new))
+    return [*apart, *sorted(policy_widened(together_changed, facts))]
 
 
 def _before(plans: Iterable[Json]) -> list[Resource]:
-    """What stands now, as far as the plans tell."""
+    """Return the deployed resources, as far as the plans show them."""
     return [
         Resource(str(each.get("address", "")), str(each.get("type", "")), each["change"]["before"])
         for plan in plans
@@ -183,7 +183,7 @@ def _before(plans: Iterable[Json]) -> list[Resource]:
 
 
 def _after(reviewed: Reviewed) -> list[Json]:
-    """The documents as they will be: as the plans have them, and what they do not know as the stacks have it."""
+    """Return the documents after the deployment: from the plans, and unknown ones from the stacks."""
     return documents(reviewed.resources)
 
 
@@ -192,7 +192,7 @@ def _has_pipelines(found: Iterable[Json]) -> bool:
 
 
 def _pipelines(found: Iterable[Json]) -> tuple[list[Pipeline], str]:
-    """The pipelines of the documents; or why they cannot be read."""
+    """Return the pipelines of the documents, or why they cannot be read."""
     listed: list[Pipeline] = []
     for each in found:
         if "pipelines" in each:
@@ -209,7 +209,7 @@ def _unreviewed(stacks: Iterable[StackPlan], plans: Mapping[str, Json]) -> list[
         plan = plans.get(each.name)
         if plan is None:
             found.append(Danger.unread(each.name, each.why_not or "it has no plan"))
-        elif not is_whole(plan):
+        elif not is_complete(plan):
             found.append(Danger.unread(each.name, each.why_not or "Terraform did not finish its plan"))
     return found
 
@@ -219,11 +219,11 @@ def _outputs(plan: Json) -> list[str]:
 
 
 def _notes(stacks: Sequence[StackPlan], plans: Mapping[str, Json], new_documents: Sequence[Json]) -> list[str]:
-    told = []
+    problems = []
     changing: list[str] = []
     for each in stacks:
         if changing and each.name in plans:
-            told.append(
+            problems.append(
                 f"{each.name} was planned with the outputs that {', '.join(changing)} has now, and this change changes them: "
                 "plan it again when that is applied"
             )
@@ -232,5 +232,5 @@ def _notes(stacks: Sequence[StackPlan], plans: Mapping[str, Json], new_documents
         ):
             changing.append(each.name)
     if not _has_pipelines(new_documents):
-        told.append("no plan holds the document of pipelines: what becomes of data is not told")
-    return told
+        problems.append("no plan holds the pipeline document, so effects on data are unknown")
+    return problems

@@ -1,7 +1,7 @@
-"""Role rights: all that a role's policies allow together, before and after.
+"""The permissions of a role: the statements of all its policies together, before and after.
 
-A policy that outgrows IAM's limits is attached in parts (`policies.documents.split`), and a further pipeline moves statements
-from one part to the next. Part by part, each move would look like a right that is new; together, only what is new does.
+A policy that exceeds IAM's limits is attached in parts (`policies.documents.split`), and another pipeline moves statements
+between parts. Compared part by part, each move would look like a new permission; compared together, it does not.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _PIECE = re.compile(r"\d+$")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleRights:
-    """The policies of one role, as one document on either side.
+    """The policies of one role, as one document before and one after.
 
-    `addresses` are those that change, `is_unknown` says that a part is known only after it was applied, `is_new` that the role
-    is made by this very plan.
+    `addresses` are the changed ones. `is_unknown`: a part is known only after it is applied. `is_new`: this plan creates the
+    role.
     """
 
     stack: str
@@ -39,7 +39,7 @@ class RoleRights:
 
     @property
     def change(self) -> Change:
-        """As one change, for the rules about changes."""
+        """The permissions as one change, for the rules about changes."""
         return Change(
             address=self.addresses[0],
             type=INLINE,
@@ -59,7 +59,7 @@ class _Sides:
 
 
 def role_rights(plan: Json, stack: str) -> Iterator[RoleRights]:
-    """The roles whose policies change in a cleaned plan."""
+    """Return the roles whose policies change in a cleaned plan."""
     listed = [each for each in plan["resource_changes"] if each.get("mode", "managed") == "managed"]
     made = {
         str((each["change"].get("after") or {}).get("name"))
@@ -92,9 +92,9 @@ def role_rights(plan: Json, stack: str) -> Iterator[RoleRights]:
 
 
 def gathered(documents: Iterable[Document]) -> dict[str, Any]:
-    """The statements of several policies as one policy that allows exactly the same.
+    """Combine several policies into one that allows exactly the same.
 
-    Two statements that differ in one list only, of resources or of a condition's values, become one that has both lists.
+    Two statements that differ in one list only, of resources or of a condition's values, are merged into one with both lists.
     """
     pending = [_sorted(each) for document in documents for each in statements(document)]
     kept: list[dict[str, Any]] = []
@@ -127,7 +127,7 @@ def _is_unread(before: Json, after: Json) -> bool:
 
 
 def _sorted(statement: Document) -> dict[str, Any]:
-    """A statement whose lists have one order, and whose single resource is a list."""
+    """Return a statement with sorted lists, and with a single resource as a list."""
     made = dict(statement)
     if "Resource" in made:
         made["Resource"] = sorted(map(str, many(made["Resource"])))
@@ -143,7 +143,7 @@ def _sorted(statement: Document) -> dict[str, Any]:
 
 
 def _joined(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any] | None:
-    """One statement for two that allow, if they differ in one list only, or not at all."""
+    """Merge two statements that allow, if they differ in at most one list."""
     names = [str(each.get("Sid", "")) for each in (one, other)]
     if (
         one.get("Effect") != "Allow"
@@ -167,7 +167,7 @@ def _joined(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any] 
 
 
 def _lists(statement: Mapping[str, Any]) -> dict[tuple[str, ...], Sequence[str]]:
-    """The lists of which any value is enough."""
+    """Return the lists of which any value is enough."""
     found: dict[tuple[str, ...], Sequence[str]] = {}
     if isinstance(statement.get("Resource"), list):
         found["Resource",] = statement["Resource"]
@@ -178,7 +178,7 @@ def _lists(statement: Mapping[str, Any]) -> dict[tuple[str, ...], Sequence[str]]
 
 
 def _bare(statement: Mapping[str, Any]) -> str:
-    """Everything but those lists, and the name."""
+    """Return the statement without those lists and without its name."""
     made: dict[str, Any] = json.loads(json.dumps({key: value for key, value in statement.items() if key != "Sid"}))
     for path in _lists(statement):
         node = made

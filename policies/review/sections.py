@@ -1,4 +1,4 @@
-"""Entries: single things of a review as Markdown: a danger, an effect, a policy, a resource, what drifted, the cost."""
+"""The entries of a review's sections as Markdown: dangers, effects, policies, resources, drift, cost."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _OUTCOMES = {
     Outcome.UPKEEP: "no row changes",
 }
 _TOO_LONG = {"content", "input", "assume_role_policy", "policy", "schema"}
-"""Arguments that are documents: their own sections tell what changes in them."""
+"""Arguments that are documents: their changes have sections of their own."""
 
 
-def dangers(told: Sequence[Danger]) -> Iterator[str]:
-    """The dangers, what they touch, and the remedy; what one rule has against one thing is one entry."""
+def dangers(found: Sequence[Danger]) -> Iterator[str]:
+    """Yield the dangers with the affected data and the remedy. Findings of one rule about one resource are one entry."""
     groups: dict[tuple[str, str, str], list[Danger]] = {}
-    for each in told:
+    for each in found:
         groups.setdefault((each.rule, each.where, each.do), []).append(each)
     for (rule, where, do), group in groups.items():
         whats = [prose(_sentence(each.what)) for each in group]
@@ -52,7 +52,7 @@ def dangers(told: Sequence[Danger]) -> Iterator[str]:
 
 
 def expected(found: Sequence[tuple[Finding, str]]) -> Iterator[str]:
-    """Findings that are no reason to refuse; what one rule has against one thing is one entry."""
+    """Yield the findings that are no reason to refuse. Findings of one rule about one resource are one entry."""
     groups: dict[tuple[str, str, str], list[str]] = {}
     for finding, why in found:
         groups.setdefault((finding.resource, finding.rule, why), []).append(finding.what)
@@ -61,48 +61,48 @@ def expected(found: Sequence[tuple[Finding, str]]) -> Iterator[str]:
         yield f"- {prose(where)}: {said} `{rule}`: {prose(_sentence(why))}"
 
 
-def effect(told: Effect) -> str:
-    """A row of the table of effects."""
-    changed = cell(told.changed) if told.changed else ""
-    if told.before or told.after:
-        changed = f"{changed}: {cell(told.before)} → {cell(told.after)}"
-    what = prose(_sentence(told.what))
-    mark = "⚠️ " if told.is_dangerous else ""
+def effect(found: Effect) -> str:
+    """Return a row of the table of effects."""
+    changed = cell(found.changed) if found.changed else ""
+    if found.before or found.after:
+        changed = f"{changed}: {cell(found.before)} → {cell(found.after)}"
+    what = prose(_sentence(found.what))
+    mark = "⚠️ " if found.is_dangerous else ""
     columns = (
-        cell(told.pipeline),
-        cell(told.table) if told.table else "",
-        f"{mark}{_OUTCOMES[told.outcome]}",
+        cell(found.pipeline),
+        cell(found.table) if found.table else "",
+        f"{mark}{_OUTCOMES[found.outcome]}",
         f"{changed}<br>{what}" if changed else what,
     )
     return f"| {' | '.join(columns)} |"
 
 
 def policy(change: PolicyChange) -> str:
-    """A policy's statements, as far as they change."""
+    """Return the changed statements of a policy."""
     head = f"- {code(change.address, None)} {code(change.argument)}"
     if change.is_unknown:
         return f"{head}: ⚠️ not known before it is applied, so nothing can be said of it"
-    return "\n".join([head, *(line for told in change.statements for line in _statement(told))])
+    return "\n".join([head, *(line for statement in change.statements for line in _statement(statement))])
 
 
 def resource(change: Planned) -> str:
-    """A resource that changes: why, and what of it."""
-    told = [f"forced by {', '.join(map(code, change.forced_by))}"] if change.forced_by else []
-    told += [prose(change.why)] if change.why else []
-    told += [f"formerly {code(change.moved_from, None)}"] if change.moved_from else []
-    told += [f"it exists as {code(change.imported)}"] if change.imported else []
-    head = f"- {code(change.address, None)}" + (f": {'; '.join(told)}" if told else "")
+    """Return a changed resource, with the reasons and the changed attributes."""
+    notes = [f"forced by {', '.join(map(code, change.forced_by))}"] if change.forced_by else []
+    notes += [prose(change.why)] if change.why else []
+    notes += [f"formerly {code(change.moved_from, None)}"] if change.moved_from else []
+    notes += [f"it exists as {code(change.imported)}"] if change.imported else []
+    head = f"- {code(change.address, None)}" + (f": {'; '.join(notes)}" if notes else "")
     return "\n".join([head, *_differences(change.differences())])
 
 
 def drift(change: Planned, differences: Sequence[Difference]) -> str:
-    """What somebody else changed."""
+    """Return a change made outside of this code."""
     what = "deleted" if change.verb == "delete" else "changed"
     return "\n".join([f"- {code(change.address, None)}: {what}", *_differences(differences)])
 
 
 def cost_table(before: Estimate, after: Estimate, prices: Prices) -> str:
-    """The estimate by service: now, after, and the difference."""
+    """Return the estimate by service: now, after, and the difference."""
     rows = [f"| {name} | {_money(before.of(name))} | {_money(after.of(name))} | {_signed(after.of(name) - before.of(name))} |"
             for name in SERVICES if before.of(name) or after.of(name)]  # fmt: skip
     total = f"| **total** | **{_money(before.total)}** | **{_money(after.total)}** | **{_signed(after.total - before.total)}** |"
@@ -111,14 +111,14 @@ def cost_table(before: Estimate, after: Estimate, prices: Prices) -> str:
 
 
 def cost_details(before: Estimate, after: Estimate, prices: Prices, region: str) -> list[str]:
-    """The arithmetic, every assumption, every price with its source, and what is not counted."""
-    told = [f"Prices of {prices.region} on {prices.date}. {prose(prices.note)}"]
+    """Return the arithmetic, every assumption, every price with its source, and the items that are not counted."""
+    details = [f"Prices of {prices.region} on {prices.date}. {prose(prices.note)}"]
     if region and region != prices.region:
-        told.append(f"⚠️ This environment is in {code(region)}, whose prices differ.")
+        details.append(f"⚠️ This environment is in {code(region)}, whose prices differ.")
     for name, side in (("Now", before), ("After", after)):
         lines = [f"- {line.service}, {_money(line.amount)}: {prose(line.how)}" for line in side.lines]
         lines += [f"- ⚠️ not counted, as it could not be understood: {code(missing)}" for missing in side.missing]
-        told.append("\n".join([f"**{name}**", "", *(lines or ["- nothing that costs"])]))
+        details.append("\n".join([f"**{name}**", "", *(lines or ["- nothing that costs"])]))
     used = {*before.pipelines, *after.pipelines}
     assumed = [
         f"- {prose(each.meaning)}: {each.value.normalize():f}{' (given)' if each.is_given else ''}"
@@ -129,20 +129,20 @@ def cost_details(before: Estimate, after: Estimate, prices: Prices, region: str)
         for name, gb in prices.gb_a_month.items()
         if name in used
     ]
-    told.append("\n".join(["**Assumed**", "", *assumed]))
+    details.append("\n".join(["**Assumed**", "", *assumed]))
     priced = [
         f"| {name} | {each.amount:f} | {prose(each.unit)} | {prose(each.source)} |"
         for name, each in prices.prices.items()
     ]
-    told.append("\n".join([f"| price | {prices.currency} | for | source |", "|---|--:|---|---|", *priced]))
-    told.append(f"Not counted: {prose(prices.not_counted)}.")
-    return told
+    details.append("\n".join([f"| price | {prices.currency} | for | source |", "|---|--:|---|---|", *priced]))
+    details.append(f"Not counted: {prose(prices.not_counted)}.")
+    return details
 
 
-def _statement(told: StatementDiff) -> Iterable[str]:
-    effect_of = f" ({prose(told.effect)})" if told.effect else ""
-    yield f"  - {told.what} {code(told.name)}{effect_of}"
-    for line in told.lines:
+def _statement(statement: StatementDiff) -> Iterable[str]:
+    effect_of = f" ({prose(statement.effect)})" if statement.effect else ""
+    yield f"  - {statement.what} {code(statement.name)}{effect_of}"
+    for line in statement.lines:
         yield f"    - {code(line, 400)}"
 
 
@@ -166,7 +166,7 @@ def _value(value: Any) -> str:
 
 
 def _sentence(text: str) -> str:
-    """With a capital and a full stop, unless it begins with a name."""
+    """Return a sentence with a capital and a full stop, unless it begins with a name."""
     first = text.partition(" ")[0]
     start = text[:1].upper() if first.rstrip(",:;").isalpha() and first.islower() else text[:1]
     return f"{start}{text[1:]}" + ("" if text.endswith((".", "?", "!")) else ".")

@@ -108,5 +108,5 @@ def test_with_both_keys_the_review_says_what_would_be_lost(deployed: Cloud) -> N
     assert status == 3
     dangers = json.loads(out)["dangers"]
     [lost] = [each for each in dangers if each["rule"] == "data_lost" and "topic-flights" in each["where"]]
-    assert lost["touches"] == ["flights, 6 partitions", "what stands on it: flights (nyc.flights)"]
+    assert lost["touches"] == ["flights, 6 partitions", "used by: flights (nyc.flights)"]
     assert "partitions_lowered" in {danger["rule"] for danger in dangers}

@@ -16,8 +16,8 @@ def facts(review: Review) -> list[str]:
 def _facts(review: Review) -> Iterator[str]:
     for danger in review.dangers:
         yield f"danger {danger.rule}: {danger.where}"
-    for finding in review.standing:
-        yield f"standing {finding.rule}: {finding.resource}"
+    for finding in review.unchanged:
+        yield f"unchanged {finding.rule}: {finding.resource}"
     for rule, resource in sorted({(finding.rule, finding.resource) for finding, _ in review.expected}):
         yield f"expected {rule}: {resource}"
     for effect in review.effects:

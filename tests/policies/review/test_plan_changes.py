@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from policies.review.masking import cleaned
-from policies.review.plan_changes import LATER, Difference, Verb, drifted, is_whole, planned
+from policies.review.plan_changes import LATER, Difference, Verb, drifted, is_complete, planned
 from tests.policies.review.planning import change, plan
 
 
@@ -140,13 +140,13 @@ def test_drift_is_told_as_far_as_the_plan_depends_on_it_and_deletions_always() -
 
 
 @pytest.mark.parametrize(
-    ("more", "whole"), [({}, True), ({"errored": True}, False), ({"complete": False}, False), ({"errored": False, "complete": True}, True)]
+    ("more", "complete"), [({}, True), ({"errored": True}, False), ({"complete": False}, False), ({"errored": False, "complete": True}, True)]
 )  # fmt: skip
-def test_a_plan_that_ended_early_is_not_whole(more: dict[str, bool], whole: bool) -> None:
-    assert is_whole(cleaned({**plan(), **more})) is whole
+def test_a_plan_that_ended_early_is_not_whole(more: dict[str, bool], complete: bool) -> None:
+    assert is_complete(cleaned({**plan(), **more})) is complete
 
 
 def test_a_plan_of_an_older_terraform_says_nothing_of_being_whole() -> None:
     made = plan()
     del made["complete"], made["errored"]
-    assert is_whole(cleaned(made))
+    assert is_complete(cleaned(made))

@@ -90,7 +90,7 @@ def test_without_a_document_nothing_is_said_of_data_and_that_is_told() -> None:
         )
     )
     assert made.effects == ()
-    assert any("what becomes of data is not told" in note for note in made.notes)
+    assert any("effects on data are unknown" in note for note in made.notes)
 
 
 def test_what_the_application_is_called_later_hides_no_mode() -> None:
