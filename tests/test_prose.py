@@ -52,6 +52,8 @@ FINISHED = (
     "jobs/maintain.py",
     "policies",
     "stacks",
+    "tests/standin",
+    "tests/support",
 )
 ROOMS = (
     ".ci",

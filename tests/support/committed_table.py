@@ -113,7 +113,7 @@ class Stock:
         self.at += counts.read
 
     def staged(self, files: int, rows: int) -> Staged:
-        """Rows of the next records, staged: so many files of so many rows."""
+        """Stage rows of the next records, in `files` files with `rows` rows each."""
         records = self.spark.range(self.at, self.at + files * rows, 1, files)
         topic, null = F.lit(self.pipeline.topic.name), F.lit(None)
         columns = [
@@ -148,7 +148,7 @@ class Stock:
         return stage(self.iceberg, self.dead_letters, letters, unique_id=uuid.uuid4().hex, at=time.time())
 
     def batch(self, rows: int, counts: Counts | None = None) -> CommitRequest:
-        """The batch of the next records."""
+        """Return the batch of the next records."""
         start, end = self.offsets(self.at), self.offsets(self.at + rows)
         return CommitRequest(
             pipeline=self.pipeline.name,
@@ -165,58 +165,58 @@ class Stock:
 
     # ── What upkeep does ────────────────────────────────────────────────────────────────────────
     def maintenance(self, *, policy: Policy = EAGER, dry_run: bool = False, **overrides: Any) -> MaintenanceRun:
-        """A maintenance run with neither grace nor patience."""
+        """Return a maintenance run without a grace period and without waiting."""
         after = {"clock": lambda: time.time() + 1}  # what was committed just now is in the past
         return MaintenanceRun(job(self.iceberg, **{**after, **overrides}), replace(policy, dry_run=dry_run))
 
     @property
     def lease(self) -> Lease:
-        """The lease as the table tells it."""
+        """The lease that the table stores."""
         return Lease.of(self.metadata()["properties"])
 
     # ── What must be so ─────────────────────────────────────────────────────────────────────────
     def metadata(self, table: str = "") -> dict[str, Any]:
-        """A table's metadata file."""
+        """Read a table's metadata file."""
         return self.iceberg.metadata(self.iceberg.load(table or self.table))
 
     def history(self, table: str = "") -> History:
-        """A table's snapshots."""
+        """Return a table's snapshots."""
         return History.of(self.metadata(table))
 
     def summary(self) -> Mapping[str, str]:
-        """The summary of the pipeline's newest commit."""
+        """Return the summary of the pipeline's newest commit."""
         last = entry(self.iceberg.load(self.table), self.pipeline.name)
         assert last is not None
         return last.summary
 
     def end(self) -> int:
-        """The offset that the table holds."""
+        """Return the next offset that the table holds."""
         last = entry(self.iceberg.load(self.table), self.pipeline.name)
         assert last is not None
         assert last.end is not None
         return last.end.at[0]
 
     def offsets_landed(self) -> list[int]:
-        """The offsets of all rows, sorted, read without Spark."""
+        """Read the offsets of all rows without Spark, sorted."""
         return [offset for _, offset in oracle.places(self.environment, self.table)]
 
     def live_files(self) -> set[str]:
-        """The data files of the current snapshot."""
+        """Return the data files of the current snapshot."""
         tasks = oracle.table(self.environment, self.table).scan().plan_files()
         return {urlsplit(task.file.file_path).path for task in tasks}
 
     def files(self, folder: str, table: str = "") -> set[str]:
-        """All files under `data` or `metadata` of a table's location."""
+        """Return all files under `data` or `metadata` of a table's location."""
         location = Path(urlsplit(self.iceberg.load(table or self.table).location()).path)
         found = (path for path in (location / folder).rglob("*") if path.is_file())
         return {str(path) for path in found if not path.name.endswith(".crc")}
 
     def verified(self, *, deep: bool = False) -> Verification:
-        """The proof."""
+        """Verify the table."""
         return verify(self.pipeline, Lake(self.environment, Secrets(os.environ).read), deep=deep, wait=no_wait)
 
     def assert_nothing_changed(self) -> None:
-        """Each record once, the ledger as it was left, and proven."""
+        """Check that each record is there once, that the ledger is unchanged, and that verification passes."""
         assert self.offsets_landed() == list(range(self.at))
         assert self.end() == self.at
         proof = self.verified()

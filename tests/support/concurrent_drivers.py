@@ -1,4 +1,4 @@
-"""Twins, on any lake: two drivers on one pipeline. One makes progress, the other sees that it lost."""
+"""Two concurrent drivers on one pipeline, on any lake. One makes progress, the other is fenced."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BEGINNINGS = ("begin.resolved", "publish.decided", "publish.filled")
 
 
 def run_free(shop_of: Callable[..., Shop], folder: Path, *, orders: int = 1000, batch: int = 40) -> None:
-    """Two drivers begin together and plan again whenever they are fenced, until the topic is drained by both."""
+    """Run two drivers that plan again whenever they are fenced, until both have drained the topic."""
     shop = shop_of(limits=Limits(first_rows=batch, max_rows=batch), partitions=3)
     shop.produce([*shop.orders(orders, shop.register()), *[b"bad!!"] * 10])
     drivers = []
@@ -50,7 +50,7 @@ def run_free(shop_of: Callable[..., Shop], folder: Path, *, orders: int = 1000, 
 
 
 def commit_while_one_pauses(shop: Shop, folder: Path, step: str) -> None:
-    """A driver pauses at `step` of a later batch; a twin lands everything; the driver goes on, and must be fenced."""
+    """Pause a driver at `step` of a later batch while a second one lands everything. The first must be fenced."""
     schema_id = shop.register()
     shop.produce(shop.orders(5, schema_id))
     shop.drain()
@@ -62,7 +62,7 @@ def commit_while_one_pauses(shop: Shop, folder: Path, step: str) -> None:
 
 
 def decide_while_one_pauses(shop: Shop, folder: Path, step: str) -> None:
-    """A driver pauses at `step` of a later batch; the table is rolled back and an operator decides to replay; the driver goes on."""
+    """Pause a driver at `step` of a later batch while the table is rolled back and an operator decides to replay."""
     schema_id = shop.register()
     for first in (0, 5):
         shop.produce([*shop.orders(5, schema_id, first=first), b"bad!!"])
@@ -78,7 +78,7 @@ def decide_while_one_pauses(shop: Shop, folder: Path, step: str) -> None:
 
 
 def begin_while_one_pauses(shop: Shop, folder: Path, step: str) -> None:
-    """A driver pauses before its very first commit; a twin begins and lands everything; the driver finds it done."""
+    """Pause a driver before its first commit while a second one lands everything. The first finds it done."""
     shop.produce(shop.orders(5, shop.register()))
     with paused(shop, folder, step) as driver:
         shop.drain()

@@ -1,4 +1,4 @@
-"""A shop with dead letters of several reasons, for what lists, shows and replays them."""
+"""A shop with dead letters of several reasons, for tests that list, show and replay them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HEADERS = [("trace", b"\x01"), ("trace", None), ("", b""), (HOSTILE, HOSTILE.enc
 
 
 def with_letters(world: LocalServices, spark: SparkSession, lake: Environment, name: str) -> Shop:
-    """A shop after two runs: 3 rows and 4 dead letters by `first`, a row and 2 dead letters by `second`."""
+    """Return a shop after two runs: 3 rows and 4 dead letters by `first`, a row and 2 dead letters by `second`."""
     shop = Shop(world, spark, lake, name, partitions=2)
     schema_id = shop.register()
     shop.produce(shop.orders(3, schema_id), partition=0)
@@ -35,7 +35,7 @@ def with_letters(world: LocalServices, spark: SparkSession, lake: Environment, n
 
 
 def documents(shop: Shop, folder: Path) -> list[str]:
-    """The options that lead the command line to the shop's pipeline and environment."""
+    """Return the command line's options for the shop's pipeline and environment."""
     pipelines, environment = folder / "pipelines.json", folder / "environment.json"
     pipelines.write_bytes(canonical(document([shop.pipeline])))
     environment.write_bytes(canonical(environment_document(shop.environment)))

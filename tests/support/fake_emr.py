@@ -1,7 +1,7 @@
-"""EMR Serverless in memory, at the level of boto3's client: the part of it that job runs need, by the service's rules.
+"""EMR Serverless in memory, at the level of boto3's client, with the service's rules for job runs.
 
-A run takes a fake minute for each step of its start and runs for `standin:minutes` of its tags (5), a streaming one for
-ever; `standin:outcome` is how it ends. `tests/clients/test_emr_service.py` says what it promises.
+A run takes a fake minute for each step of its start and runs for `standin:minutes` of its tags (5), a streaming one without
+end; `standin:outcome` is its result. `tests/clients/test_emr_service.py` tests its behaviour.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class FakeRun:
         return self.request.get("mode") == "STREAMING"
 
     def ends_at(self) -> tuple[float, str]:
-        """When it ends, and how; infinitely late if nothing ends it."""
+        """Return when the run ends, and how; infinitely late if nothing ends it."""
         assert self.admitted is not None
         minutes = self.tags.get("standin:minutes")
         runs_for = float(minutes or 5) * 60 if minutes or not self.is_streaming or self._outcome() else float("inf")
@@ -64,7 +64,7 @@ class FakeRun:
 
 @dataclass
 class FakeEmr:
-    """The service. `clock` is in seconds; `started` hears of each new run before it is there."""
+    """The service. `clock` is in seconds; `started` is called with each new run before it exists."""
 
     clock: Callable[[], float]
     limit: int = 15
@@ -134,12 +134,12 @@ class FakeEmr:
         return page
 
     def kill(self, run_id: str) -> None:
-        """The run's driver dies now, for good."""
+        """Kill the run's driver, so that the run fails."""
         for run in (run for runs in self.applications.values() for run in runs if run.id == run_id):
             run.killed = self.clock()
 
     def active(self) -> list[FakeRun]:
-        """All runs that have not ended."""
+        """Return all runs that have not ended."""
         now = self.clock()
         return [run for runs in self.applications.values() for run in runs if run.state(now) not in ENDED]
 
@@ -150,7 +150,7 @@ class FakeEmr:
         return self.applications[application]
 
     def _admit(self, runs: list[FakeRun]) -> None:
-        """Those that wait for a place get it, first come first served."""
+        """Start queued runs in order, as far as the application has capacity."""
         now = self.clock()
         busy = sum(run.admitted is not None and run.state(now) not in ENDED for run in runs)
         for run in runs:

@@ -1,4 +1,4 @@
-"""A Kafka cluster inside the test, for stages that ask one; it passes the client's own behaviour suite."""
+"""A Kafka cluster inside the test, for stages that query one. It passes the client's own behaviour suite."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from frazil.errors import KafkaUnavailable, TopicMissing
 
 @dataclass(slots=True)
 class FakePartition:
-    """`timestamps` of all records that ever were, markers of transactions included (None)."""
+    """`timestamps` of all records ever written, including transaction markers (None)."""
 
     timestamps: list[int | None] = field(default_factory=list)
     earliest: int = 0
@@ -36,13 +36,13 @@ class FakeTransaction:
     partition: FakePartition
 
     def commit(self) -> None:
-        """A transaction ends with a marker, which takes an offset."""
+        """Commit a transaction. Its marker takes an offset."""
         self.partition.timestamps.append(None)
         self.partition.open_from = None
 
 
 class FakeKafka:
-    """Is asked like `Kafka`, is written like `KafkaBroker`. `down = True` makes it an outage."""
+    """A cluster that is queried like `Kafka` and written like `KafkaBroker`. `down = True` simulates an outage."""
 
     def __init__(self) -> None:
         self.topics: dict[str, FakeTopic] = {}

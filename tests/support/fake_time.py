@@ -1,4 +1,4 @@
-"""Time that passes when it is told to: a clock and a sleep that waits for nothing."""
+"""Simulated time: a clock that tests advance, and a sleep that returns at once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class FakeTime:
-    """`sleeps` are the pauses that were asked for; each `clock()` takes `tick_seconds` by itself."""
+    """`sleeps` are the requested pauses. Each call of `clock()` advances the time by `tick_seconds`."""
 
     def __init__(self, *, tick_seconds: float = 0.0) -> None:
         self.now = 1000.0
@@ -24,7 +24,7 @@ class FakeTime:
 
 
 def until(is_so: Callable[[], bool], *, seconds: float) -> None:
-    """Ask again and again what another process is about to make true; fail when it has not by then."""
+    """Poll a condition that another process makes true. Fail if it is not true in time."""
     deadline = time.monotonic() + seconds
     while not is_so():
         assert time.monotonic() < deadline, "it does not come"

@@ -1,7 +1,7 @@
-"""The local AWS, with job runs that only pretend: `python -m tests.support.instant_emr PORT MINUTE`, the seconds a minute takes.
+"""The local AWS with simulated job runs: `python -m tests.support.instant_emr PORT MINUTE` (the seconds that a minute takes).
 
-A run runs for `standin:minutes` of its tags (5), a streaming one for ever; `standin:outcome` is how it ends. It is deaf to
-SIGTERM: only the end of its grace ends it.
+A run lasts `standin:minutes` of its tags (5), a streaming one has no end; `standin:outcome` is its result. It ignores
+SIGTERM: only the end of its grace period ends it.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def surroundings(clock: Callable[[], float]) -> Surroundings:
 
 @contextmanager
 def pretended_aws(root: Path, home: Path, *, minute_seconds: float) -> Iterator[str]:
-    """The address of such a server, a process of its own."""
+    """Start such a server in a process of its own. Yields its address."""
     with free_ports(1) as (port,):
         command = [sys.executable, "-m", "tests.support.instant_emr", str(port), str(minute_seconds)]
         server = start("emr", command, home=home, environment={"PYTHONPATH": str(root)})

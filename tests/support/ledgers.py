@@ -69,13 +69,13 @@ class Ledgers(Stock):
         return Offsets(self.pipeline.topic.name, self.topic_id, {0: at})
 
     def staged_dead(self, first: int, rows: int, **more: Column) -> Staged:
-        """Dead letters as `ingest/staging.py` makes them: each batch has its own moment of staging."""
+        """Stage dead letters as `ingest/staging.py` does: each batch has its own time of staging."""
         self._staged_us = next(self._moments)
         at, run = F.timestamp_micros(F.lit(self._staged_us)), F.lit(self.run)
         return super().staged_dead(first, rows, rejected_at=at, run=run, **more)
 
     def step_clock(self, seconds: int) -> None:
-        """Have the driver's clock differ from the catalog's from now on."""
+        """Make the driver's clock differ from the catalog's from now on."""
         self._moments = itertools.count(next(self._moments) + seconds * 1_000_000)
 
     def batch(self, rows: int, counts: Counts | None = None) -> CommitRequest:
@@ -84,17 +84,17 @@ class Ledgers(Stock):
 
     # ── What an operator and a driver do ────────────────────────────────────────────────────────
     def job(self, run: str = "", failpoint: Callable[[str], None] = nothing) -> JobContext:
-        """A job of its own."""
+        """Return a job of its own."""
         return job(self.iceberg, run=run, failpoint=failpoint, kafka=self.kafka)
 
     def accept(self, event: Accepted, *, failpoint: Callable[[str], None] = nothing) -> Acceptance:
-        """Decide; what comes next is landed where the decision says."""
+        """Apply a decision. Later batches start where it says."""
         decided = accept(self.pipeline, event, "as the test says", self.job(failpoint=failpoint))
         self.at, self.settled = decided.after.at[0], self._newest()
         return decided
 
     def start(self, *, failpoint: Callable[[str], None] = nothing) -> None:
-        """Begin a run as the driver does, up to its first batch."""
+        """Start a run as the driver does, up to its first batch."""
         job = self.job(self.run, failpoint)
         make_tables(job, self.pipeline, ROW)
         self._finish(failpoint)
@@ -114,7 +114,7 @@ class Ledgers(Stock):
     def _finish(self, failpoint: Callable[[str], None]) -> None:
         finish_open(self.job("later", failpoint), self.table, self.dead_letters, self.pipeline.name)
 
-    # ── What somebody does by hand ──────────────────────────────────────────────────────────────
+    # ── Manual operations ──────────────────────────────────────────────────────────────
     def roll_back(self, commits: int, table: str = "") -> None:
         """Set a table's head back by so many snapshots."""
         loaded = self.iceberg.load(table or self.table)
@@ -132,11 +132,11 @@ class Ledgers(Stock):
         self.iceberg.drop(table or self.table, purge=False)
 
     def metadata_file(self, table: str = "") -> str:
-        """The table's current metadata file."""
+        """Return the table's current metadata file."""
         return str(self.iceberg.load(table or self.table).operations().current().metadataFileLocation())
 
     def restore(self, metadata_file: str, table: str = "") -> None:
-        """Set a table back to an older metadata file, as one does after an accident."""
+        """Set a table back to an older metadata file, as an operator does after an accident."""
         self.drop(table)
         self.iceberg.catalog.registerTable(self.iceberg.identifier(table or self.table), metadata_file)
 
@@ -146,21 +146,21 @@ class Ledgers(Stock):
 
     # ── What must be so ─────────────────────────────────────────────────────────────────────────
     def places(self) -> list[int]:
-        """The offsets of all rows and dead letters."""
+        """Return the offsets of all rows and dead letters."""
         both = [*oracle.places(self.environment, self.table), *oracle.places(self.environment, self.dead_letters)]
         return sorted(offset for _, offset in both)
 
     def letters(self) -> list[int]:
-        """The offsets of all dead letters."""
+        """Return the offsets of all dead letters."""
         return sorted(offset for _, offset in oracle.places(self.environment, self.dead_letters))
 
     def assert_proven(self) -> None:
-        """Verification reads all files and finds nothing."""
+        """Check that verification of all files finds nothing."""
         found = self.verified(deep=True)
         assert found.outcome == "proven", [str(f) for f in found.findings]
 
     def assert_each_once(self) -> None:
-        """Each record up to where the next batch begins is in one table, once; and that is proven."""
+        """Check that each record before the next batch is in one table once, also by verification."""
         assert self.places() == list(range(self.at))
         self.assert_proven()
 
@@ -177,7 +177,7 @@ def as_version_010(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def side_entry(stock: Stock) -> ledger.Entry:
-    """The dead-letter table's newest entry."""
+    """Return the dead-letter table's newest entry."""
     found = entry(stock.iceberg.load(stock.dead_letters), stock.pipeline.name)
     assert found is not None
     return found

@@ -1,4 +1,4 @@
-"""Reading a table without Spark: the oracle of what landed."""
+"""The oracle of landed records, which reads a table without Spark."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from frazil.lake.catalogs import pyiceberg_properties
 
 
 def table(environment: Environment, identifier: str) -> Table:
-    """A table of a lake, as PyIceberg sees it."""
+    """Load a table of a lake with PyIceberg."""
     catalog = load_catalog(environment.catalog.name, **pyiceberg_properties(environment, Secrets({}).read))
     return catalog.load_table(identifier)
 
 
 def rows(environment: Environment, identifier: str) -> list[dict[str, Any]]:
-    """All rows of a table."""
+    """Return all rows of a table."""
     found: pa.Table = table(environment, identifier).scan().to_arrow()
     return list(found.to_pylist())
 
 
 def places(environment: Environment, identifier: str) -> list[tuple[int, int]]:
-    """Partition and offset of each row, sorted; doubled rows stand twice."""
+    """Return partition and offset of each row, sorted, with duplicates."""
     names = [field.name for field in table(environment, identifier).schema().fields]
     prefix = "_kafka_" if "_kafka_offset" in names else ""
     found = table(environment, identifier).scan(selected_fields=(f"{prefix}partition", f"{prefix}offset")).to_arrow()

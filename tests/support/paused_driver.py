@@ -18,20 +18,20 @@ REACHED_SECONDS, END_SECONDS = 120, 120
 
 @dataclass
 class Driver:
-    """The driver; its words are known once it has ended, which it does well."""
+    """The driver. Its output is known once it has ended successfully."""
 
     pid: int
     words: str = ""
     events: list[Mapping[str, Any]] = field(default_factory=list)
 
     def ended(self, *names: str) -> list[str]:
-        """Which of these events there were, in their order."""
+        """Return which of these events occurred, in order."""
         return [event["event"] for event in self.events if event["event"] in names]
 
 
 @contextmanager
 def paused(shop: Shop, folder: Path, step: str, **options: Any) -> Iterator[Driver]:
-    """A driver of the shop's pipeline, which waits at `step` while the block runs, and then goes on to its end.
+    """Run a driver of the shop's pipeline that waits at `step` during the block and then continues to its end.
 
     `options` are those of `Shop.process`.
     """

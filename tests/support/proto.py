@@ -1,4 +1,4 @@
-"""Protobuf as a producer writes it: messages made of their JSON, framed with id and message index."""
+"""Protobuf as a producer writes it: messages from their JSON, framed with id and message index."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from frazil.schemas.wire_format import prefixed
 
 @lru_cache(maxsize=256)
 def compiled(text: str, references: tuple[tuple[str, str], ...] = ()) -> ProtobufSchema:
-    """The file, compiled once: protoc takes longer than all the rest."""
+    """Compile a file once: protoc takes longer than everything else."""
     return compile_proto(text, dict(references))
 
 
 def protobuf(
     text: str, value: Mapping[str, Any], *, message: str = "", references: Mapping[str, str] | None = None
 ) -> bytes:
-    """The body of a message, by default of the file's first type."""
+    """Return the body of a message, by default of the file's first type."""
     of = compiled(text, tuple((references or {}).items()))
     pool = DescriptorPool()
     for file in FileDescriptorSet.FromString(of.descriptors).file:
@@ -35,5 +35,5 @@ def protobuf(
 
 
 def framed(schema_id: int, body: bytes, *path: int) -> bytes:
-    """The value on the wire; `path` is the message index, by default the first message."""
+    """Frame a value; `path` is the message index, by default the first message."""
     return prefixed(schema_id, body, path or (0,))

@@ -1,4 +1,4 @@
-"""What Terraform's AWS provider asks of AWS, as IAM's actions, by the provider's own log.
+"""The IAM actions that Terraform's AWS provider needs, read from the provider's log.
 
 An S3 operation needs an action of another name in these cases:
 https://docs.aws.amazon.com/AmazonS3/latest/userguide/using-with-s3-policy-actions.html
@@ -41,7 +41,7 @@ _S3 = {
 
 
 def actions(log: Path) -> set[str]:
-    """The actions that the requests in a log need."""
+    """Return the actions that the requests in a log need."""
     found = set()
     for entry in _entries(log):
         if "HTTP Request Sent:" in entry.partition("\n")[0]:
@@ -53,7 +53,7 @@ def actions(log: Path) -> set[str]:
 
 
 def _entries(log: Path) -> Iterator[str]:
-    """A log's entries: each begins with its time, and may have several lines."""
+    """Yield a log's entries. Each begins with its time, and may have several lines."""
     entry: list[str] = []
     with log.open(errors="replace") as lines:
         for line in lines:

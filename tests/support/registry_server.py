@@ -21,7 +21,7 @@ Misbehaviour = Callable[["_Handler"], None]
 
 
 def says(status: int, body: str | bytes = "", **headers: str) -> Misbehaviour:
-    """Answer with this, whatever was asked."""
+    """Answer every request with this."""
     data = body.encode() if isinstance(body, str) else body
 
     def misbehave(handler: _Handler) -> None:
@@ -41,7 +41,7 @@ def cuts(handler: _Handler) -> None:
 
 
 def hangs(handler: _Handler) -> None:
-    """Take the request and say nothing until the test ends."""
+    """Accept the request and send no answer until the test ends."""
     handler.registry.ended.wait(10)
     handler.close_connection = True
 
@@ -64,7 +64,7 @@ class _QuietServer(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that hangs up is what the tests are about."""
+        """Ignore clients that close the connection, which tests cause on purpose."""
 
 
 class RegistryServer:
@@ -207,7 +207,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _said(schema: RegisteredSchema) -> dict[str, Any]:
-    """The schema as Confluent's registry tells it: without the type if it is Avro, without references if there are
+    """Return the schema as Confluent's registry does: without the type if it is Avro, without references if it has
     none.
     """
     answer = to_answer(schema)

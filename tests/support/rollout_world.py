@@ -1,6 +1,6 @@
-"""A job under a reconciler, with everything it needs in memory: time, EMR Serverless, the artifact bucket, the tables.
+"""A job with a reconciler and all its services in memory: time, EMR Serverless, artifact bucket, tables.
 
-It watches one rule all the time: no run is started while another of the job has not ended.
+It always checks one rule: no run is started while another of the job has not ended.
 """
 
 from __future__ import annotations
@@ -81,9 +81,9 @@ class Killed(BaseException):
 
 @dataclass
 class Calls:
-    """Counts the calls to the outside; `dies_at` is the number of the one before (or after) which the process dies.
+    """A counter of external calls. `dies_at` is the number of the call before (or after) which the process dies.
 
-    A dead process calls nothing any more. `at` does something before a call, as another process would.
+    A dead process makes no further calls. `at` runs an action of another process before a call.
     """
 
     dies_at: int | None = None
@@ -138,11 +138,11 @@ class World:
         self.store.put(ENVIRONMENT, b"{}")
 
     def _started(self, request: dict[str, Any]) -> None:
-        """The rule."""
+        """Check the rule."""
         assert self.emr.active() == [], "a run was started beside another"
 
     def want(self, wanted: Desired) -> Desired:
-        """As Terraform writes it."""
+        """Write the desired state as Terraform does."""
         self.store.put(desired_key(JOB), desired_document(wanted))
         return wanted
 
@@ -160,7 +160,7 @@ class World:
         )
 
     def of(self, wanted: Desired) -> Readiness:
-        """What the tables say."""
+        """Return the readiness that the test chose."""
         if wanted.generation in self.readiness:
             return self.readiness[wanted.generation]
         has_run = any(
@@ -174,11 +174,11 @@ class World:
         return self.reconciler(calls).reconcile(JOB, holder=holder, patience_seconds=patience_seconds)
 
     def steps(self) -> list[str]:
-        """What was done, without the waiting."""
+        """Return the steps that were taken, without the waiting."""
         return [type(step).__name__ for step in self.told if type(step).__name__ != "Wait"]
 
     def running(self) -> FakeRun:
-        """The one run that has not ended."""
+        """Return the one run that has not ended."""
         (run,) = self.emr.active()
         return run
 
@@ -192,7 +192,7 @@ class World:
 
 
 class _Ending:
-    """Our client, with runs whose end is foretold."""
+    """Frazil's client, with runs whose end is chosen in advance."""
 
     def __init__(self, emr: Emr, world: World) -> None:
         self._emr, self._world = emr, world
@@ -216,5 +216,5 @@ class _Ending:
 
 
 def replaced(wanted: Desired, **changes: Any) -> Desired:
-    """The next generation."""
+    """Return the next generation."""
     return dataclasses.replace(wanted, generation=wanted.generation + 1, **changes)

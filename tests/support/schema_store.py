@@ -1,4 +1,4 @@
-"""What a schema registry keeps, in memory: the ground of `FakeRegistry` and of `RegistryServer`."""
+"""The content of a schema registry in memory, used by `FakeRegistry` and `RegistryServer`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Version:
 
 @dataclass(slots=True)
 class SchemaStore:
-    """Ids are given to contents, versions to subjects; a soft deletion hides a version, a permanent one forgets it."""
+    """A store with an id per content and versions per subject. A soft deletion hides a version, a permanent one removes it."""
 
     schemas: dict[int, RegisteredSchema] = field(default_factory=dict)
     versions: dict[str, list[Version]] = field(default_factory=dict)

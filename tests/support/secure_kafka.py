@@ -1,4 +1,4 @@
-"""A broker that wants a login: SASL_SSL with PLAIN and SCRAM, and TLS with client certificates. For security's own
+"""A broker that requires authentication: SASL_SSL with PLAIN and SCRAM, and TLS with client certificates. For security's own
 tests.
 """
 
@@ -42,7 +42,7 @@ class SecureKafka:
         return str(self.folder / name)
 
     def java_sees(self, options: Mapping[str, str], topic: str) -> subprocess.CompletedProcess[str]:
-        """Have Java's client, Kafka's own, describe a topic with the options of Spark's Kafka source."""
+        """Describe a topic with Kafka's Java client and the options of Spark's Kafka source."""
         lines = [f"{name.removeprefix('kafka.')}={_property(value)}" for name, value in options.items()]
         file = self.folder / "client.properties"
         file.write_text("\n".join([*lines, "default.api.timeout.ms=8000", "request.timeout.ms=7000"]))
@@ -55,7 +55,7 @@ class SecureKafka:
 
 @contextmanager
 def secure_kafka(folder: Path) -> Iterator[SecureKafka]:
-    """Such a broker, while the `with` block runs."""
+    """Run such a broker inside the `with` block."""
     if shutil.which("openssl") is None:
         pytest.skip("there is no openssl to make certificates")
     _certificates(folder)
@@ -117,7 +117,7 @@ def _settings(folder: Path, plain: int, controller: int, sasl: int, mtls: int) -
 
 
 def _certificates(folder: Path) -> None:
-    """An authority, what it signed for the server and the client, and a stranger's certificate."""
+    """Create an authority, its certificates for server and client, and a certificate that it did not sign."""
     names = "/CN=localhost", "subjectAltName=IP:127.0.0.1,DNS:localhost"
     _openssl(folder, "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=ca -keyout ca.key -out ca.crt")
     for name in ("server", "client"):
@@ -141,6 +141,6 @@ def _classpath() -> str:
 
 
 def _property(value: str) -> str:
-    """A value as Java's properties files have it."""
+    """Escape a value for Java's properties files."""
     escaped = value.replace("\\", "\\\\").replace("\n", "\\n")
     return "".join(character if character.isascii() else f"\\u{ord(character):04x}" for character in escaped)

@@ -1,4 +1,4 @@
-"""What is random in tests: nothing in those that every change must pass; in long ones a seed that is printed and can be given again."""
+"""The randomness in tests: none in those that every change must pass; in long ones a printed seed that can be given again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ settings.register_profile("drawn", database=None, deadline=None, max_examples=EX
 
 
 def are_long(config: pytest.Config) -> bool:
-    """Whether these are the long tests."""
+    """Return whether these are the long tests."""
     return config.getoption("markexpr") == "long"
 
 
@@ -33,15 +33,15 @@ def configure(config: pytest.Config) -> None:
 
 
 def seed(config: pytest.Config) -> int:
-    """The seed of this run."""
+    """Return the seed of this run."""
     return int(os.environ[VARIABLE]) if are_long(config) else 0
 
 
 def said(config: pytest.Config) -> str:
-    """How to have the same run again."""
+    """Return how to repeat this run."""
     return f"seed: {VARIABLE}={seed(config)}" if are_long(config) else "seed: always the same"
 
 
 def is_property(item: pytest.Item) -> bool:
-    """Whether Hypothesis makes the examples of this test."""
+    """Return whether Hypothesis creates the examples of a test."""
     return bool(getattr(getattr(item, "obj", None), "is_hypothesis_test", False))

@@ -1,6 +1,4 @@
-"""A topic with a journal: what was produced, where, is what must be found. Producing is real, so are schemas and
-frames.
-"""
+"""A topic with a journal of all produced records and their offsets, which tables must hold. Records, schemas and frames are real."""
 
 from __future__ import annotations
 
@@ -69,7 +67,7 @@ def frame(schema_id: int, body: bytes) -> bytes:
 
 
 def avro(schema: Mapping[str, Any], value: Any) -> bytes:
-    """A value as Avro binary."""
+    """Encode a value as Avro binary."""
     buffer = io.BytesIO()
     fastavro.schemaless_writer(buffer, fastavro.parse_schema(dict(schema)), value)
     return buffer.getvalue()
@@ -145,7 +143,7 @@ class Shop:
         return self.registry_admin.register(f"{self.topic}-value", json.dumps(schema))
 
     def produce(self, values: Sequence[bytes | None], *, partition: int | None = None, **record: Any) -> list[Place]:
-        """Produce values, journalled; returns where each stands."""
+        """Produce values, add them to the journal, and return the offset of each."""
         places: list[Place] = []
 
         def written(value: bytes | None) -> Callable[[Any, Message], None]:
@@ -166,7 +164,7 @@ class Shop:
         return places
 
     def orders(self, count: int, schema_id: int, *, first: int = 0, schema: Mapping[str, Any] = ORDER) -> list[bytes]:
-        """Framed orders, numbered from `first`."""
+        """Return framed orders, numbered from `first`."""
         return [
             frame(
                 schema_id, avro(schema, {"order_id": first + i, "user": f"u{i % 7}", "amount": i / 4, **_more(schema)})
@@ -187,21 +185,21 @@ class Shop:
         )
 
     def job(self, run: str = "", **overrides: Any) -> JobContext:
-        """A job on the shared session."""
+        """Return a job on the shared session."""
         kafka = overrides.pop("kafka", None) or Kafka(self.environment.kafka, Secrets({}))
         return job(Iceberg(self.spark, self.lake.catalog.name), run=run, kafka=kafka, **overrides)
 
     def ingestion(
         self, pipeline: Pipeline | None = None, registry_url: str | None = None, **overrides: Any
     ) -> Ingestion:
-        """One run of the pipeline; with the registry of the world, or another one."""
+        """Return one run of the pipeline, with the shop's registry or another one."""
         job, chosen = self.job(**overrides), pipeline or self.pipeline
         registry = RegistrySettings(url=registry_url or self.world.registry_url)
         report = Reporter(self.events.append, chosen.name, self.topic, job.run, job.clock)
         return Ingestion(chosen, job, WriterSchemas(chosen.topic, Registry.of(registry, Secrets({}))), report)
 
     def drain(self, pipeline: Pipeline | None = None, **overrides: Any) -> Total:
-        """Land what there is now."""
+        """Land all existing records."""
         return self.ingestion(pipeline, **overrides).drain()
 
     def process(
@@ -213,7 +211,7 @@ class Shop:
         settings: Mapping[str, str] = MappingProxyType({}),
         mode: Sequence[str] = ("--once",),
     ) -> subprocess.Popen[str]:
-        """A driver of its own in a process of its own: the entry point, once. `settings` are further ones of Spark."""
+        """Run the entry point once, in a process of its own. `settings` are further settings of Spark."""
         document_file, environment_file = folder / "document.json", folder / "environment.json"
         document_file.write_bytes(canonical(document([self.pipeline])))
         environment_file.write_bytes(canonical(environment_document(self.environment)))
@@ -235,21 +233,21 @@ class Shop:
 
     # ── What must be so ─────────────────────────────────────────────────────────────────────────
     def landed(self) -> list[dict[str, Any]]:
-        """The table's rows."""
+        """Return the table's rows."""
         return oracle.rows(self.lake, self.pipeline.table.identifier)
 
     def dead(self) -> list[dict[str, Any]]:
-        """The dead letters."""
+        """Return the dead letters."""
         return oracle.rows(self.lake, self.pipeline.table.dead_letters)
 
     def assert_each_record_once(self) -> None:
-        """Every journalled record is in exactly one of table and dead-letter table, once; nothing else is."""
+        """Check that every record of the journal is in one of table and dead-letter table, once, and no other record is."""
         landed = oracle.places(self.lake, self.pipeline.table.identifier)
         dead = oracle.places(self.lake, self.pipeline.table.dead_letters)
         assert sorted([*landed, *dead]) == sorted(self.journal), f"landed {sorted(landed)}, dead letters {sorted(dead)}"
 
     def seen(self, event: str) -> list[Mapping[str, Any]]:
-        """The events of one name so far."""
+        """Return the events with a name so far."""
         return [e for e in self.events if e["event"] == event]
 
 

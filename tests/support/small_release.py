@@ -1,4 +1,4 @@
-"""A release of the real project with small stand-ins for what is downloaded: two packages, and jars that are none."""
+"""A release of the real project with small stand-ins for its downloads: two packages, and empty jars."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COMMIT = "c" * 40
 
 
 def wheel(folder: Path, name: str, files: Mapping[str, bytes], *, version: str = "1.0", metadata: str = "") -> Path:
-    """A wheel with these files, beside its metadata."""
+    """Write a wheel with these files and its metadata."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}-{version}-py3-none-any.whl"
     told = f"Metadata-Version: 2.4\nName: {name}\nVersion: {version}\n{metadata}\n"

@@ -1,4 +1,4 @@
-"""A Spark installation as a job finds it: pyspark's own files and nothing else of the virtual environment."""
+"""A Spark installation as a job finds it: pyspark's files, without the virtual environment."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from frazil.local.toolchain.java import java
 
 
 def spark_home(folder: Path) -> Path:
-    """Links to pyspark's parts; what Spark writes beside them (`work/`) is the test's."""
+    """Link to pyspark's parts. Spark's own files (`work/`) are written into the test's folder."""
     spec = find_spec("pyspark")
     assert spec is not None
     assert spec.origin is not None
@@ -25,12 +25,12 @@ def spark_home(folder: Path) -> Path:
 
 
 def plain_python() -> str:
-    """The interpreter that the virtual environment was made with: the standard library, and what its machine has."""
+    """Return the interpreter that created the virtual environment, without the environment's packages."""
     return str(getattr(sys, "_base_executable", sys.executable))
 
 
 def job_environment(home: Path, unpacked: Path) -> Mapping[str, str]:
-    """What the process of a job has in its environment, and nothing of the test's own."""
+    """Return the environment variables of a job's process, without those of the test."""
     return {
         "PATH": os.environ["PATH"],
         "HOME": str(home),

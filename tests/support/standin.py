@@ -1,7 +1,7 @@
-"""Terraform as tests run it: with the stand-in for Confluent, and providers from mirrors.
+"""Terraform for tests, with the stand-in for Confluent and providers from mirrors.
 
 `FRAZIL_TERRAFORM_MIRRORS` names folders that are mirrors of providers, joined as paths are; without it, providers come from
-wherever Terraform is set up to find them.
+Terraform's own configuration.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ SECONDS = 600
 
 @dataclass(frozen=True, kw_only=True)
 class Terraform:
-    """Runs Terraform in folders, with these variables beside the process's own."""
+    """Terraform with additional environment variables."""
 
     program: str
     settings: Mapping[str, str]
     has_mirrors: bool = field(default=False)
 
     def run(self, folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        """What it says, and how it ends."""
+        """Run a command. Return its output and exit code."""
         return subprocess.run(
             [self.program, *arguments],
             cwd=folder,
@@ -45,14 +45,14 @@ class Terraform:
         )
 
     def prepare(self, folder: Path, *more: str) -> None:
-        """`init`; without mirrors the test is skipped when providers are not to be had."""
+        """Run `init`. Without mirrors, skip the test if providers are not available."""
         ended = self.run(folder, "init", "-input=false", "-no-color", *more)
         if ended.returncode and not self.has_mirrors:
             pytest.skip(f"not all providers can be had here, set FRAZIL_TERRAFORM_MIRRORS: {ended.stderr[-300:]}")
         assert ended.returncode == 0, ended.stderr
 
     def schemas(self, folder: Path) -> dict[str, Any]:
-        """The schemas of the providers of a folder, by their names without a host."""
+        """Return the schemas of a folder's providers, by their names without a host."""
         told = json.loads(self.run(folder, "providers", "schema", "-json").stdout)
         return {name.partition("/")[2]: each for name, each in told["provider_schemas"].items()}
 

@@ -1,4 +1,4 @@
-"""A cloud of stand-ins, and Terraform deploying the environment `local` to it, as a person would from a checkout."""
+"""A cloud of stand-ins to which Terraform deploys the environment `local`, as from a checkout."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.support.standin import Terraform
 LOCAL = DEPLOYMENTS["local"]
 CLICK = '{"type":"record","name":"Click","fields":[{"name":"at","type":"long"},{"name":"note","type":"string","default":"${x}"}]}'
 OTHERS = ("views",)
-"""Topics that somebody else has made, and Tableflow lands."""
+"""Topics of other teams, which Tableflow lands."""
 
 _DECLARED = """
 from frazil.declaration import ErrorMode, Pipeline, Table, Tableflow, Topic, ValueFormat
@@ -58,7 +58,7 @@ topics = [
 
 @dataclass(frozen=True, kw_only=True)
 class Cloud:
-    """The stand-ins of one world, and a checkout's folder in which the environment is synthesised and deployed."""
+    """The stand-ins of one test, and the folder in which the environment is synthesised and deployed."""
 
     root: Path
     folder: Path
@@ -87,7 +87,7 @@ class Cloud:
 
     @cached_property
     def settings(self) -> Mapping[str, str]:
-        """Where everything is, as Terraform and synthesis are told."""
+        """The variables of Terraform and synthesis."""
         pair = key_files(self.world.home).credentials()
         return {
             **stand_in_settings(self.world),
@@ -102,7 +102,7 @@ class Cloud:
 
     @property
     def organization(self) -> dict[str, dict[str, dict[str, Any]]]:
-        """What Confluent's stand-in holds, by kind and id."""
+        """The resources of Confluent's stand-in, by kind and id."""
         told: dict[str, dict[str, dict[str, Any]]] = json.loads(self.organization_file.read_text())
         return told
 
@@ -111,16 +111,16 @@ class Cloud:
         return Path(self.settings["CONFLUENT_STANDIN_STATE"])
 
     def state_file(self, what: str) -> Path:
-        """Terraform's state of a stack."""
+        """Return the path of a stack's Terraform state."""
         return self.folder / ".frazil" / "terraform" / "local" / f"{what}.tfstate"
 
     def stack(self, what: str) -> dict[str, Any]:
-        """A stack as it was synthesised."""
+        """Read a synthesised stack."""
         told: dict[str, Any] = json.loads((self._at(what) / "cdk.tf.json").read_text())
         return told
 
     def run(self, what: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Terraform in a stack's folder."""
+        """Run Terraform in a stack's folder."""
         if not (self._at(what) / ".terraform").exists():
             self.terraform.prepare(self._at(what))
         wanted, log = (*arguments, "-input=false", "-no-color"), self.folder / "provider.log"
@@ -131,18 +131,18 @@ class Cloud:
         return ended
 
     def apply(self, what: str, *arguments: str) -> str:
-        """Apply, and return what was said; an error is the test's."""
+        """Apply a stack and return the output. Fails the test on an error."""
         ended = self.run(what, "apply", "-auto-approve", *arguments)
         assert ended.returncode == 0, ended.stderr
         return ended.stdout
 
     def plan(self, what: str, *arguments: str) -> tuple[int, str]:
-        """Exit code (0 nothing, 1 an error, 2 changes), and what is said."""
+        """Plan a stack. Return the exit code (0 no changes, 1 error, 2 changes) and the output."""
         ended = self.run(what, "plan", "-detailed-exitcode", *arguments)
         return ended.returncode, ended.stdout + ended.stderr
 
     def aws(self, service: str) -> Any:
-        """A client of the local AWS."""
+        """Return a client of the local AWS."""
         return boto3.session.Session().client(
             service,
             endpoint_url=self.endpoint,
@@ -156,12 +156,12 @@ class Cloud:
         return AdminClient({"bootstrap.servers": self.world.bootstrap})
 
     def partitions(self) -> dict[str, int]:
-        """The topics that are there, with their partitions."""
+        """Return the existing topics with their partitions."""
         topics = self.kafka.list_topics(timeout=20).topics
         return {name: len(topic.partitions) for name, topic in topics.items() if not name.startswith("_")}
 
     def make_topic(self, name: str) -> None:
-        """Make a topic as somebody else would."""
+        """Create a topic that Terraform does not manage."""
         self.kafka.create_topics([NewTopic(name, 2)], operation_timeout=20)[name].result()
 
     def delete_topics(self, *names: str) -> None:
@@ -170,7 +170,7 @@ class Cloud:
             ended.result()
 
     def setting(self, topic: str, name: str) -> str:
-        """A setting of a topic."""
+        """Return a setting of a topic."""
         asked = ConfigResource(ResourceType.TOPIC, topic)
         return str(self.kafka.describe_configs([asked])[asked].result()[name].value)
 
@@ -179,7 +179,7 @@ class Cloud:
         return RegistryAdmin(self.world.registry_url)
 
     def schemas(self, subject: str) -> list[int]:
-        """The numbers of a subject's versions; none of one that is not there."""
+        """Return the numbers of a subject's versions; none if it does not exist."""
         try:
             with urlopen(f"{self.world.registry_url}/subjects/{subject}/versions", timeout=20) as answer:
                 return [int(each) for each in json.load(answer)]
@@ -194,7 +194,7 @@ class Cloud:
 
 @contextmanager
 def cloud(root: Path, folder: Path, terraform: Terraform) -> Iterator[Cloud]:
-    """A cloud in which nothing is deployed yet; topics of others are there, with their schemas."""
+    """Start a cloud without deployments. It has topics of other teams, with their schemas."""
     with world(folder, parts=[Part.KAFKA, Part.REGISTRY, Part.AWS], compatibility="BACKWARD") as running:
         made = Cloud(root=root, folder=folder, world=running, terraform=terraform)
         for name in OTHERS:
