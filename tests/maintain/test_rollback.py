@@ -106,7 +106,7 @@ def test_where_no_metadata_file_tells_what_was_between_an_operator_decides(stock
     expired_between(stock)
     for number in range(21):  # more than the table keeps older metadata files
         stock.iceberg.load(stock.table).updateProperties().set("other", str(number)).commit()
-    with pytest.raises(RolledBack, match="expired by another tool"):
+    with pytest.raises(RolledBack, match="another tool expired"):
         read_ledger(stock.iceberg, stock.pipeline)
 
 
