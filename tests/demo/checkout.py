@@ -1,4 +1,4 @@
-"""Checkout: a repository of the demonstration's own, with the files of this one, in which a person would work."""
+"""The demonstration's own repository, with the files of this one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _AUTHOR = {"user.name": "demo", "user.email": "demo@example.invalid", "commit.gp
 
 
 def make(root: Path, checkout: Path) -> None:
-    """Copy every file that git knows or would take, and link what was installed. It is a repository without a commit."""
+    """Copy every file that git tracks or would add, and link installed packages. The repository has no commit."""
     listed = _git(root, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     for name in filter(None, listed.split("\0")):
         source, target = root / name, checkout / name
@@ -27,20 +27,20 @@ def make(root: Path, checkout: Path) -> None:
 
 
 def commit(checkout: Path, message: str) -> str:
-    """Commit everything; the commit's id."""
+    """Commit everything and return the commit's id."""
     _git(checkout, "add", "--all")
     _git(checkout, "commit", "--quiet", "--no-verify", "-m", message)
     return _git(checkout, "rev-parse", "HEAD").strip()
 
 
 def difference(checkout: Path) -> str:
-    """What the last commit changed."""
+    """Return the diff of the last commit."""
     return _git(checkout, "show", "--format=", "--stat", "--patch", "HEAD", "--", ":!*.avsc")
 
 
 def _git(folder: Path, *arguments: str) -> str:
     settings = [part for name, value in _AUTHOR.items() for part in ("-c", f"{name}={value}")]
-    # A hook that runs this has told git of another repository.
+    # Git hooks set variables that name another repository.
     variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     command = ["git", *settings, "-c", f"core.hooksPath={os.devnull}", *arguments]
     ended = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=True)

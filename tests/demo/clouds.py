@@ -1,4 +1,4 @@
-"""Clouds: what the stand-ins hold, asked by clients that Frazil has no part in: boto3, PyIceberg and Kafka's own."""
+"""The content of the stand-ins, read by independent clients: boto3, PyIceberg and Kafka's own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LANDED, _DEAD = ("_kafka_partition", "_kafka_offset"), ("partition", "offset")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """The places of the records that a table holds, and how many rows it has: more than places if some are there twice."""
+    """The offsets of a table's records, and the number of its rows, which is larger if records are duplicated."""
 
     places: frozenset[Place]
     count: int
@@ -29,13 +29,13 @@ class Rows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clouds:
-    """The stand-ins of AWS, by what a shell exports, and of Kafka."""
+    """The stand-ins of AWS, found by exported variables, and of Kafka."""
 
     exports: Mapping[str, str]
     bootstrap: str
 
     def client(self, service: str) -> Any:
-        """A client of AWS."""
+        """Return a client of AWS."""
         return boto3.session.Session().client(
             service,
             endpoint_url=self.exports["AWS_ENDPOINT_URL"],
@@ -45,20 +45,20 @@ class Clouds:
         )
 
     def landed(self, pipeline: Pipeline) -> Rows:
-        """What is in a pipeline's table."""
+        """Return the rows of a pipeline's table."""
         return self._rows(pipeline.table.identifier, _LANDED)
 
     def dead_lettered(self, pipeline: Pipeline) -> Rows:
-        """What is in its table of dead letters."""
+        """Return the rows of a pipeline's dead-letter table."""
         return self._rows(pipeline.table.dead_letters, _DEAD)
 
     def columns(self, pipeline: Pipeline) -> dict[str, str]:
-        """A table's columns, with their types."""
+        """Return a table's columns with their types."""
         table = self._catalog().load_table(pipeline.table.identifier)
         return {field.name: str(field.field_type) for field in table.schema().fields}
 
     def left(self) -> dict[str, list[str]]:
-        """What is still there of the environment, by kind; kinds of which nothing is are left out."""
+        """Return the remaining resources of the environment, by kind."""
         prefix = LOCAL.names.prefix
 
         def ours(names: list[str]) -> list[str]:
@@ -77,7 +77,7 @@ class Clouds:
         return {kind: names for kind, names in found.items() if names}
 
     def topics(self) -> list[str]:
-        """The topics that are on the broker, but for its own."""
+        """Return the broker's topics, without internal ones."""
         found = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0}).list_topics(timeout=30).topics
         return sorted(name for name in found if not name.startswith("_"))
 

@@ -1,4 +1,4 @@
-"""Declared: what is deployed first, and the change. A person would edit these files of a checkout; so does the demo."""
+"""The declarations of the first deployment, and their change. The demo edits files of a checkout, as a user does."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ DEPLOYMENTS["local"] = local
 
 
 def declare(checkout: Path) -> None:
-    """What is deployed first: two topics with their pipelines, one of which takes no new columns; one streaming run."""
+    """Declare the first deployment: two topics with pipelines, one of which takes no new columns; one streaming run."""
     (checkout / PIPELINES).write_text(_PIPELINES)
     (checkout / TOPICS).write_text(_TOPICS)
     (checkout / SCHEMA).write_text(flights().versions[0].text)
@@ -65,7 +65,7 @@ def declare(checkout: Path) -> None:
 
 
 def change(checkout: Path) -> None:
-    """The change: flights takes new columns and has one, weather is a new topic and pipeline, the package is a new version."""
+    """Declare the change: flights takes and has a new column, weather is a new topic and pipeline, the version is new."""
     _replace(checkout / PIPELINES, "schema_evolution=SchemaEvolution.FREEZE", "schema_evolution=SchemaEvolution.WIDEN")
     _replace(checkout / PIPELINES, "pipelines = [flights, planes]\n", _WEATHER)
     _replace(

@@ -1,7 +1,7 @@
-"""`make deploy-demo`: the environment `local` deployed to stand-ins, changed under a live producer, and destroyed.
+"""`make deploy-demo`: deploy the environment `local` to stand-ins, change it under a live producer, and destroy it.
 
-Everything is done by commands, as a person would type them in a checkout. What is left is in `.frazil/deploy-demo`.
-Exit codes: 0 all of it holds; 1 a step failed; 3 this machine lacks something, and nothing was started; 130 interrupted.
+All steps are commands that a user would type in a checkout. Their output is in `.frazil/deploy-demo`.
+Exit codes: 0 all checks pass; 1 a step failed; 3 a requirement is missing, and nothing was started; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ FOLDER = Path(".frazil", "deploy-demo")
 
 
 def main(root: Path) -> int:
-    """Tell the story; see the module."""
+    """Run the demonstration and return the exit code that the module's docstring lists."""
     console, out = Console(highlight=False), root / FOLDER
     try:
         with _alone(out):
-            return _told(root, out, console)
+            return _demonstrated(root, out, console)
     except Missing as missing:
         console.print(f"error: {missing}\n  nothing was started", style="red", markup=False)
         return 3
 
 
-def _told(root: Path, out: Path, console: Console) -> int:
-    began, told = time.monotonic(), Summary()
+def _demonstrated(root: Path, out: Path, console: Console) -> int:
+    began, summary = time.monotonic(), Summary()
     _clear(out)
     settings = {**clean(os.environ, root), **terraform_settings(root, out, os.environ), "FRAZIL_ENVIRONMENTS": "local"}
     place = out / "checkout"
@@ -55,18 +55,18 @@ def _told(root: Path, out: Path, console: Console) -> int:
     try:
         with _ended_afterwards(place):
             own_checkout.make(root, place)
-            Story(steps=steps, checkout=place, out=out, told=told).tell()
-        told.outcome, code = "passed", 0
+            Story(steps=steps, checkout=place, out=out, summary=summary).run()
+        summary.outcome, code = "passed", 0
     except (StepFailed, NotProduced, FrazilError) as failed:
-        told.failure = str(failed)
+        summary.failure = str(failed)
     except KeyboardInterrupt:
-        told.failure, code = "interrupted", 130
+        summary.failure, code = "interrupted", 130
     except Exception as error:
-        told.failure = f"{type(error).__name__}: {error}"
+        summary.failure = f"{type(error).__name__}: {error}"
         raise
     finally:
-        told.seconds, told.steps = round(time.monotonic() - began, 1), steps.done
-        page = write(told, out)
+        summary.seconds, summary.steps = round(time.monotonic() - began, 1), steps.done
+        page = write(summary, out)
         for file in (out / "terraform.rc", out / "providers"):
             shutil.rmtree(file) if file.is_dir() else file.unlink(missing_ok=True)
         if code == 0:
@@ -78,7 +78,7 @@ def _told(root: Path, out: Path, console: Console) -> int:
 
 @contextmanager
 def _ended_afterwards(place: Path) -> Iterator[None]:
-    """Whatever happens, the local cloud of this folder and its job runs are ended, also when this process is killed."""
+    """Stop this folder's local cloud and its job runs afterwards, even if this process is killed."""
     with ExitStack() as left:
         place.mkdir(parents=True)
         left.enter_context(kept_from_outliving(place, is_temporary=False))
@@ -87,7 +87,7 @@ def _ended_afterwards(place: Path) -> Iterator[None]:
 
 
 def _clear(out: Path) -> None:
-    """Begin anew: end and remove what an earlier demonstration left."""
+    """Stop and remove everything of an earlier demonstration."""
     down(out / "checkout", data=True)
     for each in out.iterdir():
         if each.name != ".lock":
@@ -107,7 +107,7 @@ def _alone(out: Path) -> Iterator[None]:
 
 
 def _end(number: int, frame: object) -> NoReturn:
-    """End as from the keyboard, so that everything is stopped."""
+    """Raise `KeyboardInterrupt`, so that everything is stopped."""
     raise KeyboardInterrupt
 
 

@@ -1,4 +1,4 @@
-"""Machine: what deploying needs of it, asked before anything is started; and the environment that every command gets."""
+"""The requirements of the demonstration, checked before anything starts, and the environment variables of its commands."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tests.infra.aws_schema import VERSION as AWS_VERSION
 
 MIRRORS = "FRAZIL_TERRAFORM_MIRRORS"
 _ELSEWHERE = ("AWS_", "CONFLUENT_", "TF_", "CDKTF_", "FRAZIL_", "LOCALSTACK_", "GIT_", "PYTHON")
-"""Beginnings of variables that may lead to somebody's account, or to another checkout."""
+"""Prefixes of variables that may select an account or another checkout."""
 _SECONDS = 900
 
 
 @dataclass(eq=False, kw_only=True)
 class Missing(Exception):
-    """This machine lacks something. `what` is missing, `do` is the remedy."""
+    """A requirement is missing. `what` names it, `do` is the remedy."""
 
     what: str
     do: str
@@ -33,7 +33,7 @@ class Missing(Exception):
 
 
 def clean(variables: Mapping[str, str], root: Path) -> dict[str, str]:
-    """The shell's variables without any that name an account, and with the checkout's own programs first on the PATH."""
+    """Return the shell's variables without those of accounts, and with the checkout's programs first on the PATH."""
     kept = {name: value for name, value in variables.items() if not name.startswith(_ELSEWHERE)}
     return {
         **kept,
@@ -49,9 +49,9 @@ def clean(variables: Mapping[str, str], root: Path) -> dict[str, str]:
 
 
 def terraform_settings(root: Path, folder: Path, variables: Mapping[str, str]) -> dict[str, str]:
-    """Where Terraform finds its providers: written into a folder, and proved by having them installed once.
+    """Write the settings of Terraform's providers into a folder, and check them by installing the providers once.
 
-    Raises `Missing` when one of them is not to be had.
+    Raises `Missing` if a provider is not available.
     """
     stand_in = StandIn(source=root / SOURCE, provider=resource.SOURCE, version=resource.VERSION)
     mirrors = [Path(each) for each in variables.get(MIRRORS, "").split(os.pathsep) if each]

@@ -1,4 +1,4 @@
-"""Producing: records of the demo's topics, without a pause, and a journal of what the broker acknowledged."""
+"""A producer of the demo's topics that never pauses, and a journal of the acknowledged records."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ Place = tuple[int, int]
 
 @dataclass(slots=True)
 class Journal:
-    """What the broker acknowledged, by topic: good records, and those that were spoilt on purpose."""
+    """The acknowledged records by topic: good ones, and ones that were made invalid on purpose."""
 
     good: dict[str, set[Place]] = field(default_factory=lambda: defaultdict(set))
     spoilt: dict[str, set[Place]] = field(default_factory=lambda: defaultdict(set))
 
     def count(self, topic: str) -> int:
-        """All records of a topic."""
+        """Return the number of all records of a topic."""
         return len(self.good[topic]) + len(self.spoilt[topic])
 
 
 class NotProduced(Exception):
-    """The broker did not take a record."""
+    """The broker refused a record."""
 
 
 class Feed:
-    """One topic's records, for ever: the rows of its source, again when they end, by one version of its schema."""
+    """The endless records of one topic: the rows of its source, repeated, with one version of its schema."""
 
     def __init__(self, source: Source, registry: RegistryAdmin, *, version: int = 0) -> None:
         self.source, self._registry = source, registry
@@ -53,13 +53,13 @@ class Feed:
         self.turn_to(version)
 
     def turn_to(self, version: int) -> None:
-        """From now on records are written by this version, which is registered if it is not yet."""
+        """Write further records with this version, which is registered if necessary."""
         chosen = self.source.versions[version]
         schema = self._registry.register(f"{self.source.topic}-value", chosen.text, self.source.type)
         self._write = (b"\0" + schema.to_bytes(4, "big") + self.source.index, chosen.encode)
 
     def next(self) -> Iterator[tuple[bytes, bytes, bool]]:
-        """The next record: key, value, whether it is spoilt; each hundredth has a spoilt twin after it."""
+        """Return the next record: key, value, whether it is invalid. Each hundredth is followed by an invalid copy."""
         row, (frame, encode) = next(self._rows), self._write
         key, value = self.source.key(row).encode(), frame + encode(row)
         yield key, value, False
@@ -70,7 +70,7 @@ class Feed:
 
 
 class Producing:
-    """Sends records from its start to its `stop`, by a thread of its own."""
+    """A thread that sends records until `stop`."""
 
     def __init__(self, bootstrap: str, registry_url: str) -> None:
         self.journal = Journal()
@@ -84,14 +84,14 @@ class Producing:
         self._thread = threading.Thread(target=self._go_on, name="producing", daemon=True)
 
     def add(self, topic: str, *, at_once: int = 0) -> None:
-        """Begin with a topic, with so many records at once."""
+        """Add a topic, with a number of records at once."""
         feed = Feed(SOURCES[topic](), self._registry)
         self._send(feed, at_once)
         with self._lock:
             self._feeds[topic] = feed
 
     def turn_to(self, topic: str, version: int) -> None:
-        """Have a topic's records written by another version of its schema."""
+        """Write a topic's further records with another version of its schema."""
         with self._lock:
             self._feeds[topic].turn_to(version)
 
@@ -100,7 +100,7 @@ class Producing:
         self._thread.start()
 
     def stop(self) -> None:
-        """Send nothing more, and wait until all is acknowledged. Raises `NotProduced` if a record was refused."""
+        """Stop sending, and wait until all records are acknowledged. Raises `NotProduced` if a record was refused."""
         self._enough.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -114,14 +114,14 @@ class Producing:
                 with self._lock:
                     for feed in self._feeds.values():
                         self._send(feed, PORTION)
-        except (KafkaException, BufferError, NotProduced) as error:  # told by `stop`, in the thread that asks
+        except (KafkaException, BufferError, NotProduced) as error:  # raised by `stop`, in the calling thread
             self._refused.append(f"{type(error).__name__}: {error}")
 
     def _send(self, feed: Feed, count: int) -> None:
         for _ in range(count):
             for key, value, is_spoilt in feed.next():
-                told = partial(self._delivered, is_spoilt)
-                self._producer.produce(feed.source.topic, value, key, on_delivery=told)
+                delivered = partial(self._delivered, is_spoilt)
+                self._producer.produce(feed.source.topic, value, key, on_delivery=delivered)
             self._producer.poll(0)
         left = self._producer.flush(_FLUSH_SECONDS)
         if left:

@@ -1,4 +1,4 @@
-"""Steps: commands, one after another, each named, shown, timed and logged; and none outlives the one who watches."""
+"""The steps of the demonstration: commands that are named, printed, timed and logged, and that end with this process."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _END_SECONDS = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """A step that was done. `command` is empty for what no command did, and has a line for each; `exit` is that of the first.
+    """A completed step. `command` has a line per command and may be empty; `exit` is the first one's exit code.
 
-    `cpu_seconds` are those of the command and its children, by which a step can be judged on a busy machine; servers and job
-    runs are not in them.
+    `cpu_seconds` are those of the command and its children, which other load does not change; servers and job
+    runs are not included.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Done:
 
 @dataclass(eq=False, kw_only=True)
 class StepFailed(Exception):
-    """A command ended otherwise than it should, or what it did does not hold. `log` has all that it said."""
+    """A command had an unexpected exit code, or a check failed. `log` has its complete output."""
 
     name: str
     what: str
@@ -51,7 +51,7 @@ class StepFailed(Exception):
 
 @dataclass(kw_only=True)
 class Steps:
-    """The steps so far. Commands run in `folder`, with `environment` and nothing of this process's."""
+    """The steps so far. Commands run in `folder`, with exactly the variables of `environment`."""
 
     folder: Path
     logs: Path
@@ -67,9 +67,9 @@ class Steps:
         quiet: bool = False,
         more: Mapping[str, str] | None = None,
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command; what it said, if it ended as expected. `more` is added to its environment.
+        """Run a command and return its output. `more` is added to its environment.
 
-        Raises `StepFailed` if not. A `quiet` step is shown and counted only if it fails.
+        Raises `StepFailed` for an unexpected exit code. A `quiet` step is printed and counted only if it fails.
         """
         return self.run_at_once(name, command, expect=expect, quiet=quiet, more=more)[0]
 
@@ -81,12 +81,12 @@ class Steps:
         quiet: bool = False,
         more: Mapping[str, str] | None = None,
     ) -> list[subprocess.CompletedProcess[str]]:
-        """Run commands beside each other as one step, which has failed when one of them has; else like `run`."""
+        """Run commands in parallel as one step, which fails if one of them does; otherwise like `run`."""
         more = more or {}
         settings = " ".join(f"{key}={value}" for key, value in more.items())
         shown = [f"{settings} {shlex.join(command)}".strip() for command in commands]
         log = self.logs / f"{len(self.done) + 1:02d}-{name.replace(' ', '-')}.log"
-        with nullcontext() if quiet else self._shown(name, shown) as told:
+        with nullcontext() if quiet else self._shown(name, shown) as codes:
             ended = self._ended(commands, {**self.environment, **more})
             with log.open("a") as file:
                 for line, each in zip(shown, ended, strict=True):
@@ -97,13 +97,13 @@ class Steps:
                     wanted = " or ".join(map(str, expect))
                     what = f"exit code {each.returncode}, and not {wanted}, of `{line}`"
                     raise StepFailed(name=name, what=what, log=log, tail="\n".join(lines))
-            if told is not None:
-                told.append(ended[0].returncode)
+            if codes is not None:
+                codes.append(ended[0].returncode)
         return ended
 
     @contextmanager
     def watch(self, name: str) -> Iterator[None]:
-        """A step that this process does itself."""
+        """Record a step of this process itself."""
         with self._shown(name, []):
             yield
 
@@ -114,14 +114,14 @@ class Steps:
 
     @contextmanager
     def _shown(self, name: str, commands: Sequence[str]) -> Iterator[list[int]]:
-        began, worked, told = time.monotonic(), _worked(), list[int]()
+        began, worked, codes = time.monotonic(), _worked(), list[int]()
         self.console.print(f"{len(self.done) + 1:2}  [bold]{name}[/bold]")
         for command in commands:
             self.console.print(f"    $ {command}", style="dim", markup=False, soft_wrap=True)
         with self.console.status(name) if self.console.is_terminal else nullcontext():
-            yield told
+            yield codes
         seconds, cpu = round(time.monotonic() - began, 1), round(_worked() - worked, 1)
-        code = told[0] if told else 0
+        code = codes[0] if codes else 0
         self.done.append(Done(name=name, command="\n".join(commands), seconds=seconds, cpu_seconds=cpu, exit=code))
         self.console.print(f"    {seconds:.1f} s", style="green")
 
@@ -155,13 +155,13 @@ class Steps:
 
 
 def _worked() -> float:
-    """The CPU seconds of all commands so far."""
+    """Return the CPU seconds of all commands so far."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def _end(child: subprocess.Popen[str]) -> None:
-    """End a command and its children: asked first, as Terraform writes its state then."""
+    """Stop a command and its children, with a signal first, so that Terraform writes its state."""
     for number, seconds in ((signal.SIGINT, _END_SECONDS), (signal.SIGKILL, None)):
         try:
             os.killpg(child.pid, number)

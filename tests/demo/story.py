@@ -1,4 +1,4 @@
-"""Story: what the demonstration does, top to bottom."""
+"""The demonstration from beginning to end."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ _MOST_LOOKS = 120
 
 @dataclass(kw_only=True)
 class Story:
-    """One demonstration, in a checkout of its own. What comes of it is put into `told` and the folder `out`."""
+    """One demonstration in a checkout of its own. Its results are in `summary` and the folder `out`."""
 
     steps: Steps
     checkout: Path
     out: Path
-    told: Summary
+    summary: Summary
     _clouds: Clouds = field(init=False)
     _registry: str = field(init=False)
 
-    def tell(self) -> None:
-        """All of it. Raises `StepFailed`."""
+    def run(self) -> None:
+        """Run all steps. Raises `StepFailed`."""
         self._begin()
         with self._producing() as producing:
             self._deploy_first(producing)
@@ -55,10 +55,10 @@ class Story:
         declared.declare(self.checkout)
         own_checkout.commit(self.checkout, "What is deployed first")
         started = self.steps.run("local cloud", "frazil", "local", "up", "--cloud", "--json")
-        told = json.loads(started.stdout)
-        self.steps.environment.update(told["exports"])
-        self._registry = told["parts"]["registry"]["url"]
-        self._clouds = Clouds(exports=told["exports"], bootstrap=told["parts"]["kafka"]["bootstrap"])
+        services = json.loads(started.stdout)
+        self.steps.environment.update(services["exports"])
+        self._registry = services["parts"]["registry"]["url"]
+        self._clouds = Clouds(exports=services["exports"], bootstrap=services["parts"]["kafka"]["bootstrap"])
 
     @contextmanager
     def _producing(self) -> Iterator[Producing]:
@@ -88,7 +88,7 @@ class Story:
         plan = ("plan", "-input=false", "-no-color", "-detailed-exitcode")
         second = [("terraform", f"-chdir=cdktf.out/stacks/{stack}", *plan) for stack in STACKS]
         steps.run_at_once("second plans", *second)  # exit code 0: nothing is to be changed
-        self.told.is_second_plan_empty = True
+        self.summary.is_second_plan_empty = True
 
     def _change(self, producing: Producing) -> None:
         steps, before = self.steps, self._clouds.columns(self._pipelines()["flights"])
@@ -98,21 +98,21 @@ class Story:
         self._release("second")
         reviewed = steps.run("review of the change", *self._review("second"), expect=(4,))
         (self.out / REVIEW).write_text(reviewed.stdout)
-        self.told.reviewed = next(line.lstrip("# ") for line in reviewed.stdout.splitlines() if line.startswith("#"))
+        self.summary.reviewed = next(line.lstrip("# ") for line in reviewed.stdout.splitlines() if line.startswith("#"))
         self._maintained()
         self._upload("second")
         self._deploy("deploy the change", "second")
         produced = self._produced(producing)
         producing.add("weather", at_once=1_000)
         steps.run("swap the release", "frazil", "reconcile", "local")
-        self.told.produced_meanwhile = self._produced(producing) - produced
+        self.summary.produced_meanwhile = self._produced(producing) - produced
         producing.turn_to("flights", 1)
         with steps.watch("columns arrive"):
             after = self._columns_after(before)
-        self.told.columns = {name: [before.get(name, "none"), after[name]] for name in CHANGED_COLUMNS}
+        self.summary.columns = {name: [before.get(name, "none"), after[name]] for name in CHANGED_COLUMNS}
 
     def _columns_after(self, before: dict[str, str]) -> dict[str, str]:
-        """The table's columns when they are no longer those from before."""
+        """Wait until the table's columns have changed, and return them."""
         for _ in range(_MOST_LOOKS):
             self._lag("flights")  # takes a second or two
             after = self._clouds.columns(self._pipelines()["flights"])
@@ -122,12 +122,12 @@ class Story:
         return {}
 
     def _maintained(self) -> None:
-        """The maintenance run ends well, beside the one that lands records."""
+        """Check that the maintenance run succeeds while the other one lands records."""
         with self.steps.watch("maintenance ends"):
             looks = (self._runs("maintain") for _ in range(_MOST_LOOKS))
             (run,) = next((runs for runs in looks if runs[0]["state"] in ENDED), [{"state": "not ended"}])
             self.steps.require(run["state"] == "SUCCESS", "maintenance ends", f"the run is {run}")
-        self.told.maintained = f"{run['release']}: {run['state']} in {run['seconds']:.0f} s, beside the ingest"
+        self.summary.maintained = f"{run['release']}: {run['state']} in {run['seconds']:.0f} s, beside the ingest"
 
     def _land_all(self, producing: Producing) -> None:
         with self.steps.watch("land what is left"):
@@ -144,7 +144,7 @@ class Story:
             landed, dead = self._clouds.landed(pipeline), self._clouds.dead_lettered(pipeline)
             topic = pipeline.topic.name
             is_same = landed.places == journal.good[topic] and dead.places == journal.spoilt[topic]
-            self.told.topics[topic] = Account(
+            self.summary.topics[topic] = Account(
                 produced=journal.count(topic),
                 spoilt=len(journal.spoilt[topic]),
                 landed=landed.count,
@@ -153,15 +153,17 @@ class Story:
                 verified=verified["outcome"],
                 read=sum(partition["read"] for partition in verified["partitions"]),
             )
-            steps.require(self.told.topics[topic].adds_up, f"verify {name} at the end", "the account does not add up")
-        self.told.runs = [
+            steps.require(
+                self.summary.topics[topic].adds_up, f"verify {name} at the end", "the account does not add up"
+            )
+        self.summary.runs = [
             {key: run[key] for key in ("state", "generation", "release", "seconds")} for run in self._runs()
         ]
-        states = [(run["generation"], run["state"]) for run in self.told.runs]
+        states = [(run["generation"], run["state"]) for run in self.summary.runs]
         steps.require(states == [(2, "RUNNING"), (1, "CANCELLED")], "runs", f"they are {states}")
 
     def _destroy(self) -> None:
-        steps, before = self.steps, {each.produced for each in self.told.topics.values()}
+        steps, before = self.steps, {each.produced for each in self.summary.topics.values()}
         steps.run("stop", "frazil", "stop", *self._pipelines())
         destroy = (*CDKTF, "destroy", *STACKS, *OPTIONS)
         release = self._manifest("second")
@@ -173,29 +175,31 @@ class Story:
         )
         is_said = "Instance cannot be destroyed" in refused.stdout + refused.stderr
         held = sum(self._clouds.landed(each).count for each in self._pipelines().values())
-        self.told.is_destroying_refused = is_said and held == sum(each.landed for each in self.told.topics.values())
+        self.summary.is_destroying_refused = is_said and held == sum(
+            each.landed for each in self.summary.topics.values()
+        )
         steps.require(
-            bool(before) and self.told.is_destroying_refused, "destroy with one key", "it was not refused for data"
+            bool(before) and self.summary.is_destroying_refused, "destroy with one key", "it was not refused for data"
         )
         both = {**self._chosen(release), "FRAZIL_DESTROY_DATA": "local"}
         steps.run("turn the second key", *CDKTF, "deploy", *STACKS[:2], *OPTIONS, more=both)  # ingestion holds no data
         steps.run("destroy with both keys", *destroy, more=both)
-        self.told.left = self._clouds.left()
-        steps.require(not self.told.left, "destroy with both keys", f"it has left {self.told.left}")
+        self.summary.left = self._clouds.left()
+        steps.require(not self.summary.left, "destroy with both keys", f"it has left {self.summary.left}")
 
     def _release(self, name: str) -> None:
         built = self.steps.run(
             f"{name} release", "frazil", "release", "build", "--for", "local", "--out", f"dist/{name}", "--json"
         )
-        told = json.loads(built.stdout)
-        self.told.releases.append(f"{told['release']['version']} ({told['digest'][:12]})")
-        self.steps.require(not told["release"]["is_dirty"], f"{name} release", "it is not of a commit")
+        result = json.loads(built.stdout)
+        self.summary.releases.append(f"{result['release']['version']} ({result['digest'][:12]})")
+        self.steps.require(not result["release"]["is_dirty"], f"{name} release", "it is not of a commit")
 
     def _manifest(self, name: str) -> str:
         return f"dist/{name}/manifest.json"
 
     def _chosen(self, manifest: str) -> dict[str, str]:
-        """What a deployment must be told: the declarations, and the release."""
+        """Return the variables of a deployment: the declarations and the release."""
         return {"FRAZIL_PIPELINES": DEPLOYED, "FRAZIL_RELEASE": manifest}
 
     def _upload(self, name: str) -> None:
@@ -205,7 +209,7 @@ class Story:
         return ("frazil", "review", "local", "--pipelines", DEPLOYED, "--release", self._manifest(release))
 
     def _deploy(self, step: str, release: str) -> None:
-        """Deploy all stacks; the environment `local` is from then on what the deployment says it is."""
+        """Deploy all stacks. From then on, the environment `local` is the deployed one."""
         command = (*CDKTF, "deploy", *STACKS, *OPTIONS, "--outputs-file", OUTPUTS)
         self.steps.run(step, *command, more=self._chosen(self._manifest(release)))
         self.steps.run(f"{step}: where things are", "frazil", "environments", "fetch", OUTPUTS)
@@ -220,7 +224,7 @@ class Story:
         return lag
 
     def _runs(self, job: str = "ingest") -> list[dict[str, Any]]:
-        """A job's runs, the newest first."""
+        """Return a job's runs, the newest first."""
         shown = self.steps.run("runs", "frazil", "runs", "local", "--job", job, "--json", quiet=True)
         runs: list[dict[str, Any]] = json.loads(shown.stdout)["runs"]
         return runs

@@ -1,4 +1,4 @@
-"""Summary: the demonstration's result, as one page for people and as JSON beside it."""
+"""The result of the demonstration, as a page for people and as JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REVIEW, DIFFERENCE, PAGE, DOCUMENT = "review.md", "change.diff", "summary.md", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """One topic's records: what the broker took, what its tables hold by another reader, what `frazil verify` says."""
+    """The records of one topic: in the broker, in its tables according to another reader, and in `frazil verify`."""
 
     produced: int
     spoilt: int
@@ -29,7 +29,7 @@ class Account:
 
     @property
     def adds_up(self) -> bool:
-        """Whether every record that was produced is in one of the tables, once, and is proven to be."""
+        """Whether every produced record is in one of the tables once, also according to `frazil verify`."""
         return (
             self.is_same
             and self.verified == "proven"
@@ -40,7 +40,7 @@ class Account:
 
 @dataclass(slots=True, kw_only=True)
 class Summary:
-    """What came of it, filled in as the story goes on."""
+    """The results so far."""
 
     outcome: str = "failed"
     failure: str = ""
@@ -63,44 +63,50 @@ class Summary:
     """What was still there at the end; nothing known if it did not come to that."""
 
 
-def write(told: Summary, folder: Path) -> str:
-    """Write page and JSON; the page."""
-    document = {"version": VERSION, **asdict(told)}
+def write(summary: Summary, folder: Path) -> str:
+    """Write page and JSON, and return the page."""
+    document = {"version": VERSION, **asdict(summary)}
     (folder / DOCUMENT).write_text(json.dumps(document, indent=2) + "\n")
-    page = _page(told)
+    page = _page(summary)
     (folder / PAGE).write_text(page)
     return page
 
 
-def _page(told: Summary) -> str:
-    minutes = f"{told.seconds // 60:.0f} min {told.seconds % 60:.0f} s"
-    lines = [f"# make deploy-demo: {told.outcome} in {minutes}", ""]
-    if told.failure:
-        lines += ["```", told.failure, "```", ""]
-    if told.topics:
+def _page(summary: Summary) -> str:
+    minutes = f"{summary.seconds // 60:.0f} min {summary.seconds % 60:.0f} s"
+    lines = [f"# make deploy-demo: {summary.outcome} in {minutes}", ""]
+    if summary.failure:
+        lines += ["```", summary.failure, "```", ""]
+    if summary.topics:
         lines += [
             "| topic | produced | landed | dead-lettered | `frazil verify` | read back |",
             "|---|--:|--:|--:|---|---|",
         ]
-        for name, one in told.topics.items():
+        for name, one in summary.topics.items():
             same = "the same records, each once" if one.is_same else "not the same"
             figures = f"{one.produced:,} | {one.landed:,} | {one.dead_lettered:,}"
             lines.append(f"| {name} | {figures} | {one.verified} | {same} |")
         lines.append("")
     facts = {
-        "second plan": "empty" if told.is_second_plan_empty else "",
-        "review of the change": f"{told.reviewed} ({REVIEW}; the change itself: {DIFFERENCE})" if told.reviewed else "",
-        "columns": "; ".join(f"{name}: {' -> '.join(kinds)}" for name, kinds in told.columns.items()),
-        "releases": ", then ".join(told.releases),
-        "records while the release was swapped": f"{told.produced_meanwhile:,}" if told.produced_meanwhile else "",
-        "runs": "; ".join(f"generation {r['generation']}, {r['release']}: {r['state']}" for r in reversed(told.runs)),
-        "maintenance": told.maintained,
-        "destroying with one key": "refused" if told.is_destroying_refused else "",
+        "second plan": "empty" if summary.is_second_plan_empty else "",
+        "review of the change": f"{summary.reviewed} ({REVIEW}; the change itself: {DIFFERENCE})"
+        if summary.reviewed
+        else "",
+        "columns": "; ".join(f"{name}: {' -> '.join(kinds)}" for name, kinds in summary.columns.items()),
+        "releases": ", then ".join(summary.releases),
+        "records while the release was swapped": f"{summary.produced_meanwhile:,}"
+        if summary.produced_meanwhile
+        else "",
+        "runs": "; ".join(
+            f"generation {r['generation']}, {r['release']}: {r['state']}" for r in reversed(summary.runs)
+        ),
+        "maintenance": summary.maintained,
+        "destroying with one key": "refused" if summary.is_destroying_refused else "",
         "left after destroying with both": ""
-        if told.left is None
-        else (json.dumps(told.left) if told.left else "nothing"),
+        if summary.left is None
+        else (json.dumps(summary.left) if summary.left else "nothing"),
     }
     lines += [f"- {name}: {value}" for name, value in facts.items() if value]
     lines += ["", "| step | seconds | of the CPU |", "|---|--:|--:|"]
-    lines += [f"| {step.name} | {step.seconds:.1f} | {step.cpu_seconds:.1f} |" for step in told.steps]
+    lines += [f"| {step.name} | {step.seconds:.1f} | {step.cpu_seconds:.1f} |" for step in summary.steps]
     return "\n".join(lines) + "\n"

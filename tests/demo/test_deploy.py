@@ -1,4 +1,4 @@
-"""The whole of `make deploy-demo`, where its programs are."""
+"""The complete `make deploy-demo`, if its programs are installed."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ def test_everything_is_deployed_changed_and_destroyed_and_no_record_is_lost_or_d
     if ended.returncode and "nothing was started" in ended.stdout:
         pytest.skip(ended.stdout[-500:])
     assert ended.returncode == 0, ended.stdout[-4000:] + ended.stderr[-2000:]
-    told = json.loads((root / FOLDER / DOCUMENT).read_text())
-    assert told["outcome"] == "passed"
-    assert set(told["topics"]) == {"flights", "planes", "weather"}
-    for one in told["topics"].values():
+    summary = json.loads((root / FOLDER / DOCUMENT).read_text())
+    assert summary["outcome"] == "passed"
+    assert set(summary["topics"]) == {"flights", "planes", "weather"}
+    for one in summary["topics"].values():
         assert one["produced"] == one["landed"] + one["dead_lettered"] == one["read"]
         assert one["is_same"]
         assert one["spoilt"] == one["dead_lettered"] > 0
-    assert told["produced_meanwhile"] > 1_000, "the producer was at work while the release was swapped"
-    assert told["columns"] == {"distance": ["int", "long"], "cancelled": ["none", "boolean"]}
-    assert len(set(told["releases"])) == 2
-    assert "SUCCESS" in told["maintained"]
-    assert told["is_second_plan_empty"]
-    assert told["is_destroying_refused"]
-    assert told["left"] == {}
-    assert told["seconds"] < MOST_SECONDS
+    assert summary["produced_meanwhile"] > 1_000, "the producer ran while the release was swapped"
+    assert summary["columns"] == {"distance": ["int", "long"], "cancelled": ["none", "boolean"]}
+    assert len(set(summary["releases"])) == 2
+    assert "SUCCESS" in summary["maintained"]
+    assert summary["is_second_plan_empty"]
+    assert summary["is_destroying_refused"]
+    assert summary["left"] == {}
+    assert summary["seconds"] < MOST_SECONDS
     assert "flights" in (root / FOLDER / REVIEW).read_text()
     assert not (root / FOLDER / "checkout").exists()

@@ -1,4 +1,4 @@
-"""The parts of `make deploy-demo` that can be asked without a cloud."""
+"""The parts of `make deploy-demo` that need no cloud."""
 
 from __future__ import annotations
 
@@ -131,8 +131,8 @@ def test_an_account_in_which_anything_is_wrong_does_not_add_up(wrong: dict[str, 
 
 
 def test_the_page_tells_what_was_proven_and_what_failed(tmp_path: Path) -> None:
-    told = Summary(topics={"flights": FINE}, left={}, failure="it broke")
-    page = write(told, tmp_path)
+    summary = Summary(topics={"flights": FINE}, left={}, failure="it broke")
+    page = write(summary, tmp_path)
     assert "| flights | 10 | 8 | 2 | proven | the same records, each once |" in page
     assert "it broke" in page
     assert "nothing" in page
