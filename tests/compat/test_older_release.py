@@ -11,6 +11,7 @@ import pytest
 
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
+from frazil.declaration import canonical, parse
 from frazil.lake.read.tables import Lake
 from tests.support.shop import Shop
 
@@ -30,6 +31,19 @@ def older(root: Path, tmp_path: Path) -> Path:
     return tmp_path / "older" / "jobs" / "ingest.py"
 
 
+def in_version_1(shop: Shop) -> bytes:
+    """Return the pipeline as 0.1.0 declares it: a release reads documents of its own version and of earlier ones."""
+    topic, table = shop.pipeline.topic, shop.pipeline.table
+    pipeline = {
+        "name": shop.pipeline.name,
+        "topic": {"name": topic.name, "value_format": topic.value_format.value},
+        "table": {"identifier": table.identifier},
+    }
+    written = {"version": 1, "pipelines": [pipeline]}
+    assert parse(written) == (shop.pipeline,)
+    return canonical(written)
+
+
 def proven(shop: Shop) -> None:
     shop.assert_each_record_once()
     found = verify(shop.pipeline, Lake(shop.environment, Secrets({}).read), deep=True, wait=lambda seconds: None)
@@ -45,7 +59,7 @@ def test_the_older_release_continues_what_this_one_wrote_and_back(
         shop.produce([*shop.orders(6, schema_id, first=6 * number), *BAD])
         shop.drain()
     shop.produce([*shop.orders(6, schema_id, first=100), *BAD])
-    process = shop.process(tmp_path, script=older)
+    process = shop.process(tmp_path, script=older, declared=in_version_1(shop))
     _, log = process.communicate(timeout=200)
     assert process.returncode == 0, log
     proven(shop)
@@ -66,7 +80,7 @@ def test_the_older_release_finishes_a_decision_that_this_one_left_open(
 
     with pytest.raises(InterruptedError):
         shop.drain(failpoint=die)
-    process = shop.process(tmp_path, script=older)
+    process = shop.process(tmp_path, script=older, declared=in_version_1(shop))
     _, log = process.communicate(timeout=200)
     assert process.returncode == 0, log
     assert len(shop.dead()) == 2

@@ -210,10 +210,14 @@ class Shop:
         script: Path = INGEST,
         settings: Mapping[str, str] = MappingProxyType({}),
         mode: Sequence[str] = ("--once",),
+        declared: bytes | None = None,
     ) -> subprocess.Popen[str]:
-        """Run the entry point once, in a process of its own. `settings` are further settings of Spark."""
+        """Run the entry point once, in a process of its own. `settings` are further settings of Spark.
+
+        `declared` is the document of pipelines; the default is the one that this release writes.
+        """
         document_file, environment_file = folder / "document.json", folder / "environment.json"
-        document_file.write_bytes(canonical(document([self.pipeline])))
+        document_file.write_bytes(declared or canonical(document([self.pipeline])))
         environment_file.write_bytes(canonical(environment_document(self.environment)))
         arguments = ["--document", document_file, "--environment", environment_file, *mode, "--master", "local[2]"]
         for jar in spark_jars():
