@@ -124,6 +124,27 @@ def test_a_table_set_back_behind_a_decision_that_left_its_offsets_is_not_proven(
     stock.assert_each_once()
 
 
+@pytest.mark.parametrize("way", [Accepted.ROLLED_BACK_REPLAY, Accepted.ROLLED_BACK_HOLD])
+def test_a_rollback_deeper_than_one_that_was_held_keeps_the_account(stock: Ledgers, way: Accepted) -> None:
+    """The dead letters that the hold kept are of commits that are in no history of the table any more."""
+    for _ in range(2):
+        stock.land_with_dead_letters()
+    stock.roll_back(2)
+    assert stock.accept(Accepted.ROLLED_BACK_HOLD).lost == {0: 16}
+    stock.start()
+    stock.land_with_dead_letters()
+    stock.assert_proven()
+    stock.roll_back(3)  # the batch, the hold, and the second batch
+    decided = stock.accept(way)
+    assert decided.lost == ({} if way is Accepted.ROLLED_BACK_REPLAY else {0: 32})
+    stock.start()
+    for _ in range(5):
+        stock.land_with_dead_letters()
+    stock.assert_proven()
+    if way is Accepted.ROLLED_BACK_REPLAY:
+        stock.assert_each_once()
+
+
 def expire_before_head(stock: Ledgers, *, forget: bool) -> None:
     """Expire all snapshots of the dead-letter table but those that a branch or a tag names: head and newest entry.
 

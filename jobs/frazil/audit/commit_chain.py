@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -140,7 +139,7 @@ def _between(newer: Entry, older: Entry, where: str) -> list[Finding]:
 
 def _starts_over(entry: Entry) -> bool:
     """Return whether an operator rebuilt the ledger from the rows: the account begins there, whatever was committed before."""
-    return ledger.EVENTS in entry.summary and json.loads(entry.summary[ledger.EVENTS]).get("event") == "ledger-lost"
+    return entry.event == "ledger-lost"
 
 
 def _finding(flaw: Flaw, where: str, snapshot_id: int, what: str) -> Finding:

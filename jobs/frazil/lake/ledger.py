@@ -130,9 +130,15 @@ class Entry:
         return Offsets.parse(self.summary[REJECTS_ACCEPTED]) if REJECTS_ACCEPTED in self.summary else None
 
     @property
+    def event(self) -> str | None:
+        """What an operator decided about, as `frazil accept` names it; None if this snapshot records no decision."""
+        event: str | None = json.loads(self.summary[EVENTS]).get("event") if EVENTS in self.summary else None
+        return event
+
+    @property
     def is_recount(self) -> bool:
         """Whether this snapshot records an operator's decision that corrects the gaps of the commits before it."""
-        return EVENTS in self.summary and json.loads(self.summary[EVENTS]).get("event") == RECOUNT
+        return self.event == RECOUNT
 
     @property
     def totals(self) -> Totals | None:

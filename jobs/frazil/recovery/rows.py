@@ -90,16 +90,18 @@ class Recovery:
         head = entry_of_head(self.job.iceberg, self.found.main, self.pipeline.name)
         if head is None or head.end is None:
             return self._unknown(event), None
-        state, undone = self.found.state, self._undone(head, event)
+        state, is_replay = self.found.state, event is Accepted.ROLLED_BACK_REPLAY
+        batches, is_by_commit = undone(self.pipeline, self.job, self.found, head, exact=is_replay)
         has_part = self.found.newest is not None and state is not SideState.MISMATCH
         is_complete = state is SideState.FINISHED or not has_part
-        if event is Accepted.ROLLED_BACK_REPLAY:
-            lost = {} if is_complete else self._lacking(head, head.end, pending={}, without=undone)
+        if is_replay:
+            is_known = is_complete and is_by_commit
+            lost = {} if is_known else self._lacking(head, head.end, pending={}, without=batches)
             decided = decisions.rolled_back_replay(head.end, lost)
-            return decided, {"remove": undone, "over_rollback": True} if has_part else None
+            return decided, {"remove": batches, "over_rollback": True} if has_part else None
         pending = {} if is_complete else self._open_part()
         if is_complete:
-            kept = letters.counted(self._letters(), undone) if has_part else {}
+            kept = letters.counted(self._letters(), batches) if has_part else {}
             return decisions.rolled_back_hold(self._committed, head.end, kept), None
         lost = self._lacking(head, self._committed, pending=pending)
         before = decisions.rolled_back_hold(self._committed, head.end, {}).before
@@ -115,10 +117,6 @@ class Recovery:
             do=f"`frazil verify {self.pipeline.name} --deep` counts the missing rows, "
             f"`frazil accept {self.pipeline.name} rolled-back-hold --reason …` goes on without them",
         )
-
-    def _undone(self, head: Entry, event: Accepted) -> list[dict[str, Any]]:
-        is_exact = event is Accepted.ROLLED_BACK_REPLAY
-        return undone(self.pipeline, self.job, self.found, head, exact=is_exact)
 
     def _undecided(self, last: Entry) -> list[dict[str, Any]]:
         """Return the batches that the dead-letter table has and the table, which was restored, has not.

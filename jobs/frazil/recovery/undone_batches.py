@@ -15,34 +15,44 @@ from frazil.lake.commit.side_state import is_ahead
 from frazil.lake.commit.side_table import Look, side_lineage
 from frazil.lake.ledger import Entry
 from frazil.lake.lineage import lineage
+from frazil.recovery.decisions import Accepted
 
 STAGED_AT_MOST_MS = round(STAGED_AT_MOST_SECONDS * 1000)
 
 
-def undone(pipeline: Pipeline, job: JobContext, found: Look, head: Entry, *, exact: bool) -> list[dict[str, Any]]:
-    """Return the batches with dead letters between the table's newest entry and the entry of its `head`, after a rollback.
+def undone(
+    pipeline: Pipeline, job: JobContext, found: Look, head: Entry, *, exact: bool
+) -> tuple[list[dict[str, Any]], bool]:
+    """Return the batches with dead letters between the table's newest entry and the entry of its `head`, after a rollback, and
+    whether each is of one commit.
 
     If their snapshots are not kept, all dead letters of these offsets that were staged since are one batch. That is not exact:
-    with `exact` it raises `InvalidInput`.
+    with `exact` it raises `InvalidInput`. If an earlier rollback among them was held, all dead letters of these offsets are one
+    batch: the commits that it undid are in no history of the table any more.
     """
     main, last, commits = found.main, found.last, list[Entry]()
     assert last is not None
+    assert last.end is not None
+    assert head.end is not None
     current = main.currentSnapshot()
     head_id = int(current.snapshotId()) if current is not None else None
     kept = {int(s.snapshotId()) for s in lineage(job.iceberg, main, head_id)} if head_id is not None else set()
-    reached = False
+    reached = is_hold = False
     for snapshot in lineage(job.iceberg, main, last.snapshot_id):
         reached = int(snapshot.snapshotId()) in kept
         if reached:
             break
         entry = of(snapshot)
-        if entry.side is not None and entry.summary.get(ledger.PIPELINE) == pipeline.name:
-            if ledger.EVENTS in entry.summary:
-                continue
+        if entry.summary.get(ledger.PIPELINE) != pipeline.name:
+            continue
+        is_hold = is_hold or entry.event == Accepted.ROLLED_BACK_HOLD
+        if entry.side is not None and entry.event is None:
             commits.append(entry)
+    if is_hold:
+        return [letters.batch_behind(head.end, last.end)], False
     since_ms = head.at_ms - STAGED_AT_MOST_MS
     if not reached and not exact:
-        return [letters.batch_by_time(replace(last, start=head.end), run=None, since_ms=since_ms)]
+        return [letters.batch_by_time(replace(last, start=head.end), run=None, since_ms=since_ms)], False
     if not reached:
         raise InvalidInput(
             "snapshots between the table's head and its last commit have expired, so it is not known which dead letters "
@@ -52,7 +62,7 @@ def undone(pipeline: Pipeline, job: JobContext, found: Look, head: Entry, *, exa
             f"`frazil accept {pipeline.name} rolled-back-hold --reason …` keeps the table as it is",
         )
     deliveries = list(side_lineage(found.side, found.newest, pipeline.name))
-    return letters.batches_of(job.iceberg, found.side, commits, deliveries, since_ms=since_ms, new_id=job.new_id)
+    return letters.batches_of(job.iceberg, found.side, commits, deliveries, since_ms=since_ms, new_id=job.new_id), True
 
 
 def undecided(job: JobContext, found: Look, pipeline: str) -> list[dict[str, Any]] | None:

@@ -101,7 +101,7 @@ def is_ahead(side: Offsets | None, main: Offsets | None) -> bool:
 
 def _starts_over(entry: Entry) -> bool:
     """Return whether an operator rebuilt the ledger from the rows; version 0.1.0 left the dead-letter table's unchanged."""
-    return ledger.EVENTS in entry.summary and json.loads(entry.summary[ledger.EVENTS]).get("event") == "ledger-lost"
+    return entry.event == "ledger-lost"
 
 
 def _without_entries(last: Entry, main: Iterable[Entry]) -> SideState:
