@@ -30,6 +30,8 @@ ROOMS = (
     "jobs",
     "policies",
     "stacks",
+    "tests/bench",
+    "tests/demo",
     "tests/standin",
     "tests/support",
 )

@@ -1,1 +1,1 @@
-"""The bench: what landing a topic costs, beside what others would pay for it, in one run. See docs/benchmarks.md."""
+"""The bench, which compares the cost of landing a topic between Frazil and other ways. See docs/benchmarks.md."""

@@ -1,4 +1,4 @@
-"""CPU and memory of processes, by the kernel's own accounting (`/proc/PID/stat`, `/proc/PID/task/*/stat`, `VmHWM`)."""
+"""CPU and memory of processes, from the kernel's accounting (`/proc/PID/stat`, `/proc/PID/task/*/stat`, `VmHWM`)."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _GROUPS = (
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """CPU-seconds so far, by process and by the JVM's kinds of threads; seconds on the wall.
+    """CPU-seconds so far, by process and by the JVM's kinds of threads, and the wall time.
 
-    `threads` tells where to look and adds up to no process: what a thread used that has ended since is not in it.
+    `threads` is a hint only and does not add up to a process: the CPU time of ended threads is not included.
     """
 
     wall: float
@@ -32,7 +32,7 @@ class Usage:
     threads: dict[str, float]
 
     def since(self, before: Usage) -> Usage:
-        """What was used in between."""
+        """Return the usage since an earlier one."""
         return Usage(
             self.wall - before.wall,
             {name: round(used - before.cpu.get(name, 0.0), 2) for name, used in self.cpu.items()},
@@ -41,7 +41,7 @@ class Usage:
 
 
 class Meter:
-    """Reads this process (the driver's Python), its JVM, the JVM's Python workers and the broker."""
+    """A meter of this process (the driver's Python), its JVM, the JVM's Python workers and the broker."""
 
     def __init__(self, broker_pid: int) -> None:
         self.driver = psutil.Process()
@@ -50,13 +50,13 @@ class Meter:
 
     @property
     def jvm(self) -> psutil.Process:
-        """The JVM that this process has started."""
+        """Return the JVM that this process has started."""
         if self._jvm is None:
             (self._jvm,) = (child for child in self.driver.children() if child.name() == "java")
         return self._jvm
 
     def read(self) -> Usage:
-        """What was used until now."""
+        """Read the usage until now."""
         workers = self.jvm.children(recursive=True)
         cpu = {
             "python": _own(self.driver),
@@ -67,7 +67,7 @@ class Meter:
         return Usage(time.monotonic(), cpu, _by_thread(self.jvm.pid))
 
     def peak_rss_mb(self) -> dict[str, float]:
-        """The most memory that was resident since each process began."""
+        """Return the peak of each process's resident memory, in MB."""
         return {"python": _peak(self.driver.pid), "jvm": _peak(self.jvm.pid)}
 
 

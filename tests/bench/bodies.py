@@ -1,6 +1,6 @@
-"""Records of a shape, fast: 20,000 distinct bodies are encoded once, and each record gets an id and a time of its own.
+"""The fast generation of a shape's records: 20,000 distinct bodies are encoded once, each record gets its own id and time.
 
-A body's first two fields, `id` and `at`, stand first in every format, so that a record is a head that is its own and a
+A body's fields `id` and `at` are the first in every format, so that a record consists of its own head and a
 tail from the pool. Ids are therefore distinct; the other columns have the distinct values of 20,000 rows.
 """
 
@@ -27,7 +27,7 @@ Head = Callable[[int], bytes]
 
 
 def pool(shape: Shape, *, seed: int, size: int = POOL) -> tuple[Head, list[bytes], list[bytes]]:
-    """The head of record i (after the frame), the tails and the keys."""
+    """Return the function of record i's head (after the frame), the tails and the keys."""
     made = shape.rows(random.Random(f"{seed} {shape.name}"))
     drawn = [next(made) for _ in range(size)]
     tails = {Format.AVRO: _avro, Format.JSON: _json, Format.PROTOBUF: _protobuf}[shape.format](shape, drawn)
@@ -40,7 +40,7 @@ def _key(row: dict[str, Any]) -> bytes:
 
 
 def varint(number: int) -> bytes:
-    """A number as Avro (after zigzag) and Protobuf write it."""
+    """Encode a number as Avro (after zigzag) and Protobuf do."""
     if number > 0x3FFF:  # what is above the lowest 14 bits seldom changes from one record to the next
         return _LOWEST[number & 0x3FFF] + _high(number >> 14)
     return bytes((number & 0x7F | 0x80, number >> 7)) if number > 0x7F else bytes((number,))

@@ -1,4 +1,4 @@
-"""One contender in a process of its own: it lands what its standard input asks for, and says what each landing cost.
+"""One contender in a process of its own. It lands the topics named on its standard input, and prints the cost of each.
 
 `python -m tests.bench.contender JOB` is started by the bench. Contenders that land topics stay until their standard input
 ends, so that rounds of several can be interleaved, all of them warm; the others do their one thing and end.
@@ -18,7 +18,7 @@ from tests.bench.accounting import Meter
 from tests.bench.topics import Job, Topic
 
 _ROOM = "tests.bench.contenders"
-HOSTS = {  # the module and the function; only the chosen one is imported, so that nobody carries another's weight
+HOSTS = {  # the module and the function; only the chosen one is imported, so that a process imports its own contender only
     "n0": (f"{_ROOM}.streaming", "n0"),
     "n1": (f"{_ROOM}.streaming", "n1"),
     "spike": (f"{_ROOM}.spike", "spike"),

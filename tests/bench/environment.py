@@ -1,4 +1,4 @@
-"""The ground that all contenders run on: one broker, one registry, one lake; each contender in a process of its own."""
+"""The common services of all contenders: one broker, one registry, one lake. Each contender has a process of its own."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ NAMESPACE = "bench"
 
 
 class NotWhatWasProducedError(Exception):
-    """A table does not hold what its topic held: the figures of such a run mean nothing."""
+    """A table does not hold its topic's records: the figures of such a run are invalid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A contender that is up."""
+    """A running contender."""
 
     job: Job
     process: subprocess.Popen[str]
 
     def land(self, way: str, topic: Topic, table: str) -> dict[str, Any]:
-        """Have it land a topic into a new table; what that cost."""
+        """Let it land a topic into a new table. Return the cost."""
         assert self.process.stdin is not None
         asked = {"way": way, "topic": json.loads(topic.to_json()), "table": table}
         self.process.stdin.write(json.dumps(asked) + "\n")
@@ -53,7 +53,7 @@ class Contender:
         return self.hear()
 
     def hear(self) -> dict[str, Any]:
-        """Its next answer; what else stands on its standard output is not meant for us."""
+        """Return its next answer. Other lines of its standard output are ignored."""
         assert self.process.stdout is not None
         for line in self.process.stdout:
             if line.startswith(ANSWER):
@@ -64,7 +64,7 @@ class Contender:
 
 @dataclass(frozen=True, slots=True)
 class BenchEnvironment:
-    """What is up, and the choices of this run."""
+    """The running services, and the options of this run."""
 
     world: LocalServices
     seed: int
@@ -74,11 +74,11 @@ class BenchEnvironment:
 
     @property
     def broker_pid(self) -> int:
-        """The broker's process."""
+        """Return the broker's process."""
         return next(process.pid for process in noted(self.world.home) if process.name == "kafka")
 
     def topic(self, shape: str, name: str, rows: int, *, partitions: int = 4) -> Topic:
-        """A filled topic."""
+        """Return a filled topic."""
         topic = make(self.world, SHAPES[shape], name, rows, partitions=partitions)
         seconds = fill(self.world.bootstrap, [topic], seed=self.seed)
         tell(f"  filled {name}: {rows:,} records in {seconds:.1f} s, {rows / seconds:,.0f} a second")
@@ -91,7 +91,7 @@ class BenchEnvironment:
             deleted.result()
 
     def job(self, contender: str, label: str, timed: Topic, **more: Any) -> Job:
-        """A job with a table and a folder of its own."""
+        """Return a job with a table and a folder of its own."""
         folder = self.out / "runs" / label
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -111,7 +111,7 @@ class BenchEnvironment:
 
     @contextmanager
     def process(self, job: Job) -> Iterator[subprocess.Popen[str]]:
-        """The contender's process, its job given; what it starts ends with it."""
+        """Start the contender's process with its job. Its children end with it."""
         log = Path(job.folder) / "log"
         with log.open("w") as errors:
             child = subprocess.Popen(
@@ -132,7 +132,7 @@ class BenchEnvironment:
 
     @contextmanager
     def served(self, job: Job) -> Iterator[Contender]:
-        """A contender that lands what it is asked for until the block ends; its Spark session is up."""
+        """Run a contender that lands topics on request until the block ends. Its Spark session is started."""
         with self.process(job) as child:
             contender = Contender(job, child)
             contender.hear()
@@ -140,7 +140,7 @@ class BenchEnvironment:
             child.communicate(timeout=60)
 
     def run(self, job: Job, *, timeout: float = 3600) -> dict[str, Any]:
-        """Run a job to its end; its answer."""
+        """Run a job to its end and return its answer."""
         with self.process(job) as child:
             child.communicate(timeout=timeout)
             if child.returncode:
@@ -148,7 +148,7 @@ class BenchEnvironment:
         return self.answer(job)
 
     def answer(self, job: Job) -> dict[str, Any]:
-        """What a contender that has ended left behind."""
+        """Return the answer of a contender that has ended."""
         file = Path(job.folder) / "answer.json"
         if not file.exists():
             raise RuntimeError(f"{job.contender} gave no answer:\n{tail(job)}")
@@ -157,12 +157,12 @@ class BenchEnvironment:
 
     # ── The lake, without Spark ─────────────────────────────────────────────────────────────────
     def catalog(self) -> Catalog:
-        """The catalog, as PyIceberg reads it."""
+        """Load the catalog with PyIceberg."""
         environment = self.world.environment
         return load_catalog(environment.catalog.name, **pyiceberg_properties(environment, Secrets({}).read))
 
     def check(self, table: str, topic: Topic) -> None:
-        """Every record of the topic once: rows, sum of ids, distinct offsets; files by PyIceberg, rows by DuckDB."""
+        """Check that every record is there once: rows, sum of ids, distinct offsets; files by PyIceberg, rows by DuckDB."""
         files = [task.file.file_path for task in self.catalog().load_table(table).scan().plan_files()]
         found = duckdb.sql(
             "select count(*), sum(id), count(distinct (_kafka_partition, _kafka_offset)) from read_parquet($files)",
@@ -173,7 +173,7 @@ class BenchEnvironment:
             raise NotWhatWasProducedError(f"{table}: rows, sum of ids and distinct offsets are {found}, not {wanted}")
 
     def drop(self, *tables: str) -> None:
-        """Drop tables and remove their files; fine for those that are not there."""
+        """Drop tables and remove their files, if they exist."""
         catalog = self.catalog()
         for table in [t for name in tables for t in (name, f"{name}__dead_letters")]:
             try:
@@ -186,17 +186,17 @@ class BenchEnvironment:
 
 @contextmanager
 def ground(*, seed: int, heap: str, cores: int, out: Path = OUT) -> Iterator[BenchEnvironment]:
-    """Have a ground inside the block; figures and logs go to `out`."""
+    """Run the services inside the block. Figures and logs are written to `out`."""
     out.mkdir(parents=True, exist_ok=True)
     with world() as running:
         yield BenchEnvironment(running, seed, heap, cores, out.resolve())
 
 
 def tail(job: Job) -> str:
-    """The end of a contender's log."""
+    """Return the end of a contender's log."""
     return (Path(job.folder) / "log").read_text()[-4000:]
 
 
 def tell(words: str) -> None:
-    """Say what is happening, at once."""
+    """Print a line at once."""
     print(words, flush=True)

@@ -1,4 +1,4 @@
-"""What must be reached, and whether it was: pure, from the figures of one run."""
+"""The goals of the bench, checked by a pure function of the figures of one run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LAST = 100  # commits that are compared: the last of them with those from 101 to
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Results:
-    """All figures of a run; what was not chosen is missing."""
+    """The figures of a run, without parts that were not chosen."""
 
     races: Mapping[str, Sequence[Figure]] = field(default_factory=dict)
     fast: Followed | None = None
@@ -27,7 +27,7 @@ class Results:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """One goal: what was measured, its value (None: it was not), and the bound it must keep."""
+    """One goal: its name, the measured value (None if it was not measured), and its bound."""
 
     says: str
     value: float | None
@@ -45,12 +45,12 @@ class Goal:
 
     @property
     def wanted(self) -> str:
-        """The bound, as it is said."""
+        """The bound as text."""
         return f"{'≥' if self.is_least else '≤'} {self._told(self.bound)}"
 
     @property
     def found(self) -> str:
-        """The value, as it is said."""
+        """The value as text."""
         return "–" if self.value is None else self._told(self.value)
 
     def _told(self, value: float) -> str:
@@ -61,7 +61,7 @@ class Goal:
 
 
 def goals(results: Results) -> list[Goal]:
-    """The goals in the order in which they were set."""
+    """Yield the goals in the order in which they were set."""
     return [
         *_cost(results),
         *_speed(results),
@@ -75,15 +75,15 @@ def goals(results: Results) -> list[Goal]:
 def _cost(results: Results) -> Iterator[Goal]:
     orders = results.races.get("nested_avro", ())
     yield Goal(
-        "nested Avro orders, CPU: ours in the spike's columns / spike",
+        "nested Avro orders, CPU: Frazil in the spike's columns / spike",
         ratio(orders, ["ours_as_spike"], "spike", "cpu"),
         1.0,
     )
     yield Goal(
-        "nested Avro orders, CPU: ours in the default layout / spike", ratio(orders, ["ours"], "spike", "cpu"), 1.25
+        "nested Avro orders, CPU: Frazil in the default layout / spike", ratio(orders, ["ours"], "spike", "cpu"), 1.25
     )
     yield Goal(
-        "nested Avro orders, CPU: read + decode + write / ours",
+        "nested Avro orders, CPU: read + decode + write / Frazil",
         ratio(orders, ["files"], "ours", "cpu"),
         0.8,
         is_least=True,
@@ -93,8 +93,8 @@ def _cost(results: Results) -> Iterator[Goal]:
 def _speed(results: Results) -> Iterator[Goal]:
     for shape, says, least in (("light_json", "light rows", 12.0), ("nested_json", "nested JSON orders", 5.0)):
         found = results.races.get(shape, ())
-        yield Goal(f"{says}, wall: N0 / ours", ratio(found, ["n0"], "ours", "wall"), least, is_least=True)
-        yield Goal(f"{says}, wall: N1 / ours", ratio(found, ["n1"], "ours", "wall"), 2.5, is_least=True)
+        yield Goal(f"{says}, wall: N0 / Frazil", ratio(found, ["n0"], "ours", "wall"), least, is_least=True)
+        yield Goal(f"{says}, wall: N1 / Frazil", ratio(found, ["n1"], "ours", "wall"), 2.5, is_least=True)
 
 
 def _following(results: Results) -> Iterator[Goal]:
@@ -119,7 +119,7 @@ def _age(results: Results) -> Iterator[Goal]:
 
 
 def _aged(found: Mapping[str, Any] | None, what: str) -> float | None:
-    """The median of the last commits over that of the second hundred; None with fewer than 300 commits."""
+    """Return the ratio of the median of the last commits to that of the second hundred; None with fewer than 300."""
     if found is None or len(found["commits"]) < 3 * LAST:
         return None
     count = len(found["commits"])
@@ -156,7 +156,7 @@ def _partitions(results: Results) -> Iterator[Goal]:
 
 
 def _of_few(found: Mapping[str, Any] | None) -> float | None:
-    """The median over the rounds of the CPU of many partitions to that of few, the broker's left out."""
+    """Return the median over the rounds of the ratio of CPU of many partitions to few, without the broker's."""
     if not found:
         return None
     used = [sum(s for name, s in each["cpu"].items() if name != "broker") for each in found["landings"]]

@@ -1,4 +1,4 @@
-"""From produced to visible, and what following costs while nothing comes: seen from outside the driver."""
+"""The latency from produced to visible, and the cost of idle following, measured outside of the driver."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LOOK = 0.005
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """What following showed: seconds until each record was visible; the share of a core while idle; memory."""
+    """The figures of following: seconds until each record was visible, share of a core while idle, memory."""
 
     every_seconds: float
     seconds: list[float]
@@ -41,7 +41,7 @@ class Followed:
 
 
 def follow(ground: BenchEnvironment, *, every_ms: int, records: int, idle_seconds: float, warm_up: int = 8) -> Followed:
-    """Follow an empty topic; produce one record after another, each after the one before was seen; then be idle."""
+    """Follow an empty topic. Produce records, each after the previous one was visible, then stay idle."""
     label = f"follow_{every_ms or 'usual'}"
     topic = ground.topic(SHAPE, label, 0, partitions=1)
     job = ground.job("follow", label, topic, wants={"every_ms": every_ms})
@@ -82,14 +82,14 @@ def _filled(topic: Topic, rows: int) -> Topic:
 
 
 def _cpu(pid: int) -> float:
-    """CPU-seconds so far of a process and of those it started."""
+    """Return the CPU-seconds so far of a process and its children."""
     root = psutil.Process(pid)
     times = [process.cpu_times() for process in (root, *root.children(recursive=True))]
     return float(sum(t.user + t.system for t in times))
 
 
 class _rows_of:  # noqa: N801 # reads as a phrase
-    """Waits until a table has so many rows: the catalog's pointer is asked often, the metadata only when it moved."""
+    """A reader that waits for a number of rows. It polls the catalog's pointer, and reads metadata only when that changes."""
 
     def __init__(self, ground: BenchEnvironment, job: Job, ended: Callable[[], int | None]) -> None:
         catalog = ground.world.environment.catalog
@@ -99,7 +99,7 @@ class _rows_of:  # noqa: N801 # reads as a phrase
         self._rows = -1
 
     def until(self, rows: int) -> None:
-        """Return as soon as a reader would see so many rows."""
+        """Return as soon as a reader would see a number of rows."""
         limit = time.monotonic() + UNSEEN_AFTER
         while self._rows < rows:
             pointer = self._read()

@@ -1,7 +1,7 @@
-"""What a metadata file weighs that keeps many snapshots of a topic of many partitions: `python -m tests.bench.metadata`.
+"""The size of a metadata file with many snapshots of a topic of many partitions: `python -m tests.bench.metadata`.
 
-Nothing is started: the summaries are those that a commit stores, in a file as Iceberg writes it, compressed as Iceberg does. The table
-tells how many megabytes 100 snapshots of 1,000 partitions take, and by how many they are fewer without one of the ledger's values.
+No service is started. The summaries are those that a commit stores, written and compressed like Iceberg's files. The table
+lists the megabytes of 100 snapshots of 1,000 partitions, and by how many they are fewer without one of the ledger's values.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Draw = Callable[[random.Random], int]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A topic: where its offsets are, where reading began, how many records and gaps a batch has in each partition."""
+    """A topic: its offsets, its first read offset, and the records and gaps of a batch in each partition."""
 
     says: str
     begin: Draw
@@ -58,7 +58,7 @@ CASES = (
 
 
 def summaries(case: Case, partitions: int, snapshots: int, *, seed: int) -> Iterator[dict[str, str]]:
-    """The ledger's part of each snapshot's summary, plain."""
+    """Return the ledger's part of each snapshot's summary."""
     draw = random.Random(seed)
     at = {p: case.begin(draw) for p in range(partitions)}
     first = Offsets(TOPIC, TOPIC_ID, dict.fromkeys(at, 0) if case.from_zero else at)
@@ -89,7 +89,7 @@ def summaries(case: Case, partitions: int, snapshots: int, *, seed: int) -> Iter
 
 
 def megabytes(made: list[dict[str, str]], *, seed: int) -> float:
-    """What a metadata file with these snapshots takes when it is compressed."""
+    """Return the compressed size of a metadata file with these snapshots, in MB."""
     draw = random.Random(seed)
     document = {"snapshots": [_snapshot(n, summary, draw) for n, summary in enumerate(made)]}
     return len(gzip.compress(json.dumps(document, separators=(",", ":")).encode(), 6)) / 1e6
@@ -117,7 +117,7 @@ def _snapshot(number: int, summary: Mapping[str, str], draw: random.Random) -> d
 
 
 def _as_java_orders(summary: Mapping[str, str]) -> dict[str, str]:
-    """The entries in the order of a `HashMap`, which is how Iceberg writes them: it decides what gzip finds again."""
+    """Return the entries in the order of Java's `HashMap`, as Iceberg writes them. The order affects the compression."""
     buckets = 16
     while len(summary) > buckets * 3 // 4:
         buckets *= 2

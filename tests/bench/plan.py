@@ -1,4 +1,4 @@
-"""What a run does unless told otherwise: which contenders land which shape, and how much of it."""
+"""The default plan of a run: which contenders land which shape, and how many records."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ RACES = (
     Race(shape="wide_avro", ways=("spike", "ours"), rows=150_000, warm_rows=30_000, rounds=2),
 )
 OTHERS = ("follow", "commits", "many")
-ASKED_FOR = ("partitions",)  # seven minutes: not part of a whole run
+ASKED_FOR = ("partitions",)  # seven minutes: not part of a complete run
 
 
 def chosen(
     races: Sequence[Race], *, shapes: Sequence[str], ways: Sequence[str], scale: float, rounds: int
 ) -> list[Race]:
-    """The races of the shapes and contenders that are named, all if none is; sizes times `scale`, rounds if not 0."""
+    """Select the races of the named shapes and contenders, all by default. `scale` multiplies sizes; `rounds` applies if not 0."""
     kept = [race.only(ways) for race in races if not shapes or race.shape in shapes]
     return [race.sized(scale, rounds) for race in kept if race.ways]

@@ -1,4 +1,4 @@
-"""The one plot: CPU of a million rows by contender and shape, and how a table's commits age."""
+"""The plot: CPU of a million rows by contender and shape, and the cost of commits as a table ages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.bench.rounds import middle
 
 
 def plot(results: Results, file: Path) -> None:
-    """Write the plot as SVG; nothing to show, nothing written."""
+    """Write the plot as SVG. Without figures, write no file."""
     import matplotlib
 
     matplotlib.use("svg")

@@ -1,4 +1,4 @@
-"""What a run found, told: one table for people, JSON for programs."""
+"""The report of a run: one table for people, JSON for programs."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ CAPTIONS = {
     "n0": "N0: from_json, 10,000 a trigger, direct sink",
     "n1": "N1: foreachBatch, two counts",
     "spike": "spike",
-    "ours_as_spike": "ours, the spike's columns",
-    "ours": "ours",
+    "ours_as_spike": "Frazil, the spike's columns",
+    "ours": "Frazil",
     "read": "… read: Kafka to nowhere",
     "decode": "… and decoded, to nowhere",
     "files": "… and written to files",
@@ -22,7 +22,7 @@ CAPTIONS = {
 
 
 def table(results: Results, goals: Sequence[Goal]) -> str:
-    """The one table: every contender of every shape, then every goal."""
+    """Return the table: every contender of every shape, then every goal."""
     head = f"{'shape, contender':58} {'rows/s':>9} {'wall s':>7} {'CPU-s/M':>8} {'JVM':>6} {'broker':>6} {'MB':>6}"
     lines = [head] if results.races else []
     for shape, figures in results.races.items():
@@ -86,7 +86,7 @@ def _cpu(used: dict[str, Any]) -> float:
 
 
 def document(results: Results, goals: Sequence[Goal], machine: dict[str, Any]) -> dict[str, Any]:
-    """Everything, for a file."""
+    """Return all results as a document."""
     return {
         "version": 1,
         "machine": machine,

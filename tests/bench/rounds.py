@@ -1,7 +1,7 @@
-"""Rounds: every contender of a shape lands the same topic in turn, again and again, all of them warm.
+"""The rounds of a race: every contender of a shape lands the same topic in turn, repeatedly, with warm sessions.
 
-What is compared is taken from one round: a machine that is busy for a while slows the contenders of a round alike, and
-ratios of rounds are summed up by their median.
+Comparisons are within one round: other load slows all contenders of a round alike, and
+the median summarises the ratios of the rounds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ COUNTS_NOTHING = ("read", "decode")  # these leave no files that could be counte
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Race:
-    """Who lands which shape: rows of the timed topic and of the one that warms up, rounds that count."""
+    """The contenders of a shape, the rows of the timed topic and of the warm-up topic, and the number of rounds."""
 
     shape: str
     ways: tuple[str, ...]
@@ -31,18 +31,18 @@ class Race:
     warm_up: int = 2
 
     def only(self, ways: Sequence[str]) -> Race:
-        """The race with some of its contenders; with none named, all."""
+        """Return the race with the named contenders, all by default."""
         return replace(self, ways=tuple(way for way in self.ways if not ways or way in ways))
 
     def sized(self, scale: float, rounds: int) -> Race:
-        """The race with topics `scale` times as large, and so many rounds, if not 0."""
+        """Return the race with topics `scale` times as large, and with `rounds` rounds if not 0."""
         rows, warm_rows = int(self.rows * scale), int(self.warm_rows * scale)
         return replace(self, rows=rows, warm_rows=warm_rows, rounds=rounds or self.rounds)
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One landing: which round, seconds on the wall, CPU-seconds of all processes but the broker, and by process."""
+    """One landing: its round, wall seconds, CPU-seconds of all processes except the broker, and by process."""
 
     way: str
     round: int
@@ -65,12 +65,12 @@ class Figure:
 
 
 def host(way: str) -> str:
-    """The process that a contender runs in: the parts share one."""
+    """Return the process that a contender runs in. The parts share one."""
     return "parts" if way in PARTS else way
 
 
 def run(ground: BenchEnvironment, race: Race) -> list[Figure]:
-    """Fill the topics, warm every contender up, and land in turns; each landing is checked, then dropped."""
+    """Fill the topics, warm up every contender, and land in turns. Each landing is checked, then dropped."""
     tell(f"{race.shape}: {', '.join(race.ways)}")
     small = ground.topic(race.shape, f"{race.shape}_warm", race.warm_rows)
     timed = ground.topic(race.shape, race.shape, race.rows)
@@ -117,18 +117,18 @@ def _land(ground: BenchEnvironment, contender: Contender, way: str, topic: Topic
 
 
 def of(figures: Sequence[Figure], way: str) -> list[Figure]:
-    """The figures of one contender, by round."""
+    """Return the figures of one contender, by round."""
     return sorted((figure for figure in figures if figure.way == way), key=lambda figure: figure.round)
 
 
 def middle(figures: Sequence[Figure], way: str, what: str) -> float | None:
-    """The median of one figure of a contender; None if it did not run."""
+    """Return the median of one figure of a contender; None if it did not run."""
     found: list[Any] = [getattr(figure, what) for figure in of(figures, way)]
     return float(median(found)) if found else None
 
 
 def ratio(figures: Sequence[Figure], over: Sequence[str], under: str, what: str) -> float | None:
-    """The median over the rounds of one figure of `over` (their sum) to that of `under`; None if one did not run."""
+    """Return the median over the rounds of the ratio of `over` (their sum) to `under`; None if one did not run."""
     above = [of(figures, way) for way in over]
     below = of(figures, under)
     if not below or not all(above):

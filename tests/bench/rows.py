@@ -1,4 +1,4 @@
-"""Seeded rows with the cardinalities that real topics have; `id` and `at` are given to each record when it is sent."""
+"""Seeded rows with the cardinalities of real topics. Each record gets `id` and `at` when it is sent."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WIDE_COLUMNS = 98  # beside id and at
 
 
 def _few_have_most(many: int) -> list[float]:
-    """Weights by rank as users, products and cities have them (Zipf)."""
+    """Return weights by rank, like those of users, products and cities (Zipf)."""
     return list(accumulate(1 / (rank + 3) for rank in range(many)))
 
 
@@ -35,14 +35,14 @@ def _chooser(dice: random.Random, values: Sequence[Any]) -> Callable[[], Any]:
 
 
 def light(dice: random.Random) -> Iterator[Row]:
-    """Events of a web shop: 100,000 users, 12 kinds, a number."""
+    """Generate events of a web shop: 100,000 users, 12 kinds, a number."""
     user, kind = _chooser(dice, range(100_000)), _chooser(dice, KINDS)
     while True:
         yield {"user": user(), "kind": kind(), "value": round(dice.expovariate(0.1), 2), "ok": dice.random() < 0.97}
 
 
 def orders(dice: random.Random) -> Iterator[Row]:
-    """Orders with a customer, an address and one to four items of 20,000 products; one in eight has a coupon."""
+    """Generate orders with a customer, an address and one to four items of 20,000 products; one in eight has a coupon."""
     user, country, city, product = (_chooser(dice, v) for v in (range(100_000), COUNTRIES, CITIES, range(20_000)))
     status, tier = _chooser(dice, STATUSES), _chooser(dice, TIERS)
     while True:
@@ -66,7 +66,7 @@ def orders(dice: random.Random) -> Iterator[Row]:
 
 
 def wide(dice: random.Random) -> Iterator[Row]:
-    """A hundred columns, as an export of an old system has them; a tenth of the nullable ones are null."""
+    """Generate rows of a hundred columns, like an export of an old system; a tenth of the nullable values are null."""
     word, account = _chooser(dice, WORDS), _chooser(dice, range(10_000))
     make: dict[str, Callable[[], Any]] = {
         "small": lambda: dice.randrange(50),
@@ -82,6 +82,6 @@ def wide(dice: random.Random) -> Iterator[Row]:
 
 
 def wide_columns() -> list[tuple[str, str]]:
-    """The names of the wide row's columns and what each holds."""
+    """Return the names and the types of the wide row's columns."""
     kinds = ("small", "large", "ratio", "word", "account", "maybe", "flag")
     return [(f"c{number:02d}_{kinds[number % 7]}", kinds[number % 7]) for number in range(WIDE_COLUMNS)]

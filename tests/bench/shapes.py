@@ -1,4 +1,4 @@
-"""The shapes of records that are measured: which rows, in which format, under which schema."""
+"""The measured shapes of records: rows, format and schema."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _REGISTERED = {
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """One kind of record. `ddl` is the row as Spark's DDL, what a person writes for `from_json`."""
+    """One kind of record. `ddl` is the row as Spark's DDL, as users write it for `from_json`."""
 
     name: str
     format: Format

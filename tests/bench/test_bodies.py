@@ -1,4 +1,4 @@
-"""Records of the bench: seeded, distinct, and what their schema says."""
+"""The records of the bench are seeded, distinct, and match their schema."""
 
 from __future__ import annotations
 

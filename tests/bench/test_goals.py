@@ -1,4 +1,4 @@
-"""The bench's own arithmetic: what its verdicts rest on."""
+"""The arithmetic behind the bench's verdicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bench as a whole, small: every contender lands and is counted, figures are kept."""
+"""A small complete run of the bench: every contender lands and is counted, figures are stored."""
 
 from __future__ import annotations
 

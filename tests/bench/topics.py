@@ -1,4 +1,4 @@
-"""What crosses to another process: a topic, the job of one contender, and one landing that is asked of it."""
+"""The messages between processes: a topic, the job of one contender, and one requested landing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Topic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What one process is to do, and where. `timed` is its topic, `table` its table, unless it is asked for others."""
+    """The job of one process. `timed` is its default topic, `table` its default table."""
 
     contender: str
     environment_file: str
@@ -61,7 +61,7 @@ class Job:
 
     @property
     def spark_settings(self) -> dict[str, str]:
-        """What a contender's Spark is given, whoever it is."""
+        """The Spark settings of every contender."""
         return {"spark.driver.memory": self.heap, **self.settings}
 
     def to_json(self) -> str:
@@ -74,7 +74,7 @@ class Job:
 
 
 class Way(Protocol):
-    """How a contender lands a topic into a table that does not exist yet."""
+    """The way in which a contender lands a topic into a new table."""
 
     def __call__(self, topic: Topic, table: str) -> Callable[[], int | None]:
-        """Make the table ready, unmeasured; what is returned is measured. It returns the rows it knows to have written."""
+        """Create the table, unmeasured. Return the measured function, which returns the number of written rows."""

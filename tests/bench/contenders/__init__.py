@@ -1,1 +1,1 @@
-"""Who runs, each in a process of its own: what people write first, the spike, ours, and the parts of ours alone."""
+"""The contenders, each in a process of its own: simple pipelines, the spike, Frazil, and single steps of Frazil."""

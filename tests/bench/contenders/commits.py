@@ -1,4 +1,4 @@
-"""Ours, a thousand commits of a few rows: what a commit, planning a query and the metadata cost as the table grows older."""
+"""Frazil with a thousand commits of a few rows: the cost of a commit, of planning and of the metadata as the table ages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EVERY = 5  # commits between two looks at planning and metadata, in the two hund
 
 
 def run(job: Job, meter: Meter) -> dict[str, Any]:
-    """Land the timed topic in batches of the job's size; a list of what each commit cost, and looks in between."""
+    """Land the timed topic in batches of the job's size. Return the cost of each commit, and of looks in between."""
     commits: list[float] = []
     looks: list[dict[str, float]] = []
     decide = product.decide_and_finish

@@ -1,4 +1,4 @@
-"""Ours, following a topic as `frazil run --follow` does, until its standard input ends."""
+"""Frazil, following a topic like `frazil run --follow`, until its standard input ends."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.bench.topics import Job
 
 
 def run(job: Job, meter: Meter) -> dict[str, Any]:
-    """Follow the timed topic, a look every `every_ms`; without that, as often as `--follow` does by default."""
+    """Follow the timed topic with a look every `every_ms`; by default, as often as `--follow` does."""
     every = job.wants.get("every_ms", 0) / 1000 or runner.EVERY_SECONDS
     stopping = threading.Event()
     errors: list[Exception] = []

@@ -1,4 +1,4 @@
-"""Ours, fifty small pipelines in one warm session: one after another, and together."""
+"""Frazil with fifty small pipelines in one warm session, one after another and together."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ SEED = 7
 
 
 def topics_of(timed: Topic, pipelines: int) -> list[Topic]:
-    """The topics of a run: the timed one's name, numbered."""
+    """Return the topics of a run: the timed one's name, numbered."""
     return [replace(timed, name=f"{timed.name}_{number:02d}") for number in range(pipelines)]
 
 
 def run(job: Job, meter: Meter) -> dict[str, Any]:
-    """Land each topic's few records, new ones every time, together and alone in turns; the first turn makes the tables and warms up."""
+    """Land each topic's few new records, together and alone in turns. The first turn creates the tables and warms up."""
     count, rounds = job.wants["pipelines"], job.wants["rounds"]
     topics = topics_of(job.timed, count)
     pipelines = [declared(job, topic, f"{job.table}_{number:02d}") for number, topic in enumerate(topics)]

@@ -1,4 +1,4 @@
-"""Ours, a topic of many partitions: batches of one record a partition, and a large topic beside the same of few partitions."""
+"""Frazil with many partitions: batches of one record per partition, and a large topic compared with few partitions."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ WARM_UP = 1
 
 
 def few_of(many: Topic) -> Topic:
-    """The topic with the same records in few partitions."""
+    """Return the topic with the same records in few partitions."""
     return replace(many, name=f"{many.name}_few", partitions=PARTITIONS)
 
 
 def small_of(many: Topic) -> Topic:
-    """The topic of as many partitions that gets one record a partition and batch."""
+    """Return the topic with as many partitions and one record per partition and batch."""
     return replace(many, name=f"{many.name}_small", rows=many.partitions)
 
 
 def run(job: Job, meter: Meter) -> dict[str, Any]:
-    """Land small batches one after another, the first in a cold session; or the large topics in turns, all warm."""
+    """Land small batches one after another, the first in a cold session; or the large topics in turns, in a warm one."""
     many, few, small = job.timed, few_of(job.timed), small_of(job.timed)
     with driver(job) as (shared, registry):
 

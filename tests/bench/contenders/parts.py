@@ -1,7 +1,7 @@
-"""The parts of ours alone, each a step longer than the one before, so that differences are what a step costs.
+"""Frazil's steps alone, each contender with one step more, so that differences are the cost of a step.
 
 `read`: Kafka to nowhere. `decode`: Kafka, decoded, routed to the default layout, to nowhere. `files`: the same, to staged
-files that nobody publishes. Nothing is planned, counted or committed, and the table's creation is not part of it.
+files that are not published. Nothing is planned, counted or committed, and the table's creation is not part of it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ STEPS = ("read", "decode", "files")
 
 @contextmanager
 def parts(job: Job) -> Iterator[Mapping[str, Way]]:
-    """The way of a batch up to each step."""
+    """Return the functions that run a batch up to each step."""
     with driver(job) as (shared, registry):
         yield {step: partial(_ready, job, shared, registry, step) for step in STEPS}
 

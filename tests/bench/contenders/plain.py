@@ -1,4 +1,4 @@
-"""A Spark session with Spark's own defaults, and rows as people decode them by hand: for everyone but ours."""
+"""A Spark session with Spark's defaults, and rows decoded by hand, for all contenders except Frazil."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COORDINATES = ("topic", "partition", "offset", "timestamp")
 
 @contextmanager
 def session(job: Job) -> Iterator[SparkSession]:
-    """The session: the same cores, heap, jars and catalog as ours."""
+    """Start the session, with the same cores, heap, jars and catalog as Frazil."""
     jars = [str(jar) for jar in spark_jars() if "aws" not in jar.name]
     builder = SparkSession.builder.appName(job.contender).master(f"local[{job.cores}]")
     settings = {
@@ -42,17 +42,17 @@ def session(job: Job) -> Iterator[SparkSession]:
 
 
 def decoded(records: DataFrame, shape: Shape) -> DataFrame:
-    """The row as one column, `row`, and the record's coordinates. The frame is cut off, its id not looked at."""
+    """Return the row as one column, `row`, and the record's coordinates. Cuts off the frame and ignores its id."""
     body = F.expr("substring(value, 6)")
     row = from_avro(body, shape.schema) if shape.format is Format.AVRO else F.from_json(body.cast("string"), shape.ddl)
     return records.select(row.alias("row"), *(F.col(name).alias(f"_kafka_{name}") for name in COORDINATES))
 
 
 def columns(rows: DataFrame) -> DataFrame:
-    """The row's fields as columns, and the coordinates."""
+    """Return the row's fields as columns, and the coordinates."""
     return rows.select("row.*", *(f"_kafka_{name}" for name in COORDINATES))
 
 
 def create(spark: SparkSession, rows: DataFrame, table: str) -> None:
-    """A table for the rows, with Iceberg's defaults."""
+    """Create a table for the rows, with Iceberg's defaults."""
     spark.createDataFrame([], rows.schema).writeTo(f"lake.{table}").create()

@@ -1,4 +1,4 @@
-"""Ours: the product through its own driver, in its default layout, and with the columns that the spike writes."""
+"""Frazil with its own driver, in its default layout, and with the columns that the spike writes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PATIENT = 3600  # a target of seconds that no batch reaches: the batch size is t
 
 @contextmanager
 def ours(job: Job) -> Iterator[Mapping[str, Way]]:
-    """What `frazil run` does once its tables stand: plan, stage, account, decide, publish, batch after batch."""
+    """Run the batches of `frazil run` once its tables exist: plan, stage, count, commit."""
     with driver(job) as (shared, registry):
 
         def ready(topic: Topic, table: str) -> Callable[[], int]:
@@ -50,9 +50,9 @@ def ours(job: Job) -> Iterator[Mapping[str, Way]]:
 
 @contextmanager
 def ours_as_spike(job: Job) -> Iterator[Mapping[str, Way]]:
-    """The whole of ours, account and decision included, but for the metadata columns: the spike's four.
+    """Run all of Frazil, but with the spike's four metadata columns.
 
-    No declaration says so: the table is made beforehand, the projection of the run is replaced, and so is the check that
+    No declaration does this: the table is created beforehand, the projection of the run is replaced, and so is the check that
     the table has a column for keys.
     """
     schema_tracking.check_bytes = lambda table, layout: None
@@ -68,7 +68,7 @@ def ours_as_spike(job: Job) -> Iterator[Mapping[str, Way]]:
 
 
 def _landing(ingestion: Ingestion) -> Callable[[], int]:
-    """The batches of a run whose tables and ledger are ready."""
+    """Run the batches of a run whose tables and ledger exist."""
     assert ingestion._ready(), "the topic has no schema"
 
     def land() -> int:
@@ -111,7 +111,7 @@ def _create_with_four(shared: JobContext, pipeline: Pipeline, writers: WriterSch
 
 
 def declared(job: Job, topic: Topic, table: str, **more: Any) -> Pipeline:
-    """The pipeline that lands a topic in batches of the bench's size."""
+    """Return the pipeline that lands a topic in batches of the bench's size."""
     return Pipeline(
         topic=DeclaredTopic(topic.name, value_format=job.shape.value_format),
         table=Table(table, properties=dict(job.properties)),
@@ -122,7 +122,7 @@ def declared(job: Job, topic: Topic, table: str, **more: Any) -> Pipeline:
 
 @contextmanager
 def driver(job: Job, **more: Any) -> Iterator[tuple[JobContext, Registry]]:
-    """The product's driver, as `frazil run` starts it but for the bench's heap, and the registry."""
+    """Start Frazil's driver like `frazil run`, with the bench's heap and registry."""
     environment, secrets = job.environment, Secrets(os.environ)
     jars = [jar for jar in spark_jars() if "aws" not in jar.name]
     settings = {**settings_here(job.heap), **job.spark_settings}

@@ -1,4 +1,4 @@
-"""The spike of the design, written again: what the product was promised to cost.
+"""The spike of the design, written again as the reference for the product's cost.
 
 Million-row batches; the id in the frame by `hex` and `conv`; the value's columns and four of Kafka's; files staged through
 the rewrite catalog while the batch before is appended and tagged in one transaction. No account, no headers, no key.

@@ -1,4 +1,4 @@
-"""What people write first: Structured Streaming into Iceberg.
+"""Simple pipelines: Structured Streaming into Iceberg.
 
 `N0`: ten thousand records a trigger, the stream written to the table by Iceberg's own sink. `N1`: one trigger takes what
 has come, as a 60-second trigger does, and a function for each batch counts its rows, counts the bad ones and appends the
@@ -21,7 +21,7 @@ CAP = 10_000
 
 @contextmanager
 def n0(job: Job) -> Iterator[Mapping[str, Way]]:
-    """Capped batches, Iceberg's streaming sink."""
+    """Land capped batches with Iceberg's streaming sink."""
     with session(job) as spark:
 
         def ready(topic: Topic, table: str) -> Callable[[], None]:
@@ -36,7 +36,7 @@ def n0(job: Job) -> Iterator[Mapping[str, Way]]:
 
 @contextmanager
 def n1(job: Job) -> Iterator[Mapping[str, Way]]:
-    """One batch, counted twice, then appended."""
+    """Land one batch, counted twice and then appended."""
     with session(job) as spark:
 
         def ready(topic: Topic, table: str) -> Callable[[], int]:
