@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.audit.landed import Landed
+from tests.audit.audited_table import Landed
 
 
 @pytest.fixture

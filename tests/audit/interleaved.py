@@ -19,7 +19,7 @@ from pyiceberg.io.pyarrow import parquet_file_to_data_file, schema_to_pyarrow
 
 from frazil.audit.verify import verify
 from frazil.lake.totals import Counts
-from tests.audit.landed import Landed
+from tests.audit.audited_table import Landed
 
 PARTITIONS = 12
 BUCKETS = 64

@@ -22,7 +22,7 @@ from frazil.errors import CatalogUnavailable
 from frazil.lake import ledger
 from frazil.lake.offsets import Offsets
 from frazil.lake.totals import Counts
-from tests.audit.landed import Landed, path, rewrite
+from tests.audit.audited_table import Landed, path, rewrite
 
 MAIN = "shop.orders"
 

@@ -17,8 +17,8 @@ from frazil.audit.offset_ranges import Range
 from frazil.audit.tally import Tally
 from frazil.audit.window import Window
 from frazil.audit.windows import Stretch
+from tests.audit.audited_table import Landed
 from tests.audit.interleaved import fill
-from tests.audit.landed import Landed
 
 MEGABYTE = 1_000_000
 

@@ -15,7 +15,7 @@ from frazil.audit.proofs import ProofFolder
 from frazil.audit.verification import Verification
 from frazil.lake.offsets import canonical
 from frazil.lake.totals import Counts
-from tests.audit.landed import Landed
+from tests.audit.audited_table import Landed
 
 
 class Proven:

@@ -18,7 +18,7 @@ from frazil.lake.commit.check import CommitRequest
 from frazil.lake.offsets import Offsets
 from frazil.lake.read.tables import Lake, StoredTable
 from frazil.lake.totals import Counts, Total, Totals
-from tests.audit.landed import Landed, path, rewrite
+from tests.audit.audited_table import Landed, path, rewrite
 
 
 def flaws(found: Verification) -> set[Flaw]:

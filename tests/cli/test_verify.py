@@ -19,7 +19,7 @@ from frazil.cli.main import app
 from frazil.cli.verify import REASONS, print_result
 from frazil.declaration.document import canonical, document
 from frazil.declaration.to_json import to_json
-from tests.audit.landed import Landed
+from tests.audit.audited_table import Landed
 
 Ask = Callable[..., Result]
 

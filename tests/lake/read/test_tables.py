@@ -25,7 +25,7 @@ from frazil.lake.read.data_files import contents, each, missing
 from frazil.lake.read.scan import Where, batches, rows
 from frazil.lake.read.tables import Lake, StoredTable
 from frazil.local.services import LocalServices, Part, world
-from tests.audit.landed import Landed, path
+from tests.audit.audited_table import Landed, path
 
 KAFKA = Kafka(bootstrap="127.0.0.1:9")
 KEYS = ObjectStore(access_key_id=Secret(env="ID"), secret_access_key=Secret(env="KEY"), region="eu-central-1")
