@@ -9,7 +9,6 @@ decision's number; that commit is made by compare-and-set on the entry that was 
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -77,7 +76,7 @@ def _commit(
         files=(),
         rows=part["rows"],
         bytes=0,
-        at=time.time(),  # a decision does not age: its files are protected by being named in it
+        at=job.clock(),  # a decision does not age: its files are protected by being named in it
         documents=tuple(part["files"]),
     )
     extra = {
