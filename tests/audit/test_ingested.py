@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -79,7 +80,8 @@ def test_rows_deleted_by_value_are_refused(filled: Shop) -> None:
     """A file of equality deletes, as Flink writes them; that it is empty of rows does not matter."""
     iceberg = filled.job().iceberg
     table = iceberg.load(filled.pipeline.table.identifier)
-    integers = iceberg._gateway.new_array(iceberg._gateway.jvm.int, 1)
+    gateway: Any = iceberg.spark.sparkContext._gateway
+    integers = gateway.new_array(gateway.jvm.int, 1)
     integers[0] = 1
     builder = iceberg.classes.static(
         "FileMetadata", "deleteFileBuilder", (iceberg.classes.load("org.apache.iceberg.PartitionSpec"), table.spec())
