@@ -11,14 +11,18 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping, Sequence
 from html import escape
+from itertools import combinations
 from pathlib import Path
 
 import grimp
 
 ROOT = Path(__file__).parents[2]
+Place = tuple[float, int]
+"""The middle of a box from the left, and its upper edge."""
 PAGE = ROOT / "docs" / "architecture.svg"
 PACKAGE = "frazil"
-WIDTH, STOREY, BOX, HEIGHT, EDGE = 960, 104, 118, 40, 24
+WIDTH, STOREY, BOX, HEIGHT, EDGE = 1096, 104, 118, 40, 24
+POINTS = 16  # at which a line is looked at
 INK, LINE, FILL, ABOVE = "#1f2933", "#9fb3c8", "#f0f4f8", "#627d98"
 
 
@@ -56,9 +60,7 @@ def reduced(used: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
 
 def drawing(rows: Sequence[Sequence[str]], used: Mapping[str, Sequence[str]]) -> str:
     """Return the SVG: a box for each folder, a line from each to what it imports from."""
-    at = {
-        folder: (_middle(n, len(row)), EDGE + y * STOREY) for y, row in enumerate(rows) for n, folder in enumerate(row)
-    }
+    at = placed(rows, used)
     height = EDGE * 2 + STOREY * (len(rows) - 1) + HEIGHT
     lines = [_line(at[folder], at[below]) for folder in at for below in used[folder]]
     boxes = [_box(folder, *place) for folder, place in at.items()]
@@ -68,11 +70,66 @@ def drawing(rows: Sequence[Sequence[str]], used: Mapping[str, Sequence[str]]) ->
     return "\n".join([head, title, ground, *lines, *boxes, "</svg>", ""])
 
 
-def _middle(number: int, many: int) -> float:
-    return round((number + 0.5) * WIDTH / many, 1)
+def placed(rows: Sequence[Sequence[str]], used: Mapping[str, Sequence[str]]) -> dict[str, Place]:
+    """Return the place of each folder in its storey, so that few lines pass behind a box or are long.
+
+    Begins with the middle columns and swaps columns of a storey as long as that helps, so equal input gives equal places.
+    """
+    columns = max(map(len, rows)) + 1  # a gap in the fullest storey, for lines to pass
+    storeys = [_spread(row, columns) for row in rows]
+
+    def places() -> dict[str, Place]:
+        return {
+            folder: (round((n + 0.5) * WIDTH / columns, 1), EDGE + y * STOREY)
+            for y, storey in enumerate(storeys)
+            for n, folder in enumerate(storey)
+            if folder
+        }
+
+    best, is_better = _cost(places(), used), True
+    while is_better:
+        is_better = False
+        for storey in storeys:
+            for a, b in combinations(range(columns), 2):
+                storey[a], storey[b] = storey[b], storey[a]
+                cost = _cost(places(), used) if storey[a] or storey[b] else best
+                if cost < best:
+                    best, is_better = cost, True
+                else:
+                    storey[a], storey[b] = storey[b], storey[a]
+    return places()
 
 
-def _line(upper: tuple[float, int], lower: tuple[float, int]) -> str:
+def _spread(row: Sequence[str], columns: int) -> list[str]:
+    before = (columns - len(row)) // 2
+    return [""] * before + list(row) + [""] * (columns - len(row) - before)
+
+
+def _cost(at: Mapping[str, Place], used: Mapping[str, Sequence[str]]) -> float:
+    """Return how bad a drawing is: lines behind boxes count most, then how far lines lead to the side."""
+    behind, sideways = 0, 0.0
+    for folder, place in at.items():
+        for below in used[folder]:
+            sideways += abs(place[0] - at[below][0])
+            points = [_point(place, at[below], step / POINTS) for step in range(1, POINTS)]
+            boxes = (box for box in at.values() if place[1] < box[1] < at[below][1])
+            behind += sum(any(_is_within(point, box) for point in points) for box in boxes)
+    return behind * 10 * WIDTH + sideways
+
+
+def _point(upper: Place, lower: Place, t: float) -> tuple[float, float]:
+    """Return a point of the line of `_line`, a Bézier curve; `t` runs from 0 to 1."""
+    begin, end = upper[1] + HEIGHT, lower[1]
+    ease = t * t * (3 - 2 * t)
+    rise = 1.5 * t * (1 - t) ** 2 + 1.5 * t * t * (1 - t) + t**3
+    return upper[0] + (lower[0] - upper[0]) * ease, begin + (end - begin) * rise
+
+
+def _is_within(point: tuple[float, float], box: Place) -> bool:
+    return abs(point[0] - box[0]) < BOX / 2 + 4 and -4 < point[1] - box[1] < HEIGHT + 4
+
+
+def _line(upper: Place, lower: Place) -> str:
     (x, y), (to_x, to_y) = upper, lower
     begin, end = y + HEIGHT, to_y
     bend = (end - begin) * 0.5
