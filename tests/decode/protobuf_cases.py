@@ -257,6 +257,8 @@ def _value(message: Any, field: FieldDescriptor, wanted: Field) -> Any:
     value = getattr(message, field.name)
     if isinstance(wanted.type, MapOf):
         _, inner = field.message_type.fields
+        if any(isinstance(key, bytes) for key in value):  # as below; and the library cannot look such a key up
+            raise OutOfRange
         return {key: _one(value[key], inner, wanted.type.value) for key in value}
     if field.is_repeated:
         assert isinstance(wanted.type, ListOf)
