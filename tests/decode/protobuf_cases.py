@@ -276,6 +276,8 @@ def _one(value: Any, field: FieldDescriptor, of: Type) -> Any:
         return Dec(value) if isinstance(of, Decimal) else value
     match field.message_type.full_name:
         case "google.protobuf.Timestamp":
+            if value.nanos < 0:
+                raise Unclear  # no timestamp; where microseconds are cut is open
             micros = value.seconds * 10**6 + value.nanos // 1000
             if not _INSTANTS[0] <= micros <= _INSTANTS[1]:
                 raise OutOfRange
