@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from frazil.errors import FrazilError, InvalidInput
-from frazil.project.pipelines import namespace
+from frazil.project.pipelines import listed, namespace
 from frazil.release.manifest import Release, parse_manifest
 from infra.tf import App
 from stacks.compose import compose
@@ -95,7 +95,7 @@ def _declared(file: Path) -> dict[str, Any]:
     declared = namespace(file)
     if "pipelines" not in declared:
         raise InvalidInput("`pipelines` is missing", where=str(file), do="Write pipelines = [Pipeline(…), …]")
-    return declared
+    return {**declared, "pipelines": listed(declared, file)}
 
 
 def _release(manifest: str) -> Release | None:

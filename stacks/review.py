@@ -42,6 +42,10 @@ _ON_STAND_INS = {"in_the_clear": "Kafka and registry of this environment are sta
 def main(arguments: Sequence[str], settings: Mapping[str, str], today: date) -> int:
     """Print the review and return the exit code that the module's docstring lists."""
     chosen = _arguments(arguments)
+    if chosen.environment not in DEPLOYMENTS:
+        one_of = ", ".join(DEPLOYMENTS)
+        print(f"error: the environment {chosen.environment} does not exist. Name one of {one_of}", file=sys.stderr)
+        return Exit.INVALID_INPUT
     try:
         found = _reviewed(chosen, settings, today)
     except (NotPlanned, NotAssumed, OSError, ValueError) as error:
@@ -55,9 +59,7 @@ def main(arguments: Sequence[str], settings: Mapping[str, str], today: date) -> 
 
 
 def _reviewed(chosen: argparse.Namespace, settings: Mapping[str, str], today: date) -> Review:
-    deployment = DEPLOYMENTS.get(chosen.environment)
-    if deployment is None:
-        raise NotPlanned(f"the environment {chosen.environment} does not exist. Name one of {', '.join(DEPLOYMENTS)}")
+    deployment = DEPLOYMENTS[chosen.environment]
     prices = price_table(_object(chosen.assumptions) if chosen.assumptions else None)
     before = _object(chosen.before) if chosen.before else None
     terraform = shutil.which("terraform", path=settings.get("PATH"))

@@ -152,7 +152,7 @@ def test_a_local_command_refuses_an_environment_that_is_not_local(command: list[
     (folder / ".frazil" / "lake").mkdir()
     ended = frazil("local", *command, "--env", "prod")
     assert ended.exit_code == 2
-    assert "this command concerns local, rest, glue, not prod. Leave out --env" in ended.stderr
+    assert "this command concerns local, not prod. Leave out --env" in ended.stderr
     assert (folder / ".frazil" / "lake").is_dir()
 
 

@@ -80,3 +80,15 @@ def test_status_and_run_schedule_name_the_command_that_starts_what_does_not_run(
     ended = CliRunner().invoke(app, ["local", "run-schedule", "anything"])
     assert ended.exit_code == 3
     assert "the local part aws does not run. Start it: `frazil local up --cloud`" in ended.stderr
+
+
+@pytest.mark.parametrize("environment", ["glue", "rest", "dev"])
+def test_data_of_another_environment_is_not_removed(
+    environment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    kept = tmp_path / ".frazil" / "lake"
+    kept.mkdir(parents=True)
+    ended = CliRunner().invoke(app, ["local", "down", "--data", "--env", environment])
+    assert ended.exit_code == 2, ended.output
+    assert kept.is_dir()

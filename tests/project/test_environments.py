@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from frazil.declaration import InvalidDeclaration
-from frazil.errors import FrazilError
+from frazil.errors import FrazilError, InvalidInput
 from frazil.project.environments import environment, known
 
 DOCUMENT: dict[str, Any] = {
@@ -55,3 +55,10 @@ def test_problems_of_a_document_have_their_place(tmp_path: Path) -> None:
     with pytest.raises(InvalidDeclaration) as raised:
         environment("mine", tmp_path)
     assert {p.path for p in raised.value.problems} == {f"{file}: kafka.bootstrap", f"{file}: more"}
+
+
+def test_a_file_that_names_another_environment_is_refused(tmp_path: Path) -> None:
+    file = written(tmp_path / "dev.json")
+    with pytest.raises(InvalidInput, match="environment dev: its file names the environment mine"):
+        environment("dev", tmp_path)
+    assert environment(str(file)).name == "mine"

@@ -114,3 +114,36 @@ def test_the_command_refuses_an_invalid_file_with_its_problems(file: Path) -> No
     assert ended.exit_code == 2
     assert "mine.json: pipelines[0].topic.on_error: 'skp' is not one of its values" in ended.stderr
     assert json.loads(file.read_text())["version"] == 1
+
+
+def test_what_was_moved_is_printed_even_if_the_check_then_fails(file: Path) -> None:
+    ended = CliRunner().invoke(app, ["check", str(file), "--upgrade", "--env", "nowhere"])
+    assert ended.exit_code == 2
+    assert "pipelines[0].topic.on_error -> pipelines[0].on_error\n" in ended.stdout
+    assert json.loads(file.read_text())["version"] == 2
+
+
+@pytest.mark.parametrize("schema", ["1.5", '"\\ud800"', "null"])
+def test_a_schema_that_is_no_text_is_a_problem(file: Path, schema: str) -> None:
+    file.write_text(BY_HAND.replace('"docs/document.schema.json"', schema))
+    before = file.read_bytes()
+    with pytest.raises(InvalidDeclaration, match="this is no text"):
+        upgrade(file)
+    assert file.read_bytes() == before
+
+
+def test_a_file_that_may_not_be_written_is_untouched(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(InvalidInput, match="[Pp]ermission denied"):
+        upgrade(file)
+    assert json.loads(file.read_text())["version"] == 1
+    assert os.listdir(file.parent) == ["mine.json"]
+
+
+def test_a_draft_of_somebody_else_is_neither_used_nor_changed(file: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.write_text("kept")
+    (tmp_path / ".mine.json.upgrade").symlink_to(other)
+    assert upgrade(file)
+    assert other.read_text() == "kept"
+    assert not file.is_symlink()

@@ -172,3 +172,12 @@ def test_the_cdk_runs_this_module(root: Path) -> None:
     told = json.loads((root / "cdktf.json").read_text())
     assert shlex.split(told["app"])[1:] == ["-m", "stacks.app"]
     assert told["sendCrashReports"] == "false"
+
+
+def test_pipelines_that_can_be_read_once_only_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A generator is empty for the second reader: all pipelines would be gone from the stacks."""
+    file = tmp_path / "lazy.py"
+    file.write_text("pipelines = (name for name in ('a', 'b'))\n")
+    settings = {"FRAZIL_ENVIRONMENTS": "dev", "FRAZIL_PIPELINES": str(file), "FRAZIL_RELEASE": "none"}
+    assert app.main(settings) == 2
+    assert "`pipelines` is of type generator, not a list" in capsys.readouterr().err

@@ -345,3 +345,8 @@ def test_plans_are_told_by_their_files_names_or_by_name(tmp_path: Path, synthesi
     for named in (str(file), f"dev-x={file}"):
         [told] = given([named], {"dev-x": folder})
         assert (told.name, told.plan is not None) == ("dev-x", True)
+
+
+def test_an_unknown_environment_is_invalid_input(capsys: pytest.CaptureFixture[str]) -> None:
+    assert review.main(["nosuch"], {}, TODAY) == 2
+    assert "the environment nosuch does not exist. Name one of dev" in capsys.readouterr().err

@@ -51,6 +51,8 @@ def check(
     try:
         if upgrade:
             changes = upgrades.upgrade(file)
+            if not as_json:
+                _show_changes(file, changes)  # now: what comes next may fail
         found = pipelines.declared(file)
         if env is not None:
             problems = clashes(found, environments.environment(env))
@@ -69,8 +71,6 @@ def check(
         listed = [_facts(pipeline) for pipeline in found]
         show_json({"file": str(file), "digest": name, "pipelines": listed, "problems": [], **moved})
         return
-    if upgrade:
-        _show_changes(file, changes)
     shown = table("pipeline", "topic", "format", "table", "partitioned by")
     for pipeline in found:
         facts = _facts(pipeline)

@@ -16,7 +16,7 @@ from frazil.cli.console import err, is_watched, out, show_json, table
 from frazil.cli.options import AsJson, LocalEnvironment, check_local
 
 REGION = "us-east-1"
-ENVIRONMENTS = ("local", "rest", "glue")
+ENVIRONMENTS = ("local",)  # `rest` and `glue` are on the same services
 """The environments that `frazil local up` writes."""
 app = typer.Typer(help="Local services of this folder: broker, registry, lake.", no_args_is_help=True)
 

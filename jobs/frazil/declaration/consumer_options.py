@@ -37,13 +37,13 @@ _WORDS = {
     "client.dns.lookup": ("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"),
 }
 CONSUMER_OPTIONS = frozenset({*_NUMBERS, *_WORDS, "client.rack"})
-"""The options that `Topic.kafka_options` takes."""
+"""The options that `Pipeline.kafka_options` takes."""
 
 _NOT_OURS_TO_SET = (
     (r"(security|sasl|ssl)\..*", "security settings live in the environment", "Set kafka.security in its document"),
     (r"bootstrap\..*", "endpoints live in the environment", "Set kafka.bootstrap in its document"),
-    (r"isolation\.level", "the declaration has a field for it", "Use Topic.isolation"),
-    (r"auto\.offset\.reset", "the table says what is read next", "Use Topic.start for the first time"),
+    (r"isolation\.level", "the declaration has a field for it", "Use Pipeline.isolation"),
+    (r"auto\.offset\.reset", "the table says what is read next", "Use Pipeline.start for the first time"),
     (
         r"group\..*|client\.id|enable\.auto\.commit|auto\..*|partition\.assignment\.strategy|(session|heartbeat)\..*"
         r"|max\.poll\.interval\.ms",

@@ -14,7 +14,8 @@ FOLDER = Path(".frazil/environments")
 def environment(choice: str, folder: Path = FOLDER) -> Environment:
     """Read the environment of a name, like `local`, or of a file: a choice with a slash, or one that ends in `.json`.
 
-    Raises `InvalidInput` if it does not exist, and `InvalidDeclaration` with the problems of its document.
+    Raises `InvalidInput` if it does not exist, or if the file of a name is of another environment. Raises `InvalidDeclaration`
+    with the problems of its document.
     """
     is_file = "/" in choice or choice.endswith(".json")
     file = Path(choice) if is_file else folder / f"{choice}.json"
@@ -25,10 +26,14 @@ def environment(choice: str, folder: Path = FOLDER) -> Environment:
         what = "it does not exist" if is_missing else f"it cannot be read ({error.strerror})"
         raise InvalidInput(what, where=f"environment {choice}", do=_remedy(choice, file, folder)) from None
     try:
-        return parse_environment(source)
+        found = parse_environment(source)
     except InvalidDeclaration as invalid:
         problems = [replace(problem, path=f"{file}: {problem.path}") for problem in invalid.problems]
         raise InvalidDeclaration(problems) from None
+    if not is_file and found.name != choice:
+        do = f"Rename the file, or the environment in it; {file} as --env takes the file as it is"
+        raise InvalidInput(f"its file names the environment {found.name}", where=f"environment {choice}", do=do)
+    return found
 
 
 def known(folder: Path = FOLDER) -> tuple[str, ...]:

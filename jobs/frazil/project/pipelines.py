@@ -35,7 +35,7 @@ def declared(file: Path) -> tuple[Pipeline, ...]:
     if file.suffix == ".json":
         pipelines = _document(file)
     else:
-        pipelines = _pipelines(namespace(file), file)
+        pipelines = listed(namespace(file), file)
         problems = check(pipelines)
         if problems:
             raise _placed(problems, f"{file}: ")
@@ -115,19 +115,22 @@ def _problems(
         yield Located(str(file), line, Problem("", what.removesuffix("."), "Correct the line"))
 
 
-def _pipelines(declared: Mapping[str, Any], file: Path) -> tuple[Pipeline, ...]:
-    """Return the file's `pipelines`, or else every `Pipeline` that the file assigns to a name."""
-    listed: Any = declared.get("pipelines")
-    if listed is None:
+def listed(declared: Mapping[str, Any], file: Path) -> tuple[Pipeline, ...]:
+    """Return the file's `pipelines`, or else every `Pipeline` that the file assigns to a name.
+
+    Raises `InvalidInput` if `pipelines` is no list or tuple: a generator is empty for the second reader, and what it runs would
+    fail without the line of the file.
+    """
+    found: Any = declared.get("pipelines")
+    if found is None:
         return tuple(dict.fromkeys(value for value in declared.values() if isinstance(value, Pipeline)))
-    if isinstance(listed, Pipeline) or not isinstance(listed, Iterable):
-        raise InvalidInput("`pipelines` is not a list", where=str(file), do=_EXAMPLE)
-    found = tuple(listed)
+    if not isinstance(found, list | tuple):
+        raise InvalidInput(f"`pipelines` is of type {type(found).__name__}, not a list", where=str(file), do=_EXAMPLE)
     for index, value in enumerate(found):
         if not isinstance(value, Pipeline):
             what = f"`pipelines[{index}]` is of type {type(value).__name__}, not a Pipeline"
             raise InvalidInput(what, where=str(file), do=_EXAMPLE)
-    return found
+    return tuple(found)
 
 
 def _statements(file: Path) -> Iterator[tuple[ast.stmt, Any]]:

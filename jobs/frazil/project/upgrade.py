@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
 import shutil
+import tempfile
 from pathlib import Path
 
 from frazil.declaration import canonical, parse
@@ -45,12 +47,18 @@ def _pretty(document: object, source: str) -> bytes:
 
 def _replace(file: Path, content: bytes) -> None:
     """Put the content in the file's place at once: a reader sees the old document or the new one."""
-    place = file.resolve()
-    draft = place.with_name(f".{place.name}.upgrade")
+    place, draft = file.resolve(), None
     try:
-        draft.write_bytes(content)
+        if not os.access(place, os.W_OK):  # a rename would replace a file that may not be written
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        with tempfile.NamedTemporaryFile(dir=place.parent, prefix=f".{place.name}.", delete=False) as made:
+            draft = Path(made.name)
+            made.write(content)
+            made.flush()
+            os.fsync(made.fileno())
         shutil.copymode(place, draft)
         os.replace(draft, place)
     except OSError as error:
-        draft.unlink(missing_ok=True)
+        if draft is not None:
+            draft.unlink(missing_ok=True)
         raise InvalidInput.unwritable(file, error) from error
