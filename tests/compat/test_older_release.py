@@ -1,18 +1,21 @@
-"""Release 0.1.0 continues a table that this release has written: it lands each record once."""
+"""Release 0.1.0 continues a table that this release has written, and this release one of 0.1.0: each record lands once."""
 
 from __future__ import annotations
 
 import io
+import signal
 import subprocess
 import tarfile
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration import canonical, parse
 from frazil.lake.read.tables import Lake
+from frazil.local.services import LocalServices
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.long]
@@ -84,4 +87,31 @@ def test_the_older_release_finishes_a_decision_that_this_one_left_open(
     _, log = process.communicate(timeout=200)
     assert process.returncode == 0, log
     assert len(shop.dead()) == 2
+    proven(shop)
+
+
+@pytest.mark.parametrize("lake", ["rest_lake", "glue_lake"])
+def test_this_release_finishes_a_decision_that_the_older_one_left_open(
+    request: pytest.FixtureRequest,
+    local_world: LocalServices,
+    spark: SparkSession,
+    name: str,
+    lake: str,
+    older: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The table is written by 0.1.0 itself, as SeaweedFS's catalog registers stored metadata as an empty table."""
+    shop = Shop(local_world, spark, request.getfixturevalue(lake), name)
+    shop.produce([*shop.orders(6, shop.register()), *BAD])
+    with monkeypatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(older.parent))
+        killed = shop.process(tmp_path, script=older, declared=in_version_1(shop), failpoints="decide.decided=kill")
+        _, log = killed.communicate(timeout=200)
+    assert killed.returncode == -signal.SIGKILL, log
+    assert (len(shop.landed()), len(shop.dead())) == (6, 0)
+    assert shop.drain().read == 0
+    assert len(shop.dead()) == 2
+    shop.produce([*shop.orders(6, shop.register(), first=200), *BAD])
+    assert shop.drain().read == 8
     proven(shop)
