@@ -19,7 +19,7 @@ from tests.support.shop import ORDER, Shop
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 MORE = {**ORDER, "fields": [*ORDER["fields"], {"name": "note", "type": ["null", "string"], "default": None}]}  # type: ignore[misc]
 OF_A_NEW_TABLE = ("begin.resolved",)
-KILLED = ("stage.rejected", "publish.filled", "decide.decided")
+KILLED = ("publish.filled", "decide.decided")
 """Where every run of the tests kills a process of its own; the others are long, as each starts a JVM."""
 
 

@@ -21,7 +21,7 @@ def _marked(steps: Sequence[str]) -> list[Any]:
 
 
 def test_free_running_twins_share_a_topic_without_a_loss(shop_of: Callable[..., Shop], tmp_path: Path) -> None:
-    concurrent_drivers.run_free(shop_of, tmp_path)
+    concurrent_drivers.run_free(shop_of, tmp_path, orders=400)
 
 
 @pytest.mark.parametrize("step", _marked(concurrent_drivers.STEPS))
