@@ -97,6 +97,12 @@ class Recovery:
         if is_replay:
             is_known = is_complete and is_by_commit
             lost = {} if is_known else self._lacking(head, head.end, pending={}, without=batches)
+            if is_complete and lost:  # they were found by their offsets: some are of commits that stay
+                raise InvalidInput(
+                    f"without the dead letters behind the table's offsets records would be missing, by partition: {lost}",
+                    where=f"table {self.pipeline.table.dead_letters}",
+                    do=f"`frazil accept {self.pipeline.name} rolled-back-hold --reason …` keeps the tables as they are",
+                )
             decided = decisions.rolled_back_replay(head.end, lost)
             return decided, {"remove": batches, "over_rollback": True} if has_part else None
         pending = {} if is_complete else self._open_part()
