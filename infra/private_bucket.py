@@ -1,4 +1,4 @@
-"""A private bucket, the base of all buckets: one account, all objects encrypted, old versions kept for a while."""
+"""A private bucket, which all buckets are: one account, all objects encrypted, old versions kept for a while."""
 
 from __future__ import annotations
 

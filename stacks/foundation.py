@@ -8,13 +8,11 @@ from datetime import date
 
 from frazil.declaration import Pipeline, Tableflow
 from infra.alarms import AlarmTopic
-from infra.artifact_bucket import WRITE_ONCE, ArtifactBucket
+from infra.buckets import WRITE_ONCE, artifact_bucket, log_bucket, table_bucket
 from infra.job_network import JobNetwork
 from infra.kms_key import LakeKey
-from infra.log_bucket import LogBucket
 from infra.protection import Protection
 from infra.spark_application import SparkApplication
-from infra.table_bucket import TableBucket
 from infra.table_catalog import TableCatalog
 from infra.tf import CloudwatchLogGroup, Construct
 from policies.documents import fill
@@ -61,7 +59,7 @@ class Foundation(EnvironmentStack):
         )
         encrypted = {**account, "key": key.arn}
         buckets = {what: names.bucket(what) for what in ("tables", "tableflow", "artifacts", "logs")}
-        TableBucket(
+        table_bucket(
             self,
             "tables",
             bucket=buckets["tables"],
@@ -71,7 +69,7 @@ class Foundation(EnvironmentStack):
         )
         if any(isinstance(pipeline.engine, Tableflow) for pipeline in pipelines):
             # Confluent requires a bucket that is empty before its first table, so it has one of its own.
-            TableBucket(
+            table_bucket(
                 self,
                 "tableflow",
                 bucket=buckets["tableflow"],
@@ -79,7 +77,7 @@ class Foundation(EnvironmentStack):
                 policy=fill("table_bucket", {**encrypted, "table_bucket": buckets["tableflow"]}),
                 protection=protection,
             )
-        ArtifactBucket(
+        artifact_bucket(
             self,
             "artifacts",
             bucket=buckets["artifacts"],
@@ -90,7 +88,7 @@ class Foundation(EnvironmentStack):
             ),
             protection=protection,
         )
-        LogBucket(
+        log_bucket(
             self,
             "logs",
             bucket=buckets["logs"],
