@@ -222,12 +222,13 @@ def test_undelivered_dead_letters_of_a_replaced_table_are_let_go_by_word_only(sh
     assert_proven(shop)
 
 
-@pytest.mark.parametrize("event", [event for event in Accepted if event is not Accepted.REJECTED_SHARE])
-def test_what_has_not_happened_cannot_be_accepted(one: Shop, event: Accepted) -> None:
+def test_what_has_not_happened_cannot_be_accepted(one: Shop) -> None:
     before = one.job().iceberg.load(one.pipeline.table.identifier).currentSnapshot().snapshotId()
-    with pytest.raises(FrazilError, match="nothing to accept|not lost"):
-        accepted(one, event)
-    assert one.job().iceberg.load(one.pipeline.table.identifier).currentSnapshot().snapshotId() == before
+    for event in (event for event in Accepted if event is not Accepted.REJECTED_SHARE):
+        with pytest.raises(FrazilError, match="nothing to accept|not lost"):
+            accepted(one, event)
+        after = one.job().iceberg.load(one.pipeline.table.identifier).currentSnapshot().snapshotId()
+        assert after == before, event
 
 
 def test_the_reason_is_in_the_ledger_and_verification_tells_it(one: Shop) -> None:

@@ -244,8 +244,15 @@ def test_tables_of_version_010_are_continued(
     stock.assert_each_once()
 
 
-@pytest.mark.parametrize("step_seconds", [3600, -30 * 86_400], ids=["ahead", "behind"])
-@pytest.mark.parametrize("undone", ["rolled back", "set back"])
+@pytest.mark.parametrize(
+    ("undone", "step_seconds"),
+    [
+        pytest.param("rolled back", 3600, id="rolled back-ahead"),
+        pytest.param("set back", -30 * 86_400, id="set back-behind"),
+        pytest.param("rolled back", -30 * 86_400, id="rolled back-behind", marks=pytest.mark.long),
+        pytest.param("set back", 3600, id="set back-ahead", marks=pytest.mark.long),
+    ],
+)
 def test_the_dead_letters_of_version_010_are_found_whatever_the_clocks_said(
     spark: SparkSession,
     iceberg: Iceberg,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -28,6 +29,19 @@ def stock(spark: SparkSession, iceberg: Iceberg, lake_environment: Environment, 
     return made
 
 
+def _with_and_without(choices: Sequence[Any], *both: Any) -> list[Any]:
+    """Each choice with dead letters in the batch; without any, those of `both`. The other pairs are long."""
+    return [
+        *(pytest.param(choice, True, id=f"{choice}-dead letters") for choice in choices),
+        *(
+            pytest.param(
+                choice, False, id=f"{choice}-no dead letters", marks=() if choice in both else [pytest.mark.long]
+            )
+            for choice in choices
+        ),
+    ]
+
+
 def happens(stock: Ledgers, event: Accepted) -> None:
     """Make happen, to the dead-letter table, what the operator decides about: the table's offsets stay."""
     if event is REPLACED:
@@ -49,8 +63,7 @@ def one_batch(stock: Ledgers, *, dead: bool, failpoint: Callable[[str], None] = 
         stock.land(1, failpoint=failpoint)
 
 
-@pytest.mark.parametrize("dead", [False, True], ids=["no dead letters", "dead letters"])
-@pytest.mark.parametrize("event", [REPLAY, HOLD, REPLACED])
+@pytest.mark.parametrize(("event", "dead"), _with_and_without([REPLAY, HOLD, REPLACED], REPLAY))
 def test_a_batch_staged_before_a_decision_is_not_committed_on_top_of_it(
     stock: Ledgers, event: Accepted, dead: bool
 ) -> None:
@@ -65,8 +78,7 @@ def test_a_batch_staged_before_a_decision_is_not_committed_on_top_of_it(
     stock.assert_proven()
 
 
-@pytest.mark.parametrize("dead", [False, True], ids=["no dead letters", "dead letters"])
-@pytest.mark.parametrize("step", ["publish.decided", "publish.filled"])
+@pytest.mark.parametrize(("step", "dead"), _with_and_without(["publish.decided", "publish.filled"], "publish.filled"))
 def test_a_decision_made_while_a_batch_is_committed_is_met_on_the_next_try(
     stock: Ledgers, step: str, dead: bool
 ) -> None:
@@ -85,8 +97,10 @@ def test_a_decision_made_while_a_batch_is_committed_is_met_on_the_next_try(
     stock.assert_proven()
 
 
-@pytest.mark.parametrize("step", ["accept.decided", "publish.filled", "decide.decided", "finish.started"])
-@pytest.mark.parametrize("dead", [False, True], ids=["no dead letters", "dead letters"])
+@pytest.mark.parametrize(
+    ("step", "dead"),
+    _with_and_without(["accept.decided", "publish.filled", "decide.decided", "finish.started"], "publish.filled"),
+)
 def test_a_driver_at_work_and_an_operator_agree_at_each_step_of_the_decision(
     stock: Ledgers, step: str, dead: bool
 ) -> None:

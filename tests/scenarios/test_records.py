@@ -69,14 +69,13 @@ def test_each_bad_record_is_kept_with_its_bytes_and_reason(shop: Shop) -> None:
     assert dead["unknown_schema"]["schema_id"] == 2_000_000_000
 
 
-@pytest.mark.parametrize("length", range(6))
-def test_a_frame_cut_short_is_a_dead_letter(shop: Shop, length: int) -> None:
-    schema_id = shop.register()
-    whole = shop.orders(1, schema_id)[0]
-    shop.produce([whole, whole[:length]])
-    total = shop.drain()
-    assert total.written == 1
-    assert total.rejected == {"too_short" if length < 5 else "undecodable": 1}
+def test_a_frame_cut_short_is_a_dead_letter(shop_of: ShopOf) -> None:
+    shop = shop_of(partitions=1)
+    whole = shop.orders(1, shop.register())[0]
+    shop.produce([whole, *(whole[:length] for length in range(6))])
+    assert shop.drain().written == 1
+    reasons = [row["reason"] for row in sorted(shop.dead(), key=lambda row: row["offset"])]
+    assert reasons == ["too_short"] * 5 + ["undecodable"]
     shop.assert_each_record_once()
 
 

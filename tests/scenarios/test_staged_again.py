@@ -85,8 +85,15 @@ def files_go(shop: Shop, clock: list[float]) -> None:
     newest.unlink()
 
 
-@pytest.mark.parametrize("hit", [1, 3], ids=["a batch with others behind it", "the last batch"])
-@pytest.mark.parametrize("harm", [hours_pass, files_go])
+@pytest.mark.parametrize(
+    ("harm", "hit"),
+    [
+        pytest.param(hours_pass, 1, id="hours_pass-a batch with others behind it"),
+        pytest.param(files_go, 3, id="files_go-the last batch"),
+        pytest.param(hours_pass, 3, id="hours_pass-the last batch", marks=pytest.mark.long),
+        pytest.param(files_go, 1, id="files_go-a batch with others behind it", marks=pytest.mark.long),
+    ],
+)
 def test_a_batch_whose_files_are_old_or_gone_is_staged_again(
     shop_of: ShopOf, harm: Callable[[Shop, list[float]], None], hit: int
 ) -> None:
