@@ -145,22 +145,74 @@ def test_a_rollback_deeper_than_one_that_was_held_keeps_the_account(stock: Ledge
         stock.assert_each_once()
 
 
-def expire_before_head(stock: Ledgers, *, forget: bool) -> None:
-    """Expire all snapshots of the dead-letter table but those that a branch or a tag names: head and newest entry.
+def roll_back_behind_a_hold_after_the_topic_was_recreated(stock: Ledgers) -> None:
+    """The dead-letter table has offsets 8, 9, 18 and 19 of the first topic; the second one's head is at offset 10, behind a hold."""
+    stock.recreate_topic()
+    stock.accept(Accepted.TOPIC_RECREATED)
+    for _ in range(3):
+        stock.land_with_dead_letters()
+    stock.roll_back(1)
+    assert stock.accept(Accepted.ROLLED_BACK_HOLD).lost == {0: 8}
+    stock.land_with_dead_letters()
+    stock.assert_proven()
+    stock.roll_back(3)  # the batch, the hold, and the second batch
+
+
+def test_a_replay_over_a_hold_does_not_remove_the_dead_letters_of_an_earlier_topic(stock: Ledgers) -> None:
+    """Their records are in no topic any more, and have the offsets of the commits that are undone."""
+    roll_back_behind_a_hold_after_the_topic_was_recreated(stock)
+    before, letters = head(stock), stock.letters()
+    assert letters == [8, 8, 9, 9, 18, 18, 19, 19, 28, 29, 38, 39]
+    with pytest.raises(InvalidInput, match=r"records would be missing, by partition: {0: 2}.*rolled-back-hold"):
+        stock.accept(Accepted.ROLLED_BACK_REPLAY)
+    assert (head(stock), stock.letters()) == (before, letters)
+    with pytest.raises(RolledBack):
+        stock.start()
+
+
+def test_a_second_hold_does_not_count_the_dead_letters_of_an_earlier_topic(stock: Ledgers) -> None:
+    """Of the 30 offsets that are given up, six have a dead letter; two more are of the first topic."""
+    roll_back_behind_a_hold_after_the_topic_was_recreated(stock)
+    letters = stock.letters()
+    assert stock.accept(Accepted.ROLLED_BACK_HOLD).lost == {0: 24}
+    stock.start()
+    assert (stock.at, stock.letters()) == (40, letters)
+    stock.assert_proven()
+    stock.land_with_dead_letters()
+    stock.assert_proven()
+
+
+def expire_before_head(stock: Ledgers, table: str, *, forget: bool) -> None:
+    """Expire all snapshots of a table but those that a branch or a tag names: head and newest entry.
 
     With `forget`, also delete its older metadata files.
     """
-    side = stock.iceberg.load(stock.dead_letters)
-    named = {ref.snapshotId() for ref in side.refs().values()}
-    expire = side.expireSnapshots()
-    for snapshot in side.snapshots():
+    loaded = stock.iceberg.load(table)
+    named = {ref.snapshotId() for ref in loaded.refs().values()}
+    expire = loaded.expireSnapshots()
+    for snapshot in loaded.snapshots():
         if snapshot.snapshotId() not in named:
             expire = expire.expireSnapshotId(snapshot.snapshotId())
     expire.cleanExpiredFiles(True).commit()
     if forget:
-        current = Path(urlsplit(stock.metadata_file(stock.dead_letters)).path)
+        current = Path(urlsplit(stock.metadata_file(table)).path)
         for older in set(current.parent.glob("*.metadata.json")) - {current}:
             older.unlink()
+
+
+def test_a_hold_after_commits_were_expired_does_not_count_the_dead_letters_of_an_earlier_topic(stock: Ledgers) -> None:
+    """The dead letters of the undone commits are found by their offsets, and the first topic's 18 and 19 have these, too."""
+    stock.recreate_topic()
+    stock.accept(Accepted.TOPIC_RECREATED)
+    for _ in range(3):
+        stock.land_with_dead_letters()
+    stock.roll_back(2)
+    expire_before_head(stock, stock.table, forget=True)
+    letters = stock.letters()
+    assert stock.accept(Accepted.ROLLED_BACK_HOLD).lost == {0: 16}
+    stock.land_with_dead_letters()
+    assert stock.letters() == [*letters, 38, 39]
+    stock.assert_proven()
 
 
 @pytest.mark.parametrize("forget", [False, True], ids=["kept metadata", "no older metadata"])
@@ -169,7 +221,7 @@ def test_a_replay_after_dead_letter_commits_were_expired_doubles_none(stock: Led
     older = stock.metadata_file()
     for _ in range(3):
         stock.land_with_dead_letters()
-    expire_before_head(stock, forget=forget)
+    expire_before_head(stock, stock.dead_letters, forget=forget)
     stock.restore(older)
     with pytest.raises(RolledBack, match="set back to an earlier state"):
         stock.start()
@@ -185,7 +237,7 @@ def test_a_replay_after_expiry_whose_dead_letters_do_not_add_up_is_refused(stock
     older = stock.metadata_file()
     stock.land_with_dead_letters()
     stock.spark.sql(f"DELETE FROM lake.{stock.dead_letters} WHERE offset = 8")
-    expire_before_head(stock, forget=False)
+    expire_before_head(stock, stock.dead_letters, forget=False)
     stock.restore(older)
     with pytest.raises(InvalidInput, match="lacks records, by partition: {0: 1}"):
         stock.accept(Accepted.ROLLED_BACK_REPLAY)

@@ -105,13 +105,16 @@ class Recovery:
                 )
             decided = decisions.rolled_back_replay(head.end, lost)
             return decided, {"remove": batches, "over_rollback": True} if has_part else None
-        pending = {} if is_complete else self._open_part()
-        if is_complete:
+        # A topic that was re-created or truncated has offsets again: then not each dead letter found by offset is of these commits.
+        has_closed = head.totals is not None and bool(head.totals.closed)
+        if is_complete and (is_by_commit or not has_part or not has_closed):
             kept = letters.counted(self._letters(), batches) if has_part else {}
             return decisions.rolled_back_hold(self._committed, head.end, kept), None
+        pending = {} if is_complete else self._open_part()
         lost = self._lacking(head, self._committed, pending=pending)
         before = decisions.rolled_back_hold(self._committed, head.end, {}).before
-        return Acceptance(event, before, self._committed, lost), {"over_rollback": True, **pending}
+        decided = Acceptance(event, before, self._committed, lost)
+        return decided, None if is_complete else {"over_rollback": True, **pending}
 
     def _unknown(self, event: Accepted) -> Acceptance:
         """Return the decision on a table of whose history no commit of the pipeline is left: it can be held, not replayed."""
