@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -29,9 +30,20 @@ def quickstart(root: Path) -> list[tuple[str, str]]:
     return [(language, re.sub("^   ", "", block, flags=re.MULTILINE)) for language, block in FENCE.findall(section)]
 
 
-def test_the_quickstart_of_the_readme_lands_and_proves_a_topic(
-    local_world: LocalServices, root: Path, tmp_path: Path
-) -> None:
+@dataclass(frozen=True)
+class Landed:
+    """The folder and the environment variables in which the quickstart ran up to its last command."""
+
+    folder: Path
+    variables: dict[str, str]
+    lands: str
+    follows: str
+    ended: subprocess.CompletedProcess[str]
+
+
+@pytest.fixture(scope="module")
+def landed(local_world: LocalServices, root: Path, tmp_path_factory: pytest.TempPathFactory) -> Landed:
+    tmp_path = tmp_path_factory.mktemp("quickstart")
     admin = AdminClient({"bootstrap.servers": local_world.bootstrap})
     admin.create_topics([NewTopic("orders", 1, 1)])["orders"].result()
     schema_id = RegistryAdmin(local_world.registry_url).register("orders-value", json.dumps(ORDER))
@@ -56,14 +68,27 @@ def test_the_quickstart_of_the_readme_lands_and_proves_a_topic(
     lands, follows = commands.rsplit("\n", 2)[:2]
     assert follows == "frazil run orders --follow"
     begun = {key: value for key, value in os.environ.items() if not key.startswith("FRAZIL_")} | {"PATH": path}
-    shown = subprocess.run(
+    ended = subprocess.run(
         ["bash", "-euc", lands], cwd=tmp_path, env=begun, capture_output=True, text=True, timeout=240, check=False
     )
-    assert shown.returncode == 0, shown.stderr
-    assert "proven" in shown.stdout.lower()
-    exported = next(line for line in lands.splitlines() if line.startswith("export "))
+    return Landed(tmp_path, begun, lands, follows, ended)
+
+
+def test_the_quickstart_of_the_readme_lands_and_proves_a_topic(landed: Landed) -> None:
+    assert landed.ended.returncode == 0, landed.ended.stderr
+    assert "proven" in landed.ended.stdout.lower()
+
+
+@pytest.mark.long
+def test_the_quickstart_of_the_readme_then_follows_the_topic(landed: Landed) -> None:
+    assert landed.ended.returncode == 0, landed.ended.stderr
+    exported = next(line for line in landed.lands.splitlines() if line.startswith("export "))
     following = subprocess.Popen(
-        ["bash", "-euc", f"{exported}\nexec {follows}"], cwd=tmp_path, env=begun, stderr=subprocess.PIPE, text=True
+        ["bash", "-euc", f"{exported}\nexec {landed.follows}"],
+        cwd=landed.folder,
+        env=landed.variables,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     assert following.stderr is not None
     events = []

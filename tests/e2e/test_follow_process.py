@@ -87,6 +87,7 @@ def test_what_is_produced_becomes_visible_and_sigterm_ends_it_well(
     shop.assert_each_record_once()
 
 
+@pytest.mark.long
 def test_a_second_sigterm_changes_nothing(shop: Shop, following: tuple[subprocess.Popen[str], Log]) -> None:
     process, log = following
     shop.produce(shop.orders(50, shop.register()))

@@ -3,37 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support import concurrent_drivers
+from tests.support.paused_driver import Driver, on_a_thread
+from tests.support.paused_driver import paused as in_a_process
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-DECIDING = ("stage.written", "decide.written", "publish.filled")
-QUICK = ("plan.done", "publish.decided")  # between planning and the transaction, and between its base and its commit
+STEPS = ("plan.done", "publish.decided")
+"""Between planning and the transaction, and between its base and its commit. The other steps are long."""
+Paused = Callable[..., AbstractContextManager[Driver]]
 
 
-def _marked(steps: Sequence[str]) -> list[Any]:
-    return [step if step in QUICK else pytest.param(step, marks=pytest.mark.long) for step in steps]
+def _cases(steps: Sequence[str], apart: str = "") -> list[Any]:
+    """Each step with a driver on a thread of the test and with one in a process of its own, which starts a JVM."""
+    return [
+        *(pytest.param(s, on_a_thread, id=f"{s}-thread", marks=_long(s not in STEPS)) for s in steps),
+        *(pytest.param(s, in_a_process, id=f"{s}-process", marks=_long(s != apart)) for s in steps),
+    ]
+
+
+def _long(is_long: bool) -> list[pytest.MarkDecorator]:
+    return [pytest.mark.long] if is_long else []
 
 
 def test_free_running_twins_share_a_topic_without_a_loss(shop_of: Callable[..., Shop], tmp_path: Path) -> None:
     concurrent_drivers.run_free(shop_of, tmp_path, orders=400)
 
 
-@pytest.mark.parametrize("step", _marked(concurrent_drivers.STEPS))
-def test_a_twin_that_commits_while_a_driver_pauses_fences_it(shop: Shop, tmp_path: Path, step: str) -> None:
-    concurrent_drivers.commit_while_one_pauses(shop, tmp_path, step)
+@pytest.mark.parametrize(("step", "paused"), _cases(concurrent_drivers.STEPS, apart="publish.decided"))
+def test_a_twin_that_commits_while_a_driver_pauses_fences_it(
+    shop: Shop, tmp_path: Path, step: str, paused: Paused
+) -> None:
+    concurrent_drivers.commit_while_one_pauses(shop, tmp_path, step, paused)
 
 
-@pytest.mark.parametrize("step", _marked(concurrent_drivers.BEGINNINGS))
-def test_a_twin_that_begins_first_fences_nobody_before_there_is_a_batch(shop: Shop, tmp_path: Path, step: str) -> None:
-    concurrent_drivers.begin_while_one_pauses(shop, tmp_path, step)
+@pytest.mark.parametrize(("step", "paused"), _cases(concurrent_drivers.BEGINNINGS))
+def test_a_twin_that_begins_first_fences_nobody_before_there_is_a_batch(
+    shop: Shop, tmp_path: Path, step: str, paused: Paused
+) -> None:
+    concurrent_drivers.begin_while_one_pauses(shop, tmp_path, step, paused)
 
 
-@pytest.mark.parametrize("step", ["publish.decided", *(pytest.param(s, marks=pytest.mark.long) for s in DECIDING)])
-def test_an_operator_who_decides_while_a_driver_pauses_fences_it(shop: Shop, tmp_path: Path, step: str) -> None:
-    concurrent_drivers.decide_while_one_pauses(shop, tmp_path, step)
+@pytest.mark.parametrize(
+    ("step", "paused"), _cases(("stage.written", "decide.written", "publish.decided", "publish.filled"))
+)
+def test_an_operator_who_decides_while_a_driver_pauses_fences_it(
+    shop: Shop, tmp_path: Path, step: str, paused: Paused
+) -> None:
+    concurrent_drivers.decide_while_one_pauses(shop, tmp_path, step, paused)

@@ -14,9 +14,11 @@ from frazil.job.failpoints import UPKEEP_STEPS
 from frazil.maintain.run import maintain
 from tests.maintain.test_entry_points import entry_point
 from tests.support.committed_table import EAGER, Stock
+from tests.support.ledgers import Crash, crash_at
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-QUICK = ("compact.rewritten", "expire.decided")  # files that nobody committed yet, and files that nobody refers to
+QUICK = ("compact.rewritten",)  # files that nobody committed yet
+EAGERLY = ("--closed-hours", "0", "--grace-hours", "0", "--orphans")
 
 
 def _marked(steps: Sequence[str]) -> list[Any]:
@@ -27,13 +29,34 @@ def _marked(steps: Sequence[str]) -> list[Any]:
 def test_a_maintainer_killed_at_a_step_loses_and_doubles_nothing(
     stock_of: Callable[..., Stock], tmp_path: Path, step: str
 ) -> None:
+    stock = prepared(stock_of)
+    killed = entry_point(stock, tmp_path, *EAGERLY, failpoints=f"{step}=kill")
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert_the_next_one_finishes(stock)
+
+
+def test_a_maintainer_that_died_before_it_deleted_files_loses_and_doubles_nothing(
+    stock_of: Callable[..., Stock],
+) -> None:
+    """Its process is killed only by the long tests: this one starts no JVM."""
+    stock = prepared(stock_of)
+    with pytest.raises(Crash):
+        maintain(
+            [stock.pipeline], stock.maintenance(failpoint=crash_at("expire.decided")), lambda line: None, orphans=False
+        )
+    assert_the_next_one_finishes(stock)
+
+
+def prepared(stock_of: Callable[..., Stock]) -> Stock:
+    """A table with files to compact and snapshots to expire."""
     stock = stock_of(keep_snapshots=2)
     stock.land(7)
     for number in range(6):  # of other writers, so that the tag is to be carried
         stock.iceberg.load(stock.table).newAppend().set("other", str(number)).commit()
-    eager = ("--closed-hours", "0", "--grace-hours", "0", "--orphans")
-    killed = entry_point(stock, tmp_path, *eager, failpoints=f"{step}=kill")
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    return stock
+
+
+def assert_the_next_one_finishes(stock: Stock) -> None:
     stock.assert_nothing_changed()
     stock.land(1)
     late = stock.maintenance(clock=lambda: time.time() + EAGER.lease_seconds + 2)

@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from frazil.declaration import Limits
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
-from tests.support.paused_driver import paused
+from tests.support.paused_driver import Driver, paused
 from tests.support.shop import Shop
 
 TWIN = Path(__file__).parent / "replanning_driver.py"
 STEPS = ("plan.done", "stage.written", "publish.decided", "publish.filled")
 """Where a driver may pause while its twin lands the same records: between planning and the transaction, and between
 the transaction's base and its commit."""
+Paused = Callable[..., AbstractContextManager[Driver]]
+"""Runs a driver that pauses: in a process of its own, or on a thread."""
 BEGINNINGS = ("begin.resolved", "publish.decided", "publish.filled")
 """The same before the table has the pipeline's tag."""
 
@@ -49,7 +52,7 @@ def run_free(shop_of: Callable[..., Shop], folder: Path, *, orders: int = 1000, 
     assert sum(r["fenced"] for r in results) >= 1, results
 
 
-def commit_while_one_pauses(shop: Shop, folder: Path, step: str) -> None:
+def commit_while_one_pauses(shop: Shop, folder: Path, step: str, paused: Paused = paused) -> None:
     """Pause a driver at `step` of a later batch while a second one lands everything. The first must be fenced."""
     schema_id = shop.register()
     shop.produce(shop.orders(5, schema_id))
@@ -61,7 +64,7 @@ def commit_while_one_pauses(shop: Shop, folder: Path, step: str) -> None:
     shop.assert_each_record_once()
 
 
-def decide_while_one_pauses(shop: Shop, folder: Path, step: str) -> None:
+def decide_while_one_pauses(shop: Shop, folder: Path, step: str, paused: Paused = paused) -> None:
     """Pause a driver at `step` of a later batch while the table is rolled back and an operator decides to replay."""
     schema_id = shop.register()
     for first in (0, 5):
@@ -77,7 +80,7 @@ def decide_while_one_pauses(shop: Shop, folder: Path, step: str) -> None:
     shop.assert_each_record_once()
 
 
-def begin_while_one_pauses(shop: Shop, folder: Path, step: str) -> None:
+def begin_while_one_pauses(shop: Shop, folder: Path, step: str, paused: Paused = paused) -> None:
     """Pause a driver before its first commit while a second one lands everything. The first finds it done."""
     shop.produce(shop.orders(5, shop.register()))
     with paused(shop, folder, step) as driver:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import select
+import threading
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -58,3 +61,27 @@ def paused(shop: Shop, folder: Path, step: str, **options: Any) -> Iterator[Driv
         if process.poll() is None:
             process.kill()
             process.wait()
+
+
+@contextmanager
+def on_a_thread(shop: Shop, folder: Path, step: str) -> Iterator[Driver]:
+    """Do the same with a driver on a thread of this process and on the shared session, which starts no JVM."""
+    driver, mine = Driver(os.getpid()), copy.copy(shop)
+    mine.events = driver.events
+    reached, goes_on = threading.Event(), threading.Event()
+
+    def failpoint(met: str) -> None:
+        if met == step and not reached.is_set():
+            reached.set()
+            assert goes_on.wait(END_SECONDS), "the test does not go on"
+
+    with ThreadPoolExecutor(1, thread_name_prefix="paused") as pool:
+        drained = pool.submit(mine.drain, failpoint=failpoint)
+        drained.add_done_callback(lambda _: reached.set())
+        try:
+            assert reached.wait(REACHED_SECONDS), f"{step} was not reached"
+            assert not drained.done(), f"{step} was not reached: {driver.events}"
+            yield driver
+        finally:
+            goes_on.set()
+        drained.result(END_SECONDS)
