@@ -16,7 +16,7 @@ from frazil.local import services as module
 from frazil.local.aws.start import key_files as aws_key_files
 from frazil.local.object_store import BUCKET, REGION, key_files
 from frazil.local.process import Process, await_ready, is_alive, noted, start
-from frazil.local.services import LocalServices, Part, down, up, world
+from frazil.local.services import LocalServices, Part, down, up
 
 from .registry_requests import asked, record
 
@@ -65,21 +65,6 @@ def test_up_again_keeps_what_runs(whole_world: LocalServices) -> None:
 
 
 @pytest.mark.e2e
-def test_two_worlds_are_up_at_once(whole_world: LocalServices) -> None:
-    with world(parts=tuple(Part)) as other:
-        addresses = [
-            address for place in (whole_world, other) for part in place.addresses.values() for address in part.values()
-        ]
-        assert len(set(addresses)) == 10
-        create_topic(other, "only-there")
-        assert "only-there" not in topics(whole_world)
-        assert "only-there" in topics(other)
-        pids = [process.pid for process in noted(other.home)]
-    assert not any(psutil.pid_exists(pid) for pid in pids)
-    assert all(is_alive(process) for process in noted(whole_world.home))
-
-
-@pytest.mark.e2e
 def test_the_documents_tell_every_environment(whole_world: LocalServices) -> None:
     environments = whole_world.environment_file.parent
     assert parse_environment((environments / "local.json").read_bytes()) == whole_world.environment
@@ -91,7 +76,9 @@ def test_the_documents_tell_every_environment(whole_world: LocalServices) -> Non
 
 
 @pytest.mark.e2e
-def test_what_they_hold_outlives_the_processes(folder: Path) -> None:
+def test_two_worlds_are_up_at_once_and_what_they_hold_outlives_the_processes(
+    whole_world: LocalServices, folder: Path
+) -> None:
     def s3(place: LocalServices) -> Any:
         keys = key_files(place.home).credentials()
         return boto3.client(
@@ -103,7 +90,13 @@ def test_what_they_hold_outlives_the_processes(folder: Path) -> None:
         )
 
     first = up(folder, parts=tuple(Part))
+    addresses = [
+        address for place in (whole_world, first) for part in place.addresses.values() for address in part.values()
+    ]
+    assert len(set(addresses)) == 10
     create_topic(first, "kept")
+    assert "kept" not in topics(whole_world)
+    assert "kept" in topics(first)
     producer = Producer({"bootstrap.servers": first.bootstrap, "log_level": 0})
     producer.produce("kept", b"record")
     assert producer.flush(30) == 0
@@ -116,6 +109,7 @@ def test_what_they_hold_outlives_the_processes(folder: Path) -> None:
     assert not any(psutil.pid_exists(process.pid) for process in running)
     assert processes(folder) == []
     assert not first.environment_file.exists()
+    assert all(is_alive(process) for process in noted(whole_world.home))
 
     again = up(folder, parts=tuple(Part))
     assert "kept" in topics(again)
@@ -128,24 +122,20 @@ def test_what_they_hold_outlives_the_processes(folder: Path) -> None:
 
 
 @pytest.mark.e2e
-def test_a_part_that_was_killed_is_started_again_and_the_others_are_kept(folder: Path) -> None:
-    first = up(folder, parts=[Part.REGISTRY, Part.OBJECT_STORE])
+def test_a_part_is_added_to_what_runs_and_one_that_was_killed_is_started_again(folder: Path) -> None:
+    first = up(folder, parts=[Part.OBJECT_STORE])
+    both = up(folder, parts=[Part.REGISTRY])
+    assert set(both.addresses) == {Part.REGISTRY, Part.OBJECT_STORE}
+    assert both.addresses[Part.OBJECT_STORE] == first.addresses[Part.OBJECT_STORE]
     running = {process.name: process for process in processes(folder)}
-    killed = psutil.Process(running[Part.REGISTRY].pid)
+    killed = psutil.Process(running[Part.OBJECT_STORE].pid)
     killed.kill()
     psutil.wait_procs([killed], timeout=10)
     second = up(folder, parts=[Part.REGISTRY, Part.OBJECT_STORE])
     again = {process.name: process for process in processes(folder)}
-    assert again[Part.OBJECT_STORE] == running[Part.OBJECT_STORE]
-    assert again[Part.REGISTRY] != running[Part.REGISTRY]
-    assert second.addresses[Part.OBJECT_STORE] == first.addresses[Part.OBJECT_STORE]
-
-
-@pytest.mark.e2e
-def test_a_part_is_added_to_what_runs(folder: Path) -> None:
-    up(folder, parts=[Part.OBJECT_STORE])
-    both = up(folder, parts=[Part.REGISTRY])
-    assert set(both.addresses) == {Part.REGISTRY, Part.OBJECT_STORE}
+    assert again[Part.REGISTRY] == running[Part.REGISTRY]
+    assert again[Part.OBJECT_STORE] != running[Part.OBJECT_STORE]
+    assert second.addresses[Part.REGISTRY] == both.addresses[Part.REGISTRY]
 
 
 def test_when_one_part_fails_the_others_are_stopped(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
