@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from frazil.declaration import Limits, ValueFormat
-from frazil.declaration.options import ErrorMode, MetadataColumns, Tombstones
+from frazil.declaration.options import ErrorMode, MetadataColumns
 from frazil.errors import RejectedRecords
-from tests.support.shop import ORDER, Shop, frame
+from tests.support.shop import Shop, frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 ShopOf = Callable[..., Shop]
@@ -79,15 +77,6 @@ def test_a_frame_cut_short_is_a_dead_letter(shop_of: ShopOf) -> None:
     shop.assert_each_record_once()
 
 
-def test_an_id_of_another_subject_is_not_taken_for_ours(shop: Shop) -> None:
-    schema_id = shop.register()
-    other = {**ORDER, "name": "Other"}
-    foreign = shop.registry_admin.register(f"{shop.topic}-elsewhere", json.dumps(other))
-    shop.produce([*shop.orders(2, schema_id), *shop.orders(1, foreign)])
-    assert shop.drain().rejected == {"foreign_schema": 1}
-    shop.assert_each_record_once()
-
-
 def test_mode_suspend_lands_nothing_of_a_batch_with_a_bad_record(shop_of: ShopOf) -> None:
     shop = shop_of(on_error=ErrorMode.SUSPEND)
     shop.produce([*shop.orders(3, shop.register()), b"bad!!"])
@@ -102,27 +91,6 @@ def test_mode_skip_counts_what_it_lets_go(shop_of: ShopOf) -> None:
     total = shop.drain()
     assert (total.written, total.skipped, total.rejected) == (3, {"wrong_magic": 1, "too_short": 1}, {})
     assert shop.dead() == []
-
-
-@pytest.mark.parametrize(
-    ("choice", "expected"),
-    [
-        (Tombstones.DEAD_LETTER, {"written": 2, "rejected": {"tombstone": 1}, "skipped": {}}),
-        (Tombstones.NULL_ROW, {"written": 3, "rejected": {}, "skipped": {}}),
-        (Tombstones.SKIP, {"written": 2, "rejected": {}, "skipped": {"tombstone": 1}}),
-    ],
-)
-def test_a_tombstone_becomes_what_is_declared(shop_of: ShopOf, choice: Tombstones, expected: dict[str, Any]) -> None:
-    shop = shop_of(tombstones=choice)
-    shop.produce([*shop.orders(2, shop.register()), None])
-    total = shop.drain()
-    assert {"written": total.written, "rejected": total.rejected, "skipped": total.skipped} == expected
-
-
-def test_a_record_without_key_lands(shop: Shop) -> None:
-    shop.produce(shop.orders(1, shop.register()), key=None)
-    shop.drain()
-    assert [row["_kafka_key"] for row in shop.landed()] == [None]
 
 
 def test_coordinates_can_be_one_struct(shop_of: ShopOf) -> None:
