@@ -1,4 +1,4 @@
-"""A topic that Frazil creates, as it is declared. Values only; `topic.py` creates it."""
+"""A topic that Frazil creates, as it is declared. Values only; `kafka_topic.py` creates it."""
 
 from __future__ import annotations
 

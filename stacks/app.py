@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from frazil.errors import FrazilError, InvalidInput
-from frazil.project.pipelines import listed, namespace
+from frazil.project.declaration_file import listed, namespace
 from frazil.release.manifest import Release, parse_manifest
 from infra.tf import App
 from stacks.compose import compose
 from stacks.deployed import Deployed, file_of, write
+from stacks.deployed_guard import deployed_before, guard
 from stacks.deployments import DEPLOYMENTS, Deployment
-from stacks.guard import deployed_before, guard
 
 NO_RELEASE = "none"
 """The value of `FRAZIL_RELEASE` if nothing should run. As a default, it would delete schedules and desired state."""

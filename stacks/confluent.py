@@ -18,13 +18,13 @@ from infra.confluent.cloud import (
 )
 from infra.confluent.resource import Credentials, Declared, Empty, ExistingResource, Id
 from infra.kafka_access import KafkaAccess, RegistryAccess
+from infra.kafka_topic import Topic, let_read
 from infra.managed_topic import ManagedTopic
 from infra.protection import Protection
 from infra.provider_integration import ConfluentRole
 from infra.service_account import Account, StoredKeys
 from infra.tableflow_topic import TableflowTopic, publish_to_glue
 from infra.tf import Construct, Fn, Op, TerraformLocal, unique_name
-from infra.topic import Topic, let_read
 from policies.documents import fill
 from stacks.deployments import ClusterKind, Deployment
 from stacks.foundation import FoundationOutputs

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from frazil.exit_codes import Exit
-from policies.review.document import document
+from policies.review.json_document import document
 from policies.review.markdown import markdown
 from policies.review.prices import NotAssumed, price_table
 from policies.review.review import Review, Verdict, review

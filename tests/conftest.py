@@ -15,7 +15,7 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.environment import Environment, Kafka
 from frazil.lake.iceberg_java import Iceberg
-from frazil.lake.session import session
+from frazil.lake.spark_session import session
 from frazil.local.services import LocalServices, Part, up, world
 from frazil.local.toolchain.jars import spark_jars
 from tests.support import extra_catalogs, seeds

@@ -18,7 +18,7 @@ from pyiceberg.table import Table as IcebergTable
 
 from frazil.audit.verification import Verification
 from frazil.audit.verify import verify
-from frazil.dead_letters.table import COLUMNS as DEAD_LETTER_COLUMNS
+from frazil.dead_letters.rejected_rows import COLUMNS as DEAD_LETTER_COLUMNS
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.environment import Environment, Kafka
@@ -26,7 +26,7 @@ from frazil.declaration.options import MetadataColumns
 from frazil.lake import ledger
 from frazil.lake.commit.check import CommitRequest
 from frazil.lake.offsets import Offsets
-from frazil.lake.read.tables import Lake
+from frazil.lake.read.stored_tables import Lake
 from frazil.lake.totals import Counts, Totals
 from frazil.schemas.iceberg import schema_json
 from frazil.schemas.metadata import metadata_fields

@@ -16,7 +16,7 @@ from frazil.audit.verification import Verification
 from frazil.audit.verify import verify
 from frazil.declaration.options import ErrorMode, MetadataColumns
 from frazil.lake import ledger
-from frazil.lake.read.tables import Lake
+from frazil.lake.read.stored_tables import Lake
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]

@@ -16,7 +16,7 @@ from frazil.errors import CatalogUnavailable
 from frazil.lake import ledger
 from frazil.lake.commit.check import CommitRequest
 from frazil.lake.offsets import Offsets
-from frazil.lake.read.tables import Lake, StoredTable
+from frazil.lake.read.stored_tables import Lake, StoredTable
 from frazil.lake.totals import Counts, Total, Totals
 from tests.audit.audited_table import Landed, path, rewrite
 

@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 
 from frazil.audit.bitmap import WORD
 from frazil.audit.claims import claims_of
+from frazil.audit.file_scan import Source
 from frazil.audit.gapless_files import Columns
 from frazil.audit.offset_ranges import Range
-from frazil.audit.scan import Source
 from frazil.audit.window import Role
 from frazil.audit.windows import Box, Boxes, Placement, Stretch, contains, stretches, tile, without
 from frazil.lake import ledger
 from frazil.lake.offsets import Offsets
 from frazil.lake.read.data_files import Bounds, DataFile
-from frazil.lake.read.tables import Snapshot
+from frazil.lake.read.stored_tables import Snapshot
 
 ranges = st.lists(
     st.builds(lambda start, size: Range(start, start + size), st.integers(0, 400), st.integers(0, 300)), max_size=3

@@ -15,7 +15,7 @@ from frazil.clients.aws_login import LOGIN, unanswered
 from frazil.clients.object_store import ObjectStore, Stored, s3_client
 from frazil.declaration import ObjectStore as Place
 from frazil.errors import ObjectDiffers, ObjectStoreUnavailable
-from frazil.local.aws.start import BUCKET, key_files
+from frazil.local.aws.launch import BUCKET, key_files
 from frazil.local.services import LocalServices, Part, up
 from tests.support.fake_store import FakeStore
 

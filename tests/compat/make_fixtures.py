@@ -37,7 +37,7 @@ from frazil.lake import ledger
 from frazil.lake.commit.entries import entry
 from frazil.lake.offsets import Offsets
 from frazil.lake.offsets import canonical as canonical_text
-from frazil.lake.session import session
+from frazil.lake.spark_session import session
 from frazil.local.services import world
 from frazil.local.toolchain.jars import spark_jars
 from frazil.recovery.apply import Accepted, _Accepting

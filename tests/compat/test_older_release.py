@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration import canonical, parse
-from frazil.lake.read.tables import Lake
+from frazil.lake.read.stored_tables import Lake
 from frazil.local.services import LocalServices
 from tests.support.shop import Shop
 

@@ -13,7 +13,7 @@ from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration.environment import Environment
 from frazil.errors import DecisionRequired
-from frazil.lake.read.tables import Lake
+from frazil.lake.read.stored_tables import Lake
 from frazil.local.services import LocalServices
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted

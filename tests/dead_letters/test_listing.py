@@ -11,7 +11,7 @@ from frazil.clients.secrets import Secrets
 from frazil.dead_letters.listing import Listing, listing
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.declaration.environment import Environment
-from frazil.lake.read.tables import Lake
+from frazil.lake.read.stored_tables import Lake
 from frazil.schemas.reasons import Reason
 from tests.support.shop import Shop
 

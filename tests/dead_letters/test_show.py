@@ -14,7 +14,7 @@ from frazil.clients.registry.schemas import SchemaType
 from frazil.clients.secrets import Secrets
 from frazil.dead_letters.show import DeadLetterView, show
 from frazil.declaration import KeyFormat
-from frazil.lake.read.tables import Lake
+from frazil.lake.read.stored_tables import Lake
 from frazil.schemas.wire_format import Frame, FrameProblem
 from tests.support.dead_letter_shop import HEADERS, HOSTILE
 from tests.support.fake_registry import FakeRegistry

@@ -16,7 +16,7 @@ from frazil.audit.verification import Verification
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration.environment import Environment
-from frazil.lake.read.tables import Lake
+from frazil.lake.read.stored_tables import Lake
 from frazil.local.services import LocalServices
 from tests.support import concurrent_drivers
 from tests.support.paused_driver import paused

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from infra import tf
-from infra.confluent import cloud, kafka, tableflow
+from infra.confluent import cloud, kafka_resources, tableflow
 from infra.confluent.checks import is_token, plain
 from infra.confluent.resource import Arguments, Block, Credentials, Id, Provider
 from infra.tf import TerraformStack
@@ -20,9 +20,9 @@ KEY = Credentials(key="k", secret="s")
 PLACE = {"kafka_cluster": Id(id="lkc-1"), "rest_endpoint": "https://host:443", "credentials": KEY}
 
 
-def acl(**changed: Any) -> kafka.KafkaAcl:
+def acl(**changed: Any) -> kafka_resources.KafkaAcl:
     told = {"resource_type": "TOPIC", "resource_name": "a", "principal": "User:sa-1", "operation": "READ"}
-    return kafka.KafkaAcl(**{**PLACE, **told, **changed})
+    return kafka_resources.KafkaAcl(**{**PLACE, **told, **changed})
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_what_terraform_fills_in_is_believed() -> None:
 
 
 def test_nothing_in_a_text_is_evaluated_by_terraform() -> None:
-    schema = kafka.Schema(
+    schema = kafka_resources.Schema(
         schema_registry_cluster=Id(id="lsrc-1"),
         subject_name="a-value",
         format="JSON",

@@ -23,7 +23,7 @@ from frazil.lake.commit.catalog_check import check_catalog
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java
 from frazil.lake.stage import stage
-from frazil.local.aws.start import REGION
+from frazil.local.aws.launch import REGION
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 
 ROW = Struct((Field("a", Primitive(Kind.LONG)), Field("b", Primitive(Kind.STRING))))

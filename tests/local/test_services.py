@@ -13,9 +13,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from frazil.declaration.environment import parse_environment
 from frazil.errors import LocalPartFailed
 from frazil.local import services as module
-from frazil.local.aws.start import key_files as aws_key_files
-from frazil.local.object_store import BUCKET, REGION, key_files
+from frazil.local.aws.launch import key_files as aws_key_files
 from frazil.local.process import Process, await_ready, is_alive, noted, start
+from frazil.local.seaweedfs import BUCKET, REGION, key_files
 from frazil.local.services import LocalServices, Part, down, up
 
 from .registry_requests import asked, record

@@ -16,7 +16,7 @@ from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Limits
 from frazil.lake.iceberg_java import Iceberg
-from frazil.lake.read.tables import Lake
+from frazil.lake.read.stored_tables import Lake
 from frazil.maintain.run import maintain
 from frazil.maintain.target import MaintenanceRun
 from tests.support.committed_table import EAGER

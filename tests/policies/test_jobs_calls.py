@@ -23,7 +23,7 @@ from frazil.declaration.secret import Secret
 from frazil.lake.commit.catalog_check import check_catalog
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.metadata_expiry import trim
-from frazil.lake.read.tables import Lake
+from frazil.lake.read.stored_tables import Lake
 from frazil.local.services import LocalServices
 from frazil.maintain.result import Action
 from frazil.maintain.run import maintain

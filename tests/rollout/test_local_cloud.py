@@ -24,7 +24,7 @@ from frazil.cli.release import built
 from frazil.declaration import canonical, environment_document
 from frazil.declaration.document import document
 from frazil.errors import ReleaseIncomplete
-from frazil.local.aws.start import REGION
+from frazil.local.aws.launch import REGION
 from frazil.local.process import noted
 from frazil.local.services import LocalServices, Part, down, up
 from frazil.release.emr_labels import NEWEST

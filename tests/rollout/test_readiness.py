@@ -16,7 +16,7 @@ from frazil.declaration.environment import environment_document
 from frazil.errors import FrazilError, SecretUnavailable
 from frazil.lake import ledger
 from frazil.lake.offsets import Offsets
-from frazil.lake.read.tables import Snapshot, StoredTable
+from frazil.lake.read.stored_tables import Snapshot, StoredTable
 from frazil.release.upload import upload_document
 from frazil.rollout.desired import Desired, Mode
 from frazil.rollout.readiness import TableReadiness

@@ -24,7 +24,7 @@ from frazil.errors import (
     RolledBack,
     TopicRecreated,
 )
-from frazil.lake.read.tables import Lake
+from frazil.lake.read.stored_tables import Lake
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Acceptance, Accepted
 from tests.scenarios.test_decisions import Crash, crash_at

@@ -9,7 +9,7 @@ import pytest
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
 from frazil.errors import FrazilError
-from frazil.lake.read.tables import Lake
+from frazil.lake.read.stored_tables import Lake
 from frazil.recovery.recount import recount
 from tests.support import compaction
 from tests.support.shop import Shop

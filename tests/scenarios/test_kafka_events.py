@@ -14,7 +14,7 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration import At, Latest
 from frazil.declaration import Offsets as StartOffsets
 from frazil.errors import CountsDisagree, OffsetsLost, TopicRecreated
-from frazil.lake.read.tables import Lake
+from frazil.lake.read.stored_tables import Lake
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from tests.support.shop import ORDER, Shop, avro, frame

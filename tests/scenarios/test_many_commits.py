@@ -10,7 +10,7 @@ from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration.limits import Limits
 from frazil.lake import metadata_expiry
-from frazil.lake.read.tables import Lake
+from frazil.lake.read.stored_tables import Lake
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]

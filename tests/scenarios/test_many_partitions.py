@@ -11,8 +11,8 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration import ValueFormat
 from frazil.ingest import read
 from frazil.ingest.read import LEAST_TASKS, SEPARATE_RANGES
-from frazil.lake import compact, ledger
-from frazil.lake.read.tables import Lake
+from frazil.lake import compressed_values, ledger
+from frazil.lake.read.stored_tables import Lake
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
@@ -77,7 +77,7 @@ def test_a_table_with_compact_and_plain_commits_is_continued_and_proven(
 ) -> None:
     shop = shop_of(partitions=2, value_format=ValueFormat.TEXT)
     land(shop, 2)
-    monkeypatch.setattr(compact, "MOST_PLAIN", 20)
+    monkeypatch.setattr(compressed_values, "MOST_PLAIN", 20)
     land(shop, 2)
     land(shop, 2)
     monkeypatch.undo()

@@ -15,7 +15,7 @@ from frazil.declaration import ValueFormat
 from frazil.declaration.limits import Limits
 from frazil.lake import ledger
 from frazil.lake.commit.entries import entry
-from frazil.lake.read.tables import Lake
+from frazil.lake.read.stored_tables import Lake
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]

@@ -16,7 +16,7 @@ from frazil.clients.consumer_groups import ConsumerGroups
 from frazil.clients.secrets import Secrets
 from frazil.declaration import ValueFormat
 from frazil.errors import LogTruncated
-from frazil.lake.read.tables import Lake
+from frazil.lake.read.stored_tables import Lake
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from tests.scenarios.test_accept import Renamed

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from frazil.audit.verification import Verification
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
-from frazil.dead_letters.table import COLUMNS as DEAD_LETTERS
+from frazil.dead_letters.rejected_rows import COLUMNS as DEAD_LETTERS
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.declaration.environment import Environment
 from frazil.ingest.table_setup import initialise_ledger, make_tables
@@ -28,7 +28,7 @@ from frazil.lake.commit.entries import entry
 from frazil.lake.commit.multi_table import decide_and_finish
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.offsets import Offsets
-from frazil.lake.read.tables import Lake
+from frazil.lake.read.stored_tables import Lake
 from frazil.lake.snapshot_retention import History
 from frazil.lake.stage import Staged, stage
 from frazil.lake.totals import Counts

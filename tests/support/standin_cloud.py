@@ -19,7 +19,7 @@ import boto3
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
 from frazil.clients.registry.admin import RegistryAdmin
-from frazil.local.aws.start import key_files
+from frazil.local.aws.launch import key_files
 from frazil.local.services import LocalServices, Part, world
 from frazil.local.terraform import stand_in_settings
 from frazil.release.manifest import Architecture, manifest

@@ -9,7 +9,7 @@ from frazil.audit.pending_dead_letters import ahead, state
 from frazil.declaration import Pipeline
 from frazil.lake.commit.side_state import SideState
 from frazil.lake.ledger import Entry
-from frazil.lake.read.tables import Lake, Snapshot, StoredTable
+from frazil.lake.read.stored_tables import Lake, Snapshot, StoredTable
 
 LOOKS = 5  # how often an open decision is read again: a running driver finishes it within a second or so
 BETWEEN_LOOKS_SECONDS = 1.0

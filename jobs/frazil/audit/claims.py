@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from frazil.audit.file_scan import Source
 from frazil.audit.offset_ranges import Range
 from frazil.audit.proofs import Remembered
-from frazil.audit.scan import Source
 from frazil.audit.windows import Claim
 from frazil.lake import ledger
 

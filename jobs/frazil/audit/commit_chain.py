@@ -8,7 +8,7 @@ from itertools import pairwise
 from frazil.audit.finding import Finding, Flaw
 from frazil.lake import ledger
 from frazil.lake.ledger import Entry
-from frazil.lake.read.tables import Snapshot, StoredTable
+from frazil.lake.read.stored_tables import Snapshot, StoredTable
 from frazil.lake.totals import Counts, Totals
 
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from frazil.audit.bitmap import joined
 from frazil.audit.claims import with_claims
 from frazil.audit.estimate import ROWS_PER_SECOND, SECONDS_PER_FILE, Estimate
+from frazil.audit.file_scan import Scan, Scanned, Source
 from frazil.audit.finding import SHOWN, Finding, Flaw
 from frazil.audit.gapless_files import is_dense, is_foreign
 from frazil.audit.offset_ranges import Range
 from frazil.audit.proofs import Digests, Proof, Remembered, without_most
-from frazil.audit.scan import Scan, Scanned, Source
 from frazil.audit.tally import NONE, Found, Tally
 from frazil.audit.window import Role, Window
 from frazil.audit.windows import Boxes, Stretch, contains, stretches, tile, without

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from frazil.audit.finding import SHOWN, Finding, Flaw
 from frazil.lake import ledger
 from frazil.lake.read.data_files import each, manifests, missing
-from frazil.lake.read.tables import Snapshot, StoredTable
+from frazil.lake.read.stored_tables import Snapshot, StoredTable
 
 
 def lost_manifests(table: StoredTable) -> list[Finding]:

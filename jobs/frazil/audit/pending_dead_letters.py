@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from frazil.audit.file_scan import Source
 from frazil.audit.finding import Finding, Flaw
 from frazil.audit.gapless_files import Columns
-from frazil.audit.scan import Source
 from frazil.audit.window import Role
 from frazil.declaration import Pipeline
 from frazil.lake.commit.side_state import SideState, compare
 from frazil.lake.ledger import Entry
 from frazil.lake.read.data_files import DataFile, missing, named_file
-from frazil.lake.read.tables import Snapshot, StoredTable
+from frazil.lake.read.stored_tables import Snapshot, StoredTable
 
 _WRONG = {
     SideState.ROLLED_BACK: (

@@ -15,9 +15,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from frazil.audit.file_scan import Source
 from frazil.audit.finding import SHOWN
 from frazil.audit.offset_ranges import Range
-from frazil.audit.scan import Source
 from frazil.audit.tally import Found, Tally
 from frazil.audit.windows import Boxes, Claim, Stretch
 from frazil.lake.offsets import canonical

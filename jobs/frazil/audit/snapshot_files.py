@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from frazil.audit.claims import claims_of
+from frazil.audit.file_scan import Source, unlike
 from frazil.audit.finding import SHOWN, Finding, Flaw
 from frazil.audit.gapless_files import Columns
-from frazil.audit.scan import Source, unlike
 from frazil.audit.window import Role
 from frazil.lake.read.data_files import Contents, contents, lengths
-from frazil.lake.read.tables import Snapshot, StoredTable
+from frazil.lake.read.stored_tables import Snapshot, StoredTable
 
 
 def files_of(

@@ -30,7 +30,7 @@ from frazil.lake.commit.side_state import SideState
 from frazil.lake.ledger import Entry
 from frazil.lake.offsets import Offsets
 from frazil.lake.read.data_files import field_ids
-from frazil.lake.read.tables import Lake, StoredTable
+from frazil.lake.read.stored_tables import Lake, StoredTable
 from frazil.lake.totals import Totals
 
 FLAT = Columns("_kafka_topic", "_kafka_partition", "_kafka_offset")

@@ -13,7 +13,7 @@ from frazil.cli.run import Master, Memory
 from frazil.clients.secrets import Secrets
 from frazil.errors import EVENTS, InvalidInput
 from frazil.lake import ledger
-from frazil.project import environments, pipelines
+from frazil.project import declaration_file, environments
 
 if TYPE_CHECKING:
     from frazil.recovery.decisions import Acceptance
@@ -32,7 +32,7 @@ def accept(
         ),
     ],
     reason: Annotated[str, typer.Option("--reason", help="Reason; the table's ledger keeps it.")],
-    file: PipelinesFile = pipelines.USUAL,
+    file: PipelinesFile = declaration_file.USUAL,
     env: EnvironmentChoice = "local",
     master: Master = "local[*]",
     memory: Memory = "2g",
@@ -59,7 +59,7 @@ def accept(
         raise InvalidInput(f"there is no event {event}", where="EVENT", do=f"Name one of {', '.join(EVENTS)}")
     if not reason.strip():
         raise InvalidInput("the reason is empty", where="--reason", do="Say why, for those who read the ledger later")
-    (pipeline,) = pipelines.chosen(pipelines.declared(file), [name])
+    (pipeline,) = declaration_file.chosen(declaration_file.declared(file), [name])
     secrets: Secrets = context.find_root().obj
     environment, why = environments.environment(env), secrets.redactor.redact(reason)
     decided: Acceptance | Recount
@@ -68,7 +68,7 @@ def accept(
         from frazil.recovery.decisions import Accepted
 
         if event == ledger.RECOUNT:
-            from frazil.lake.read.tables import Lake
+            from frazil.lake.read.stored_tables import Lake
             from frazil.recovery.recount import recount
 
             decided = recount(pipeline, Lake(environment, secrets.read), why, job)

@@ -16,14 +16,13 @@ from frazil.declaration.document import DOCUMENT_VERSION, document
 from frazil.declaration.upgrade import Change
 from frazil.errors import InvalidInput
 from frazil.exit_codes import Exit
-from frazil.project import environments, pipelines
-from frazil.project import upgrade as upgrades
+from frazil.project import declaration_file, environments, upgrade_file
 
 
 def check(
     file: Annotated[
         Path, typer.Argument(metavar="[FILE]", envvar="FRAZIL_PIPELINES", help="A Python file, or a JSON document.")
-    ] = pipelines.USUAL,
+    ] = declaration_file.USUAL,
     env: Annotated[
         str | None, typer.Option("--env", metavar="NAME|FILE", help="Check them for this environment, too.")
     ] = None,
@@ -50,10 +49,10 @@ def check(
     changes: tuple[Change, ...] = ()
     try:
         if upgrade:
-            changes = upgrades.upgrade(file)
+            changes = upgrade_file.upgrade(file)
             if not as_json:
                 _show_changes(file, changes)  # now: what comes next may fail
-        found = pipelines.declared(file)
+        found = declaration_file.declared(file)
         if env is not None:
             problems = clashes(found, environments.environment(env))
             if problems:

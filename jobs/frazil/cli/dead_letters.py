@@ -14,7 +14,7 @@ from frazil.cli.console import number, out, plain, show_json, table
 from frazil.cli.options import AsJson, EnvironmentChoice, PipelineName, PipelinesFile
 from frazil.clients.secrets import Secrets
 from frazil.errors import InvalidInput
-from frazil.project import environments, pipelines
+from frazil.project import declaration_file, environments
 from frazil.schemas.reasons import Reason
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def list_(
     since: Since = None,
     until: Until = None,
     limit: Annotated[int, typer.Option(min=0, metavar="N", help="Number to list; all are counted.")] = 20,
-    file: PipelinesFile = pipelines.USUAL,
+    file: PipelinesFile = declaration_file.USUAL,
     env: EnvironmentChoice = "local",
     as_json: AsJson = False,
 ) -> None:
@@ -60,9 +60,9 @@ def list_(
       3 the catalog is unavailable
     """
     from frazil.dead_letters.listing import listing
-    from frazil.lake.read.tables import Lake
+    from frazil.lake.read.stored_tables import Lake
 
-    (pipeline,) = pipelines.chosen(pipelines.declared(file), [name])
+    (pipeline,) = declaration_file.chosen(declaration_file.declared(file), [name])
     secrets: Secrets = context.find_root().obj
     found = listing(
         pipeline,
@@ -84,7 +84,7 @@ def show(
     context: typer.Context,
     name: PipelineName,
     place: Annotated[str, typer.Argument(metavar="PARTITION:OFFSET", help="The record's place, as listed.")],
-    file: PipelinesFile = pipelines.USUAL,
+    file: PipelinesFile = declaration_file.USUAL,
     env: EnvironmentChoice = "local",
     as_json: AsJson = False,
 ) -> None:
@@ -100,10 +100,10 @@ def show(
     """
     from frazil.clients.registry.client import Registry
     from frazil.dead_letters.show import show as shown
-    from frazil.lake.read.tables import Lake
+    from frazil.lake.read.stored_tables import Lake
 
     partition, offset = _place(place)
-    (pipeline,) = pipelines.chosen(pipelines.declared(file), [name])
+    (pipeline,) = declaration_file.chosen(declaration_file.declared(file), [name])
     where = environments.environment(env)
     secrets: Secrets = context.find_root().obj
     registry = Registry.of(where.registry, secrets) if where.registry else None

@@ -86,7 +86,7 @@ def jars_here(environment: Environment) -> list[Path]:
 
 def _name_a_lost_jvm(error: Exception, job: JobContext, stopping: threading.Event) -> None:
     """Raise `JvmEnded` if the error comes of that, or `KeyboardInterrupt` if the signal that ends this process ended the JVM."""
-    from frazil.lake.session import jvm_answers
+    from frazil.lake.spark_session import jvm_answers
 
     if isinstance(error, FrazilError) or jvm_answers(job.spark):
         return

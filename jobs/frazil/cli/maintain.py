@@ -15,7 +15,7 @@ from frazil.cli.options import AsJson, EnvironmentChoice, PipelineNames, Pipelin
 from frazil.cli.run import Master, Memory
 from frazil.clients.secrets import Secrets
 from frazil.exit_codes import Exit
-from frazil.project import environments, pipelines
+from frazil.project import declaration_file, environments
 
 if TYPE_CHECKING:
     from frazil.maintain.result import Outcome
@@ -49,7 +49,7 @@ def maintain(
         bool, typer.Option("--orphans", help="Delete orphans; the default only counts them.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the work to do, and do nothing.")] = False,
-    file: PipelinesFile = pipelines.USUAL,
+    file: PipelinesFile = declaration_file.USUAL,
     env: EnvironmentChoice = "local",
     master: Master = "local[*]",
     memory: Memory = "2g",
@@ -72,7 +72,7 @@ def maintain(
       3 a service is unavailable
       6 an action failed
     """
-    wanted = chosen_pipelines(pipelines.declared(file), names or [], is_all=is_all)
+    wanted = chosen_pipelines(declaration_file.declared(file), names or [], is_all=is_all)
     place = environments.environment(env)
     secrets: Secrets = context.find_root().obj
     from frazil.maintain.result import exit_code

@@ -10,7 +10,7 @@ import typer
 
 from frazil.declaration import Pipeline
 from frazil.errors import FrazilError, InvalidInput
-from frazil.project import environments, pipelines
+from frazil.project import declaration_file, environments
 
 VARIABLE = "FRAZIL_ENV"
 FLAGS = ("--env", "--environment")
@@ -20,9 +20,9 @@ OPTION = "option"
 
 def _pipeline_names(context: typer.Context, incomplete: str) -> list[str]:
     """Return the names that complete a word; none if the declarations cannot be read."""
-    file = context.params.get("file") or pipelines.USUAL
+    file = context.params.get("file") or declaration_file.USUAL
     try:
-        return [p.name for p in pipelines.declared(Path(file)) if p.name.startswith(incomplete)]
+        return [p.name for p in declaration_file.declared(Path(file)) if p.name.startswith(incomplete)]
     except FrazilError:
         return []
 
@@ -84,7 +84,7 @@ def chosen_pipelines(declared: Sequence[Pipeline], names: Sequence[str], *, is_a
     if is_all == bool(names):
         what = "--all and names exclude each other" if is_all else "no pipeline is named"
         raise InvalidInput(what, do=f"Name some of {', '.join(p.name for p in declared)}, or give --all")
-    return tuple(declared) if is_all else pipelines.chosen(declared, names)
+    return tuple(declared) if is_all else declaration_file.chosen(declared, names)
 
 
 def environment_name(context: typer.Context, env: str | None, option: str | None) -> str:

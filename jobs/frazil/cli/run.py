@@ -19,7 +19,7 @@ from frazil.declaration import InvalidDeclaration
 from frazil.declaration import check as clashes
 from frazil.errors import InvalidInput
 from frazil.exit_codes import Exit, exit_of_all
-from frazil.project import environments, pipelines
+from frazil.project import declaration_file, environments
 
 if TYPE_CHECKING:
     from frazil.ingest.events import Total
@@ -38,7 +38,7 @@ def run(
     every: Annotated[
         float, typer.Option("--every", metavar="SECONDS", min=0.05, help="Interval between two looks of --follow.")
     ] = 2.0,
-    file: PipelinesFile = pipelines.USUAL,
+    file: PipelinesFile = declaration_file.USUAL,
     env: EnvironmentChoice = "local",
     master: Master = "local[*]",
     memory: Memory = "2g",
@@ -70,7 +70,7 @@ def run(
     if once == follow:
         what = "--once and --follow exclude each other" if once else "no mode is given"
         raise InvalidInput(what, do="Give --once or --follow")
-    wanted = chosen_pipelines(pipelines.declared(file), names or [], is_all=is_all)
+    wanted = chosen_pipelines(declaration_file.declared(file), names or [], is_all=is_all)
     place = environments.environment(env)
     misfits = clashes(wanted, place)
     if misfits:

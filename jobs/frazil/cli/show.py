@@ -15,8 +15,8 @@ from rich.table import Table
 from frazil.cli.console import duration, number, out, plain, show_json, table
 from frazil.cli.options import AsJson, EnvironmentChoice, PipelineName, PipelinesFile
 from frazil.clients.secrets import Secrets
-from frazil.project import environments, pipelines
-from frazil.status.pipeline import Commit, PipelineStatus, pipeline_status
+from frazil.project import declaration_file, environments
+from frazil.status.pipeline_status import Commit, PipelineStatus, pipeline_status
 
 SECONDS = 5.0
 """How long Kafka may take. Without it, only the lag is unknown."""
@@ -34,7 +34,7 @@ SNAPSHOT_DROP = ("offsets by partition", "snapshot", "read")
 def show(
     context: typer.Context,
     name: PipelineName,
-    file: PipelinesFile = pipelines.USUAL,
+    file: PipelinesFile = declaration_file.USUAL,
     env: EnvironmentChoice = "local",
     snapshots: Annotated[int, typer.Option(min=0, metavar="N", help="Number of last snapshots to show.")] = 5,
     as_json: AsJson = False,
@@ -54,9 +54,9 @@ def show(
       3 the catalog is unavailable
     """
     from frazil.clients.kafka import Kafka
-    from frazil.lake.read.tables import Lake
+    from frazil.lake.read.stored_tables import Lake
 
-    (pipeline,) = pipelines.chosen(pipelines.declared(file), [name])
+    (pipeline,) = declaration_file.chosen(declaration_file.declared(file), [name])
     place = environments.environment(env)
     secrets: Secrets = context.find_root().obj
     stopped = stopped_broker(place.kafka.bootstrap)

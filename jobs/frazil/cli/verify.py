@@ -14,7 +14,7 @@ from rich.text import Text
 from frazil.cli.console import duration, err, number, out, show_json, size, table
 from frazil.cli.options import AsJson, EnvironmentChoice, PipelineName, PipelinesFile
 from frazil.clients.secrets import Secrets
-from frazil.project import environments, pipelines
+from frazil.project import declaration_file, environments
 
 if TYPE_CHECKING:
     from frazil.audit.count import Read
@@ -74,7 +74,7 @@ REASONS = {
 def verify(
     context: typer.Context,
     name: PipelineName,
-    file: PipelinesFile = pipelines.USUAL,
+    file: PipelinesFile = declaration_file.USUAL,
     env: EnvironmentChoice = "local",
     deep: Annotated[bool, typer.Option("--deep", help="Read every data file; trust no manifest.")] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Use no remembered proof.")] = False,
@@ -101,9 +101,9 @@ def verify(
     from frazil.audit import verify as audit
     from frazil.audit.estimate import Estimate
     from frazil.audit.proofs import ProofFolder
-    from frazil.lake.read.tables import Lake
+    from frazil.lake.read.stored_tables import Lake
 
-    (pipeline,) = pipelines.chosen(pipelines.declared(file), [name])
+    (pipeline,) = declaration_file.chosen(declaration_file.declared(file), [name])
     secrets: Secrets = context.find_root().obj
     environment = environments.environment(env)
     lake, proofs = Lake(environment, secrets.read), ProofFolder(PROOFS / environment.name)

@@ -9,7 +9,7 @@ from typing import Any
 
 from frazil.declaration import Pipeline
 from frazil.lake.read.scan import Where, rows
-from frazil.lake.read.tables import Lake
+from frazil.lake.read.stored_tables import Lake
 from frazil.schemas.reasons import Reason
 
 COLUMNS = ("reason", "stage", "message", "schema_id", "run", "partition", "offset", "timestamp", "rejected_at", "key")

@@ -15,7 +15,7 @@ from frazil.declaration import Pipeline
 from frazil.declaration.options import KeyFormat, ValueFormat
 from frazil.errors import RegistryUnavailable, SchemaChanged, UnreadableSchema
 from frazil.lake.read.scan import Where, rows
-from frazil.lake.read.tables import Lake
+from frazil.lake.read.stored_tables import Lake
 from frazil.schemas import avro
 from frazil.schemas.wire_format import Frame, FrameProblem, parse
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from frazil.declaration.cross_checks import check
+from frazil.declaration.document_schema import document_schema
 from frazil.declaration.environment import Environment
 from frazil.declaration.from_json import from_json, versioned
-from frazil.declaration.json_schema import document_schema
 from frazil.declaration.pipeline import Pipeline
 from frazil.declaration.problems import InvalidDeclaration
 from frazil.declaration.to_json import canonical, digest, to_json

@@ -11,8 +11,8 @@ from typing import Any, TypeVar, get_args
 
 from frazil.declaration.choice import Moved, unknown
 from frazil.declaration.constraints import below, shown
-from frazil.declaration.json_text import parsed
 from frazil.declaration.problems import InvalidDeclaration, Problem
+from frazil.declaration.strict_json import parsed
 from frazil.declaration.validation import Hint, field_problems, hints, root_of, taken_apart, value_problems
 
 T = TypeVar("T")

@@ -26,7 +26,7 @@ from frazil.ingest.ingestion import Ingestion
 from frazil.ingest.spark_errors import Cancelled, explained
 from frazil.ingest.standby import Standby
 from frazil.job.context import JobContext
-from frazil.lake.session import jvm_answers
+from frazil.lake.spark_session import jvm_answers
 
 OUTAGE_SECONDS = (1.0, 60.0)  # the first pause of a pipeline whose service does not answer, doubled up to the last
 DECISION_SECONDS = (60.0, 600.0)  # ... of one that waits for an operator

@@ -19,7 +19,7 @@ from frazil.ingest.spark_errors import explained
 from frazil.ingest.standby import Standby
 from frazil.job.context import JobContext
 from frazil.lake.commit.catalog_check import check_catalog
-from frazil.lake.session import jvm_answers
+from frazil.lake.spark_session import jvm_answers
 
 PARALLEL = 16  # pipelines that are drained at once; more threads than this only wait for cores
 EVERY_SECONDS = 2.0  # between two looks at a topic that is followed: with a small batch's second, visible within 5

@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from frazil.clients.kafka_records import Record
-from frazil.dead_letters.table import dead_letters
+from frazil.dead_letters.rejected_rows import dead_letters
 from frazil.declaration import Pipeline
 from frazil.declaration.options import ErrorMode, MetadataColumns
 from frazil.decode.decode import columns_of, decode, rejected, rows

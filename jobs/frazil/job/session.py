@@ -19,7 +19,7 @@ from frazil.declaration.environment import Environment
 from frazil.job.context import JobContext
 from frazil.job.failpoints import Failpoints
 from frazil.lake.iceberg_java import Iceberg
-from frazil.lake.session import end, session
+from frazil.lake.spark_session import end, session
 from frazil.version import VERSION
 
 CANCEL_SECONDS = 0.5  # how often Spark's jobs are cancelled while a job stops: one may just have been submitted

@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID, uuid5
 
 from frazil.errors import LedgerTooNew
-from frazil.lake.compact import compact, plain
+from frazil.lake.compressed_values import compact, plain
 from frazil.lake.offsets import Offsets, canonical
 from frazil.lake.totals import Counts, Totals
 

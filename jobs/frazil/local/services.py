@@ -17,12 +17,12 @@ from pathlib import Path
 
 from frazil.declaration.environment import Environment, environment_document
 from frazil.errors import LocalPartFailed
-from frazil.local.aws.start import start_aws
-from frazil.local.environments import file_lake, glue_lake, rest_lake
-from frazil.local.kafka import start_kafka
-from frazil.local.object_store import start_object_store
+from frazil.local.aws.launch import start_aws
+from frazil.local.kafka_broker import start_kafka
+from frazil.local.lakes import file_lake, glue_lake, rest_lake
 from frazil.local.process import Process, noted, stop
 from frazil.local.registry import start_registry
+from frazil.local.seaweedfs import start_object_store
 from frazil.local.state_file import STATE_FILE, Address, locked, running_addresses, write_document, write_state
 from frazil.local.watchdog import kept_from_outliving
 

@@ -15,7 +15,7 @@ from frazil.job.context import JobContext
 from frazil.lake.commit.entries import entry
 from frazil.lake.iceberg_java import error_text, message, thrown
 from frazil.lake.lineage import head_follows
-from frazil.lake.session import jvm_answers
+from frazil.lake.spark_session import jvm_answers
 from frazil.maintain import lease as leases
 from frazil.maintain.advance_tag import carry
 from frazil.maintain.compact import compact

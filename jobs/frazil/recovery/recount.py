@@ -16,7 +16,7 @@ from frazil.lake.commit.append import publish
 from frazil.lake.commit.check import CommitRequest
 from frazil.lake.commit.entries import entry
 from frazil.lake.offsets import Offsets, canonical
-from frazil.lake.read.tables import Lake
+from frazil.lake.read.stored_tables import Lake
 from frazil.lake.stage import empty_commit
 from frazil.lake.totals import Counts
 

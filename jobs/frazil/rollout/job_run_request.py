@@ -64,7 +64,7 @@ def run_settings(desired: Desired, release: Release, *, bucket: str) -> dict[str
 
 
 def spark_settings(desired: Desired, release: Release, *, bucket: str) -> dict[str, str]:
-    """Return the Spark settings that must be set before the session starts; the session adds its own (`lake/session.py`)."""
+    """Return the Spark settings that must be set before the session starts; the session adds its own (`lake/spark_session.py`)."""
     unpacked = f"./{ENVIRONMENT_FOLDER}"
     python = f"python{release.runtime.python}"
     return {

@@ -9,7 +9,7 @@ from frazil.clients.kafka import Kafka, Span
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Environment, Isolation, Pipeline, parse, parse_environment
 from frazil.errors import InvalidInput, KafkaUnavailable, SecretUnavailable
-from frazil.lake.read.tables import Lake, StoredTable
+from frazil.lake.read.stored_tables import Lake, StoredTable
 from frazil.rollout.desired import Desired, Mode
 from frazil.rollout.state import Store
 from frazil.rollout.steps import Readiness

@@ -11,7 +11,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from frazil.local.aws.start import BUCKET, REGION, key_files
+from frazil.local.aws.launch import BUCKET, REGION, key_files
 from frazil.local.services import LocalServices, Part
 
 pytestmark = pytest.mark.e2e

@@ -20,7 +20,7 @@ import psutil
 import pytest
 
 from frazil.clients.emr import emr_client
-from frazil.local.aws.start import BUCKET, REGION
+from frazil.local.aws.launch import BUCKET, REGION
 from frazil.local.process import noted
 from frazil.local.services import LocalServices, Part
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policies.review.document import document
+from policies.review.json_document import document
 from policies.review.markdown import markdown
 from policies.review.masking import MASK, OTHER, cleaned, hidden
 from tests.policies.review.planning import change, plan, reviewed

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from frazil.declaration.document import document as pipelines_document
-from policies.review.document import document
+from policies.review.json_document import document
 from policies.review.prices import price_table
 from policies.review.review import StackPlan, Verdict, review
 from tests.policies.review.cases import CASES, DESIRED, TOPIC, topic

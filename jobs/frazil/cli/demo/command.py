@@ -19,10 +19,10 @@ from frazil.cli.run import Memory
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Environment, Pipeline, Table, Topic, ValueFormat
 from frazil.exit_codes import Exit
-from frazil.status.pipeline import PipelineStatus, pipeline_status
+from frazil.status.pipeline_status import PipelineStatus, pipeline_status
 
 if TYPE_CHECKING:
-    from frazil.lake.read.tables import Lake
+    from frazil.lake.read.stored_tables import Lake
 
 FOLDER = Path(".frazil/demo")
 ENVIRONMENT = "demo"
@@ -74,7 +74,7 @@ def demo(
       3 a local service did not start
     """
     from frazil.clients.kafka import Kafka
-    from frazil.lake.read.tables import Lake
+    from frazil.lake.read.stored_tables import Lake
     from frazil.local.services import down, world
 
     check_local(option, (ENVIRONMENT,))

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from frazil.cli.console import duration, number, table
 from frazil.cli.show import snapshot_table
-from frazil.status.pipeline import PipelineStatus
+from frazil.status.pipeline_status import PipelineStatus
 
 if TYPE_CHECKING:
     from frazil.cli.demo.land import Landed

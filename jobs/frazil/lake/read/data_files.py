@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from frazil.errors import CatalogUnavailable
 from frazil.lake.read.catalog_errors import translated_errors
-from frazil.lake.read.tables import Snapshot, StoredTable
+from frazil.lake.read.stored_tables import Snapshot, StoredTable
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile as IcebergFile

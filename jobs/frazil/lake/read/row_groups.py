@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from frazil.lake.read.catalog_errors import translated_errors
 from frazil.lake.read.data_files import Bounds, DataFile, field_ids
 from frazil.lake.read.scan import batches
-from frazil.lake.read.tables import StoredTable
+from frazil.lake.read.stored_tables import StoredTable
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from frazil.errors import CatalogUnavailable
 from frazil.lake.read.catalog_errors import translated_errors
 from frazil.lake.read.data_files import DataFile
-from frazil.lake.read.tables import StoredTable
+from frazil.lake.read.stored_tables import StoredTable
 
 if TYPE_CHECKING:
     import pyarrow as pa

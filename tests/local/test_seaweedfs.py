@@ -11,7 +11,7 @@ import pytest
 from botocore.exceptions import ClientError
 from pyiceberg.catalog import Catalog, load_catalog
 
-from frazil.local.object_store import BUCKET, REGION, SIGNING_NAME, WAREHOUSE, key_files
+from frazil.local.seaweedfs import BUCKET, REGION, SIGNING_NAME, WAREHOUSE, key_files
 from frazil.local.services import LocalServices, Part
 
 pytestmark = pytest.mark.e2e

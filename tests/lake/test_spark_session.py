@@ -15,7 +15,7 @@ from frazil.errors import CatalogUnavailable, FrazilError
 from frazil.exit_codes import Exit, exit_of
 from frazil.lake.catalogs import make_folder, spark_options
 from frazil.lake.iceberg_java import Iceberg
-from frazil.lake.session import _java_options
+from frazil.lake.spark_session import _java_options
 from frazil.schemas.avro import JVM_PROPERTIES
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from frazil.declaration.json_text import parsed
+from frazil.declaration.strict_json import parsed
 from tests.declaration.problems_of import problems_of
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from frazil.declaration.catalogs import GlueCatalog, LocalCatalog, ObjectStore, RestAuth, RestCatalog
 from frazil.declaration.environment import Environment, Kafka, Registry
-from frazil.local import object_store
-from frazil.local.aws import start as aws
+from frazil.local import seaweedfs
+from frazil.local.aws import launch as aws
 from frazil.local.credentials import KeyFiles
 
 
@@ -31,12 +31,12 @@ def rest_lake(home: Path, *, bootstrap: str, registry_url: str | None, s3: str, 
         registry=Registry(url=registry_url) if registry_url else None,
         catalog=RestCatalog(
             uri=catalog,
-            warehouse=object_store.WAREHOUSE,
+            warehouse=seaweedfs.WAREHOUSE,
             auth=RestAuth.SIGV4,
-            signing_name=object_store.SIGNING_NAME,
-            region=object_store.REGION,
+            signing_name=seaweedfs.SIGNING_NAME,
+            region=seaweedfs.REGION,
         ),
-        object_store=_store(s3, object_store.REGION, object_store.key_files(home)),
+        object_store=_store(s3, seaweedfs.REGION, seaweedfs.key_files(home)),
     )
 
 

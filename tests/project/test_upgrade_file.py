@@ -13,7 +13,7 @@ from frazil.cli.main import app
 from frazil.declaration import InvalidDeclaration, canonical, parse
 from frazil.declaration.document import document
 from frazil.errors import InvalidInput
-from frazil.project.upgrade import upgrade
+from frazil.project.upgrade_file import upgrade
 
 WRITTEN = Path(__file__).parents[1] / "compat" / "0.1.0" / "documents" / "declaration.json"
 BY_HAND = """{

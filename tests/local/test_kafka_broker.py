@@ -5,7 +5,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
-from frazil.local.kafka import LARGEST_MESSAGE_BYTES
+from frazil.local.kafka_broker import LARGEST_MESSAGE_BYTES
 from frazil.local.services import LocalServices
 
 pytestmark = pytest.mark.e2e

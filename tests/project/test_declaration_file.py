@@ -11,7 +11,7 @@ import pytest
 from frazil.declaration import InvalidDeclaration, Pipeline, Table, Topic, ValueFormat
 from frazil.declaration.document import document
 from frazil.errors import FrazilError
-from frazil.project.pipelines import chosen, declared
+from frazil.project.declaration_file import chosen, declared
 
 HEAD = "from frazil.declaration import Pipeline, Table, Topic, ValueFormat\n"
 

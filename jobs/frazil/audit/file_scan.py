@@ -21,7 +21,7 @@ from frazil.errors import CatalogUnavailable
 from frazil.lake.read.catalog_errors import translated_errors
 from frazil.lake.read.data_files import Bounds, DataFile
 from frazil.lake.read.row_groups import RowGroup, open_file
-from frazil.lake.read.tables import StoredTable
+from frazil.lake.read.stored_tables import StoredTable
 
 _CORRUPT = re.compile(r"corrupt|decompress|end of stream|thrift|deserializ", re.IGNORECASE)
 """What Arrow says of a file whose bytes are not what was written; it raises `OSError` as for a store that fails."""

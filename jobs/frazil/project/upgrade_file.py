@@ -14,7 +14,7 @@ from frazil.declaration import canonical, parse
 from frazil.declaration.document import DOCUMENT_VERSION
 from frazil.declaration.upgrade import Change, upgraded
 from frazil.errors import InvalidInput
-from frazil.project.pipelines import declared
+from frazil.project.declaration_file import declared
 
 
 def upgrade(file: Path) -> tuple[Change, ...]:

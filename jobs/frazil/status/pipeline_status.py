@@ -11,7 +11,7 @@ from frazil.declaration import Pipeline
 from frazil.errors import KafkaUnavailable
 from frazil.lake import ledger
 from frazil.lake.ledger import Entry
-from frazil.lake.read.tables import Lake, Snapshot, StoredTable
+from frazil.lake.read.stored_tables import Lake, Snapshot, StoredTable
 from frazil.lake.totals import Counts
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from infra.managed_topic import ManagedTopic
 from infra.tf import App
 from stacks.compose import compose
 from stacks.deployed import Deployed, Retired, forgotten, write
+from stacks.deployed_guard import deployed_before, guard
 from stacks.deployments import Confluent, Deployment, dev
-from stacks.guard import deployed_before, guard
 from tests.stacks.synthesised import (
     AVRO_TEXT,
     EXAMPLE,

@@ -23,7 +23,7 @@ from frazil.lake.offsets import Offsets
 from frazil.lake.read.catalog_errors import translated_errors
 from frazil.lake.read.data_files import contents, each, missing
 from frazil.lake.read.scan import Where, batches, rows
-from frazil.lake.read.tables import Lake, StoredTable
+from frazil.lake.read.stored_tables import Lake, StoredTable
 from frazil.local.services import LocalServices, Part, world
 from tests.audit.audited_table import Landed, path
 
@@ -281,7 +281,7 @@ def test_the_reader_imports_pyiceberg_only_when_asked_and_spark_never(landed: La
 import sys
 from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.environment import Environment, Kafka
-from frazil.lake.read.tables import Lake
+from frazil.lake.read.stored_tables import Lake
 import frazil.dead_letters.listing, frazil.dead_letters.show
 loaded = lambda *names: [name for name in names if name in sys.modules]
 assert not loaded("pyiceberg", "pyarrow", "pyspark", "py4j", "numpy"), "before"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from infra.confluent.kafka import KafkaAcl, KafkaTopic, Schema
+from infra.confluent.kafka_resources import KafkaAcl, KafkaTopic, Schema
 from infra.confluent.resource import Declared
 from infra.kafka_access import KafkaAccess, RegistryAccess
 from infra.managed_topic import ManagedTopic, ValueSchema
