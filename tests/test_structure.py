@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,17 @@ LOBBY = {"__init__.py", "exit_codes.py", "version.py"}
 SOURCES = ("infra", "jobs", "policies", "stacks")
 TOP = {"infra", "jobs", "policies", "stacks", "tests", "docs"}
 SAYS_NOTHING = {"utils", "util", "common", "helpers", "helper", "core", "manager", "base", "misc", "impl"}
+SAME_NAME = {
+    "buckets": "the buckets of an environment, and the rules about them",
+    "catalogs": "the catalogs as declared, and as options of Spark and PyIceberg",
+    "finding": "what a verification finds in a table, and what a rule finds in a plan",
+    "ingestion": "the ingestion of a pipeline, and the stack that deploys it",
+    "protobuf": "a format: its schemas, and its decoder",
+    "review": "the review itself, and the entry point that plans for it",
+    "tables": "Iceberg tables, and the rules about them",
+    "wire_format": "the bytes of a frame, and how Spark reads them",
+}
+"""The only names of two modules outside `cli`: in these pairs the folder says the rest."""
 LONGEST = 250  # lines; a longer module is split
 
 
@@ -62,6 +74,15 @@ def test_no_module_has_a_name_that_says_nothing(root: Path) -> None:
     for module in modules(root):
         parts = {module.stem, *module.relative_to(root).parts[:-1]}
         assert not parts & SAYS_NOTHING, module
+
+
+def test_a_name_is_of_one_module_or_of_a_listed_pair(root: Path) -> None:
+    counts = Counter(
+        module.stem
+        for module in modules(root)
+        if "cli" not in module.relative_to(root).parts and not module.stem.startswith("__")
+    )
+    assert {name: count for name, count in counts.items() if count > 1} == dict.fromkeys(SAME_NAME, 2)
 
 
 def test_every_module_says_what_it_is(root: Path) -> None:
