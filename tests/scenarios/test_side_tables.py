@@ -16,7 +16,8 @@ from frazil.lake import ledger
 from frazil.lake.commit.check import StageAgain
 from frazil.lake.commit.entries import entry
 from frazil.lake.iceberg_java import Iceberg
-from frazil.recovery.decisions import Accepted
+from frazil.lake.offsets import Offsets
+from frazil.recovery.decisions import Acceptance, Accepted
 from tests.support.committed_table import ROW
 from tests.support.jobs import job
 from tests.support.ledgers import Crash, Ledgers, crash_at, side_entry
@@ -213,6 +214,85 @@ def test_a_hold_after_commits_were_expired_does_not_count_the_dead_letters_of_an
     stock.land_with_dead_letters()
     assert stock.letters() == [*letters, 38, 39]
     stock.assert_proven()
+
+
+def set_head(stock: Ledgers, snapshot_id: int) -> None:
+    stock.iceberg.load(stock.table).manageSnapshots().setCurrentSnapshot(snapshot_id).commit()
+
+
+@pytest.mark.parametrize("event", [Accepted.ROLLED_BACK_HOLD, Accepted.ROLLED_BACK_REPLAY])
+@pytest.mark.parametrize("case", ["plain", "behind a hold", "expired", "at the first topic's end"])
+def test_a_rollback_to_before_the_topic_was_recreated_can_be_taken_back_only(
+    stock: Ledgers, event: Accepted, case: str
+) -> None:
+    """A hold subtracted offsets of two topics; a replay removes dead letters whose records are in no topic any more."""
+    stock.recreate_topic()
+    stock.accept(Accepted.TOPIC_RECREATED)
+    stock.land_with_dead_letters()
+    if case == "behind a hold":
+        stock.roll_back(1)
+        assert stock.accept(Accepted.ROLLED_BACK_HOLD).lost == {0: 8}
+        stock.land_with_dead_letters()
+    last = head(stock)
+    stock.roll_back(2 if case == "at the first topic's end" else 3 + (case == "behind a hold"))
+    if case == "expired":
+        expire_before_head(stock, stock.table, forget=True)
+    before, letters = head(stock), stock.letters()
+    with pytest.raises(InvalidInput, match="offsets of two logs") as refused:
+        stock.accept(event)
+    assert f"Set the head to snapshot {last} again" in refused.value.do
+    assert (head(stock), stock.letters()) == (before, letters)
+    with pytest.raises(RolledBack):
+        stock.start()
+    set_head(stock, last)
+    stock.start()
+    stock.assert_proven()
+    stock.land_with_dead_letters()
+    stock.assert_proven()
+
+
+@pytest.mark.parametrize("event", [Accepted.ROLLED_BACK_HOLD, Accepted.ROLLED_BACK_REPLAY])
+def test_the_refusal_names_the_snapshot_since_which_a_rollback_can_be_decided(stock: Ledgers, event: Accepted) -> None:
+    stock.recreate_topic()
+    stock.accept(Accepted.TOPIC_RECREATED)
+    recreated = head(stock)
+    for _ in range(2):
+        stock.land_with_dead_letters()
+    stock.roll_back(4)
+    with pytest.raises(InvalidInput, match="offsets of two logs") as refused:
+        stock.accept(event)
+    assert f"or to snapshot {recreated} and accept again" in refused.value.do
+    set_head(stock, recreated)
+    is_hold = event is Accepted.ROLLED_BACK_HOLD
+    assert stock.accept(event).lost == ({0: 16} if is_hold else {})
+    stock.start()
+    assert stock.letters() == ([8, 8, 9, 9, 18, 18, 19, 19] if is_hold else [8, 9, 18, 19])
+    for _ in range(2):
+        stock.land_with_dead_letters()
+    stock.assert_proven()
+
+
+@pytest.mark.parametrize("event", [Accepted.ROLLED_BACK_HOLD, Accepted.ROLLED_BACK_REPLAY])
+def test_a_rollback_to_before_the_log_was_truncated_can_be_taken_back_only(stock: Ledgers, event: Accepted) -> None:
+    """The topic still has its id, and the table's offset is not above the ledger's: only the account shows two logs."""
+    stock.kafka.topics[stock.pipeline.topic.name].partitions[0].timestamps[:] = [1] * 10
+    assert stock.accept(Accepted.LOG_TRUNCATED).after.at == {0: 10}
+    stock.land_with_dead_letters()
+    last = head(stock)
+    assert stock.at == 20
+    stock.roll_back(2)
+    with pytest.raises(InvalidInput, match="offsets of two logs"):
+        stock.accept(event)
+    set_head(stock, last)
+    stock.start()
+    stock.assert_proven()
+
+
+@pytest.mark.parametrize(("topic_id", "lost"), [("T1", -4), ("T1", 0), ("T2", 4)], ids=["negative", "none", "foreign"])
+def test_no_decision_records_a_gap_that_is_no_number_of_records_of_one_topic(topic_id: str, lost: int) -> None:
+    before, after = Offsets("t", "T1", {0: 10}), Offsets("t", topic_id, {0: 10})
+    with pytest.raises(InvalidInput, match=rf"wrong number of abandoned records, by partition: {{0: {lost}}}"):
+        Acceptance(Accepted.ROLLED_BACK_HOLD, before, after, {0: lost})
 
 
 @pytest.mark.parametrize("forget", [False, True], ids=["kept metadata", "no older metadata"])

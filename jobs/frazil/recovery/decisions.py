@@ -44,6 +44,16 @@ class Acceptance:
     after: Offsets
     lost: Mapping[int, int] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Raise `InvalidInput` if what is given up is no number of records of one topic: no ledger may hold such a gap."""
+        is_foreign = self.before.topic_id != self.after.topic_id
+        if self.lost and (is_foreign or any(n <= 0 for n in self.lost.values())):
+            raise InvalidInput(
+                f"{self.event} would record a wrong number of abandoned records, by partition: {dict(self.lost)}",
+                where=f"topic {self.after.topic}",
+                do="Nothing was changed. `frazil verify PIPELINE --deep` counts rows and dead letters",
+            )
+
     @property
     def goes_back(self) -> bool:
         """Whether offsets will be read again that the ledger had passed, or offsets of another topic."""

@@ -22,6 +22,7 @@ from frazil.lake.offsets import Offsets
 from frazil.recovery import decisions
 from frazil.recovery.decisions import Acceptance, Accepted, not_happened
 from frazil.recovery.missing import missing
+from frazil.recovery.two_logs import check_is_one_log
 from frazil.recovery.undone_batches import undecided, undone
 from frazil.schemas.iceberg import field_ids
 
@@ -90,6 +91,7 @@ class Recovery:
         head = entry_of_head(self.job.iceberg, self.found.main, self.pipeline.name)
         if head is None or head.end is None:
             return self._unknown(event), None
+        check_is_one_log(self.pipeline, self.found, head)
         state, is_replay = self.found.state, event is Accepted.ROLLED_BACK_REPLAY
         batches, is_by_commit = undone(self.pipeline, self.job, self.found, head, exact=is_replay)
         has_part = self.found.newest is not None and state is not SideState.MISMATCH
