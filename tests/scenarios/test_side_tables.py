@@ -295,6 +295,33 @@ def test_no_decision_records_a_gap_that_is_no_number_of_records_of_one_topic(top
         Acceptance(Accepted.ROLLED_BACK_HOLD, before, after, {0: lost})
 
 
+@pytest.mark.parametrize("way_out", ["restored", "given up"])
+def test_a_table_set_back_to_before_the_topic_was_recreated_is_not_replayed(stock: Ledgers, way_out: str) -> None:
+    """A replay removed the first topic's dead letters 18 and 19, whose records are in no topic any more."""
+    older = stock.metadata_file()
+    stock.land_with_dead_letters()
+    stock.recreate_topic()
+    stock.accept(Accepted.TOPIC_RECREATED)
+    for _ in range(2):
+        stock.land_with_dead_letters()
+    newest, letters = stock.metadata_file(), stock.letters()
+    stock.restore(older)
+    before = head(stock)
+    with pytest.raises(InvalidInput, match="dead letters since are of two logs"):
+        stock.accept(Accepted.ROLLED_BACK_REPLAY)
+    assert (head(stock), stock.letters()) == (before, letters)
+    if way_out == "restored":
+        stock.restore(newest)
+        stock.start()
+        stock.land_with_dead_letters()
+    else:
+        stock.drop(stock.dead_letters)
+        stock.accept(Accepted.SIDE_TABLE_REPLACED)
+        stock.accept(Accepted.TOPIC_RECREATED)
+        stock.start()
+    stock.assert_proven()
+
+
 @pytest.mark.parametrize("forget", [False, True], ids=["kept metadata", "no older metadata"])
 def test_a_replay_after_dead_letter_commits_were_expired_doubles_none(stock: Ledgers, *, forget: bool) -> None:
     """The table is set back by three batches, of which two commits to the dead-letter table are expired."""

@@ -22,7 +22,7 @@ from frazil.lake.offsets import Offsets
 from frazil.recovery import decisions
 from frazil.recovery.decisions import Acceptance, Accepted, not_happened
 from frazil.recovery.missing import missing
-from frazil.recovery.two_logs import check_is_one_log
+from frazil.recovery.two_logs import check_is_one_log, check_was_one_log
 from frazil.recovery.undone_batches import undecided, undone
 from frazil.schemas.iceberg import field_ids
 
@@ -49,6 +49,7 @@ class Recovery:
         if not head_follows(self.job.iceberg, self.found.main, last):
             return self._table_rolled_back(event)
         if state is SideState.AHEAD and event is Accepted.ROLLED_BACK_REPLAY:
+            check_was_one_log(self.pipeline, self.found)
             return decisions.rolled_back_replay(self._committed, {}), {"remove": self._undecided(last)}
         if state is not SideState.ROLLED_BACK:
             raise not_happened(event, f"table {self.pipeline.table.identifier}")

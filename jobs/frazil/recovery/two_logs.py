@@ -1,14 +1,18 @@
-"""A rollback to before the topic was re-created, or its log truncated: the undone commits have offsets of two logs."""
+"""A table that was set back to before the topic was re-created, or its log truncated: what it lost is of two logs."""
 
 from __future__ import annotations
 
 from frazil.declaration import Pipeline
 from frazil.errors import InvalidInput
 from frazil.lake.commit.entries import of
-from frazil.lake.commit.side_table import Look
+from frazil.lake.commit.side_table import Look, side_lineage
 from frazil.lake.ledger import PIPELINE, Entry
 from frazil.lake.lineage import ancestors
 from frazil.lake.totals import Closed
+from frazil.recovery.decisions import Accepted
+from frazil.recovery.undone_batches import is_later
+
+_ENDS_OF_LOGS = (Accepted.TOPIC_RECREATED, Accepted.LOG_TRUNCATED, Accepted.LOG_TRUNCATED_REPLAY)
 
 
 def check_is_one_log(pipeline: Pipeline, found: Look, head: Entry) -> None:
@@ -35,6 +39,30 @@ def check_is_one_log(pipeline: Pipeline, found: Look, head: Entry) -> None:
         where=f"table {pipeline.table.identifier}",
         do=f"Set the head to snapshot {last.snapshot_id} again{other}",
     )
+
+
+def check_was_one_log(pipeline: Pipeline, found: Look) -> None:
+    """Raise `InvalidInput` if the table was set back to before its log ended, and the dead-letter table has decisions since.
+
+    A replay would remove the dead letters of these decisions, and records of the earlier log cannot be landed again.
+    """
+    last = found.last
+    assert last is not None
+    table = pipeline.table
+    for entry in side_lineage(found.side, found.newest, pipeline.name):
+        if not is_later(entry, last):
+            return
+        if _is_of_another_topic(last, entry) or entry.event in _ENDS_OF_LOGS:
+            raise InvalidInput(
+                "the table was set back to before the topic was re-created or truncated: dead letters since are of two logs",
+                where=f"table {table.dead_letters}",
+                do=f"Restore {table.identifier} to the same moment, or rename the dead-letter table and "
+                f"`frazil accept {pipeline.name} side-table-replaced --reason …`",
+            )
+
+
+def _is_of_another_topic(last: Entry, entry: Entry) -> bool:
+    return last.end is not None and entry.end is not None and entry.end.topic_id != last.end.topic_id
 
 
 def is_one_log(earlier: Entry, later: Entry) -> bool:

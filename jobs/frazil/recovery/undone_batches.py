@@ -73,17 +73,20 @@ def undecided(job: JobContext, found: Look, pipeline: str) -> list[dict[str, Any
     last, batches, oldest = found.last, list[dict[str, Any]](), found.newest
     assert last is not None
     for entry in side_lineage(found.side, found.newest, pipeline):
-        if last.number is not None and entry.number is not None:
-            is_later = entry.number > last.number
-        else:
-            is_later = is_ahead(entry.end, last.end)
-        if not is_later:
+        if not is_later(entry, last):
             return batches
         oldest = entry
         if ledger.EVENTS not in entry.summary and ledger.UPKEEP not in entry.summary:
             batches += letters.batches_added(job.iceberg, found.side, entry, new_id=job.new_id)
     # The oldest entry that is kept: whether it was the first of all is known from the table's first snapshot only.
     return batches if oldest is None or _begins_with(found.side, oldest) else None
+
+
+def is_later(entry: Entry, last: Entry) -> bool:
+    """Return whether an entry of the dead-letter table is of a later decision than the table's newest one."""
+    if last.number is not None and entry.number is not None:
+        return entry.number > last.number
+    return is_ahead(entry.end, last.end)
 
 
 def _begins_with(side: Any, oldest: Entry) -> bool:
