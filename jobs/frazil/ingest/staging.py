@@ -79,15 +79,18 @@ class Staging:
         Raises `UnknownSchemas`, `RegistryUnavailable`, `RejectedRecords`, `CountsDisagree`, `StageAgain`, and what a failed job
         means; then there are files that no snapshot will name, and nothing else.
         """
-        try:
-            return self._explained(planned)
-        except SparkFailed as failed:
-            records = self._beyond_spark(planned) if TIMESTAMP_OVERFLOW in failed.what else ()
-            if not records:
-                raise
-        return self._explained(planned, records)
+        by_driver: Sequence[Record] = ()
+        while True:
+            try:
+                return self._explained(planned, by_driver)
+            except SparkFailed as failed:
+                if by_driver or TIMESTAMP_OVERFLOW not in failed.what:
+                    raise
+                by_driver = beyond_spark(self.pipeline, self.job.kafka, planned.ranges)
+                if not by_driver:
+                    raise
 
-    def _explained(self, planned: Plan, by_driver: Sequence[Record] = ()) -> StagedBatch:
+    def _explained(self, planned: Plan, by_driver: Sequence[Record]) -> StagedBatch:
         job = self.job
         with explained(f"pipeline {self.pipeline.name}", stopping=job.stopping, redact=job.redact):
             return self._staged(planned, by_driver)
@@ -95,9 +98,11 @@ class Staging:
     def _staged(self, planned: Plan, by_driver: Sequence[Record]) -> StagedBatch:
         began = self.job.clock()
         thorough = self.decoding.thorough
-        records, decoding = self._read(planned, by_driver), thorough if self.thoroughness.is_needed else self.decoding
+        decoding = thorough if self.thoroughness.is_needed else self.decoding
         observed = Observation()
-        decoded = decode(record_counts.observe_records(records, observed, planned.ranges), decoding)
+        records = self._read(planned, by_driver)
+        records = record_counts.observe_records(records, observed, planned.ranges)
+        decoded = decode(records, decoding)
         at = datetime.fromtimestamp(began, UTC)
         self.job.failpoint("stage.started")
         main = stage(
@@ -117,8 +122,8 @@ class Staging:
             self._check_gaps(planned, counts)
         side = None
         if counts.read != counts.written:
-            rejectable = decode(self._read(planned, by_driver, headers=True), thorough)  # a replay needs headers
-            counts, side = self._rejected(planned, rejected(rejectable, thorough), counts, at)
+            again = self._read(planned, by_driver, headers=True)  # a replay needs headers
+            counts, side = self._rejected(planned, rejected(decode(again, thorough), thorough), counts, at)
             if decoding is not thorough and not counts.adds_up:
                 self.thoroughness.is_needed = True
                 raise StageAgain("records need a thorough decoder", where=f"pipeline {self.pipeline.name}")
@@ -137,8 +142,8 @@ class Staging:
                 },
             )
         epochs = self._leader_epochs(planned)
-        known = planned.committed.last or LastRecords(planned.committed.topic_id)
-        last = known.after(record_counts.last_records(seen, epochs, now_ms=began * 1000))
+        newest = record_counts.last_records(seen, epochs, now_ms=began * 1000)
+        last = (planned.committed.last or LastRecords(planned.committed.topic_id)).after(newest)
         batch = CommitRequest(
             pipeline=self.pipeline.name,
             run=self.job.run,
@@ -226,9 +231,6 @@ class Staging:
                 read=counts.read,
                 gaps=counts.gaps,
             )
-
-    def _beyond_spark(self, planned: Plan) -> Sequence[Record]:
-        return beyond_spark(self.pipeline, self.job.kafka, planned.ranges)
 
     def _leader_epochs(self, planned: Plan) -> dict[int, int | None]:
         """Return the leader epochs of the partitions that were read.
