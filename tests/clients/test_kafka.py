@@ -226,12 +226,12 @@ class TestClient:
 
 class TestOutage:
     def test_a_broker_that_is_down_is_an_outage_that_says_why(self, capfd: pytest.CaptureFixture[str]) -> None:
-        kafka = Kafka(environment.Kafka(bootstrap="127.0.0.1:1"), Secrets({}), timeout_seconds=0.5)
+        kafka = Kafka(environment.Kafka(bootstrap="127.0.0.1:1"), Secrets({}), timeout_seconds=5)
         begun = time.perf_counter()
-        with pytest.raises(KafkaUnavailable, match=r"127\.0\.0\.1:1 did not answer within 0\.5 s.*refused") as caught:
+        with pytest.raises(KafkaUnavailable, match=r"127\.0\.0\.1:1 did not answer within 5 s.*refused") as caught:
             kafka.topic("t")
         assert not isinstance(caught.value, TopicMissing)
-        assert time.perf_counter() - begun < 3
+        assert time.perf_counter() - begun < 30
         assert capfd.readouterr() == ("", "")
 
     def test_a_port_that_says_nothing_is_an_outage(self) -> None:
