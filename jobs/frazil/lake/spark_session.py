@@ -52,8 +52,8 @@ def session(
         "spark.redaction.regex": REDACT,
         "spark.sql.redaction.options.regex": f"{REDACT}|url",
         "spark.sql.ansi.enabled": "true",
-        # HotSpot never compiles a longer method, and interprets it; Spark's own limit, 65,535, makes such: 1.8 times the CPU of
-        # nested JSON. Beyond this one, Spark generates code for each operator, in short methods.
+        # HotSpot interprets a method of more than 8,000 bytes. Spark's default, 65,535, allows such methods: nested JSON cost 1.8
+        # times the CPU. Above this limit Spark generates code for each operator, in short methods.
         "spark.sql.codegen.hugeMethodLimit": "8000",
         "spark.sql.adaptive.enabled": "false",  # the plans have no shuffle; adaptivity only delays them
         # The place in our code that made a column, for messages: eight calls into the JVM for each of hundreds of columns.

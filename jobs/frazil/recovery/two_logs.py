@@ -61,10 +61,6 @@ def check_was_one_log(pipeline: Pipeline, found: Look) -> None:
             )
 
 
-def _is_of_another_topic(last: Entry, entry: Entry) -> bool:
-    return last.end is not None and entry.end is not None and entry.end.topic_id != last.end.topic_id
-
-
 def is_one_log(earlier: Entry, later: Entry) -> bool:
     """Return whether no log ended between two commits: the same topic, no offset went back, no account was closed."""
     if earlier.end is None or later.end is None:
@@ -74,3 +70,7 @@ def is_one_log(earlier: Entry, later: Entry) -> bool:
 
 def _closed(entry: Entry) -> tuple[Closed, ...]:
     return entry.totals.closed if entry.totals is not None else ()
+
+
+def _is_of_another_topic(last: Entry, entry: Entry) -> bool:
+    return last.end is not None and entry.end is not None and entry.end.topic_id != last.end.topic_id
