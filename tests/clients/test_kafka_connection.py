@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -113,6 +115,21 @@ def test_a_secret_that_is_gone_when_it_is_read_again_is_told() -> None:
     del case.variables["PASSWORD"]
     with pytest.raises(SecretUnavailable, match="env PASSWORD"):
         case.ask(Question(failing(KafkaError._AUTHENTICATION)))
+
+
+@pytest.mark.parametrize(
+    ("ended", "is_known_afterwards"),
+    [(failing(KafkaError._TIMED_OUT), True), (failing(KafkaError._NOENT), False), (None, False)],
+)
+def test_what_a_connection_met_is_forgotten_when_a_broker_answers_and_kept_when_a_request_times_out(
+    ended: KafkaException | None, is_known_afterwards: bool
+) -> None:
+    met = KafkaError(KafkaError._SSL, "certificate verify failed")
+    client: Any = SimpleNamespace(admin=None, failure=met, is_refused=False)
+    answer: Future[None] = Future()
+    answer.set_exception(ended) if ended else answer.set_result(None)
+    Request(client, 1.0).settle([answer])
+    assert (client.failure is met) == is_known_afterwards
 
 
 def test_librdkafkas_words_are_redacted() -> None:

@@ -244,5 +244,5 @@ class TestOnABroker:
     def test_a_broker_that_we_do_not_trust_is_an_outage_that_says_so(self, broker: SecureKafka) -> None:
         settings = self.on(broker, "plain", ca=broker.file("stranger.crt"))
         with pytest.raises(KafkaUnavailable, match="certificate verify failed") as caught:
-            Kafka(settings, self.known(), timeout_seconds=4).topic("t")
+            Kafka(settings, self.known(), timeout_seconds=10).topic("t")
         assert PASSWORD not in str(caught.value)

@@ -102,7 +102,13 @@ class Request:
                 raise _LoginRefusedError
             if waited > self.seconds + _GRACE_SECONDS:
                 raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
-        self._client.failure = None
+        if not any(_is_silence(answer.exception()) for answer in answers):
+            self._client.failure = None
+
+
+def _is_silence(error: BaseException | None) -> bool:
+    """Return whether a request ended without an answer from a broker. What its connection met before then says why."""
+    return isinstance(error, KafkaException) and error.args[0].code() in _SILENT
 
 
 class Connection:
