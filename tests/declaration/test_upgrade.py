@@ -133,6 +133,32 @@ def test_problems_have_their_place_in_version_1(document, found):
         assert told[f"pipelines[0].{path}"].startswith(begins)
 
 
+@pytest.mark.parametrize(
+    ("document", "path", "listed"),
+    [
+        (version_1(zzz=1), ".zzz", ("topic", "table", "name", "engine", "limits")),
+        (
+            version_1({**ORDERS["topic"], "zzz": 1}),
+            ".topic.zzz",
+            (
+                *("name", "value_format", "key_format", "subject_strategy", "record_name", "transactional", "start"),
+                *("on_error", "max_rejected_percent", "headers", "isolation", "kafka_options", "tombstones"),
+            ),
+        ),
+        ({"version": 1, "pipelines": [3]}, "", ("topic", "table", "name", "engine", "limits")),
+    ],
+)
+def test_the_fields_that_a_message_lists_are_those_of_version_1(document, path, listed):
+    said = problems_of(lambda: parse(document))[f"pipelines[0]{path}"]
+    assert said.partition("fields ")[2].removeprefix("are ") == ", ".join(listed)
+
+
+@pytest.mark.parametrize(("name", "near"), [("limts", "limits"), ("strat", None), ("on_eror", None)])
+def test_a_misspelt_field_of_version_1_is_compared_with_its_fields_alone(name, near):
+    said = problems_of(lambda: parse(version_1(**{name: 1})))[f"pipelines[0].{name}"]
+    assert said.partition(". ")[2].startswith(f"Did you mean {near}?" if near else "Remove it; the fields are topic")
+
+
 def test_another_pipelines_problem_is_not_hidden_by_one_of_the_upgrade():
     document = version_1(engine="flink")
     document["pipelines"] += [{**ORDERS, "table": {"identifier": "Bad"}, "name": "other"}, 3]

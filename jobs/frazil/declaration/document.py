@@ -13,7 +13,7 @@ from frazil.declaration.from_json import from_json, versioned
 from frazil.declaration.pipeline import Pipeline
 from frazil.declaration.problems import InvalidDeclaration
 from frazil.declaration.to_json import canonical, digest, to_json
-from frazil.declaration.upgrade import upgraded
+from frazil.declaration.upgrade import FIELDS, upgraded
 from frazil.declaration.validation import hints, required_fields, validate
 
 __all__ = ["canonical", "digest", "document", "environment_schema", "json_schema", "parse"]
@@ -53,7 +53,7 @@ def parse(source: bytes | Mapping[str, Any]) -> tuple[Pipeline, ...]:
         return from_json(Document, members, "").pipelines
     upgrade = upgraded(members)
     try:
-        pipelines = from_json(Document, upgrade.members, "").pipelines
+        pipelines = from_json(Document, upgrade.members, "", FIELDS).pipelines
     except InvalidDeclaration as invalid:
         found = [replace(problem, path=upgrade.former(problem.path)) for problem in invalid.problems]
         raise InvalidDeclaration([*upgrade.problems, *found]) from None

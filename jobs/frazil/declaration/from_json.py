@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from datetime import datetime
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any, TypeVar, get_args
 
 from frazil.declaration.choice import Moved, unknown
@@ -54,9 +55,12 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str) and not any("\ud800" <= c <= "\udfff" for c in value)
 
 
-def from_json(cls: type[T], value: Any, path: str) -> T:
-    """Return the dataclass that the JSON object describes; raises `InvalidDeclaration` with all problems below `path`."""
-    reading = _Reading()
+def from_json(cls: type[T], value: Any, path: str, former: Mapping[Any, tuple[str, ...]] = MappingProxyType({})) -> T:
+    """Return the dataclass that the JSON object describes; raises `InvalidDeclaration` with all problems below `path`.
+
+    `former` has the fields of classes that have others in the document's version. Only messages use it.
+    """
+    reading = _Reading(former)
     read: T = reading.instance(cls, value, path)
     if reading.problems:
         raise InvalidDeclaration(reading.problems)
@@ -67,6 +71,7 @@ def from_json(cls: type[T], value: Any, path: str) -> T:
 class _Reading:
     """One walk through a document. What cannot be read is `_UNREAD`, its reasons added to `problems`."""
 
+    former: Mapping[Any, tuple[str, ...]]
     problems: list[Problem] = field(default_factory=list)
 
     def value(self, hint: Any, value: Any, path: str) -> Any:
@@ -102,15 +107,16 @@ class _Reading:
     def instance(self, cls: Any, value: Any, path: str, *, is_tagged: bool = False) -> Any:
         """Return the dataclass of a JSON object. Each field is checked even if others are missing or cannot be read."""
         known = hints(cls)
+        listed = self.former.get(cls, tuple(known))
         if not isinstance(value, Mapping):
-            return self.refuse(path, f"this is {_named(value)}", f"Write an object of the fields {', '.join(known)}")
+            return self.refuse(path, f"this is {_named(value)}", f"Write an object of the fields {', '.join(listed)}")
         moved: Mapping[str, Moved] = getattr(cls, "MOVED", {})
         for key in value:
             if key in moved:
                 what = f"since version 2 it is {moved[key].member}"
                 self.refuse(_below(path, key), what, "Move it there; `frazil check --upgrade` does it for version 1")
             elif key not in known and not (is_tagged and key == "type"):
-                self.refuse(_below(path, key), *unknown(key, known, moved=moved))
+                self.refuse(_below(path, key), *unknown(key, listed, moved=() if cls in self.former else moved))
         read: dict[str, Any] = {}
         for declared in fields(cls):
             name, place = declared.name, _below(path, declared.name)

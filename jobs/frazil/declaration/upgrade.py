@@ -13,8 +13,10 @@ from typing import Any, NamedTuple
 
 from frazil.declaration.constraints import shown
 from frazil.declaration.limits import Limits
+from frazil.declaration.pipeline import Pipeline
 from frazil.declaration.problems import Problem
-from frazil.declaration.topic import CHOICES
+from frazil.declaration.topic import CHOICES, Topic
+from frazil.declaration.validation import hints
 
 _ENGINES = ("spark", "tableflow")
 _ONLY_IN_2 = {
@@ -23,6 +25,11 @@ _ONLY_IN_2 = {
     "envelope": "",
 }
 """Members of a pipeline that version 1 does not have, and where it has the same; empty if it has nothing like it."""
+FIELDS: Mapping[Any, tuple[str, ...]] = {
+    Pipeline: (*(name for name in hints(Pipeline) if name not in _ONLY_IN_2), "limits"),
+    Topic: (*hints(Topic), *CHOICES, "tombstones"),
+}
+"""The fields that version 1 has in the objects of these classes."""
 
 
 class Change(NamedTuple):
