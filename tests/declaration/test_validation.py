@@ -4,7 +4,21 @@ from typing import Annotated
 
 import pytest
 
-from frazil.declaration import KeyFormat, Latest, Pipeline, Problem, Secret, Table, Topic, ValueFormat
+from frazil.declaration import (
+    Append,
+    At,
+    ErrorMode,
+    KeyFormat,
+    Latest,
+    Pipeline,
+    Problem,
+    Secret,
+    Spark,
+    Table,
+    Tableflow,
+    Topic,
+    ValueFormat,
+)
 from frazil.declaration.constraints import at_least
 from frazil.declaration.validation import root_of, validate
 from tests.declaration.problems_of import problems_of
@@ -89,7 +103,26 @@ def test_what_names_no_member_is_refused_with_all_that_can_be_named(value, told)
 @pytest.mark.parametrize("value", ["first", "timestamp", "offsets", ""])
 def test_a_text_that_names_no_choice_or_one_with_parameters_is_refused(value):
     [told] = problems_of(lambda: replace(ORDERS, start=value)).values()
-    assert told.startswith(f"{value!r} is not one of its values. Write Earliest(…) or Latest(…)")
+    assert told.startswith(f"{value!r} is not one of its values. Write Earliest() or Latest() or At(…)")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "told"),
+    [
+        ("start", Latest, "this is the class Latest, not an instance. Write Latest()"),
+        ("start", At, "this is the class At, not an instance. Write At(…)"),
+        ("start", Spark, "this is the class Spark. Write Earliest() or Latest() or At(…) or Offsets(…)"),
+        ("engine", Tableflow, "this is the class Tableflow, not an instance. Write Tableflow()"),
+        ("engine", Spark, "this is the class Spark, not an instance. Write Spark()"),
+        ("write", Append, "this is the class Append, not an instance. Write Append()"),
+        ("topic", Topic, "this is the class Topic, not an instance. Write Topic(…)"),
+        ("name", str, "this is the class str. Write text"),
+        ("on_error", ErrorMode, "this is the class ErrorMode. Write one of suspend, skip, log"),
+        ("kafka_options", dict, "this is the class dict. Write a mapping"),
+    ],
+)
+def test_a_class_where_an_instance_belongs_is_told_with_its_call(field, value, told):
+    assert problems_of(lambda: replace(ORDERS, **{field: value})) == {f"pipeline.{field}": told}
 
 
 @pytest.mark.parametrize("token", ["${aws_glue.lake.name}", "${TfToken[TOKEN.0]}", "#{TfToken[TOKEN.1]}", "shop.${x}"])

@@ -159,6 +159,8 @@ def test_a_terraform_token_is_refused_by_name(tmp_path: Path, token: str) -> Non
         ("pipelines = 3\n", "mine.py: `pipelines` is of type int, not a list"),
         ("pipelines = (name for name in ())\n", "mine.py: `pipelines` is of type generator, not a list"),
         ("pipelines = map(print, ())\n", "mine.py: `pipelines` is of type map, not a list"),
+        ("pipelines = list\n", "mine.py: `pipelines` is the class list, not a list"),
+        ("pipelines = [Pipeline]\n", r"mine.py: `pipelines\[0\]` is the class Pipeline, not a Pipeline"),
         ("pipelines = ['a']\n", r"mine.py: `pipelines\[0\]` is of type str"),
         ("import no_such_module\n", "mine.py:2: ModuleNotFoundError: No module named 'no_such_module'"),
         ("a = b\n", "mine.py:2: NameError: name 'b' is not defined"),

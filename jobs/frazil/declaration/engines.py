@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
+from frazil.declaration.choice import unknown
 from frazil.declaration.declared import Declared, collected, invalid
 from frazil.declaration.limits import Limits
 from frazil.declaration.options import SubjectStrategy
-from frazil.declaration.problems import InvalidDeclaration, Problem
+from frazil.declaration.problems import InvalidDeclaration, Problem, Refusal
 from frazil.declaration.validation import validate
 from frazil.errors import InvalidInput
 
@@ -48,10 +49,14 @@ class _Replaced(type):
 
         def __getattr__(cls, name):
             """Name what replaced a member of the closed set."""
-            now = {"SPARK": "engine=Spark(limits=…)", "TABLEFLOW": "engine=Tableflow()"}.get(name)
-            if now is None:
-                raise AttributeError(f"{cls.__name__}.{name}")
-            problems = [Problem(f".{name}", f"Engine.{name} is {now} now", f"Write {now}")]
+            replaced = {"SPARK": "engine=Spark(limits=…)", "TABLEFLOW": "engine=Tableflow()"}
+            if name.startswith("_"):
+                raise AttributeError(name)
+            if name in replaced:
+                refusal = Refusal(f"Engine.{name} is {replaced[name]} now", f"Write {replaced[name]}")
+            else:
+                refusal = unknown(name, replaced, "member")
+            problems = [Problem(f".{name}", *refusal)]
             if collected() is not None:
                 return invalid(problems, cls)
             raise InvalidDeclaration([problem.moved("", "engine") for problem in problems])

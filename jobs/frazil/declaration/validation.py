@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import MISSING, fields, is_dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -171,10 +171,12 @@ def _mismatch(hint: Hint, value: Any) -> Refusal | None:
     """Return why the value has the wrong type; parts of containers are not checked."""
     if (value is None and hint.is_optional) or any(_fits(kind, value) for kind in hint.types):
         return None
+    if isinstance(value, type) and is_dataclass(value) and value in hint.types:
+        return Refusal(f"this is {named(value)}, not an instance", f"Write {_call(value, required_fields(value))}")
     # A value in a dataclass's place may be a password where a `Secret` belongs: only its type is shown.
     is_secret = hint.is_private or (is_dataclass(hint.type) and not hint.is_choice)
     is_shown = isinstance(value, str | int | float) and not is_secret
-    what = f"{shown(value)} is {_named(value)}" if is_shown else f"this is {_named(value)}"
+    what = f"{shown(value)} is {named(value)}" if is_shown else f"this is {named(value)}"
     if is_shown and type(value) is str and (_is_enum(hint) or hint.is_choice):
         what = f"{shown(value)} is not one of its values"
     if _is_enum(hint):
@@ -197,8 +199,15 @@ def _fits(kind: Any, value: Any) -> bool:
     return isinstance(value, kind)
 
 
-def _named(value: Any) -> str:
+def named(value: Any) -> str:
+    """Return what a value is, as a message says it: nothing, a class, or of a type."""
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
     return "nothing (None)" if value is None else f"of type {type(value).__name__}"
+
+
+def _call(cls: type, arguments: Sized) -> str:
+    return f"{cls.__name__}({'…' if arguments else ''})"
 
 
 def wanted(hint: Hint) -> str:
@@ -209,7 +218,7 @@ def wanted(hint: Hint) -> str:
     if not hint.types:
         return "None: this release has nothing for it"
     if hint.is_choice or is_dataclass(hint.type):
-        text = " or ".join(f"{kind.__name__}(…)" for kind in hint.types)
+        text = " or ".join(_call(kind, hints(kind)) for kind in hint.types)
     elif hint.origin is tuple:
         text = "a tuple"
     elif hint.origin is Mapping:

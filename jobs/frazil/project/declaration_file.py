@@ -14,6 +14,7 @@ from typing import Any
 
 from frazil.declaration import InvalidDeclaration, Pipeline, Problem, check, parse
 from frazil.declaration.declared import Invalid, Located, collecting
+from frazil.declaration.validation import named
 from frazil.errors import InvalidInput
 
 USUAL = Path("stacks/pipelines.py")
@@ -125,10 +126,10 @@ def listed(declared: Mapping[str, Any], file: Path) -> tuple[Pipeline, ...]:
     if found is None:
         return tuple(dict.fromkeys(value for value in declared.values() if isinstance(value, Pipeline)))
     if not isinstance(found, list | tuple):
-        raise InvalidInput(f"`pipelines` is of type {type(found).__name__}, not a list", where=str(file), do=_EXAMPLE)
+        raise InvalidInput(f"`pipelines` is {named(found)}, not a list", where=str(file), do=_EXAMPLE)
     for index, value in enumerate(found):
         if not isinstance(value, Pipeline):
-            what = f"`pipelines[{index}]` is of type {type(value).__name__}, not a Pipeline"
+            what = f"`pipelines[{index}]` is {named(value)}, not a Pipeline"
             raise InvalidInput(what, where=str(file), do=_EXAMPLE)
     return tuple(found)
 
