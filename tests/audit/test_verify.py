@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
@@ -16,9 +17,9 @@ from frazil.errors import CatalogUnavailable
 from frazil.lake import ledger
 from frazil.lake.commit.check import CommitRequest
 from frazil.lake.offsets import Offsets
-from frazil.lake.read.stored_tables import Lake, StoredTable
 from frazil.lake.totals import Counts, Total, Totals
 from tests.audit.audited_table import Landed, path, rewrite
+from tests.support.busy_lake import BusyLake
 
 
 def flaws(found: Verification) -> set[Flaw]:
@@ -408,25 +409,22 @@ def test_a_decided_data_file_that_is_gone_is_a_loss(landed: Landed) -> None:
     assert flaws(landed.verify()) == {Flaw.UNFINISHED, Flaw.FILE_LOST, Flaw.MISSING}
 
 
-class BusyLake(Lake):
-    """A lake in which something happens after the first table was loaded."""
-
-    def __init__(self, lake: Landed, happens: list[object]) -> None:
-        super().__init__(lake.environment, lambda secret: "")
-        self.happens = happens
-
-    def table(self, identifier: str) -> StoredTable | None:
-        found = super().table(identifier)
-        if self.happens:
-            self.happens.pop(0)()  # type: ignore[operator]
-        return found
-
-
 def test_a_driver_at_work_does_not_disturb(landed: Landed) -> None:
     """Its next dead letters are there when the second table is loaded, its rows were not when the first was."""
-    lake = BusyLake(landed, [lambda: landed.land({0: 210, 1: 60}, rejected=[(0, 203)])])
+    lake = BusyLake(landed.environment, [lambda: landed.land({0: 210, 1: 60}, rejected=[(0, 203)])])
     found = verify(landed.pipeline, lake, wait=lambda seconds: None)
-    assert (found.outcome, found.partitions[0].end) == (Outcome.PROVEN, 200)
+    assert (found.outcome, found.partitions[0].end) == (Outcome.PROVEN, 210)
+
+
+def test_a_driver_that_commits_before_each_second_load_does_not_disturb(landed: Landed) -> None:
+    def land() -> None:
+        end = landed.held[0] + 10
+        landed.land({0: end, 1: 60}, rejected=[(0, end - 7)])
+
+    lake = BusyLake(landed.environment, itertools.cycle([land, lambda: None]))
+    found = verify(landed.pipeline, lake, wait=lambda seconds: None)
+    assert found.outcome is Outcome.PROVEN, found.findings
+    assert found.partitions[0].end < landed.held[0]
 
 
 def test_a_decision_that_is_finished_a_moment_later_is_none_that_is_open(landed: Landed) -> None:
@@ -461,6 +459,17 @@ def test_a_topic_created_again_has_its_offsets_once_more(landed: Landed) -> None
     assert (second.read, second.landed) == (60, 59)
 
 
+def test_a_topic_created_again_while_it_is_verified_is_no_fault(landed: Landed) -> None:
+    """The dead letter is of the second topic; the table that was loaded first has a row at this offset of the first one."""
+
+    def recreate() -> None:
+        landed.commit({0: 0}, Counts(), {}, accepted="{}", topic_id="T2")
+        landed.land({0: 120}, rejected=[(0, 50)])
+
+    found = verify(landed.pipeline, BusyLake(landed.environment, [recreate]), wait=lambda seconds: None)
+    assert found.outcome is Outcome.PROVEN, found.findings
+
+
 def test_what_is_doubled_within_the_topic_created_again_is_found(landed: Landed) -> None:
     landed.commit({0: 0}, Counts(), {}, accepted="{}", topic_id="T2")
     landed.land({0: 120})
@@ -485,5 +494,5 @@ def test_what_expires_while_it_is_verified_is_no_loss(landed: Landed) -> None:
         landed.expire(keep=1)
         path(old).unlink()
 
-    found = verify(landed.pipeline, BusyLake(landed, [expire]), wait=lambda seconds: None)
+    found = verify(landed.pipeline, BusyLake(landed.environment, [expire]), wait=lambda seconds: None)
     assert (found.outcome, found.findings) == (Outcome.PROVEN, ())
