@@ -13,43 +13,13 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import MISSING, dataclass, field, fields
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from frazil.declaration.choice import Moved, unknown
 from frazil.declaration.constraints import below
+from frazil.declaration.invalid import Invalid, Located, invalid_parts
 from frazil.declaration.problems import InvalidDeclaration, Problem
 from frazil.declaration.validation import chosen, field_problems, hints, root_of, taken_apart, wanted
-
-
-class Located(NamedTuple):
-    """A problem, and the file and line that made it."""
-
-    file: str
-    line: int
-    problem: Problem
-
-
-class Invalid:
-    """What a constructor returns instead of an invalid instance. Its problems have paths below the instance.
-
-    Its attributes are `Invalid` too, without problems of their own. Anything else that a file does with it ends the statement.
-    """
-
-    def __init__(self, problems: tuple[Located, ...] = ()) -> None:
-        self.problems = problems
-
-    def __getattr__(self, name: str) -> Invalid:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return Invalid()
-
-    def __call__(self, *_: object, **__: object) -> Invalid:  # noqa: D102 # as an attribute: silent
-        return Invalid()
-
-    def _stop(self, *_: object) -> NoReturn:
-        raise InvalidDeclaration(())
-
-    __bool__ = __format__ = __getitem__ = __iter__ = __len__ = __str__ = _stop
 
 
 @dataclass(slots=True)
@@ -58,6 +28,8 @@ class Collected:
 
     file: str
     unclaimed: dict[int, tuple[str, Invalid]] = field(default_factory=dict)
+    made: dict[int, tuple[object, str, int]] = field(default_factory=dict)
+    """The valid instances by their id, each with the file and line that made it."""
 
     def taken(self) -> list[Located]:
         """Return the problems found since it was last asked, in the order of their lines."""
@@ -120,17 +92,21 @@ class Declared(type):
             root, notes = root_of(cls), _COLLECTED.get()
             problems = [*_argument_problems(cls, args, kwargs)]
             given = {**dict(zip(_positional(cls), args, strict=False)), **kwargs}
-            claimed = _claimed(given, notes)
-            if not problems and not any(isinstance(value, Invalid) for value in given.values()):
+            broken = {name: parts for name, value in given.items() if (parts := [*invalid_parts(value)])}
+            claimed = _claimed(broken, notes)
+            if not problems and not broken:
                 try:
-                    return super().__call__(*args, **kwargs)
+                    made = super().__call__(*args, **kwargs)
+                    if notes is not None:
+                        notes.made[id(made)] = (made, *notes.place())
+                    return made
                 except InvalidDeclaration as error:
                     if notes is None:
                         raise
                     problems = [problem.moved(root, "") for problem in error.problems]
                     return invalid(problems, cls)
             known = hints(cls)
-            readable = {k: v for k, v in given.items() if k in known and not isinstance(v, Invalid)}
+            readable = {k: v for k, v in given.items() if k in known and k not in broken}
             problems += field_problems(cls, chosen(cls, readable), "")[0]
             if notes is None:
                 raise InvalidDeclaration([problem.moved("", root) for problem in problems])
@@ -165,11 +141,12 @@ def _argument_problems(cls: Any, args: tuple[Any, ...], given: Mapping[str, Any]
             yield Problem(f".{each.name}", "the field is missing", f"Write {wanted(taken_apart(known[each.name]))}")
 
 
-def _claimed(given: Mapping[str, Any], notes: Collected | None) -> tuple[Located, ...]:
-    """Return the problems of the invalid values among the arguments; nothing else reports them any more."""
+def _claimed(broken: Mapping[str, list[tuple[str, Invalid]]], notes: Collected | None) -> tuple[Located, ...]:
+    """Return the problems of the invalid values in the arguments; nothing else reports them any more."""
     found: list[Located] = []
-    for name, value in given.items():
-        if isinstance(value, Invalid) and notes is not None and id(value) in notes.unclaimed:
-            del notes.unclaimed[id(value)]
-            found += [each._replace(problem=each.problem.moved("", f".{name}")) for each in value.problems]
+    for name, parts in broken.items():
+        for path, value in parts:
+            if notes is not None and notes.unclaimed.pop(id(value), None) is not None:
+                moved = [each.problem.moved("", f".{name}{path}") for each in value.problems]
+                found += [each._replace(problem=problem) for each, problem in zip(value.problems, moved, strict=True)]
     return tuple(found)
