@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from frazil.errors import FrazilError, InvalidInput
-from frazil.project.declaration_file import listed, namespace
+from frazil.project.declaration_file import checked, ran
 from frazil.release.manifest import Release, parse_manifest
 from infra.tf import App
 from stacks.compose import compose
@@ -92,10 +92,10 @@ def _guarded(
 
 
 def _declared(file: Path) -> dict[str, Any]:
-    declared = namespace(file)
-    if "pipelines" not in declared:
+    names = ran(file)
+    if "pipelines" not in names.values:
         raise InvalidInput("`pipelines` is missing", where=str(file), do="Write pipelines = [Pipeline(…), …]")
-    return {**declared, "pipelines": listed(declared, file)}
+    return {**names.values, "pipelines": tuple(one.pipeline for one in checked(names))}
 
 
 def _release(manifest: str) -> Release | None:

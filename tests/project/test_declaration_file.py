@@ -8,10 +8,10 @@ from textwrap import dedent
 
 import pytest
 
-from frazil.declaration import InvalidDeclaration, Pipeline, Table, Topic, ValueFormat
+from frazil.declaration import Environment, InvalidDeclaration, Kafka, LocalCatalog, Pipeline, Table, Topic, ValueFormat
 from frazil.declaration.document import document
 from frazil.errors import FrazilError
-from frazil.project.declaration_file import chosen, declared
+from frazil.project.declaration_file import chosen, declared, found, refuse_misfits
 
 HEAD = "from frazil.declaration import Pipeline, Table, Topic, ValueFormat\n"
 
@@ -139,9 +139,37 @@ def test_a_problem_of_a_document_has_its_path(tmp_path: Path) -> None:
     assert raised.value.problems[0].path == f"{file}: pipelines[0].table.identifier"
 
 
-def test_pipelines_that_clash_are_told(tmp_path: Path) -> None:
-    with pytest.raises(InvalidDeclaration, match="already writes shop.a"):
-        declared(written(tmp_path, f"a = {made('a')}\nb = {made('b', 'a')}\n"))
+def test_pipelines_that_clash_are_told_with_the_lines_of_both(tmp_path: Path) -> None:
+    (tmp_path / "clashing_neighbour.py").write_text(f"{HEAD}c = {made('c', 'a')}\n")
+    file = written(
+        tmp_path, f"a = {made('a')}\n\nb = {made('b', 'a')}\nfrom clashing_neighbour import c\npipelines = [a, b, c]\n"
+    )
+    with pytest.raises(InvalidDeclaration) as raised:
+        declared(file)
+    said, do = "already writes shop.a; a table has one writer", "Choose another table"
+    assert [str(problem).replace(f"{tmp_path}/", "") for problem in raised.value.problems] == [
+        f"mine.py:4: pipelines[1].table.identifier: pipelines[0] (a, mine.py:2) {said}. {do}",
+        f"clashing_neighbour.py:2: pipelines[2].table.identifier: pipelines[0] (a, mine.py:2) {said}. {do}",
+        f"clashing_neighbour.py:2: pipelines[2].table.identifier: pipelines[1] (b, mine.py:4) {said}. {do}",
+    ]
+
+
+def test_a_pipeline_that_does_not_fit_an_environment_is_told_with_its_line(tmp_path: Path) -> None:
+    file = written(tmp_path, f"a = {made('a')}\nb = {made('b').replace('TEXT', 'AVRO')}\n")
+    document_file = tmp_path / "mine.json"
+    document_file.write_text(json.dumps(document(declared(file))))
+    place = Environment(name="dev", kafka=Kafka(bootstrap="b:1"), catalog=LocalCatalog(path="/c.db", warehouse="/lake"))
+    for of, path in ((file, f"{file}:3"), (document_file, str(document_file))):
+        with pytest.raises(InvalidDeclaration) as raised:
+            refuse_misfits(found(of), place)
+        assert [problem.path for problem in raised.value.problems] == [f"{path}: pipelines[1].topic.value_format"]
+    refuse_misfits(found(file)[:1], place)
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    for name in ("x" * 5000, f"{'x' * 5000}.json"):
+        with pytest.raises(FrazilError, match=r"it cannot be read \(File name too long\)"):
+            declared(tmp_path / name)
 
 
 @pytest.mark.parametrize("token", ["${TfToken[TOKEN.0]}", "${aws_msk_cluster.main.name}"])

@@ -10,8 +10,7 @@ import typer
 
 from frazil.cli.console import out, print_error, show_json, table
 from frazil.cli.options import AsJson
-from frazil.declaration import InvalidDeclaration, Pipeline, Problem, canonical, digest
-from frazil.declaration import check as clashes
+from frazil.declaration import InvalidDeclaration, Pipeline, canonical, digest
 from frazil.declaration.document import DOCUMENT_VERSION, document
 from frazil.declaration.upgrade import Change
 from frazil.errors import InvalidInput
@@ -52,23 +51,22 @@ def check(
             changes = upgrade_file.upgrade(file)
             if not as_json:
                 _show_changes(file, changes)  # now: what comes next may fail
-        found = declaration_file.declared(file)
+        listed = declaration_file.found(file)
         if env is not None:
-            problems = clashes(found, environments.environment(env))
-            if problems:
-                raise InvalidDeclaration([Problem(f"{file}: {p.path}", p.what, p.do) for p in problems])
+            declaration_file.refuse_misfits(listed, environments.environment(env))
     except InvalidDeclaration as invalid:
         if as_json:
             show_json({"file": str(file), "problems": [asdict(problem) for problem in invalid.problems]})
         print_error(str(invalid))
         raise typer.Exit(Exit.INVALID_INPUT) from invalid
+    found = [one.pipeline for one in listed]
     if write is not None:
         _write(write, canonical(document(found)))
     if as_json:
         name = digest(canonical(document(found)))
         moved = {"upgraded": [change._asdict() for change in changes]} if upgrade else {}
-        listed = [_facts(pipeline) for pipeline in found]
-        show_json({"file": str(file), "digest": name, "pipelines": listed, "problems": [], **moved})
+        facts_of = [_facts(pipeline) for pipeline in found]
+        show_json({"file": str(file), "digest": name, "pipelines": facts_of, "problems": [], **moved})
         return
     shown = table("pipeline", "topic", "format", "table", "partitioned by")
     for pipeline in found:

@@ -15,8 +15,6 @@ from frazil.cli.local_spark import local_job
 from frazil.cli.options import AsJson, EnvironmentChoice, PipelineNames, PipelinesFile, chosen_pipelines
 from frazil.cli.progress import Progress
 from frazil.clients.secrets import Secrets
-from frazil.declaration import InvalidDeclaration
-from frazil.declaration import check as clashes
 from frazil.errors import InvalidInput
 from frazil.exit_codes import Exit, exit_of_all
 from frazil.project import declaration_file, environments
@@ -70,11 +68,10 @@ def run(
     if once == follow:
         what = "--once and --follow exclude each other" if once else "no mode is given"
         raise InvalidInput(what, do="Give --once or --follow")
-    wanted = chosen_pipelines(declaration_file.declared(file), names or [], is_all=is_all)
+    listed = declaration_file.found(file)
+    wanted = chosen_pipelines([one.pipeline for one in listed], names or [], is_all=is_all)
     place = environments.environment(env)
-    misfits = clashes(wanted, place)
-    if misfits:
-        raise InvalidDeclaration(misfits)
+    declaration_file.refuse_misfits((one for one in listed if one.pipeline in wanted), place)
     secrets: Secrets = context.find_root().obj
     progress = Progress(tuple(pipeline.name for pipeline in wanted)) if is_watched() and not log else None
     if progress:
