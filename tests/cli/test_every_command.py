@@ -139,6 +139,35 @@ class TestACommandAboutAnEnvironment:
         assert f"no environment is named. Name it: `frazil {' '.join(command)} ENV`, or set FRAZIL_ENV" in ended.stderr
 
 
+@pytest.mark.parametrize("name", LEAVES)
+@pytest.mark.parametrize("flags", [("--env", "--env"), ("--env", "--environment")])
+def test_two_different_environments_are_refused(name: str, flags: tuple[str, str]) -> None:
+    flags = tuple(flag for flag in flags if flag in {each for one in LEAVES[name].params for each in one.opts})
+    ended = frazil(*name.split(), flags[0], "dev", flags[-1], "prod")
+    assert ended.exit_code == 2
+    assert "The options name the environments dev and prod. Name one" in ended.stderr
+
+
+def test_a_release_is_built_for_one_environment() -> None:
+    ended = frazil("release", "build", "--for", "dev", "--env", "prod", "--json")
+    assert ended.exit_code == 2
+    assert "The options name the environments dev and prod. Name one" in json.loads(ended.stdout)["error"]["message"]
+
+
+@pytest.mark.usefixtures("folder")
+def test_an_environment_may_be_named_twice() -> None:
+    assert asked(frazil("runs", "--env", "dev", "--environment", "dev")) == "dev"
+
+
+@pytest.mark.usefixtures("folder")
+def test_with_the_variable_the_argument_of_logs_is_a_run_unless_it_is_an_environment() -> None:
+    assert asked(frazil("logs", "00f1abc", FRAZIL_ENV="prod")) == "prod"
+    assert asked(frazil("logs", "dev", FRAZIL_ENV="prod")) == "dev"
+    assert asked(frazil("logs", "dev", "00f1abc", FRAZIL_ENV="prod")) == "dev"
+    assert asked(frazil("logs", ".frazil/environments/dev.json", FRAZIL_ENV="prod")) == "dev"
+    assert "environment 00f1abc: it does not exist" in frazil("logs", "00f1abc").stderr
+
+
 @pytest.mark.usefixtures("folder")
 def test_with_the_option_the_argument_of_logs_is_a_run() -> None:
     assert asked(frazil("logs", "--env", "dev", "00f1abc")) == "dev"

@@ -83,7 +83,7 @@ def raising(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     def declared(file: Path) -> Any:
         raise error
 
-    monkeypatch.setattr("frazil.project.declaration_file.declared", declared)
+    monkeypatch.setattr("frazil.project.declaration_file.found", declared)
 
 
 def test_a_refusal_ends_with_its_exit_code(cli: CliRunner, monkeypatch: pytest.MonkeyPatch) -> None:

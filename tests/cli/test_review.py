@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from frazil.cli.main import app
+from stacks import review as stacks_review
 
 
 @pytest.fixture
@@ -37,14 +39,14 @@ def ran(*arguments: str) -> Result:
 
 def test_the_checkouts_own_review_is_asked_by_the_same_python(asked: dict[str, Any]) -> None:
     assert ran("dev").exit_code == 0
-    assert asked["command"] == [sys.executable, "-m", "stacks.review", "dev"]
+    assert asked["command"] == [sys.executable, "-m", "stacks.review", "--", "dev"]
     assert asked["cwd"] == asked["root"]
 
 
 def test_the_environment_is_an_option_too(asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FRAZIL_ENV", raising=False)
     assert ran("--env", "dev").exit_code == 0
-    assert asked["command"][3:] == ["dev"]
+    assert asked["command"][3:] == ["--", "dev"]
     for wrong in (("dev", "--env", "prod"), ()):
         assert ran(*wrong).exit_code == 2
 
@@ -59,11 +61,23 @@ def test_all_options_are_handed_on_and_files_as_seen_from_here(
     )  # fmt: skip
     assert told.exit_code == 0
     assert asked["command"][3:] == [
-        "dev", "--json", "--accept-danger", "it is empty; $(touch x)", "--plan", f"{here}/a.json", "--plan",
-        f"dev-confluent={here}/b.json", "--before", f"{here}/old.json", "--assumptions", f"{here}/c.json",
+        "--json", "--accept-danger=it is empty; $(touch x)", f"--plan={here}/a.json", f"--plan=dev-confluent={here}/b.json",
+        f"--before={here}/old.json", f"--assumptions={here}/c.json", "--", "dev",
     ]  # fmt: skip
     assert asked["env"]["FRAZIL_PIPELINES"] == f"{here}/mine.py"
     assert asked["env"]["FRAZIL_RELEASE"] == f"{here}/manifest.json"
+
+
+@pytest.mark.parametrize("odd", ["--help", "-h", "--json", "-"])
+def test_a_value_that_looks_like_an_option_is_handed_on_as_a_value(
+    asked: dict[str, Any], capsys: pytest.CaptureFixture[str], odd: str
+) -> None:
+    assert ran(f"--accept-danger={odd}", "--plan", odd, "--", odd).exit_code == 0
+    parsed = stacks_review._arguments(asked["command"][3:])
+    assert (parsed.environment, parsed.accept_danger) == (odd, odd)
+    assert (parsed.plan, parsed.json) == ([f"{Path.cwd()}/{odd}"], False)
+    assert stacks_review.main(["--", odd], {}, date(2026, 1, 1)) == 2
+    assert f"the environment {odd} does not exist. Name one of" in capsys.readouterr().err
 
 
 def test_that_nothing_is_to_run_is_handed_on_and_is_no_file(asked: dict[str, Any]) -> None:

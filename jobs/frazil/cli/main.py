@@ -28,6 +28,7 @@ from frazil.cli import (
 )
 from frazil.cli.console import print_error, show_json
 from frazil.cli.demo import command
+from frazil.cli.one_environment import OneEnvironment
 from frazil.clients.secrets import Secrets
 from frazil.errors import FrazilError
 from frazil.exit_codes import HELP_TEXT, Exit, exit_of
@@ -146,6 +147,11 @@ app.command("stop", short_help="Stop pipelines of a continuous job (alias: pause
 app.command("start", short_help="Start stopped pipelines (alias: resume).")(stop.start)
 app.command("pause", hidden=True)(stop.stop)
 app.command("resume", hidden=True)(stop.start)
+
+
+for _group in (app, *(each.typer_instance for each in app.registered_groups)):
+    for _command in _group.registered_commands if _group else ():
+        _command.cls = OneEnvironment
 
 
 def main() -> None:

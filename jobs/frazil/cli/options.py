@@ -102,11 +102,6 @@ def environment_name(context: typer.Context, env: str | None, option: str | None
     return chosen
 
 
-def is_option_given(context: typer.Context, option: str | None) -> bool:
-    """Return whether the command line itself has `--env`; FRAZIL_ENV does not count."""
-    return option is not None and not _is_variable(context)
-
-
 def check_local(option: str | None, names: Sequence[str]) -> None:
     """Raise `InvalidInput` if an environment is named that a command about local services does not concern."""
     if option is not None and option not in names:

@@ -71,22 +71,22 @@ def review(
       5 not reviewed
     """
     root = _checkout(Path.cwd())
-    arguments = [
-        environment_name(context, env, option),
-        *(["--json"] if as_json else []),
-        *(["--accept-danger", reason] if reason.strip() else []),
-    ]
+    name = environment_name(context, env, option)
+    arguments = [*(["--json"] if as_json else []), *([f"--accept-danger={reason}"] if reason.strip() else [])]
     for each in plans or ():
         stack, is_named, path = each.rpartition("=")
-        arguments += ["--plan", f"{stack}{is_named}{Path(path).absolute()}"]
-    for option, path_of in (("--before", before), ("--assumptions", assumptions)):
-        arguments += [option, str(path_of.absolute())] if path_of is not None else []
+        arguments.append(f"--plan={stack}{is_named}{Path(path).absolute()}")
+    for flag, path_of in (("--before", before), ("--assumptions", assumptions)):
+        arguments += [f"{flag}={path_of.absolute()}"] if path_of is not None else []
     variables = {} if file is None else {"FRAZIL_PIPELINES": str(file.absolute())}
     if release:
         variables["FRAZIL_RELEASE"] = release if release == NO_RELEASE else str(Path(release).absolute())
     # Deployment has packages that no job has, and that this command does not import.
     ended = subprocess.run(
-        [sys.executable, "-m", "stacks.review", *arguments], cwd=root, env={**os.environ, **variables}, check=False
+        [sys.executable, "-m", "stacks.review", *arguments, "--", name],
+        cwd=root,
+        env={**os.environ, **variables},
+        check=False,
     )
     if ended.returncode:
         raise typer.Exit(ended.returncode if ended.returncode in _ANSWERS else Exit.UNCHECKED)

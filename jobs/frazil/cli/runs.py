@@ -12,7 +12,7 @@ import typer
 
 from frazil.cli import aws
 from frazil.cli.console import duration, err, number, out, plain, show_json, table
-from frazil.cli.options import AsJson, EnvironmentName, EnvironmentOption, JobName, environment_name, is_option_given
+from frazil.cli.options import AsJson, EnvironmentName, EnvironmentOption, JobName, environment_name
 from frazil.clients.secrets import Secrets
 from frazil.errors import InvalidInput
 from frazil.project import environments
@@ -72,7 +72,7 @@ def logs(
     For example: frazil logs prod 00f1abc2def3gh45
 
     \b
-    With --env, RUN is the only argument.
+    With --env or FRAZIL_ENV, one argument may be RUN.
 
     \b
     Exit codes:
@@ -82,11 +82,11 @@ def logs(
     """
     from frazil.rollout.run_log import Stream, bucket_of, run_log
 
-    if run_id is None and env is not None and is_option_given(context, option) and not environments.is_known(env):
-        env, run_id = None, env  # `--env` takes the place of ENV, so the one argument is RUN
+    if run_id is None and env is not None and option is not None and not environments.is_known(env):
+        env, run_id = None, env  # `--env` or FRAZIL_ENV takes the place of ENV, so the one argument is RUN
     place = environments.environment(environment_name(context, env, option))
     secrets: Secrets = context.find_root().obj
-    run = _chosen(_found(place, secrets, job, run_id=run_id), run_id, job)
+    run = _chosen(_found(place, secrets, job, run_id=run_id), run_id, where=f"job {job} of environment {place.name}")
     if not bucket_of(run):
         raise InvalidInput(
             "it leaves no log on S3", where=f"run {run.id}", do="Its monitoring configuration names none"
@@ -138,11 +138,9 @@ def _found(place: Environment, secrets: Secrets, job: str, *, last: int = 20, ru
     return [*found, *(run for run in named_runs if run is not None and run.tags.get(TAG_JOB) == job)]
 
 
-def _chosen(found: list[Run], run_id: str | None, job: str) -> Run:
+def _chosen(found: list[Run], run_id: str | None, *, where: str) -> Run:
     for run in found:
         if run_id in (None, run.id):
             return run
     what = f"there is no run {run_id}" if run_id else "there are no runs"
-    raise InvalidInput(
-        what, where=f"job {job}", do=f"`frazil runs` lists {number(len(found))}; --job names another job"
-    )
+    raise InvalidInput(what, where=where, do=f"`frazil runs` lists {number(len(found))}; --job names another job")
