@@ -13,6 +13,7 @@ FrazilError                    says what, where and what to do
 │   ├── RejectedRecords        error mode `suspend` met a record it cannot land
 │   ├── TooManyRejected        more of a batch is rejected than the pipeline's `max_rejected_percent` allows
 │   ├── CountsDisagree         read != written + rejected + skipped, twice
+│   ├── KeysMoved              records of one key are in two partitions, without an order
 │   ├── LedgerLost             no snapshot says which offsets the table holds
 │   ├── RolledBack             the table's head is not the snapshot that the ledger names, nor its descendant
 │   ├── DeadLetterTableMismatch  the dead-letter table is not the one that the table's ledger describes
@@ -79,6 +80,7 @@ from frazil.errors.frazil_error import (
 from frazil.errors.operator_decisions import (
     CountsDisagree,
     DeadLetterTableMismatch,
+    KeysMoved,
     LedgerLost,
     LogTruncated,
     OffsetsLost,
@@ -120,6 +122,7 @@ __all__ = [
     "JvmEnded",
     "KafkaRefused",
     "KafkaUnavailable",
+    "KeysMoved",
     "LedgerLost",
     "LedgerTooNew",
     "LocalPartFailed",

@@ -57,6 +57,8 @@ UPKEEP_STEPS = (
     "orphans.decided",
 )
 """The same of a maintenance run; carrying a tag forward publishes."""
+STATE_STEPS = ("publish.searched",)
+"""What a batch that replaces rows has beside `STEPS`."""
 
 
 class Failed(FrazilError):
@@ -67,7 +69,10 @@ class Failpoints:
     """What to do at which of `steps`. `jvm_pid` returns the process id of Spark's JVM once there is one."""
 
     def __init__(
-        self, settings: str, jvm_pid: Callable[[], int], steps: Sequence[str] = (*STEPS, *ACCEPT_STEPS, *UPKEEP_STEPS)
+        self,
+        settings: str,
+        jvm_pid: Callable[[], int],
+        steps: Sequence[str] = (*STEPS, *ACCEPT_STEPS, *UPKEEP_STEPS, *STATE_STEPS),
     ) -> None:
         self._steps = steps
         self._actions: dict[tuple[str, int], str] = {}

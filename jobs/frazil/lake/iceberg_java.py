@@ -1,4 +1,4 @@
-"""Iceberg's Java API from Python, through `java_classes`: every name of a class of Iceberg is in this module.
+"""Iceberg's Java API from Python, through `java_classes`: class names are here and in `deletes/java_writers` only.
 
 Everything here is a thin call; decisions are made elsewhere.
 """

@@ -13,6 +13,7 @@ from uuid import UUID, uuid5
 
 from frazil.errors import LedgerTooNew
 from frazil.lake.compressed_values import compact, plain
+from frazil.lake.key_account import KeyAccount
 from frazil.lake.offsets import Offsets, canonical
 from frazil.lake.totals import Counts, Totals
 
@@ -23,6 +24,7 @@ START = "frazil.start"  # canonical JSON of `Offsets`: where this snapshot's rec
 END = "frazil.end"  # ... and where they end: what the table holds after it
 COUNTS = "frazil.counts"  # canonical JSON of `Counts`
 TOTALS = "frazil.totals"  # canonical JSON of `Totals`: the account since the pipeline began; not in side tables
+KEYS = "frazil.keys"  # canonical JSON of `KeyAccount`: the rows of a table of current state; not in append tables
 SCHEMA_IDS = "frazil.schema-ids"  # JSON list of the writer schema ids that the batch was decoded with
 # Milliseconds since 1970: the minimum over partitions of each one's newest record timestamp.
 VALID_THROUGH = "frazil.valid-through"
@@ -139,6 +141,11 @@ class Entry:
     def is_recount(self) -> bool:
         """Whether this snapshot records an operator's decision that corrects the gaps of the commits before it."""
         return self.event == RECOUNT
+
+    @property
+    def keys(self) -> KeyAccount | None:
+        """The account of a table's keys; None in an append table."""
+        return KeyAccount.parse(self.summary[KEYS]) if KEYS in self.summary else None
 
     @property
     def totals(self) -> Totals | None:

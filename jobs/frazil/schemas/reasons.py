@@ -15,7 +15,8 @@ class Reason(StrEnum):
     the declared one, `INCOMPATIBLE_SCHEMA` one whose records do not fit the table, `UNREADABLE_SCHEMA` one that has no row type.
     The body: `UNDECODABLE` is not a value of its schema, `TOO_LARGE` is past a limit. The key, of a record whose value is well:
     `KEY_UNDECODABLE` is not framed, or not a value of its format or schema; `KEY_SCHEMA` names a schema that is unknown, of
-    another subject, not readable, or does not fit the key's column.
+    another subject, not readable, or does not fit the key's column. In tables of current state: `KEY_MISSING` is a record without a
+    key, `KEY_NULL` one whose key has a null field, `KEY_MISMATCH` one whose value has another key than the record.
     """
 
     TOMBSTONE = "tombstone"
@@ -32,6 +33,9 @@ class Reason(StrEnum):
     TOO_LARGE = "too_large"
     KEY_UNDECODABLE = "key_undecodable"
     KEY_SCHEMA = "key_schema"
+    KEY_MISSING = "key_missing"
+    KEY_NULL = "key_null"
+    KEY_MISMATCH = "key_mismatch"
 
 
 MESSAGES = {
@@ -49,4 +53,7 @@ MESSAGES = {
     Reason.TOO_LARGE: "the value is past a limit of decoding",
     Reason.KEY_UNDECODABLE: "the key does not match its schema or format",
     Reason.KEY_SCHEMA: "the key's schema is unknown, of another subject, unreadable, or does not fit the key's column",
+    Reason.KEY_MISSING: "the record has no key, and the table has one row a key",
+    Reason.KEY_NULL: "a field of the key is null, and the table has one row a key",
+    Reason.KEY_MISMATCH: "the value's key columns differ from the record's key",
 }

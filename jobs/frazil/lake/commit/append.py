@@ -1,8 +1,8 @@
-"""Append staged files and their offsets as exactly one snapshot, or refuse by name.
+"""Commit staged files and their offsets as exactly one snapshot, or refuse by name.
 
-Rows and offsets change here and nowhere else, in one transaction that appends the files, writes the summary and moves the
-pipeline's tag. The tag move is the fence: Iceberg does not apply it again on a changed base, so any other commit in
-between makes the complete transaction fail, and a new one decides again on the new base.
+Rows and offsets change here and nowhere else, in one transaction that adds the files, deletes the rows that they replace,
+writes the summary and moves the pipeline's tag. The tag move is the fence: Iceberg does not apply it again on a changed base, so
+any other commit in between makes the complete transaction fail, and a new one decides again on the new base.
 """
 
 from __future__ import annotations
@@ -12,22 +12,26 @@ from dataclasses import dataclass
 from itertools import islice
 
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import IllegalArgumentException
+from pyspark.errors import IllegalArgumentException, PySparkException
 
 from frazil.errors import CatalogUnavailable, CommitRefused
 from frazil.lake import last_records, ledger
+from frazil.lake.commit.carried_on import carried_on
 from frazil.lake.commit.check import Base, CommitRequest, StageAgain, Verdict, check, refusal
 from frazil.lake.commit.committer import Committer
 from frazil.lake.commit.entries import entry, entry_of_head, of
+from frazil.lake.commit.row_delta import RowChanges, row_delta
+from frazil.lake.deletes.staged_deletes import StagedDeletes
 from frazil.lake.iceberg_java import Iceberg, message, thrown
 from frazil.lake.java_classes import Java
 from frazil.lake.ledger import Entry
 from frazil.lake.lineage import ancestors, head_follows
 from frazil.lake.stage import Staged
-from frazil.lake.totals import Totals
 from frazil.schemas.iceberg import field_ids
 
 FOREVER_MS = 2**63 - 1  # an explicit maximum age of the tag: a table property may expire tags that have none
+REFUSALS = frozenset({"ValidationException", "IllegalArgumentException"})
+"""What Java throws for a change that does not fit the table; also if another commit came after the search for rows."""
 STAGED_AT_MOST_SECONDS = 6 * 3600.0  # orphan removal refuses ages under three days; this is far below
 CHECK_FILES_AFTER_SECONDS = 60.0
 ATTEMPTS = 20
@@ -56,6 +60,7 @@ def publish(
     numbered_from: int = 0,
     restore: bool = False,
     clear: bool = False,
+    changes: RowChanges | None = None,
 ) -> Published:
     """Commit a staged batch, exactly once.
 
@@ -63,9 +68,12 @@ def publish(
     each case nothing of this batch is in the table. `extra` are further summary entries; a dead-letter table finishes
     a decision and keeps no totals of its own. A commit that names a side decision gets the next number, which is above
     `numbered_from` too. With `restore` the head is first set back to the newest entry, over a rollback that only moved it; with
-    `clear` all rows go first.
+    `clear` all rows go first. The rows that `changes` finds on the table's head are deleted; if another commit comes in between,
+    they are searched again.
     """
     iceberg, failure = job.iceberg, ""
+    base: Base | None = None
+    refused: set[tuple[int | None, str]] = set()  # on which head Iceberg refused, and why
     for attempt in range(ATTEMPTS):
         if attempt:
             job.wait(min(5.0, 0.05 * 2**attempt))
@@ -79,11 +87,15 @@ def publish(
                 return _found(of(table.snapshot(base.own_commit)), staged, extra or {})
             if verdict is not Verdict.APPEND:
                 raise refusal(verdict, base, staged, batch)
-            _check_files(iceberg, table, staged, age=job.clock() - staged.at)
             job.failpoint("publish.decided")
+            deletes = None
+            if changes is not None and base.head is not None:
+                deletes = changes.on(table, base.head)
+                job.failpoint("publish.searched")
+            _check_files(table, staged, deletes, age=job.clock() - staged.at)
             summary = dict(extra or {})
             if not is_dead_letter_table:
-                summary |= {**_totals(base, batch), **_numbered(base, summary, numbered_from)}
+                summary |= carried_on(base, batch, summary, numbered_from, changes, deletes)
                 if batch.end.last is not None:
                     name, value = last_records.property_name(batch.pipeline), str(batch.end.last)
                     transaction.updateProperties().set(name, value).commit()
@@ -93,7 +105,7 @@ def publish(
                 transaction.newDelete().deleteFromRowFilter(
                     iceberg.classes.static("expressions.Expressions", "alwaysTrue")
                 ).commit()
-            snapshot_id = fill(iceberg, transaction, table, staged, batch, summary)
+            snapshot_id = fill(iceberg, transaction, table, staged, batch, summary, deletes)
             job.failpoint("publish.filled")
             transaction.commitTransaction()
             job.failpoint("publish.committed")
@@ -102,17 +114,34 @@ def publish(
         except Py4JJavaError as error:
             # A failed commit, and one whose state is unknown, go through the same decision again: on a new base.
             failure = f"{thrown(error)}: {message(error)}"
-            if thrown(error) == "ValidationException":
-                raise _refused(failure, staged) from None
+            if thrown(error) in REFUSALS:
+                _search_again(changes, refused, base, failure, staged)
             if thrown(error) in ("NoSuchTableException", "ForbiddenException"):
                 break
-        except IllegalArgumentException as error:  # PySpark makes its own of Java's
-            raise _refused(str(error).partition("\n")[0], staged) from None
+        except PySparkException as error:  # of the search, or Java's IllegalArgumentException as PySpark has it
+            failure = str(error).partition("\n")[0]
+            if changes is None and not isinstance(error, IllegalArgumentException):
+                raise
+            _search_again(changes, refused, base, failure, staged)
     raise CatalogUnavailable(
         f"the commit did not succeed: {failure}",
         where=f"table {staged.table}",
         do="Nothing was added. Run again; if it persists, look at the catalog",
     )
+
+
+def _search_again(
+    changes: RowChanges | None, refused: set[tuple[int | None, str]], base: Base | None, failure: str, staged: Staged
+) -> None:
+    """Have the deletes made again: another commit may have come in between. Raises `CommitRefused` if it cannot be that.
+
+    So it is for a commit without deletes, and if the head on which the same was refused before is still the head.
+    """
+    known = (base.head if base is not None else None, failure)
+    if changes is None or known in refused:
+        raise _refused(failure, staged) from None
+    refused.add(known)
+    changes.forget()
 
 
 def _refused(failure: str, staged: Staged) -> CommitRefused:
@@ -133,42 +162,34 @@ def _found(own_commit: Entry, staged: Staged, extra: Mapping[str, str]) -> Publi
 
 
 def fill(
-    iceberg: Iceberg, transaction: Java, table: Java, staged: Staged, batch: CommitRequest, extra: Mapping[str, str]
+    iceberg: Iceberg,
+    transaction: Java,
+    table: Java,
+    staged: Staged,
+    batch: CommitRequest,
+    extra: Mapping[str, str],
+    deletes: StagedDeletes | None = None,
 ) -> int:
-    """Put a batch into an open transaction: files, summary and tag move. Returns the snapshot it will be."""
+    """Put a batch into an open transaction: files, deletes, summary and tag move. Returns the snapshot it will be."""
     tag = ledger.tag(batch.pipeline)
     tagged = transaction.table().refs().containsKey(tag)
-    append = transaction.newAppend()
-    for file in staged.files:
-        append.appendFile(file)
-    for document in staged.documents:
-        append.appendFile(iceberg.file(table, document))
+    files = [*staged.files, *(iceberg.file(table, document) for document in staged.documents)]
+    if deletes is None or not (files or deletes.added):  # a row delta without a file would be an overwrite of nothing
+        change = transaction.newAppend()
+        for file in files:
+            change.appendFile(file)
+    else:
+        change = row_delta(transaction, deletes)
+        for file in files:
+            change.addRows(file)
     for key, value in ledger.stored({**batch.summary(staged.table_uuid), **extra}).items():
-        append.set(key, value)
-    append.commit()
+        change.set(key, value)
+    change.commit()
     snapshot_id = int(transaction.table().currentSnapshot().snapshotId())
     refs = transaction.manageSnapshots()
     moved = refs.replaceTag(tag, snapshot_id) if tagged else refs.createTag(tag, snapshot_id)
     moved.setMaxRefAgeMs(tag, FOREVER_MS).commit()
     return snapshot_id
-
-
-def _totals(base: Base, batch: CommitRequest) -> dict[str, str]:
-    """Return the account since the pipeline began, of the transaction's own base and this batch; none for a ledger without one."""
-    before = Totals() if base.last is None else base.last.totals
-    if before is None:
-        return {}
-    after = before.after(batch.start, batch.end, batch.counts)
-    topics = {} if after.closed_topics is None else {ledger.CLOSED_TOPICS: after.closed_topics}
-    return {ledger.TOTALS: str(after), **topics}
-
-
-def _numbered(base: Base, extra: Mapping[str, str], least: int) -> dict[str, str]:
-    """Return the summary entries with the number of the newest side decision: the base's, or the next one for a new decision."""
-    before = base.tagged.number if base.tagged else None
-    if ledger.SIDE in extra:
-        return {**extra, ledger.DECISION: str(max(before or 0, least) + 1)}
-    return {**extra, **({} if before is None else {ledger.DECISION: str(before)})}
 
 
 def _read(iceberg: Iceberg, table: Java, staged: Staged, batch: CommitRequest) -> Base:
@@ -193,12 +214,13 @@ def _read(iceberg: Iceberg, table: Java, staged: Staged, batch: CommitRequest) -
     )
 
 
-def _check_files(iceberg: Iceberg, table: Java, staged: Staged, *, age: float) -> None:
+def _check_files(table: Java, staged: Staged, deletes: StagedDeletes | None, *, age: float) -> None:
     if age > STAGED_AT_MOST_SECONDS:
         raise StageAgain(f"staged {age / 3600:.1f} hours ago", where=f"table {staged.table}")
     if age > CHECK_FILES_AFTER_SECONDS:
         io = table.io()
         paths = [f.location() for f in staged.files] + [d["file-path"] for d in staged.documents]
+        paths += deletes.paths if deletes is not None else ()
         missing = [path for path in paths if not io.newInputFile(path).exists()]
         if missing:
             raise StageAgain(f"{len(missing)} staged files are gone, {missing[0]} first", where=f"table {staged.table}")

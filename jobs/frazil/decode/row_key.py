@@ -1,0 +1,82 @@
+"""The key of a row in a table of current state: its columns, what they hold, and which records have no valid key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from frazil.decode.decoding import KEY, ROW
+from frazil.decode.keys import KeyLanding
+from frazil.decode.spark_types import spark_type
+from frazil.errors import InvalidInput
+from frazil.schemas.reasons import Reason
+from frazil.schemas.types import Decimal, Field, Kind, Primitive, Struct, Type
+
+KEY_COLUMN = "_kafka_key"
+"""The key's column in a table whose record keys are one value, not a record of fields."""
+_REFUSED = frozenset({Kind.FLOAT, Kind.DOUBLE})
+
+
+@dataclass(frozen=True, slots=True)
+class RowKey:
+    """The columns that identify a row.
+
+    `columns` are the table's, by name. `fields` says which field of the decoded key each one is; `None` is the key itself.
+    `shared` are those that the value has, too.
+    """
+
+    columns: tuple[Field, ...]
+    fields: Mapping[str, str | None]
+    shared: frozenset[str] = frozenset()
+    landing: KeyLanding | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(column.name for column in self.columns)
+
+    def values(self) -> dict[str, Column]:
+        """Return what the columns hold, from the record's key: it is there for a record without a value, too."""
+        return {column.name: self._of_record(column).cast(spark_type(column.type)) for column in self.columns}
+
+    def reason(self) -> Column:
+        """Return why a record has no row in spite of a decoded key and value; null if it has one."""
+        found = self.values()
+        has_null = reduce(Column.__or__, (value.isNull() for value in found.values()))
+        reason = F.when(F.col("key").isNull(), Reason.KEY_MISSING.value).when(has_null, Reason.KEY_NULL.value)
+        if self.shared:
+            differs = reduce(Column.__or__, (~F.col(ROW)[name].eqNullSafe(found[name]) for name in sorted(self.shared)))
+            reason = reason.when(F.col("value").isNotNull() & differs, Reason.KEY_MISMATCH.value)
+        return reason
+
+    def _of_record(self, column: Field) -> Column:
+        if self.landing is None:
+            return F.col("key")
+        field = self.fields[column.name]
+        return F.col(KEY)[field if field is not None else self.landing.target.fields[0].name]
+
+
+def check_type(column: str, of: Type) -> None:
+    """Raise `InvalidInput` if a column of this type cannot be part of a key: two values that look equal may not be."""
+    match of:
+        case Primitive(kind=kind) if kind not in _REFUSED:
+            return
+        case Decimal():
+            return
+    raise InvalidInput(
+        f"{column} is of type {of}, which is no key: write modes with a key take whole numbers, text, bytes, booleans, dates, "
+        "timestamps and decimals",
+        where=f"key column {column}",
+        do="Choose write=Append(), or give the topic's records another key",
+    )
+
+
+def key_fields(row: Struct) -> Struct:
+    """Return a key's record as columns of the table. Raises `InvalidInput` as `check_type` does."""
+    for field in row.fields:
+        check_type(field.source, field.type)
+    return row

@@ -1,0 +1,41 @@
+"""Rows and deletes as one change of an open transaction, with every validation that Iceberg has."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from frazil.lake.deletes.staged_deletes import StagedDeletes
+from frazil.lake.java_classes import Java
+from frazil.lake.key_account import KeyAccount
+
+
+class RowChanges(Protocol):
+    """Rows that a commit takes away; `KeyChanges` finds them by key."""
+
+    def on(self, table: Java, head: int, /) -> StagedDeletes:
+        """Return the deletes, which fit this head only."""
+
+    def account(self, before: KeyAccount, deletes: StagedDeletes, /) -> KeyAccount:
+        """Return the account of the table's keys after the commit."""
+
+    def forget(self) -> None:
+        """Make them again at the next call."""
+
+
+def row_delta(transaction: Java, deletes: StagedDeletes) -> Java:
+    """Return a row delta with the deletes; the caller adds the rows and commits it.
+
+    The validations alone are not enough: the caller compares the head with that of the deletes, and moves a tag in the same
+    transaction, so that any commit in between is refused.
+    """
+    delta = transaction.newRowDelta()
+    for file in deletes.added:
+        delta.addDeletes(file)
+    for file in deletes.removed:
+        delta.removeDeletes(file)
+    delta.validateFromSnapshot(
+        deletes.snapshot_id
+    )  # else version 3 looks at all of history, and refuses merged vectors
+    delta.validateDataFilesExist(list(deletes.referenced))
+    delta.validateDeletedFiles().validateNoConflictingDeleteFiles().validateNoConflictingDataFiles()
+    return delta

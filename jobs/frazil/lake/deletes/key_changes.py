@@ -1,0 +1,72 @@
+"""The keys of a staged batch, and the deletes of their rows: made on the head of a commit, and made again on another one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from frazil.errors import KeysMoved
+from frazil.lake.deletes.positions import HASH, IS_DELETE, find, total
+from frazil.lake.deletes.staged_deletes import StagedDeletes, write
+from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.java_classes import Java
+from frazil.lake.key_account import KeyAccount
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class KeyChanges:
+    """Every row of a table whose key the batch writes or deletes is to go in the batch's commit.
+
+    `keys` and `schema` are as in `positions.find`. Keys are searched on the head of the commit: positions of another snapshot may
+    be those of other rows. `pipeline` is for messages; unless `may_move`, a key whose row is of another Kafka partition is
+    refused, because nothing orders the records of two partitions.
+    """
+
+    def __init__(
+        self, iceberg: Iceberg, table: str, keys: pa.Table, schema: Any, *, pipeline: str = "", may_move: bool = False
+    ) -> None:
+        self._iceberg, self._table, self._keys, self._schema = iceberg, table, keys, schema
+        self._pipeline, self._may_move = pipeline, may_move
+        self._made: StagedDeletes | None = None
+        is_delete = keys[IS_DELETE].to_numpy().astype(bool)
+        self.deletes = int(is_delete.sum())
+        self.writes = len(is_delete) - self.deletes
+        self._written_hash = total(keys[HASH].to_numpy()[~is_delete])
+
+    def on(self, table: Java, head: int) -> StagedDeletes:
+        """Return the deletes on the snapshot `head` of the loaded `table`; those of an earlier call if the head is the same.
+
+        Raises `KeysMoved`.
+        """
+        if self._made is None or self._made.snapshot_id != head:
+            self._made = None
+            iceberg, name = self._iceberg, f"{self._iceberg.name}.{self._table}"
+            if not self._keys.num_rows or _is_empty(table, head):
+                self._made = StagedDeletes(snapshot_id=head)
+            else:
+                found = find(iceberg.spark, name, head, self._keys, self._schema)
+                if found.moved and not self._may_move:
+                    raise KeysMoved.of(self._pipeline, self._table, found.moved)
+                self._made = write(iceberg, table, head, found)
+        return self._made
+
+    def account(self, before: KeyAccount, deletes: StagedDeletes) -> KeyAccount:
+        """Return the table's account after a commit of these deletes and the batch's rows."""
+        found = deletes.found
+        return KeyAccount(
+            rows=before.rows + self.writes - found.rows,
+            hash=(before.hash + self._written_hash - found.hash) % 2**64,
+            inserted=self.writes - found.updated,
+            updated=found.updated,
+            deleted=found.deleted,
+            absent=self.deletes - found.deleted,
+        )
+
+    def forget(self) -> None:
+        """Make the deletes again at the next call, also on the same head."""
+        self._made = None
+
+
+def _is_empty(table: Java, head: int) -> bool:
+    return str(table.snapshot(head).summary().get("total-data-files")) == "0"

@@ -1,0 +1,120 @@
+"""Positions of rows: where the live rows of some keys are, and how many of them a batch replaces and deletes.
+
+The search is an inner join of the table's key columns with the batch's keys, which are broadcast: nothing of the table is
+shuffled, and rows that a delete file names do not come. A literal range of the keys prunes data files where keys grow with time;
+Iceberg does not derive it from the join.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+FILE, POSITION = "_file", "_pos"
+IS_DELETE, HASH, PARTITION = "_frazil_is_delete", "_frazil_hash", "_frazil_partition"
+"""Columns beside the key's own: whether the batch deletes the key, its hash (`key_hash`), the Kafka partition of its record."""
+MARKS = (IS_DELETE, HASH, PARTITION)
+_KAFKA_PARTITION, _WAS, _MOVED = "_kafka_partition", "_frazil_was", "_frazil_moved"
+BROADCAST_AT_MOST = 2_000_000
+"""So many keys are broadcast; a larger batch is joined as Spark decides. 2 M keys of 20 bytes take 0.2 GB of heap."""
+_RANGED = frozenset({"int", "bigint", "string"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """The live rows of a batch's keys on one snapshot.
+
+    `at` is the sorted positions by path of the data file, each once. `updated` and `deleted` count the keys that are there and that
+    the batch writes or deletes; `hash` is the sum of all these rows' hashes, modulo 2^64. `moved` rows are of another Kafka
+    partition than the batch's record of their key.
+    """
+
+    at: Mapping[str, np.ndarray[Any, Any]] = field(default_factory=dict)
+    updated: int = 0
+    deleted: int = 0
+    hash: int = 0
+    moved: int = 0
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return sum(map(len, self.at.values()))
+
+
+def key_hash(rows: DataFrame, names: Sequence[str]) -> Column:
+    """Return the hash of a row's key; it stays the same when a column is promoted from int to long, or to more decimal digits."""
+    types = {field.name: field.dataType.typeName() for field in rows.schema.fields}
+    stable = {"byte": "bigint", "short": "bigint", "integer": "bigint", "decimal": "string"}
+    return F.xxhash64(*(F.col(n).cast(stable[types[n]]) if types[n] in stable else F.col(n) for n in names))
+
+
+def find(spark: SparkSession, table: str, snapshot_id: int, keys: pa.Table, schema: Any) -> Found:
+    """Return where the live rows of `keys` are in a snapshot of `table`, which is named with its catalog.
+
+    `keys` has the key's columns, then `MARKS`; each key is there once. `schema` is its Spark schema.
+    """
+    names = [f.name for f in schema.fields if f.name not in MARKS]
+    wanted = spark.createDataFrame(keys, schema=schema)
+    if keys.num_rows <= BROADCAST_AT_MOST:
+        wanted = F.broadcast(wanted)
+    rows = spark.read.option("versionAsOf", str(snapshot_id)).table(table)
+    conditions = _ranges(keys, schema, names)
+    if conditions:
+        rows = rows.where(reduce(Column.__and__, conditions))
+    partition = F.col(_KAFKA_PARTITION) if _KAFKA_PARTITION in rows.columns else F.lit(None).cast("int")
+    rows = rows.select(*names, FILE, POSITION, partition.alias(_WAS))
+    moved = F.coalesce(F.col(_WAS) != F.col(PARTITION), F.lit(False)).alias(_MOVED)
+    return grouped(rows.join(wanted, names).select(FILE, POSITION, IS_DELETE, HASH, moved).toArrow())
+
+
+def _ranges(keys: pa.Table, schema: Any, names: Sequence[str]) -> list[Column]:
+    import pyarrow.compute as pc
+
+    types = {f.name: f.dataType.simpleString() for f in schema.fields}
+    found = []
+    for name in names:
+        if types[name] in _RANGED:
+            ends = pc.min_max(keys[name])
+            low, high = (F.lit(ends[end].as_py()).cast(types[name]) for end in ("min", "max"))
+            found.append(F.col(name).between(low, high))
+    return found
+
+
+def grouped(found: pa.Table) -> Found:
+    """Return a search's result by data file; a row that came twice counts once."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    if not found.num_rows:
+        return Found()
+    paths = pc.dictionary_encode(found[FILE].cast("string")).combine_chunks()
+    files = paths.indices.to_numpy(zero_copy_only=False)
+    order = np.lexsort((found[POSITION].to_numpy(), files))
+    files, columns = files[order], [found[name].to_numpy()[order] for name in (POSITION, IS_DELETE, HASH, _MOVED)]
+    first = np.ones(len(files), bool)
+    first[1:] = (files[1:] != files[:-1]) | (columns[0][1:] != columns[0][:-1])
+    files, (positions, is_delete, hashes, moved) = files[first], (column[first] for column in columns)
+    cuts, names = np.flatnonzero(np.diff(files)) + 1, paths.dictionary.to_pylist()
+    parts = zip(np.split(files, cuts), np.split(positions, cuts), strict=True)
+    is_delete = is_delete.astype(bool)
+    return Found(
+        at={names[part[0]]: at.astype(np.int64) for part, at in parts},
+        updated=len(np.unique(hashes[~is_delete])),
+        deleted=len(np.unique(hashes[is_delete])),
+        hash=total(hashes),
+        moved=int(moved.sum()),
+    )
+
+
+def total(hashes: Any) -> int:
+    """Return the sum of signed 64-bit hashes, modulo 2^64."""
+    return int(hashes.astype("u8").sum(dtype="u8"))

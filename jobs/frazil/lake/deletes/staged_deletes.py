@@ -1,0 +1,105 @@
+"""Write the positions of rows to delete files that no snapshot refers to: version 2 to Parquet, version 3 to deletion vectors."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+from typing import Any
+
+from frazil.lake.deletes import java_writers
+from frazil.lake.deletes.positions import Found
+from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.java_classes import Java
+
+VECTORS_FROM = 3
+"""The format version from which deletes are deletion vectors (https://iceberg.apache.org/spec/#deletion-vectors)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagedDeletes:
+    """Delete files in no snapshot, which fit one snapshot only: `snapshot_id`, the table's head when they were made.
+
+    `removed` are vectors that the new ones contain, and `referenced` the paths of the data files that lose rows.
+    """
+
+    snapshot_id: int
+    found: Found = field(default_factory=Found)
+    added: tuple[Java, ...] = ()
+    removed: tuple[Java, ...] = ()
+    referenced: tuple[str, ...] = ()
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Where the new files are."""
+        return tuple(dict.fromkeys(str(file.location()) for file in self.added))
+
+
+def write(iceberg: Iceberg, table: Java, snapshot_id: int, found: Found) -> StagedDeletes:
+    """Write the deletes of the rows that were found on a snapshot of the loaded `table`."""
+    if not found.at:
+        return StagedDeletes(snapshot_id=snapshot_id, found=found)
+    files = java_writers.tasks(table, snapshot_id, found.at.keys())
+    version = int(iceberg.metadata(table)["format-version"])
+    made = _vectors if version >= VECTORS_FROM else _parquet
+    added, removed = made(iceberg, table, found, files)
+    return StagedDeletes(
+        snapshot_id=snapshot_id, found=found, added=added, removed=removed, referenced=tuple(sorted(found.at))
+    )
+
+
+def _vectors(
+    iceberg: Iceberg, table: Java, found: Found, files: dict[str, Any]
+) -> tuple[tuple[Java, ...], tuple[Java, ...]]:
+    from pyroaring import BitMap64
+
+    writer = java_writers.VectorWriter(iceberg, table, {path: old for path, (_, old) in files.items()})
+    for path, positions in found.at.items():
+        bitmap = BitMap64(positions)
+        bitmap.run_optimize()
+        writer.delete(files[path][0], bitmap.serialize())
+    added, removed = writer.close()
+    old = sum(delete.referencedDataFile() is not None for _, deletes in files.values() for delete in deletes)
+    if len(removed) != old:  # Iceberg would commit two vectors of one data file, and then no engine can read the table
+        raise AssertionError(f"{len(removed)} of {old} old deletion vectors were merged")
+    return added, removed
+
+
+def _parquet(
+    iceberg: Iceberg, table: Java, found: Found, files: dict[str, Any]
+) -> tuple[tuple[Java, ...], tuple[Java, ...]]:
+    """Write one file for each partition spec and partition: a delete file belongs to one."""
+    groups: dict[tuple[int, str], list[str]] = {}
+    for path in sorted(found.at):
+        file = files[path][0]
+        spec = table.specs().get(file.specId())
+        groups.setdefault((int(file.specId()), str(spec.partitionToPath(file.partition()))), []).append(path)
+    added = []
+    for paths in groups.values():
+        payload, first = _payload(found, paths), files[paths[0]][0]
+        location = java_writers.write_bytes(table, first, f"deletes-{uuid.uuid4().hex}.parquet", payload)
+        rows = sum(len(found.at[path]) for path in paths)
+        added.append(
+            java_writers.position_delete_file(
+                iceberg, table, first, location, size=len(payload), rows=rows, paths=paths
+            )
+        )
+    return tuple(added), ()
+
+
+def _payload(found: Found, paths: list[str]) -> bytes:
+    """Return a Parquet file of positions, sorted by path and position as the specification demands."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    def column(name: str, kind: pa.DataType, field_id: int) -> pa.Field:
+        return pa.field(name, kind, nullable=False, metadata={"PARQUET:field_id": str(field_id)})
+
+    schema = pa.schema(
+        [column("file_path", pa.string(), java_writers.PATH_ID), column("pos", pa.int64(), java_writers.POSITION_ID)]
+    )
+    names = pa.concat_arrays([pa.repeat(pa.scalar(path), len(found.at[path])) for path in paths])
+    positions = pa.array(np.concatenate([found.at[path] for path in paths]))
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table([names, positions], schema=schema), sink, compression="zstd", use_dictionary=["file_path"])
+    return bytes(sink.getvalue().to_pybytes())

@@ -1,0 +1,200 @@
+"""Rows, deletes and offsets in one commit: what stands between a batch and whoever commits beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from pyspark.sql import SparkSession
+
+from frazil.declaration.environment import Environment
+from frazil.errors import CatalogUnavailable, CommitRefused, Fenced
+from frazil.lake import ledger
+from frazil.lake.iceberg_java import Iceberg
+from tests.support import oracle
+from tests.support.jobs import job
+from tests.support.keyed_table import KeyedTable
+
+pytestmark = pytest.mark.spark
+
+STEPS = ("publish.decided", "publish.searched", "publish.filled")
+FIRST = {k: (k % 2, "first") for k in range(12)}
+SECOND = {**{k: (k % 2, "second") for k in range(8, 15)}, 1: None, 2: None}
+
+
+@pytest.fixture
+def table_of(
+    spark: SparkSession, iceberg: Iceberg, lake_environment: Environment, name: str
+) -> Callable[[int], KeyedTable]:
+    return lambda version: KeyedTable(spark, iceberg, lake_environment, f"delta.{name}", version).create()
+
+
+@pytest.fixture
+def table(table_of: Callable[[int], KeyedTable]) -> KeyedTable:
+    made = table_of(2)
+    made.apply(FIRST)
+    return made
+
+
+def once(step: str, event: Callable[[], object]) -> Callable[[str], None]:
+    """Return a failpoint at which `event` happens at the first hit of `step`."""
+    hits: list[str] = []
+
+    def reached(here: str) -> None:
+        if here == step and not hits:
+            hits.append(here)
+            event()
+
+    return reached
+
+
+def test_rows_deletes_and_offsets_are_one_snapshot(table: KeyedTable) -> None:
+    before = len(oracle.table(table.environment, table.name).snapshots())
+    published = table.apply(SECOND)
+    found = oracle.table(table.environment, table.name)
+    assert len(found.snapshots()) == before + 1
+    newest = found.snapshots()[-1]
+    assert newest.snapshot_id == published.snapshot_id == found.refs()["frazil_p"].snapshot_id
+    assert newest.summary is not None
+    assert newest.summary[ledger.END] == str(table.request(1, 2).end)
+    assert (newest.summary["added-records"], newest.summary["added-position-deletes"]) == ("7", "6")
+    table.check()
+
+
+def test_a_batch_that_changes_nothing_moves_the_offsets(table: KeyedTable) -> None:
+    table.apply({77: None})
+    assert table.held == 2
+    newest = oracle.table(table.environment, table.name).snapshots()[-1].summary
+    assert newest is not None
+    assert newest.operation.value == "append"
+    table.check()
+
+
+def test_only_deletes(table: KeyedTable) -> None:
+    table.apply(dict.fromkeys(range(12)))
+    table.check()
+    assert table.size() == 0
+
+
+def test_a_lost_answer_is_found(table: KeyedTable) -> None:
+    batch = table.staged(SECOND)
+    assert not table.publish(batch).found
+    table.expect(SECOND)
+    assert table.publish(batch).found
+    table.check()
+
+
+def expire(table: KeyedTable) -> None:
+    table.spark.sql(
+        f"CALL lake.system.expire_snapshots(table => '{table.name}', older_than => TIMESTAMP '2999-01-01 00:00:00', "
+        "retain_last => 1)"
+    )
+
+
+def compact_and_expire(table: KeyedTable) -> None:
+    table.compact()
+    expire(table)
+
+
+EVENTS: dict[str, Callable[[KeyedTable], object]] = {
+    "compaction": KeyedTable.compact,
+    "a row is inserted": lambda table: table.insert(9, (1, "by another engine")),
+    "a row is deleted": lambda table: table.delete(9),
+    "a column is added": lambda table: table.spark.sql(f"ALTER TABLE lake.{table.name} ADD COLUMN later int"),
+    "snapshots expire": expire,
+    "compaction and expiry": compact_and_expire,
+}
+
+
+@pytest.mark.parametrize(
+    ("version", "event", "step"),
+    [
+        pytest.param(
+            version,
+            event,
+            step,
+            marks=() if step == ("publish.searched" if version == 2 else "publish.filled") else pytest.mark.long,
+            id=f"v{version}-{event}-{step}",
+        )
+        for version in (2, 3)
+        for event in EVENTS
+        for step in STEPS
+    ],
+)
+def test_another_client_commits_in_between(
+    table_of: Callable[[int], KeyedTable], version: int, event: str, step: str
+) -> None:
+    table = table_of(version)
+    table.apply(FIRST)
+    table.apply({3: None, 4: (0, "again")})  # so that a vector or a delete file is there already
+    batch = table.staged(SECOND)
+    table.publish(batch, failpoint=once(step, lambda: EVENTS[event](table)))
+    table.expect(SECOND)
+    table.check()
+    table.apply(dict.fromkeys(range(0, 16, 3), (0, "third")))
+    table.check()
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("step", STEPS)
+def test_a_twin_wins_in_between(table_of: Callable[[int], KeyedTable], version: int, step: str) -> None:
+    table = table_of(version)
+    table.apply(FIRST)
+    mine, twins = table.staged(SECOND), table.staged(SECOND)
+    with pytest.raises(Fenced):
+        table.publish(mine, failpoint=once(step, lambda: table.publish(twins, run="twin")))
+    table.expect(SECOND)
+    table.check()
+
+
+def test_what_iceberg_refuses_twice_on_one_head_is_no_outage(table: KeyedTable) -> None:
+    refs = table.iceberg.load(table.name).manageSnapshots()
+    head = table.iceberg.load(table.name).currentSnapshot().snapshotId()
+    refs.removeTag("frazil_p").createBranch("frazil_p", head).commit()
+    with pytest.raises(CommitRefused, match="frazil_p is a branch not a tag"):
+        table.publish(table.staged(SECOND))
+    table.check()
+
+
+def test_a_table_that_never_stands_still_is_an_outage(table: KeyedTable) -> None:
+    touched: list[str] = []
+
+    def disturb(step: str) -> None:
+        if step == "publish.filled":
+            touched.append(step)
+            table.iceberg.load(table.name).updateProperties().set("touched", str(len(touched))).commit()
+
+    with pytest.raises(CatalogUnavailable, match="the commit did not succeed"):
+        table.publish(table.staged(SECOND), failpoint=disturb)
+    table.check()
+
+
+def test_a_batch_refused_late_leaves_no_row_and_loses_none(table: KeyedTable) -> None:
+    """The rows stay staged: the batch is committed by the next try, on another head."""
+
+    def fails(step: str) -> None:
+        if step == "publish.filled":
+            raise InterruptedError
+
+    batch = table.staged(SECOND)
+    with pytest.raises(InterruptedError):
+        table.publish(batch, failpoint=fails)
+    table.check()
+    table.compact()
+    table.publish(batch)
+    table.expect(SECOND)
+    table.check()
+
+
+def test_a_delete_file_that_is_gone_stages_again(table: KeyedTable) -> None:
+    from frazil.lake.commit.append import publish
+    from frazil.lake.commit.check import StageAgain
+
+    batch = table.staged(SECOND)
+    loaded = table.iceberg.load(table.name)
+    deletes = batch.changes.on(loaded, loaded.currentSnapshot().snapshotId())
+    loaded.io().deleteFile(deletes.paths[0])
+    late = job(table.iceberg, run="me", clock=lambda: 1100.0)
+    with pytest.raises(StageAgain, match="1 staged files are gone"):
+        publish(late, batch.staged, table.request(1, 2), changes=batch.changes)
+    table.check()

@@ -1,0 +1,41 @@
+"""The result of a search, by data file."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from frazil.lake.deletes.positions import FILE, HASH, IS_DELETE, POSITION, grouped
+
+MOVED = "_frazil_moved"
+
+
+def search(*rows: tuple[str, int, bool, int]) -> pa.Table:
+    columns = [*(zip(*rows, strict=True) if rows else [()] * 4), [False] * len(rows)]
+    types = (pa.string(), pa.int64(), pa.bool_(), pa.int64(), pa.bool_())
+    arrays = [pa.array(list(c), t) for c, t in zip(columns, types, strict=True)]
+    return pa.table(arrays, names=[FILE, POSITION, IS_DELETE, HASH, MOVED])
+
+
+def test_positions_are_sorted_in_each_file() -> None:
+    found = grouped(search(("b", 7, False, 1), ("a", 9, False, 2), ("b", 3, False, 3), ("a", 1, False, 4)))
+    assert {path: list(at) for path, at in found.at.items()} == {"a": [1, 9], "b": [3, 7]}
+
+
+def test_a_row_that_came_twice_counts_once() -> None:
+    found = grouped(search(("a", 1, True, 5), ("a", 1, True, 5), ("a", 2, False, 6)))
+    assert (found.rows, found.updated, found.deleted, found.hash) == (2, 1, 1, 11)
+
+
+def test_hashes_are_added_modulo_two_to_the_64() -> None:
+    found = grouped(search(("a", 1, True, -1), ("a", 2, True, -2), ("a", 3, False, 77)))
+    assert found.hash == 74
+
+
+def test_a_key_that_is_there_twice_is_one_key() -> None:
+    found = grouped(search(("a", 1, False, 5), ("b", 1, False, 5)))
+    assert (found.rows, found.updated) == (2, 1)
+
+
+def test_nothing_found_is_nothing() -> None:
+    found = grouped(search())
+    assert (found.rows, found.at, found.hash) == (0, {}, 0)
