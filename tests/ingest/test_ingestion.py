@@ -15,8 +15,8 @@ from frazil.errors import Fenced, KafkaUnavailable, TooManyRejected
 from frazil.ingest import ingestion
 from frazil.ingest.events import Event, Reporter
 from frazil.ingest.ingestion import Ingestion
+from frazil.ingest.one_batch import StagedBatch
 from frazil.ingest.rejected_share import EVENT
-from frazil.ingest.staging import StagedBatch
 from frazil.lake import ledger
 from frazil.lake.commit.check import CommitRequest, StageAgain
 from frazil.lake.ledger import Entry
@@ -64,9 +64,9 @@ class Evolution:
 
     def staging(self) -> Any:
         self._steps.append("evolve")
-        return SimpleNamespace(stage=self._staged)
+        return "staging"
 
-    def _staged(self, planned: Any) -> Any:
+    def stage(self, planned: Any) -> Any:
         self._stagings += 1
         if self._stagings == self._news_at:
             raise UnknownSchemas(Met(waiting=(prefixed(7, b""),)), Met())
@@ -88,6 +88,7 @@ class Loop:
             kafka=Kafka(records), iceberg=None, clock=lambda: 0.0, now_ms=lambda: 0, wait=None, failpoint=lambda step: None, run="me", version="1",
             stopping=lambda: False,
         )  # fmt: skip
+        monkeypatch.setattr(ingestion, "stage_batch", lambda *given: loop._evolution.stage(given[-1]))
         monkeypatch.setattr(ingestion, "decide_and_finish", self._commit)
         monkeypatch.setattr(ingestion, "resume", self._resume)
         monkeypatch.setattr(ingestion.tables, "columns", lambda *_: Struct(()))

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import Observation, SparkSession
 from pyspark.sql import functions as F
 
-from frazil.ingest import record_counts
+from frazil.ingest import account, record_counts
 from frazil.ingest.ranges import OffsetRange
 from frazil.lake.last_records import LastRecord, LastRecords
 
@@ -37,13 +37,13 @@ def test_a_thousand_partitions_are_counted_exactly_however_tasks_divide_them(spa
     seen = observed(spark, ranges, tasks=7)
     counts = record_counts.counts(seen["partitions"])
     assert counts == dict.fromkeys(range(MANY), 30)
-    assert record_counts.gaps(counts, ranges) == dict.fromkeys(range(MANY), 10)
+    assert account.gaps(counts, ranges) == dict.fromkeys(range(MANY), 10)
     assert seen["read"] == ROWS
 
 
 def test_the_last_record_of_each_partition_is_found_though_offsets_behind_it_hold_none(spark: SparkSession) -> None:
     ranges = [OffsetRange(p, 0, share) for p, share in ((0, 10_003), (1, 10_000), (2, 10_001))]
-    last = record_counts.last_records(observed(spark, ranges), {0: 4, 1: None}, now_ms=1e12)
+    last = record_counts.last_records(observed(spark, ranges)["tail"], {0: 4, 1: None}, now_ms=1e12)
     assert {p: (r.offset, r.epoch, r.newest_ms) for p, r in last.items()} == {
         0: (9_999, 4, 9_999),
         1: (9_999, None, 19_999),
@@ -54,7 +54,7 @@ def test_the_last_record_of_each_partition_is_found_though_offsets_behind_it_hol
 
 def test_a_timestamp_from_the_future_says_nothing_of_how_far_a_topic_was_read(spark: SparkSession) -> None:
     seen = observed(spark, [OffsetRange(0, 0, ROWS)])
-    (last,) = record_counts.last_records(seen, {}, now_ms=-record_counts.AHEAD_MS).values()
+    (last,) = record_counts.last_records(seen["tail"], {}, now_ms=-record_counts.AHEAD_MS).values()
     assert (last.offset, last.newest_ms) == (ROWS - 1, None)
 
 

@@ -7,7 +7,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from frazil.errors import CatalogUnavailable, FrazilError, KafkaUnavailable, SparkFailed
-from frazil.ingest.spark_errors import Cancelled, Failure, LoginRefused, explained, meaning
+from frazil.ingest.spark_errors import Cancelled, Failure, LoginRefused, TimestampOverflow, explained, meaning
 
 MEMORY = [
     "org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 3.0 failed 1 times, most recent failure: "
@@ -32,6 +32,7 @@ LAKE = [
     "org.apache.iceberg.jdbc.UncheckedSQLException: Unknown failure",
     "java.net.UnknownHostException: lake.s3.eu-central-1.amazonaws.com",
 ]
+TIMESTAMP = ["java.lang.ArithmeticException: long overflow"]
 FRAMES = """org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 3.0 failed 1 times
 java.lang.ArithmeticException: divide by zero
 \tat java.base/java.lang.Math.floorMod(Math.java:1286)
@@ -57,6 +58,7 @@ OTHER = [
             (Failure.LOGIN, LOGIN),
             (Failure.KAFKA, KAFKA),
             (Failure.LAKE, LAKE),
+            (Failure.TIMESTAMP, TIMESTAMP),
             (Failure.OTHER, OTHER),
         )
         for text in texts
@@ -75,6 +77,7 @@ def test_a_failure_is_known_by_its_words(failure: Failure, text: str) -> None:
         (LAKE[0], CatalogUnavailable),
         (OTHER[0], SparkFailed),
         (FRAMES, SparkFailed),
+        (TIMESTAMP[0], TimestampOverflow),
     ],
 )
 def test_each_failure_becomes_its_error(text: str, error: type[Exception]) -> None:

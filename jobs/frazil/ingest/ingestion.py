@@ -1,4 +1,4 @@
-"""The order of one batch, top to bottom, and of the batches of one pipeline.
+"""The sequence of the batches of one pipeline; `one_batch` has the steps of each.
 
 While batch n is published, batch n+1 is staged; n+1 is handed to publish only after n is committed. If n fails, n+1 is dropped:
 `StageAgain` stages n again, some times at most, and any other error ends the run.
@@ -15,18 +15,18 @@ from frazil.declaration import Pipeline, Spark
 from frazil.decode.met import MOST, UnknownSchemas
 from frazil.decode.writer_schemas import WriterSchemas
 from frazil.errors import CountsDisagree, Fenced, SparkFailed
-from frazil.ingest import table_setup
 from frazil.ingest.events import Event, Reporter, Total
 from frazil.ingest.log_check import LogCheck
+from frazil.ingest.one_batch import StagedBatch, stage_batch
 from frazil.ingest.plan import Pace, Span, no_further, plan, up_to
 from frazil.ingest.progress import Progress
 from frazil.ingest.rejected_share import accepted, check_share, still_accepted
-from frazil.ingest.resume import resume, start_of
+from frazil.ingest.resume import resume
 from frazil.ingest.schema_tracking import Evolution
 from frazil.ingest.spark_errors import Cancelled, LoginRefused
-from frazil.ingest.staging import StagedBatch, Staging
+from frazil.ingest.staging import Staging
 from frazil.ingest.upkeep import expire_metadata
-from frazil.ingest.waiting import waiting
+from frazil.ingest.waiting import waiting_now
 from frazil.job.context import JobContext
 from frazil.lake import metadata_expiry, tables
 from frazil.lake.commit.append import Published
@@ -65,7 +65,7 @@ class Ingestion:
         """What was landed so far."""
         return self.progress.total
 
-    # ── The order of one batch ──────────────────────────────────────────────────────────────────
+    # ── The sequence of batches ─────────────────────────────────────────────────────────────────
     def drain(self) -> Total:
         """Land everything up to the stable offsets seen now; returns what was done. Being fenced is a normal end."""
         spans = dict(self._spans())
@@ -149,7 +149,7 @@ class Ingestion:
             self._evolve()
         assert self._staging is not None
         try:
-            staged = self._staging.stage(planned)
+            staged = stage_batch(self.pipeline, self.job, self._staging, self._evolution, planned)
         except SparkFailed as error:
             if tables.columns(self.job.iceberg, self.pipeline.table.identifier) == self._columns:
                 raise
@@ -183,17 +183,8 @@ class Ingestion:
 
     def _waiting(self) -> Mapping[str, Any]:
         """Return what waits for a schema."""
-        iceberg, table, spans = self.job.iceberg, self.pipeline.table.identifier, self._spans()
-        last = table_setup.read_ledger(iceberg, self.pipeline) if iceberg.exists(table) else None
-        facts = waiting(
-            self.pipeline,
-            self.job.kafka,
-            last.end.at if last is not None and last.end is not None else start_of(self.pipeline, self.job, spans),
-            spans,
-            now=self.job.clock(),
-            lacks_key=self._evolution.lacks_key,
-            problem=self._evolution.problem,
-        )
+        lacks_key, problem = self._evolution.lacks_key, self._evolution.problem
+        facts = waiting_now(self.pipeline, self.job, self._spans(), lacks_key=lacks_key, problem=problem)
         self.total.waiting = ". ".join(facts[key] for key in ("message", "hint") if key in facts)
         return facts
 

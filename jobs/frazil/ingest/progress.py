@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from frazil.ingest.events import Event, Reporter, Total
-from frazil.ingest.staging import StagedBatch
+from frazil.ingest.one_batch import StagedBatch
 
 IDLE_SECONDS = 60.0  # between two `idle` events, as metrics are kept by the minute
 

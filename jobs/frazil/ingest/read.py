@@ -15,7 +15,6 @@ from frazil.declaration.pipeline import Pipeline
 from frazil.ingest.fingerprint import TIMESTAMPS
 from frazil.ingest.ranges import OffsetRange, without
 
-TIMESTAMP_OVERFLOW = "long overflow"  # what Spark's Kafka source says of a timestamp that it cannot hold
 HEADERS = "array<struct<key:string,value:binary>>"
 # Measured for 100-byte records: larger fetches than Kafka's defaults; a task reads one partition as a stream.
 FETCH = {

@@ -1,8 +1,9 @@
-"""The account of a batch: the outcome of each record, counted at both ends."""
+"""What is counted of a batch's records, as they come from Kafka and as they are rejected: in Spark, and as values."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Observation
@@ -26,6 +27,36 @@ _TAIL = "_frazil_tail"
 AHEAD_MS = 3_600_000  # a timestamp further in the future says nothing of how far a topic was read
 
 
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What was counted of records as they came from Kafka. `tail` are rows of those at the end of each range."""
+
+    records: int
+    bytes: int
+    by_partition: Mapping[int, int]
+    tail: Sequence[Mapping[str, Any]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """What was counted of rejected records: those that are kept and those that are skipped by reason, and these by partition.
+
+    `values` and `keys` are the frames without a decoder. `first` is the partition, offset and reason of the first record.
+    """
+
+    kept: Mapping[str, int] = field(default_factory=dict)
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    skipped_at: Mapping[int, int] = field(default_factory=dict)
+    values: Met = Met()  # noqa: RUF009 # frozen
+    keys: Met = Met()  # noqa: RUF009 # frozen
+    first: tuple[int, int, str] | None = None
+
+    @property
+    def records(self) -> int:
+        """The number of rejected records."""
+        return sum(self.kept.values()) + sum(self.skipped.values())
+
+
 def observe_records(records: DataFrame, observed: Observation, ranges: Sequence[OffsetRange]) -> DataFrame:
     """Count the records as they come from Kafka, before anything else can lose one, in all and by partition.
 
@@ -47,18 +78,18 @@ def by_partition(partition: Column) -> Column:
     return F.histogram_numeric(partition, F.lit(BINS))
 
 
+def read(observed: Mapping[str, Any]) -> Read:
+    """Return what `observe_records` counted."""
+    by_partition = counts(observed["partitions"])
+    return Read(int(observed["read"] or 0), int(observed["bytes"] or 0), by_partition, observed["tail"] or ())
+
+
 def counts(found: Sequence[Any] | None) -> dict[int, int]:
     """Return the counts of `by_partition`. A partition that several tasks read has a bin of each."""
     counted: dict[int, int] = {}
     for row in found or ():
         counted[int(row["x"])] = counted.get(int(row["x"]), 0) + int(row["y"])
     return dict(sorted(counted.items()))
-
-
-def gaps(found: Mapping[int, int], ranges: Sequence[OffsetRange]) -> dict[int, int]:
-    """Return the number of offsets without a record, by partition, without zeros."""
-    missing = {r.partition: len(r) - found.get(r.partition, 0) for r in ranges}
-    return {partition: n for partition, n in missing.items() if n}
 
 
 def _tail(ranges: Sequence[OffsetRange]) -> Column:
@@ -75,11 +106,11 @@ def _tail(ranges: Sequence[OffsetRange]) -> Column:
 
 
 def last_records(
-    observed: Mapping[str, Any], epochs: Mapping[int, int | None], *, now_ms: float
+    tail: Sequence[Mapping[str, Any]], epochs: Mapping[int, int | None], *, now_ms: float
 ) -> dict[int, LastRecord]:
     """Return the last record that was read of each partition, from the tail of its range."""
     found: dict[int, LastRecord] = {}
-    for row in sorted(observed["tail"] or (), key=lambda row: (row["partition"], row["offset"])):
+    for row in sorted(tail, key=lambda row: (row["partition"], row["offset"])):
         p, ms = row["partition"], row["ms"] if row["ms"] is not None and row["ms"] <= now_ms + AHEAD_MS else None
         before = found[p].newest_ms if p in found else None
         newest = max((known for known in (before, ms) if known is not None), default=None)
@@ -114,6 +145,19 @@ def _frames(unknown: str, waiting: str, name: str) -> list[Column]:
         F.count_if(F.col(unknown).startswith(f"{GUID_MAGIC:02X}")).alias(f"{name}_guids"),
         F.collect_set(waiting).alias(f"{name}_waiting"),
     ]
+
+
+def rejected(observed: Mapping[str, Any]) -> Rejected:
+    """Return what `observe_rejected` counted."""
+    first = observed["first"]
+    return Rejected(
+        kept=by_reason(observed, "rejected"),
+        skipped=by_reason(observed, "skipped"),
+        skipped_at=counts(observed["skipped_at"]),
+        values=met(observed, "values"),
+        keys=met(observed, "keys"),
+        first=None if first is None else (first["partition"], first["offset"], first[REASON]),
+    )
 
 
 def met(observed: Mapping[str, Any], name: str) -> Met:

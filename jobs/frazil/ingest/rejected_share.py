@@ -1,4 +1,4 @@
-"""Stop a batch of which most is rejected: a wrong declaration is a likelier cause than bad records."""
+"""Stop a batch whose rejected records the pipeline does not allow: any at all, or so many that the declaration may be wrong."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import json
 from collections.abc import Mapping
 
 from frazil.declaration import Pipeline
-from frazil.errors import TooManyRejected
+from frazil.declaration.options import ErrorMode
+from frazil.errors import RejectedRecords, TooManyRejected
 from frazil.ingest.plan import Span
+from frazil.ingest.record_counts import Rejected
 from frazil.lake import ledger
 from frazil.lake.ledger import Entry
 from frazil.lake.offsets import Offsets
@@ -20,6 +22,12 @@ LEAST_RECORDS = 100
 EVENT = "rejected-share"
 """The operator's decision to land such batches, as the ledger and `frazil accept` name it."""
 _OF_THE_FRAME = frozenset({Reason.WRONG_MAGIC.value, Reason.TOO_SHORT.value})
+
+
+def check_mode(pipeline: Pipeline, rejected: Rejected) -> None:
+    """Raise `RejectedRecords` if records are rejected and the error mode is `suspend`."""
+    if rejected.kept and rejected.first and pipeline.on_error is ErrorMode.SUSPEND:
+        raise RejectedRecords.of(pipeline.name, pipeline.topic.name, counts=rejected.kept, first=rejected.first)
 
 
 def check_share(pipeline: Pipeline, counts: Counts, start: Offsets, end: Offsets, accepted: Mapping[int, int]) -> None:

@@ -62,14 +62,16 @@ class Evolution:
         found = [self._writers.refresh(), self._keys is not None and self._keys.writers.refresh()]
         return any(found)
 
-    def learn(self, values: Met, keys: Met) -> bool:
-        """Find out about frames that records have and no decoder; whether the batch is to be staged again.
+    def learn(self, values: Met, keys: Met) -> None:
+        """Find out about frames that records of a batch have and no decoder.
 
-        Raises `RegistryUnavailable`, and `UnknownSchemas` for more frames than can be asked for.
+        Raises `UnknownSchemas` if the batch is to be staged again, as some have a decoder now or are more than can be asked for;
+        and `RegistryUnavailable`.
         """
         try:
             found = self._writers.learn(values)
-            return (self._keys is not None and self._keys.writers.learn(keys)) or found
+            if (self._keys is not None and self._keys.writers.learn(keys)) or found:
+                raise UnknownSchemas(values, keys)
         except TooMany:
             raise UnknownSchemas(values, keys, most_rows=MOST) from None
 
@@ -95,7 +97,7 @@ class Evolution:
         if self._keys is not None and keys is not None:
             decoding = replace(decoding, key=self._keys.decoding(keys))
         columns = tuple(f.name for f in landed.target.fields)
-        return Staging(self._pipeline, self._job, decoding, columns, self.learn, keys, self._thoroughness)
+        return Staging(self._pipeline, self._job, decoding, columns, keys, self._thoroughness)
 
     def _report_incompatible(self, found: Sequence[tuple[int, IncompatibleSchema]]) -> None:
         """Report what was not reported before: of many at once the last ones, which are the newest versions."""

@@ -21,18 +21,24 @@ class Failure(StrEnum):
 
     `MEMORY`: a task died of memory, a smaller batch may do. `LOGIN`: the executors' login to Kafka was refused, secrets may
     have been rotated. `KAFKA`: records could not be fetched: the broker is unavailable, or they no longer exist, which the next
-    plan finds out. `LAKE`: the catalog or the object store refused or did not answer. `OTHER`: no retry would help.
+    plan finds out. `LAKE`: the catalog or the object store refused or did not answer. `TIMESTAMP`: a record has a timestamp that
+    Spark's Kafka source cannot hold. `OTHER`: no retry would help.
     """
 
     MEMORY = "memory"
     LOGIN = "login"
     KAFKA = "kafka"
     LAKE = "lake"
+    TIMESTAMP = "timestamp"
     OTHER = "other"
 
 
 class LoginRefused(KafkaUnavailable):
     """The executors' login to Kafka was refused; the secrets are to be read again."""
+
+
+class TimestampOverflow(SparkFailed):
+    """A record has a timestamp that Spark's Kafka source cannot hold; the driver must read it."""
 
 
 class Cancelled(Exception):
@@ -60,6 +66,7 @@ _WORDS = (
         r"org\.apache\.iceberg\.|software\.amazon\.awssdk|java\.sql\.|org\.sqlite\.|"
         r"java\.net\.(UnknownHost|Connect|NoRouteToHost|SocketTimeout)Exception",
     ),
+    (Failure.TIMESTAMP, r"\blong overflow\b"),
 )
 
 
@@ -80,7 +87,8 @@ def explained(
     redact: Callable[[str], str] = lambda text: text,
 ) -> Iterator[None]:
     """Turn what a Spark job in the block fails with into `MemoryError`, `LoginRefused`, `KafkaUnavailable`,
-    `CatalogUnavailable`, `Cancelled` (while `stopping`) or `SparkFailed`. `redact` masks secrets, before the text is cut.
+    `CatalogUnavailable`, `Cancelled` (while `stopping`), `TimestampOverflow` or `SparkFailed`. `redact` masks secrets, before the
+    text is cut.
     """
     try:
         yield
@@ -106,8 +114,9 @@ def explained(
                     where=where,
                     do="Nothing of this batch was added. Run again; if it persists, look at the catalog and its permissions",
                 ) from None
-            case _:
-                raise SparkFailed(f"a Spark job failed: {words}", where=where, do="Nothing was published") from None
+            case failure:
+                kind = TimestampOverflow if failure is Failure.TIMESTAMP else SparkFailed
+                raise kind(f"a Spark job failed: {words}", where=where, do="Nothing was published") from None
 
 
 def _without_frames(text: str) -> list[str]:

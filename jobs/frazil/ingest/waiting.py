@@ -11,6 +11,9 @@ from frazil.declaration.options import Isolation, SubjectStrategy
 from frazil.declaration.topic import Topic
 from frazil.errors import ServiceUnavailable
 from frazil.ingest.plan import Span
+from frazil.ingest.resume import start_of
+from frazil.ingest.table_setup import read_ledger
+from frazil.job.context import JobContext
 from frazil.schemas.wire_format import GUID_MAGIC, VALUE_HEADER
 
 _FRAMED = (0, GUID_MAGIC)
@@ -57,6 +60,16 @@ def waiting(
         facts["freshness_seconds"] = round(max([0.0, *ages]), 3)
     hint = next(filter(None, map(_hint, records)), "") if not lacks_key else ""
     return {**facts, "hint": hint} if hint else facts
+
+
+def waiting_now(
+    pipeline: Pipeline, job: JobContext, spans: Mapping[int, Span], *, lacks_key: bool, problem: str
+) -> dict[str, Any]:
+    """Return the same facts of a pipeline as it is now: from the offsets of its table, if it has one, or its declared start."""
+    has_table = job.iceberg.exists(pipeline.table.identifier)
+    last = read_ledger(job.iceberg, pipeline) if has_table else None
+    start = last.end.at if last is not None and last.end is not None else start_of(pipeline, job, spans)
+    return waiting(pipeline, job.kafka, start, spans, now=job.clock(), lacks_key=lacks_key, problem=problem)
 
 
 def _records(pipeline: Pipeline, kafka: Records, first: Mapping[int, int]) -> list[Record]:

@@ -15,8 +15,8 @@ from frazil.errors import SparkFailed
 from frazil.ingest.log_check import compared
 from frazil.ingest.plan import Span
 from frazil.ingest.ranges import OffsetRange, halves
-from frazil.ingest.read import TIMESTAMP_OVERFLOW, beyond_spark, consumer_options, read
-from frazil.ingest.spark_errors import explained
+from frazil.ingest.read import beyond_spark, consumer_options, read
+from frazil.ingest.spark_errors import TimestampOverflow, explained
 from frazil.job.context import JobContext
 from frazil.lake.offsets import Offsets
 from frazil.recovery import decisions
@@ -56,10 +56,8 @@ def same_up_to(
         return same
     try:
         return same | _same_in(pipeline, job, committed, ranges, other, ())[0]
-    except SparkFailed as failed:
-        if TIMESTAMP_OVERFLOW not in failed.what:
-            raise
-    return same | _same_in_pieces(pipeline, job, committed, ranges, other)
+    except TimestampOverflow:
+        return same | _same_in_pieces(pipeline, job, committed, ranges, other)
 
 
 def _same_in_pieces(

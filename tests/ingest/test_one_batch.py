@@ -1,0 +1,113 @@
+"""The steps of one batch, with stages that are values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from pyspark.errors import PySparkException
+
+from frazil.clients.kafka import Span
+from frazil.clients.kafka_records import Record
+from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+from frazil.decode.met import Met, UnknownSchemas
+from frazil.errors import RejectedRecords
+from frazil.ingest.one_batch import StagedBatch, stage_batch
+from frazil.ingest.plan import Plan
+from frazil.ingest.record_counts import Read, Rejected
+from frazil.ingest.spark_errors import TimestampOverflow
+from frazil.ingest.staging import StagedRejected, StagedRows
+from frazil.lake.offsets import Offsets
+from frazil.lake.stage import Staged
+from frazil.schemas.wire_format import prefixed
+
+START, END = Offsets("orders", "T1", {0: 0}), Offsets("orders", "T1", {0: 4})
+PLAN = Plan(START, START, END, lag=4, spans={0: Span(0, 4, 1)})
+LATE = Record(0, 2, None, b"v", 2**62, 0, ())
+UNKNOWN = Met(unknown=(prefixed(7, b""),))
+
+
+class Stages:
+    """Stages of a batch of four records; `rejected` are counted of them, and `late` are those that Spark cannot read."""
+
+    decoding: Any = SimpleNamespace(schema_ids=(3,))
+
+    def __init__(self, rejected: Rejected, late: Sequence[Record] = ()) -> None:
+        self.rejected, self.late = rejected, late
+        self.steps: list[str] = []
+
+    def stage(self, planned: Plan, by_driver: Sequence[Record] = ()) -> StagedRows:
+        self.steps.append(f"rows, {len(by_driver)} by the driver")
+        if len(by_driver) < len(self.late):
+            raise PySparkException("java.lang.ArithmeticException: long overflow")
+        files = Staged("shop.orders", "uuid", {}, (), 4 - self.rejected.records, 1, 0.0)
+        read = Read(4, 40, {0: 4})
+        return StagedRows(
+            planned, by_driver, self.decoding, self.decoding, files, read, datetime(2024, 1, 1, tzinfo=UTC)
+        )
+
+    def stage_rejected(self, staged: StagedRows) -> StagedRejected:
+        self.steps.append(f"rejected of {staged.read.records - staged.files.rows}")
+        return StagedRejected(self.rejected, Staged("letters", "uuid", {}, (), self.rejected.records, 1, 0.0))
+
+
+class Evolution:
+    def __init__(self, *, has_news: bool = False) -> None:
+        self.has_news = has_news
+
+    def learn(self, values: Met, keys: Met) -> None:
+        if self.has_news:
+            raise UnknownSchemas(values, keys)
+
+
+def staged(stages: Any, evolution: Any = None, found: Sequence[Record] = (), **choices: Any) -> StagedBatch:
+    kafka = SimpleNamespace(
+        topic=lambda name: SimpleNamespace(topic_id="T1", compacted=False),
+        leader_epochs=lambda topic, partitions: dict.fromkeys(partitions, 1),
+        stretches=lambda *_: list(found),
+    )
+    job: Any = SimpleNamespace(
+        kafka=kafka, run="me", version="1", clock=lambda: 1.0, failpoint=stages.steps.append,
+        stopping=lambda: False, redact=lambda text: text,
+    )  # fmt: skip
+    topic = Topic("orders", value_format=ValueFormat.TEXT)
+    pipeline = Pipeline(topic=topic, table=Table("shop.orders"), **choices)
+    return stage_batch(pipeline, job, stages, evolution or Evolution(), PLAN)
+
+
+def test_a_batch_without_rejected_records_has_one_pass() -> None:
+    stages = Stages(Rejected())
+    batch = staged(stages)
+    assert stages.steps == ["rows, 0 by the driver", "stage.done"]
+    assert batch.dead_letters is None
+    assert (batch.batch.counts.read, batch.batch.counts.written, batch.batch.schema_ids) == (4, 4, (3,))
+
+
+def test_rejected_records_have_a_pass_of_their_own() -> None:
+    stages = Stages(Rejected(kept={"undecodable": 1}, skipped={"tombstone": 1}))
+    batch = staged(stages)
+    assert stages.steps == ["rows, 0 by the driver", "rejected of 2", "stage.done"]
+    assert batch.dead_letters is not None
+    assert batch.batch.counts.adds_up
+
+
+def test_records_that_spark_cannot_read_are_read_by_the_driver() -> None:
+    stages = Stages(Rejected(), late=[LATE])
+    staged(stages, found=[LATE])
+    assert stages.steps == ["rows, 0 by the driver", "rows, 1 by the driver", "stage.done"]
+
+
+def test_an_overflow_of_no_record_ends_the_batch() -> None:
+    with pytest.raises(TimestampOverflow):
+        staged(Stages(Rejected(), late=[LATE]))
+
+
+def test_new_schemas_are_learnt_before_rejected_records_suspend_the_pipeline() -> None:
+    found = Rejected(kept={"unknown_schema": 1}, values=UNKNOWN, first=(0, 3, "unknown_schema"))
+    with pytest.raises(UnknownSchemas):
+        staged(Stages(found), Evolution(has_news=True), on_error="suspend")
+    with pytest.raises(RejectedRecords, match="partition 0 offset 3: unknown_schema"):
+        staged(Stages(found), on_error="suspend")
