@@ -108,3 +108,10 @@ def test_folding_leaves_what_a_name_may_have():
 def test_a_pipeline_is_a_value_that_is_hashed_copied_and_pickled(pipeline):
     assert hash(copy.deepcopy(pipeline)) == hash(pipeline)
     assert pickle.loads(pickle.dumps(pipeline)) == pipeline
+
+
+@pytest.mark.parametrize("name", [0, False, [], b"", None])
+def test_what_is_no_text_is_no_name_that_was_left_out(name):
+    topic, table = Topic("orders", value_format=ValueFormat.AVRO), Table("a.b")
+    [said] = problems_of(lambda: Pipeline(topic=topic, table=table, name=name)).values()
+    assert said.endswith("Write text")

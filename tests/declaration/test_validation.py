@@ -1,5 +1,6 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from enum import Enum, IntEnum
 from typing import Annotated
 
 import pytest
@@ -41,6 +42,14 @@ class SmallThing:
             yield Problem("names", "there are more names than count", "Raise count")
 
 
+class Word(str, Enum):  # noqa: UP042 # f"{Word.A}" is Word.A
+    A = "a"
+
+
+class Number(IntEnum):
+    ONE = 1
+
+
 def test_values_of_the_right_type_pass_and_mappings_are_frozen():
     thing = SmallThing(count=2, names=("a",), weights={"b": 1, "a": 0})
     assert thing.weights == {"a": 0, "b": 1}
@@ -68,6 +77,9 @@ def test_contradictions_are_not_asked_of_values_of_the_wrong_type():
         ({"names": "days(x)"}, "names", "'days(x)' is of type str. Write a tuple, also of one: ('days(x)',)"),
         ({"names": ["a"]}, "names", "this is of type list. Write a tuple: it cannot change afterwards"),
         ({"names": (ValueFormat.AVRO,)}, "names[0]", "<ValueFormat.AVRO: 'avro'> is of type ValueFormat. Write text"),
+        ({"names": (Word.A,)}, "names[0]", "<Word.A: 'a'> is of type Word. Write text"),
+        ({"weights": {Word.A: 1}}, "weights[<Word.A: 'a'>]", "<Word.A: 'a'> is of type Word. Write text"),
+        ({"count": Number.ONE}, "count", "<Number.ONE: 1> is of type Number. Write a whole number"),
         ({"weights": (1,)}, "weights", "this is of type tuple. Write a mapping, or None"),
         ({"weights": {1: 1}}, "weights[1]", "1 is of type int. Write text"),
         ({"password": "hunter2"}, "password", "this is of type str. Write Secret(…), or None"),

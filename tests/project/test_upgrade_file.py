@@ -98,6 +98,12 @@ def test_a_python_file_has_no_version(tmp_path: Path) -> None:
         upgrade(tmp_path / "none.json")
 
 
+@pytest.mark.parametrize("name", ["none.json", "none.py", "x" * 5000, f"{'x' * 5000}.json"])
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InvalidInput, match="the file does not exist|it cannot be read"):
+        upgrade(tmp_path / name)
+
+
 def test_the_command_prints_what_it_moved(file: Path) -> None:
     ended = CliRunner().invoke(app, ["check", str(file), "--upgrade"])
     assert ended.exit_code == 0, ended.output

@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from enum import EnumType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from frazil.declaration.constraints import below
 from frazil.declaration.problems import Problem, Refusal
 
 
@@ -16,14 +17,31 @@ class Choices(EnumType):
 
         def __getattr__(cls, name):
             """Raise `AttributeError`, or return an `Invalid` value where the problems of a file are collected."""
-            from frazil.declaration.declared import collected, invalid
-
             if name.startswith("_"):
                 raise AttributeError(name)
-            refusal = unknown(name, cls.__members__, "member")
-            if collected() is not None:
-                return invalid([Problem(f".{name}", *refusal)], cls)
-            raise AttributeError(f"{cls.__name__}.{name}: {refusal.what}. {refusal.do}")
+            return _refused(cls, name, unknown(name, cls.__members__, "member"), AttributeError)
+
+        def __getitem__(cls, name):
+            """Return the member of a name; else raise `KeyError`, or return an `Invalid` value."""
+            if name in cls.__members__:
+                return super().__getitem__(name)
+            return _refused(cls, name, unknown(name, cls.__members__, "member"), KeyError)
+
+        def __call__(cls, value, *args, **kwargs):
+            """Return the member of a value; else raise `ValueError`, or return an `Invalid` value."""
+            try:
+                return super().__call__(value, *args, **kwargs)
+            except ValueError:
+                return _refused(cls, value, unknown(value, [*cls], "value"), ValueError)
+
+
+def _refused(cls: type, name: object, refusal: Refusal, error: type[Exception]) -> object:
+    """Return an `Invalid` value where the problems of a file are collected, else raise the error."""
+    from frazil.declaration.declared import collected, invalid
+
+    if collected() is not None:
+        return invalid([Problem(below("", name), *refusal)], cls)
+    raise error(f"{below(cls.__name__, name)}: {refusal.what}. {refusal.do}")
 
 
 class Moved(NamedTuple):

@@ -63,7 +63,7 @@ class Pipeline(metaclass=Declared):
     kafka_options: Annotated[Mapping[str, str], "Options of Kafka's consumer, from a short list."] = FrozenMap()
 
     def __post_init__(self) -> None:
-        if not self.name:
+        if isinstance(self.name, str) and not self.name:
             # A topic that is none is refused below; its pipeline's name is no second problem.
             name = folded(self.topic.name) if isinstance(self.topic, Topic) else "unnamed"
             object.__setattr__(self, "name", name)

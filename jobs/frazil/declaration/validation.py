@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import MISSING, fields, is_dataclass
 from datetime import datetime
-from enum import StrEnum
+from enum import Enum, StrEnum
 from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
@@ -193,9 +193,9 @@ def _fits(kind: Any, value: Any) -> bool:
     if origin in (tuple, Mapping):
         return isinstance(value, origin)
     if kind is int:
-        return isinstance(value, int) and not isinstance(value, bool)
+        return isinstance(value, int) and not isinstance(value, bool | Enum)
     if kind is str:
-        return isinstance(value, str) and not isinstance(value, StrEnum)
+        return isinstance(value, str) and not isinstance(value, Enum)  # f"{member}" is its name, not its text
     return isinstance(value, kind)
 
 

@@ -36,7 +36,7 @@ def found(file: Path) -> tuple[Listed, ...]:
 
 def ran(file: Path) -> Names:
     """Run a Python file of declarations and return its names with their values."""
-    return run(_source(file), file)
+    return run(read(file), file)
 
 
 def checked(names: Names) -> tuple[Listed, ...]:
@@ -58,6 +58,20 @@ def refuse_misfits(pipelines: Iterable[Listed], environment: Environment) -> Non
         raise InvalidDeclaration(problems)
 
 
+def read(file: Path) -> bytes:
+    """Return the content of a file of declarations. Raises `InvalidInput` if it does not exist or cannot be read."""
+    try:
+        if file.is_file():
+            return file.read_bytes()
+    except OSError as error:
+        raise InvalidInput.unreadable(file, error) from None
+    raise InvalidInput(
+        "the file does not exist",
+        where=str(file),
+        do=f"Run in the project's folder, which has {USUAL}, or name another file: FRAZIL_PIPELINES=FILE",
+    )
+
+
 def chosen(pipelines: Sequence[Pipeline], names: Sequence[str]) -> tuple[Pipeline, ...]:
     """Return the pipelines with these names, in the order of the names, each once."""
     by_name = {pipeline.name: pipeline for pipeline in pipelines}
@@ -71,24 +85,11 @@ def chosen(pipelines: Sequence[Pipeline], names: Sequence[str]) -> tuple[Pipelin
 
 def _document(file: Path) -> tuple[Listed, ...]:
     try:
-        pipelines = parse(_source(file))
+        pipelines = parse(read(file))
     except InvalidDeclaration as invalid:
         placed = [replace(problem, path=f"{file}: {problem.path}") for problem in invalid.problems]
         raise InvalidDeclaration(placed) from None
     return tuple(Listed(index, pipeline, str(file)) for index, pipeline in enumerate(pipelines))
-
-
-def _source(file: Path) -> bytes:
-    try:
-        if file.is_file():
-            return file.read_bytes()
-    except OSError as error:
-        raise InvalidInput.unreadable(file, error) from None
-    raise InvalidInput(
-        "the file does not exist",
-        where=str(file),
-        do=f"Run in the project's folder, which has {USUAL}, or name another file: FRAZIL_PIPELINES=FILE",
-    )
 
 
 def _listed(declared: Mapping[str, Any], file: Path) -> tuple[Pipeline, ...]:

@@ -14,7 +14,7 @@ from frazil.declaration import canonical, parse
 from frazil.declaration.document import DOCUMENT_VERSION
 from frazil.declaration.upgrade import Change, upgraded
 from frazil.errors import InvalidInput
-from frazil.project.declaration_file import declared
+from frazil.project.declaration_file import declared, read
 
 
 def upgrade(file: Path) -> tuple[Change, ...]:
@@ -22,11 +22,11 @@ def upgrade(file: Path) -> tuple[Change, ...]:
 
     Raises `InvalidDeclaration` if the document has problems and `InvalidInput` if the file is no document; it is then untouched.
     """
-    if file.is_file() and file.suffix != ".json":
+    source = read(file)
+    if file.suffix != ".json":
         do = "`frazil check` names the new place of each argument that has moved"
         raise InvalidInput("only a JSON document has a version", where=str(file), do=do)
     pipelines = declared(file)
-    source = file.read_bytes()
     document = json.loads(source)
     if document["version"] == DOCUMENT_VERSION:
         return ()
