@@ -99,6 +99,31 @@ class TestEveryCommandOnAPipeline:
         assert "Exit codes: 0" in " ".join(told.split())
 
 
+@pytest.mark.parametrize(
+    "place", ["0", "0:", ":1", "-1:0", "0:1:2", "a:1", "\u0663:1", "0:" + "9" * 5000, "9999999999:1", f"0:{2**63}"]
+)
+def test_what_is_no_place_of_a_record_is_told(folder: Path, place: str) -> None:
+    words = ["dead-letters", "show", "orders", "--pipelines", "mine.py", "--env", "mine.json", "--", place]
+    assert "is no place of a record. Write PARTITION:OFFSET" in is_one_line(CliRunner().invoke(app, words), 2)
+
+
+@pytest.mark.parametrize(
+    "time", ["", "now", "2026-13-01", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "9" * 5000]
+)
+@pytest.mark.parametrize("option", ["--since", "--until"])
+def test_what_is_no_time_is_told(folder: Path, option: str, time: str) -> None:
+    assert f"{option}: {time!r} is not a time" in is_one_line(frazil("dead-letters list", option, time), 2)
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "value"),
+    [("run", "--every", "inf"), ("run", "--every", "nan"), ("dead-letters list", "--partition", "9" * 30)],
+)
+def test_a_number_beyond_the_bounds_of_its_option_is_told(folder: Path, command: str, option: str, value: str) -> None:
+    ended = frazil(command, option, value)
+    assert (ended.exit_code, f"Invalid value for '{option}'" in ended.stderr) == (2, True)
+
+
 @pytest.mark.parametrize("command", ["show", "verify", "dead-letters list", "dead-letters show"])
 def test_a_catalog_that_is_no_catalog_is_unavailable(folder: Path, command: str) -> None:
     (folder / "catalog.db").write_bytes(b"this is no database, only some text that fills a page" * 100)

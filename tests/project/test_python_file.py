@@ -141,6 +141,26 @@ def test_a_use_in_the_statement_that_makes_it_is_no_second_problem(tmp_path: Pat
     assert told(tmp_path, text) == [f"mine.py:3: {said}", f"mine.py:4: {said}", last]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from none_of_mine import *\nx = orders\ny = Table(x)",
+        "import none_of_mine.a as b\nx = b.orders",
+        "match 1 / 0:\n    case [a, *rest]: ...\n    case {'a': 1, **others}: ...\n    case 1 as one: ...\n"
+        "x = a\nx = rest\nx = others\nx = one",
+        "for a, (b, *c) in 1 / 0: ...\nx = a + b + c",
+        "with 1 / 0 as (a, b): ...\nx = a + b",
+        "a = b = [c := 1 / 0]\nx = a\nx = b\nx = c",
+        "class A:\n    x = 1 / 0\ny = A()",
+        "def f():\n    return x\nx = 1 / 0\ny = f()",
+        "x = 1 / 0\nx += 1\ndel x",
+        "x: int = 1 / 0\nprint(f'{x}')",
+    ],
+)
+def test_a_name_that_got_no_value_is_no_second_problem(tmp_path: Path, text: str) -> None:
+    assert len(told(tmp_path, text)) == 1
+
+
 def test_a_neighbour_that_holds_a_value_with_problems_in_a_list_is_read_again(tmp_path: Path) -> None:
     (tmp_path / "list_of_mine.py").write_text(f"{HEAD}{TOPIC}\ntopics = [topic]\ndel topic\n")
     text = "from list_of_mine import topics\npipelines = [Pipeline(topic=topics[0], table=Table('a.b'))]"

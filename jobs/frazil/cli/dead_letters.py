@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -13,6 +14,7 @@ from rich.console import Console
 from frazil.cli.console import number, out, plain, show_json, table
 from frazil.cli.options import AsJson, EnvironmentChoice, PipelineName, PipelinesFile
 from frazil.clients.secrets import Secrets
+from frazil.declaration.constraints import INT_MAX, LONG_MAX, shown
 from frazil.errors import InvalidInput
 from frazil.project import declaration_file, environments
 from frazil.schemas.reasons import Reason
@@ -41,7 +43,7 @@ def list_(
         str | None,
         typer.Option(metavar="CODE", help="Reason to list.", autocompletion=lambda: list(Reason)),
     ] = None,
-    partition: Annotated[int | None, typer.Option(min=0, metavar="N", help="Partition to list.")] = None,
+    partition: Annotated[int | None, typer.Option(min=0, max=INT_MAX, metavar="N", help="Partition to list.")] = None,
     since: Since = None,
     until: Until = None,
     limit: Annotated[int, typer.Option(min=0, metavar="N", help="Number to list; all are counted.")] = 20,
@@ -193,19 +195,20 @@ def _reason(text: str | None) -> Reason | None:
 
 
 def _time(option: str, text: str | None) -> datetime | None:
-    """Return a time; UTC if it has no zone. Raises `InvalidInput` for a text that is none."""
+    """Return a time in UTC, also if it has no zone. Raises `InvalidInput` for a text that is none."""
     if text is None:
         return None
     try:
         found = datetime.fromisoformat(text)
-    except ValueError:
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except (ValueError, OverflowError):
         do = "Write it like 2026-01-31 or 2026-01-31T12:30:00"
         raise InvalidInput(f"{text!r} is not a time", where=option, do=do) from None
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found
 
 
 def _place(text: str) -> tuple[int, int]:
-    partition, _, offset = text.partition(":")
-    if not (partition.isdecimal() and offset.isdecimal()):
-        raise InvalidInput(f"{text!r} is no place of a record", do="Write PARTITION:OFFSET, like 0:4711")
-    return int(partition), int(offset)
+    match = re.fullmatch("([0-9]{1,10}):([0-9]{1,19})", text, re.ASCII)
+    partition, offset = (int(match[1]), int(match[2])) if match else (-1, -1)
+    if match is None or partition > INT_MAX or offset > LONG_MAX:
+        raise InvalidInput(f"{shown(text)} is no place of a record", do="Write PARTITION:OFFSET, like 0:4711")
+    return partition, offset

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 LOOK_SECONDS, LOCAL_LOOK_SECONDS = 10.0, 1.0
 """Seconds between two checks while runs start; local runs start in seconds and use no quota."""
 
-Minutes = Annotated[int, typer.Option("--minutes", min=1, help="Minutes that it may take.")]
+Minutes = Annotated[int, typer.Option("--minutes", min=1, max=100_000, help="Minutes that it may take.")]
 
 
 def reconcile(

@@ -34,7 +34,10 @@ def run(
     once: Annotated[bool, typer.Option("--once", help="Land the records present at the start, then end.")] = False,
     follow: Annotated[bool, typer.Option("--follow", help="Land new records until stopped.")] = False,
     every: Annotated[
-        float, typer.Option("--every", metavar="SECONDS", min=0.05, help="Interval between two looks of --follow.")
+        float,
+        typer.Option(
+            "--every", metavar="SECONDS", min=0.05, max=86_400, help="Interval between two looks of --follow."
+        ),
     ] = 2.0,
     file: PipelinesFile = declaration_file.USUAL,
     env: EnvironmentChoice = "local",

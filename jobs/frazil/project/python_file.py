@@ -94,8 +94,8 @@ def _is_known(error: BaseException, statement: ast.stmt, unmade: set[str]) -> bo
     """Return whether the error is a consequence of problems that are reported already."""
     if isinstance(error, InvalidDeclaration) and error.problems:
         return False
-    is_of_unmade = error.name in unmade if isinstance(error, NameError) else bool(unmade & _used(statement))
-    return is_of_unmade or is_consequence(error)
+    names = {error.name, "*"} if isinstance(error, NameError) else _used(statement)
+    return bool(unmade & names) or is_consequence(error)
 
 
 def _located(error: BaseException, file: Path, folder: Path, line: int) -> Iterator[Located]:
@@ -201,16 +201,18 @@ def _importable(module: ModuleType, folder: Path) -> Iterator[None]:
 
 
 def _bound(statement: ast.stmt) -> set[str]:
-    """Return the names that the statement gives a value to."""
-    found: set[str] = set()
+    """Return the names that the statement gives a value to; `*` for all names of a module."""
+    found: set[str | None] = set()
     for node in ast.walk(statement):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             found.add(node.id)
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.MatchAs | ast.MatchStar):
             found.add(node.name)
+        elif isinstance(node, ast.MatchMapping):
+            found.add(node.rest)
         elif isinstance(node, ast.alias):
             found.add(node.asname or node.name.partition(".")[0])
-    return found
+    return {name for name in found if name}
 
 
 def _used(statement: ast.stmt) -> set[str]:
