@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from contextlib import suppress
@@ -194,6 +195,28 @@ def test_paths_and_modules_are_afterwards_as_before(tmp_path: Path, text: str) -
 def test_what_a_file_prints_is_no_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ran(tmp_path, "print('so far')")
     assert capsys.readouterr() == ("", "so far\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sys.stdout = None",
+        "sys.stderr = None",
+        "sys.stdout = io.TextIOWrapper(sys.stdout.buffer)",
+        "sys.stderr = io.TextIOWrapper(sys.stderr.buffer, 'ascii')",
+        "sys.stdout = sys.stderr = open(os.devnull, 'w')",
+    ],
+)
+def test_streams_that_a_file_replaces_are_afterwards_as_before(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    before = sys.stdout, sys.stderr
+    ran(tmp_path, f"import io, os, sys; {text}")
+    gc.collect()
+    assert (sys.stdout, sys.stderr) == before
+    print("a result")
+    print("an error", file=sys.stderr)
+    assert capsys.readouterr() == ("a result\n", "an error\n")
 
 
 def test_the_future_of_a_file_is_that_of_all_its_statements(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import sys
 import tokenize
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, redirect_stdout, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -51,7 +51,7 @@ def run(source: bytes, file: Path) -> Names:
     problems: list[Problem] = []
     unmade: set[str] = set()
     statements = _statements(source, file)
-    with _importable(module, folder), collecting(str(file)) as notes, redirect_stdout(sys.stderr):
+    with _importable(module, folder), collecting(str(file)) as notes, _stdout_on_stderr():
         for statement, code in statements:
             error = _error_of(code, module)
             found = notes.taken()
@@ -198,6 +198,22 @@ def _importable(module: ModuleType, folder: Path) -> Iterator[None]:
         sys.modules.pop(module.__name__, None)
         if here is not None:
             os.chdir(here)
+
+
+_REPLACED: list[object] = []
+"""Streams that files made of the process's own ones. They are kept, because Python closes the inner stream with the outer one."""
+
+
+@contextmanager
+def _stdout_on_stderr() -> Iterator[None]:
+    """Print to stderr, and restore both streams afterwards."""
+    streams = sys.stdout, sys.stderr
+    sys.stdout = sys.stderr
+    try:
+        yield
+    finally:
+        _REPLACED.extend(stream for stream in (sys.stdout, sys.stderr) if stream not in streams)
+        sys.stdout, sys.stderr = streams
 
 
 def _bound(statement: ast.stmt) -> set[str]:
