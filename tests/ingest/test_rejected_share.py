@@ -10,7 +10,7 @@ import pytest
 
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.errors import TooManyRejected
-from frazil.ingest.rejected_share import EVENT, accepted, check_share, still_accepted
+from frazil.ingest.rejected_share import accepted, check_share, still_accepted
 from frazil.lake import ledger
 from frazil.lake.ledger import Entry
 from frazil.lake.offsets import Offsets
@@ -70,7 +70,7 @@ def entry(end: Offsets) -> Entry:
 
 
 def test_what_is_accepted_is_repeated_until_it_is_reached() -> None:
-    decision = replace(entry(START), summary={ledger.EVENTS: json.dumps({"event": EVENT})})
+    decision = replace(entry(START), summary={ledger.EVENTS: json.dumps({"event": ledger.REJECTED_SHARE})})
     ends = {0: SimpleNamespace(stable=1000), 1: SimpleNamespace(stable=9)}
     found = accepted(decision, ends)  # type: ignore[arg-type]
     assert found == {0: 1000, 1: 9}
@@ -97,4 +97,4 @@ def test_the_message_names_reasons_the_likely_cause_and_the_command() -> None:
 
 
 def test_the_decision_has_one_name() -> None:
-    assert Accepted.REJECTED_SHARE.value == EVENT
+    assert Accepted.REJECTED_SHARE.value == ledger.REJECTED_SHARE

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
+from frazil.ingest.rejected_share import accepted
 from frazil.lake import ledger
 from frazil.lake.commit.append import publish
+from frazil.lake.commit.entries import entry
 from frazil.lake.stage import empty_commit
 from frazil.maintain.advance_tag import carry
 from frazil.maintain.compact import compact
@@ -50,12 +53,27 @@ def test_an_idle_pipeline_does_not_pin_replaced_files(stock: Stock) -> None:
 
 def test_what_an_operator_accepted_is_carried_too(stock: Stock) -> None:
     stock.land(1)
-    accepted = stock.offsets(1000)
-    batch = replace(stock.batch(0), rejects_accepted=accepted)
+    reached = stock.offsets(1000)
+    batch = replace(stock.batch(0), rejects_accepted=reached)
     publish(job(stock.iceberg), empty_commit(stock.iceberg, stock.table, at=time.time()), batch)
     others(stock)
     assert carry(stock.maintenance(), stock.main).snapshots == 1
-    assert stock.summary()[ledger.REJECTS_ACCEPTED] == str(accepted)
+    assert stock.summary()[ledger.REJECTS_ACCEPTED] == str(reached)
+
+
+def test_a_decision_that_waits_for_its_first_batch_is_carried_too(stock: Stock) -> None:
+    stock.land(1)
+    event = replace(stock.batch(0), accepted='{"event":"rejected-share"}')
+    publish(job(stock.iceberg), empty_commit(stock.iceberg, stock.table, at=time.time()), event)
+    for _ in range(2):
+        others(stock)
+        assert carry(stock.maintenance(), stock.main).snapshots == 1
+    last = entry(stock.iceberg.load(stock.table), stock.pipeline.name)
+    assert last is not None
+    assert last.event is None
+    assert accepted(last, {0: SimpleNamespace(stable=1000)}) == {0: 1000}  # type: ignore[dict-item]
+    stock.land(1)
+    assert ledger.REJECTS_NEXT not in stock.summary()
 
 
 def test_a_tag_within_the_retention_stays(stock: Stock) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
 from frazil.declaration import Pipeline
@@ -10,7 +9,6 @@ from frazil.declaration.options import ErrorMode
 from frazil.errors import RejectedRecords, TooManyRejected
 from frazil.ingest.plan import Span
 from frazil.ingest.record_counts import Rejected
-from frazil.lake import ledger
 from frazil.lake.ledger import Entry
 from frazil.lake.offsets import Offsets
 from frazil.lake.totals import Counts
@@ -19,8 +17,6 @@ from frazil.schemas.reasons import Reason
 MOST_PERCENT = 50  # where the declaration says nothing
 LEAST_RECORDS = 100
 """A smaller batch says too little about a topic."""
-EVENT = "rejected-share"
-"""The operator's decision to land such batches, as the ledger and `frazil accept` name it."""
 _OF_THE_FRAME = frozenset({Reason.WRONG_MAGIC.value, Reason.TOO_SHORT.value})
 
 
@@ -54,10 +50,11 @@ def check_share(pipeline: Pipeline, counts: Counts, start: Offsets, end: Offsets
 def accepted(newest: Entry, spans: Mapping[int, Span]) -> dict[int, int]:
     """Return the offsets, by partition, up to which an operator accepted such batches; nothing if the ledger has no such decision.
 
-    If the newest commit is the decision, these are the topic's ends now. The commits of batches before these offsets repeat them.
+    If no batch was committed since the decision, these are the topic's ends now. The commits of batches before these offsets
+    repeat them.
     """
-    text, known = newest.summary.get(ledger.EVENTS), newest.rejects_accepted
-    if text is not None and json.loads(text).get("event") == EVENT:
+    known = newest.rejects_accepted
+    if newest.accepts_next_rejects:
         return {p: span.stable for p, span in spans.items()}
     if known is None or newest.end is None or known.topic_id != newest.end.topic_id:
         return {}

@@ -35,6 +35,7 @@ EVENTS = "frazil.accepted"  # JSON: an operator's decision that this snapshot re
 REJECTS_ACCEPTED = (
     "frazil.rejects-accepted"  # offsets up to which an operator accepted rejected records, until they are reached
 )
+REJECTS_NEXT = "frazil.rejects-next"  # "true": such a decision was made, and upkeep came before its first batch
 STAGED_AT = "frazil.staged-at"  # microseconds since 1970; with the run, it names the dead letters of one batch
 STAGED_BY = "frazil.staged-by"  # in dead-letter tables: the run that staged what this snapshot appended
 DECISION = (
@@ -43,6 +44,7 @@ DECISION = (
 TABLE = "frazil.table"  # in dead-letter tables: uuid of the table whose decisions it finishes
 CLOSED_TOPICS = "frazil.closed-topics"  # JSON list: the topic of each of the `closed` accounts in `TOTALS`
 UPKEEP = "frazil.upkeep"  # in a snapshot that changed neither rows nor offsets: which action of maintenance made it
+REJECTED_SHARE = "rejected-share"  # the decision, in EVENTS, that accepts rejected records
 RECOUNT = "counts-recount"  # the decision, in EVENTS, that takes back what earlier commits counted as gaps by mistake
 
 FORMAT_VERSION = "1"
@@ -130,6 +132,11 @@ class Entry:
     def rejects_accepted(self) -> Offsets | None:
         """The offsets up to which an operator accepted batches however many are rejected; None if nothing of that is left."""
         return Offsets.parse(self.summary[REJECTS_ACCEPTED]) if REJECTS_ACCEPTED in self.summary else None
+
+    @property
+    def accepts_next_rejects(self) -> bool:
+        """Whether an operator accepted the rejected records of the next batches, and none of them is committed yet."""
+        return self.event == REJECTED_SHARE or REJECTS_NEXT in self.summary
 
     @property
     def event(self) -> str | None:

@@ -70,6 +70,8 @@ def _carried(run: MaintenanceRun, target: Target) -> tuple[Status | None, str]:
     )
     # What a side table says of the decision that it has finished stays so.
     extra = {key: last.summary[key] for key in FINISHED if target.is_dead_letter_table and key in last.summary}
+    if last.accepts_next_rejects and not target.is_dead_letter_table:
+        extra[ledger.REJECTS_NEXT] = "true"
     run.job.failpoint("carry.decided")
     try:
         publish(
