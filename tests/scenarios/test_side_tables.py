@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 from pyspark.sql import SparkSession
 
+from frazil.audit.verify import verify
 from frazil.declaration.environment import Environment
 from frazil.errors import DeadLetterTableMismatch, InvalidInput, RolledBack
 from frazil.ingest.table_setup import initialise_ledger, make_tables
@@ -18,8 +17,9 @@ from frazil.lake.commit.entries import entry
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.offsets import Offsets
 from frazil.recovery.decisions import Acceptance, Accepted
+from tests.support.busy_lake import BusyLake
 from tests.support.committed_table import ROW
-from tests.support.jobs import job
+from tests.support.jobs import job, no_wait
 from tests.support.ledgers import Crash, Ledgers, crash_at, side_entry
 
 pytestmark = pytest.mark.spark
@@ -33,10 +33,6 @@ def stock(spark: SparkSession, iceberg: Iceberg, lake_environment: Environment, 
     made.land_with_dead_letters()
     made.land_with_dead_letters()
     return made
-
-
-def head(stock: Ledgers) -> int:
-    return int(stock.iceberg.load(stock.table).currentSnapshot().snapshotId())
 
 
 def test_a_table_that_is_dropped_and_landed_again_has_each_record_once(stock: Ledgers) -> None:
@@ -162,11 +158,11 @@ def roll_back_behind_a_hold_after_the_topic_was_recreated(stock: Ledgers) -> Non
 def test_a_replay_over_a_hold_does_not_remove_the_dead_letters_of_an_earlier_topic(stock: Ledgers) -> None:
     """Their records are in no topic any more, and have the offsets of the commits that are undone."""
     roll_back_behind_a_hold_after_the_topic_was_recreated(stock)
-    before, letters = head(stock), stock.letters()
+    before, letters = stock.head(), stock.letters()
     assert letters == [8, 8, 9, 9, 18, 18, 19, 19, 28, 29, 38, 39]
     with pytest.raises(InvalidInput, match=r"records would be missing, by partition: {0: 2}.*rolled-back-hold"):
         stock.accept(Accepted.ROLLED_BACK_REPLAY)
-    assert (head(stock), stock.letters()) == (before, letters)
+    assert (stock.head(), stock.letters()) == (before, letters)
     with pytest.raises(RolledBack):
         stock.start()
 
@@ -183,24 +179,6 @@ def test_a_second_hold_does_not_count_the_dead_letters_of_an_earlier_topic(stock
     stock.assert_proven()
 
 
-def expire_before_head(stock: Ledgers, table: str, *, forget: bool) -> None:
-    """Expire all snapshots of a table but those that a branch or a tag names: head and newest entry.
-
-    With `forget`, also delete its older metadata files.
-    """
-    loaded = stock.iceberg.load(table)
-    named = {ref.snapshotId() for ref in loaded.refs().values()}
-    expire = loaded.expireSnapshots()
-    for snapshot in loaded.snapshots():
-        if snapshot.snapshotId() not in named:
-            expire = expire.expireSnapshotId(snapshot.snapshotId())
-    expire.cleanExpiredFiles(True).commit()
-    if forget:
-        current = Path(urlsplit(stock.metadata_file(table)).path)
-        for older in set(current.parent.glob("*.metadata.json")) - {current}:
-            older.unlink()
-
-
 def test_a_hold_after_commits_were_expired_does_not_count_the_dead_letters_of_an_earlier_topic(stock: Ledgers) -> None:
     """The dead letters of the undone commits are found by their offsets, and the first topic's 18 and 19 have these, too."""
     stock.recreate_topic()
@@ -208,7 +186,7 @@ def test_a_hold_after_commits_were_expired_does_not_count_the_dead_letters_of_an
     for _ in range(3):
         stock.land_with_dead_letters()
     stock.roll_back(2)
-    expire_before_head(stock, stock.table, forget=True)
+    stock.expire_unnamed(stock.table)
     letters = stock.letters()
     assert stock.accept(Accepted.ROLLED_BACK_HOLD).lost == {0: 16}
     stock.land_with_dead_letters()
@@ -233,15 +211,15 @@ def test_a_rollback_to_before_the_topic_was_recreated_can_be_taken_back_only(
         stock.roll_back(1)
         assert stock.accept(Accepted.ROLLED_BACK_HOLD).lost == {0: 8}
         stock.land_with_dead_letters()
-    last = head(stock)
+    last = stock.head()
     stock.roll_back(2 if case == "at the first topic's end" else 3 + (case == "behind a hold"))
     if case == "expired":
-        expire_before_head(stock, stock.table, forget=True)
-    before, letters = head(stock), stock.letters()
+        stock.expire_unnamed(stock.table)
+    before, letters = stock.head(), stock.letters()
     with pytest.raises(InvalidInput, match="offsets of two logs") as refused:
         stock.accept(event)
     assert f"Set the head to snapshot {last} again" in refused.value.do
-    assert (head(stock), stock.letters()) == (before, letters)
+    assert (stock.head(), stock.letters()) == (before, letters)
     with pytest.raises(RolledBack):
         stock.start()
     set_head(stock, last)
@@ -255,7 +233,7 @@ def test_a_rollback_to_before_the_topic_was_recreated_can_be_taken_back_only(
 def test_the_refusal_names_the_snapshot_since_which_a_rollback_can_be_decided(stock: Ledgers, event: Accepted) -> None:
     stock.recreate_topic()
     stock.accept(Accepted.TOPIC_RECREATED)
-    recreated = head(stock)
+    recreated = stock.head()
     for _ in range(2):
         stock.land_with_dead_letters()
     stock.roll_back(4)
@@ -278,7 +256,7 @@ def test_a_rollback_to_before_the_log_was_truncated_can_be_taken_back_only(stock
     stock.kafka.topics[stock.pipeline.topic.name].partitions[0].timestamps[:] = [1] * 10
     assert stock.accept(Accepted.LOG_TRUNCATED).after.at == {0: 10}
     stock.land_with_dead_letters()
-    last = head(stock)
+    last = stock.head()
     assert stock.at == 20
     stock.roll_back(2)
     with pytest.raises(InvalidInput, match="offsets of two logs"):
@@ -306,10 +284,10 @@ def test_a_table_set_back_to_before_the_topic_was_recreated_is_not_replayed(stoc
         stock.land_with_dead_letters()
     newest, letters = stock.metadata_file(), stock.letters()
     stock.restore(older)
-    before = head(stock)
+    before = stock.head()
     with pytest.raises(InvalidInput, match="dead letters since are of two logs"):
         stock.accept(Accepted.ROLLED_BACK_REPLAY)
-    assert (head(stock), stock.letters()) == (before, letters)
+    assert (stock.head(), stock.letters()) == (before, letters)
     if way_out == "restored":
         stock.restore(newest)
         stock.start()
@@ -328,7 +306,7 @@ def test_a_replay_after_dead_letter_commits_were_expired_doubles_none(stock: Led
     older = stock.metadata_file()
     for _ in range(3):
         stock.land_with_dead_letters()
-    expire_before_head(stock, stock.dead_letters, forget=forget)
+    stock.expire_unnamed(stock.dead_letters, forget=forget)
     stock.restore(older)
     with pytest.raises(RolledBack, match="set back to an earlier state"):
         stock.start()
@@ -344,7 +322,7 @@ def test_a_replay_after_expiry_whose_dead_letters_do_not_add_up_is_refused(stock
     older = stock.metadata_file()
     stock.land_with_dead_letters()
     stock.spark.sql(f"DELETE FROM lake.{stock.dead_letters} WHERE offset = 8")
-    expire_before_head(stock, stock.dead_letters, forget=False)
+    stock.expire_unnamed(stock.dead_letters, forget=False)
     stock.restore(older)
     with pytest.raises(InvalidInput, match="lacks records, by partition: {0: 1}"):
         stock.accept(Accepted.ROLLED_BACK_REPLAY)
@@ -359,13 +337,13 @@ def test_a_replay_after_expiry_whose_dead_letters_do_not_add_up_is_refused(stock
 
 def test_a_rolled_back_dead_letter_table_is_refused_before_the_table_commits(stock: Ledgers) -> None:
     stock.roll_back(1, stock.dead_letters)
-    before = head(stock)
+    before = stock.head()
     for command in ("rolled-back-replay", "rolled-back-hold"):
         with pytest.raises(RolledBack, match=RUN.format(command)):
             stock.land_with_dead_letters()
     with pytest.raises(RolledBack, match="rolled back by hand"):
         stock.start()
-    assert head(stock) == before
+    assert stock.head() == before
     assert "rolled_back" in {f.flaw for f in stock.verified().findings}
 
 
@@ -517,3 +495,11 @@ def test_a_try_that_decided_otherwise_is_not_taken_for_this_one(stock: Ledgers) 
     stock.start()
     stock.land_with_dead_letters()
     stock.assert_each_once()
+
+
+def test_a_decision_without_new_offsets_between_the_loads_of_both_tables_is_no_fault(stock: Ledgers) -> None:
+    stock.drop(stock.dead_letters)
+    lake = BusyLake(stock.environment, [lambda: stock.accept(Accepted.SIDE_TABLE_REPLACED)])
+    found = verify(stock.pipeline, lake, wait=no_wait)
+    assert found.outcome == "proven", [str(f) for f in found.findings]
+    assert found.sum_of("explained") == 4

@@ -6,7 +6,9 @@ import itertools
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from pyspark.sql import Column
@@ -139,6 +141,27 @@ class Ledgers(Stock):
         """Set a table back to an older metadata file, as an operator does after an accident."""
         self.drop(table)
         self.iceberg.catalog.registerTable(self.iceberg.identifier(table or self.table), metadata_file)
+
+    def expire_unnamed(self, table: str, *, forget: bool = True) -> None:
+        """Expire all snapshots of a table but those that a branch or a tag names: head and newest entry.
+
+        With `forget`, also delete its older metadata files.
+        """
+        loaded = self.iceberg.load(table)
+        named = {ref.snapshotId() for ref in loaded.refs().values()}
+        expire = loaded.expireSnapshots()
+        for snapshot in loaded.snapshots():
+            if snapshot.snapshotId() not in named:
+                expire = expire.expireSnapshotId(snapshot.snapshotId())
+        expire.cleanExpiredFiles(True).commit()
+        if forget:
+            current = Path(urlsplit(self.metadata_file(table)).path)
+            for older in set(current.parent.glob("*.metadata.json")) - {current}:
+                older.unlink()
+
+    def head(self) -> int:
+        """Return the table's current snapshot."""
+        return int(self.iceberg.load(self.table).currentSnapshot().snapshotId())
 
     def recreate_topic(self) -> None:
         """Delete the topic and create it again."""

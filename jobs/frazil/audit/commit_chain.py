@@ -30,7 +30,8 @@ def check(table: StoredTable, pipeline: str, commits: Sequence[Snapshot]) -> lis
         is_corrected = is_corrected or entry.is_recount
     for newer, older in pairwise(entries):
         findings += _between(newer, older, where)
-    if entries and has_full_history(table, commits) and not _carries_on(entries[-1], Totals()):
+    is_first = bool(entries) and has_full_history(table, commits) and not _continues_undone(entries[-1])
+    if is_first and not _carries_on(entries[-1], Totals()):
         what = "it is the first, and its totals are not what it counts"
         findings.append(_finding(Flaw.MISCOUNTED, where, entries[-1].snapshot_id, what))
     return findings
@@ -140,6 +141,11 @@ def _between(newer: Entry, older: Entry, where: str) -> list[Finding]:
 def _starts_over(entry: Entry) -> bool:
     """Return whether an operator rebuilt the ledger from the rows: the account begins there, whatever was committed before."""
     return entry.event == "ledger-lost"
+
+
+def _continues_undone(entry: Entry) -> bool:
+    """Return whether an operator held a table that was rolled back to before its first commit: the account goes on."""
+    return entry.event == "rolled-back-hold"
 
 
 def _finding(flaw: Flaw, where: str, snapshot_id: int, what: str) -> Finding:

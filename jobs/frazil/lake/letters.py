@@ -24,8 +24,6 @@ from frazil.lake.ledger import EVENTS, STAGED_AT, STAGED_BY, UPKEEP, Entry
 from frazil.lake.offsets import Offsets
 from frazil.lake.row_offsets import files_read, quoted
 
-_LAST_OFFSET = 2**63 - 1
-_ALWAYS = (-62_135_596_800_000, 253_402_300_799_999)  # the years 1 to 9999, in milliseconds since 1970
 TRIES = 5  # a delete fails if another writer added matching files meanwhile
 
 
@@ -46,9 +44,9 @@ def batches_of(
     found = list[dict[str, Any]]()
     same = dict[tuple[str | None, str], Iterator[list[dict[str, Any]]]]()
     for entry in commits:
-        run, staged_us = entry.run, _staged_us(entry)
-        if run is not None and staged_us is not None:
-            found.append({"run": run, "staged_us": staged_us})
+        run, at = entry.run, staged_us(entry)
+        if run is not None and at is not None:
+            found.append({"run": run, "staged_us": at})
             continue
         exact = list[dict[str, Any]]()
         if run is not None:
@@ -60,15 +58,14 @@ def batches_of(
 
 def batches_added(iceberg: Iceberg, side: Java, delivery: Entry, *, new_id: Callable[[], str]) -> list[dict[str, Any]]:
     """Return the batches whose dead letters a commit added to their table `side`, which has that commit."""
-    run, staged_us = delivery.summary.get(STAGED_BY), _staged_us(delivery)
-    if run is not None and staged_us is not None:
-        return [{"run": run, "staged_us": staged_us}]
+    run, at = delivery.summary.get(STAGED_BY), staged_us(delivery)
+    if run is not None and at is not None:
+        return [{"run": run, "staged_us": at}]
     files = [iceberg.file_json(side, f) for f in items(side.snapshot(delivery.snapshot_id).addedDataFiles(side.io()))]
     if not files:
         return []
     with files_read(iceberg, side, files, unique_id=new_id()) as letters:
-        rows = letters.select("run", F.unix_micros("rejected_at").alias("at")).distinct().dropna()
-        return [{"run": row["run"], "staged_us": row["at"]} for row in rows.orderBy("run", "at").collect()]
+        return _batches(letters)
 
 
 def batch_by_time(entry: Entry, *, run: str | None, since_ms: int) -> dict[str, Any]:
@@ -80,12 +77,15 @@ def batch_by_time(entry: Entry, *, run: str | None, since_ms: int) -> dict[str, 
     return {"run": run, "topic": entry.end.topic, "ranges": ranges, "since_ms": since_ms, "until_ms": entry.at_ms}
 
 
-def batch_behind(held: Offsets, end: Offsets) -> dict[str, Any]:
-    """Return, as one batch, all dead letters of a topic from the offsets `held` on; a partition that these lack has all of its."""
-    first = {p: held.at.get(p, 0) for p in {*held.at, *end.at}}
-    ranges = {str(p): [offset, _LAST_OFFSET] for p, offset in sorted(first.items())}
-    since_ms, until_ms = _ALWAYS
-    return {"run": None, "topic": held.topic, "ranges": ranges, "since_ms": since_ms, "until_ms": until_ms}
+def batches_behind(letters: DataFrame, held: Offsets) -> list[dict[str, Any]]:
+    """Return the batches with dead letters of a topic from the offsets `held` on; a partition that these lack has all of its.
+
+    They are those that there are now: a batch that lands these offsets again is none of them.
+    """
+    is_behind = F.col("topic") == held.topic
+    for partition, offset in held.at.items():
+        is_behind &= (F.col("partition") != partition) | (F.col("offset") >= offset)
+    return _batches(letters.where(is_behind))
 
 
 def condition(batches: Sequence[Mapping[str, Any]]) -> str:
@@ -128,6 +128,11 @@ def counted(letters: DataFrame, batches: Sequence[Mapping[str, Any]]) -> dict[in
     return {row["p"]: row["count"] for row in rows}
 
 
+def staged_us(entry: Entry) -> int | None:
+    """Return when a commit's batch was staged, microseconds since 1970; None where its summary does not say."""
+    return int(entry.summary[STAGED_AT]) if STAGED_AT in entry.summary else None
+
+
 def _delivered(
     iceberg: Iceberg,
     side: Java,
@@ -139,14 +144,15 @@ def _delivered(
     """Yield what each delivery of a commit id added of a run's batches, of those that do not name their batch."""
     for delivery in deliveries:
         is_batch = EVENTS not in delivery.summary and UPKEEP not in delivery.summary
-        if is_batch and delivery.commit_id == commit_id and _staged_us(delivery) is None:
+        if is_batch and delivery.commit_id == commit_id and staged_us(delivery) is None:
             added = batches_added(iceberg, side, delivery, new_id=new_id)
             if own := [batch for batch in added if batch["run"] == run]:
                 yield own
 
 
-def _staged_us(entry: Entry) -> int | None:
-    return int(entry.summary[STAGED_AT]) if STAGED_AT in entry.summary else None
+def _batches(letters: DataFrame) -> list[dict[str, Any]]:
+    rows = letters.select("run", F.unix_micros("rejected_at").alias("at")).distinct().dropna()
+    return [{"run": row["run"], "staged_us": row["at"]} for row in rows.orderBy("run", "at").collect()]
 
 
 def _by_time(batch: Mapping[str, Any]) -> str:

@@ -10,7 +10,6 @@ from frazil.declaration import Pipeline
 from frazil.errors import DecisionRequired, InvalidInput
 from frazil.job.context import JobContext
 from frazil.lake import letters, row_offsets
-from frazil.lake.commit.append import STAGED_AT_MOST_SECONDS
 from frazil.lake.commit.entries import entry_of_head
 from frazil.lake.commit.multi_table import open_document
 from frazil.lake.commit.side_state import SideState
@@ -23,10 +22,9 @@ from frazil.recovery import decisions
 from frazil.recovery.decisions import Acceptance, Accepted, not_happened
 from frazil.recovery.missing import missing
 from frazil.recovery.two_logs import check_is_one_log, check_was_one_log
-from frazil.recovery.undone_batches import undecided, undone
+from frazil.recovery.undone_batches import behind, undecided, undone
 from frazil.schemas.iceberg import field_ids
 
-STAGED_AT_MOST_MS = round(STAGED_AT_MOST_SECONDS * 1000)
 LETTERS = ""  # what the columns of a dead letter's place begin with
 
 
@@ -50,7 +48,8 @@ class Recovery:
             return self._table_rolled_back(event)
         if state is SideState.AHEAD and event is Accepted.ROLLED_BACK_REPLAY:
             check_was_one_log(self.pipeline, self.found)
-            return decisions.rolled_back_replay(self._committed, {}), {"remove": self._undecided(last)}
+            batches, lost = self._undecided(last)
+            return decisions.rolled_back_replay(self._committed, lost), {"remove": batches}
         if state is not SideState.ROLLED_BACK:
             raise not_happened(event, f"table {self.pipeline.table.identifier}")
         pending = self._open_part()
@@ -91,57 +90,69 @@ class Recovery:
     def _table_rolled_back(self, event: Accepted) -> tuple[Acceptance, dict[str, Any] | None]:
         head = entry_of_head(self.job.iceberg, self.found.main, self.pipeline.name)
         if head is None or head.end is None:
-            return self._unknown(event), None
+            return self._unknown(event)
         check_is_one_log(self.pipeline, self.found, head)
-        state, is_replay = self.found.state, event is Accepted.ROLLED_BACK_REPLAY
-        batches, is_by_commit = undone(self.pipeline, self.job, self.found, head, exact=is_replay)
-        has_part = self.found.newest is not None and state is not SideState.MISMATCH
-        is_complete = state is SideState.FINISHED or not has_part
+        is_replay = event is Accepted.ROLLED_BACK_REPLAY
+        found = undone(self.pipeline, self.job, self.found, head, exact=is_replay)
+        has_part, is_complete = self._has_part, self._is_complete
+        # A topic that was re-created or truncated has offsets again: then not each dead letter found by offset is of these commits.
+        is_safe = found.are_exact or head.totals is None or not head.totals.closed
         if is_replay:
-            is_known = is_complete and is_by_commit
-            lost = {} if is_known else self._lacking(head, head.end, pending={}, without=batches)
-            if is_complete and lost:  # they were found by their offsets: some are of commits that stay
+            is_known = is_complete and found.are_exact and not found.gave_up
+            lost = {} if is_known else self._lacking(head, head.end, pending={}, without=found.batches)
+            if is_complete and lost and not (is_safe and found.gave_up):  # some are of commits that stay
                 raise InvalidInput(
                     f"without the dead letters behind the table's offsets records would be missing, by partition: {lost}",
                     where=f"table {self.pipeline.table.dead_letters}",
                     do=f"`frazil accept {self.pipeline.name} rolled-back-hold --reason …` keeps the tables as they are",
                 )
             decided = decisions.rolled_back_replay(head.end, lost)
-            return decided, {"remove": batches, "over_rollback": True} if has_part else None
-        # A topic that was re-created or truncated has offsets again: then not each dead letter found by offset is of these commits.
-        has_closed = head.totals is not None and bool(head.totals.closed)
-        if is_complete and (is_by_commit or not has_part or not has_closed):
-            kept = letters.counted(self._letters(), batches) if has_part else {}
+            return decided, {"remove": found.batches, "over_rollback": True} if has_part else None
+        if is_complete and not found.gave_up and (is_safe or not has_part):
+            kept = letters.counted(self._letters(), found.batches) if has_part else {}
             return decisions.rolled_back_hold(self._committed, head.end, kept), None
-        pending = {} if is_complete else self._open_part()
-        lost = self._lacking(head, self._committed, pending=pending)
-        before = decisions.rolled_back_hold(self._committed, head.end, {}).before
-        decided = Acceptance(event, before, self._committed, lost)
-        return decided, None if is_complete else {"over_rollback": True, **pending}
+        return self._counted_hold(head, decisions.rolled_back_hold(self._committed, head.end, {}).before)
 
-    def _unknown(self, event: Accepted) -> Acceptance:
-        """Return the decision on a table of whose history no commit of the pipeline is left: it can be held, not replayed."""
-        if event is Accepted.ROLLED_BACK_HOLD:
-            return Acceptance(event, self._committed, self._committed)
-        raise InvalidInput(
-            "the snapshots that say where to begin again were expired by another tool",
-            where=f"table {self.pipeline.table.identifier}",
-            do=f"`frazil verify {self.pipeline.name} --deep` counts the missing rows, "
-            f"`frazil accept {self.pipeline.name} rolled-back-hold --reason …` goes on without them",
-        )
+    def _counted_hold(self, entry: Entry, before: Offsets) -> tuple[Acceptance, dict[str, Any] | None]:
+        """Return the decision to keep the table, which gives up what both tables lack by the account that `entry` carries."""
+        pending = {} if self._is_complete else self._open_part()
+        lost = self._lacking(entry, self._committed, pending=pending)
+        decided = Acceptance(Accepted.ROLLED_BACK_HOLD, before, self._committed, lost)
+        return decided, None if self._is_complete else {"over_rollback": True, **pending}
 
-    def _undecided(self, last: Entry) -> list[dict[str, Any]]:
-        """Return the batches that the dead-letter table has and the table, which was restored, has not.
+    def _unknown(self, event: Accepted) -> tuple[Acceptance, dict[str, Any] | None]:
+        """Return the decision on a table of whose history no commit of the pipeline is left: it can be held, not replayed.
+
+        The account of the newest entry goes on. Raises `InvalidInput` if it is of several logs and lacks records.
+        """
+        last, table = self._last, self.pipeline.table.identifier
+        if event is Accepted.ROLLED_BACK_REPLAY:
+            raise InvalidInput(
+                "no snapshot in the table's history says where to begin again",
+                where=f"table {table}",
+                do=f"Set the head to snapshot {last.snapshot_id} again, or "
+                f"`frazil accept {self.pipeline.name} rolled-back-hold --reason …` goes on without the missing rows",
+            )
+        decided, part = self._counted_hold(last, self._committed)
+        if decided.lost and last.totals is not None and last.totals.closed:
+            raise InvalidInput(
+                f"records are missing, and it is not known of which topic or log, by partition: {dict(decided.lost)}",
+                where=f"table {table}",
+                do=f"Set the head to snapshot {last.snapshot_id} again",
+            )
+        return decided, part
+
+    def _undecided(self, last: Entry) -> tuple[list[dict[str, Any]], dict[int, int]]:
+        """Return the batches that only the dead-letter table has, as the table was set back; and what decisions since gave up.
 
         If their commits were expired, they are found by their offsets, and counted. Raises `InvalidInput` if the rest does not
         add up to what the ledger accounts for.
         """
-        batches = undecided(self.job, self.found, self.pipeline.name)
-        if batches is not None:
-            return batches
-        assert self.found.newest is not None
-        assert self.found.newest.end is not None
-        batches = [letters.batch_behind(self._committed, self.found.newest.end)]
+        found = undecided(self.job, self.found, self.pipeline.name)
+        if found is not None:
+            lost = self._lacking(last, self._committed, pending={}, without=found.batches) if found.gave_up else {}
+            return found.batches, lost
+        batches = behind(self.pipeline, self.job, self.found, self._committed)
         lost = self._lacking(last, self._committed, pending={}, without=batches)
         if lost:
             table = self.pipeline.table
@@ -152,7 +163,7 @@ class Recovery:
                 do=f"Restore it to the same moment as {table.identifier}, or drop it and "
                 f"`frazil accept {self.pipeline.name} side-table-replaced --reason …`",
             )
-        return batches
+        return batches, {}
 
     def _cannot_finish(self) -> bool:
         """Return whether the newest decision is open and its dead letters cannot get into the dead-letter table."""
@@ -197,7 +208,7 @@ class Recovery:
         topics = {self.pipeline.topic.name, end.topic, *(c.topic for c in closed if c.topic is not None)}
         counted = [row_offsets.rows_of(spark, self._named(table.identifier), topics, self.prefix)]
         if self.found.side is not None:
-            rows = spark.table(self._named(table.dead_letters))
+            rows = self._letters()
             counted.append(row_offsets.rows_of(spark, self._named(table.dead_letters), topics, LETTERS))
             if without:
                 counted.append({p: -n for p, n in letters.counted(rows, without).items()})
@@ -216,6 +227,15 @@ class Recovery:
 
     def _ids(self, table: Java, snapshot_id: int) -> set[int]:
         return {int(snapshot.snapshotId()) for snapshot in lineage(self.job.iceberg, table, snapshot_id)}
+
+    @property
+    def _has_part(self) -> bool:
+        """Whether there is a dead-letter table that a decision about the table concerns."""
+        return self.found.newest is not None and self.found.state is not SideState.MISMATCH
+
+    @property
+    def _is_complete(self) -> bool:
+        return self.found.state is SideState.FINISHED or not self._has_part
 
     @property
     def _last(self) -> Entry:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Any
 
 from frazil.declaration import Pipeline
@@ -10,25 +10,35 @@ from frazil.errors import InvalidInput
 from frazil.job.context import JobContext
 from frazil.lake import ledger, letters
 from frazil.lake.commit.append import STAGED_AT_MOST_SECONDS
-from frazil.lake.commit.entries import of
+from frazil.lake.commit.entries import entries_of, of
 from frazil.lake.commit.side_state import is_ahead
 from frazil.lake.commit.side_table import Look, side_lineage
 from frazil.lake.ledger import Entry
-from frazil.lake.lineage import lineage
+from frazil.lake.lineage import ancestors, lineage
+from frazil.lake.offsets import Offsets
 from frazil.recovery.decisions import Accepted
 
 STAGED_AT_MOST_MS = round(STAGED_AT_MOST_SECONDS * 1000)
 
 
-def undone(
-    pipeline: Pipeline, job: JobContext, found: Look, head: Entry, *, exact: bool
-) -> tuple[list[dict[str, Any]], bool]:
-    """Return the batches with dead letters between the table's newest entry and the entry of its `head`, after a rollback, and
-    whether each is of one commit.
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """Batches whose dead letters an operator's decision removes.
 
-    If their snapshots are not kept, all dead letters of these offsets that were staged since are one batch. That is not exact:
-    with `exact` it raises `InvalidInput`. If an earlier rollback among them was held, all dead letters of these offsets are one
-    batch: the commits that it undid are in no history of the table any more.
+    `are_exact` says that each is of an undone commit; else they were found by their offsets. `gave_up` says that
+    decisions which gave records up are undone with them: the account before these decisions expects their dead letters again.
+    """
+
+    batches: list[dict[str, Any]]
+    are_exact: bool
+    gave_up: bool
+
+
+def undone(pipeline: Pipeline, job: JobContext, found: Look, head: Entry, *, exact: bool) -> Batches:
+    """Return the batches with dead letters between the table's newest entry and the entry of its `head`, after a rollback.
+
+    They are not exact if their snapshots are not kept; with `exact` that raises `InvalidInput`. Nor are they if an earlier
+    rollback among them was held: the commits that it undid are in no history of the table any more.
     """
     main, last, commits = found.main, found.last, list[Entry]()
     assert last is not None
@@ -37,7 +47,7 @@ def undone(
     current = main.currentSnapshot()
     head_id = int(current.snapshotId()) if current is not None else None
     kept = {int(s.snapshotId()) for s in lineage(job.iceberg, main, head_id)} if head_id is not None else set()
-    reached = is_hold = False
+    reached = is_hold = gave_up = False
     for snapshot in lineage(job.iceberg, main, last.snapshot_id):
         reached = int(snapshot.snapshotId()) in kept
         if reached:
@@ -46,13 +56,12 @@ def undone(
         if entry.summary.get(ledger.PIPELINE) != pipeline.name:
             continue
         is_hold = is_hold or entry.event == Accepted.ROLLED_BACK_HOLD
+        gave_up = gave_up or _gave_up(entry)
         if entry.side is not None and entry.event is None:
             commits.append(entry)
-    if is_hold:
-        return [letters.batch_behind(head.end, last.end)], False
-    since_ms = head.at_ms - STAGED_AT_MOST_MS
-    if not reached and not exact:
-        return [letters.batch_by_time(replace(last, start=head.end), run=None, since_ms=since_ms)], False
+    if is_hold or not (reached or exact):
+        batches = behind(pipeline, job, found, head.end)
+        return Batches(batches, are_exact=False, gave_up=gave_up)
     if not reached:
         raise InvalidInput(
             "snapshots between the table's head and its last commit have expired, so it is not known which dead letters "
@@ -62,24 +71,48 @@ def undone(
             f"`frazil accept {pipeline.name} rolled-back-hold --reason …` keeps the table as it is",
         )
     deliveries = list(side_lineage(found.side, found.newest, pipeline.name))
-    return letters.batches_of(job.iceberg, found.side, commits, deliveries, since_ms=since_ms, new_id=job.new_id), True
+    since_ms = head.at_ms - STAGED_AT_MOST_MS
+    batches = letters.batches_of(job.iceberg, found.side, commits, deliveries, since_ms=since_ms, new_id=job.new_id)
+    return Batches(batches, are_exact=True, gave_up=gave_up)
 
 
-def undecided(job: JobContext, found: Look, pipeline: str) -> list[dict[str, Any]] | None:
+def behind(pipeline: Pipeline, job: JobContext, found: Look, held: Offsets) -> list[dict[str, Any]]:
+    """Return the batches that have dead letters now from the offsets `held` on."""
+    if found.side is None:
+        return []
+    return letters.batches_behind(job.spark.table(f"{job.iceberg.name}.{pipeline.table.dead_letters}"), held)
+
+
+def undecided(job: JobContext, found: Look, pipeline: str) -> Batches | None:
     """Return the batches that the dead-letter table has and the table, which was set back, has not.
 
     None if commits between those that both have and the newest one were expired.
     """
-    last, batches, oldest = found.last, list[dict[str, Any]](), found.newest
+    last, batches, oldest, gave_up = found.last, list[dict[str, Any]](), found.newest, False
     assert last is not None
     for entry in side_lineage(found.side, found.newest, pipeline):
         if not is_later(entry, last):
-            return batches
+            break
         oldest = entry
-        if ledger.EVENTS not in entry.summary and ledger.UPKEEP not in entry.summary:
+        gave_up = (
+            gave_up or ledger.EVENTS in entry.summary
+        )  # it may also have removed dead letters that are expected again
+        if ledger.UPKEEP not in entry.summary:
             batches += letters.batches_added(job.iceberg, found.side, entry, new_id=job.new_id)
-    # The oldest entry that is kept: whether it was the first of all is known from the table's first snapshot only.
-    return batches if oldest is None or _begins_with(found.side, oldest) else None
+    else:
+        # Whether the oldest entry that is kept was the first of all is known from the table's first snapshot only.
+        if oldest is not None and not _begins_with(found.side, oldest):
+            return None
+    # An operator's decision may have appended what a batch had decided that the table still has.
+    kept = {(one.run, letters.staged_us(one)) for one in entries_of(found.main, pipeline, last.snapshot_id)}
+    own = [batch for batch in batches if (batch["run"], batch["staged_us"]) not in kept]
+    return Batches(own, are_exact=True, gave_up=gave_up)
+
+
+def _gave_up(entry: Entry) -> bool:
+    """Return whether an operator's decision gave up records."""
+    counts = entry.counts
+    return entry.event is not None and counts is not None and any(n > 0 for n in counts.gaps.values())
 
 
 def is_later(entry: Entry, last: Entry) -> bool:
@@ -90,11 +123,9 @@ def is_later(entry: Entry, last: Entry) -> bool:
 
 
 def _begins_with(side: Any, oldest: Entry) -> bool:
-    """Return whether every snapshot before this entry's is kept, so that none of them had an entry."""
-    snapshot = side.snapshot(oldest.snapshot_id)
-    while snapshot is not None and snapshot.parentId() is not None:
-        parent = side.snapshot(snapshot.parentId())
-        if parent is None:
-            return False
-        snapshot = parent
-    return snapshot is not None
+    """Return whether every snapshot before this entry's is kept, so that none of them had an entry.
+
+    The first is known by its sequence number: some tools erase the id of a parent that they expire.
+    """
+    *_, first = ancestors(side, oldest.snapshot_id)
+    return int(first.sequenceNumber()) <= 1

@@ -209,7 +209,7 @@ def _read(iceberg: Iceberg, table: Java, staged: Staged, batch: CommitRequest) -
         tagged=tagged,
         head_follows_tag=follows,
         own_commit=own_commit,
-        last=tagged if follows else entry_of_head(iceberg, table, batch.pipeline),
+        last=tagged if follows else entry_of_head(iceberg, table, batch.pipeline) or tagged,
         head=head.snapshotId() if (head := table.currentSnapshot()) is not None else None,
     )
 

@@ -1,0 +1,230 @@
+"""Rollbacks of which the table's history says too little, or that undo an operator's decision: the account still holds."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+
+from frazil.declaration.environment import Environment
+from frazil.errors import InvalidInput, LedgerLost, RolledBack
+from frazil.ingest.table_setup import make_tables
+from frazil.lake.iceberg_java import Iceberg
+from frazil.recovery.decisions import Accepted
+from tests.support import oracle
+from tests.support.committed_table import ROW
+from tests.support.ledgers import Crash, Ledgers, crash_at
+
+pytestmark = pytest.mark.spark
+BOTH = pytest.mark.parametrize("event", [Accepted.ROLLED_BACK_REPLAY, Accepted.ROLLED_BACK_HOLD])
+
+
+@pytest.fixture
+def stock(spark: SparkSession, iceberg: Iceberg, lake_environment: Environment, name: str) -> Ledgers:
+    """A pipeline that landed two batches, each with two dead letters."""
+    made = Ledgers(spark, iceberg, lake_environment, name)
+    made.land_with_dead_letters()
+    made.land_with_dead_letters()
+    return made
+
+
+def other_commit(stock: Ledgers) -> None:
+    """Commit nothing, as another engine."""
+    stock.iceberg.load(stock.table).newAppend().commit()
+
+
+# ── No commit of the pipeline is left in the table's history ────────────────────────────────────
+def test_a_hold_on_a_head_without_history_counts_what_the_rollback_removed(stock: Ledgers) -> None:
+    """The account began again at the ledger's offsets: the rows that are there were said to be of offsets never read."""
+    other_commit(stock)
+    stock.land_with_dead_letters()
+    stock.land_with_dead_letters()
+    stock.roll_back(2)
+    stock.expire_unnamed(stock.table)
+    with pytest.raises(InvalidInput, match="no snapshot in the table's history says where to begin again"):
+        stock.accept(Accepted.ROLLED_BACK_REPLAY)
+    assert stock.accept(Accepted.ROLLED_BACK_HOLD).lost == {0: 16}
+    stock.assert_proven()
+    stock.start()
+    stock.land_with_dead_letters()
+    assert stock.letters() == [8, 9, 18, 19, 28, 29, 38, 39, 48, 49]
+    stock.assert_proven()
+
+
+def test_a_hold_delivers_the_dead_letters_that_are_decided(stock: Ledgers) -> None:
+    other_commit(stock)
+    with pytest.raises(Crash):
+        stock.land_with_dead_letters(failpoint=crash_at("decide.decided"))
+    stock.roll_back(1)
+    stock.expire_unnamed(stock.table)
+    assert stock.accept(Accepted.ROLLED_BACK_HOLD).lost == {0: 8}
+    assert stock.letters() == [8, 9, 18, 19, 28, 29]
+    stock.start()
+    stock.assert_proven()
+
+
+def test_a_head_that_only_looks_rolled_back_is_held_and_nothing_is_lost(stock: Ledgers) -> None:
+    """Another engine committed twice and expired the first of these, so that the head's history is not known."""
+    other_commit(stock)
+    other_commit(stock)
+    stock.expire_unnamed(stock.table)
+    with pytest.raises(RolledBack):
+        stock.start()
+    assert stock.accept(Accepted.ROLLED_BACK_HOLD).lost == {}
+    stock.start()
+    stock.land_with_dead_letters()
+    stock.assert_each_once()
+
+
+def test_a_hold_before_the_pipelines_first_commit_counts_all_that_is_gone(stock: Ledgers) -> None:
+    """Verification said `proven` of a table that lacked all its records."""
+    stock.drop()
+    stock.drop(stock.dead_letters)
+    make_tables(stock.job(), stock.pipeline, ROW)
+    other_commit(stock)
+    with pytest.raises(LedgerLost):
+        stock.start()
+    stock.accept(Accepted.LEDGER_LOST)
+    assert stock.at == 0
+    stock.land(2)
+    stock.roll_back(3)
+    assert stock.accept(Accepted.ROLLED_BACK_HOLD).lost == {0: 20}
+    found = stock.verified(deep=True)
+    assert (found.outcome, found.sum_of("read"), found.sum_of("explained")) == ("proven", 20, 20)
+    stock.land_with_dead_letters()
+    stock.assert_proven()
+
+
+def test_a_hold_does_not_guess_of_which_topic_the_missing_records_are(stock: Ledgers) -> None:
+    other_commit(stock)
+    stock.land_with_dead_letters()
+    stock.recreate_topic()
+    stock.accept(Accepted.TOPIC_RECREATED)
+    stock.land_with_dead_letters()
+    last = stock.head()
+    stock.roll_back(3)
+    stock.expire_unnamed(stock.table)
+    with pytest.raises(InvalidInput, match=f"not known of which topic.*Set the head to snapshot {last} again"):
+        stock.accept(Accepted.ROLLED_BACK_HOLD)
+    stock.iceberg.load(stock.table).manageSnapshots().setCurrentSnapshot(last).commit()
+    stock.start()
+    stock.assert_proven()
+
+
+def test_a_hold_after_expiry_counts_dead_letters_whatever_the_clocks_said(stock: Ledgers) -> None:
+    stock.land_with_dead_letters()
+    stock.step_clock(7200)
+    stock.land_with_dead_letters()
+    stock.roll_back(2)
+    stock.expire_unnamed(stock.table)
+    assert stock.accept(Accepted.ROLLED_BACK_HOLD).lost == {0: 16}
+    stock.start()
+    stock.land_with_dead_letters()
+    stock.assert_proven()
+
+
+# ── A rollback undoes a decision that gave records up ───────────────────────────────────────────
+@BOTH
+@pytest.mark.parametrize("gave_up", [Accepted.SIDE_TABLE_REPLACED, Accepted.ROLLED_BACK_HOLD])
+def test_dead_letters_that_were_given_up_stay_so_when_the_decision_is_undone(
+    stock: Ledgers, gave_up: Accepted, event: Accepted
+) -> None:
+    """The account before the decision expects them, and no record of them is left to land again."""
+    if gave_up is Accepted.SIDE_TABLE_REPLACED:
+        stock.drop(stock.dead_letters)
+    else:
+        stock.roll_back(1, stock.dead_letters)
+    given_up, left = stock.accept(gave_up).lost[0], stock.letters()
+    assert given_up + len(left) == 4
+    stock.start()
+    stock.land_with_dead_letters()
+    stock.roll_back(2)
+    is_replay = event is Accepted.ROLLED_BACK_REPLAY
+    assert stock.accept(event).lost == {0: given_up + 8 * (not is_replay)}
+    stock.assert_proven()
+    stock.start()
+    stock.land_with_dead_letters()
+    assert stock.letters() == [*left, 28, 29, *([] if is_replay else [38, 39])]
+    stock.assert_proven()
+
+
+# ── The table is set back, and the dead-letter table has decisions since ────────────────────────
+def test_dead_letters_that_a_decision_delivered_are_not_doubled_by_a_replay(stock: Ledgers) -> None:
+    """The third batch's dead letters were still open when the dead-letter table was rolled back."""
+    older = stock.metadata_file()
+    with pytest.raises(Crash):
+        stock.land_with_dead_letters(failpoint=crash_at("decide.decided"))
+    stock.roll_back(1, stock.dead_letters)
+    stock.accept(Accepted.ROLLED_BACK_HOLD)
+    assert stock.letters() == [8, 9, 28, 29]
+    stock.restore(older)
+    assert stock.accept(Accepted.ROLLED_BACK_REPLAY).lost == {0: 2}
+    assert stock.letters() == [8, 9]
+    stock.start()
+    stock.land_with_dead_letters()
+    assert stock.letters() == [8, 9, 28, 29]
+    stock.assert_proven()
+
+
+def test_dead_letters_that_a_decision_delivered_stay_if_their_batch_does(stock: Ledgers) -> None:
+    with pytest.raises(Crash):
+        stock.land_with_dead_letters(failpoint=crash_at("decide.decided"))
+    older = stock.metadata_file()
+    stock.roll_back(1, stock.dead_letters)
+    stock.accept(Accepted.ROLLED_BACK_HOLD)
+    stock.restore(older)
+    assert stock.accept(Accepted.ROLLED_BACK_REPLAY).lost == {0: 2}
+    assert stock.letters() == [8, 9, 28, 29]
+    stock.start()
+    stock.land_with_dead_letters()
+    stock.assert_proven()
+
+
+def test_dead_letters_that_an_undone_replay_removed_are_counted(stock: Ledgers) -> None:
+    older = stock.metadata_file()
+    stock.roll_back(1)
+    stock.accept(Accepted.ROLLED_BACK_REPLAY)
+    stock.restore(older)
+    assert stock.accept(Accepted.ROLLED_BACK_REPLAY).lost == {0: 2}
+    stock.start()
+    stock.land_with_dead_letters()
+    stock.assert_proven()
+
+
+def test_an_expired_parent_whose_id_was_erased_is_no_beginning(stock: Ledgers) -> None:
+    """PyIceberg erases it. The dead letters of the expired commits stayed, and their records landed again."""
+    older = stock.metadata_file()
+    for _ in range(3):
+        stock.land_with_dead_letters()
+    table = oracle.table(stock.environment, stock.dead_letters)
+    head = table.current_snapshot()
+    assert head is not None
+    gone = [s.snapshot_id for s in table.metadata.snapshots if s.snapshot_id != head.snapshot_id]
+    table.maintenance.expire_snapshots().by_ids(gone).commit()
+    stock.restore(older)
+    stock.accept(Accepted.ROLLED_BACK_REPLAY)
+    assert stock.letters() == [8, 9, 18, 19]
+    for _ in range(3):
+        stock.start()
+        stock.land_with_dead_letters()
+    stock.assert_each_once()
+
+
+def test_what_lands_while_a_decision_is_finished_late_is_not_removed(stock: Ledgers) -> None:
+    """The next run finishes the operator's decision and lands the records again, before the operator's command removes any."""
+    stock.land_with_dead_letters()
+    stock.roll_back(1)
+    stock.accept(Accepted.ROLLED_BACK_HOLD)
+    stock.land_with_dead_letters()
+    stock.roll_back(3)  # the batch, the hold, and the second batch
+    steps = iter([True])
+
+    def land_meanwhile(step: str) -> None:
+        if step == "finish.started" and next(steps, False):
+            stock.start()
+            stock.land_with_dead_letters()
+
+    stock.accept(Accepted.ROLLED_BACK_REPLAY, failpoint=land_meanwhile)
+    assert stock.letters() == [8, 9, 18, 19]
+    stock.start()
+    assert stock.at == 20
+    stock.assert_each_once()
