@@ -66,6 +66,12 @@ def test_nothing_goes_while_the_head_does_not_descend_from_the_ledger() -> None:
     assert going(History(gap, {"main": 6, "frazil_p": 3}, 6), keep=0, with_data=True) == ()
 
 
+def test_a_tag_that_was_moved_to_another_writers_snapshot_does_not_let_the_ledger_go() -> None:
+    found = history(6, refs={"frazil_p": 5})
+    snapshots = tuple(replace(s, summary={ledger.END: "{}"}) if s.id == 3 else s for s in found.snapshots)
+    assert going(replace(found, snapshots=snapshots), keep=1) == (1, 2)
+
+
 def test_without_a_tag_the_newest_snapshot_with_offsets_is_the_ledger() -> None:
     plain = history(6)
     summary = {ledger.END: "{}"}

@@ -11,7 +11,7 @@ from frazil.audit.verify import verify
 from frazil.declaration.environment import Environment
 from frazil.errors import DeadLetterTableMismatch, InvalidInput, RolledBack
 from frazil.ingest.table_setup import initialise_ledger, make_tables
-from frazil.lake import ledger
+from frazil.lake import ledger, metadata_expiry
 from frazil.lake.commit.check import StageAgain
 from frazil.lake.commit.entries import entry
 from frazil.lake.iceberg_java import Iceberg
@@ -420,6 +420,22 @@ def test_a_tag_that_was_moved_back_does_not_land_records_again(stock: Ledgers) -
     table = stock.iceberg.load(stock.table)
     older = table.currentSnapshot().parentId()
     table.manageSnapshots().replaceTag(ledger.tag(stock.pipeline.name), older).commit()
+    stock.start()
+    assert stock.at == 20
+    stock.land_with_dead_letters()
+    stock.assert_each_once()
+
+
+@pytest.mark.parametrize("later", [0, 1])
+def test_a_tag_that_was_moved_to_another_writers_snapshot_is_set_again(stock: Ledgers, later: int) -> None:
+    """Before, the run had no offsets to begin with, and metadata expiry removed the snapshot that has them."""
+    for _ in range(2):
+        stock.iceberg.load(stock.table).newAppend().commit()
+    table = stock.iceberg.load(stock.table)
+    table.manageSnapshots().replaceTag(ledger.tag(stock.pipeline.name), stock.head()).commit()
+    for _ in range(later):
+        stock.iceberg.load(stock.table).newAppend().commit()
+    assert metadata_expiry.trim(stock.iceberg, stock.table, keep=1, now_ms=2**53, at_least=1).snapshots == 2
     stock.start()
     assert stock.at == 20
     stock.land_with_dead_letters()

@@ -71,11 +71,12 @@ class History:
 
     @property
     def ledger(self) -> Past | None:
-        """The snapshot that holds the ledger: the newest that a pipeline's tag marks, else the newest with offsets."""
-        marked = {i for name, i in self.refs.items() if name.startswith(ledger.tag(""))}
-        if not marked:
-            marked = {s.id for s in self.snapshots if ledger.END in s.summary}
-        return max((s for s in self.snapshots if s.id in marked), key=lambda s: s.sequence, default=None)
+        """The snapshot that holds the ledger: the newest with offsets that a pipeline's tag marks, else the newest with offsets."""
+        ids = {i for name, i in self.refs.items() if name.startswith(ledger.tag(""))}
+        tagged = [s for s in self.snapshots if s.id in ids]
+        found = [s for s in self.snapshots if ledger.END in s.summary]
+        marked = [s for s in tagged if s in found] or found or tagged
+        return max(marked, key=lambda s: s.sequence, default=None)
 
     def lineage(self) -> set[int]:
         """Return the head and its ancestors, as far as the table still has them."""

@@ -30,8 +30,8 @@ def entry(table: Java, pipeline: str) -> Entry | None:
     """Return a pipeline's newest ledger entry, with its last records; every reader and every commit goes by this one.
 
     It is the one that the pipeline's tag marks. If a later one descends from it, the tag was moved and that one counts. If the
-    table has no such tag, it is the newest one of all snapshots, also of those that are not in the head's history. None if no
-    snapshot has offsets of the pipeline.
+    table has no such tag, or it marks another writer's snapshot, it is the newest one of all snapshots, also of those that are not
+    in the head's history. None if no snapshot has offsets of the pipeline.
     """
     found = _newest(table, pipeline)
     if found is None or found.end is None:
@@ -43,15 +43,16 @@ def entry(table: Java, pipeline: str) -> Entry | None:
 
 def _newest(table: Java, pipeline: str) -> Entry | None:
     ref, head = table.refs().get(ledger.tag(pipeline)), table.currentSnapshot()
-    if ref is None:
+    tagged = _of(table.snapshot(ref.snapshotId()), pipeline) if ref is not None else None
+    if tagged is None:
         found = [(int(s.sequenceNumber()), e) for s in table.snapshots() if (e := _of(s, pipeline)) is not None]
         return max(found, key=lambda pair: pair[0])[1] if found else None
     later: Entry | None = None
     for snapshot in ancestors(table, head.snapshotId()) if head is not None else ():
-        if snapshot.snapshotId() == ref.snapshotId():
-            return later or of(snapshot)
+        if snapshot.snapshotId() == tagged.snapshot_id:
+            return later or tagged
         later = later or _of(snapshot, pipeline)
-    return of(table.snapshot(ref.snapshotId()))
+    return tagged
 
 
 def of(snapshot: Java) -> Entry:

@@ -103,11 +103,11 @@ class StoredTable:
         return self.snapshots.get(ref.snapshot_id) if ref is not None else None
 
     def newest(self, pipeline: str) -> Snapshot | None:
-        """Return a pipeline's newest commit by the rule of `publish.entry`: the tagged one, or what came after it; without the
-        tag, the newest of all snapshots. None if there is none.
+        """Return a pipeline's newest commit by the rule of `publish.entry`: the tagged one, or what came after it; without a tag
+        at one of its commits, the newest of all snapshots. None if there is none.
         """
         tagged = self.tagged(pipeline)
-        if tagged is None:
+        if tagged is None or not tagged.belongs_to(pipeline):
             return next((s for s in reversed([*self.snapshots.values()]) if s.belongs_to(pipeline)), None)
         later: Snapshot | None = None
         for snapshot in self.ancestors(self.head):
