@@ -228,3 +228,49 @@ def test_what_lands_while_a_decision_is_finished_late_is_not_removed(stock: Ledg
     stock.start()
     assert stock.at == 20
     stock.assert_each_once()
+
+
+# ── Kafka does not have the undone records any more ─────────────────────────────────────────────
+def test_a_replay_removes_no_dead_letter_of_a_topic_that_is_gone(stock: Ledgers) -> None:
+    """Nothing in the tables shows that the topic was re-created."""
+    stock.roll_back(1)
+    stock.recreate_topic()
+    before = stock.head()
+    with pytest.raises(InvalidInput, match=r"the topic was re-created .* cannot be landed again.*rolled-back-hold"):
+        stock.accept(Accepted.ROLLED_BACK_REPLAY)
+    assert (stock.head(), stock.letters()) == (before, [8, 9, 18, 19])
+    assert stock.accept(Accepted.ROLLED_BACK_HOLD).lost == {0: 8}
+    stock.accept(Accepted.TOPIC_RECREATED)
+    stock.start()
+    stock.land_with_dead_letters()
+    assert stock.letters() == [8, 8, 9, 9, 18, 19]
+    stock.assert_proven()
+
+
+def test_a_replay_removes_no_dead_letter_whose_record_retention_took(stock: Ledgers) -> None:
+    topic = stock.pipeline.topic.name
+    stock.roll_back(1)
+    stock.kafka.trim(topic, 0, before=19)
+    with pytest.raises(InvalidInput, match="Kafka does not have the records of 1 dead letters any more"):
+        stock.accept(Accepted.ROLLED_BACK_REPLAY)
+    assert stock.letters() == [8, 9, 18, 19]
+    stock.kafka.trim(topic, 0, before=18)
+    stock.accept(Accepted.ROLLED_BACK_REPLAY)
+    assert stock.letters() == [8, 9]
+    stock.start()
+    stock.land_with_dead_letters()
+    stock.assert_each_once()
+
+
+def test_nor_does_a_replay_of_a_table_that_was_set_back(stock: Ledgers) -> None:
+    older = stock.metadata_file()
+    stock.land_with_dead_letters()
+    newest = stock.metadata_file()
+    stock.restore(older)
+    stock.kafka.trim(stock.pipeline.topic.name, 0, before=30)
+    with pytest.raises(InvalidInput, match="the records of 2 dead letters any more.*side-table-replaced"):
+        stock.accept(Accepted.ROLLED_BACK_REPLAY)
+    stock.restore(newest)
+    stock.start()
+    stock.land_with_dead_letters()
+    stock.assert_each_once()

@@ -21,8 +21,10 @@ from frazil.lake.offsets import Offsets
 from frazil.recovery import decisions
 from frazil.recovery.decisions import Acceptance, Accepted, not_happened
 from frazil.recovery.missing import missing
+from frazil.recovery.only_copies import check_lands_again
 from frazil.recovery.two_logs import check_is_one_log, check_was_one_log
 from frazil.recovery.undone_batches import behind, undecided, undone
+from frazil.recovery.ways_out import head_or_hold, restored
 from frazil.schemas.iceberg import field_ids
 
 LETTERS = ""  # what the columns of a dead letter's place begin with
@@ -49,6 +51,7 @@ class Recovery:
         if state is SideState.AHEAD and event is Accepted.ROLLED_BACK_REPLAY:
             check_was_one_log(self.pipeline, self.found)
             batches, lost = self._undecided(last)
+            check_lands_again(self.pipeline, self.job, self.found, self._committed, batches, do=restored(self.pipeline))
             return decisions.rolled_back_replay(self._committed, lost), {"remove": batches}
         if state is not SideState.ROLLED_BACK:
             raise not_happened(event, f"table {self.pipeline.table.identifier}")
@@ -98,13 +101,15 @@ class Recovery:
         # A topic that was re-created or truncated has offsets again: then not each dead letter found by offset is of these commits.
         is_safe = found.are_exact or head.totals is None or not head.totals.closed
         if is_replay:
+            do = head_or_hold(self.pipeline, self._last)
+            check_lands_again(self.pipeline, self.job, self.found, head.end, found.batches, do=do)
             is_known = is_complete and found.are_exact and not found.gave_up
             lost = {} if is_known else self._lacking(head, head.end, pending={}, without=found.batches)
             if is_complete and lost and not (is_safe and found.gave_up):  # some are of commits that stay
                 raise InvalidInput(
                     f"without the dead letters behind the table's offsets records would be missing, by partition: {lost}",
                     where=f"table {self.pipeline.table.dead_letters}",
-                    do=f"`frazil accept {self.pipeline.name} rolled-back-hold --reason …` keeps the tables as they are",
+                    do=do,
                 )
             decided = decisions.rolled_back_replay(head.end, lost)
             return decided, {"remove": found.batches, "over_rollback": True} if has_part else None
@@ -130,8 +135,7 @@ class Recovery:
             raise InvalidInput(
                 "no snapshot in the table's history says where to begin again",
                 where=f"table {table}",
-                do=f"Set the head to snapshot {last.snapshot_id} again, or "
-                f"`frazil accept {self.pipeline.name} rolled-back-hold --reason …` goes on without the missing rows",
+                do=head_or_hold(self.pipeline, last),
             )
         decided, part = self._counted_hold(last, self._committed)
         if decided.lost and last.totals is not None and last.totals.closed:
@@ -155,13 +159,11 @@ class Recovery:
         batches = behind(self.pipeline, self.job, self.found, self._committed)
         lost = self._lacking(last, self._committed, pending={}, without=batches)
         if lost:
-            table = self.pipeline.table
             raise InvalidInput(
                 "commits to the dead-letter table have expired, and without the dead letters behind the table's offsets "
                 f"it lacks records, by partition: {lost}",
-                where=f"table {table.dead_letters}",
-                do=f"Restore it to the same moment as {table.identifier}, or drop it and "
-                f"`frazil accept {self.pipeline.name} side-table-replaced --reason …`",
+                where=f"table {self.pipeline.table.dead_letters}",
+                do=restored(self.pipeline),
             )
         return batches, {}
 

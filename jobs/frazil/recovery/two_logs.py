@@ -11,6 +11,7 @@ from frazil.lake.lineage import ancestors
 from frazil.lake.totals import Closed
 from frazil.recovery.decisions import Accepted
 from frazil.recovery.undone_batches import is_later
+from frazil.recovery.ways_out import restored
 
 _ENDS_OF_LOGS = (Accepted.TOPIC_RECREATED, Accepted.LOG_TRUNCATED, Accepted.LOG_TRUNCATED_REPLAY)
 
@@ -56,8 +57,7 @@ def check_was_one_log(pipeline: Pipeline, found: Look) -> None:
             raise InvalidInput(
                 "the table was set back to before the topic was re-created or truncated: dead letters since are of two logs",
                 where=f"table {table.dead_letters}",
-                do=f"Restore {table.identifier} to the same moment, or rename the dead-letter table and "
-                f"`frazil accept {pipeline.name} side-table-replaced --reason …`",
+                do=restored(pipeline),
             )
 
 

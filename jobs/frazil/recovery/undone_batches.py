@@ -17,6 +17,7 @@ from frazil.lake.ledger import Entry
 from frazil.lake.lineage import ancestors, lineage
 from frazil.lake.offsets import Offsets
 from frazil.recovery.decisions import Accepted
+from frazil.recovery.ways_out import head_or_hold
 
 STAGED_AT_MOST_MS = round(STAGED_AT_MOST_SECONDS * 1000)
 
@@ -67,8 +68,7 @@ def undone(pipeline: Pipeline, job: JobContext, found: Look, head: Entry, *, exa
             "snapshots between the table's head and its last commit have expired, so it is not known which dead letters "
             "are theirs",
             where=f"table {pipeline.table.identifier}",
-            do=f"Set the head to snapshot {last.snapshot_id} again, or "
-            f"`frazil accept {pipeline.name} rolled-back-hold --reason …` keeps the table as it is",
+            do=head_or_hold(pipeline, last),
         )
     deliveries = list(side_lineage(found.side, found.newest, pipeline.name))
     since_ms = head.at_ms - STAGED_AT_MOST_MS
