@@ -147,6 +147,26 @@ def test_dead_letters_that_were_given_up_stay_so_when_the_decision_is_undone(
     stock.assert_proven()
 
 
+@BOTH
+def test_a_dead_letter_table_that_is_rolled_back_before_a_decision_is_finished_can_be_decided(
+    stock: Ledgers, event: Accepted
+) -> None:
+    """The error named both commands, and each ended with the same error."""
+    stock.recreate_topic()
+    with pytest.raises(Crash):
+        stock.accept(Accepted.TOPIC_RECREATED, failpoint=crash_at("decide.decided"))
+    stock.roll_back(1, stock.dead_letters)
+    with pytest.raises(RolledBack):
+        stock.start()
+    is_replay = event is Accepted.ROLLED_BACK_REPLAY
+    assert stock.accept(event).lost == ({} if is_replay else {0: 2})
+    assert stock.letters() == ([8, 9, 18, 19] if is_replay else [8, 9])
+    stock.start()
+    assert stock.at == 0
+    stock.land_with_dead_letters()
+    stock.assert_proven()
+
+
 # ── The table is set back, and the dead-letter table has decisions since ────────────────────────
 def test_dead_letters_that_a_decision_delivered_are_not_doubled_by_a_replay(stock: Ledgers) -> None:
     """The third batch's dead letters were still open when the dead-letter table was rolled back."""

@@ -7,18 +7,18 @@ this command, any later one, or any later run finishes: see `lake.decide`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from frazil.declaration import Pipeline
 from frazil.declaration.options import MetadataColumns
-from frazil.errors import InvalidInput
+from frazil.errors import InvalidInput, RolledBack
 from frazil.ingest import table_setup
 from frazil.job.context import JobContext
 from frazil.lake.commit.append import publish
 from frazil.lake.commit.check import CommitRequest
-from frazil.lake.commit.multi_table import decide, finish_open, part
+from frazil.lake.commit.multi_table import decide, finish_open, open_document, part
 from frazil.lake.commit.side_state import SideState
 from frazil.lake.commit.side_table import Look, look
 from frazil.lake.offsets import canonical
@@ -69,8 +69,7 @@ class _Accepting:
             return decided
         if self.event in (Accepted.ROLLED_BACK_REPLAY, Accepted.ROLLED_BACK_HOLD):
             while found.state is SideState.OPEN:  # another operator may decide between finishing and looking
-                self._finish_open()
-                found = self._look()
+                found = self._finished_or_rolled_back(found)
             decided, more = self._recovery(found).rolled_back(self.event)
             self._write(found, decided, [] if more is None else [{**self._part(), **more}])
             return decided
@@ -139,6 +138,21 @@ class _Accepting:
     @property
     def _prefix(self) -> str:
         return STRUCT if self.pipeline.table.metadata_columns is MetadataColumns.STRUCT else FLAT
+
+    def _finished_or_rolled_back(self, found: Look) -> Look:
+        """Finish what the last decision left open; or, if its dead-letter table was rolled back since, let this one replace it.
+
+        Dead letters that the last decision removes must go first, so then the error stays.
+        """
+        try:
+            self._finish_open()
+        except RolledBack:
+            table = self.pipeline.table
+            document = open_document(self.job.iceberg, found, table.identifier, table.dead_letters, self.pipeline.name)
+            if document is not None and not any(p.get("remove") or p.get("clear") for p in document["tables"]):
+                return replace(found, state=SideState.ROLLED_BACK)
+            raise
+        return self._look()
 
     def _finish_open(self) -> None:
         """Finish what the last decision left open."""
