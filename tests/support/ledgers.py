@@ -192,9 +192,11 @@ def as_version_010(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have commits lack what version 0.1.0 did not write."""
     fill = append.fill
 
-    def without(iceberg: Any, transaction: Java, table: Java, staged: Staged, batch: CommitRequest, extra: Any) -> int:
+    def without(
+        iceberg: Any, transaction: Java, table: Java, staged: Staged, batch: CommitRequest, extra: Any, *deletes: Any
+    ) -> int:
         kept = {key: value for key, value in extra.items() if key not in NEW_KEYS}
-        return fill(iceberg, transaction, table, staged, replace(batch, staged_us=None), kept)
+        return fill(iceberg, transaction, table, staged, replace(batch, staged_us=None), kept, *deletes)
 
     monkeypatch.setattr(append, "fill", without)
 
