@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from frazil.declaration.environment import Environment
-from frazil.errors import InvalidInput, LedgerLost, RolledBack
+from frazil.errors import DeadLetterTableMismatch, InvalidInput, LedgerLost, RolledBack
 from frazil.ingest.table_setup import make_tables
 from frazil.lake.iceberg_java import Iceberg
 from frazil.recovery.decisions import Accepted
@@ -163,6 +163,23 @@ def test_a_dead_letter_table_that_is_rolled_back_before_a_decision_is_finished_c
     assert stock.letters() == ([8, 9, 18, 19] if is_replay else [8, 9])
     stock.start()
     assert stock.at == 0
+    stock.land_with_dead_letters()
+    stock.assert_proven()
+
+
+@BOTH
+def test_a_rollback_of_a_table_whose_dead_letter_table_is_gone_is_decided_in_two_steps(
+    stock: Ledgers, event: Accepted
+) -> None:
+    stock.roll_back(1)
+    stock.drop(stock.dead_letters)
+    with pytest.raises(DeadLetterTableMismatch):
+        stock.start()
+    with pytest.raises(RolledBack):
+        stock.accept(Accepted.SIDE_TABLE_REPLACED)
+    assert stock.accept(event).lost == ({} if event is Accepted.ROLLED_BACK_REPLAY else {0: 10})
+    assert stock.accept(Accepted.SIDE_TABLE_REPLACED).lost == {0: 2}
+    stock.start()
     stock.land_with_dead_letters()
     stock.assert_proven()
 
