@@ -19,11 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from frazil.errors import FrazilError, InvalidInput
-from frazil.project.declaration_file import checked, ran
+from frazil.project.declaration_file import checked, members, ran
 from frazil.release.manifest import Release, parse_manifest
+from infra.managed_topic import ManagedTopic
 from infra.tf import App
 from stacks.compose import compose
-from stacks.deployed import Deployed, file_of, write
+from stacks.deployed import Deployed, Retired, file_of, write
 from stacks.deployed_guard import deployed_before, guard
 from stacks.deployments import DEPLOYMENTS, Deployment
 
@@ -81,21 +82,25 @@ def _guarded(
         app,
         deployment,
         declared["pipelines"],
-        declared.get("topics", []),
+        declared["topics"],
         today=datetime.now(UTC).date(),
         text_of=lambda schema: (folder / schema).read_text("utf-8"),
         release=release,
         is_named_for_destruction=is_named,
     )
     is_open = deployment.is_disposable and is_named
-    return file, guard(stacks, before, declared.get("retired", []), is_open=is_open)
+    return file, guard(stacks, before, declared["retired"], is_open=is_open)
 
 
 def _declared(file: Path) -> dict[str, Any]:
     names = ran(file)
     if "pipelines" not in names.values:
         raise InvalidInput("`pipelines` is missing", where=str(file), do="Write pipelines = [Pipeline(…), …]")
-    return {**names.values, "pipelines": tuple(one.pipeline for one in checked(names))}
+    return {
+        "pipelines": tuple(one.pipeline for one in checked(names)),
+        "topics": members(names, "topics", ManagedTopic, do='Write topics = [ManagedTopic("orders"), …]'),
+        "retired": members(names, "retired", Retired, do="Write retired = [Retired(…), …]"),
+    }
 
 
 def _release(manifest: str) -> Release | None:

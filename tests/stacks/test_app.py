@@ -125,6 +125,25 @@ def test_a_file_without_pipelines_is_an_error_of_one_line(refused: Callable[...,
     assert refused(**ALL) == "error: pipelines.py: `pipelines` is missing. Write pipelines = [Pipeline(…), …]\n"
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("topics = 3", "`topics` is of type int, not a list. Write topics = [ManagedTopic"),
+        ("topics = None", "`topics` is nothing (None), not a list"),
+        ("topics = ManagedTopic('orders')", "`topics` is of type ManagedTopic, not a list"),
+        ("topics = ['orders']", "`topics[0]` is of type str, not a ManagedTopic"),
+        ("topics = [ManagedTopic]", "`topics[0]` is the class ManagedTopic, not a ManagedTopic"),
+        ("retired = ['orders']", "`retired[0]` is of type str, not a Retired. Write retired = [Retired(…), …]"),
+        ("retired = (each for each in ())", "`retired` is of type generator, not a list"),
+    ],
+)
+def test_topics_and_retired_objects_are_lists_of_their_class(
+    refused: Callable[..., str], tmp_path: Path, text: str, said: str
+) -> None:
+    (tmp_path / "pipelines.py").write_text(f"{DECLARED}{text}\n")
+    assert refused(**ALL).startswith(f"error: pipelines.py: {said}")
+
+
 @pytest.mark.parametrize("setting", ["FRAZIL_PIPELINES", "FRAZIL_RELEASE"])
 def test_a_file_that_is_not_there_is_an_error_of_one_line(
     refused: Callable[..., str], setting: str, tmp_path: Path

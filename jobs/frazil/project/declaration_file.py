@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from frazil.declaration import Environment, InvalidDeclaration, Pipeline, parse
 from frazil.declaration.cross_checks import Listed, clashes, misfits
 from frazil.declaration.validation import named
 from frazil.errors import InvalidInput
 from frazil.project.python_file import Names, run
+
+T = TypeVar("T")
 
 USUAL = Path("stacks/pipelines.py")
 _EXAMPLE = 'Write pipelines = [Pipeline(topic=Topic("orders", …), table=Table("shop.orders"))]'
@@ -41,10 +43,7 @@ def ran(file: Path) -> Names:
 
 def checked(names: Names) -> tuple[Listed, ...]:
     """Return the pipelines of a Python file, each with its line. Raises `InvalidDeclaration` with all conflicts of them."""
-    pipelines = [
-        Listed(index, pipeline, names.place(pipeline))
-        for index, pipeline in enumerate(_listed(names.values, names.file))
-    ]
+    pipelines = [Listed(index, pipeline, names.place(pipeline)) for index, pipeline in enumerate(_listed(names))]
     problems = [*clashes(pipelines)]
     if problems:
         raise InvalidDeclaration(problems)
@@ -92,19 +91,24 @@ def _document(file: Path) -> tuple[Listed, ...]:
     return tuple(Listed(index, pipeline, str(file)) for index, pipeline in enumerate(pipelines))
 
 
-def _listed(declared: Mapping[str, Any], file: Path) -> tuple[Pipeline, ...]:
-    """Return the file's `pipelines`, or else every `Pipeline` that the file assigns to a name.
+def _listed(names: Names) -> tuple[Pipeline, ...]:
+    """Return the file's `pipelines`, or else every `Pipeline` that the file assigns to a name."""
+    if names.values.get("pipelines") is None:
+        return tuple(dict.fromkeys(value for value in names.values.values() if isinstance(value, Pipeline)))
+    return members(names, "pipelines", Pipeline, do=_EXAMPLE)
 
-    Raises `InvalidInput` if `pipelines` is no list or tuple: a generator is empty for the second reader, and what it runs would
-    fail without the line of the file.
+
+def members(names: Names, name: str, kind: type[T], *, do: str) -> tuple[T, ...]:
+    """Return the members of a list in the file; of none if it does not exist.
+
+    Raises `InvalidInput` if it is no list or tuple, or if a member is of another class. A generator is empty for the second
+    reader, and what it runs would fail without the line of the file.
     """
-    found: Any = declared.get("pipelines")
-    if found is None:
-        return tuple(dict.fromkeys(value for value in declared.values() if isinstance(value, Pipeline)))
+    found: Any = names.values.get(name, ())
     if not isinstance(found, list | tuple):
-        raise InvalidInput(f"`pipelines` is {named(found)}, not a list", where=str(file), do=_EXAMPLE)
+        raise InvalidInput(f"`{name}` is {named(found)}, not a list", where=str(names.file), do=do)
     for index, value in enumerate(found):
-        if not isinstance(value, Pipeline):
-            what = f"`pipelines[{index}]` is {named(value)}, not a Pipeline"
-            raise InvalidInput(what, where=str(file), do=_EXAMPLE)
+        if not isinstance(value, kind):
+            what = f"`{name}[{index}]` is {named(value)}, not a {kind.__name__}"
+            raise InvalidInput(what, where=str(names.file), do=do)
     return tuple(found)
