@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from frazil.cli.console import out, print_error, show_json, table
-from frazil.cli.options import AsJson
+from frazil.cli.options import FLAGS, AsJson
 from frazil.declaration import InvalidDeclaration, Pipeline, canonical, digest
 from frazil.declaration.document import DOCUMENT_VERSION, document
 from frazil.declaration.upgrade import Change
@@ -23,7 +23,7 @@ def check(
         Path, typer.Argument(metavar="[FILE]", envvar="FRAZIL_PIPELINES", help="A Python file, or a JSON document.")
     ] = declaration_file.USUAL,
     env: Annotated[
-        str | None, typer.Option("--env", metavar="NAME|FILE", help="Check them for this environment, too.")
+        str | None, typer.Option(*FLAGS, metavar="NAME|FILE", help="Check them for this environment, too.")
     ] = None,
     write: Annotated[
         Path | None, typer.Option("--write", metavar="FILE", help="Write the JSON document that jobs read.")
