@@ -20,6 +20,7 @@ from frazil.errors import (
     JvmEnded,
     KafkaRefused,
     KafkaUnavailable,
+    KeysMoved,
     LedgerLost,
     LogTruncated,
     OffsetsLost,
@@ -30,6 +31,7 @@ from frazil.errors import (
     TooManyRejected,
     TopicMissing,
     TopicRecreated,
+    WriteModeDiffers,
 )
 from frazil.lake import ledger
 from frazil.recovery.decisions import Accepted
@@ -54,6 +56,8 @@ EXAMPLES: dict[str, DecisionRequired] = {
     "missing partitions": LogTruncated.missing("p", "t", {3, 1}),
     "a log that ends too early": LogTruncated.at_end("p", "t", partition=0, committed=9, end=7),
     "a log with other records": LogTruncated.replaced("p", "t", partitions={2, 1}, offset=8),
+    "a key in two partitions": KeysMoved.of("p", "s.t", 3),
+    "another write mode": WriteModeDiffers.of("p", "s.t", declared="append", made_for="upsert"),
     "lost offsets": OffsetsLost.of("p", "t", partition=0, first=3, earliest=8),
 }
 NOT_BY_ACCEPT = {"counts-recount"}

@@ -26,6 +26,7 @@ from frazil.declaration import (
     Tableflow,
     Tombstones,
     Topic,
+    Upsert,
     ValueFormat,
 )
 
@@ -45,5 +46,6 @@ __all__ = [
     "Tableflow",
     "Tombstones",
     "Topic",
+    "Upsert",
     "ValueFormat",
 ]

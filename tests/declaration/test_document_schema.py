@@ -38,7 +38,10 @@ def test_an_editor_shows_meaning_bounds_choices_and_defaults():
     assert definitions["offsets"]["properties"]["type"] == {"const": "offsets"}
     assert "default" not in definitions["pipeline"]["properties"]["name"]
     assert json_schema()["properties"]["version"] == {"const": 2}
-    assert definitions["pipeline"]["properties"]["write"]["oneOf"] == [{"$ref": "#/$defs/append"}]
+    assert definitions["pipeline"]["properties"]["write"]["oneOf"] == [
+        {"$ref": "#/$defs/append"},
+        {"$ref": "#/$defs/upsert"},
+    ]
     assert definitions["append"]["required"] == ["type"]
     assert definitions["pipeline"]["properties"]["envelope"]["type"] == "null"
 

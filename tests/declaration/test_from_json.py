@@ -79,13 +79,13 @@ def test_what_is_left_out_has_its_default():
             "it is more than max_rows, 5",
         ),
         (
-            top(write={"type": "upsert"}),
+            top(write={"type": "merge"}),
             "p.write.type",
-            "'upsert' is not one of its values in this release. Write one of append",
+            "'merge' is not one of its values in this release. Write one of append, upsert",
         ),
-        (top(write="append"), "p.write", "this is text. Write an object with a type: append"),
+        (top(write="append"), "p.write", "this is text. Write an object with a type: append, upsert"),
         (top(write={"type": "append", "on_tombstone": "x"}), "p.write.on_tombstone", "'x' is not one of its values"),
-        (top(write=None), "p.write", "this is nothing. Write an object with a type: append"),
+        (top(write=None), "p.write", "this is nothing. Write an object with a type: append, upsert"),
         (
             top(engine={"type": "flink"}),
             "p.engine.type",

@@ -103,3 +103,12 @@ def test_declared_days_and_grace_both_hold() -> None:
     assert since(now, None) == now
     assert since(now, 2, grace_ms=1000) == now - 2 * DAY_MS
     assert since(now, None, grace_ms=1000) == now - 1000
+
+
+def test_batches_of_a_state_may_go_and_its_compactions_stay() -> None:
+    """They delete rows by files that they add; only a compaction takes data files out."""
+    found = history(8, removing=(4,))
+    upserts = (
+        replace(s, operation="overwrite", summary={ledger.KEYS: "{}"}) if s.id != 4 else s for s in found.snapshots
+    )
+    assert going(replace(found, snapshots=tuple(upserts))) == (1, 2, 5)

@@ -23,7 +23,7 @@ from frazil.maintain.selection import (
     why,
 )
 
-GROUP = Group("day=1", files=4, rows=40, bytes=400, newest=5, has_deletes=False)
+GROUP = Group("day=1", files=4, rows=40, bytes=400, newest=5)
 CLOSING = Closing(since_ms=1000, target_bytes=1000, many_files=10)
 
 
@@ -40,12 +40,30 @@ def test_files_are_as_old_as_the_first_mark_that_has_seen_them() -> None:
         (GROUP, [Mark(4, 1)], Why.OPEN),
         (replace(GROUP, bytes=1000), [], Why.FULL),
         (replace(GROUP, files=10), [], Why.MANY),
-        (replace(GROUP, has_deletes=True), [Mark(5, 1)], Why.DELETES),
+        (replace(GROUP, deletes=1, deleted=1), [Mark(5, 1)], Why.DELETES),
     ],
 )
 def test_a_group_is_compacted_for_a_reason(group: Group, marks: list[Mark], expected: Why) -> None:
     assert why(group, marks, CLOSING) is expected
     assert expected.is_compacted is (expected in (Why.CLOSED, Why.FULL, Why.MANY))
+
+
+@pytest.mark.parametrize(
+    ("group", "expected"),
+    [
+        (replace(GROUP, deletes=1, deleted=3), Why.OPEN),
+        (replace(GROUP, deletes=1, deleted=4), Why.DELETED),
+        (replace(GROUP, deletes=1, maybe_deleted=4), Why.DELETED),
+        (replace(GROUP, deletes=10, deleted=1), Why.DELETED),
+    ],
+)
+def test_a_state_is_compacted_if_many_of_its_rows_are_deleted(group: Group, expected: Why) -> None:
+    assert why(group, [], replace(CLOSING, is_state=True)) is expected
+
+
+def test_rewritten_rows_are_as_many_as_deletes_allow() -> None:
+    group = replace(GROUP, deletes=2, deleted=10, maybe_deleted=5)
+    assert [rows for rows in range(50) if group.holds(rows)] == list(range(25, 31))
 
 
 def test_marks_are_remembered_an_hour_apart_and_not_for_ever() -> None:

@@ -94,7 +94,7 @@ class Shop:
         self.registry_admin = RegistryAdmin(world.registry_url)
         config = topic.pop("config", {})
         table = {"identifier": f"shop.{name}", **topic.pop("table", {})}
-        choices = {name: topic.pop(name) for name in CHOICES if name in topic}
+        choices = {name: topic.pop(name) for name in (*CHOICES, "write") if name in topic}
         if "tombstones" in topic:
             choices["write"] = Append(on_tombstone=topic.pop("tombstones"))
         if "limits" in topic:

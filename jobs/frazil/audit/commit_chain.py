@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from frazil.audit.finding import Finding, Flaw
 from frazil.lake import ledger
+from frazil.lake.key_account import KeyAccount
 from frazil.lake.ledger import Entry
 from frazil.lake.read.stored_tables import Snapshot, StoredTable
 from frazil.lake.totals import Counts, Totals
@@ -131,11 +132,26 @@ def _between(newer: Entry, older: Entry, where: str) -> list[Finding]:
             f"partition {p} was added after the commit before it, and its records are read from {offset} on, not from 0"
         )
         findings.append(_finding(Flaw.HOLE, where, newer.snapshot_id, what))
+    elif (wrong := _keys(newer, older)) is not None:
+        findings.append(_finding(Flaw.MISCOUNTED, where, newer.snapshot_id, wrong))
     elif not _carries_on(newer, older.totals):
         findings.append(
             _finding(Flaw.MISCOUNTED, where, newer.snapshot_id, "it does not carry on the totals before it")
         )
     return findings
+
+
+def _keys(newer: Entry, older: Entry) -> str | None:
+    """Return what a commit of a table of current state says of its keys that does not add up; None if nothing."""
+    now, before, counts = newer.keys, older.keys, newer.counts or Counts()
+    if now is None or ledger.EVENTS in newer.summary:  # a decision after a rollback carries on the head's account
+        return None if before is None or now is not None else "it does not carry on the account of the keys"
+    was = before or KeyAccount()
+    if (now.inserted + now.updated, now.deleted + now.absent) != (counts.written, counts.deletes):
+        return "it counts other keys than it wrote and deleted"
+    if now.rows != was.rows + now.inserted - now.deleted or now.records != was.records + counts.landed:
+        return "it does not carry on the account of the keys before it"
+    return None
 
 
 def _starts_over(entry: Entry) -> bool:

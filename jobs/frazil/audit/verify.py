@@ -15,6 +15,7 @@ from frazil.audit import commit_chain, manifests
 from frazil.audit.audited_tables import Tables, load_tables
 from frazil.audit.balance import PartitionAccount, TopicAccount, account, by_topic, ranges_read
 from frazil.audit.count import Counted, Counting, Read
+from frazil.audit.current_state import State
 from frazil.audit.estimate import Estimate
 from frazil.audit.finding import Finding, Flaw, worst
 from frazil.audit.gapless_files import Columns
@@ -96,6 +97,7 @@ class _Audit:
     snapshots: Mapping[Role, int | None]
     key: Mapping[str, Any]
     former: tuple[tuple[TopicAccount, Counting], ...] = ()
+    state: State | None = None
 
     def run(self, proofs: ProofFolder | None) -> Verification:
         """Read the files and compare."""
@@ -113,18 +115,22 @@ class _Audit:
                 findings += [f for f in (*again.findings, *wrong) if f not in findings]
             if proofs is not None:
                 proofs.store(self.key, counted.remembered)
-        reads = (
-            replace(counted.reads[role], snapshot_id=self.snapshots[role])
-            if role in counted.reads
-            else Read(self.result.dead_letters, None)
-            for role in (Role.TABLE, Role.DEAD_LETTERS)
-        )
+        reads = dict(counted.reads)
+        if self.state is not None:
+            accounts, findings = self.state.accounts(accounts, findings)
+            reads[Role.TABLE], wrong = self.state.rows()
+            findings += wrong
         return replace(
             self.result,
             outcome=worst(tuple(findings)),
             findings=tuple(findings),
             partitions=accounts,
-            reads=tuple(reads),
+            reads=tuple(
+                replace(reads[role], snapshot_id=self.snapshots[role])
+                if role in reads
+                else Read(self.result.dead_letters, None)
+                for role in (Role.TABLE, Role.DEAD_LETTERS)
+            ),
             estimate=self.counting.estimate,
         )
 
@@ -196,7 +202,9 @@ def _prepared(
         findings += manifests.lost_manifests(one) if one is not None else []
     columns = STRUCT if pipeline.table.metadata_columns is MetadataColumns.STRUCT else FLAT
     landed, wrong = files_of(Role.TABLE, table, table.head, columns)
-    sources, findings = [landed], [*findings, *wrong]
+    keys = commits[0].entry.keys
+    state = State(landed, keys, deep) if keys is not None else None
+    sources, findings = [] if state is not None else [landed], [*findings, *wrong]
     snapshots: dict[Role, int | None] = {Role.TABLE: table.head.id if table.head else None}
     identities = [_identity(table, columns)]
     if side is not None:
@@ -222,7 +230,7 @@ def _prepared(
     counting = counting_of(now, proofs.load(key) if proofs is not None and not fresh else None)
     result = verification([*findings, *wrong], notes=notes, commits=len(commits))
     others = tuple((part, counting_of(part)) for part in former)
-    return _Audit(result, counting, now.totals, now.end, tables.decision, snapshots, key, others)
+    return _Audit(result, counting, now.totals, now.end, tables.decision, snapshots, key, others, state)
 
 
 def _identity(table: StoredTable, columns: Columns) -> list[Any]:

@@ -51,6 +51,7 @@ REASONS = {
     "in_both": "{} records both landed and dead-lettered",
     "out_of_range": "{} rows of offsets never read",
     "unplaced": "{} rows without partition or offset",
+    "other_keys": "rows of other keys than the commits count",
     "file_lost": "{} files lost",
     "manifest_lost": "{} manifests lost",
     "file_altered": "{} files altered",

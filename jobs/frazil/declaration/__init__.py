@@ -44,7 +44,7 @@ from frazil.declaration.secret import Secret
 from frazil.declaration.start import At, Earliest, Latest, Offsets, Start
 from frazil.declaration.table import Table
 from frazil.declaration.topic import Topic
-from frazil.declaration.write_modes import Append, WriteMode
+from frazil.declaration.write_modes import Append, Upsert, WriteMode
 
 __all__ = [
     "FLAT_COLUMNS",
@@ -88,6 +88,7 @@ __all__ = [
     "Tombstones",
     "Topic",
     "Transform",
+    "Upsert",
     "ValueFormat",
     "WriteMode",
     "canonical",

@@ -23,7 +23,7 @@ from frazil.declaration.start import Earliest, Start
 from frazil.declaration.table import Table
 from frazil.declaration.topic import Topic
 from frazil.declaration.validation import validate
-from frazil.declaration.write_modes import Append, WriteMode
+from frazil.declaration.write_modes import Append, Upsert, WriteMode, default_error_mode, upsert_problems
 
 _NAME = matching(
     "[a-z][a-z0-9_]{0,99}",
@@ -49,7 +49,9 @@ class Pipeline(metaclass=Declared):
     engine: Annotated[Chosen[LandingEngine], "The engine that lands the topic."] = default(Spark())
     envelope: Annotated[None, "The envelope around a row in its record. This release supports none."] = None
     start: Annotated[Chosen[Start], "Where to start when the table is created."] = default(Earliest())
-    on_error: Annotated[Chosen[ErrorMode], "How to handle a record that cannot land."] = default(ErrorMode.LOG)
+    on_error: Annotated[
+        Chosen[ErrorMode], "How to handle a record that cannot land. Default: log, and suspend with upserts."
+    ] = default(None)
     max_rejected_percent: Annotated[
         int | None,
         "The highest share of rejected records in percent. Above it, a batch of at least 100 records is not committed, and the "
@@ -67,6 +69,8 @@ class Pipeline(metaclass=Declared):
             # A topic that is none is refused below; its pipeline's name is no second problem.
             name = folded(self.topic.name) if isinstance(self.topic, Topic) else "unnamed"
             object.__setattr__(self, "name", name)
+        if self.on_error is None:
+            object.__setattr__(self, "on_error", default_error_mode(self.write))
         validate(self, self._contradictions)
 
     @property
@@ -78,6 +82,8 @@ class Pipeline(metaclass=Declared):
         yield from option_problems(self.kafka_options)
         if isinstance(self.engine, Tableflow):
             yield from tableflow_problems(self)
+        if isinstance(self.write, Upsert):
+            yield from upsert_problems(self)
         fields: dict[str, PartitionField | SortField] = {
             **{f"partition_by[{index}]": place for index, place in enumerate(self.table.partition_fields)},
             **{f"sort_by[{index}]": order for index, order in enumerate(self.table.sort_fields)},

@@ -31,7 +31,7 @@ _IDENTIFIER = matching(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table(metaclass=Declared):
-    """A table that only grows, and how its files are laid out."""
+    """A table, and how its files are laid out."""
 
     identifier: Annotated[str, "namespace.table, lower case.", _IDENTIFIER] = field(kw_only=False)
     partition_by: Annotated[

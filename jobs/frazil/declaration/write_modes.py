@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from frazil.declaration.chosen import Chosen, default
 from frazil.declaration.declared import Declared
-from frazil.declaration.options import Tombstones
+from frazil.declaration.options import ErrorMode, KeyFormat, MetadataColumns, Tombstones
+from frazil.declaration.problems import Problem
 from frazil.declaration.validation import validate
+
+if TYPE_CHECKING:
+    from frazil.declaration.pipeline import Pipeline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,5 +30,42 @@ class Append(metaclass=Declared):
         validate(self)
 
 
-WriteMode = Append
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upsert(metaclass=Declared):
+    """The table is the topic's current state: one row a key, that of the key's last record. A record without a value deletes it.
+
+    The key is the record's: its fields are columns, and a key of one value is the column `_kafka_key`.
+    """
+
+    kind: ClassVar[str] = "upsert"
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+
+WriteMode = Append | Upsert
 """The union of the write modes. Code that depends on the mode matches on it."""
+
+
+def tombstones(mode: WriteMode) -> Tombstones:
+    """Return how records without a value are decoded: in a table of current state they have a key, and no values."""
+    match mode:
+        case Append(on_tombstone=on_tombstone):
+            return on_tombstone
+        case Upsert():
+            return Tombstones.NULL_ROW
+
+
+def default_error_mode(mode: WriteMode) -> ErrorMode:
+    """Return the error mode of a pipeline that declares none. Without one record, a state may be that of an earlier one."""
+    return ErrorMode.SUSPEND if isinstance(mode, Upsert) else ErrorMode.LOG
+
+
+def upsert_problems(pipeline: Pipeline) -> Iterator[Problem]:
+    """Yield what a table of current state cannot be."""
+    if pipeline.table.metadata_columns is not MetadataColumns.FLAT:
+        what = "the columns that an upsert compares are not in a struct"
+        yield Problem("table.metadata_columns", what, "Choose flat")
+    if pipeline.topic.key_format is KeyFormat.JSON:
+        what = "two texts of JSON can be one key"
+        yield Problem("topic.key_format", what, "Choose json_schema, or text if all producers write a key the same way")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -32,6 +32,7 @@ from frazil.decode.rejection import (
     verdict_of,
     waiting_frame,
 )
+from frazil.decode.row_key import RowKey
 from frazil.schemas.reasons import Reason
 
 _ONCE, _JUDGED = "_frazil_once", "_frazil_judged"
@@ -51,17 +52,22 @@ def decode(records: DataFrame, decoding: Decoding) -> DataFrame:
     return records.withColumns(columns)
 
 
-def rows(decoded: DataFrame, decoding: Decoding | None = None) -> DataFrame:
-    """Return the records that have a row; with `decoding`, those whose key has one too, if keys are decoded."""
+def rows(decoded: DataFrame, decoding: Decoding | None = None, row_key: RowKey | None = None) -> DataFrame:
+    """Return the records that have a row; with `decoding`, those whose key has one too, if keys are decoded.
+
+    With `row_key` they have a valid key.
+    """
     is_row = F.col(ROW)[DECODED]
     if decoding is not None:
         is_row = has_row(decoding)
         if decoding.key is not None:
             is_row = is_row & has_valid_key(decoding.key)
+    if row_key is not None:
+        is_row = is_row & row_key.reason().isNull()
     return decoded.where(is_row & (F.col(_ONCE) >= 0))
 
 
-def rejected(decoded: DataFrame, decoding: Decoding) -> DataFrame:
+def rejected(decoded: DataFrame, decoding: Decoding, row_key: RowKey | None = None) -> DataFrame:
     """Return the records that have no row, with the reason, and in hex the frames that are unknown or wait."""
     sides = [side for side in (decoding, decoding.key) if side is not None and side.unframed is None]
     verdicts = {verdict_column(side): verdict_of(side) for side in sides}
@@ -81,12 +87,15 @@ def rejected(decoded: DataFrame, decoding: Decoding) -> DataFrame:
         reason = reason.when(~has_valid_key(decoding.key), key_reason_of(decoding.key))
         columns[UNKNOWN_KEY] = unknown_frame(decoding.key, Reason.KEY_SCHEMA)
         columns[WAITING_KEY] = waiting_frame(decoding.key, Reason.KEY_SCHEMA)
+    if row_key is not None:
+        reason = reason.otherwise(row_key.reason())
     return decoded.withColumn(REASON, reason).where(F.col(REASON).isNotNull()).withColumns(columns)
 
 
-def columns_of(target: Sequence[str]) -> list[Column]:
-    """Return the row's fields as columns of their own."""
-    return [F.col(ROW)[name].alias(name) for name in target]
+def columns_of(target: Sequence[str], key: Mapping[str, Column] | None = None) -> list[Column]:
+    """Return the row's fields as columns of their own; those of the `key` are the record's key."""
+    of_key = key or {}
+    return [of_key.get(name, F.col(ROW)[name]).alias(name) for name in target]
 
 
 def _row(decoding: Decoding) -> Column:

@@ -49,10 +49,14 @@ class Keys:
         return None if topic.key_format is KeyFormat.BYTES else cls(topic, registry, layout)
 
     @property
+    def row(self) -> Struct:
+        """Return the row type of the keys; there must be a version. A key that is one value has one field."""
+        return merge(self._shaped()[0]).type
+
+    @property
     def type(self) -> Type:
         """Return the type of the column in a new table; there must be a version."""
-        row = merge(self._shaped()[0]).type
-        return row.fields[0].type if self._is_single_value else row
+        return self.row.fields[0].type if self.is_single_value else self.row
 
     def landing(self, table: Struct, *, may_add: bool, may_widen: bool) -> KeyLanding:
         """Bring the known versions into the key's column of an existing table.
@@ -61,7 +65,7 @@ class Keys:
         """
         column = _column(table, self._path)
         versions, misshapen = self._shaped()
-        if self._is_single_value:
+        if self.is_single_value:
             row = Struct((Field(VALUE_COLUMN, column.type, doc=column.doc),))
         elif isinstance(column.type, Struct):
             row = column.type
@@ -75,7 +79,7 @@ class Keys:
             changes=self._rooted(found),
             target=found.target,
             incompatible=unfit,
-            is_single_value=self._is_single_value,
+            is_single_value=self.is_single_value,
         )
 
     def decoding(self, landed: KeyLanding) -> Decoding:
@@ -83,33 +87,32 @@ class Keys:
         return self.writers.decoding(landed.target, landed.incompatible, Tombstones.DEAD_LETTER)
 
     @property
-    def _is_single_value(self) -> bool:
+    def is_single_value(self) -> bool:
+        """Whether the keys are no records."""
         return self.writers.is_single_value(self.writers.versions[0][0])
 
     def _shaped(self) -> tuple[list[tuple[int, Struct]], dict[int, IncompatibleSchema]]:
         """Return the versions that have the shape of the oldest, and the others."""
         fit, unfit = [], {}
         for number, row in self.writers.versions:
-            if self.writers.is_single_value(number) is self._is_single_value:
+            if self.writers.is_single_value(number) is self.is_single_value:
                 fit.append((number, row))
             else:
-                shape = "a record" if self._is_single_value else "no record"
+                shape = "a record" if self.is_single_value else "no record"
                 unfit[number] = incompatible(self._path, f"the key is {shape} here, and the column is for the other")
         return fit, unfit
 
     def _at_the_column(self, problem: IncompatibleSchema) -> IncompatibleSchema:
         """Return the problem with the path that it has in the table."""
-        path = problem.where.split(".")[1 if self._is_single_value else 0 :]
+        path = problem.where.split(".")[1 if self.is_single_value else 0 :]
         return incompatible((*self._path, *path), problem.what)
 
     def _rooted(self, found: Landing) -> tuple[Change, ...]:
         """Return the changes with the paths that they have in the table; a comment is the column's own and stays."""
         kept = (
-            c
-            for c in found.changes
-            if not (self._is_single_value and isinstance(c, CommentColumn) and len(c.path) == 1)
+            c for c in found.changes if not (self.is_single_value and isinstance(c, CommentColumn) and len(c.path) == 1)
         )
-        return tuple(_under(self._path, c, at=1 if self._is_single_value else 0) for c in kept)
+        return tuple(_under(self._path, c, at=1 if self.is_single_value else 0) for c in kept)
 
 
 def check_bytes(table: Struct, layout: MetadataColumns) -> None:

@@ -13,11 +13,14 @@ from frazil.decode.decoding import KEY, ROW
 from frazil.decode.keys import KeyLanding
 from frazil.decode.spark_types import spark_type
 from frazil.errors import InvalidInput
+from frazil.schemas.merge import same_field
 from frazil.schemas.reasons import Reason
 from frazil.schemas.types import Decimal, Field, Kind, Primitive, Struct, Type
 
 KEY_COLUMN = "_kafka_key"
 """The key's column in a table whose record keys are one value, not a record of fields."""
+KEY_VERSION = -1
+"""The number of the key's fields among the versions of a table's rows; schema ids are not negative."""
 _REFUSED = frozenset({Kind.FLOAT, Kind.DOUBLE})
 
 
@@ -26,7 +29,7 @@ class RowKey:
     """The columns that identify a row.
 
     `columns` are the table's, by name. `fields` says which field of the decoded key each one is; `None` is the key itself.
-    `shared` are those that the value has, too.
+    `shared` are those that the value has, too; a value in which they are null says nothing of the key.
     """
 
     columns: tuple[Field, ...]
@@ -49,8 +52,8 @@ class RowKey:
         has_null = reduce(Column.__or__, (value.isNull() for value in found.values()))
         reason = F.when(F.col("key").isNull(), Reason.KEY_MISSING.value).when(has_null, Reason.KEY_NULL.value)
         if self.shared:
-            differs = reduce(Column.__or__, (~F.col(ROW)[name].eqNullSafe(found[name]) for name in sorted(self.shared)))
-            reason = reason.when(F.col("value").isNotNull() & differs, Reason.KEY_MISMATCH.value)
+            differs = reduce(Column.__or__, (F.col(ROW)[name] != found[name] for name in sorted(self.shared)))
+            reason = reason.when(differs, Reason.KEY_MISMATCH.value)
         return reason
 
     def _of_record(self, column: Field) -> Column:
@@ -75,8 +78,20 @@ def check_type(column: str, of: Type) -> None:
     )
 
 
-def key_fields(row: Struct) -> Struct:
-    """Return a key's record as columns of the table. Raises `InvalidInput` as `check_type` does."""
-    for field in row.fields:
-        check_type(field.source, field.type)
-    return row
+def row_key(
+    target: Struct, values: Struct, key: Type, fields: Struct | None, landing: KeyLanding | None = None
+) -> RowKey:
+    """Return the key of rows of type `target`.
+
+    `values` is the merged type of the values, `key` that of the record's key, and `fields` the key's fields if it is a record.
+    Each of them is a column of the target. Raises `InvalidInput` as `check_type` does.
+    """
+    if fields is None:
+        check_type(KEY_COLUMN, key)
+        return RowKey((Field(KEY_COLUMN, key),), {KEY_COLUMN: None}, landing=landing)
+    columns = {field.name: column for field in fields.fields if (column := same_field(field, target.fields))}
+    for column in columns.values():
+        check_type(column.name, column.type)
+    shared = {column.name for column in columns.values() if same_field(column, values.fields)}
+    sources = {column.name: name for name, column in columns.items()}
+    return RowKey(tuple(columns.values()), sources, frozenset(shared), landing)

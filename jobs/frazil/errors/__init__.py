@@ -13,6 +13,7 @@ FrazilError                    says what, where and what to do
 │   ├── RejectedRecords        error mode `suspend` met a record it cannot land
 │   ├── TooManyRejected        more of a batch is rejected than the pipeline's `max_rejected_percent` allows
 │   ├── CountsDisagree         read != written + rejected + skipped, twice
+│   ├── WriteModeDiffers       the table was made for another write mode or key than the declared ones
 │   ├── KeysMoved              records of one key are in two partitions, without an order
 │   ├── LedgerLost             no snapshot says which offsets the table holds
 │   ├── RolledBack             the table's head is not the snapshot that the ledger names, nor its descendant
@@ -80,7 +81,6 @@ from frazil.errors.frazil_error import (
 from frazil.errors.operator_decisions import (
     CountsDisagree,
     DeadLetterTableMismatch,
-    KeysMoved,
     LedgerLost,
     LogTruncated,
     OffsetsLost,
@@ -101,6 +101,7 @@ from frazil.errors.outages import (
     ServiceUnavailable,
     TopicMissing,
 )
+from frazil.errors.state_tables import KeysMoved, WriteModeDiffers
 
 __all__ = [
     "EVENTS",
@@ -148,4 +149,5 @@ __all__ = [
     "TopicMissing",
     "TopicRecreated",
     "UnreadableSchema",
+    "WriteModeDiffers",
 ]

@@ -74,22 +74,6 @@ class CountsDisagree(DecisionRequired):
         )
 
 
-class KeysMoved(DecisionRequired):
-    """Records of one key are in two partitions of the topic, and nothing says which of them is the newer one."""
-
-    @classmethod
-    def of(cls, pipeline: str, table: str, number: int) -> Self:
-        """Return the error for `number` keys."""
-        return cls(
-            f"{number} keys have records in two partitions: partitions were added to the topic, or producers do not choose them "
-            "by key; which of two records is newer is not known, and nothing of the batch was committed",
-            pipeline=pipeline,
-            place=f"table {table}",
-            do="Give the topic a key that decides the partition, or land it with write=Append()",
-            facts={"table": table, "number": number},
-        )
-
-
 class LedgerLost(DecisionRequired):
     """No snapshot of the table says which offsets it holds."""
 

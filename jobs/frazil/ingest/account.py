@@ -24,6 +24,8 @@ def commit_request(pipeline: Pipeline, job: JobContext, staged: StagedRows, reje
     counts = Counts(
         read=staged.read.records,
         written=staged.files.rows,
+        deletes=staged.changes.deletes if staged.changes is not None else 0,
+        superseded=staged.landed - staged.files.rows - staged.changes.deletes if staged.changes is not None else 0,
         rejected=rejected.kept,
         skipped=rejected.skipped,
         skipped_at=rejected.skipped_at,
@@ -45,6 +47,7 @@ def commit_request(pipeline: Pipeline, job: JobContext, staged: StagedRows, reje
         schema_ids=staged.decoding.schema_ids,
         staged_us=round(staged.at.timestamp() * 1_000_000),
         valid_through=last.valid_through(planned.filled),
+        mode=pipeline.write.kind,
     )
 
 
@@ -72,6 +75,11 @@ def check(pipeline: Pipeline, planned: Plan, counts: Counts, *, compacted: bool)
                 "read": counts.read,
                 "gaps": counts.gaps,
                 "written": counts.written,
+                **(
+                    {"deletes": counts.deletes, "superseded": counts.superseded}
+                    if counts.landed != counts.written
+                    else {}
+                ),
                 "rejected": dict(counts.rejected),
                 "skipped": dict(counts.skipped),
             },

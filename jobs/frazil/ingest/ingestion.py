@@ -14,7 +14,7 @@ from typing import Any
 from frazil.declaration import Pipeline, Spark
 from frazil.decode.met import MOST, UnknownSchemas
 from frazil.decode.writer_schemas import WriterSchemas
-from frazil.errors import CountsDisagree, Fenced, SparkFailed
+from frazil.errors import CatalogUnavailable, CountsDisagree, Fenced, SparkFailed
 from frazil.ingest.events import Event, Reporter, Total
 from frazil.ingest.log_check import LogCheck
 from frazil.ingest.one_batch import StagedBatch, stage_batch
@@ -158,12 +158,18 @@ class Ingestion:
         return staged
 
     def _publish(self, staged: StagedBatch) -> tuple[StagedBatch, Published]:
-        published = decide_and_finish(
-            self.job,
-            staged.main,
-            [staged.dead_letters] if staged.dead_letters else [],
-            replace(staged.batch, settled=self._settled),
-        )
+        try:
+            published = decide_and_finish(
+                self.job,
+                staged.main,
+                [staged.dead_letters] if staged.dead_letters else [],
+                replace(staged.batch, settled=self._settled),
+                staged.changes,
+            )
+        except CatalogUnavailable as error:
+            if staged.changes is None or not self.job.stopping():
+                raise
+            raise Cancelled(error.what) from None  # the search for keys is a Spark job
         self._commits += 1
         if metadata_expiry.due(self._commits):
             expire_metadata(self.pipeline, self.job, self.report)
@@ -201,7 +207,7 @@ class Ingestion:
 
     def _resume(self) -> None:
         """Read from the table where to continue, and its columns."""
-        last = resume(self.pipeline, self.job, self.report, *self._evolution.types)
+        last = resume(self.pipeline, self.job, self.report, *self._evolution.types, self._evolution.row_key())
         self._committed, self._settled = last.end, last.snapshot_id
         if not self._accepted:  # what was accepted stays so if batches of it are staged again
             self._accepted = accepted(last, self._spans())

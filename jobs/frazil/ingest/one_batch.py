@@ -15,6 +15,7 @@ from frazil.ingest.spark_errors import TimestampOverflow, explained
 from frazil.ingest.staging import StagedRejected, StagedRows, Staging
 from frazil.job.context import JobContext
 from frazil.lake.commit.check import CommitRequest
+from frazil.lake.deletes.key_changes import KeyChanges
 from frazil.lake.stage import Staged
 
 
@@ -26,6 +27,7 @@ class StagedBatch:
     main: Staged
     dead_letters: Staged | None
     batch: CommitRequest
+    changes: KeyChanges | None
     bytes_read: int
     began: float
     seconds: float
@@ -55,7 +57,7 @@ def stage_batch(
     batch = commit_request(pipeline, job, rows, rejected.counted)
     seconds = job.clock() - began
     job.failpoint("stage.done")
-    return StagedBatch(planned, rows.files, rejected.files, batch, rows.read.bytes, began, seconds)
+    return StagedBatch(planned, rows.files, rejected.files, batch, rows.changes, rows.read.bytes, began, seconds)
 
 
 def _rows(pipeline: Pipeline, job: JobContext, staging: Staging, planned: Plan) -> StagedRows:

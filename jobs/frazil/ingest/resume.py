@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from frazil.declaration import Pipeline
 from frazil.errors import Fenced
@@ -17,12 +17,14 @@ from frazil.lake.offsets import Offsets
 from frazil.schemas.types import Struct, Type
 
 
-def resume(pipeline: Pipeline, job: JobContext, report: Reporter, row: Struct, key: Type | None) -> Entry:
+def resume(
+    pipeline: Pipeline, job: JobContext, report: Reporter, row: Struct, key: Type | None, row_key: Collection[str] = ()
+) -> Entry:
     """Return the newest entry of the table's ledger, which has offsets. A new table gets its declared start.
 
     Raises what `prepare.read_ledger` and `finish_open` raise.
     """
-    table_setup.make_tables(job, pipeline, row, key)
+    table_setup.make_tables(job, pipeline, row, key, row_key)
     _finish_open(pipeline, job, report)
     newest = table_setup.read_ledger(job.iceberg, pipeline)
     if newest is None:

@@ -7,11 +7,13 @@ from dataclasses import replace
 
 from frazil.declaration import Pipeline
 from frazil.declaration.options import SchemaEvolution
+from frazil.declaration.write_modes import Upsert, tombstones
 from frazil.decode.decoding import schema_id_of
 from frazil.decode.keys import KeyLanding, Keys, check_bytes
 from frazil.decode.met import MOST, Met, UnknownSchemas
+from frazil.decode.row_key import KEY_COLUMN, KEY_VERSION, RowKey, row_key
 from frazil.decode.writer_schemas import TooMany, WriterSchemas
-from frazil.errors import IncompatibleSchema
+from frazil.errors import IncompatibleSchema, InvalidInput, WriteModeDiffers
 from frazil.ingest.events import Event, Reporter
 from frazil.ingest.staging import Staging, Thoroughness
 from frazil.job.context import JobContext
@@ -20,7 +22,7 @@ from frazil.lake.evolve import evolve
 from frazil.schemas.merge import merge
 from frazil.schemas.schema_changes import Change
 from frazil.schemas.table_mapping import Landing, landing
-from frazil.schemas.types import Struct, Type
+from frazil.schemas.types import Kind, Primitive, Struct, Type
 
 MOST_REPORTED = 50
 """How many changes one event lists, and how many incompatible versions are reported at once."""
@@ -32,6 +34,7 @@ class Evolution:
     def __init__(self, pipeline: Pipeline, job: JobContext, writers: WriterSchemas, report: Reporter) -> None:
         self._pipeline, self._job, self._writers, self._report = pipeline, job, writers, report
         self._keys = Keys.of(pipeline.topic, writers.registry, pipeline.table.metadata_columns)
+        self._is_keyed = isinstance(pipeline.write, Upsert)
         self._thoroughness = Thoroughness()
         self._reported: dict[int, str] = {}  # by writer, what was reported of it last
 
@@ -55,7 +58,25 @@ class Evolution:
     @property
     def types(self) -> tuple[Struct, Type | None]:
         """The row that holds all known versions, and the type of its key; None if keys are not decoded."""
-        return merge(self._writers.versions).type, self._keys.type if self._keys else None
+        return merge(self._versions).type, self._keys.type if self._keys else None
+
+    def row_key(self) -> tuple[str, ...]:
+        """Return the columns that identify a row of a new table; none in an append table.
+
+        Raises `InvalidInput`, and `RegistryUnavailable`: keys that a schema describes begin with its id, so two versions of one
+        key differ in their bytes.
+        """
+        if not self._is_keyed:
+            return ()
+        registry, subject = self._writers.registry, f"{self._pipeline.topic.name}-key"
+        if self._keys is None and registry is not None and registry.versions(subject):
+            raise InvalidInput(
+                f"the registry has a schema of the topic's keys ({subject}), and key_format is bytes",
+                where=f"pipeline {self._pipeline.name}",
+                do="Declare the key_format of that schema: avro, json_schema or protobuf",
+            )
+        row, key = self.types
+        return row_key(row, merge(self._writers.versions).type, key or Primitive(Kind.BINARY), self._key_fields).names
 
     def refresh(self) -> bool:
         """Ask for new schemas; returns whether there are any."""
@@ -91,13 +112,40 @@ class Evolution:
         if changes:
             more = [f"and {len(changes) - MOST_REPORTED} more"] if len(changes) > MOST_REPORTED else []
             self._report(Event.SCHEMA_EVOLVED, changes=[*(str(c) for c in changes[:MOST_REPORTED]), *more])
-        landed, keys = self._landing(tables.columns(self._job.iceberg, table.identifier))
+        there = tables.columns(self._job.iceberg, table.identifier)
+        landed, keys = self._landing(there)
         self._report_incompatible([*landed.incompatible.items(), *(keys.incompatible.items() if keys else ())])
-        decoding = self._writers.decoding(landed.target, landed.incompatible, self._pipeline.write.on_tombstone)
+        decoding = self._writers.decoding(landed.target, landed.incompatible, tombstones(self._pipeline.write))
         if self._keys is not None and keys is not None:
             decoding = replace(decoding, key=self._keys.decoding(keys))
         columns = tuple(f.name for f in landed.target.fields)
-        return Staging(self._pipeline, self._job, decoding, columns, keys, self._thoroughness)
+        identity = self._identity(there, landed.target, keys) if self._is_keyed else None
+        return Staging(self._pipeline, self._job, decoding, columns, keys, identity, self._thoroughness)
+
+    @property
+    def _key_fields(self) -> Struct | None:
+        """The fields of the record that a key is; None for a key of one value."""
+        return None if self._keys is None or self._keys.is_single_value else self._keys.row
+
+    @property
+    def _versions(self) -> tuple[tuple[int, Struct], ...]:
+        """The versions of the rows, oldest first. The fields of the key are columns of a table that has one row a key."""
+        fields = self._key_fields if self._is_keyed else None
+        return self._writers.versions if fields is None else (*self._writers.versions, (KEY_VERSION, fields))
+
+    def _identity(self, table: Struct, target: Struct, keys: KeyLanding | None) -> RowKey:
+        """Return the key of the rows of an existing table. Raises `WriteModeDiffers` if the table has another."""
+        column = next(field for field in table.fields if field.name == KEY_COLUMN)
+        found = row_key(target, merge(self._writers.versions).type, column.type, self._key_fields, keys)
+        made_for = {field.name for field in table.fields if field.required}
+        if made_for != set(found.names):
+            raise WriteModeDiffers.of(
+                self._pipeline.name,
+                self._pipeline.table.identifier,
+                declared=f"upsert by {', '.join(found.names)}",
+                made_for=f"upsert by {', '.join(sorted(made_for))}" if made_for else "append",
+            )
+        return found
 
     def _report_incompatible(self, found: Sequence[tuple[int, IncompatibleSchema]]) -> None:
         """Report what was not reported before: of many at once the last ones, which are the newest versions."""
@@ -113,7 +161,12 @@ class Evolution:
         keys = self._keys.landing(current, may_add=may_add, may_widen=may_widen) if self._keys else None
         if self._keys is None:
             check_bytes(current, self._pipeline.table.metadata_columns)
-        return landing(current, self._writers.versions, may_add=may_add, may_widen=may_widen), keys
+        if self._is_keyed:  # the record's key fills the key's columns, whatever a version says of them
+            current = Struct(tuple(replace(field, required=False) for field in current.fields))
+        found = landing(current, self._versions, may_add=may_add, may_widen=may_widen)
+        if KEY_VERSION in found.incompatible:
+            raise found.incompatible[KEY_VERSION]
+        return found, keys
 
     def _needed(self, current: Struct) -> tuple[Change, ...]:
         values, keys = self._landing(current)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from pyspark.sql import Column, DataFrame, Observation
@@ -13,16 +13,21 @@ from frazil.clients.kafka_records import Record
 from frazil.dead_letters.rejected_rows import dead_letters
 from frazil.declaration import Pipeline
 from frazil.declaration.options import MetadataColumns
+from frazil.declaration.write_modes import tombstones
 from frazil.decode.decode import columns_of, decode, rejected, rows
 from frazil.decode.decoding import REASON, SCHEMA_ID, Decoding
 from frazil.decode.keys import KeyLanding, key_column
+from frazil.decode.row_key import RowKey
 from frazil.ingest import record_counts
 from frazil.ingest.plan import Plan
 from frazil.ingest.read import HEADERS, consumer_options, read
 from frazil.ingest.record_counts import Read, Rejected
 from frazil.ingest.route import metadata, route
+from frazil.ingest.upserts import StagedUpserts, stage_upserts
 from frazil.job.context import JobContext
 from frazil.lake.commit.check import StageAgain
+from frazil.lake.deletes.key_changes import KeyChanges
+from frazil.lake.deletes.positions import IS_DELETE
 from frazil.lake.sort_order import order
 from frazil.lake.stage import Staged, stage
 
@@ -39,7 +44,8 @@ class StagedRows:
     """The rows of a plan in files, and what was counted of all records that were read.
 
     `by_driver` are the records that the driver read, as Spark cannot. Rows were decoded by `decoding`; `thorough` rejects none that
-    has a row. They were staged `at` this time.
+    has a row. They were staged `at` this time. In a table of current state, `changes` are
+    the keys of the batch and `folded` is the number of their records.
     """
 
     plan: Plan
@@ -49,11 +55,18 @@ class StagedRows:
     files: Staged
     read: Read
     at: datetime
+    changes: KeyChanges | None = None
+    folded: int = 0
+
+    @property
+    def landed(self) -> int:
+        """How many records became a row, or a change of the table's state that a later one of the batch may supersede."""
+        return self.files.rows if self.changes is None else self.folded
 
     @property
     def are_all(self) -> bool:
-        """Whether each record that was read became a row."""
-        return self.read.records == self.files.rows
+        """Whether each record that was read landed."""
+        return self.read.records == self.landed
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +86,7 @@ class Staging:
     decoding: Decoding
     columns: tuple[str, ...]
     key: KeyLanding | None = None
+    row_key: RowKey | None = None
     thoroughness: Thoroughness = field(default_factory=Thoroughness)
 
     def stage(self, planned: Plan, by_driver: Sequence[Record] = ()) -> StagedRows:
@@ -84,16 +98,26 @@ class Staging:
         records = record_counts.observe_records(records, observed, planned.ranges)
         decoded = decode(records, decoding)
         self.job.failpoint("stage.started")
-        files = stage(
-            self.job.iceberg,
-            self.pipeline.table.identifier,
-            route(rows(decoded, decoding), columns_of(self.columns), self._metadata(at)),
-            unique_id=self.job.new_id(),
-            at=at.timestamp(),
-            sort=order(self.pipeline.table.sort_fields),
-        )
+        landed = rows(decoded, decoding, self.row_key)
+        upserts: StagedUpserts | None = None
+        if self.row_key is not None:
+            columns = columns_of(self.columns, self.row_key.values())
+            changed = route(landed, columns, [*self._metadata(at), F.col("value").isNull().alias(IS_DELETE)])
+            upserts = stage_upserts(self.pipeline, self.job, self.row_key, changed, at=at.timestamp())
+            files = upserts.files
+        else:
+            files = stage(
+                self.job.iceberg,
+                self.pipeline.table.identifier,
+                route(landed, columns_of(self.columns), self._metadata(at)),
+                unique_id=self.job.new_id(),
+                at=at.timestamp(),
+                sort=order(self.pipeline.table.sort_fields),
+            )
         self.job.failpoint("stage.written")
-        return StagedRows(planned, by_driver, decoding, thorough, files, record_counts.read(observed.get), at)
+        read = record_counts.read(observed.get)
+        staged = StagedRows(planned, by_driver, decoding, thorough, files, read, at)
+        return staged if upserts is None else replace(staged, changes=upserts.changes, folded=upserts.records)
 
     def stage_rejected(self, staged: StagedRows) -> StagedRejected:
         """Stage the dead letters of a batch, by a second job over the same range, and count them.
@@ -101,9 +125,9 @@ class Staging:
         Raises `StageAgain` if there are rows that only the thorough bodies decode.
         """
         observed = Observation()
-        skipped = record_counts.skips(F.col(REASON), self.pipeline.on_error, self.pipeline.write.on_tombstone)
+        skipped = record_counts.skips(F.col(REASON), self.pipeline.on_error, tombstones(self.pipeline.write))
         records = self._read(staged.plan, staged.by_driver, headers=True)  # a replay needs headers
-        rejects = rejected(decode(records, staged.thorough), staged.thorough)
+        rejects = rejected(decode(records, staged.thorough), staged.thorough, self.row_key)
         rejects = record_counts.observe_rejected(rejects, observed, skipped)
         letters = dead_letters(
             rejects.where(~skipped),
@@ -122,7 +146,7 @@ class Staging:
         )
         self.job.failpoint("stage.rejected")
         counted = record_counts.rejected(observed.get)
-        if staged.decoding is not staged.thorough and counted.records != staged.read.records - staged.files.rows:
+        if staged.decoding is not staged.thorough and counted.records != staged.read.records - staged.landed:
             self.thoroughness.is_needed = True
             raise StageAgain("records need a thorough decoder", where=f"pipeline {self.pipeline.name}")
         return StagedRejected(counted, files)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from frazil.dead_letters.rejected_rows import COLUMNS as DEAD_LETTER_COLUMNS
 from frazil.declaration import Pipeline
@@ -10,9 +10,9 @@ from frazil.declaration.options import MetadataColumns
 from frazil.declaration.partitioning import PartitionField, Transform
 from frazil.declaration.start import At, Earliest, Latest, Start
 from frazil.declaration.start import Offsets as StartOffsets
-from frazil.errors import InvalidInput, LedgerLost, RolledBack
+from frazil.errors import InvalidInput, LedgerLost, RolledBack, WriteModeDiffers
 from frazil.ingest.plan import Span
-from frazil.lake import tables
+from frazil.lake import ledger, tables
 from frazil.lake.commit.append import publish
 from frazil.lake.commit.check import CommitRequest
 from frazil.lake.commit.committer import Committer
@@ -31,11 +31,14 @@ from frazil.schemas.schema_changes import AddColumn
 from frazil.schemas.types import Struct, Type
 
 
-def make_tables(job: Committer, pipeline: Pipeline, row: Struct, key: Type | None = None) -> bool:
+def make_tables(
+    job: Committer, pipeline: Pipeline, row: Struct, key: Type | None = None, row_key: Collection[str] = ()
+) -> bool:
     """Create the table and its dead-letter table where they are missing; whether the table was made.
 
-    `key` is the type of its decoded keys, if they are decoded. Raises `InvalidInput` if the declaration partitions or sorts by
-    a column that does not exist.
+    `key` is the type of its decoded keys, if they are decoded; `row_key` are the columns that identify a row. Raises
+    `WriteModeDiffers` for a table that was made for another write mode, and `InvalidInput` if the declaration partitions or
+    sorts by a column that does not exist.
     """
     iceberg, table = job.iceberg, pipeline.table
     is_struct = table.metadata_columns is MetadataColumns.STRUCT
@@ -55,11 +58,20 @@ def make_tables(job: Committer, pipeline: Pipeline, row: Struct, key: Type | Non
             target_file_size_bytes=table.target_file_size_bytes,
             keep_snapshots=table.keep_snapshots,
             offset_columns=(f"{prefix}topic", f"{prefix}partition", f"{prefix}offset"),
-            declared=table.properties,
+            declared={**table.properties, **({ledger.WRITE_MODE: pipeline.write.kind} if row_key else {})},
         ),
+        key=row_key,
     )
+    _check_mode(iceberg, pipeline)
     make_dead_letters(job, pipeline)
     return made
+
+
+def _check_mode(iceberg: Iceberg, pipeline: Pipeline) -> None:
+    table = pipeline.table.identifier
+    made_for = str(iceberg.load(table).properties().get(ledger.WRITE_MODE) or ledger.APPEND)
+    if made_for != pipeline.write.kind:
+        raise WriteModeDiffers.of(pipeline.name, table, declared=pipeline.write.kind, made_for=made_for)
 
 
 def make_dead_letters(job: Committer, pipeline: Pipeline) -> None:

@@ -12,12 +12,14 @@ from frazil.lake.offsets import canonical
 class KeyAccount:
     """What a table holds after a commit, and what the commit did to it.
 
-    `rows` is the number of rows, one a key, and `hash` the sum of their keys' hashes modulo 2^64. The others are keys of the
-    commit: `absent` were to be deleted and were not there.
+    `rows` is the number of rows, one a key, and `hash` the sum of their keys' hashes modulo 2^64. `records` is how many records
+    took effect since the pipeline began, those that later ones superseded too. The others are keys of the commit: `absent` were to
+    be deleted and were not there.
     """
 
     rows: int = 0
     hash: int = 0
+    records: int = 0
     inserted: int = 0
     updated: int = 0
     deleted: int = 0
@@ -26,7 +28,7 @@ class KeyAccount:
     def __str__(self) -> str:
         """Return canonical JSON, as the summary holds it; the hash is 16 hexadecimal digits."""
         counts = {"inserted": self.inserted, "updated": self.updated, "deleted": self.deleted, "absent": self.absent}
-        return canonical({"rows": self.rows, "hash": f"{self.hash:016x}", **counts})
+        return canonical({"rows": self.rows, "hash": f"{self.hash:016x}", "records": self.records, **counts})
 
     @classmethod
     def parse(cls, text: str) -> KeyAccount:

@@ -47,6 +47,9 @@ UPKEEP = "frazil.upkeep"  # in a snapshot that changed neither rows nor offsets:
 REJECTED_SHARE = "rejected-share"  # the decision, in EVENTS, that accepts rejected records
 RECOUNT = "counts-recount"  # the decision, in EVENTS, that takes back what earlier commits counted as gaps by mistake
 
+WRITE_MODE = "frazil.write-mode"
+"""Table property: the write mode that the table was made for. Append tables have none."""
+APPEND, UPSERT = "append", "upsert"
 FORMAT_VERSION = "1"
 COMPACT_VERSION = "2"  # of a summary with a compact value, see `compact`
 MAY_BE_COMPACT = (START, END, COUNTS, TOTALS)

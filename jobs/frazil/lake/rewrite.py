@@ -12,15 +12,19 @@ from dataclasses import dataclass
 from pyspark.sql import Column, SparkSession
 
 from frazil.lake.iceberg_java import Iceberg
-from frazil.lake.java_classes import Java
+from frazil.lake.java_classes import Java, items
 from frazil.lake.stage import CATALOG
+
+DELETED_SHARE, MANY_DELETE_FILES = "0.1", 10
+"""From this share of deleted rows, or number of delete files, a data file is rewritten without them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
     """Files of one partition that are not of the target size. `newest` is the highest sequence number among them.
 
-    `has_deletes`: another engine has deleted rows of them, in delete files.
+    `deletes` are the delete files that name rows of them, which are `deleted` rows; `maybe_deleted` are more, of delete files that
+    may name rows of other files too.
     """
 
     partition: str
@@ -28,8 +32,15 @@ class Group:
     rows: int
     bytes: int
     newest: int
-    has_deletes: bool
+    deletes: int = 0
+    deleted: int = 0
+    maybe_deleted: int = 0
     java: Java = None
+
+    def holds(self, rows: int) -> bool:
+        """Return whether the files may have so many rows that are not deleted."""
+        most = self.rows - self.deleted
+        return most - self.maybe_deleted <= rows <= most
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +53,15 @@ class Rewritten:
     bytes: int
 
 
-def plan(iceberg: Iceberg, table: Java, *, group_bytes: int) -> list[Group]:
+def plan(iceberg: Iceberg, table: Java, *, group_bytes: int, with_deletes: bool = False) -> list[Group]:
     """Return the groups of files that are too small or too large for the table's target size, by partition.
 
-    Groups are of at least two files or more than one target's worth, and of `group_bytes` at most.
+    Groups are of at least two files or more than one target's worth, and of `group_bytes` at most. With `with_deletes`, files of
+    which many rows are deleted are there too.
     """
     options = {"min-input-files": "2", "max-file-group-size-bytes": str(group_bytes)}
+    if with_deletes:
+        options |= {"delete-ratio-threshold": DELETED_SHARE, "delete-file-threshold": str(MANY_DELETE_FILES)}
     planned = iceberg.rewrite_planner(table, options).plan().groups()
     try:
         found, groups = [], planned.iterator()
@@ -116,7 +130,9 @@ def drop(table: Java, rewritten: Rewritten) -> None:
 
 
 def _group(table: Java, group: Java) -> Group:
-    files, rows, newest, has_deletes, partition = 0, 0, 0, False, ""
+    files, rows, newest, partition = 0, 0, 0, ""
+    vectors: dict[str, int] = {}
+    shared: dict[str, int] = {}
     for task in group.fileScanTasks():
         file = task.file()
         if not files:
@@ -124,5 +140,20 @@ def _group(table: Java, group: Java) -> Group:
         sequence = file.fileSequenceNumber()
         files, rows = files + 1, rows + int(file.recordCount())
         newest = max(newest, int(sequence) if sequence is not None else 0)
-        has_deletes = has_deletes or not task.deletes().isEmpty()
-    return Group(partition, files, rows, int(group.inputFilesSizeInBytes()), newest, has_deletes, group)
+        if task.deletes().isEmpty():
+            continue
+        for delete in items(task.deletes()):
+            of_file = delete.referencedDataFile()
+            kind, name = (vectors, of_file) if of_file is not None else (shared, delete.location())
+            kind[f"{name} {delete.location()}"] = int(delete.recordCount())
+    return Group(
+        partition,
+        files,
+        rows,
+        int(group.inputFilesSizeInBytes()),
+        newest,
+        deletes=len(vectors) + len(shared),
+        deleted=sum(vectors.values()),
+        maybe_deleted=sum(shared.values()),
+        java=group,
+    )

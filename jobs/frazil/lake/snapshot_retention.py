@@ -27,8 +27,13 @@ class Past:
 
     @property
     def removes_files(self) -> bool:
-        """Whether it took data files out of the table: compaction does, and every engine's delete."""
-        return self.operation != "append"
+        """Whether it took data files out of the table: compaction does, and every engine's delete.
+
+        A batch of a table of current state adds files that delete rows, and takes out no data file. Vectors that it replaces are
+        left to the removal of orphans.
+        """
+        is_batch = ledger.KEYS in self.summary and "deleted-data-files" not in self.summary
+        return self.operation != "append" and not is_batch
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -54,8 +54,9 @@ def create(
     *,
     partition_by: Sequence[PartitionField] = (),
     properties: Mapping[str, str],
+    key: Collection[str] = (),
 ) -> bool:
-    """Create the table if it is missing; returns whether this call made it.
+    """Create the table if it is missing; returns whether this call made it. `key` are the columns that identify a row.
 
     A catalog that refuses a transform at creation gets the partition fields afterwards. So does a table that has no
     snapshot yet and no partition fields: its creator may have been killed in between.
@@ -64,7 +65,7 @@ def create(
         _partition(iceberg, table, partition_by)
         return False
     iceberg.create_namespace(table.rpartition(".")[0])
-    schema = schema_json(row)
+    schema = schema_json(row, key=key)
     check_sources(partition_by, field_ids(dict(schema)), table=table, field="partition_by")
     spec = _spec_json(schema, partition_by)
     try:

@@ -12,7 +12,10 @@ from frazil.lake.offsets import Offsets, canonical
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The counts of the records of one batch: read = written + the sum of rejected + the sum of skipped.
+    """The counts of the records of one batch: read = written + deletes + superseded + the sums of rejected and of skipped.
+
+    In a table of current state, `deletes` are the last records of keys that they delete, and `superseded` records had a later one
+    of their key in the batch; both are 0 in an append table, and then not stored.
 
     `rejected` counts records in the dead-letter table by reason; `skipped` those that the declaration lets go, by reason, and
     `skipped_at` by partition. `gaps` are offsets without a record, by partition, as counted when the batch was read: a compacted
@@ -25,6 +28,8 @@ class Counts:
     skipped: Mapping[str, int] = field(default_factory=dict)
     skipped_at: Mapping[int, int] = field(default_factory=dict)
     gaps: Mapping[int, int] = field(default_factory=dict)
+    deletes: int = 0
+    superseded: int = 0
 
     def __str__(self) -> str:
         """Return canonical JSON, as the summary holds it."""
@@ -36,6 +41,8 @@ class Counts:
                 "skipped": dict(self.skipped),
                 "skipped_at": {str(p): n for p, n in self.skipped_at.items()},
                 "gaps": {str(p): n for p, n in self.gaps.items()},
+                **({"deletes": self.deletes} if self.deletes else {}),
+                **({"superseded": self.superseded} if self.superseded else {}),
             }
         )
 
@@ -50,12 +57,19 @@ class Counts:
             document["skipped"],
             {int(p): n for p, n in document["skipped_at"].items()},
             {int(p): n for p, n in document["gaps"].items()},
+            document.get("deletes", 0),
+            document.get("superseded", 0),
         )
 
     @property
     def adds_up(self) -> bool:
         """The one equation of a batch."""
-        return self.read == self.written + sum(self.rejected.values()) + sum(self.skipped.values())
+        return self.read == self.landed + sum(self.rejected.values()) + sum(self.skipped.values())
+
+    @property
+    def landed(self) -> int:
+        """The records that took effect in the table, or that a later one of the batch replaced."""
+        return self.written + self.deletes + self.superseded
 
 
 @dataclass(frozen=True, slots=True)

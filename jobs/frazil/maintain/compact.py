@@ -12,6 +12,7 @@ from collections.abc import Callable
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import Column
 
+from frazil.declaration import Upsert
 from frazil.errors import RowsWouldChange
 from frazil.lake import ledger, rewrite
 from frazil.lake.iceberg_java import message, thrown
@@ -37,13 +38,15 @@ def compact(run: MaintenanceRun, target: Target, lease: Lease, *, hold: Callable
     head = history.head
     if head is None:
         return Outcome(action=Action.COMPACT, table=target.identifier)
+    is_state = isinstance(target.pipeline.write, Upsert) and not target.is_dead_letter_table
     closing = Closing(
         since_ms=run.job.ago_ms(run.policy.closed_seconds),
         target_bytes=target.pipeline.table.target_file_size_bytes,
         many_files=run.policy.many_files,
+        is_state=is_state,
     )
     marks = [*marks_of(history), *lease.marks]
-    planned = rewrite.plan(run.job.iceberg, table, group_bytes=run.policy.group_bytes)
+    planned = rewrite.plan(run.job.iceberg, table, group_bytes=run.policy.group_bytes, with_deletes=is_state)
     verdicts = [(group, why(group, marks, closing)) for group in planned]
     chosen = [group for group, verdict in verdicts if verdict.is_compacted]
     left = Counter(verdict.value for _, verdict in verdicts if not verdict.is_compacted)
@@ -87,10 +90,10 @@ def _swap(
 
 def _rewritten(run: MaintenanceRun, target: Target, table: Java, group: Group, columns: list[Column]) -> Rewritten:
     written = rewrite.rewrite(run.job.spark, run.job.iceberg, table, group, unique_id=run.job.new_id(), order=columns)
-    if written.rows != group.rows:
+    if not group.holds(written.rows):
         rewrite.drop(table, written)
         raise RowsWouldChange(
-            f"{group.files} files of partition {group.partition or '(all)'} hold {group.rows} rows by their manifests, "
+            f"{group.files} files of partition {group.partition or '(all)'} hold {group.rows - group.deleted} rows by manifest, "
             f"what was written for them holds {written.rows}; nothing of it was committed",
             where=f"table {target.identifier}",
             do=f"`frazil verify {target.pipeline.name} --deep` reports whether a file was altered",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from frazil.lake.rewrite import Group
+from frazil.lake.rewrite import DELETED_SHARE, MANY_DELETE_FILES, Group
 from frazil.lake.snapshot_retention import History, Past, expirable, since
 
 HOUR_MS = 3_600_000
@@ -22,7 +22,8 @@ class Why(StrEnum):
     `CLOSED`: nothing was added to it for so long that the ingest no longer writes this partition. `FULL`: the partition
     may still grow, but its small files fill one of the target size, which then stays. `MANY`: there are so many that
     reading suffers; the remainder is rewritten once more when it has grown. `OPEN`: the ingest still writes it; later.
-    `DELETES`: another engine deleted rows of it by delete files, and Frazil's tables only grow: left for that engine.
+    `DELETES`: another engine deleted rows of an append table by delete files: left for that engine. `DELETED`: many rows of a
+    table of current state are deleted, and readers pass over them.
     """
 
     CLOSED = "closed"
@@ -30,11 +31,12 @@ class Why(StrEnum):
     MANY = "many"
     OPEN = "open"
     DELETES = "deletes"
+    DELETED = "deleted"
 
     @property
     def is_compacted(self) -> bool:
         """Whether this is a reason to compact."""
-        return self in {Why.CLOSED, Why.FULL, Why.MANY}
+        return self in {Why.CLOSED, Why.FULL, Why.MANY, Why.DELETED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +49,15 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closing:
-    """When a partition counts as closed: nothing was added since `since_ms`. `target_bytes` is the size of a full file."""
+    """When a partition counts as closed: nothing was added since `since_ms`. `target_bytes` is the size of a full file.
+
+    `is_state`: the table is one of current state, so that its deletes are Frazil's own.
+    """
 
     since_ms: int
     target_bytes: int
     many_files: int = MANY_FILES
+    is_state: bool = False
 
 
 def added_by(sequence: int, marks: Iterable[Mark]) -> int | None:
@@ -64,8 +70,13 @@ def added_by(sequence: int, marks: Iterable[Mark]) -> int | None:
 
 def why(group: Group, marks: Sequence[Mark], closing: Closing) -> Why:
     """Return why a group is rewritten, or why it is left."""
-    if group.has_deletes:
+    if group.deletes and not closing.is_state:
         return Why.DELETES
+    if (
+        group.deletes >= MANY_DELETE_FILES
+        or group.deleted + group.maybe_deleted >= group.rows * float(DELETED_SHARE) > 0
+    ):
+        return Why.DELETED
     added = added_by(group.newest, marks)
     if added is not None and added < closing.since_ms:
         return Why.CLOSED

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from frazil.declaration import Pipeline
+from frazil.declaration import Pipeline, Upsert
 from frazil.errors import InvalidInput
 from frazil.job.context import JobContext
 from frazil.lake import row_offsets
@@ -23,6 +23,12 @@ def ledger_lost(pipeline: Pipeline, job: JobContext, found: Look, prefix: str) -
             "the ledger is not lost: a snapshot says which offsets the table holds",
             where=f"table {table.identifier}",
             do="Nothing is to be decided",
+        )
+    if isinstance(pipeline.write, Upsert):
+        raise InvalidInput(
+            "the rows of a table of current state do not say which records were landed",
+            where=f"table {table.identifier}",
+            do="Name another table: it is made from the declared start",
         )
     spans = job.kafka.offsets(topic.name, pipeline.isolation)
     first = {p: span.earliest for p, span in spans.items()}

@@ -20,7 +20,7 @@ from frazil.lake.lineage import head_follows, lineage
 from frazil.lake.offsets import Offsets
 from frazil.recovery import decisions
 from frazil.recovery.decisions import Acceptance, Accepted, not_happened
-from frazil.recovery.missing import missing
+from frazil.recovery.missing import missing, missing_of_state
 from frazil.recovery.only_copies import check_lands_again
 from frazil.recovery.two_logs import check_is_one_log, check_was_one_log
 from frazil.recovery.undone_batches import behind, undecided, undone
@@ -208,18 +208,18 @@ class Recovery:
         totals, table, spark = entry.totals, self.pipeline.table, self.job.spark
         closed = totals.closed if totals is not None else ()
         topics = {self.pipeline.topic.name, end.topic, *(c.topic for c in closed if c.topic is not None)}
-        counted = [row_offsets.rows_of(spark, self._named(table.identifier), topics, self.prefix)]
+        is_state = entry.keys is not None  # whose rows say nothing of the records that they superseded
+        counted = [] if is_state else [row_offsets.rows_of(spark, self._named(table.identifier), topics, self.prefix)]
         if self.found.side is not None:
-            rows = self._letters()
             counted.append(row_offsets.rows_of(spark, self._named(table.dead_letters), topics, LETTERS))
             if without:
-                counted.append({p: -n for p, n in letters.counted(rows, without).items()})
+                counted.append({p: -n for p, n in letters.counted(self._letters(), without).items()})
         if pending.get("files"):
             side, unique_id = table.dead_letters, self.job.new_id()
             counted.append(
                 row_offsets.rows_of_files(self.job.iceberg, side, pending["files"], LETTERS, unique_id=unique_id)
             )
-        return missing(self.pipeline, entry, end, counted)
+        return (missing_of_state if is_state else missing)(self.pipeline, entry, end, counted)
 
     def _letters(self) -> Any:
         return self.job.spark.table(self._named(self.pipeline.table.dead_letters))

@@ -26,13 +26,16 @@ _NOT_RELEASED_METADATA = ("/RECORD", "/entry_points.txt")  # they name files tha
 
 CLASSES = (
     "org.apache.iceberg.aws.s3.S3FileIO",
+    "org.apache.iceberg.deletes.BaseDVFileWriter",
+    "org.apache.iceberg.deletes.RoaringPositionBitmap",
     "org.apache.iceberg.spark.FileRewriteCoordinator",
     "org.apache.iceberg.spark.SparkRewriteTableCatalog",
     "org.apache.iceberg.spark.SparkTableCache",
+    "org.apache.iceberg.spark.source.SparkPositionDeltaWrite$PreviousDeleteLoader",
     "org.apache.spark.sql.kafka010.KafkaSourceProvider",
     "org.apache.spark.sql.v2.avro.AvroDataSourceV2",
 )
-"""One class of each jar, and Iceberg's internal classes that staging uses."""
+"""One class of each jar, and Iceberg's internal classes that staging and deletes use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

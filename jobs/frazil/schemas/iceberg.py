@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from itertools import count
 from typing import Any
 
@@ -19,13 +19,24 @@ _READ_AS = {
 }
 
 
-def schema_json(row: Struct) -> dict[str, Any]:
-    """Return the schema of a new table: every column optional, field ids given from 1 in the order of the columns.
+def schema_json(row: Struct, *, key: Collection[str] = ()) -> dict[str, Any]:
+    """Return the schema of a new table, field ids given from 1 in the order of the columns.
 
-    Columns are optional even if no version leaves them out: a later version may.
+    Columns are optional even if no version leaves them out: a later version may. The columns of the `key` are required, and are
+    Iceberg's identifier fields.
     """
     ids = count(1)
-    return {"schema-id": 0, **_struct_json(row, ids)}
+    schema = {"schema-id": 0, **_struct_json(row, ids)}
+    for column in schema["fields"]:
+        column["required"] = column["name"] in key
+    identifier = [column["id"] for column in schema["fields"] if column["required"]]
+    return {**schema, "identifier-field-ids": identifier} if identifier else schema
+
+
+def identifier_fields(schema: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of a table's identifier fields, in the order of the columns."""
+    ids = schema.get("identifier-field-ids", ())
+    return tuple(column["name"] for column in schema["fields"] if column["id"] in ids)
 
 
 def row_type(schema: dict[str, Any]) -> Struct:

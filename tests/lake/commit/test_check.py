@@ -101,3 +101,12 @@ def test_only_another_run_fences_for_good(winner: str, is_by_another: bool) -> N
     refused = refusal(Verdict.FENCED, replace(BASE, tagged=tagged if winner else None), STAGED, BATCH)
     assert isinstance(refused, Fenced)
     assert refused.is_by_another_than("me") is is_by_another
+
+
+def test_a_table_of_another_mode_is_not_written() -> None:
+    upsert = replace(BATCH, mode="upsert")
+    assert check(BASE, STAGED, upsert) is Verdict.OTHER_MODE
+    assert check(replace(BASE, mode="upsert"), STAGED, upsert) is Verdict.APPEND
+    assert check(replace(BASE, mode="upsert"), STAGED, replace(BATCH, mode=None)) is Verdict.APPEND  # without rows
+    refused = refusal(Verdict.OTHER_MODE, BASE, STAGED, upsert)
+    assert "made for write mode append, and the declaration has upsert" in str(refused)

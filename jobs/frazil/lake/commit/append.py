@@ -75,6 +75,8 @@ def publish(
     base: Base | None = None
     refused: set[tuple[int | None, str]] = set()  # on which head Iceberg refused, and why
     for attempt in range(ATTEMPTS):
+        if attempt and changes is not None and job.stopping():
+            break  # a run that is to end has its Spark jobs cancelled, and so the search
         if attempt:
             job.wait(min(5.0, 0.05 * 2**attempt))
         try:
@@ -91,6 +93,8 @@ def publish(
             deletes = None
             if changes is not None and base.head is not None:
                 deletes = changes.on(table, base.head)
+                if not _is_of_several_logs(base):
+                    changes.check(deletes)
                 job.failpoint("publish.searched")
             _check_files(table, staged, deletes, age=job.clock() - staged.at)
             summary = dict(extra or {})
@@ -128,6 +132,11 @@ def publish(
         where=f"table {staged.table}",
         do="Nothing was added. Run again; if it persists, look at the catalog",
     )
+
+
+def _is_of_several_logs(base: Base) -> bool:
+    """Return whether rows may be of an earlier life of the topic, whose partitions say nothing of those of today."""
+    return base.last is not None and base.last.totals is not None and bool(base.last.totals.closed)
 
 
 def _search_again(
@@ -210,6 +219,7 @@ def _read(iceberg: Iceberg, table: Java, staged: Staged, batch: CommitRequest) -
         head_follows_tag=follows,
         own_commit=own_commit,
         last=tagged if follows else entry_of_head(iceberg, table, batch.pipeline) or tagged,
+        mode=str(table.properties().get(ledger.WRITE_MODE) or ledger.APPEND),
         head=head.snapshotId() if (head := table.currentSnapshot()) is not None else None,
     )
 

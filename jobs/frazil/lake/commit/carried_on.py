@@ -21,7 +21,7 @@ def carried_on(
     deletes: StagedDeletes | None,
 ) -> dict[str, str]:
     """Return the summary entries: the totals, the number of the newest decision, which is above `least`, and the keys' account."""
-    return {**_totals(base, batch), **_numbered(base, extra, least), **_keys(base, changes, deletes)}
+    return {**_totals(base, batch), **_numbered(base, extra, least), **_keys(base, batch, changes, deletes)}
 
 
 def _totals(base: Base, batch: CommitRequest) -> dict[str, str]:
@@ -34,11 +34,13 @@ def _totals(base: Base, batch: CommitRequest) -> dict[str, str]:
     return {ledger.TOTALS: str(after), **topics}
 
 
-def _keys(base: Base, changes: RowChanges | None, deletes: StagedDeletes | None) -> dict[str, str]:
+def _keys(
+    base: Base, batch: CommitRequest, changes: RowChanges | None, deletes: StagedDeletes | None
+) -> dict[str, str]:
     """Return the account of a table of current state after this commit; none for an append table."""
     before = base.last.keys if base.last is not None else None
     if changes is not None and deletes is not None:
-        return {ledger.KEYS: str(changes.account(before or KeyAccount(), deletes))}
+        return {ledger.KEYS: str(changes.account(before or KeyAccount(), deletes, batch.counts.landed))}
     return {ledger.KEYS: str(before.unchanged)} if before is not None else {}
 
 

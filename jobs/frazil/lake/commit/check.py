@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from frazil.errors import Fenced, FrazilError, RolledBack, TableReplaced, TopicRecreated
+from frazil.errors import Fenced, FrazilError, RolledBack, TableReplaced, TopicRecreated, WriteModeDiffers
 from frazil.lake import ledger
 from frazil.lake.ledger import Entry
 from frazil.lake.offsets import Offsets, canonical
@@ -30,7 +30,7 @@ class CommitRequest:
     a head behind the tag is meant. `staged_us` is when the batch was staged, microseconds since 1970: its dead letters have it
     as `rejected_at`. `on` is the snapshot whose entry the commit was decided on, where equal offsets are not enough; `on_head`
     is the head that it was decided on. `settled` is the snapshot of the entry whose decision on dead letters is known to be
-    finished.
+    finished. `mode` is the write mode of the rows; None for a commit without rows.
     """
 
     pipeline: str
@@ -50,6 +50,7 @@ class CommitRequest:
     on: int | None = None
     on_head: int | None = None
     settled: int | None = None
+    mode: str | None = None
 
     def summary(self, table_uuid: str) -> dict[str, str]:
         """Return the snapshot's summary entries."""
@@ -92,6 +93,7 @@ class Base:
         None  # the newest entry that the head has: the tagged one, unless main was rolled back behind it
     )
     head: int | None = None  # the head's snapshot
+    mode: str = ledger.APPEND  # the table's write mode
 
 
 class Verdict(StrEnum):
@@ -99,7 +101,7 @@ class Verdict(StrEnum):
 
     `APPEND`: this driver writes it. `DONE`: an earlier try succeeded and its answer was lost. The others refuse: `FENCED` by
     another driver's commit, `REPLACED` table, columns that are `GONE`, `ROLLED_BACK` by hand, `DECIDED` by an operator since the
-    batch was planned, `RECREATED` topic.
+    batch was planned, `RECREATED` topic, `OTHER_MODE` of writing than the table was made for.
     """
 
     APPEND = "append"
@@ -110,6 +112,7 @@ class Verdict(StrEnum):
     ROLLED_BACK = "rolled_back"
     DECIDED = "decided"
     RECREATED = "recreated"
+    OTHER_MODE = "other_mode"
 
 
 def check(base: Base, staged: Staged, batch: CommitRequest) -> Verdict:
@@ -118,6 +121,8 @@ def check(base: Base, staged: Staged, batch: CommitRequest) -> Verdict:
         return Verdict.REPLACED
     if base.own_commit is not None:
         return Verdict.DONE
+    if batch.mode not in (None, base.mode):
+        return Verdict.OTHER_MODE
     if not set(staged.field_ids.values()) <= set(
         base.field_ids.values()
     ):  # files name columns by id: a rename harms none
@@ -176,6 +181,8 @@ def refusal(verdict: Verdict, base: Base, staged: Staged, batch: CommitRequest) 
             return StageAgain("a column that was written is no longer the same field", where=where)
         case Verdict.DECIDED:
             return StageAgain("an operator decided since the batch was planned", where=where)
+        case Verdict.OTHER_MODE:
+            return WriteModeDiffers.of(batch.pipeline, staged.table, declared=str(batch.mode), made_for=base.mode)
         case Verdict.ROLLED_BACK:
             return RolledBack.of_table(batch.pipeline, staged.table)
         case _:

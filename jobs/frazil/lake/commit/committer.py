@@ -10,8 +10,9 @@ from frazil.lake.iceberg_java import Iceberg
 class Committer(Protocol):
     """A job as far as a commit needs it; `frazil.job.context.JobContext` is one.
 
-    `run` and `version` are written into the ledger. `clock` is in seconds since 1970. `wait` sleeps for a number of seconds, and
-    ends early if the job is to stop. `failpoint` marks a step at which a test may interfere (see `frazil.job.failpoints`).
+    `stopping` says whether the job is to end. `run` and `version` are written into the ledger. `clock` is in seconds since
+    1970. `wait` sleeps for a number of seconds, and ends early if the job is to stop. `failpoint` marks a step at which a test
+    may interfere (see `frazil.job.failpoints`).
     """
 
     @property
@@ -25,6 +26,9 @@ class Committer(Protocol):
     @property
     def version(self) -> str:
         """The version of Frazil."""
+
+    def stopping(self) -> bool:
+        """Return whether the job is to end."""
 
     def clock(self) -> float:
         """Return the time."""

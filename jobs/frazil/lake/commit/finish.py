@@ -98,6 +98,7 @@ def _commit(
             on=last.snapshot_id if last else None,
             on_head=None,
             over_rollback=restore or bool(part.get("over_rollback")),
+            mode=None,
         ),
         extra=extra,
         is_dead_letter_table=True,

@@ -22,6 +22,7 @@ from frazil.lake.commit.check import CommitRequest, StageAgain
 from frazil.lake.commit.committer import Committer
 from frazil.lake.commit.entries import entries_of
 from frazil.lake.commit.finish import finish
+from frazil.lake.commit.row_delta import RowChanges
 from frazil.lake.commit.side_state import SideState
 from frazil.lake.commit.side_table import Look, look
 from frazil.lake.iceberg_java import Iceberg, thrown
@@ -32,15 +33,23 @@ from frazil.schemas.iceberg import field_ids
 GONE = ("NotFoundException", "FileNotFoundException", "NoSuchKeyException")
 
 
-def decide_and_finish(job: Committer, staged: Staged, side_tables: Sequence[Staged], batch: CommitRequest) -> Published:
+def decide_and_finish(
+    job: Committer,
+    staged: Staged,
+    side_tables: Sequence[Staged],
+    batch: CommitRequest,
+    changes: RowChanges | None = None,
+) -> Published:
     """Publish `staged`, and with it the decision on `side_tables`; then append each of `side_tables` to its own table.
+
+    The rows that `changes` finds are deleted in the same commit.
 
     Raises what `publish` raises, and before anything is committed: `DecisionRequired` if a side table is not the one that the
     ledger describes, `StageAgain` if it is not the one that its rows were staged for.
     """
     side_tables = [side for side in side_tables if not side.is_empty]
     if not side_tables:
-        return publish(job, staged, batch)
+        return publish(job, staged, batch, changes=changes)
     iceberg, numbered_from = job.iceberg, 0
     for side in side_tables:
         found = look(iceberg, staged.table, side.table, batch.pipeline)
@@ -56,7 +65,7 @@ def decide_and_finish(job: Committer, staged: Staged, side_tables: Sequence[Stag
         table = iceberg.load(side.table)
         files = [iceberg.file_json(table, f) for f in side.files]
         tables.append({**part(side), "rows": side.rows, "at": side.at, "files": files})
-    return decide(job, staged, tables, batch, numbered_from=numbered_from)
+    return decide(job, staged, tables, batch, numbered_from=numbered_from, changes=changes)
 
 
 def _fits(iceberg: Iceberg, side: Staged, found: Look) -> bool:
@@ -78,7 +87,13 @@ def part(side: Staged) -> dict[str, Any]:
 
 
 def decide(
-    job: Committer, staged: Staged, tables: Sequence[Mapping[str, Any]], batch: CommitRequest, *, numbered_from: int
+    job: Committer,
+    staged: Staged,
+    tables: Sequence[Mapping[str, Any]],
+    batch: CommitRequest,
+    *,
+    numbered_from: int,
+    changes: RowChanges | None = None,
 ) -> Published:
     """Publish `staged` with the decision on side `tables` (parts of its document), then finish it."""
     iceberg = job.iceberg
@@ -97,7 +112,7 @@ def decide(
     }
     iceberg.write_text(table, location, json.dumps(document))
     job.failpoint("decide.written")
-    published = publish(job, staged, batch, extra={ledger.SIDE: location}, numbered_from=numbered_from)
+    published = publish(job, staged, batch, extra={ledger.SIDE: location}, numbered_from=numbered_from, changes=changes)
     job.failpoint("decide.decided")
     decided = Entry.of(
         published.snapshot_id,

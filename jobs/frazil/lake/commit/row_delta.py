@@ -15,7 +15,10 @@ class RowChanges(Protocol):
     def on(self, table: Java, head: int, /) -> StagedDeletes:
         """Return the deletes, which fit this head only."""
 
-    def account(self, before: KeyAccount, deletes: StagedDeletes, /) -> KeyAccount:
+    def check(self, deletes: StagedDeletes, /) -> None:
+        """Raise if the rows that they delete must not be replaced by this batch."""
+
+    def account(self, before: KeyAccount, deletes: StagedDeletes, records: int, /) -> KeyAccount:
         """Return the account of the table's keys after the commit."""
 
     def forget(self) -> None:

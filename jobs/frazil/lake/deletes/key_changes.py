@@ -19,15 +19,12 @@ class KeyChanges:
     """Every row of a table whose key the batch writes or deletes is to go in the batch's commit.
 
     `keys` and `schema` are as in `positions.find`. Keys are searched on the head of the commit: positions of another snapshot may
-    be those of other rows. `pipeline` is for messages; unless `may_move`, a key whose row is of another Kafka partition is
-    refused, because nothing orders the records of two partitions.
+    be those of other rows. `pipeline` is for messages.
     """
 
-    def __init__(
-        self, iceberg: Iceberg, table: str, keys: pa.Table, schema: Any, *, pipeline: str = "", may_move: bool = False
-    ) -> None:
+    def __init__(self, iceberg: Iceberg, table: str, keys: pa.Table, schema: Any, *, pipeline: str = "") -> None:
         self._iceberg, self._table, self._keys, self._schema = iceberg, table, keys, schema
-        self._pipeline, self._may_move = pipeline, may_move
+        self._pipeline = pipeline
         self._made: StagedDeletes | None = None
         is_delete = keys[IS_DELETE].to_numpy().astype(bool)
         self.deletes = int(is_delete.sum())
@@ -35,10 +32,7 @@ class KeyChanges:
         self._written_hash = total(keys[HASH].to_numpy()[~is_delete])
 
     def on(self, table: Java, head: int) -> StagedDeletes:
-        """Return the deletes on the snapshot `head` of the loaded `table`; those of an earlier call if the head is the same.
-
-        Raises `KeysMoved`.
-        """
+        """Return the deletes on the snapshot `head` of the loaded `table`; those of an earlier call if the head is the same."""
         if self._made is None or self._made.snapshot_id != head:
             self._made = None
             iceberg, name = self._iceberg, f"{self._iceberg.name}.{self._table}"
@@ -46,17 +40,21 @@ class KeyChanges:
                 self._made = StagedDeletes(snapshot_id=head)
             else:
                 found = find(iceberg.spark, name, head, self._keys, self._schema)
-                if found.moved and not self._may_move:
-                    raise KeysMoved.of(self._pipeline, self._table, found.moved)
                 self._made = write(iceberg, table, head, found)
         return self._made
 
-    def account(self, before: KeyAccount, deletes: StagedDeletes) -> KeyAccount:
-        """Return the table's account after a commit of these deletes and the batch's rows."""
+    def check(self, deletes: StagedDeletes) -> None:
+        """Raise `KeysMoved` if a key's row is of another Kafka partition than its record: nothing orders the two."""
+        if deletes.found.moved:
+            raise KeysMoved.of(self._pipeline, self._table, deletes.found.moved)
+
+    def account(self, before: KeyAccount, deletes: StagedDeletes, records: int) -> KeyAccount:
+        """Return the table's account after a commit of these deletes and the batch's rows, which are of so many records."""
         found = deletes.found
         return KeyAccount(
             rows=before.rows + self.writes - found.rows,
             hash=(before.hash + self._written_hash - found.hash) % 2**64,
+            records=before.records + records,
             inserted=self.writes - found.updated,
             updated=found.updated,
             deleted=found.deleted,

@@ -1,0 +1,83 @@
+"""The proof of a table of current state: the account that its commits carry on, compared with what its files hold.
+
+A row says nothing of the records that it superseded. So the records are proven by the ledger (read = landed + dead-lettered +
+skipped + gaps, of which the commits carry on how many landed), and the rows by the number of live rows and the sum of their
+keys' hashes, which every commit carries on too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from frazil.audit.balance import PartitionAccount
+from frazil.audit.count import Read
+from frazil.audit.file_scan import Source
+from frazil.audit.finding import Finding, Flaw
+from frazil.audit.state_rows import StateRows, by_manifest, read_keys
+from frazil.lake.key_account import KeyAccount
+
+_OF_RECORDS = (Flaw.MISSING, Flaw.EXCESS)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A table of current state: its files, and the account of its newest commit. `is_deep`: every key is read."""
+
+    source: Source
+    account: KeyAccount
+    is_deep: bool
+
+    def accounts(
+        self, partitions: Iterable[PartitionAccount], findings: Iterable[Finding]
+    ) -> tuple[tuple[PartitionAccount, ...], list[Finding]]:
+        """Return the partitions with the records that landed, and what is wrong with all of them together.
+
+        `partitions` and `findings` are of a count that saw no row, so to which all landed records are missing.
+        """
+        found = tuple(
+            replace(one, landed=one.read - one.dead_lettered - one.pending - one.skipped - one.explained)
+            for one in partitions
+        )
+        wrong = [finding for finding in findings if finding.flaw not in _OF_RECORDS]
+        missing = sum(one.landed for one in found) - self.account.records
+        if missing:
+            flaw = Flaw.MISSING if missing > 0 else Flaw.EXCESS
+            what = f"its commits landed {self.account.records} records, which is {abs(missing)} too "
+            what += "few for the offsets that were read" if missing > 0 else "many for the offsets that were read"
+            wrong.append(Finding(flaw=flaw, where=self._where, what=what, count=abs(missing)))
+        return found, wrong
+
+    def rows(self) -> tuple[Read, list[Finding]]:
+        """Return how the rows were counted, and what is wrong with them.
+
+        Manifests are enough if they give the number of the account; else, and for a deep verification, the keys are read.
+        """
+        files, table = self.source.files, self.source.table
+        read = Read(table.identifier, None, files_with_deletes=sum(bool(file.deletes) for file in files))
+        known = by_manifest(files)
+        if known.rows == self.account.rows and not self.is_deep and not self.source.altered:
+            return replace(read, files_by_manifest=len(files), rows_by_manifest=known.rows), []
+        schema = table.iceberg.schema()
+        key: Sequence[str] = [field.name for field in schema.fields if field.field_id in schema.identifier_field_ids]
+        found = read_keys(table, files, key)
+        return replace(read, files_by_scan=len(files), rows_by_scan=found.rows), self._compared(found)
+
+    def _compared(self, found: StateRows) -> list[Finding]:
+        findings = []
+        if found.doubled:
+            what = f"{found.doubled} rows too many: their keys have another row"
+            findings.append(Finding(flaw=Flaw.DOUBLED, where=self._where, what=what, count=found.doubled))
+        apart = found.rows - (found.doubled or 0) - self.account.rows
+        if apart:
+            what = f"it has {found.rows} rows, and its commits count {self.account.rows}"
+            flaw = Flaw.EXCESS if apart > 0 else Flaw.MISSING
+            findings.append(Finding(flaw=flaw, where=self._where, what=what, count=abs(apart)))
+        elif not findings and found.hash != self.account.hash:
+            what = "the keys of its rows are not those that its commits count, though there are as many"
+            findings.append(Finding(flaw=Flaw.OTHER_KEYS, where=self._where, what=what))
+        return findings
+
+    @property
+    def _where(self) -> str:
+        return f"table {self.source.table.identifier}"

@@ -1,0 +1,71 @@
+"""The rows of a table of current state: how many there are, and the sum of their keys' hashes, read from its data files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from frazil.audit.key_hash import U64, hashes
+from frazil.lake.read.data_files import DataFile, each
+from frazil.lake.read.scan import batches
+from frazil.lake.read.stored_tables import StoredTable
+
+READERS = 4
+"""Files that are read at a time."""
+AT_ONCE = 1 << 25
+"""Keys that are compared with each other at a time: 256 MiB of hashes. A larger table is read several times."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateRows:
+    """The live rows of a table. `hash` is the sum of their keys' hashes modulo 2^64; `doubled` are rows too many of a key.
+
+    Both are None if only manifests were read.
+    """
+
+    rows: int
+    hash: int | None = None
+    doubled: int | None = None
+
+
+def by_manifest(files: Sequence[DataFile]) -> StateRows:
+    """Return the number of rows less the deletes that the manifests name, which is the number of live rows or less.
+
+    A Parquet file of deletes may still name rows of files that compaction has removed.
+    """
+    shared = {delete.file_path: delete for file in files for delete in file.deletes if not _is_vector(delete)}
+    vectors = sum(delete.record_count for file in files for delete in file.deletes if _is_vector(delete))
+    deleted = vectors + sum(delete.record_count for delete in shared.values())
+    return StateRows(sum(file.rows for file in files) - deleted)
+
+
+def read_keys(table: StoredTable, files: Sequence[DataFile], key: Sequence[str]) -> StateRows:
+    """Read the key columns of all rows, without deleted ones."""
+    written = sum(file.rows for file in files)
+    passes = max(1, -(-written // AT_ONCE))
+    rows = total = doubled = 0
+    for number in range(passes):
+        kept: list[U64] = []
+        for found in _hashes(table, files, key):
+            if number == 0:
+                rows += len(found)
+                total += int(found.sum(dtype=np.uint64))
+            kept.append(found if passes == 1 else found[found % np.uint64(passes) == number])
+        every = np.concatenate(kept) if kept else np.empty(0, np.uint64)
+        doubled += len(every) - len(np.unique(every))
+    return StateRows(rows, total % 2**64, doubled)
+
+
+def _hashes(table: StoredTable, files: Sequence[DataFile], key: Sequence[str]) -> Iterator[U64]:
+    def of(file: DataFile) -> list[U64]:
+        read = [batch for batch in batches(table, file, key) if batch.num_rows]
+        return [hashes([batch.column(name) for name in key]) for batch in read]
+
+    for found in each(of, files, parallel=READERS):
+        yield from found
+
+
+def _is_vector(delete: object) -> bool:
+    return str(getattr(delete, "file_format", "")).upper().endswith("PUFFIN")

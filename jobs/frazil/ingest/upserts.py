@@ -1,0 +1,69 @@
+"""Stage the changes of a table of current state: of each key in the batch the last record, as a row or as a delete."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, Observation, Window
+from pyspark.sql import functions as F
+
+from frazil.declaration import Pipeline
+from frazil.decode.row_key import RowKey
+from frazil.errors import KeysMoved
+from frazil.job.context import JobContext
+from frazil.lake.deletes.key_changes import KeyChanges
+from frazil.lake.deletes.positions import HASH, IS_DELETE, MARKS, PARTITION, key_hash
+from frazil.lake.sort_order import order
+from frazil.lake.stage import Staged, stage
+
+_PARTITION, _OFFSET = "_kafka_partition", "_kafka_offset"
+_RANK, _NEXT = "_frazil_rank", "_frazil_next"
+
+
+@dataclass(frozen=True, slots=True)
+class StagedUpserts:
+    """The rows of a batch in files, the keys that it writes and deletes, and of how many `records` these are the last ones."""
+
+    files: Staged
+    changes: KeyChanges
+    records: int
+
+
+def stage_upserts(pipeline: Pipeline, job: JobContext, key: RowKey, changed: DataFrame, *, at: float) -> StagedUpserts:
+    """Fold the changes to the last one of each key, and stage their rows.
+
+    `changed` has the table's columns, and `IS_DELETE` for a record without a value. Within a partition the higher offset is the
+    later one. Records of one key in two partitions have no order: that raises `KeysMoved`.
+    """
+    iceberg, table, names = job.iceberg, pipeline.table.identifier, key.names
+    newest_first = Window.partitionBy(*names).orderBy(F.col(_PARTITION).desc(), F.col(_OFFSET).desc())
+    observed = Observation()
+    ranked = changed.withColumns(
+        {_RANK: F.row_number().over(newest_first), _NEXT: F.lead(_PARTITION).over(newest_first)}
+    )
+    ranked = ranked.observe(
+        observed,
+        F.count(F.lit(1)).alias("records"),
+        F.count_if(F.col(_NEXT) != F.col(_PARTITION)).alias("moved"),
+    )
+    last = ranked.where(F.col(_RANK) == 1).drop(_RANK, _NEXT)
+    last = last.withColumns({HASH: key_hash(changed, names), PARTITION: F.col(_PARTITION)})
+    last.persist(StorageLevel.MEMORY_AND_DISK)  # rows and keys are of one reading of the topic
+    try:
+        files = stage(
+            iceberg,
+            table,
+            last.where(~F.col(IS_DELETE)).drop(*MARKS),
+            unique_id=job.new_id(),
+            at=at,
+            sort=order(pipeline.table.sort_fields),
+        )
+        keys = last.select(*names, *MARKS)
+        changes = KeyChanges(iceberg, table, keys.toArrow(), keys.schema, pipeline=pipeline.name)
+    finally:
+        last.unpersist()
+    seen = observed.get
+    if seen["moved"]:
+        raise KeysMoved.of(pipeline.name, table, int(seen["moved"]))
+    return StagedUpserts(files, changes, int(seen["records"] or 0))

@@ -1,0 +1,493 @@
+"""Tables of current state from keyed topics, on a real broker and registry."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pyspark.errors import AnalysisException
+
+from frazil.audit.verification import Verification
+from frazil.audit.verify import verify
+from frazil.clients.secrets import Secrets
+from frazil.declaration import Append, ErrorMode, KeyFormat, Limits, Upsert
+from frazil.errors import InvalidInput, KeysMoved, RejectedRecords, WriteModeDiffers
+from frazil.lake.commit.entries import entry
+from frazil.lake.read.stored_tables import Lake
+from frazil.maintain.compact import compact
+from frazil.maintain.lease import Lease
+from frazil.maintain.result import Status
+from frazil.maintain.target import MaintenanceRun, Policy, Target
+from frazil.recovery.apply import accept
+from frazil.recovery.decisions import Accepted
+from tests.support import oracle
+from tests.support.shop import ORDER, Shop, avro, frame
+
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+ShopOf = Callable[..., Shop]
+
+KEY = {
+    "type": "record",
+    "name": "Key",
+    "fields": [{"name": "order_id", "type": "int"}, {"name": "region", "type": ["null", "string"], "default": None}],
+}
+
+
+class State:
+    """What a topic's producer wrote: the last value of each key. A user's name tells the values of a key apart."""
+
+    def __init__(self, shop: Shop, **key: Any) -> None:
+        self.shop, self.schema_id, self.now = shop, shop.register(), {}
+        self.key_schema = key.get("schema")
+        self.key_id = (
+            shop.registry_admin.register(f"{shop.topic}-key", json.dumps(self.key_schema)) if self.key_schema else 0
+        )
+
+    def key(self, number: int) -> bytes:
+        if self.key_schema is None:
+            return f"k{number}".encode()
+        return frame(self.key_id, avro(self.key_schema, {"order_id": number, "region": f"r{number % 2}"}))
+
+    def put(self, number: int, word: str, **record: Any) -> None:
+        value = avro(ORDER, {"order_id": number, "user": word, "amount": None})
+        self.shop.produce(
+            [frame(self.schema_id, value)], **{"partition": number % 2, "key": self.key(number), **record}
+        )
+        self.now[number] = word
+
+    def delete(self, number: int, **record: Any) -> None:
+        self.shop.produce([None], **{"partition": number % 2, "key": self.key(number), **record})
+        self.now.pop(number, None)
+
+    def check(self) -> None:
+        found = sorted((row["order_id"], row["user"]) for row in self.shop.landed())
+        assert found == sorted(self.now.items())
+        last = entry(self.shop.job().iceberg.load(self.shop.pipeline.table.identifier), self.shop.pipeline.name)
+        assert last is not None
+        assert last.keys is not None
+        assert last.keys.rows == len(self.now)
+        for deep in (False, True):
+            proof = verified(self.shop, deep=deep)
+            assert proof.outcome == "proven", proof.findings
+
+
+def verified(shop: Shop, *, deep: bool = False) -> Verification:
+    return verify(shop.pipeline, Lake(shop.lake, Secrets({}).read), deep=deep)
+
+
+def stored(shop: Shop) -> Any:
+    return oracle.table(shop.lake, shop.pipeline.table.identifier)
+
+
+@pytest.fixture
+def shop(shop_of: ShopOf) -> Shop:
+    return shop_of(write=Upsert(), key_format=KeyFormat.TEXT)
+
+
+def test_a_table_holds_the_last_value_of_each_key(shop: Shop) -> None:
+    state = State(shop)
+    for number in range(8):
+        state.put(number, "first")
+    shop.drain()
+    state.check()
+    for number in range(4, 10):
+        state.put(number, "second")
+    state.delete(0)
+    state.delete(5)
+    state.delete(77)  # was never there
+    shop.drain()
+    state.check()
+    counts = json.loads(stored(shop).current_snapshot().summary["frazil.counts"])
+    assert (counts["read"], counts["written"], counts["deletes"]) == (9, 5, 3)
+    keys = json.loads(stored(shop).current_snapshot().summary["frazil.keys"])
+    assert {name: keys[name] for name in ("inserted", "updated", "deleted", "absent", "rows")} == {
+        "inserted": 2,
+        "updated": 3,
+        "deleted": 2,
+        "absent": 1,
+        "rows": 8,
+    }
+
+
+def test_changes_of_one_batch_are_folded_to_the_last(shop: Shop) -> None:
+    state = State(shop)
+    for word in ("a", "b", "c"):
+        state.put(1, word)
+    state.put(2, "x")
+    state.delete(2)
+    state.delete(4)
+    state.put(4, "again")
+    shop.drain()
+    state.check()
+    counts = json.loads(stored(shop).current_snapshot().summary["frazil.counts"])
+    assert (counts["written"], counts["deletes"], counts["superseded"]) == (2, 1, 4)
+
+
+def test_small_batches_end_in_the_same_state(shop_of: ShopOf) -> None:
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, limits=Limits(first_rows=3, max_rows=3))
+    state = State(shop)
+    for round_ in range(3):
+        for number in range(round_, 6):
+            state.put(number, f"of {round_}")
+        state.delete(round_)
+    shop.drain()
+    state.check()
+    assert len(shop.seen("batch_committed")) >= 5
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_record_key_is_columns(shop_of: ShopOf, version: int) -> None:
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO, table={"format_version": version})
+    state = State(shop, schema=KEY)
+    for number in range(5):
+        state.put(number, "first")
+    shop.drain()
+    state.put(3, "second")
+    state.delete(4)
+    shop.drain()
+    state.check()
+    schema = stored(shop).schema()
+    names = {schema.find_column_name(number) for number in schema.identifier_field_ids}
+    assert names == {"order_id", "region"}
+    assert all(schema.find_field(name).required for name in names)
+    assert {row["region"] for row in shop.landed()} == {"r0", "r1"}
+    assert str(schema.find_field("order_id").field_type) == "long"  # the value's: it holds the key's int
+
+
+def test_bytes_are_a_key(shop_of: ShopOf) -> None:
+    shop = shop_of(write=Upsert())
+    state = State(shop)
+    for word in ("first", "second"):
+        for number in range(3):
+            state.put(number, word)
+        shop.drain()
+    state.delete(1)
+    shop.drain()
+    state.check()
+    assert {row["_kafka_key"] for row in shop.landed()} == {b"k0", b"k2"}
+
+
+def test_records_without_a_valid_key_are_dead_letters(shop_of: ShopOf) -> None:
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO, on_error=ErrorMode.LOG)
+    state = State(shop, schema=KEY)
+    state.put(1, "good")
+    other = avro(ORDER, {"order_id": 2, "user": "of another key", "amount": None})
+    shop.produce([frame(state.schema_id, other)], key=state.key(3))
+    shop.produce([frame(state.schema_id, other), None], key=None)
+    without = frame(state.key_id, avro(KEY, {"order_id": 2, "region": None}))
+    shop.produce([frame(state.schema_id, other), None], key=without)
+    shop.produce([b"bad!!"], key=state.key(1))
+    total = shop.drain()
+    state.check()
+    assert total.rejected == {"key_mismatch": 1, "key_missing": 2, "key_null": 2, "wrong_magic": 1}
+    assert len(shop.dead()) == 6
+
+
+def test_a_rejected_record_stops_a_state_by_default(shop: Shop) -> None:
+    state = State(shop)
+    state.put(1, "good")
+    shop.drain()
+    state.check()
+    shop.produce([b"bad!!"], key=b"k1")
+    with pytest.raises(RejectedRecords):
+        shop.drain()
+    state.check()
+
+
+def test_a_key_in_two_partitions_stops_the_pipeline(shop: Shop) -> None:
+    state = State(shop)
+    state.put(1, "first", partition=0)
+    shop.drain()
+    state.put(1, "moved", partition=1)
+    with pytest.raises(KeysMoved, match="1 keys have records in two partitions"):
+        shop.drain()
+    assert [row["user"] for row in shop.landed()] == ["first"]
+
+
+def test_a_key_in_two_partitions_of_one_batch_stops_the_pipeline(shop: Shop) -> None:
+    state = State(shop)
+    state.put(1, "first", partition=0)
+    state.put(1, "moved", partition=1)
+    with pytest.raises(KeysMoved):
+        shop.drain()
+    assert shop.landed() == []
+
+
+def test_the_mode_of_a_table_never_changes(shop: Shop) -> None:
+    state = State(shop)
+    state.put(1, "first")
+    shop.drain()
+    with pytest.raises(WriteModeDiffers, match="made for write mode upsert, and the declaration has append"):
+        shop.drain(replace(shop.pipeline, write=Append()))
+    state.check()
+
+
+def test_an_append_table_does_not_become_a_state(shop_of: ShopOf) -> None:
+    shop = shop_of(key_format=KeyFormat.TEXT)
+    state = State(shop)
+    state.put(1, "first")
+    shop.drain()
+    with pytest.raises(WriteModeDiffers, match="made for write mode append, and the declaration has upsert"):
+        shop.drain(replace(shop.pipeline, write=Upsert()))
+    assert len(shop.landed()) == 1
+
+
+def test_a_float_is_no_key(shop_of: ShopOf) -> None:
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO)
+    key = {"type": "record", "name": "Key", "fields": [{"name": "price", "type": "double"}]}
+    shop.register()
+    shop.registry_admin.register(f"{shop.topic}-key", json.dumps(key))
+    with pytest.raises(InvalidInput, match="price is of type double, which is no key"):
+        shop.drain()
+
+
+def test_bytes_that_name_a_schema_are_no_key(shop_of: ShopOf) -> None:
+    """Two versions of one key differ in their bytes."""
+    shop = shop_of(write=Upsert())
+    State(shop, schema=KEY).put(1, "first")
+    with pytest.raises(InvalidInput, match="has a schema of the topic's keys"):
+        shop.drain()
+
+
+def test_a_key_keeps_its_row_when_its_column_widens(shop_of: ShopOf) -> None:
+    narrow = {**ORDER, "fields": [{"name": "order_id", "type": "int"}, *ORDER["fields"][1:]]}  # type: ignore[index]
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO)
+    first = shop.register(narrow)
+    state = State(shop, schema=KEY)
+    for number in range(3):
+        value = avro(narrow, {"order_id": number, "user": "first", "amount": None})
+        shop.produce([frame(first, value)], partition=number % 2, key=state.key(number))
+        state.now[number] = "first"
+    shop.drain()
+    state.put(1, "second")
+    state.delete(2)
+    shop.drain()
+    state.check()
+
+
+@pytest.mark.parametrize(
+    ("statement", "flaw"),
+    [
+        ("DELETE FROM {} WHERE order_id = 3", "missing"),
+        ("INSERT INTO {} SELECT * FROM {} WHERE order_id = 3", "doubled"),
+        ("UPDATE {} SET _kafka_key = 'other' WHERE order_id = 3", "other_keys"),
+    ],
+)
+def test_verify_finds_what_another_engine_did(shop: Shop, statement: str, flaw: str) -> None:
+    state = State(shop)
+    for number in range(6):
+        state.put(number, "first")
+    shop.drain()
+    state.put(1, "second")
+    shop.drain()
+    table = f"lake.{shop.pipeline.table.identifier}"
+    shop.spark.sql(statement.format(table, table))
+    found = verified(shop, deep=True)
+    assert [finding.flaw for finding in found.findings] == [flaw]
+
+
+def test_verify_finds_a_lost_dead_letter(shop_of: ShopOf) -> None:
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.LOG)
+    state = State(shop)
+    state.put(1, "first")
+    shop.produce([b"bad!!", b"worse"], key=b"k1")
+    shop.drain()
+    state.check()
+    shop.spark.sql(f"DELETE FROM lake.{shop.pipeline.table.dead_letters} WHERE value = CAST('worse' AS binary)")
+    assert [finding.flaw for finding in verified(shop).findings] == ["missing"]
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_compaction_takes_deleted_rows_away_and_brings_none_back(shop_of: ShopOf, version: int) -> None:
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, table={"format_version": version})
+    state = State(shop)
+    for round_ in range(3):
+        for number in range(6):
+            state.put(number, f"of {round_}")
+        state.delete(round_)
+        shop.drain()
+    before = stored(shop).current_snapshot().summary
+    target = Target(shop.pipeline, is_dead_letter_table=False)
+    done = compact(MaintenanceRun(shop.job(), Policy(grace_seconds=0)), target, Lease.of({}))
+    assert done.ended is Status.DONE
+    assert done.snapshots == 1
+    state.check()
+    after = stored(shop).current_snapshot().summary
+    assert int(after["total-records"]) == len(state.now) < int(before["total-records"])
+    state.put(5, "after")
+    state.delete(4)
+    shop.drain()
+    state.check()
+
+
+class Died(BaseException):
+    """A driver that does nothing more, as if it had been killed; no code catches it."""
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "stage.written",
+        "publish.searched",
+        "publish.filled",
+        "publish.committed",
+        "decide.decided",
+        *(
+            pytest.param(step, marks=pytest.mark.long)
+            for step in (
+                "plan.done",
+                "stage.started",
+                "stage.rejected",
+                "stage.done",
+                "decide.written",
+                "publish.decided",
+            )
+        ),
+    ],
+)
+def test_a_driver_that_died_at_a_step_leaves_the_state_right(shop_of: ShopOf, step: str) -> None:
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.LOG)
+    state = State(shop)
+    for number in range(6):
+        state.put(number, "first")
+    shop.drain()
+    for number in range(3, 9):
+        state.put(number, "second")
+    state.delete(0)
+    shop.produce([b"bad!!"], key=b"k1")
+
+    def die(reached: str) -> None:
+        if reached == step:
+            raise Died
+
+    with pytest.raises(Died):
+        shop.drain(failpoint=die)
+    shop.drain()
+    state.check()
+    assert len(shop.dead()) == 1
+
+
+@pytest.mark.parametrize("step", ["plan.done", "stage.written", "publish.searched", "publish.filled"])
+def test_a_second_driver_that_lands_meanwhile_fences_the_first(shop: Shop, step: str) -> None:
+    state = State(shop)
+    for number in range(6):
+        state.put(number, "first")
+    shop.drain()
+    for number in range(3, 9):
+        state.put(number, "second")
+    state.delete(0)
+    met: list[str] = []
+
+    def twin(reached: str) -> None:
+        if reached == step and not met:
+            met.append(reached)
+            shop.drain()
+
+    total = shop.drain(failpoint=twin)
+    assert total.fenced
+    state.check()
+
+
+def rolled_back(shop: Shop) -> State:
+    """A state whose newest batch, with a dead letter, was undone by hand."""
+    state = State(shop)
+    for number in range(6):
+        state.put(number, "first")
+    shop.drain()
+    for number in range(3, 9):
+        state.put(number, "second")
+    state.delete(0)
+    shop.produce([b"bad!!"], key=b"k1")
+    shop.drain()
+    state.check()
+    table = shop.job().iceberg.load(shop.pipeline.table.identifier)
+    table.manageSnapshots().rollbackTo(table.currentSnapshot().parentId()).commit()
+    return state
+
+
+def test_a_rolled_back_state_is_landed_again(shop_of: ShopOf) -> None:
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.LOG)
+    state = rolled_back(shop)
+    accept(shop.pipeline, Accepted.ROLLED_BACK_REPLAY, "as the test says", shop.job())
+    shop.drain()
+    state.check()
+    assert len(shop.dead()) == 1
+
+
+def test_a_rolled_back_state_is_left_as_it_is(shop_of: ShopOf) -> None:
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.LOG)
+    state = rolled_back(shop)
+    accept(shop.pipeline, Accepted.ROLLED_BACK_HOLD, "as the test says", shop.job())
+    shop.drain()
+    state.now = dict.fromkeys(range(6), "first")
+    state.check()
+    state.put(1, "after")
+    shop.drain()
+    state.check()
+
+
+def test_lost_dead_letters_of_a_state_are_given_up(shop_of: ShopOf) -> None:
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.LOG)
+    state = State(shop)
+    state.put(1, "first")
+    shop.produce([b"bad!!", b"worse"], key=b"k1")
+    shop.drain()
+    shop.job().iceberg.drop(shop.pipeline.table.dead_letters, purge=True)
+    accept(shop.pipeline, Accepted.SIDE_TABLE_REPLACED, "as the test says", shop.job())
+    state.put(2, "second")
+    shop.produce([b"bad!!"], key=b"k1")
+    shop.drain()
+    state.check()
+    assert len(shop.dead()) == 1
+
+
+def test_a_topic_that_was_made_again_continues_the_state(shop: Shop) -> None:
+    state = State(shop)
+    for number in range(4):
+        state.put(number, "first")
+    shop.drain()
+    shop.delete()
+    shop.create(1)
+    shop.new_producer(1)
+    accept(shop.pipeline, Accepted.TOPIC_RECREATED, "as the test says", shop.job())
+    state.put(1, "second", partition=0)  # it was in the other partition before
+    state.delete(3, partition=0)
+    shop.drain()
+    state.check()
+
+
+def test_a_lost_ledger_of_a_state_is_not_guessed(shop: Shop) -> None:
+    state = State(shop)
+    state.put(1, "first")
+    shop.drain()
+    table = shop.job().iceberg.load(shop.pipeline.table.identifier)
+    table.manageSnapshots().removeTag(shop.pipeline.tag).commit()
+    table.newAppend().set("other", "1").commit()
+    shop.spark.sql(
+        f"CALL lake.system.expire_snapshots(table => '{shop.pipeline.table.identifier}', "
+        "older_than => TIMESTAMP '2999-01-01 00:00:00', retain_last => 1)"
+    )
+    with pytest.raises(InvalidInput, match="do not say which records were landed"):
+        accept(shop.pipeline, Accepted.LEDGER_LOST, "as the test says", shop.job())
+
+
+def test_a_run_that_ends_while_keys_are_searched_ends_well(shop: Shop) -> None:
+    """Spark's jobs are cancelled then, and the search is one."""
+    state = State(shop)
+    state.put(1, "first")
+    shop.drain()
+    state.put(1, "second")
+    ending: list[str] = []
+
+    def search_is_cancelled(reached: str) -> None:
+        if reached == "publish.searched":
+            ending.append(reached)
+            raise AnalysisException("Job 7 cancelled part of cancelled job group", messageParameters={})
+
+    total = shop.drain(failpoint=search_is_cancelled, stopping=lambda: bool(ending))
+    assert (total.written, len(ending)) == (0, 1)
+    shop.drain()
+    state.check()
