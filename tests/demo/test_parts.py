@@ -91,6 +91,7 @@ def test_missing_programs_are_told_at_once(root: Path, tmp_path: Path) -> None:
         assert f"  {name} is not found" in ended.stderr
 
 
+@pytest.mark.long  # it compiles the stand-in's provider first
 def test_a_provider_that_is_not_to_be_had_is_told(root: Path, tmp_path: Path) -> None:
     if not (shutil.which("go") and shutil.which("terraform")):
         pytest.skip("Go or Terraform is not installed")
