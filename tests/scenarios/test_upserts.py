@@ -13,7 +13,7 @@ from pyspark.errors import AnalysisException
 from frazil.audit.verification import Verification
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Append, ErrorMode, KeyFormat, Limits, Upsert
+from frazil.declaration import Append, ErrorMode, KeyFormat, Latest, Limits, Upsert
 from frazil.errors import InvalidInput, KeysMoved, RejectedRecords, WriteModeDiffers
 from frazil.lake.commit.entries import entry
 from frazil.lake.read.stored_tables import Lake
@@ -491,3 +491,15 @@ def test_a_run_that_ends_while_keys_are_searched_ends_well(shop: Shop) -> None:
     assert (total.written, len(ending)) == (0, 1)
     shop.drain()
     state.check()
+
+
+def test_a_state_that_began_late_says_that_it_is_not_complete(shop_of: ShopOf) -> None:
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, start=Latest())
+    state = State(shop)
+    state.put(1, "before")
+    shop.drain()
+    state.now.clear()
+    state.put(2, "after")
+    shop.drain()
+    state.check()
+    assert any("not the complete state: it began at latest" in note for note in verified(shop).notes)

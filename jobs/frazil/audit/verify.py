@@ -26,6 +26,7 @@ from frazil.audit.verification import Verification
 from frazil.audit.window import Role
 from frazil.declaration import Pipeline
 from frazil.declaration.options import MetadataColumns
+from frazil.declaration.start import Earliest
 from frazil.lake import ledger
 from frazil.lake.commit.side_state import SideState
 from frazil.lake.ledger import Entry
@@ -204,6 +205,8 @@ def _prepared(
     landed, wrong = files_of(Role.TABLE, table, table.head, columns)
     keys = commits[0].entry.keys
     state = State(landed, keys, deep) if keys is not None else None
+    if state is not None and not isinstance(pipeline.start, Earliest):
+        notes += (f"the table is not the complete state: it began at {pipeline.start.kind}, later than older keys",)
     sources, findings = [] if state is not None else [landed], [*findings, *wrong]
     snapshots: dict[Role, int | None] = {Role.TABLE: table.head.id if table.head else None}
     identities = [_identity(table, columns)]
