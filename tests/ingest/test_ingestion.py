@@ -64,7 +64,7 @@ class Evolution:
 
     def staging(self) -> Any:
         self._steps.append("evolve")
-        return "staging"
+        return SimpleNamespace(table=Struct(()))
 
     def stage(self, planned: Any) -> Any:
         self._stagings += 1

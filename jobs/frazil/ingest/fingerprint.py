@@ -11,17 +11,22 @@ from frazil.clients.kafka_records import Record
 
 PART = 4096  # bytes of key and of value that count, so that large values cost little; their lengths count, too
 DIGITS = 16
+# One text, as each function is a call into the JVM, and there are 44 of them.
+_OF_COLUMNS = f"""
+    substring(sha2(concat(
+        encode(concat_ws(':',
+            coalesce(cast(unix_millis(timestamp) as string), ''),
+            coalesce(cast(length(key) as string), '-'),
+            coalesce(cast(length(value) as string), '-')), 'utf-8'),
+        coalesce(substring(key, 1, {PART}), X''),
+        coalesce(substring(value, 1, {PART}), X'')), 256), 1, {DIGITS})
+"""
 TIMESTAMPS = range(-(2**63 // 1000), 2**63 // 1000 + 1)  # milliseconds that Spark's microseconds can hold
 
 
 def of_columns() -> Column:
     """Return the fingerprint of a record of Spark's Kafka source."""
-    parts = [F.coalesce(F.unix_millis("timestamp").cast("string"), F.lit(""))]
-    for name in ("key", "value"):
-        parts += [F.coalesce(F.length(name).cast("string"), F.lit("-"))]
-    head = F.encode(F.concat_ws(":", *parts), "utf-8")
-    bodies = [F.coalesce(F.substring(name, 1, PART), F.lit(bytearray())) for name in ("key", "value")]
-    return F.substring(F.sha2(F.concat(head, *bodies), 256), 1, DIGITS)
+    return F.expr(_OF_COLUMNS)
 
 
 def of_record(record: Record) -> str:

@@ -33,7 +33,6 @@ from frazil.lake.commit.append import Published
 from frazil.lake.commit.check import StageAgain
 from frazil.lake.commit.multi_table import decide_and_finish
 from frazil.lake.offsets import Offsets
-from frazil.schemas.types import Struct
 
 ATTEMPTS = 3  # how often one batch is staged before the run gives up
 _RETRIED = (UnknownSchemas, StageAgain, Fenced, CountsDisagree, MemoryError, LoginRefused)
@@ -56,7 +55,6 @@ class Ingestion:
         self._commits = 0
         self._publishing: Future[tuple[StagedBatch, Published]] | None = None
         self._attempts = 0
-        self._columns = Struct(())
         self._accepted: Mapping[int, int] = {}
         self._log = LogCheck(pipeline, job.kafka, report)
 
@@ -151,7 +149,7 @@ class Ingestion:
         try:
             staged = stage_batch(self.pipeline, self.job, self._staging, self._evolution, planned)
         except SparkFailed as error:
-            if tables.columns(self.job.iceberg, self.pipeline.table.identifier) == self._columns:
+            if tables.columns(self.job.iceberg, self.pipeline.table.identifier) == self._staging.table:
                 raise
             raise StageAgain(f"the table's columns changed while a batch was staged: {error.what}") from error
         self.pace = self.pace.after(planned.rows, staged.bytes_read, staged.seconds)
@@ -216,7 +214,6 @@ class Ingestion:
 
     def _evolve(self) -> None:
         self._staging = self._evolution.staging()
-        self._columns = tables.columns(self.job.iceberg, self.pipeline.table.identifier)
 
     def _again(self, problem: Exception, attempts: int) -> None:
         if isinstance(problem, UnknownSchemas):  # expected with each new schema

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from frazil.clients.kafka import Kafka
@@ -33,7 +33,15 @@ _SCHEMA = (
     "key binary, value binary, topic string, partition int, offset bigint, timestamp_ms bigint, timestampType int, "
     f"headers {HEADERS}"
 )
-_GREGORIAN_SECONDS = -12_219_292_800  # 1582-10-15, the first day of the Gregorian calendar
+# A timestamp of Spark's Kafka source as the record has it. The source takes days before 1582-10-15 for days of the Julian calendar:
+# it keeps their numbers of year, month and day, and moves the instant. The difference in days follows from the century, which
+# begins on the first of March. It is one text, as each function is a call into the JVM, and there are 25 of them.
+_YEAR = "(year(timestamp) - if(month(timestamp) < 3, 1, 0))"
+_DAYS = f"(cast(floor({_YEAR} / 100) - floor({_YEAR} / 400) - 2 as bigint))"
+_UNSHIFTED = f"""
+    if(timestamp < timestamp_seconds(-12219292800L),
+       timestamp_micros(unix_micros(timestamp) + {_DAYS} * 86400000000L), timestamp)
+"""
 
 
 def read(
@@ -74,8 +82,8 @@ def read(
         tasks = min(spark.sparkContext.defaultParallelism, rows // SPLIT_ROWS)
         if tasks > len(some):
             reader = reader.option("minPartitions", str(tasks))
-        records = reader.load().withColumn("timestamp", _unshifted(F.col("timestamp")))
-        parts.append(records if headers else records.withColumn("headers", F.lit(None).cast(HEADERS)))
+        without_headers = {} if headers else {"headers": F.lit(None).cast(HEADERS)}
+        parts.append(reader.load().withColumns({"timestamp": F.expr(_UNSHIFTED), **without_headers}))
     if by_driver:
         parts.append(_frame(spark, topic, by_driver, headers=headers))
     records = reduce(DataFrame.unionByName, parts)
@@ -111,18 +119,6 @@ def fetch_bytes(partitions: int) -> int:
     """
     share = FETCHED_BYTES // max(partitions, 1)
     return max(min(FETCH_BYTES, 1 << share.bit_length() - 1), LEAST_FETCH_BYTES)
-
-
-def _unshifted(timestamp: Column) -> Column:
-    """Return a timestamp of Spark's Kafka source as the record has it.
-
-    The source takes days before 1582-10-15 for days of the Julian calendar: it keeps their numbers of year, month and day, and
-    moves the instant. The difference in days follows from the century, which begins on the first of March.
-    """
-    year = F.year(timestamp) - F.when(F.month(timestamp) < 3, F.lit(1)).otherwise(F.lit(0))
-    days = F.floor(year / 100) - F.floor(year / 400) - 2
-    shifted = F.timestamp_micros(F.unix_micros(timestamp) + days.cast("bigint") * F.lit(86_400_000_000))
-    return F.when(timestamp < F.timestamp_seconds(F.lit(_GREGORIAN_SECONDS)), shifted).otherwise(timestamp)
 
 
 def _frame(spark: SparkSession, topic: str, records: Sequence[Record], *, headers: bool) -> DataFrame:

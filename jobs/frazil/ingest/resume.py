@@ -24,8 +24,9 @@ def resume(
 
     Raises what `prepare.read_ledger` and `finish_open` raise.
     """
-    table_setup.make_tables(job, pipeline, row, key, row_key)
-    _finish_open(pipeline, job, report)
+    is_new = table_setup.make_tables(job, pipeline, row, key, row_key)
+    if not is_new:
+        _finish_open(pipeline, job, report)
     newest = table_setup.read_ledger(job.iceberg, pipeline)
     if newest is None:
         _begin(pipeline, job)

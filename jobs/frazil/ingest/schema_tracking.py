@@ -120,7 +120,7 @@ class Evolution:
             decoding = replace(decoding, key=self._keys.decoding(keys))
         columns = tuple(f.name for f in landed.target.fields)
         identity = self._identity(there, landed.target, keys) if self._is_keyed else None
-        return Staging(self._pipeline, self._job, decoding, columns, keys, identity, self._thoroughness)
+        return Staging(self._pipeline, self._job, decoding, columns, there, keys, identity, self._thoroughness)
 
     @property
     def _key_fields(self) -> Struct | None:

@@ -30,6 +30,7 @@ from frazil.lake.deletes.key_changes import KeyChanges
 from frazil.lake.deletes.positions import IS_DELETE
 from frazil.lake.sort_order import order
 from frazil.lake.stage import Staged, stage
+from frazil.schemas.types import Struct
 
 
 @dataclass(slots=True)
@@ -79,12 +80,16 @@ class StagedRejected:
 
 @dataclass(frozen=True, slots=True)
 class Staging:
-    """How the batches of one pipeline are staged, as long as its schemas stay as they are."""
+    """How the batches of one pipeline are staged, as long as its schemas stay as they are.
+
+    `columns` are those of the values; `table` are all columns of the table.
+    """
 
     pipeline: Pipeline
     job: JobContext
     decoding: Decoding
     columns: tuple[str, ...]
+    table: Struct
     key: KeyLanding | None = None
     row_key: RowKey | None = None
     thoroughness: Thoroughness = field(default_factory=Thoroughness)

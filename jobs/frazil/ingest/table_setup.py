@@ -77,7 +77,7 @@ def _check_mode(iceberg: Iceberg, pipeline: Pipeline) -> None:
 def make_dead_letters(job: Committer, pipeline: Pipeline) -> None:
     """Create the dead-letter table if it is missing, and the columns that were dropped from it."""
     table = pipeline.table
-    tables.create(
+    made = tables.create(
         job.iceberg,
         table.dead_letters,
         DEAD_LETTER_COLUMNS,
@@ -90,7 +90,8 @@ def make_dead_letters(job: Committer, pipeline: Pipeline) -> None:
             declared={},
         ),
     )
-    evolve(job, table.dead_letters, _dropped)
+    if not made:
+        evolve(job, table.dead_letters, _dropped)
 
 
 def _dropped(columns: Struct) -> list[AddColumn]:

@@ -11,11 +11,21 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from py4j.java_gateway import JavaClass
+from py4j.java_gateway import JavaClass, JavaMember
 
 Java = Any  # an object that lives in the JVM
 
 ICEBERG = "org.apache.iceberg."
+
+
+class LookedUpOnce(JavaClass):  # type: ignore[misc] # py4j has no types
+    """A class each of whose static methods is looked up once; py4j asks the JVM before each call whether there is one."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = super().__getattr__(name)
+        if isinstance(found, JavaMember):
+            setattr(self, name, found)
+        return found
 
 
 class JavaClasses:

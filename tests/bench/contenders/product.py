@@ -93,7 +93,7 @@ class _WithFour(Ingestion):
         super()._evolve()
         assert self._staging is not None
         usual = self._staging
-        self._staging = _FourColumns(usual.pipeline, usual.job, usual.decoding, usual.columns)
+        self._staging = _FourColumns(usual.pipeline, usual.job, usual.decoding, usual.columns, usual.table)
 
 
 def _create_with_four(shared: JobContext, pipeline: Pipeline, writers: WriterSchemas) -> None:

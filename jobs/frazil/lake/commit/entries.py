@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from frazil.lake import last_records, ledger
 from frazil.lake.iceberg_java import Iceberg
-from frazil.lake.java_classes import Java, entries
+from frazil.lake.java_classes import Java, entries, items
 from frazil.lake.ledger import Entry
 from frazil.lake.lineage import ancestors, lineage
 
@@ -45,7 +45,7 @@ def _newest(table: Java, pipeline: str) -> Entry | None:
     ref, head = table.refs().get(ledger.tag(pipeline)), table.currentSnapshot()
     tagged = _of(table.snapshot(ref.snapshotId()), pipeline) if ref is not None else None
     if tagged is None:
-        found = [(int(s.sequenceNumber()), e) for s in table.snapshots() if (e := _of(s, pipeline)) is not None]
+        found = [(int(s.sequenceNumber()), e) for s in items(table.snapshots()) if (e := _of(s, pipeline)) is not None]
         return max(found, key=lambda pair: pair[0])[1] if found else None
     later: Entry | None = None
     for snapshot in ancestors(table, head.snapshotId()) if head is not None else ():
