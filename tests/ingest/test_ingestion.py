@@ -16,7 +16,6 @@ from frazil.ingest import ingestion
 from frazil.ingest.events import Event, Reporter
 from frazil.ingest.ingestion import Ingestion
 from frazil.ingest.one_batch import StagedBatch
-from frazil.ingest.rejected_share import EVENT
 from frazil.lake import ledger
 from frazil.lake.commit.check import CommitRequest, StageAgain
 from frazil.lake.ledger import Entry
@@ -229,26 +228,26 @@ def test_a_batch_of_rejected_records_is_not_committed_unless_it_is_accepted(monk
         loop.ingestion.drain()
     assert loop.committed == []
     accepted = Loop(monkeypatch, records=400, rejected=150)
-    accepted.accepted = EVENT
+    accepted.accepted = ledger.REJECTED_SHARE
     assert accepted.ingestion.drain().batches == 2
 
 
 def test_what_is_accepted_lands_though_more_records_arrive_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     loop = Loop(monkeypatch, records=170, rejected=150)
-    loop.accepted, loop.ingestion.job.kafka.grows = EVENT, 5  # type: ignore[attr-defined]
+    loop.accepted, loop.ingestion.job.kafka.grows = ledger.REJECTED_SHARE, 5  # type: ignore[attr-defined]
     loop.ingestion.poll()
     assert loop.committed[0][1] in range(170, 200)
 
 
 def test_what_is_accepted_stays_so_when_a_batch_is_staged_again(monkeypatch: pytest.MonkeyPatch) -> None:
     loop = Loop(monkeypatch, records=600, rejected=150)
-    loop.accepted, loop.fails[200] = EVENT, [StageAgain("files are gone")]
+    loop.accepted, loop.fails[200] = ledger.REJECTED_SHARE, [StageAgain("files are gone")]
     assert loop.ingestion.drain().batches == 3
 
 
 def test_what_is_accepted_stays_so_for_the_next_driver_and_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
     loop = Loop(monkeypatch, records=600, rejected=150)
-    loop.accepted, loop.fails[200] = EVENT, [KafkaUnavailable("the driver ends")]
+    loop.accepted, loop.fails[200] = ledger.REJECTED_SHARE, [KafkaUnavailable("the driver ends")]
     with pytest.raises(KafkaUnavailable):
         loop.ingestion.drain()
     assert loop.committed == [(0, 200)]
@@ -262,7 +261,7 @@ def test_what_is_accepted_stays_so_for_the_next_driver_and_no_further(monkeypatc
 
 def test_what_is_accepted_stays_so_after_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
     loop = Loop(monkeypatch, records=600, rejected=150)
-    loop.accepted, loop.fails[200] = EVENT, [KafkaUnavailable("an outage")]
+    loop.accepted, loop.fails[200] = ledger.REJECTED_SHARE, [KafkaUnavailable("an outage")]
     with pytest.raises(KafkaUnavailable):
         loop.ingestion.poll()
     loop.ingestion.forget()
