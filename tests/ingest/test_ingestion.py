@@ -55,6 +55,9 @@ class Evolution:
     def __init__(self, steps: list[str], stage: Callable[[Any], Any], news_at: int = 0) -> None:
         self._steps, self._stage, self._news_at, self._stagings = steps, stage, news_at, 0
 
+    def row_key(self) -> tuple[str, ...]:
+        return ()
+
     def recall(self, schema_ids: Any) -> None:
         assert schema_ids == ()
 
