@@ -125,9 +125,9 @@ class Loop:
             counts=counts,
         )
         main: Any = None
-        return StagedBatch(planned, main, None, batch, bytes_read=1, began=0.0, seconds=1.0)
+        return StagedBatch(planned, main, None, batch, changes=None, bytes_read=1, began=0.0, seconds=1.0)
 
-    def _commit(self, iceberg: Any, main: Any, side_tables: Any, batch: Any, **_: Any) -> Any:
+    def _commit(self, job: Any, main: Any, side_tables: Any, batch: Any, changes: Any) -> Any:
         start, end = batch.start.at[0], batch.end.at[0]
         if self.fails.get(start):
             raise self.fails[start].pop(0)
