@@ -27,10 +27,10 @@ class StagedBatch:
     main: Staged
     dead_letters: Staged | None
     batch: CommitRequest
-    changes: KeyChanges | None
     bytes_read: int
     began: float
     seconds: float
+    changes: KeyChanges | None = None
 
     @property
     def newest_ms(self) -> int | None:
@@ -57,7 +57,7 @@ def stage_batch(
     batch = commit_request(pipeline, job, rows, rejected.counted)
     seconds = job.clock() - began
     job.failpoint("stage.done")
-    return StagedBatch(planned, rows.files, rejected.files, batch, rows.changes, rows.read.bytes, began, seconds)
+    return StagedBatch(planned, rows.files, rejected.files, batch, rows.read.bytes, began, seconds, rows.changes)
 
 
 def _rows(pipeline: Pipeline, job: JobContext, staging: Staging, planned: Plan) -> StagedRows:
