@@ -23,11 +23,11 @@ from frazil.ingest.plan import Plan
 from frazil.ingest.read import HEADERS, consumer_options, read
 from frazil.ingest.record_counts import Read, Rejected
 from frazil.ingest.route import metadata, route
-from frazil.ingest.upserts import StagedUpserts, stage_upserts
 from frazil.job.context import JobContext
 from frazil.lake.commit.check import StageAgain
 from frazil.lake.deletes.key_changes import KeyChanges
 from frazil.lake.deletes.positions import IS_DELETE
+from frazil.lake.deletes.staged_changes import StagedChanges, stage_changes
 from frazil.lake.sort_order import order
 from frazil.lake.stage import Staged, stage
 from frazil.schemas.types import Struct
@@ -103,26 +103,34 @@ class Staging:
         records = record_counts.observe_records(records, observed, planned.ranges)
         decoded = decode(records, decoding)
         self.job.failpoint("stage.started")
-        landed = rows(decoded, decoding, self.row_key)
-        upserts: StagedUpserts | None = None
-        if self.row_key is not None:
-            columns = columns_of(self.columns, self.row_key.values())
-            changed = route(landed, columns, [*self._metadata(at), F.col("value").isNull().alias(IS_DELETE)])
-            upserts = stage_upserts(self.pipeline, self.job, self.row_key, changed, at=at.timestamp())
-            files = upserts.files
-        else:
+        landed, table = rows(decoded, decoding, self.row_key), self.pipeline.table
+        changes: StagedChanges | None = None
+        if self.row_key is None:
             files = stage(
                 self.job.iceberg,
-                self.pipeline.table.identifier,
+                table.identifier,
                 route(landed, columns_of(self.columns), self._metadata(at)),
                 unique_id=self.job.new_id(),
                 at=at.timestamp(),
-                sort=order(self.pipeline.table.sort_fields),
+                sort=order(table.sort_fields),
             )
+        else:
+            columns = columns_of(self.columns, self.row_key.values())
+            changes = stage_changes(
+                self.job.iceberg,
+                table.identifier,
+                route(landed, columns, [*self._metadata(at), F.col("value").isNull().alias(IS_DELETE)]),
+                key=self.row_key.names,
+                pipeline=self.pipeline.name,
+                new_id=self.job.new_id,
+                at=at.timestamp(),
+                sort=order(table.sort_fields),
+            )
+            files = changes.files
         self.job.failpoint("stage.written")
         read = record_counts.read(observed.get)
         staged = StagedRows(planned, by_driver, decoding, thorough, files, read, at)
-        return staged if upserts is None else replace(staged, changes=upserts.changes, folded=upserts.records)
+        return staged if changes is None else replace(staged, changes=changes.changes, folded=changes.records)
 
     def stage_rejected(self, staged: StagedRows) -> StagedRejected:
         """Stage the dead letters of a batch, by a second job over the same range, and count them.

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame, Observation, Window
+from pyspark.sql import Column, DataFrame, Observation, Window
 from pyspark.sql import functions as F
 
-from frazil.declaration import Pipeline
-from frazil.decode.row_key import RowKey
 from frazil.errors import KeysMoved
-from frazil.job.context import JobContext
 from frazil.lake.deletes.key_changes import KeyChanges
 from frazil.lake.deletes.positions import HASH, IS_DELETE, MARKS, PARTITION, key_hash
-from frazil.lake.sort_order import order
+from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.stage import Staged, stage
 
 _PARTITION, _OFFSET = "_kafka_partition", "_kafka_offset"
@@ -22,7 +20,7 @@ _RANK, _NEXT = "_frazil_rank", "_frazil_next"
 
 
 @dataclass(frozen=True, slots=True)
-class StagedUpserts:
+class StagedChanges:
     """The rows of a batch in files, the keys that it writes and deletes, and of how many `records` these are the last ones."""
 
     files: Staged
@@ -30,14 +28,24 @@ class StagedUpserts:
     records: int
 
 
-def stage_upserts(pipeline: Pipeline, job: JobContext, key: RowKey, changed: DataFrame, *, at: float) -> StagedUpserts:
-    """Fold the changes to the last one of each key, and stage their rows.
+def stage_changes(
+    iceberg: Iceberg,
+    table: str,
+    changed: DataFrame,
+    *,
+    key: Sequence[str],
+    pipeline: str,
+    new_id: Callable[[], str],
+    at: float,
+    sort: Sequence[Column] = (),
+) -> StagedChanges:
+    """Fold the changes to the last one of each key, and stage their rows; `new_id`, `at` and `sort` are as in `stage`.
 
-    `changed` has the table's columns, and `IS_DELETE` for a record without a value. Within a partition the higher offset is the
-    later one. Records of one key in two partitions have no order: that raises `KeysMoved`.
+    `changed` has the table's columns, those of the `key` among them, and `IS_DELETE` for a record without a value. Within a
+    partition the higher offset is the later one. Records of one key in two partitions have no order: that raises `KeysMoved`,
+    which names the `pipeline`.
     """
-    iceberg, table, names = job.iceberg, pipeline.table.identifier, key.names
-    newest_first = Window.partitionBy(*names).orderBy(F.col(_PARTITION).desc(), F.col(_OFFSET).desc())
+    newest_first = Window.partitionBy(*key).orderBy(F.col(_PARTITION).desc(), F.col(_OFFSET).desc())
     observed = Observation()
     ranked = changed.withColumns(
         {_RANK: F.row_number().over(newest_first), _NEXT: F.lead(_PARTITION).over(newest_first)}
@@ -48,22 +56,22 @@ def stage_upserts(pipeline: Pipeline, job: JobContext, key: RowKey, changed: Dat
         F.count_if(F.col(_NEXT) != F.col(_PARTITION)).alias("moved"),
     )
     last = ranked.where(F.col(_RANK) == 1).drop(_RANK, _NEXT)
-    last = last.withColumns({HASH: key_hash(changed, names), PARTITION: F.col(_PARTITION)})
+    last = last.withColumns({HASH: key_hash(changed, key), PARTITION: F.col(_PARTITION)})
     last.persist(StorageLevel.MEMORY_AND_DISK)  # rows and keys are of one reading of the topic
     try:
         files = stage(
             iceberg,
             table,
             last.where(~F.col(IS_DELETE)).drop(*MARKS),
-            unique_id=job.new_id(),
+            unique_id=new_id(),
             at=at,
-            sort=order(pipeline.table.sort_fields),
+            sort=sort,
         )
-        keys = last.select(*names, *MARKS)
-        changes = KeyChanges(iceberg, table, keys.toArrow(), keys.schema, pipeline=pipeline.name)
+        keys = last.select(*key, *MARKS)
+        changes = KeyChanges(iceberg, table, keys.toArrow(), keys.schema, pipeline=pipeline)
     finally:
         last.unpersist()
     seen = observed.get
     if seen["moved"]:
-        raise KeysMoved.of(pipeline.name, table, int(seen["moved"]))
-    return StagedUpserts(files, changes, int(seen["records"] or 0))
+        raise KeysMoved.of(pipeline, table, int(seen["moved"]))
+    return StagedChanges(files, changes, int(seen["records"] or 0))
