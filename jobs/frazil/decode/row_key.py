@@ -84,7 +84,8 @@ def row_key(
     """Return the key of rows of type `target`.
 
     `values` is the merged type of the values, `key` that of the record's key, and `fields` the key's fields if it is a record.
-    Each of them is a column of the target. Raises `InvalidInput` as `check_type` does.
+    Each of them is a column of the target, in whose order they come: hashes depend on it, and schemas may list fields in any
+    order. Raises `InvalidInput` as `check_type` does.
     """
     if fields is None:
         check_type(KEY_COLUMN, key)
@@ -94,4 +95,5 @@ def row_key(
         check_type(column.name, column.type)
     shared = {column.name for column in columns.values() if same_field(column, values.fields)}
     sources = {column.name: name for name, column in columns.items()}
-    return RowKey(tuple(columns.values()), sources, frozenset(shared), landing)
+    ordered = tuple(column for column in target.fields if column.name in sources)
+    return RowKey(ordered, sources, frozenset(shared), landing)

@@ -1,0 +1,184 @@
+"""Tables of current state under keys, schemas and partitions that are easy to get wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from frazil.audit.verify import verify
+from frazil.clients.secrets import Secrets
+from frazil.declaration import ErrorMode, KeyFormat, Upsert
+from frazil.lake.read.stored_tables import Lake
+from tests.support.shop import ORDER, Shop, avro, frame
+
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+ShopOf = Callable[..., Shop]
+Schema = Mapping[str, Any]
+
+
+def record(name: str, **fields: Any) -> dict[str, Any]:
+    """Return an Avro record schema."""
+    return {"type": "record", "name": name, "fields": [{"name": n, "type": kind} for n, kind in fields.items()]}
+
+
+class Keyed:
+    """A topic whose keys and values have schemas, and the state of each key."""
+
+    def __init__(self, shop: Shop, key: Any, value: Schema = ORDER) -> None:
+        self.shop, self.key_schema, self.value_schema = shop, key, value
+        self.value_id = shop.register(value)
+        self.key_id = shop.registry_admin.register(f"{shop.topic}-key", json.dumps(key))
+
+    def evolve(self, value: Schema) -> None:
+        """Register a further version of the values; the next ones are of it."""
+        self.value_schema, self.value_id = value, self.shop.register(value)
+
+    def put(self, key: Any, value: Any, **record: Any) -> None:
+        body = None if value is None else frame(self.value_id, avro(self.value_schema, value))
+        framed = frame(self.key_id, avro(self.key_schema, key))
+        self.shop.produce([body], **{"key": framed, "partition": 0, **record})
+
+
+def order(number: int, user: str) -> dict[str, Any]:
+    return {"order_id": number, "user": user, "amount": None}
+
+
+def check(shop: Shop, column: str, *expected: Any) -> None:
+    """Check that the rows have these values in a column, and that both verifications prove it."""
+    assert sorted(row[column] for row in shop.landed()) == sorted(expected)
+    for deep in (False, True):
+        proof = verify(shop.pipeline, Lake(shop.lake, Secrets({}).read), deep=deep)
+        assert proof.outcome == "proven", (deep, proof.findings)
+
+
+@pytest.fixture
+def shop(shop_of: ShopOf) -> Shop:
+    return shop_of(write=Upsert(), key_format=KeyFormat.AVRO)
+
+
+def test_the_order_of_the_keys_fields_does_not_matter(shop: Shop) -> None:
+    keyed = Keyed(shop, record("Key", region="string", order_id="long"))
+    for number in range(3):
+        keyed.put({"region": "r", "order_id": number}, order(number, "first"))
+    shop.drain()
+    keyed.put({"region": "r", "order_id": 1}, order(1, "second"))
+    keyed.put({"region": "r", "order_id": 2}, None)
+    shop.drain()
+    check(shop, "user", "first", "second")
+
+
+def test_batches_without_a_row(shop_of: ShopOf) -> None:
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.LOG)
+    schema_id = shop.register()
+    shop.produce([None, None], key=b"k", partition=0)
+    shop.drain()
+    check(shop, "user")
+    shop.produce([b"bad!!"], key=b"k", partition=0)
+    shop.drain()
+    check(shop, "user")
+    shop.produce([frame(schema_id, avro(ORDER, order(1, "first")))], key=b"k", partition=0)
+    shop.drain()
+    shop.produce([b"bad!!"], key=b"k", partition=0)
+    shop.drain()
+    check(shop, "user", "first")
+    shop.produce([frame(schema_id, avro(ORDER, order(1, "second"))), None], key=b"k", partition=0)
+    shop.drain()
+    check(shop, "user")
+    assert len(shop.dead()) == 2
+
+
+KEYS = (
+    "",
+    " ",
+    "a",
+    "a ",
+    "A",
+    "\u00e9",
+    "e\u0301",
+    "\x00",
+    "a\x00",
+    "\U0001f600",
+    "\uffff",
+    "\ud7ff",
+    "x" * 40,
+    "x" * 41,
+)
+
+
+@pytest.mark.parametrize("format_", [KeyFormat.TEXT, KeyFormat.BYTES])
+def test_keys_of_odd_text(shop_of: ShopOf, format_: KeyFormat) -> None:
+    shop = shop_of(write=Upsert(), key_format=format_)
+    schema_id = shop.register()
+    for word in ("first", "second"):
+        for number, key in enumerate(KEYS):
+            shop.produce([frame(schema_id, avro(ORDER, order(number, word)))], key=key.encode(), partition=0)
+        shop.drain()
+    shop.produce([None], key=b"", partition=0)
+    shop.drain()
+    check(shop, "user", *["second"] * (len(KEYS) - 1))
+
+
+def test_keys_of_many_types(shop: Shop) -> None:
+    key = record(
+        "Key",
+        at={"type": "long", "logicalType": "timestamp-micros"},
+        local={"type": "long", "logicalType": "local-timestamp-micros"},
+        day={"type": "int", "logicalType": "date"},
+        price={"type": "bytes", "logicalType": "decimal", "precision": 20, "scale": 9},
+        yes="boolean",
+        raw="bytes",
+        small="int",
+    )
+    keyed = Keyed(shop, key, record("Value", word="string"))
+
+    def of(number: int) -> dict[str, Any]:
+        return {
+            "at": datetime(1899 + number, 3, 4, 5, 6, 7, 123457, tzinfo=UTC),
+            "local": datetime(1850 + number, 3, 4, 5, 6, 7, 999999),
+            "day": date(1500 + number, 2, 28),
+            "price": Decimal(number - 1) / 1_000_000_000,
+            "yes": bool(number % 2),
+            "raw": bytes(range(number)),
+            "small": -number,
+        }
+
+    for number in range(4):
+        keyed.put(of(number), {"word": "first"})
+    shop.drain()
+    for number in range(4):
+        keyed.put(of(number), {"word": f"second {number}"})
+    keyed.put(of(3), None)
+    shop.drain()
+    check(shop, "word", "second 0", "second 1", "second 2")
+
+
+def test_a_table_is_upgraded_to_version_3(shop_of: ShopOf) -> None:
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO, table={"format_version": 2})
+    keyed = Keyed(shop, record("Key", order_id="long"))
+    for word in ("first", "second", "third"):
+        for number in range(4):
+            if word != "second" or number % 2:
+                keyed.put({"order_id": number}, order(number, word))
+        shop.drain()
+        if word == "second":
+            table = f"lake.{shop.pipeline.table.identifier}"
+            shop.spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('format-version' = '3')")
+            shop.pipeline = replace(shop.pipeline, table=replace(shop.pipeline.table, format_version=3))
+    check(shop, "user", *["third"] * 4)
+
+
+def test_a_key_of_one_number(shop: Shop) -> None:
+    keyed = Keyed(shop, {"type": "int"})
+    for word in ("first", "second"):
+        for number in (-5, 0, 7):
+            keyed.put(number, order(number, word))
+        shop.drain()
+    keyed.put(0, None)
+    shop.drain()
+    check(shop, "user", "second", "second")
