@@ -73,6 +73,21 @@ def test_the_order_of_the_keys_fields_does_not_matter(shop: Shop) -> None:
     check(shop, "user", "first", "second")
 
 
+@pytest.mark.parametrize("version", [2, 3])
+def test_rows_move_between_partitions_of_odd_values(shop_of: ShopOf, version: int) -> None:
+    table = {"format_version": version, "partition_by": ("region",)}
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO, table=table)
+    keyed = Keyed(shop, record("Key", id="long"), record("Value", id="long", region=["null", "string"], word="string"))
+    regions = ("null", None, "a b/ü%2F=", "")
+    for number, region in enumerate(regions):
+        keyed.put({"id": number}, {"id": number, "region": region, "word": f"first {number}"})
+    shop.drain()
+    for number, region in enumerate(regions[1:] + regions[:1]):
+        keyed.put({"id": number}, {"id": number, "region": region, "word": f"second {number}"})
+    shop.drain()
+    check(shop, "word", *(f"second {number}" for number in range(4)))
+
+
 def test_batches_without_a_row(shop_of: ShopOf) -> None:
     shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.LOG)
     schema_id = shop.register()

@@ -86,6 +86,13 @@ class VectorWriter:
         return items(result.deleteFiles()), items(result.rewrittenDeleteFiles())
 
 
+def partition_of(iceberg: Iceberg, table: Java, file: Java) -> tuple[int, str, tuple[bool, ...]]:
+    """Return what tells the partitions of files apart: spec, path, and which fields are null: the text "null" has the same path."""
+    partition, kind = file.partition(), iceberg.classes.java("java.lang.Class").forName("java.lang.Object")
+    nulls = tuple(partition.get(place, kind) is None for place in range(int(partition.size())))
+    return int(file.specId()), str(table.specs().get(file.specId()).partitionToPath(partition)), nulls
+
+
 def write_bytes(table: Java, data_file: Java, name: str, payload: bytes) -> str:
     """Write a file into the partition of a data file, by the table's own locations and `FileIO`; return where it is."""
     spec, locations = table.specs().get(data_file.specId()), table.locationProvider()

@@ -68,11 +68,9 @@ def _parquet(
     iceberg: Iceberg, table: Java, found: Found, files: dict[str, Any]
 ) -> tuple[tuple[Java, ...], tuple[Java, ...]]:
     """Write one file for each partition spec and partition: a delete file belongs to one."""
-    groups: dict[tuple[int, str], list[str]] = {}
+    groups: dict[object, list[str]] = {}
     for path in sorted(found.at):
-        file = files[path][0]
-        spec = table.specs().get(file.specId())
-        groups.setdefault((int(file.specId()), str(spec.partitionToPath(file.partition()))), []).append(path)
+        groups.setdefault(java_writers.partition_of(iceberg, table, files[path][0]), []).append(path)
     added = []
     for paths in groups.values():
         payload, first = _payload(found, paths), files[paths[0]][0]
