@@ -197,3 +197,21 @@ def test_a_key_of_one_number(shop: Shop) -> None:
     keyed.put(0, None)
     shop.drain()
     check(shop, "user", "second", "second")
+
+
+def test_verify_sees_a_doubled_key_beside_deletes_of_a_file_that_is_gone(shop: Shop) -> None:
+    keyed = Keyed(shop, record("Key", order_id="long"))
+    for numbers in ((0, 1), (2, 3), (0, 2)):  # the last batch has one delete file for both data files
+        for number in numbers:
+            keyed.put({"order_id": number}, order(number, "x"))
+        shop.drain()
+    table = shop.pipeline.table.identifier
+    shop.spark.sql(
+        f"CALL lake.system.rewrite_data_files(table => '{table}', where => 'order_id < 2', "
+        "options => map('rewrite-all', 'true'))"
+    )
+    check(shop, "order_id", 0, 1, 2, 3)
+    shop.spark.sql(f"INSERT INTO lake.{table} SELECT * FROM lake.{table} WHERE order_id = 3")
+    for deep in (False, True):
+        proof = verify(shop.pipeline, Lake(shop.lake, Secrets({}).read), deep=deep)
+        assert [finding.flaw for finding in proof.findings] == ["doubled"]

@@ -55,7 +55,7 @@ class State:
         """
         files, table = self.source.files, self.source.table
         read = Read(table.identifier, None, files_with_deletes=sum(bool(file.deletes) for file in files))
-        known = by_manifest(files)
+        known = by_manifest(table, files)
         if known.rows == self.account.rows and not self.is_deep and not self.source.altered:
             return replace(read, files_by_manifest=len(files), rows_by_manifest=known.rows), []
         schema = table.iceberg.schema()

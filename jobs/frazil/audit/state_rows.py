@@ -9,6 +9,7 @@ import numpy as np
 
 from frazil.audit.key_hash import U64, hashes
 from frazil.lake.read.data_files import DataFile, each
+from frazil.lake.read.row_groups import deletes_by_file
 from frazil.lake.read.scan import batches
 from frazil.lake.read.stored_tables import StoredTable
 
@@ -30,15 +31,27 @@ class StateRows:
     doubled: int | None = None
 
 
-def by_manifest(files: Sequence[DataFile]) -> StateRows:
-    """Return the number of rows less the deletes that the manifests name, which is the number of live rows or less.
+def by_manifest(table: StoredTable, files: Sequence[DataFile]) -> StateRows:
+    """Return the number of live rows by the manifests, without opening a data file.
 
-    A Parquet file of deletes may still name rows of files that compaction has removed.
+    Parquet files of deletes are read: they may name rows of files that compaction has removed, so their number alone could hide
+    as many rows too many.
     """
-    shared = {delete.file_path: delete for file in files for delete in file.deletes if not _is_vector(delete)}
+    shared: dict[str, tuple[object, list[str]]] = {}
+    for file in files:
+        for delete in file.deletes:
+            if not _is_vector(delete):
+                shared.setdefault(delete.file_path, (delete, []))[1].append(file.path)
+
+    def of(named: tuple[object, list[str]]) -> int:
+        delete, paths = named
+        positions = deletes_by_file(table, delete)
+        return sum(len(positions[path]) for path in paths if path in positions)
+
     vectors = sum(delete.record_count for file in files for delete in file.deletes if _is_vector(delete))
-    deleted = vectors + sum(delete.record_count for delete in shared.values())
-    return StateRows(sum(file.rows for file in files) - deleted)
+    return StateRows(
+        sum(file.rows for file in files) - vectors - sum(each(of, list(shared.values()), parallel=READERS))
+    )
 
 
 def read_keys(table: StoredTable, files: Sequence[DataFile], key: Sequence[str]) -> StateRows:

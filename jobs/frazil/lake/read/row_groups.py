@@ -162,14 +162,14 @@ def _deleted(table: StoredTable, file: DataFile) -> npt.NDArray[np.int64] | None
     found = []
     for deletes in file.deletes:
         is_small = deletes.record_count <= KEPT_DELETES
-        by_file = _small_deletes(table, deletes) if is_small else _deletes(table, deletes)
+        by_file = _small_deletes(table, deletes) if is_small else deletes_by_file(table, deletes)
         if file.path in by_file:
             found.append(np.asarray(by_file[file.path].to_numpy(), np.int64))
     together: npt.NDArray[np.int64] = np.unique(np.concatenate(found)) if found else np.empty(0, np.int64)
     return together
 
 
-def _deletes(table: StoredTable, deletes: Any) -> Mapping[str, Any]:
+def deletes_by_file(table: StoredTable, deletes: Any) -> Mapping[str, Any]:
     """Return the positions that a delete file takes away, by data file."""
     from pyiceberg.io.pyarrow import _read_deletes
 
@@ -177,5 +177,5 @@ def _deletes(table: StoredTable, deletes: Any) -> Mapping[str, Any]:
         return _read_deletes(table.iceberg.io, deletes)
 
 
-_small_deletes = lru_cache(maxsize=16)(_deletes)
+_small_deletes = lru_cache(maxsize=16)(deletes_by_file)
 """One file of deletes is about many data files, which are read one after the other."""
