@@ -13,7 +13,7 @@ import pytest
 
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
-from frazil.declaration import ErrorMode, KeyFormat, Upsert
+from frazil.declaration import ErrorMode, KeyFormat, Upsert, ValueFormat
 from frazil.lake.read.stored_tables import Lake
 from tests.support.shop import ORDER, Shop, avro, frame
 
@@ -171,6 +171,20 @@ def test_keys_of_many_types(shop: Shop) -> None:
     keyed.put(of(3), None)
     shop.drain()
     check(shop, "word", "second 0", "second 1", "second 2")
+
+
+@pytest.mark.parametrize("format_", [ValueFormat.TEXT, ValueFormat.BYTES, ValueFormat.JSON])
+def test_values_without_a_schema(shop_of: ShopOf, format_: ValueFormat) -> None:
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO, value_format=format_)
+    schema = record("Key", id="long")
+    key_id = shop.registry_admin.register(f"{shop.topic}-key", json.dumps(schema))
+    for word in ("first", "second"):
+        for number in range(3):
+            shop.produce([f'"{word}"'.encode()], key=frame(key_id, avro(schema, {"id": number})), partition=0)
+        shop.drain()
+    shop.produce([None], key=frame(key_id, avro(schema, {"id": 0})), partition=0)
+    shop.drain()
+    check(shop, "id", 1, 2)
 
 
 def test_a_table_is_upgraded_to_version_3(shop_of: ShopOf) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from frazil.decode.decoder import Step
 from frazil.decode.decoding import DECODED
 from frazil.decode.json_envelope import NAME
+from frazil.decode.spark_types import spark_type
+from frazil.schemas.types import Field
 
 
 def text(column: str = "value") -> Step:
@@ -23,6 +27,17 @@ def text(column: str = "value") -> Step:
 def raw(column: str = "value") -> Step:
     """Return the decoder of bytes as one column."""
     return lambda value: F.struct(value.alias(column), F.when(value.isNotNull(), F.lit(True)).alias(DECODED))
+
+
+def among(step: Step, name: str, columns: Sequence[Field]) -> Step:
+    """Return the decoder of one column as a decoder of all `columns`, of which the others are null."""
+
+    def body(value: Column) -> Column:
+        row = step(value)
+        nulls = {c.name: F.lit(None).cast(spark_type(c.type)) for c in columns if c.name != name}
+        return F.struct(*(nulls.get(c.name, row[name]).alias(c.name) for c in columns), row[DECODED].alias(DECODED))
+
+    return step if len(columns) == 1 else body
 
 
 def json_text(column: str = "value") -> Step:

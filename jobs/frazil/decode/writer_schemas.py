@@ -15,6 +15,7 @@ from frazil.decode.met import Met
 from frazil.decode.occurring import Occurring
 from frazil.decode.spark_types import spark_struct
 from frazil.decode.subjects import Ownership
+from frazil.schemas.merge import same_field
 from frazil.schemas.reasons import Reason
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 from frazil.schemas.wire_format import (
@@ -124,13 +125,15 @@ class WriterSchemas:
         ddl = spark_struct(Struct((*target.fields, Field(DECODED, Primitive(Kind.BOOLEAN))))).simpleString()
         column = "key" if self._is_key else "value"
         if not self.is_framed:
-            name = target.fields[0].name
+            fields = target.fields  # a table may have more: those of a key, or of another engine
+            name = (same_field(self.versions[0][1].fields[0], fields) or fields[0]).name
             made = {
                 ValueFormat.TEXT: raw.text,
                 ValueFormat.JSON: raw.json_text,
                 ValueFormat.BYTES: raw.raw,
             }
-            return Decoding(row_type=ddl, unframed=made[self._format](name), tombstones=tombstones, column=column)
+            step = raw.among(made[self._format](name), name, fields)
+            return Decoding(row_type=ddl, unframed=step, tombstones=tombstones, column=column)
         fitting = {number: writer for number, writer in self._known.writers.items() if number not in unfit}
         misfits = {f: Reason.INCOMPATIBLE_SCHEMA for f, number in self._known.frames.items() if number in unfit}
         decoded = self._occurring.of(list(fitting))
