@@ -173,6 +173,18 @@ def test_keys_of_many_types(shop: Shop) -> None:
     check(shop, "word", "second 0", "second 1", "second 2")
 
 
+@pytest.mark.parametrize("field", ["Id", "id"])
+def test_a_value_gains_a_field_with_the_keys_name(shop: Shop, field: str) -> None:
+    keyed = Keyed(shop, record("Key", id="long"), record("Value", word="string"))
+    keyed.put({"id": 1}, {"word": "first"})
+    shop.drain()
+    more = record("Value", word="string")
+    keyed.evolve({**more, "fields": [*more["fields"], {"name": field, "type": "long", "default": 0}]})
+    keyed.put({"id": 1}, {"word": "second", field: 1})
+    shop.drain()
+    check(shop, "word", "second")
+
+
 @pytest.mark.parametrize("format_", [ValueFormat.TEXT, ValueFormat.BYTES, ValueFormat.JSON])
 def test_values_without_a_schema(shop_of: ShopOf, format_: ValueFormat) -> None:
     shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO, value_format=format_)

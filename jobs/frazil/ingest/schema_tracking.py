@@ -129,9 +129,12 @@ class Evolution:
 
     @property
     def _versions(self) -> tuple[tuple[int, Struct], ...]:
-        """The versions of the rows, oldest first. The fields of the key are columns of a table that has one row a key."""
+        """The versions of the rows, oldest first. The fields of the key are columns of a table that has one row a key.
+
+        They come before all others, so that no field of a later value takes the name of the key's column.
+        """
         fields = self._key_fields if self._is_keyed else None
-        return self._writers.versions if fields is None else (*self._writers.versions, (KEY_VERSION, fields))
+        return self._writers.versions if fields is None else ((KEY_VERSION, fields), *self._writers.versions)
 
     def _identity(self, table: Struct, target: Struct, keys: KeyLanding | None) -> RowKey:
         """Return the key of the rows of an existing table. Raises `WriteModeDiffers` if the table has another."""
