@@ -22,7 +22,7 @@ ShopOf = Callable[..., Shop]
 Schema = Mapping[str, Any]
 
 
-def record(name: str, **fields: Any) -> dict[str, Any]:
+def record(name: str, /, **fields: Any) -> dict[str, Any]:
     """Return an Avro record schema."""
     return {"type": "record", "name": name, "fields": [{"name": n, "type": kind} for n, kind in fields.items()]}
 
@@ -71,6 +71,20 @@ def test_the_order_of_the_keys_fields_does_not_matter(shop: Shop) -> None:
     keyed.put({"region": "r", "order_id": 2}, None)
     shop.drain()
     check(shop, "user", "first", "second")
+
+
+def test_a_key_column_is_renamed_by_an_alias(shop: Shop) -> None:
+    keyed = Keyed(shop, record("Key", order_id="long"))
+    for number in range(3):
+        keyed.put({"order_id": number}, order(number, "first"))
+    shop.drain()
+    renamed = {"name": "number", "type": "long", "aliases": ["order_id"]}
+    keyed.evolve({**ORDER, "fields": [renamed, *ORDER["fields"][1:]]})  # type: ignore[index]
+    keyed.put({"order_id": 1}, {"number": 1, "user": "second", "amount": None})
+    keyed.put({"order_id": 2}, None)
+    shop.drain()
+    check(shop, "user", "first", "second")
+    assert {row["number"] for row in shop.landed()} == {0, 1}
 
 
 @pytest.mark.parametrize("version", [2, 3])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from frazil.errors import KeysMoved
@@ -39,7 +40,8 @@ class KeyChanges:
             if not self._keys.num_rows or _is_empty(table, head):
                 self._made = StagedDeletes(snapshot_id=head)
             else:
-                found = find(iceberg.spark, name, head, self._keys, self._schema)
+                named = _names_on(table, head, self._schema.fieldNames())
+                found = find(iceberg.spark, name, head, self._keys, self._schema, named=named)
                 self._made = write(iceberg, table, head, found)
         return self._made
 
@@ -64,6 +66,18 @@ class KeyChanges:
     def forget(self) -> None:
         """Make the deletes again at the next call, also on the same head."""
         self._made = None
+
+
+def _names_on(table: Java, head: int, names: Sequence[str]) -> dict[str, str]:
+    """Return the names of columns in the schema of a snapshot: it is read by that one, which may be older than a rename."""
+    schema_id, found = table.snapshot(head).schemaId(), dict[str, str]()
+    then: Java = table.schemas().get(schema_id) if schema_id is not None else table.schema()
+    for name in names:
+        column = table.schema().findField(name)
+        was = then.findColumnName(column.fieldId()) if column is not None else None
+        if was is not None:
+            found[name] = str(was)
+    return found
 
 
 def _is_empty(table: Java, head: int) -> bool:

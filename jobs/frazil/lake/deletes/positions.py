@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -57,21 +58,33 @@ def key_hash(rows: DataFrame, names: Sequence[str]) -> Column:
     return F.xxhash64(*(F.col(n).cast(stable[types[n]]) if types[n] in stable else F.col(n) for n in names))
 
 
-def find(spark: SparkSession, table: str, snapshot_id: int, keys: pa.Table, schema: Any) -> Found:
+def find(
+    spark: SparkSession,
+    table: str,
+    snapshot_id: int,
+    keys: pa.Table,
+    schema: Any,
+    *,
+    named: Mapping[str, str] = MappingProxyType({}),
+) -> Found:
     """Return where the live rows of `keys` are in a snapshot of `table`, which is named with its catalog.
 
-    `keys` has the key's columns, then `MARKS`; each key is there once. `schema` is its Spark schema.
+    `keys` has the key's columns, then `MARKS`; each key is there once. `schema` is its Spark schema. `named` gives the names that
+    columns have in the snapshot's schema, where they are other ones.
     """
     names = [f.name for f in schema.fields if f.name not in MARKS]
     wanted = spark.createDataFrame(keys, schema=schema)
     if keys.num_rows <= BROADCAST_AT_MOST:
         wanted = F.broadcast(wanted)
     rows = spark.read.option("versionAsOf", str(snapshot_id)).table(table)
-    conditions = _ranges(keys, schema, names)
+    partition = F.col(_KAFKA_PARTITION) if _KAFKA_PARTITION in rows.columns else F.lit(None).cast("int")
+    key = [F.col(named.get(name, name)).alias(name) for name in names]
+    rows = rows.select(*key, FILE, POSITION, partition.alias(_WAS))
+    is_renamed = any(named.get(name, name) != name for name in names)
+    # Iceberg binds the filters of a snapshot to the table's own schema, which has not the names of before.
+    conditions = [] if is_renamed else _ranges(keys, schema, names)
     if conditions:
         rows = rows.where(reduce(Column.__and__, conditions))
-    partition = F.col(_KAFKA_PARTITION) if _KAFKA_PARTITION in rows.columns else F.lit(None).cast("int")
-    rows = rows.select(*names, FILE, POSITION, partition.alias(_WAS))
     moved = F.coalesce(F.col(_WAS) != F.col(PARTITION), F.lit(False)).alias(_MOVED)
     return grouped(rows.join(wanted, names).select(FILE, POSITION, IS_DELETE, HASH, moved).toArrow())
 
