@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 
 from frazil.audit.verify import verify
+from frazil.clients.registry.schemas import SchemaType
 from frazil.clients.secrets import Secrets
 from frazil.declaration import ErrorMode, KeyFormat, Upsert, ValueFormat
+from frazil.errors import InvalidInput
 from frazil.lake.read.stored_tables import Lake
 from tests.support.shop import ORDER, Shop, avro, frame
 
@@ -255,3 +257,42 @@ def test_verify_sees_a_doubled_key_beside_deletes_of_a_file_that_is_gone(shop: S
     for deep in (False, True):
         proof = verify(shop.pipeline, Lake(shop.lake, Secrets({}).read), deep=deep)
         assert [finding.flaw for finding in proof.findings] == ["doubled"]
+
+
+def test_skipped_records_are_counted(shop_of: ShopOf) -> None:
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.SKIP)
+    schema_id = shop.register()
+    for word in ("first", "second"):
+        shop.produce([frame(schema_id, avro(ORDER, order(1, word))), b"bad!!"], key=b"k", partition=0)
+        shop.produce([frame(schema_id, avro(ORDER, order(2, "no key"))), None], key=None, partition=1)
+        shop.produce([None], key=b"\xff", partition=1)
+        shop.drain()
+    check(shop, "user", "second")
+
+
+def test_a_key_in_json_schema(shop_of: ShopOf) -> None:
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.JSON_SCHEMA)
+    value_id = shop.register()
+    schema = {"type": "object", "properties": {"Region": {"type": "string"}, "order_id": {"type": "integer"}}}
+    key_id = shop.registry_admin.register(f"{shop.topic}-key", json.dumps(schema), SchemaType.JSON)
+    keys = ('{"order_id": 1, "Region": "\u00e9"}', '{"Region":"\\u00e9","order_id":1}', '{"Region":"e","order_id":1.0}')
+    for number, key in enumerate(keys):
+        body = frame(value_id, avro(ORDER, order(1, f"{number}")))
+        shop.produce([body], key=frame(key_id, key.encode()), partition=0)
+        shop.drain()
+    check(shop, "user", "1", "2")
+
+
+def test_json_text_is_no_key(shop_of: ShopOf) -> None:
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.JSON_SCHEMA)
+    shop.register()
+    schema = {"type": "object", "properties": {"id": {}}}
+    shop.registry_admin.register(f"{shop.topic}-key", json.dumps(schema), SchemaType.JSON)
+    with pytest.raises(InvalidInput, match="JSON text, which is no key"):
+        shop.drain()
+
+
+def test_a_key_without_fields_is_no_key(shop: Shop) -> None:
+    Keyed(shop, record("Key"))
+    with pytest.raises(InvalidInput, match="no fields"):
+        shop.drain()

@@ -91,7 +91,17 @@ def row_key(
         check_type(KEY_COLUMN, key)
         return RowKey((Field(KEY_COLUMN, key),), {KEY_COLUMN: None}, landing=landing)
     columns = {field.name: column for field in fields.fields if (column := same_field(field, target.fields))}
+    if not columns:
+        raise InvalidInput(
+            "the record's key has no fields, so all records have one key", where="key", do="Choose write=Append()"
+        )
     for column in columns.values():
+        if column.as_json:
+            raise InvalidInput(
+                f"{column.name} is JSON text, which is no key: two texts can be one key",
+                where=f"key column {column.name}",
+                do="Choose write=Append(), or give the topic's records another key",
+            )
         check_type(column.name, column.type)
     shared = {column.name for column in columns.values() if same_field(column, values.fields)}
     sources = {column.name: name for name, column in columns.items()}
