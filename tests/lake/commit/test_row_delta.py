@@ -198,3 +198,13 @@ def test_a_delete_file_that_is_gone_stages_again(table: KeyedTable) -> None:
     with pytest.raises(StageAgain, match="1 staged files are gone"):
         publish(late, batch.staged, table.request(1, 2), changes=batch.changes)
     table.check()
+
+
+def test_a_foreign_delete_of_version_2_is_merged_in_version_3(table: KeyedTable) -> None:
+    properties = "'write.delete.mode' = 'merge-on-read', 'write.delete.granularity' = 'partition'"
+    table.spark.sql(f"ALTER TABLE lake.{table.name} SET TBLPROPERTIES ({properties})")
+    table.delete(9)
+    table.spark.sql(f"ALTER TABLE lake.{table.name} SET TBLPROPERTIES ('format-version' = '3')")
+    table.state.pop(9)
+    table.apply(SECOND)
+    table.check()

@@ -86,6 +86,12 @@ class VectorWriter:
         return items(result.deleteFiles()), items(result.rewrittenDeleteFiles())
 
 
+def is_of_one_file(iceberg: Iceberg, delete: Java) -> bool:
+    """Return whether a delete file names one data file: it says so, or its bounds do, as in files of version 2 of other engines."""
+    kind = iceberg.classes.load(ICEBERG + "DeleteFile")
+    return bool(iceberg.classes.static("util.ContentFileUtil", "isFileScoped", (kind, delete)))
+
+
 def partition_of(iceberg: Iceberg, table: Java, file: Java) -> tuple[int, str, tuple[bool, ...]]:
     """Return what tells the partitions of files apart: spec, path, and which fields are null: the text "null" has the same path."""
     partition, kind = file.partition(), iceberg.classes.java("java.lang.Class").forName("java.lang.Object")

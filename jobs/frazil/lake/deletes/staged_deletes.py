@@ -58,7 +58,7 @@ def _vectors(
         bitmap.run_optimize()
         writer.delete(files[path][0], bitmap.serialize())
     added, removed = writer.close()
-    old = sum(delete.referencedDataFile() is not None for _, deletes in files.values() for delete in deletes)
+    old = sum(java_writers.is_of_one_file(iceberg, delete) for _, deletes in files.values() for delete in deletes)
     if len(removed) != old:  # Iceberg would commit two vectors of one data file, and then no engine can read the table
         raise AssertionError(f"{len(removed)} of {old} old deletion vectors were merged")
     return added, removed
