@@ -77,6 +77,16 @@ def test_the_order_of_the_keys_fields_does_not_matter(shop: Shop) -> None:
     check(shop, "user", "first", "second")
 
 
+def test_another_engine_moves_a_column_of_the_key(shop: Shop) -> None:
+    keyed = Keyed(shop, record("Key", order_id="long", region="string"))
+    for word in ("first", "second"):
+        for number in range(3):
+            keyed.put({"order_id": number, "region": "r"}, order(number, word))
+        shop.drain()
+        shop.spark.sql(f"ALTER TABLE lake.{shop.pipeline.table.identifier} ALTER COLUMN region FIRST")
+    check(shop, "user", *["second"] * 3)
+
+
 def test_a_key_column_is_renamed_by_an_alias(shop: Shop) -> None:
     keyed = Keyed(shop, record("Key", order_id="long"))
     for number in range(3):
@@ -281,6 +291,23 @@ def test_a_later_life_of_a_topic_has_partitions_too(shop_of: ShopOf) -> None:
     with pytest.raises(KeysMoved):
         shop.drain()
     check(shop, "user", "second life")
+
+
+@pytest.mark.parametrize("transform", ["bucket(4, id)", "truncate(2, name)"])
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_table_is_partitioned_by_a_part_of_the_key(shop_of: ShopOf, version: int, transform: str) -> None:
+    table = {"format_version": version, "partition_by": (transform,), "sort_by": ("word",)}
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO, table=table)
+    keyed = Keyed(shop, record("Key", id="int", name="string"), record("Value", id="long", word="string"))
+    for word in ("first", "second"):
+        for number in range(-3, 4):
+            keyed.put({"id": number, "name": f"ä/{number}"}, {"id": number, "word": f"{word} {number}"})
+        shop.drain()
+    shop.spark.sql(f"DELETE FROM lake.{shop.pipeline.table.identifier} WHERE id = 1")
+    keyed.put({"id": 1, "name": "ä/1"}, None)
+    keyed.put({"id": 2, "name": "ä/2"}, None)
+    shop.drain()
+    assert sorted(row["word"] for row in shop.landed()) == sorted(f"second {n}" for n in (-3, -2, -1, 0, 3))
 
 
 def test_skipped_records_are_counted(shop_of: ShopOf) -> None:

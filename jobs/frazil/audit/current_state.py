@@ -59,7 +59,8 @@ class State:
         if known.rows == self.account.rows and not self.is_deep and not self.source.altered:
             return replace(read, files_by_manifest=len(files), rows_by_manifest=known.rows), []
         schema = table.iceberg.schema()
-        key: Sequence[str] = [field.name for field in schema.fields if field.field_id in schema.identifier_field_ids]
+        # By id, as the driver has them: another engine may move a column, and the hash depends on their order.
+        key: Sequence[str] = [schema.find_field(number).name for number in sorted(schema.identifier_field_ids)]
         found = read_keys(table, files, key)
         return replace(read, files_by_scan=len(files), rows_by_scan=found.rows), self._compared(found)
 

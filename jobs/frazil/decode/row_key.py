@@ -84,8 +84,8 @@ def row_key(
     """Return the key of rows of type `target`.
 
     `values` is the merged type of the values, `key` that of the record's key, and `fields` the key's fields if it is a record.
-    Each of them is a column of the target, in whose order they come: hashes depend on it, and schemas may list fields in any
-    order. Raises `InvalidInput` as `check_type` does.
+    Each of them is a column of the target, in whose order they come: schemas may list fields in any order, and hashes depend on
+    it. Raises `InvalidInput` as `check_type` does.
     """
     if fields is None:
         check_type(KEY_COLUMN, key)

@@ -19,6 +19,7 @@ from frazil.ingest.staging import Staging, Thoroughness
 from frazil.job.context import JobContext
 from frazil.lake import tables
 from frazil.lake.evolve import evolve
+from frazil.schemas.iceberg import field_ids
 from frazil.schemas.merge import merge
 from frazil.schemas.schema_changes import Change
 from frazil.schemas.table_mapping import Landing, landing
@@ -140,6 +141,9 @@ class Evolution:
         """Return the key of the rows of an existing table. Raises `WriteModeDiffers` if the table has another."""
         column = next(field for field in table.fields if field.name == KEY_COLUMN)
         found = row_key(target, merge(self._writers.versions).type, column.type, self._key_fields, keys)
+        iceberg = self._job.iceberg
+        ids = field_ids(iceberg.schema_json(iceberg.load(self._pipeline.table.identifier)))
+        found = replace(found, columns=tuple(sorted(found.columns, key=lambda column: ids[column.name])))
         made_for = {field.name for field in table.fields if field.required}
         if made_for != set(found.names):
             raise WriteModeDiffers.of(
