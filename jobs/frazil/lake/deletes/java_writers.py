@@ -93,7 +93,7 @@ def is_of_one_file(iceberg: Iceberg, delete: Java) -> bool:
 
 
 def partition_of(iceberg: Iceberg, table: Java, file: Java) -> tuple[int, str, tuple[bool, ...]]:
-    """Return what tells the partitions of files apart: spec, path, and which fields are null: the text "null" has the same path."""
+    """Return what identifies a file's partition: spec, path, and which fields are null, as the text "null" has the same path."""
     partition, kind = file.partition(), iceberg.classes.java("java.lang.Class").forName("java.lang.Object")
     nulls = tuple(partition.get(place, kind) is None for place in range(int(partition.size())))
     return int(file.specId()), str(table.specs().get(file.specId()).partitionToPath(partition)), nulls
