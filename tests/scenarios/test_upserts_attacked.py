@@ -15,6 +15,7 @@ from frazil.audit.verify import verify
 from frazil.clients.registry.schemas import SchemaType
 from frazil.clients.secrets import Secrets
 from frazil.declaration import ErrorMode, KeyFormat, Upsert, ValueFormat
+from frazil.declaration.options import SchemaEvolution
 from frazil.errors import InvalidInput, KeysMoved
 from frazil.lake.read.stored_tables import Lake
 from frazil.recovery.apply import accept
@@ -347,3 +348,18 @@ def test_a_key_without_fields_is_no_key(shop: Shop) -> None:
     Keyed(shop, record("Key"))
     with pytest.raises(InvalidInput, match="no fields"):
         shop.drain()
+
+
+@pytest.mark.parametrize("evolution", list(SchemaEvolution))
+def test_the_key_renames_its_field(shop_of: ShopOf, evolution: SchemaEvolution) -> None:
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO, table={"schema_evolution": evolution})
+    keyed = Keyed(shop, record("Key", id="long"), record("Value", word="string"))
+    for number in range(3):
+        keyed.put({"id": number}, {"word": "first"})
+    shop.drain()
+    keyed.key_schema = {**record("Key"), "fields": [{"name": "number", "type": "long", "aliases": ["id"]}]}
+    keyed.key_id = shop.registry_admin.register(f"{shop.topic}-key", json.dumps(keyed.key_schema))
+    keyed.put({"number": 1}, {"word": "second"})
+    keyed.put({"number": 2}, None)
+    shop.drain()
+    check(shop, "word", "first", "second")

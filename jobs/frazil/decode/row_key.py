@@ -104,6 +104,9 @@ def row_key(
             )
         check_type(column.name, column.type)
     shared = {column.name for column in columns.values() if same_field(column, values.fields)}
-    sources = {column.name: name for name, column in columns.items()}
+    # A key's column that may not be renamed keeps the earlier name of its field.
+    decoded = landing.target.fields if landing is not None else fields.fields
+    named = {field.name: (same_field(field, decoded) or field).name for field in fields.fields}
+    sources = {column.name: named[name] for name, column in columns.items()}
     ordered = tuple(column for column in target.fields if column.name in sources)
     return RowKey(ordered, sources, frozenset(shared), landing)
