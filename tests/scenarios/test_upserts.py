@@ -252,6 +252,13 @@ def test_bytes_that_name_a_schema_are_no_key(shop_of: ShopOf) -> None:
         shop.drain()
 
 
+def test_a_field_with_the_name_of_a_mark_is_refused(shop_of: ShopOf) -> None:
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT)
+    shop.register({**ORDER, "fields": [*ORDER["fields"], {"name": "_frazil_hash", "type": "long"}]})  # type: ignore[misc]
+    with pytest.raises(InvalidInput, match="_frazil_hash begins with _frazil_"):
+        shop.drain()
+
+
 def test_a_key_keeps_its_row_when_its_column_widens(shop_of: ShopOf) -> None:
     narrow = {**ORDER, "fields": [{"name": "order_id", "type": "int"}, *ORDER["fields"][1:]]}  # type: ignore[index]
     shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO)

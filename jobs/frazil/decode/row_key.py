@@ -21,6 +21,7 @@ KEY_COLUMN = "_kafka_key"
 """The key's column in a table whose record keys are one value, not a record of fields."""
 KEY_VERSION = -1
 """The number of the key's fields among the versions of a table's rows; schema ids are not negative."""
+_MARK = "_frazil_"
 _REFUSED = frozenset({Kind.FLOAT, Kind.DOUBLE})
 
 
@@ -87,6 +88,13 @@ def row_key(
     Each of them is a column of the target, in whose order they come: schemas may list fields in any order, and hashes depend on
     it. Raises `InvalidInput` as `check_type` does.
     """
+    for field in target.fields:
+        if field.name.startswith(_MARK):
+            raise InvalidInput(
+                f"the column {field.name} begins with {_MARK}, as columns of a batch's own do that never land",
+                where=f"column {field.name}",
+                do="Rename the field, or choose write=Append()",
+            )
     if fields is None:
         check_type(KEY_COLUMN, key)
         return RowKey((Field(KEY_COLUMN, key),), {KEY_COLUMN: None}, landing=landing)
