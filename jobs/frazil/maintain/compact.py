@@ -93,8 +93,8 @@ def _rewritten(run: MaintenanceRun, target: Target, table: Java, group: Group, c
     if not group.holds(written.rows):
         rewrite.drop(table, written)
         raise RowsWouldChange(
-            f"{group.files} files of partition {group.partition or '(all)'} hold {group.rows - group.deleted} rows by manifest, "
-            f"what was written for them holds {written.rows}; nothing of it was committed",
+            f"{group.files} files of partition {group.partition or '(all)'} hold {group.rows - group.deleted} rows "
+            f"by their manifests, what was written for them holds {written.rows}; nothing of it was committed",
             where=f"table {target.identifier}",
             do=f"`frazil verify {target.pipeline.name} --deep` reports whether a file was altered",
         )
