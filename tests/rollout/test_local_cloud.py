@@ -292,8 +292,8 @@ def test_a_schedule_that_is_fired_lands_what_is_there_and_the_same_execution_onl
         },
     )
     monkeypatch.chdir(cloud.world.home.parent)
-    fired = cloud.frazil("local", "fire", "ingest")
-    again = cloud.frazil("local", "fire", "ingest", "--execution", fired["execution"])
+    fired = cloud.frazil("local", "run-schedule", "ingest")
+    again = cloud.frazil("local", "run-schedule", "ingest", "--execution", fired["execution"])
     assert again["run"] == fired["run"]
     until(lambda: cloud.run()["state"] in ("SUCCESS", "FAILED"), seconds=120)
     assert cloud.run()["state"] == "SUCCESS", cloud.events(fired["run"])
