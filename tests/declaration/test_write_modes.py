@@ -47,6 +47,7 @@ def test_a_state_is_declared_by_its_name_alone():
 
 def test_a_state_stops_at_a_rejected_record_unless_it_is_declared_otherwise():
     assert state().on_error is ErrorMode.SUSPEND
+    assert state(write="upsert").on_error is ErrorMode.SUSPEND
     assert state(on_error="log").on_error is ErrorMode.LOG
     assert state(write=Append()).on_error is ErrorMode.LOG
 

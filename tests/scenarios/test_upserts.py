@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from pyspark.errors import AnalysisException
@@ -76,6 +78,18 @@ class State:
 
 def verified(shop: Shop, *, deep: bool = False) -> Verification:
     return verify(shop.pipeline, Lake(shop.lake, Secrets({}).read), deep=deep)
+
+
+def changed(shop: Shop) -> State:
+    """A state whose next batch inserts, updates and deletes."""
+    state = State(shop)
+    for number in range(6):
+        state.put(number, "first")
+    shop.drain()
+    for number in range(3, 9):
+        state.put(number, "second")
+    state.delete(0)
+    return state
 
 
 def stored(shop: Shop) -> Any:
@@ -307,6 +321,24 @@ def test_verify_finds_a_lost_dead_letter(shop_of: ShopOf) -> None:
     assert [finding.flaw for finding in verified(shop).findings] == ["missing"]
 
 
+@pytest.mark.parametrize("kind", ["data", "delete"])
+@pytest.mark.parametrize("is_lost", [True, False])
+def test_verify_names_a_file_that_is_lost_or_spoilt(shop: Shop, kind: str, is_lost: bool) -> None:
+    changed(shop)
+    shop.drain()
+    tasks = list(stored(shop).scan().plan_files())
+    files = [task.file for task in tasks] if kind == "data" else [d for task in tasks for d in task.delete_files]
+    path = Path(urlsplit(files[0].file_path).path)
+    if is_lost:
+        path.unlink()
+    else:
+        path.write_bytes(b"x" * path.stat().st_size)
+    found = verified(shop, deep=True)
+    assert found.outcome == "not_proven"
+    assert {"file_lost" if is_lost else "file_unreadable"} <= {finding.flaw.value for finding in found.findings}
+    assert any(path.name in finding.what for finding in found.findings)
+
+
 @pytest.mark.parametrize("version", [2, 3])
 def test_compaction_takes_deleted_rows_away_and_brings_none_back(shop_of: ShopOf, version: int) -> None:
     shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, table={"format_version": version})
@@ -357,13 +389,7 @@ class Died(BaseException):
 )
 def test_a_driver_that_died_at_a_step_leaves_the_state_right(shop_of: ShopOf, step: str) -> None:
     shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.LOG)
-    state = State(shop)
-    for number in range(6):
-        state.put(number, "first")
-    shop.drain()
-    for number in range(3, 9):
-        state.put(number, "second")
-    state.delete(0)
+    state = changed(shop)
     shop.produce([b"bad!!"], key=b"k1")
 
     def die(reached: str) -> None:
@@ -379,13 +405,7 @@ def test_a_driver_that_died_at_a_step_leaves_the_state_right(shop_of: ShopOf, st
 
 @pytest.mark.parametrize("step", ["plan.done", "stage.written", "publish.searched", "publish.filled"])
 def test_a_second_driver_that_lands_meanwhile_fences_the_first(shop: Shop, step: str) -> None:
-    state = State(shop)
-    for number in range(6):
-        state.put(number, "first")
-    shop.drain()
-    for number in range(3, 9):
-        state.put(number, "second")
-    state.delete(0)
+    state = changed(shop)
     met: list[str] = []
 
     def twin(reached: str) -> None:
@@ -400,13 +420,7 @@ def test_a_second_driver_that_lands_meanwhile_fences_the_first(shop: Shop, step:
 
 def rolled_back(shop: Shop) -> State:
     """A state whose newest batch, with a dead letter, was undone by hand."""
-    state = State(shop)
-    for number in range(6):
-        state.put(number, "first")
-    shop.drain()
-    for number in range(3, 9):
-        state.put(number, "second")
-    state.delete(0)
+    state = changed(shop)
     shop.produce([b"bad!!"], key=b"k1")
     shop.drain()
     state.check()
@@ -433,6 +447,32 @@ def test_a_rolled_back_state_is_left_as_it_is(shop_of: ShopOf) -> None:
     state.check()
     state.put(1, "after")
     shop.drain()
+    state.check()
+
+
+def test_a_state_without_a_commit_in_its_history_is_not_left_as_it_is(shop: Shop) -> None:
+    """Its newest account is of rows that the table does not have any more."""
+    state = changed(shop)
+    shop.drain()
+    state.check()
+    table = shop.job().iceberg.load(shop.pipeline.table.identifier)
+    newest = table.currentSnapshot().snapshotId()
+    first = min(table.snapshots(), key=lambda snapshot: snapshot.sequenceNumber())
+    table.manageSnapshots().rollbackTo(first.snapshotId()).commit()
+    for _ in range(2):  # another engine's, the first of which expires with all before it
+        shop.job().iceberg.load(shop.pipeline.table.identifier).newAppend().commit()
+    table = shop.job().iceberg.load(shop.pipeline.table.identifier)
+    named = {ref.snapshotId() for ref in table.refs().values()}
+    for snapshot in list(table.snapshots()):
+        if snapshot.snapshotId() not in named:
+            table.expireSnapshots().expireSnapshotId(snapshot.snapshotId()).commit()
+    table = shop.job().iceberg.load(shop.pipeline.table.identifier)
+    current = Path(urlsplit(table.operations().current().metadataFileLocation()).path)
+    for older in set(current.parent.glob("*.metadata.json")) - {current}:
+        older.unlink()
+    with pytest.raises(InvalidInput, match=f"Set the head to snapshot {newest} again"):
+        accept(shop.pipeline, Accepted.ROLLED_BACK_HOLD, "as the test says", shop.job())
+    shop.job().iceberg.load(shop.pipeline.table.identifier).manageSnapshots().setCurrentSnapshot(newest).commit()
     state.check()
 
 

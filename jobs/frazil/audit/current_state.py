@@ -55,14 +55,18 @@ class State:
         """
         files, table = self.source.files, self.source.table
         read = Read(table.identifier, None, files_with_deletes=sum(bool(file.deletes) for file in files))
-        known = by_manifest(table, files)
+        problems: list[Finding] = []
+        known = by_manifest(self.source, problems)
+        if problems:
+            return read, problems
         if known.rows == self.account.rows and not self.is_deep and not self.source.altered:
             return replace(read, files_by_manifest=len(files), rows_by_manifest=known.rows), []
         schema = table.iceberg.schema()
         # By id, as the driver has them: another engine may move a column, and the hash depends on their order.
         key: Sequence[str] = [schema.find_field(number).name for number in sorted(schema.identifier_field_ids)]
-        found = read_keys(table, files, key)
-        return replace(read, files_by_scan=len(files), rows_by_scan=found.rows), self._compared(found)
+        found = read_keys(self.source, key, problems)
+        read = replace(read, files_by_scan=len(files), rows_by_scan=found.rows)
+        return read, problems or self._compared(found)
 
     def _compared(self, found: StateRows) -> list[Finding]:
         findings = []

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -94,27 +95,16 @@ class Scan:
         if not (believed and is_of(file.bounds.get(source.columns.topic), self._topic)):
             names.append(source.columns.topic)
         met = self._met.setdefault((source.role, file.path), set())
-        try:
-            with translated_errors(file.path), open_file(source.table, file, names) as opened:
-                if opened.rows not in (None, file.rows):
-                    what = f"holds {opened.rows} rows, its manifest says {file.rows}"
-                    scanned.problems.append(unlike(source, Flaw.FILE_ALTERED, file, what))
-                if not self._agree(source, file, opened.groups):
-                    what = "states other bounds than its manifest"
-                    scanned.problems.append(unlike(source, Flaw.FILE_ALTERED, file, what))
-                for group in self._wanted(opened.groups, source.columns, window, met):
-                    self._group(
-                        source, file, group, opened.read(group), window, scanned, is_first=group.index not in met
-                    )
-                    met.add(group.index)
-        except FileNotFoundError:
-            scanned.problems.append(unlike(source, Flaw.FILE_LOST, file, "does not exist"))
-        except (pa.ArrowInvalid, ValueError) as error:
-            scanned.problems.append(_unreadable(source, file, error))
-        except CatalogUnavailable as error:
-            if not _CORRUPT.search(_PATH.sub("", str(error))):
-                raise
-            scanned.problems.append(_unreadable(source, file, error))
+        with noted(source, file.path, scanned.problems), open_file(source.table, file, names) as opened:
+            if opened.rows not in (None, file.rows):
+                what = f"holds {opened.rows} rows, its manifest says {file.rows}"
+                scanned.problems.append(unlike(source, Flaw.FILE_ALTERED, file.path, what))
+            if not self._agree(source, file, opened.groups):
+                what = "states other bounds than its manifest"
+                scanned.problems.append(unlike(source, Flaw.FILE_ALTERED, file.path, what))
+            for group in self._wanted(opened.groups, source.columns, window, met):
+                self._group(source, file, group, opened.read(group), window, scanned, is_first=group.index not in met)
+                met.add(group.index)
         return scanned
 
     def _agree(self, source: Source, file: DataFile, groups: Sequence[RowGroup]) -> bool:
@@ -164,7 +154,7 @@ class Scan:
             )
         if lies:
             what = "has records outside of the bounds that its manifest, its footer or its commit states"
-            scanned.problems.append(unlike(source, Flaw.FILE_ALTERED, file, what))
+            scanned.problems.append(unlike(source, Flaw.FILE_ALTERED, file.path, what))
 
     def _rows(
         self, role: Role, partitions: Ints, offsets: Ints, window: Window, scanned: Scanned, *, is_first: bool
@@ -194,13 +184,29 @@ def outside(found: dict[int, Found], partitions: Ints, offsets: Ints) -> None:
         found[partition] = found.get(partition, NONE) + Found(len(mine), shown)
 
 
-def unlike(source: Source, flaw: Flaw, file: DataFile, what: str) -> Finding:
+@contextmanager
+def noted(source: Source, path: str, problems: list[Finding]) -> Iterator[None]:
+    """Note why the file at `path` cannot be read in the block. Raises `CatalogUnavailable` if that is not the file's fault."""
+    try:
+        with translated_errors(path):
+            yield
+    except FileNotFoundError:
+        problems.append(unlike(source, Flaw.FILE_LOST, path, "does not exist"))
+    except (pa.ArrowInvalid, ValueError) as error:
+        problems.append(_unreadable(source, path, error))
+    except CatalogUnavailable as error:
+        if not _CORRUPT.search(_PATH.sub("", str(error))):
+            raise
+        problems.append(_unreadable(source, path, error))
+
+
+def unlike(source: Source, flaw: Flaw, path: str, what: str) -> Finding:
     """Return a finding about one file."""
-    return Finding(flaw=flaw, where=f"table {source.table.identifier}", what=f"{file.path} {what}", count=1)
+    return Finding(flaw=flaw, where=f"table {source.table.identifier}", what=f"{path} {what}", count=1)
 
 
-def _unreadable(source: Source, file: DataFile, error: Exception) -> Finding:
-    return unlike(source, Flaw.FILE_UNREADABLE, file, f"cannot be read: {(str(error).splitlines() or [''])[0]}")
+def _unreadable(source: Source, path: str, error: Exception) -> Finding:
+    return unlike(source, Flaw.FILE_UNREADABLE, path, f"cannot be read: {(str(error).splitlines() or [''])[0]}")
 
 
 def _box(bounds: object, columns: Columns) -> Box | None:

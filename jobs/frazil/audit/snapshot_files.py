@@ -29,7 +29,7 @@ def files_of(
 def _of_files(source: Source, found: Contents, lost: set[str], sizes: dict[str, int | None]) -> list[Finding]:
     where = f"table {source.table.identifier}"
     findings = [
-        unlike(source, Flaw.FILE_ALTERED, file, f"has {sizes[file.path]} bytes, {file.bytes} were written")
+        unlike(source, Flaw.FILE_ALTERED, file.path, f"has {sizes[file.path]} bytes, {file.bytes} were written")
         for file in source.files
         if file.path in source.altered
     ]

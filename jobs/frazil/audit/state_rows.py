@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from frazil.audit.file_scan import Source, noted
+from frazil.audit.finding import Finding
 from frazil.audit.key_hash import U64, hashes
 from frazil.lake.read.data_files import DataFile, each
 from frazil.lake.read.row_groups import deletes_by_file
 from frazil.lake.read.scan import batches
-from frazil.lake.read.stored_tables import StoredTable
 
 READERS = 4
 """Files that are read at a time."""
@@ -31,13 +32,14 @@ class StateRows:
     doubled: int | None = None
 
 
-def by_manifest(table: StoredTable, files: Sequence[DataFile]) -> StateRows:
+def by_manifest(source: Source, problems: list[Finding]) -> StateRows:
     """Return the number of live rows by the manifests, without opening a data file.
 
     Parquet files of deletes are read: they may name rows of files that compaction has removed, so their number alone could hide
-    as many rows too many.
+    as many rows too many. `problems` get what cannot be read.
     """
     shared: dict[str, tuple[object, list[str]]] = {}
+    files = source.files
     for file in files:
         for delete in file.deletes:
             if not _is_vector(delete):
@@ -45,8 +47,10 @@ def by_manifest(table: StoredTable, files: Sequence[DataFile]) -> StateRows:
 
     def of(named: tuple[object, list[str]]) -> int:
         delete, paths = named
-        positions = deletes_by_file(table, delete)
-        return sum(len(positions[path]) for path in paths if path in positions)
+        with noted(source, str(getattr(delete, "file_path", "")), problems):
+            positions = deletes_by_file(source.table, delete)
+            return sum(len(positions[path]) for path in paths if path in positions)
+        return 0
 
     vectors = sum(delete.record_count for file in files for delete in file.deletes if _is_vector(delete))
     return StateRows(
@@ -54,14 +58,14 @@ def by_manifest(table: StoredTable, files: Sequence[DataFile]) -> StateRows:
     )
 
 
-def read_keys(table: StoredTable, files: Sequence[DataFile], key: Sequence[str]) -> StateRows:
-    """Read the key columns of all rows, without deleted ones."""
-    written = sum(file.rows for file in files)
+def read_keys(source: Source, key: Sequence[str], problems: list[Finding]) -> StateRows:
+    """Read the key columns of all rows, without deleted ones. `problems` get what cannot be read."""
+    written = sum(file.rows for file in source.files)
     passes = max(1, -(-written // AT_ONCE))
     rows = total = doubled = 0
     for number in range(passes):
         kept: list[U64] = []
-        for found in _hashes(table, files, key):
+        for found in _hashes(source, key, problems if number == 0 else []):
             if number == 0:
                 rows += len(found)
                 total += int(found.sum(dtype=np.uint64))
@@ -71,12 +75,14 @@ def read_keys(table: StoredTable, files: Sequence[DataFile], key: Sequence[str])
     return StateRows(rows, total % 2**64, doubled)
 
 
-def _hashes(table: StoredTable, files: Sequence[DataFile], key: Sequence[str]) -> Iterator[U64]:
+def _hashes(source: Source, key: Sequence[str], problems: list[Finding]) -> Iterator[U64]:
     def of(file: DataFile) -> list[U64]:
-        read = [batch for batch in batches(table, file, key) if batch.num_rows]
-        return [hashes([batch.column(name) for name in key]) for batch in read]
+        with noted(source, file.path, problems):
+            read = [batch for batch in batches(source.table, file, key) if batch.num_rows]
+            return [hashes([batch.column(name) for name in key]) for batch in read]
+        return []
 
-    for found in each(of, files, parallel=READERS):
+    for found in each(of, source.files, parallel=READERS):
         yield from found
 
 

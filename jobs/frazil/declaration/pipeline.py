@@ -22,7 +22,7 @@ from frazil.declaration.problems import Problem
 from frazil.declaration.start import Earliest, Start
 from frazil.declaration.table import Table
 from frazil.declaration.topic import Topic
-from frazil.declaration.validation import validate
+from frazil.declaration.validation import chosen, validate
 from frazil.declaration.write_modes import Append, Upsert, WriteMode, default_error_mode, upsert_problems
 
 _NAME = matching(
@@ -70,7 +70,8 @@ class Pipeline(metaclass=Declared):
             name = folded(self.topic.name) if isinstance(self.topic, Topic) else "unnamed"
             object.__setattr__(self, "name", name)
         if self.on_error is None:
-            object.__setattr__(self, "on_error", default_error_mode(self.write))
+            write = chosen(Pipeline, {"write": self.write})["write"]  # it may be given as text
+            object.__setattr__(self, "on_error", default_error_mode(write))
         validate(self, self._contradictions)
 
     @property

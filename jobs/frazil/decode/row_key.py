@@ -72,7 +72,7 @@ def check_type(column: str, of: Type) -> None:
         case Decimal():
             return
     raise InvalidInput(
-        f"{column} is of type {of}, which is no key: write modes with a key take whole numbers, text, bytes, booleans, dates, "
+        f"{column} is of type {of}, which is no key: write modes with a key take integers, text, bytes, booleans, dates, "
         "timestamps and decimals",
         where=f"key column {column}",
         do="Choose write=Append(), or give the topic's records another key",

@@ -19,7 +19,7 @@ from frazil.ingest.staging import Staging, Thoroughness
 from frazil.job.context import JobContext
 from frazil.lake import tables
 from frazil.lake.evolve import evolve
-from frazil.schemas.iceberg import field_ids
+from frazil.schemas.iceberg import identifier_fields, row_type
 from frazil.schemas.merge import merge
 from frazil.schemas.schema_changes import Change
 from frazil.schemas.table_mapping import Landing, landing
@@ -120,7 +120,7 @@ class Evolution:
         if self._keys is not None and keys is not None:
             decoding = replace(decoding, key=self._keys.decoding(keys))
         columns = tuple(f.name for f in landed.target.fields)
-        identity = self._identity(there, landed.target, keys) if self._is_keyed else None
+        identity = self._identity(landed.target, keys) if self._is_keyed else None
         return Staging(self._pipeline, self._job, decoding, columns, there, keys, identity, self._thoroughness)
 
     @property
@@ -137,22 +137,25 @@ class Evolution:
         fields = self._key_fields if self._is_keyed else None
         return self._writers.versions if fields is None else ((KEY_VERSION, fields), *self._writers.versions)
 
-    def _identity(self, table: Struct, target: Struct, keys: KeyLanding | None) -> RowKey:
-        """Return the key of the rows of an existing table. Raises `WriteModeDiffers` if the table has another."""
-        column = next(field for field in table.fields if field.name == KEY_COLUMN)
-        found = row_key(target, merge(self._writers.versions).type, column.type, self._key_fields, keys)
-        iceberg = self._job.iceberg
-        ids = field_ids(iceberg.schema_json(iceberg.load(self._pipeline.table.identifier)))
-        found = replace(found, columns=tuple(sorted(found.columns, key=lambda column: ids[column.name])))
-        made_for = {field.name for field in table.fields if field.required}
-        if made_for != set(found.names):
+    def _identity(self, target: Struct, keys: KeyLanding | None) -> RowKey:
+        """Return the key of the rows of an existing table. Raises `WriteModeDiffers` if the table has another.
+
+        Its columns are in the order of their ids: another engine may move a column, and the hash depends on their order.
+        """
+        iceberg, table = self._job.iceberg, self._pipeline.table.identifier
+        schema = iceberg.schema_json(iceberg.load(table))
+        key = next(field.type for field in row_type(schema).fields if field.name == KEY_COLUMN)
+        found = row_key(target, merge(self._writers.versions).type, key, self._key_fields, keys)
+        made_for = identifier_fields(schema)
+        if set(made_for) != set(found.names):
             raise WriteModeDiffers.of(
                 self._pipeline.name,
-                self._pipeline.table.identifier,
-                declared=f"upsert by {', '.join(found.names)}",
-                made_for=f"upsert by {', '.join(sorted(made_for))}" if made_for else "append",
+                table,
+                declared=f"upsert by {', '.join(sorted(found.names))}",
+                made_for=f"upsert by {', '.join(sorted(made_for))}",
             )
-        return found
+        columns = {column.name: column for column in found.columns}
+        return replace(found, columns=tuple(columns[name] for name in made_for))
 
     def _report_incompatible(self, found: Sequence[tuple[int, IncompatibleSchema]]) -> None:
         """Report what was not reported before: of many at once the last ones, which are the newest versions."""

@@ -24,7 +24,7 @@ from frazil.recovery.missing import missing, missing_of_state
 from frazil.recovery.only_copies import check_lands_again
 from frazil.recovery.two_logs import check_is_one_log, check_was_one_log
 from frazil.recovery.undone_batches import behind, undecided, undone
-from frazil.recovery.ways_out import head_or_hold, restored
+from frazil.recovery.ways_out import head_again, head_or_hold, restored
 from frazil.schemas.iceberg import field_ids
 
 LETTERS = ""  # what the columns of a dead letter's place begin with
@@ -131,18 +131,18 @@ class Recovery:
         The account of the newest entry goes on. Raises `InvalidInput` if it is of several logs and lacks records.
         """
         last, table = self._last, self.pipeline.table.identifier
-        if event is Accepted.ROLLED_BACK_REPLAY:
+        if event is Accepted.ROLLED_BACK_REPLAY or last.keys is not None:  # no account of keys is that of other rows
             raise InvalidInput(
                 "no snapshot in the table's history says where to begin again",
                 where=f"table {table}",
-                do=head_or_hold(self.pipeline, last),
+                do=head_or_hold(self.pipeline, last) if last.keys is None else head_again(last),
             )
         decided, part = self._counted_hold(last, self._committed)
         if decided.lost and last.totals is not None and last.totals.closed:
             raise InvalidInput(
                 f"records are missing, and it is not known of which topic or log, by partition: {dict(decided.lost)}",
                 where=f"table {table}",
-                do=f"Set the head to snapshot {last.snapshot_id} again",
+                do=head_again(last),
             )
         return decided, part
 

@@ -6,10 +6,15 @@ from frazil.declaration import Pipeline
 from frazil.lake.ledger import Entry
 
 
+def head_again(last: Entry) -> str:
+    """Return the one way out for a table that can neither be landed again nor be left as it is."""
+    return f"Set the head to snapshot {last.snapshot_id} again"
+
+
 def head_or_hold(pipeline: Pipeline, last: Entry) -> str:
     """Return the ways out for a table that was rolled back; `last` is its newest entry."""
     return (
-        f"Set the head to snapshot {last.snapshot_id} again, or "
+        f"{head_again(last)}, or "
         f"`frazil accept {pipeline.name} rolled-back-hold --reason …` keeps the tables as they are"
     )
 

@@ -34,9 +34,9 @@ def schema_json(row: Struct, *, key: Collection[str] = ()) -> dict[str, Any]:
 
 
 def identifier_fields(schema: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of a table's identifier fields, in the order of the columns."""
-    ids = schema.get("identifier-field-ids", ())
-    return tuple(column["name"] for column in schema["fields"] if column["id"] in ids)
+    """Return the names of a table's identifier fields, in the order of their ids."""
+    names = {column["id"]: column["name"] for column in schema["fields"]}
+    return tuple(names[number] for number in sorted(schema.get("identifier-field-ids", ())))
 
 
 def row_type(schema: dict[str, Any]) -> Struct:
