@@ -16,6 +16,7 @@ from frazil.ingest import ingestion
 from frazil.ingest.events import Event, Reporter
 from frazil.ingest.ingestion import Ingestion
 from frazil.ingest.one_batch import StagedBatch
+from frazil.ingest.spark_errors import TimestampOverflow
 from frazil.lake import ledger
 from frazil.lake.commit.check import CommitRequest, StageAgain
 from frazil.lake.ledger import Entry
@@ -84,13 +85,17 @@ class Loop:
         self.fails: dict[int, list[BaseException]] = {}
         """By the batch's first offset: what its commits end in, one after another."""
         self.accepted, self._rejected = "", rejected
+        self.is_never_readable = False
         self.summary: dict[str, str] = {}
         """Of the newest commit."""
         job: Any = SimpleNamespace(
             kafka=Kafka(records), iceberg=None, clock=lambda: 0.0, now_ms=lambda: 0, wait=None, failpoint=lambda step: None, run="me", version="1",
             stopping=lambda: False,
         )  # fmt: skip
-        monkeypatch.setattr(ingestion, "stage_batch", lambda *given: loop._evolution.stage(given[-1]))
+        self.overflows: set[int] = set()
+        """Of which first offsets Spark cannot read the batch, unless the driver has read something."""
+        monkeypatch.setattr(ingestion, "stage_batch", lambda *given: loop._evolution.stage(self._readable(*given[-2:])))
+        monkeypatch.setattr(ingestion, "beyond_spark", self._read_by_driver)
         monkeypatch.setattr(ingestion, "decide_and_finish", self._commit)
         monkeypatch.setattr(ingestion, "resume", self._resume)
         monkeypatch.setattr(ingestion.tables, "columns", lambda *_: Struct(()))
@@ -107,6 +112,17 @@ class Loop:
         self.steps.append("resume")
         summary = {ledger.EVENTS: f'{{"event": "{self.accepted}"}}'} if self.accepted else self.summary
         return Entry(1, None, None, Offsets("orders", "T1", {0: self.held}), None, None, "me", summary)
+
+    def _read_by_driver(self, _: Any, __: Any, ranges: Any) -> list[int]:
+        self.steps.append(f"driver reads {ranges[0].start}")
+        return sorted(self.overflows)
+
+    def _readable(self, planned: Any, by_driver: Any) -> Any:
+        """The plan, if Spark and the driver together can read it."""
+        start = planned.start.at[0]
+        if (start in self.overflows and start not in by_driver) or self.is_never_readable:
+            raise TimestampOverflow("long overflow")
+        return planned
 
     def _stage(self, planned: Any) -> Any:
         start, end = planned.start.at[0], planned.end.at[0]
@@ -185,6 +201,35 @@ def test_a_batch_that_asks_for_it_is_staged_again(
     assert loop.committed == [(0, 200), (200, 400), (400, 600)]
     assert loop.steps.count(f"stage {start}") == 2
     assert len(loop.seen(Event.BATCH_RETRIED)) == 1
+
+
+def test_a_batch_that_spark_cannot_read_is_staged_again_with_what_the_driver_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loop = Loop(monkeypatch, records=600)
+    loop.overflows = {200}
+    loop.ingestion.drain()
+    assert loop.committed == [(0, 200), (200, 400), (400, 600)]
+    assert loop.steps.count("driver reads 200") == 1
+    assert not [step for step in loop.steps if step in ("driver reads 0", "driver reads 400")]
+    assert not loop.seen(Event.BATCH_RETRIED)
+
+
+def test_the_driver_reads_again_with_the_other_reasons_to_stage_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = Loop(monkeypatch, records=400, news_at=1)
+    loop.overflows = {0}
+    loop.ingestion.drain()
+    assert loop.steps.count("driver reads 0") == 2
+    assert loop.committed == [(0, 200), (200, 400)]
+
+
+def test_an_overflow_that_the_driver_does_not_mend_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = Loop(monkeypatch, records=400)
+    loop.is_never_readable = True
+    with pytest.raises(TimestampOverflow):
+        loop.ingestion.drain()
+    assert loop.steps.count("driver reads 0") == 1
+    assert loop.committed == []
 
 
 def test_a_late_commit_that_did_arrive_is_not_made_twice(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,18 +31,18 @@ UNKNOWN = Met(unknown=(prefixed(7, b""),))
 
 
 class Stages:
-    """Stages of a batch of four records; `rejected` are counted of them, and `late` are those that Spark cannot read."""
+    """Stages of a batch of four records; `rejected` are counted of them."""
 
     decoding: Any = SimpleNamespace(schema_ids=(3,))
 
-    def __init__(self, rejected: Rejected, late: Sequence[Record] = ()) -> None:
-        self.rejected, self.late = rejected, late
+    def __init__(self, rejected: Rejected, fails: str = "") -> None:
+        self.rejected, self.fails = rejected, fails
         self.steps: list[str] = []
 
     def stage(self, planned: Plan, by_driver: Sequence[Record] = ()) -> StagedRows:
         self.steps.append(f"rows, {len(by_driver)} by the driver")
-        if len(by_driver) < len(self.late):
-            raise PySparkException("java.lang.ArithmeticException: long overflow")
+        if self.fails:
+            raise PySparkException(self.fails)
         files = Staged("shop.orders", "uuid", {}, (), 4 - self.rejected.records, 1, 0.0)
         read = Read(4, 40, {0: 4})
         return StagedRows(
@@ -63,11 +63,10 @@ class Evolution:
             raise UnknownSchemas(values, keys)
 
 
-def staged(stages: Any, evolution: Any = None, found: Sequence[Record] = (), **choices: Any) -> StagedBatch:
+def staged(stages: Any, evolution: Any = None, by_driver: Sequence[Record] = (), **choices: Any) -> StagedBatch:
     kafka = SimpleNamespace(
         topic=lambda name: SimpleNamespace(topic_id="T1", compacted=False),
         leader_epochs=lambda topic, partitions: dict.fromkeys(partitions, 1),
-        stretches=lambda *_: list(found),
     )
     job: Any = SimpleNamespace(
         kafka=kafka, run="me", version="1", clock=lambda: 1.0, failpoint=stages.steps.append,
@@ -75,7 +74,7 @@ def staged(stages: Any, evolution: Any = None, found: Sequence[Record] = (), **c
     )  # fmt: skip
     topic = Topic("orders", value_format=ValueFormat.TEXT)
     pipeline = Pipeline(topic=topic, table=Table("shop.orders"), **choices)
-    return stage_batch(pipeline, job, stages, evolution or Evolution(), PLAN)
+    return stage_batch(pipeline, job, stages, evolution or Evolution(), PLAN, by_driver)
 
 
 def test_a_batch_without_rejected_records_has_one_pass() -> None:
@@ -94,15 +93,15 @@ def test_rejected_records_have_a_pass_of_their_own() -> None:
     assert batch.batch.counts.adds_up
 
 
-def test_records_that_spark_cannot_read_are_read_by_the_driver() -> None:
-    stages = Stages(Rejected(), late=[LATE])
-    staged(stages, found=[LATE])
-    assert stages.steps == ["rows, 0 by the driver", "rows, 1 by the driver", "stage.done"]
+def test_records_that_spark_cannot_read_are_the_drivers() -> None:
+    stages = Stages(Rejected())
+    staged(stages, by_driver=[LATE])
+    assert stages.steps == ["rows, 1 by the driver", "stage.done"]
 
 
-def test_an_overflow_of_no_record_ends_the_batch() -> None:
+def test_a_timestamp_that_spark_cannot_hold_ends_the_staging_by_its_name() -> None:
     with pytest.raises(TimestampOverflow):
-        staged(Stages(Rejected(), late=[LATE]))
+        staged(Stages(Rejected(), fails="java.lang.ArithmeticException: long overflow"))
 
 
 def test_new_schemas_are_learnt_before_rejected_records_suspend_the_pipeline() -> None:

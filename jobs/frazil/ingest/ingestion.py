@@ -1,7 +1,8 @@
 """The sequence of the batches of one pipeline; `one_batch` has the steps of each.
 
 While batch n is published, batch n+1 is staged; n+1 is handed to publish only after n is committed. If n fails, n+1 is dropped:
-`StageAgain` stages n again, some times at most, and any other error ends the run.
+`StageAgain` stages n again, some times at most, and any other error ends the run. A record that Spark cannot read is then read by
+the driver.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ from frazil.ingest.log_check import LogCheck
 from frazil.ingest.one_batch import StagedBatch, stage_batch
 from frazil.ingest.plan import Pace, Span, no_further, plan, up_to
 from frazil.ingest.progress import Progress
+from frazil.ingest.read import beyond_spark
 from frazil.ingest.rejected_share import accepted, check_share, still_accepted
 from frazil.ingest.resume import resume
 from frazil.ingest.schema_tracking import Evolution
-from frazil.ingest.spark_errors import Cancelled, LoginRefused
+from frazil.ingest.spark_errors import Cancelled, LoginRefused, TimestampOverflow
 from frazil.ingest.staging import Staging
 from frazil.ingest.upkeep import expire_metadata
 from frazil.ingest.waiting import waiting_now
@@ -55,6 +57,7 @@ class Ingestion:
         self._commits = 0
         self._publishing: Future[tuple[StagedBatch, Published]] | None = None
         self._attempts = 0
+        self._driver_reads = False
         self._accepted: Mapping[int, int] = {}
         self._log = LogCheck(pipeline, job.kafka, report)
 
@@ -102,7 +105,7 @@ class Ingestion:
         """Land batch after batch until nothing is waiting; after the first, until less than `least` records are."""
         landed = 0
         assert self._committed is not None
-        committed, self._attempts = self._committed, 0
+        committed, self._attempts, self._driver_reads = self._committed, 0, False
         with ThreadPoolExecutor(1, thread_name_prefix=f"publish-{self.pipeline.name}") as publisher:
             while True:
                 try:
@@ -119,6 +122,10 @@ class Ingestion:
                     committed, landed = batch.end, landed + 1
                 except Cancelled:
                     return
+                except TimestampOverflow:
+                    if self._driver_reads:
+                        raise
+                    committed, self._driver_reads = self._committed, True
                 except _RETRIED as problem:
                     if isinstance(problem, Fenced) and problem.is_by_another_than(self.job.run):
                         raise
@@ -144,14 +151,16 @@ class Ingestion:
             return None
         if self._staging is None:
             self._settle()  # the schema changes only between two commits, or the first of them would fail
-            self._evolve()
+            self._staging = self._evolution.staging()
         assert self._staging is not None
+        beyond = beyond_spark(self.pipeline, self.job.kafka, planned.ranges) if self._driver_reads else ()
         try:
-            staged = stage_batch(self.pipeline, self.job, self._staging, self._evolution, planned)
+            staged = stage_batch(self.pipeline, self.job, self._staging, self._evolution, planned, beyond)
         except SparkFailed as error:
             if tables.columns(self.job.iceberg, self.pipeline.table.identifier) == self._staging.table:
                 raise
             raise StageAgain(f"the table's columns changed while a batch was staged: {error.what}") from error
+        self._driver_reads = False  # until Spark cannot read a batch again
         self.pace = self.pace.after(planned.rows, staged.bytes_read, staged.seconds)
         return staged
 
@@ -210,9 +219,6 @@ class Ingestion:
         if not self._accepted:  # what was accepted stays so if batches of it are staged again
             self._accepted = accepted(last, self._spans())
         self._evolution.recall(last.schema_ids)
-        self._evolve()
-
-    def _evolve(self) -> None:
         self._staging = self._evolution.staging()
 
     def _again(self, problem: Exception, attempts: int) -> None:
@@ -225,7 +231,7 @@ class Ingestion:
             most_rows = MOST if attempts >= ATTEMPTS else problem.most_rows
             if most_rows is not None:
                 self.pace = self.pace.at_most(most_rows)
-            self._evolve()
+            self._staging = self._evolution.staging()
         elif isinstance(problem, MemoryError) and self.pace.rows > 1:
             self.pace = self.pace.halved()
         elif isinstance(problem, LoginRefused) and attempts == 1:

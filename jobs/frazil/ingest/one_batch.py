@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline
 from frazil.ingest.account import commit_request
 from frazil.ingest.plan import Plan
-from frazil.ingest.read import beyond_spark
 from frazil.ingest.rejected_share import check_mode
 from frazil.ingest.schema_tracking import Evolution
-from frazil.ingest.spark_errors import TimestampOverflow, explained
-from frazil.ingest.staging import StagedRejected, StagedRows, Staging
+from frazil.ingest.spark_errors import explained
+from frazil.ingest.staging import StagedRejected, Staging
 from frazil.job.context import JobContext
 from frazil.lake.commit.check import CommitRequest
 from frazil.lake.deletes.key_changes import KeyChanges
@@ -41,16 +41,23 @@ class StagedBatch:
 
 
 def stage_batch(
-    pipeline: Pipeline, job: JobContext, staging: Staging, evolution: Evolution, planned: Plan
+    pipeline: Pipeline,
+    job: JobContext,
+    staging: Staging,
+    evolution: Evolution,
+    planned: Plan,
+    by_driver: Sequence[Record] = (),
 ) -> StagedBatch:
     """Stage a planned batch, and check that each of its offsets is accounted for.
 
+    `by_driver` are the records of the batch that the driver has read, as Spark cannot.
+
     Raises `UnknownSchemas`, `RegistryUnavailable`, `RejectedRecords`, `CountsDisagree`, `StageAgain`, and what a failed Spark job
-    means; then there are files that no snapshot will name, and nothing else.
+    means, `TimestampOverflow` among it; then there are files that no snapshot will name, and nothing else.
     """
     began = job.clock()
-    rows = _rows(pipeline, job, staging, planned)
-    with _explained(pipeline, job):
+    with explained(f"pipeline {pipeline.name}", stopping=job.stopping, redact=job.redact):
+        rows = staging.stage(planned, by_driver)
         rejected = StagedRejected() if rows.are_all else staging.stage_rejected(rows)
     evolution.learn(rejected.counted.values, rejected.counted.keys)
     check_mode(pipeline, rejected.counted)
@@ -58,19 +65,3 @@ def stage_batch(
     seconds = job.clock() - began
     job.failpoint("stage.done")
     return StagedBatch(planned, rows.files, rejected.files, batch, rows.read.bytes, began, seconds, rows.changes)
-
-
-def _rows(pipeline: Pipeline, job: JobContext, staging: Staging, planned: Plan) -> StagedRows:
-    try:
-        with _explained(pipeline, job):
-            return staging.stage(planned)
-    except TimestampOverflow:
-        by_driver = beyond_spark(pipeline, job.kafka, planned.ranges)
-        if not by_driver:
-            raise
-    with _explained(pipeline, job):
-        return staging.stage(planned, by_driver)
-
-
-def _explained(pipeline: Pipeline, job: JobContext) -> AbstractContextManager[None]:
-    return explained(f"pipeline {pipeline.name}", stopping=job.stopping, redact=job.redact)
