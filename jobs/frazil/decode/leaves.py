@@ -1,4 +1,8 @@
-"""All values of a kind in a row, at any depth, as columns of values and of arrays. No lambda, but for lists of maps."""
+"""All values of a kind in a row, at any depth, as columns of values and of arrays.
+
+Arrays in arrays cost Spark a function that has a function: its plan doubles with each of them (measured: eight levels of maps and
+lists fill a heap of 2 GB). So texts below `MOST_NESTED` arrays are not taken apart.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,8 @@ from pyspark.sql import functions as F
 from frazil.schemas.types import Kind, ListOf, MapOf, Primitive, Struct, Type
 
 _TEXT = frozenset({Kind.STRING})
+MOST_NESTED = 3
+"""Of so many arrays within each other the texts are taken apart; all that lies deeper is one text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +31,11 @@ class Leaves:
 
 
 def texts(value: Column, kind: Type) -> list[Column]:
-    """Return the strings in a value, as columns that are a string or an array of strings each, nulls included."""
-    found = leaves(value, kind, _TEXT)
+    """Return the strings in a value, as columns that are a string or an array of strings each, nulls included.
+
+    What is deep inside comes as one string that has all of them, unless it has bytes, which are no text.
+    """
+    found = leaves(value, kind, _TEXT, nested=MOST_NESTED)
     return [*found.ones, *found.arrays]
 
 
@@ -36,34 +45,38 @@ def is_utf8(found: Sequence[Column]) -> Column:
     return F.is_valid_utf8(F.concat_ws(",", *found))
 
 
-def leaves(value: Column, kind: Type, wanted: Set[Kind]) -> Leaves:
-    """Return the values of the wanted kinds in a value."""
+def leaves(value: Column, kind: Type, wanted: Set[Kind], *, nested: int | None = None) -> Leaves:
+    """Return the values of the wanted kinds in a value; what lies below `nested` arrays as one text, if it has no bytes."""
     match kind:
         case Primitive() if kind.kind in wanted:
             return Leaves(ones=(value,))
         case Struct(fields=fields):
-            inner = [leaves(value[f.name], f.type, wanted) for f in fields]
+            inner = [leaves(value[f.name], f.type, wanted, nested=nested) for f in fields]
             return Leaves(tuple(c for i in inner for c in i.ones), tuple(c for i in inner for c in i.arrays))
         case ListOf():
-            return Leaves(arrays=tuple(_inside(value, kind.element, wanted)))
+            return Leaves(arrays=tuple(_inside(value, kind.element, wanted, nested)))
         case MapOf():
             keys, values = F.map_keys(value), F.map_values(value)
-            return Leaves(arrays=(*_inside(keys, kind.key, wanted), *_inside(values, kind.value, wanted)))
+            arrays = (*_inside(keys, kind.key, wanted, nested), *_inside(values, kind.value, wanted, nested))
+            return Leaves(arrays=arrays)
     return Leaves()
 
 
-def _inside(items: Column, kind: Type, wanted: Set[Kind]) -> Iterable[Column]:
-    """Return the wanted values in the items of an array."""
+def _inside(items: Column, kind: Type, wanted: Set[Kind], nested: int | None) -> Iterable[Column]:
+    """Return the wanted values in the items of an array; `nested` counts down to the arrays that are one text."""
     if not _has(kind, wanted):
         return []
+    less = None if nested is None else nested - 1
     match kind:
-        case Struct(fields=fields):
-            return [found for f in fields for found in _inside(items[f.name], f.type, wanted)]  # an array of each field
+        case Struct(fields=fields):  # an array of each field
+            return [found for f in fields for found in _inside(items[f.name], f.type, wanted, nested)]
+        case ListOf() | MapOf() if nested is not None and nested <= 1 and not _has(kind, {Kind.BINARY}):
+            return [items.cast("string")]
         case ListOf():
-            return _inside(_flat(items), kind.element, wanted)
+            return _inside(_flat(items), kind.element, wanted, less)
         case MapOf():
             keys, values = (F.transform(items, part) for part in (F.map_keys, F.map_values))
-            return [*_inside(_flat(keys), kind.key, wanted), *_inside(_flat(values), kind.value, wanted)]
+            return [*_inside(_flat(keys), kind.key, wanted, less), *_inside(_flat(values), kind.value, wanted, less)]
     return [items]
 
 

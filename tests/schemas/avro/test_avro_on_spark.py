@@ -433,7 +433,6 @@ def test_a_record_that_recurses_deeper_than_the_text_does_is_not_decoded_rather_
     ] == [True, False, True, False]
 
 
-@pytest.mark.long  # Spark compiles its many levels for half a minute
 def test_recursion_through_lists_maps_and_unions_lands(spark: SparkSession) -> None:
     schema = record(
         field("tree", TREE),
