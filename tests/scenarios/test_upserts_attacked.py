@@ -272,7 +272,6 @@ def test_verify_sees_a_doubled_key_beside_deletes_of_a_file_that_is_gone(shop: S
         assert [finding.flaw for finding in proof.findings] == ["doubled"]
 
 
-@pytest.mark.xfail(strict=True, reason="rows do not say of which life of the topic they are")
 def test_a_later_life_of_a_topic_has_partitions_too(shop_of: ShopOf) -> None:
     shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT)
     schema_id = shop.register()

@@ -13,8 +13,12 @@ class KeyAccount:
     """What a table holds after a commit, and what the commit did to it.
 
     `rows` is the number of rows, one a key, and `hash` the sum of their keys' hashes modulo 2^64. `records` is how many records
-    took effect since the pipeline began, those that later ones superseded too. The others are keys of the commit: `absent` were to
-    be deleted and were not there.
+    took effect since the pipeline began, those that later ones superseded too. The next four are keys of the commit: `absent` were
+    to be deleted and were not there.
+
+    `staged` is when the newest of the rows were staged, `_ingested_at` in microseconds since 1970, and `until` what it was when an
+    operator's decision last closed the account of a partition: rows up to it may be of an earlier log, whose partitions say nothing
+    of those of today. It is 0 if that never was.
     """
 
     rows: int = 0
@@ -24,11 +28,15 @@ class KeyAccount:
     updated: int = 0
     deleted: int = 0
     absent: int = 0
+    staged: int = 0
+    until: int = 0
 
     def __str__(self) -> str:
         """Return canonical JSON, as the summary holds it; the hash is 16 hexadecimal digits."""
         counts = {"inserted": self.inserted, "updated": self.updated, "deleted": self.deleted, "absent": self.absent}
-        return canonical({"rows": self.rows, "hash": f"{self.hash:016x}", "records": self.records, **counts})
+        until = {"until": self.until} if self.until else {}
+        rows = {"rows": self.rows, "hash": f"{self.hash:016x}", "records": self.records, "staged": self.staged}
+        return canonical({**rows, **until, **counts})
 
     @classmethod
     def parse(cls, text: str) -> KeyAccount:

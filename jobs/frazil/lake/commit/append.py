@@ -92,9 +92,8 @@ def publish(
             job.failpoint("publish.decided")
             deletes = None
             if changes is not None and base.head is not None:
-                deletes = changes.on(table, base.head)
-                if not _is_of_several_logs(base):
-                    changes.check(deletes)
+                deletes = changes.on(table, base.head, base.keys.until if base.keys is not None else 0)
+                changes.check(deletes)
                 job.failpoint("publish.searched")
             _check_files(table, staged, deletes, age=job.clock() - staged.at)
             summary = dict(extra or {})
@@ -132,11 +131,6 @@ def publish(
         where=f"table {staged.table}",
         do="Nothing was added. Run again; if it persists, look at the catalog",
     )
-
-
-def _is_of_several_logs(base: Base) -> bool:
-    """Return whether rows may be of an earlier life of the topic, whose partitions say nothing of those of today."""
-    return base.last is not None and base.last.totals is not None and bool(base.last.totals.closed)
 
 
 def _search_again(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from frazil.lake import ledger
 from frazil.lake.commit.check import Base, CommitRequest
@@ -21,27 +22,35 @@ def carried_on(
     deletes: StagedDeletes | None,
 ) -> dict[str, str]:
     """Return the summary entries: the totals, the number of the newest decision, which is above `least`, and the keys' account."""
-    return {**_totals(base, batch), **_numbered(base, extra, least), **_keys(base, batch, changes, deletes)}
-
-
-def _totals(base: Base, batch: CommitRequest) -> dict[str, str]:
-    """Return the account since the pipeline began, of the transaction's own base and this batch; none for a ledger without one."""
     before = Totals() if base.last is None else base.last.totals
-    if before is None:
+    after = before.after(batch.start, batch.end, batch.counts) if before is not None else None
+    closes = before is not None and after is not None and len(after.closed) > len(before.closed)
+    keys = _keys(base, batch, changes, deletes, closes=closes)
+    return {**_totals(after), **_numbered(base, extra, least), **keys}
+
+
+def _totals(after: Totals | None) -> dict[str, str]:
+    """Return the account since the pipeline began; none for a ledger without one."""
+    if after is None:
         return {}
-    after = before.after(batch.start, batch.end, batch.counts)
     topics = {} if after.closed_topics is None else {ledger.CLOSED_TOPICS: after.closed_topics}
     return {ledger.TOTALS: str(after), **topics}
 
 
 def _keys(
-    base: Base, batch: CommitRequest, changes: RowChanges | None, deletes: StagedDeletes | None
+    base: Base, batch: CommitRequest, changes: RowChanges | None, deletes: StagedDeletes | None, *, closes: bool
 ) -> dict[str, str]:
-    """Return the account of a table of current state after this commit; none for an append table."""
-    before = base.last.keys if base.last is not None else None
+    """Return the account of a table of current state after this commit, which `closes` a partition's; none for an append table."""
+    before = base.keys
     if changes is not None and deletes is not None:
-        return {ledger.KEYS: str(changes.account(before or KeyAccount(), deletes, batch.counts.landed))}
-    return {ledger.KEYS: str(before.unchanged)} if before is not None else {}
+        before = before or KeyAccount()
+        account = changes.account(before, deletes, batch.counts.landed)
+        staged = max(before.staged, batch.staged_us or 0)
+    elif before is not None:
+        account, staged = before.unchanged, before.staged
+    else:
+        return {}
+    return {ledger.KEYS: str(replace(account, staged=staged, until=before.staged if closes else before.until))}
 
 
 def _numbered(base: Base, extra: Mapping[str, str], least: int) -> dict[str, str]:

@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from frazil.errors import Fenced, FrazilError, RolledBack, TableReplaced, TopicRecreated, WriteModeDiffers
 from frazil.lake import ledger
+from frazil.lake.key_account import KeyAccount
 from frazil.lake.ledger import Entry
 from frazil.lake.offsets import Offsets, canonical
 from frazil.lake.stage import Staged
@@ -94,6 +95,11 @@ class Base:
     )
     head: int | None = None  # the head's snapshot
     mode: str = ledger.APPEND  # the table's write mode
+
+    @property
+    def keys(self) -> KeyAccount | None:
+        """The account of the keys; None for an append table, and before the first commit."""
+        return self.last.keys if self.last is not None else None
 
 
 class Verdict(StrEnum):

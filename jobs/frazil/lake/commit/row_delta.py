@@ -12,8 +12,8 @@ from frazil.lake.key_account import KeyAccount
 class RowChanges(Protocol):
     """Rows that a commit takes away; `KeyChanges` finds them by key."""
 
-    def on(self, table: Java, head: int, /) -> StagedDeletes:
-        """Return the deletes, which fit this head only."""
+    def on(self, table: Java, head: int, until: int, /) -> StagedDeletes:
+        """Return the deletes, which fit this head only; `until` is that of its `KeyAccount`."""
 
     def check(self, deletes: StagedDeletes, /) -> None:
         """Raise if the rows that they delete must not be replaced by this batch."""

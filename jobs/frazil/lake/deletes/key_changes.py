@@ -32,8 +32,11 @@ class KeyChanges:
         self.writes = len(is_delete) - self.deletes
         self._written_hash = total(keys[HASH].to_numpy()[~is_delete])
 
-    def on(self, table: Java, head: int) -> StagedDeletes:
-        """Return the deletes on the snapshot `head` of the loaded `table`; those of an earlier call if the head is the same."""
+    def on(self, table: Java, head: int, until: int = 0) -> StagedDeletes:
+        """Return the deletes on the snapshot `head` of the loaded `table`; those of an earlier call if the head is the same.
+
+        `until` is that of the head's `KeyAccount`.
+        """
         if self._made is None or self._made.snapshot_id != head:
             self._made = None
             iceberg, name = self._iceberg, f"{self._iceberg.name}.{self._table}"
@@ -41,7 +44,7 @@ class KeyChanges:
                 self._made = StagedDeletes(snapshot_id=head)
             else:
                 named = _names_on(table, head, self._schema.fieldNames())
-                found = find(iceberg.spark, name, head, self._keys, self._schema, named=named)
+                found = find(iceberg.spark, name, head, self._keys, self._schema, named=named, until=until)
                 self._made = write(iceberg, table, head, found)
         return self._made
 

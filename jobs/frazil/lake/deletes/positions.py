@@ -24,7 +24,7 @@ FILE, POSITION = "_file", "_pos"
 IS_DELETE, HASH, PARTITION = "_frazil_is_delete", "_frazil_hash", "_frazil_partition"
 """Columns beside the key's own: whether the batch deletes the key, its hash (`key_hash`), the Kafka partition of its record."""
 MARKS = (IS_DELETE, HASH, PARTITION)
-_KAFKA_PARTITION, _WAS, _MOVED = "_kafka_partition", "_frazil_was", "_frazil_moved"
+_KAFKA_PARTITION, _INGESTED_AT, _WAS, _MOVED = "_kafka_partition", "_ingested_at", "_frazil_was", "_frazil_moved"
 BROADCAST_AT_MOST = 2_000_000
 """So many keys are broadcast; a larger batch is joined as Spark decides. 2 M keys of 20 bytes take 0.2 GB of heap."""
 _RANGED = frozenset({"int", "bigint", "string"})
@@ -66,11 +66,13 @@ def find(
     schema: Any,
     *,
     named: Mapping[str, str] = MappingProxyType({}),
+    until: int = 0,
 ) -> Found:
     """Return where the live rows of `keys` are in a snapshot of `table`, which is named with its catalog.
 
     `keys` has the key's columns, then `MARKS`; each key is there once. `schema` is its Spark schema. `named` gives the names that
-    columns have in the snapshot's schema, where they are other ones.
+    columns have in the snapshot's schema, where they are other ones. Rows that were staged up to `until`, microseconds since 1970,
+    do not count as moved.
     """
     names = [f.name for f in schema.fields if f.name not in MARKS]
     wanted = spark.createDataFrame(keys, schema=schema)
@@ -78,6 +80,9 @@ def find(
         wanted = F.broadcast(wanted)
     rows = spark.read.option("versionAsOf", str(snapshot_id)).table(table)
     partition = F.col(_KAFKA_PARTITION) if _KAFKA_PARTITION in rows.columns else F.lit(None).cast("int")
+    if until:
+        is_later = F.unix_micros(_INGESTED_AT) > until if _INGESTED_AT in rows.columns else F.lit(False)
+        partition = F.when(is_later, partition)
     key = [F.col(named.get(name, name)).alias(name) for name in names]
     rows = rows.select(*key, FILE, POSITION, partition.alias(_WAS))
     is_renamed = any(named.get(name, name) != name for name in names)

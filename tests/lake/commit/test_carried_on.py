@@ -1,0 +1,70 @@
+"""What each commit of a table of current state carries on of its keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from frazil.lake import ledger
+from frazil.lake.commit.carried_on import carried_on
+from frazil.lake.commit.check import Base, CommitRequest
+from frazil.lake.deletes.staged_deletes import StagedDeletes
+from frazil.lake.key_account import KeyAccount
+from frazil.lake.ledger import Entry
+from frazil.lake.offsets import Offsets
+from frazil.lake.totals import Counts
+
+FIRST, SECOND = (Offsets("orders", topic, {0: 0}) for topic in ("T1", "T2"))
+
+
+class Rows:
+    """Changes that write one row."""
+
+    def account(self, before: KeyAccount, deletes: StagedDeletes, records: int) -> KeyAccount:
+        return KeyAccount(rows=before.rows + 1, records=before.records + records)
+
+
+class Commits:
+    """The entries of one pipeline, each on the one before."""
+
+    def __init__(self) -> None:
+        self.last: Entry | None = None
+
+    def add(self, start: Offsets, end: Offsets, *, staged_us: int | None, has_rows: bool = True) -> KeyAccount:
+        batch = CommitRequest(
+            pipeline="orders", run="me", version="1", start=start, end=end, committed=None, topic_id=end.topic_id,
+            counts=Counts(read=1, written=1) if has_rows else Counts(), staged_us=staged_us,
+        )  # fmt: skip
+        base = Base("uuid", {}, self.last, head_follows_tag=True, own_commit=None, last=self.last)
+        changes: Any = Rows() if has_rows else None
+        deletes = StagedDeletes(snapshot_id=1) if has_rows else None
+        summary = carried_on(base, batch, {}, 0, changes, deletes)
+        self.last = Entry.of(1, {**batch.summary("uuid"), ledger.KEYS: str(KeyAccount()), **summary})
+        assert self.last.keys is not None
+        return self.last.keys
+
+
+def at(offsets: Offsets, offset: int) -> Offsets:
+    return Offsets(offsets.topic, offsets.topic_id, {0: offset})
+
+
+def test_the_newest_staging_is_known_though_a_drivers_clock_goes_back() -> None:
+    commits = Commits()
+    assert commits.add(FIRST, at(FIRST, 1), staged_us=70).staged == 70
+    assert commits.add(at(FIRST, 1), at(FIRST, 2), staged_us=50).staged == 70
+    assert commits.add(at(FIRST, 2), at(FIRST, 3), staged_us=90).staged == 90
+
+
+def test_rows_of_an_earlier_log_are_those_staged_before_the_decision() -> None:
+    commits = Commits()
+    assert commits.add(FIRST, at(FIRST, 5), staged_us=70).until == 0
+    decided = commits.add(at(FIRST, 5), SECOND, staged_us=None, has_rows=False)
+    assert (decided.staged, decided.until) == (70, 70)
+    later = commits.add(SECOND, at(SECOND, 1), staged_us=80)
+    assert (later.staged, later.until) == (80, 70)
+    assert commits.add(at(SECOND, 1), SECOND, staged_us=None, has_rows=False).until == 80
+
+
+def test_an_account_is_read_as_it_was_written() -> None:
+    account = KeyAccount(rows=3, hash=2**63, records=9, inserted=1, staged=70, until=60)
+    assert KeyAccount.parse(str(account)) == account
+    assert "until" not in str(KeyAccount())
