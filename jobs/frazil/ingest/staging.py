@@ -125,6 +125,7 @@ class Staging:
                 new_id=self.job.new_id,
                 at=at.timestamp(),
                 sort=order(table.sort_fields),
+                records=planned.rows,
             )
             files = changes.files
         self.job.failpoint("stage.written")

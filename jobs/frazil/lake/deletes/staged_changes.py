@@ -16,6 +16,8 @@ from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.stage import Staged, stage
 
 _PARTITION, _OFFSET = "_kafka_partition", "_kafka_offset"
+ROWS_A_TASK = 50_000
+"""Spark's own number of tasks after a shuffle, 200, would be as many files of a batch and seconds of starting tasks."""
 _RANK, _NEXT = "_frazil_rank", "_frazil_next"
 
 
@@ -38,13 +40,17 @@ def stage_changes(
     new_id: Callable[[], str],
     at: float,
     sort: Sequence[Column] = (),
+    records: int = ROWS_A_TASK,
 ) -> StagedChanges:
     """Fold the changes to the last one of each key, and stage their rows; `new_id`, `at` and `sort` are as in `stage`.
 
     `changed` has the table's columns, those of the `key` among them, and `IS_DELETE` for a record without a value. Within a
     partition the higher offset is the later one. Records of one key in two partitions have no order: that raises `KeysMoved`,
-    which names the `pipeline`.
+    which names the `pipeline`. `records` is about how many there are: it decides how many tasks fold them, and so how many files
+    they become.
     """
+    tasks = min(changed.sparkSession.sparkContext.defaultParallelism, -(-records // ROWS_A_TASK))
+    changed = changed.repartition(max(tasks, 1), *key)
     newest_first = Window.partitionBy(*key).orderBy(F.col(_PARTITION).desc(), F.col(_OFFSET).desc())
     observed = Observation()
     ranked = changed.withColumns(
