@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +21,7 @@ from tests.bench.contenders.partitions import few_of, small_of
 from tests.bench.environment import OUT, BenchEnvironment, ground, tell
 from tests.bench.fill import fill, make
 from tests.bench.goals import Results, goals
-from tests.bench.plan import ASKED_FOR, OTHERS, RACES, chosen
+from tests.bench.plan import ASKED_FOR, INITIAL_LOAD, MANY_ROWS, OTHERS, RACES, UPSERTS, chosen
 from tests.bench.plot import plot
 from tests.bench.report import CAPTIONS, document, table
 from tests.bench.shapes import SHAPES
@@ -50,6 +51,14 @@ def main() -> None:
         if "many" in others:
             results = replace(results, many=_many(here, max(given.rounds, 1)))
             _keep(results, given)
+        if "upserts" in others:
+            results = replace(
+                results, upserts=_upserts(here, UPSERTS | (MANY_ROWS if given.many_rows else {}), given.scale)
+            )
+            _keep(results, given)
+            race = INITIAL_LOAD.sized(given.scale, given.rounds)
+            results = replace(results, races={**results.races, race.shape: rounds.run(here, race)})
+            _keep(results, given)
         if "partitions" in others:
             results = replace(results, partitions=_partitions(here, given.rounds or 3, given.scale))
             _keep(results, given)
@@ -70,6 +79,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--scale", type=float, default=1.0, help="times the rows of each topic")
     parser.add_argument("--rounds", type=int, default=0, help="rounds that count; 0 is each race's own")
     parser.add_argument("--commits", type=int, default=1000)
+    parser.add_argument("--many-rows", action="store_true", help="upserts also on a table of 20 million rows")
     parser.add_argument("--heap", default="3g", help="of each contender's JVM")
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--out", type=Path, default=OUT, help="the folder for figures, plot and logs")
@@ -110,6 +120,16 @@ def _partitions(here: BenchEnvironment, measured: int, scale: float) -> dict[str
             here.check(f"{job.table}_{topic.partitions}_{number}", topic)
     here.drop_topics(many, few, small)
     return found
+
+
+def _upserts(here: BenchEnvironment, wanted: Mapping[int, int], scale: float) -> dict[str, Any]:
+    tell("upserts")
+    topic = make(here.world, SHAPES["light_avro"], "upserts", 0, partitions=1)  # not read: the batches are files
+    wants = {str(int(size * scale)): count for size, count in wanted.items()}
+    found = here.run(here.job("upserts", "upserts", topic, wants=wants))
+    nominal = dict(zip(map(int, wants), wanted, strict=True))
+    here.drop_topics(topic)
+    return {**found, "batches": [{**one, "of": nominal[one["rows"]]} for one in found["batches"]]}
 
 
 def _commits(here: BenchEnvironment, count: int) -> dict[str, Any]:

@@ -23,10 +23,11 @@ HOSTS = {  # the module and the function; only the chosen one is imported, so th
     "n1": (f"{_ROOM}.streaming", "n1"),
     "spike": (f"{_ROOM}.spike", "spike"),
     "ours": (f"{_ROOM}.product", "ours"),
+    "state": (f"{_ROOM}.product", "state"),
     "ours_as_spike": (f"{_ROOM}.product", "ours_as_spike"),
     "parts": (f"{_ROOM}.parts", "parts"),
 }
-PROGRAMS = {name: (f"{_ROOM}.{name}", "run") for name in ("follow", "commits", "many", "partitions")}
+PROGRAMS = {name: (f"{_ROOM}.{name}", "run") for name in ("follow", "commits", "many", "partitions", "upserts")}
 ANSWER = "answer "  # begins a line of standard output that is meant for the bench
 
 

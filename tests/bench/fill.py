@@ -8,6 +8,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from functools import lru_cache
+from math import gcd
 from pathlib import Path
 
 from confluent_kafka import Producer
@@ -42,7 +44,25 @@ def make(world: LocalServices, shape: Shape, name: str, rows: int, *, partitions
         {"bootstrap.servers": world.bootstrap, "log_level": 3}
     )  # named: without it, the client ends before the answer
     admin.create_topics([NewTopic(name, partitions, 1)])[name].result()
-    return Topic(name=name, shape=shape.name, rows=rows, partitions=partitions, schema_id=schema_id)
+    keys = rows if shape.keyed else 0
+    return Topic(name=name, shape=shape.name, rows=rows, partitions=partitions, schema_id=schema_id, keys=keys)
+
+
+def key(topic: Topic, number: int) -> tuple[int, bool]:
+    """Return the key of a record of a topic that has keys, and whether the record deletes it.
+
+    Each round of `topic.keys` records has every key once, in an order of no use to min and max, and each key in one partition. From
+    the second round on a tenth of the records deletes its key.
+    """
+    each = topic.keys // topic.partitions
+    number_of, partition = divmod(number, topic.partitions)
+    round_, place = divmod(number_of, each)
+    return place * _stride(each) % each * topic.partitions + partition, round_ > 0 and (place + round_) % 10 == 0
+
+
+@lru_cache(maxsize=8)
+def _stride(each: int) -> int:
+    return next(stride for stride in range(each * 2 // 3 + 1, 2 * each + 2) if gcd(stride, each) == 1)
 
 
 def fill(bootstrap: str, topics: Sequence[Topic], *, seed: int, first: int = 0) -> float:
@@ -72,10 +92,14 @@ def _produce(
     place, many = partition * len(tails) // topic.partitions, len(tails)
     produce, name = producer.produce, topic.name
     for number in range(first + partition, first + topic.rows, topic.partitions):
-        value = frame + head(number) + tails[place]
+        value: bytes | None = frame + head(number) + tails[place]
+        record_key = keys[place]
+        if topic.keys:
+            chosen, is_delete = key(topic, number)
+            record_key, value = b"k%d" % chosen, None if is_delete else value
         while True:
             try:
-                produce(name, value, keys[place], partition)
+                produce(name, value, record_key, partition)
                 break
             except BufferError:
                 producer.poll(0.05)

@@ -23,6 +23,7 @@ class Results:
     commits: Mapping[str, Any] | None = None
     many: Mapping[str, Any] | None = None
     partitions: Mapping[str, Any] | None = None
+    upserts: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,7 @@ def goals(results: Results) -> list[Goal]:
         *_age(results),
         *_many(results),
         *_partitions(results),
+        *_upserts(results),
     ]
 
 
@@ -134,7 +136,7 @@ def _aged(found: Mapping[str, Any] | None, what: str) -> float | None:
 def _many(results: Results) -> Iterator[Goal]:
     peaks = [figure.peak_rss_mb["python"] for race in results.races.values() for figure in race if figure.way == "ours"]
     peaks += [followed.peak_rss_mb["python"] for followed in (results.fast, results.usual) if followed]
-    peaks += [found["peak_rss_mb"]["python"] for found in (results.commits, results.many) if found]
+    peaks += [found["peak_rss_mb"]["python"] for found in (results.commits, results.many, results.upserts) if found]
     yield Goal("the driver's Python, peak memory", max(peaks) if peaks else None, 300.0, unit="MB")
     value = None
     if results.many:
@@ -153,6 +155,24 @@ def _partitions(results: Results) -> Iterator[Goal]:
     yield Goal("... a record a partition and batch, wall: the first", first, 30.0, unit="s")
     yield Goal("... the slowest of the others", max(later, default=None), 5.0, unit="s")
     yield Goal("... most data files of a batch", max((b["files"] for b in batches), default=None), 20.0, unit="")
+
+
+def _upserts(results: Results) -> Iterator[Goal]:
+    batches = results.upserts["batches"] if results.upserts else []
+    for rows, faster, smaller in ((1, 2.2, 25.0), (5, 8.0, 100.0), (20, 20.0, 500.0)):
+        for version in (2, 3):
+            mine = [one for one in batches if (one["of"], one["version"]) == (rows * 1_000_000, version)]
+            says = f"30,000 changes of {rows} M rows, v{version}: copy-on-write MERGE / Frazil"
+            yield Goal(f"{says}, wall", _merged(mine, "wall"), faster, is_least=True)
+            yield Goal(f"{says}, bytes", _merged(mine, "bytes"), smaller, is_least=True)
+    loads = results.races.get("keyed_avro", ())
+    yield Goal("a topic of new keys, wall: current state / append", ratio(loads, ["state"], "ours", "wall"), 1.3)
+
+
+def _merged(batches: Sequence[Mapping[str, Any]], what: str) -> float | None:
+    """Return the median over the rounds of the ratio of `MERGE` to Frazil."""
+    merge, ours = ({b["round"]: b[what] for b in batches if b["way"] == way} for way in ("merge", "ours"))
+    return median(merge[number] / ours[number] for number in ours) if ours else None
 
 
 def _of_few(found: Mapping[str, Any] | None) -> float | None:

@@ -15,6 +15,7 @@ CAPTIONS = {
     "spike": "spike",
     "ours_as_spike": "Frazil, the spike's columns",
     "ours": "Frazil",
+    "state": "Frazil, a table of current state",
     "read": "… read: Kafka to nowhere",
     "decode": "… and decoded, to nowhere",
     "files": "… and written to files",
@@ -66,6 +67,11 @@ def _others(results: Results) -> Iterator[str]:
     if results.many:
         for measured in results.many["measured"]:
             yield f"50 pipelines {measured['way']}: {measured['wall']:.1f} s, {_cpu(measured):.1f} CPU-s"
+    for batch in results.upserts["batches"] if results.upserts else ():
+        yield (
+            f"{batch['rows']:,} rows, v{batch['version']}, round {batch['round']}, {batch['way']:5}: {batch['wall']:.2f} s, "
+            f"{_cpu(batch):.1f} CPU-s, {batch['bytes'] / 1e6:.2f} MB"
+        )
     if results.partitions:
         yield from _of_partitions(dict(results.partitions))
 
@@ -95,5 +101,6 @@ def document(results: Results, goals: Sequence[Goal], machine: dict[str, Any]) -
         "commits": results.commits,
         "many": results.many,
         "partitions": results.partitions,
+        "upserts": results.upserts,
         "goals": [{**asdict(goal), "verdict": goal.verdict} for goal in goals],
     }

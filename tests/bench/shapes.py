@@ -40,6 +40,8 @@ class Shape:
     schema: str
     ddl: str
     says: str
+    keyed: bool = False
+    """Whether each record of a topic has another key; else they have few, as many as the pool has users."""
 
     @property
     def type(self) -> SchemaType:
@@ -152,6 +154,15 @@ SHAPES = {
         ),
         Shape("nested_json", Format.JSON, rows.orders, _json(_ORDER_JSON), _ORDER_DDL, "nested orders, JSON"),
         Shape("nested_avro", Format.AVRO, rows.orders, _avro("Order", _ORDER_AVRO), _ORDER_DDL, "nested orders, Avro"),
+        Shape(
+            "keyed_avro",
+            Format.AVRO,
+            rows.orders,
+            _avro("Order", _ORDER_AVRO),
+            _ORDER_DDL,
+            "nested orders, each of another key, Avro",
+            keyed=True,
+        ),
         Shape(
             "wide_avro",
             Format.AVRO,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from tests.bench.fill import key
 from tests.bench.goals import Goal, Results, goals
 from tests.bench.latency import Followed
-from tests.bench.plan import RACES, chosen
+from tests.bench.plan import INITIAL_LOAD, RACES, chosen
 from tests.bench.report import CAPTIONS, document, table
 from tests.bench.rounds import Figure, Race, middle, ratio
 from tests.bench.shapes import SHAPES
+from tests.bench.topics import Topic
 
 
 def figure(way: str, number: int, *, wall: float = 1.0, cpu: float = 1.0, rows: int = 1_000_000) -> Figure:
@@ -77,6 +79,7 @@ def test_each_goal_is_judged_by_its_own_figures() -> None:
                 figure("ours", 0, cpu=13),
                 figure("files", 0, cpu=11),
             ],
+            "keyed_avro": [figure("ours", 0, wall=10), figure("state", 0, wall=12)],
             "light_json": [figure("n0", 0, wall=13), figure("n1", 0, wall=2), figure("ours", 0, wall=1)],
         },
         fast=Followed(0.2, [1.0, 1.2, 9.0], 0.5, 5.0, memory),
@@ -89,6 +92,15 @@ def test_each_goal_is_judged_by_its_own_figures() -> None:
         partitions={
             "batches": [{"wall": 29.0, "files": 8}, {"wall": 4.0, "files": 21}, {"wall": 6.0, "files": 8}],
             "landings": [{"cpu": {"jvm": cpu, "broker": 9.0}} for cpu in (10.0, 12.0, 10.0, 14.0, 10.0, 12.5)],
+        },
+        upserts={
+            "batches": [
+                {"of": of * 1_000_000, "version": version, "round": n, "way": way, "wall": wall, "bytes": written}
+                for of, version, walls, size in ((1, 2, (3.0, 1.0), 24), (1, 3, (2.0, 2.5), 25), (5, 2, (8.0,), 101))
+                for n, merge in enumerate(walls)
+                for way, wall, written in (("merge", merge, size), ("ours", 1.0, 1))
+            ],
+            "peak_rss_mb": {"python": 100.0},
         },
     )
     assert list(verdicts(results).values()) == [
@@ -111,6 +123,11 @@ def test_each_goal_is_judged_by_its_own_figures() -> None:
         "met",  # 29 s
         "missed",  # 6 s
         "missed",  # 21 files
+        *("missed", "missed"),  # 3 and 1 times; 24 times the bytes
+        *("met", "met"),  # 2 and 2.5 times
+        *("met", "met"),  # of 5 million rows
+        *["not measured"] * 6,
+        "met",  # 1.2 times an append
     ]
 
 
@@ -138,4 +155,14 @@ def test_what_is_chosen_is_run_and_nothing_else() -> None:
 
 
 def test_every_race_is_of_a_known_shape_and_known_contenders() -> None:
-    assert all(race.shape in SHAPES and set(race.ways) <= CAPTIONS.keys() for race in RACES)
+    assert all(race.shape in SHAPES and set(race.ways) <= CAPTIONS.keys() for race in (*RACES, INITIAL_LOAD))
+
+
+def test_a_topic_of_keys_has_each_once_before_any_again() -> None:
+    topic = Topic(name="t", shape="keyed_avro", rows=40, partitions=4, schema_id=1, keys=40)
+    first, second = ([key(topic, number) for number in range(start, start + 40)] for start in (0, 40))
+    assert [k for k, _ in first] != sorted(k for k, _ in first)
+    assert sorted(k for k, _ in first) == sorted(k for k, _ in second) == list(range(40))
+    assert not any(is_delete for _, is_delete in first)
+    assert sum(is_delete for _, is_delete in second) == 4
+    assert all(k % 4 == number % 4 for number, (k, _) in enumerate(first + second))

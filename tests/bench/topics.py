@@ -21,6 +21,8 @@ class Topic:
     rows: int
     partitions: int
     schema_id: int
+    keys: int = 0
+    """How many keys the records have, so that the first so many records have one each; with 0 they have those of the shape."""
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))

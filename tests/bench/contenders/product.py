@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from frazil.cli.local_spark import settings_here
 from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Limits, Pipeline, Spark, Table
+from frazil.declaration import KeyFormat, Limits, Pipeline, Spark, Table, Upsert
 from frazil.declaration import Topic as DeclaredTopic
 from frazil.decode.writer_schemas import WriterSchemas
 from frazil.ingest import schema_tracking
@@ -37,15 +37,28 @@ PATIENT = 3600  # a target of seconds that no batch reaches: the batch size is t
 @contextmanager
 def ours(job: Job) -> Iterator[Mapping[str, Way]]:
     """Run the batches of `frazil run` once its tables exist: plan, stage, count, commit."""
+    with _lands(job, "ours") as ways:
+        yield ways
+
+
+@contextmanager
+def state(job: Job) -> Iterator[Mapping[str, Way]]:
+    """Do the same for a table of current state."""
+    with _lands(job, "state", write=Upsert()) as ways:
+        yield ways
+
+
+@contextmanager
+def _lands(job: Job, way: str, **more: Any) -> Iterator[Mapping[str, Way]]:
     with driver(job) as (shared, registry):
 
         def ready(topic: Topic, table: str) -> Callable[[], int]:
-            pipeline = declared(job, topic, table)
+            pipeline = declared(job, topic, table, **more)
             return _landing(
                 Ingestion(pipeline, shared, WriterSchemas(pipeline.topic, registry), _report(shared, pipeline))
             )
 
-        yield {"ours": ready}
+        yield {way: ready}
 
 
 @contextmanager
@@ -112,8 +125,9 @@ def _create_with_four(shared: JobContext, pipeline: Pipeline, writers: WriterSch
 
 def declared(job: Job, topic: Topic, table: str, **more: Any) -> Pipeline:
     """Return the pipeline that lands a topic in batches of the bench's size."""
+    keys: dict[str, Any] = {"key_format": KeyFormat.TEXT} if isinstance(more.get("write"), Upsert) else {}
     return Pipeline(
-        topic=DeclaredTopic(topic.name, value_format=job.shape.value_format),
+        topic=DeclaredTopic(topic.name, value_format=job.shape.value_format, **keys),
         table=Table(table, properties=dict(job.properties)),
         engine=Spark(limits=Limits(max_rows=job.batch_rows, first_rows=job.batch_rows, target_seconds=PATIENT)),
         **more,

@@ -1,0 +1,156 @@
+"""The commit of a batch of random changes, by Frazil and by a copy-on-write `MERGE`, on tables of several sizes and both formats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlparse
+
+import numpy as np
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from frazil.job.context import JobContext
+from frazil.lake.commit.append import publish
+from frazil.lake.commit.check import CommitRequest
+from frazil.lake.deletes.positions import IS_DELETE
+from frazil.lake.deletes.staged_changes import stage_changes
+from frazil.lake.offsets import Offsets
+from frazil.lake.stage import Staged, empty_commit
+from frazil.lake.totals import Counts
+from tests.bench.accounting import Meter
+from tests.bench.contenders.keyed_rows import NAMES, Changes, create, fill, rows
+from tests.bench.contenders.product import driver
+from tests.bench.topics import Job
+
+PIPELINE = "bench"
+MERGE_SETTINGS = {"spark.sql.adaptive.enabled": "true", "spark.sql.shuffle.partitions": "4"}
+"""What suits a `MERGE` best on few cores."""
+
+
+class NotWhatWasChangedError(Exception):
+    """A table does not hold what its batches leave."""
+
+
+def run(job: Job, meter: Meter) -> dict[str, Any]:
+    """Commit batches to a table of each size in turn; return what each took.
+
+    `wants` has the rounds by the table's rows. The first round of a format on the first table warms up, and is not counted. Both ways
+    get the same batches, on tables of the same data files.
+    """
+    measured: list[dict[str, Any]] = []
+    with driver(job) as (shared, _):
+        for place, (size, wanted) in enumerate(job.wants.items()):
+            base = f"{job.table}_base_{size}"
+            create(shared.iceberg, base, 2)
+            fill(shared.spark, shared.iceberg, base, int(size))
+            for version in (2, 3):
+                warm_up = 0 if place else 1
+                found = _rounds(job, shared, meter, base, version, int(size), wanted + warm_up)
+                measured += [one for one in found if one["round"] >= warm_up]
+    return {"batches": measured, "peak_rss_mb": meter.peak_rss_mb()}
+
+
+def _rounds(
+    job: Job, shared: JobContext, meter: Meter, base: str, version: int, size: int, rounds: int
+) -> list[dict[str, Any]]:
+    measured, changes = [], Changes(size, np.random.default_rng(size))
+    names = {way: f"{job.table}_{way}_{size}_v{version}" for way in ("ours", "merge")}
+    for way, name in names.items():
+        create(shared.iceberg, name, version, copy_on_write=way == "merge")
+        _give(shared, name, base)
+    for number in range(rounds):
+        file = Path(job.folder) / f"batch-{size}-{version}-{number}.parquet"
+        changes.batch(number + 1, file)
+        batch = _read(shared, file, number + 1)
+        for way, commit in (("ours", _ours), ("merge", _merge)):
+            used = _measured(meter, _folder(shared, names[way]), partial(commit, shared, names[way], batch, number))
+            measured.append({"way": way, "round": number, "version": version, "rows": size, **used})
+    for name in names.values():
+        _check(shared, name, changes)
+    return measured
+
+
+def _read(shared: JobContext, file: Path, number: int) -> DataFrame:
+    """Return the rows of a batch, and `IS_DELETE`."""
+    return rows(shared.spark.read.schema(f"id bigint, {IS_DELETE} boolean").parquet(str(file)), number)
+
+
+def _folder(shared: JobContext, name: str) -> Path:
+    return Path(urlparse(str(shared.iceberg.load(name).location())).path) / "data"
+
+
+def _measured(meter: Meter, folder: Path, commit: Callable[[], object]) -> dict[str, Any]:
+    there = set(folder.rglob("*.*")) if folder.exists() else set()
+    before = meter.read()
+    commit()
+    used = meter.read().since(before)
+    written = sum(file.stat().st_size for file in folder.rglob("*.*") if file not in there and file.name[0] != ".")
+    return {**asdict(used), "bytes": written}
+
+
+def _offsets(at: int) -> Offsets:
+    return Offsets("bench", "T1", {0: at})
+
+
+def _request(start: int, end: int, *, first: bool = False) -> CommitRequest:
+    return CommitRequest(
+        pipeline=PIPELINE,
+        run="bench",
+        version="1",
+        start=_offsets(start),
+        end=_offsets(end),
+        committed=None if first else _offsets(start),
+        topic_id="T1",
+        counts=Counts(read=end - start, written=end - start),
+    )
+
+
+def _give(shared: JobContext, name: str, base: str) -> None:
+    """Give a table the data files of another one, and a ledger."""
+    table = shared.iceberg.load(base)
+    files = tuple(table.currentSnapshot().addedDataFiles(table.io()))
+    empty = empty_commit(shared.iceberg, name, at=shared.clock())
+    publish(shared, empty, _request(0, 0, first=True))
+    staged = Staged(name, empty.table_uuid, empty.field_ids, files, 0, 0, empty.at)
+    publish(shared, staged, _request(0, 1))
+
+
+def _ours(shared: JobContext, name: str, batch: DataFrame, number: int) -> None:
+    staged = stage_changes(
+        shared.iceberg, name, batch, key=["id"], pipeline=PIPELINE, new_id=shared.new_id, at=shared.clock()
+    )
+    publish(shared, staged.files, _request(number + 1, number + 2), changes=staged.changes)
+
+
+def _merge(shared: JobContext, name: str, batch: DataFrame, number: int) -> None:
+    spark, sets = shared.spark, ", ".join(f"t.{column} = s.{column}" for column in NAMES)
+    before = {key: spark.conf.get(key, None) for key in MERGE_SETTINGS}
+    batch.createOrReplaceTempView("batch")
+    columns, values = ", ".join(NAMES), ", ".join(f"s.{column}" for column in NAMES)
+    try:
+        for key, value in MERGE_SETTINGS.items():
+            spark.conf.set(key, value)
+        spark.sql(
+            f"MERGE INTO {shared.iceberg.name}.{name} t USING batch s ON t.id = s.id "
+            f"WHEN MATCHED AND s.{IS_DELETE} THEN DELETE WHEN MATCHED THEN UPDATE SET {sets} "
+            f"WHEN NOT MATCHED AND NOT s.{IS_DELETE} THEN INSERT ({columns}) VALUES ({values})"
+        )
+    finally:
+        for key, value in before.items():
+            if value is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, value)
+
+
+def _check(shared: JobContext, name: str, changes: Changes) -> None:
+    found = shared.spark.table(f"{shared.iceberg.name}.{name}").agg(
+        F.count("id"), F.sum("id"), F.sum("version"), F.count_distinct("id")
+    )
+    wanted = (*changes.expected, changes.expected[0])
+    if (got := tuple(found.collect()[0])) != wanted:
+        raise NotWhatWasChangedError(f"{name}: rows, sums of ids and versions, distinct ids are {got}, not {wanted}")
