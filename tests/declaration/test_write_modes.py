@@ -8,7 +8,6 @@ from frazil.declaration import (
     KeyFormat,
     Pipeline,
     Table,
-    Tableflow,
     Tombstones,
     Topic,
     Upsert,
@@ -57,8 +56,74 @@ def test_a_state_stops_at_a_rejected_record_unless_it_is_declared_otherwise():
     [
         ({"topic": {"key_format": KeyFormat.JSON}}, "pipeline.topic.key_format"),
         ({"table": {"metadata_columns": "struct"}}, "pipeline.table.metadata_columns"),
-        ({"topic": {"key_format": KeyFormat.BYTES}, "engine": Tableflow()}, "pipeline.write"),
     ],
 )
 def test_what_no_state_can_be_is_refused(declared, path):
     assert path in problems_of(lambda: state(**declared))
+
+
+# ── Columns of the value as a key ───────────────────────────────────────────────────────────────
+def test_one_column_is_named_without_a_tuple():
+    assert Upsert(key="id") == Upsert(key=("id",))
+    assert to_json(Upsert(key="id")) == {"type": "upsert", "key": ["id"]}
+    keyed = state(write=Upsert(key=("id", "line")))
+    assert parse(document([keyed])) == (keyed,)
+
+
+@pytest.mark.parametrize(
+    ("key", "path", "said"),
+    [
+        ("Id", "key[0]", "Id has upper case; columns are lower case. Write id"),
+        (("id", "a.b"), "key[1]", "'a.b' has a dot, and no field inside a column is a key. Name a column of its own"),
+        ("größe", "key[0]", "'größe' is no column's name."),
+        ("a b", "key[0]", "'a b' is no column's name."),
+        ("", "key[0]", "'' is no column's name."),
+        ("x" * 129, "key[0]", "is no column's name."),
+        ("_kafka_key", "key[0]", "_kafka_key is not a column of the value:"),
+        ("_ingested_at", "key[0]", "_ingested_at is not a column of the value:"),
+        ("_file", "key[0]", "_file is not a column of the value:"),
+        ((), "key", "a key without columns is one key for all records."),
+        (("id", "line", "id"), "key[2]", "id is named twice. Remove one of the two"),
+        (["id"], "key", "Write a tuple: it cannot change afterwards"),
+        (7, "key", "7 is of type int. Write text or a tuple, or None"),
+    ],
+)
+def test_what_is_no_key_is_refused(key, path, said):
+    problems = problems_of(lambda: Upsert(key=key))
+    assert [*problems] == [f"upsert.{path}"]
+    assert said in problems[f"upsert.{path}"]
+
+
+def test_a_text_alone_is_no_second_problem():
+    assert [*problems_of(lambda: Upsert(key="id", keys="id"))] == ["upsert.keys"]
+
+
+def test_a_document_lists_the_columns():
+    tampered = {"version": 2, "pipelines": [to_json(state())]}
+    tampered["pipelines"][0]["write"] = {"type": "upsert", "key": "id"}
+    assert problems_of(lambda: parse(tampered)) == {"pipelines[0].write.key": "'id' is text. Write a list"}
+
+
+@pytest.mark.parametrize(
+    ("topic", "key", "path"),
+    [
+        ({"value_format": "text"}, "word", "pipeline.write.key[0]"),
+        ({"value_format": "json"}, "value", "pipeline.write.key[0]"),
+        ({"subject_strategy": "record"}, "id", "pipeline.write.key"),
+    ],
+)
+def test_columns_that_a_topic_does_not_have_are_refused(topic, key, path):
+    assert [*problems_of(lambda: state(topic, write=Upsert(key=key)))] == [path]
+
+
+@pytest.mark.parametrize(
+    ("topic", "key"),
+    [
+        ({"key_format": "json"}, "id"),
+        ({"value_format": "text"}, "value"),
+        ({"subject_strategy": "record", "record_name": "shop.Order"}, "id"),
+        ({"subject_strategy": "topic_record"}, "id"),
+    ],
+)
+def test_columns_of_a_value_may_be_a_key(topic, key):
+    assert state(topic, write=Upsert(key=key)).write == Upsert(key=key)

@@ -80,3 +80,20 @@ def test_a_state_lands_is_fenced_compacted_and_proven(shop_of: Callable[..., Sho
     produce("third", range(4, 8), 9)
     shop.drain()
     check(shop, state)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("catalog", "version"), [("rest_lake", 2), ("glue_lake", 3)])
+def test_columns_of_the_value_are_a_key_that_widens(shop_of: Callable[..., Shop], version: int) -> None:
+    table = {"format_version": version, "partition_by": ("bucket(4, order_id)",)}
+    shop = shop_of(write=Upsert(key="order_id"), table=table)
+    state: dict[int, str] = {}
+    narrow = {**ORDER, "fields": [{"name": "order_id", "type": "int"}, *ORDER["fields"][1:]]}  # type: ignore[index]
+    for schema, word, numbers in ((narrow, "first", [*range(6)]), (ORDER, "second", [*range(3, 6), 2**40])):
+        schema_id = shop.register(schema)
+        for number in numbers:
+            value = avro(schema, {"order_id": number, "user": word, "amount": None})
+            shop.produce([frame(schema_id, value)], partition=number % 2, key=None)
+            state[number] = word
+        shop.drain()
+        check(shop, state)

@@ -14,12 +14,12 @@ from frazil.clients.kafka import Span
 from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.decode.met import Met, UnknownSchemas
-from frazil.errors import RejectedRecords
+from frazil.errors import KeysMissing, RejectedRecords
 from frazil.ingest.one_batch import StagedBatch, stage_batch
 from frazil.ingest.plan import Plan
 from frazil.ingest.record_counts import Read, Rejected
 from frazil.ingest.spark_errors import TimestampOverflow
-from frazil.ingest.staging import StagedRejected, StagedRows
+from frazil.ingest.staging import Keyless, StagedRejected, StagedRows
 from frazil.lake.offsets import Offsets
 from frazil.lake.stage import Staged
 from frazil.schemas.wire_format import prefixed
@@ -36,7 +36,7 @@ class Stages:
     decoding: Any = SimpleNamespace(schema_ids=(3,))
 
     def __init__(self, rejected: Rejected, fails: str = "") -> None:
-        self.rejected, self.fails = rejected, fails
+        self.rejected, self.fails, self.keyless = rejected, fails, Keyless()
         self.steps: list[str] = []
 
     def stage(self, planned: Plan, by_driver: Sequence[Record] = ()) -> StagedRows:
@@ -110,3 +110,25 @@ def test_new_schemas_are_learnt_before_rejected_records_suspend_the_pipeline() -
         staged(Stages(found), Evolution(has_news=True), on_error="suspend")
     with pytest.raises(RejectedRecords, match="partition 0 offset 3: unknown_schema"):
         staged(Stages(found), on_error="suspend")
+
+
+@pytest.mark.parametrize(
+    ("counted", "stops"),
+    [
+        (Rejected(kept={"key_missing": 4}, first=(0, 0, "key_missing")), True),
+        (Rejected(kept={"key_missing": 1}, skipped={"key_missing": 3}, first=(0, 0, "key_missing")), True),
+        (Rejected(kept={"key_missing": 3}), False),
+        (Rejected(kept={"key_missing": 3, "too_short": 1}), False),
+    ],
+)
+def test_only_a_first_batch_without_any_key_stops_a_state(counted: Rejected, stops: bool) -> None:
+    staged(Stages(counted), on_error="log")  # not of a state, or not the first batch
+    stages = Stages(counted)
+    stages.keyless.is_possible = True
+    if stops:
+        for on_error in ("log", "suspend", "skip"):
+            with pytest.raises(KeysMissing, match="none of the first 4 records has a key"):
+                staged(stages, on_error=on_error)
+    else:
+        staged(stages, on_error="log")
+    assert stages.keyless.is_possible is (counted.records == 4)

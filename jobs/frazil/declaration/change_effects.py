@@ -123,6 +123,12 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
             "a record without a value becomes a rejected record or a row of nulls, or, with skip, is only counted",
             lambda before, after: after is Tombstones.SKIP,
         ),
+        "write.key": FieldEffect(
+            Outcome.STOPS,
+            "the table has one row for each value of the old key, and no table changes its key: only a rebuilt table has the new "
+            "one. If the columns are the same ones, the pipeline continues",
+            lambda before, after: before is None or after is None or {*before} != {*after},
+        ),
         "headers": FieldEffect(
             Outcome.FROM_NOW_ON,
             "headers are kept, or their column stays null; existing rows are not filled",

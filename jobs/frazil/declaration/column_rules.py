@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+from frazil.declaration.constraints import shown
 from frazil.declaration.options import (
     FLAT_COLUMNS,
     INGESTED_AT,
@@ -31,6 +34,8 @@ _ICEBERG = frozenset(
     ]
 )
 _DECODED = "_decoded"
+_COLUMN = re.compile(r"[a-z_][a-z0-9_]{0,127}")
+KEY_COLUMN_PATTERN = f"^{_COLUMN.pattern}$"
 
 # Iceberg's type of each fact of a record; the key's depends on its format and is that of bytes here.
 _FACT_TYPES = {
@@ -50,6 +55,32 @@ def is_reserved(column: str) -> bool:
     return (
         column in {STRUCT_COLUMN, INGESTED_AT, _DECODED} or column in _ICEBERG or column.startswith(f"{STRUCT_COLUMN}_")
     )
+
+
+def key_column_refusal(name: str) -> Refusal | None:
+    """Return why no column of a value that may be part of a key has this name."""
+    if is_reserved(name):
+        return Refusal(
+            f"{name} is not a column of the value: such names are Frazil's or Iceberg's own",
+            "Name columns of the value, or remove key: then the record's key is the key",
+        )
+    if _COLUMN.fullmatch(name):
+        return None
+    if _COLUMN.fullmatch(name.lower()):
+        return Refusal(f"{name} has upper case; columns are lower case", f"Write {name.lower()}")
+    if "." in name:
+        return Refusal(f"{shown(name)} has a dot, and no field inside a column is a key", "Name a column of its own")
+    return Refusal(f"{shown(name)} is no column's name", "Columns have a-z, 0-9 and _, at most 128, and no digit first")
+
+
+def value_key_refusal(name: str, value_format: ValueFormat) -> Refusal | None:
+    """Return why the column cannot be part of a key if the value has no schema, and `value` is its only column."""
+    if value_format is ValueFormat.JSON:
+        do = "Choose json_schema, or remove key: then the record's key is the key"
+        return Refusal("a value of format json is JSON text, and two texts can be one key", do)
+    if value_format.has_schema or name == VALUE_COLUMN:
+        return None
+    return Refusal(f"a table of format {value_format} has no column {name}", f"Use {VALUE_COLUMN}")
 
 
 def metadata_type(source: str, layout: MetadataColumns) -> str | None:

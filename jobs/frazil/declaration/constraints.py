@@ -33,6 +33,13 @@ class Private:
 PRIVATE = Private()
 
 
+class Alone:
+    """Marks a field of several texts that is also given one text alone, without a tuple."""
+
+
+ALONE = Alone()
+
+
 def shown(value: object) -> str:
     """Return the value as a message shows it: its repr, cut to a readable length."""
     try:

@@ -11,7 +11,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
-from frazil.declaration.constraints import PRIVATE, Rule, shown
+from frazil.declaration.constraints import ALONE, PRIVATE, Rule, shown
 from frazil.declaration.frozen_map import FrozenMap
 from frazil.declaration.problems import InvalidDeclaration, Problem, Refusal
 
@@ -24,6 +24,7 @@ class Hint(NamedTuple):
     rules: tuple[Rule, ...]
     meaning: str
     is_private: bool
+    may_be_alone: bool
 
     @property
     def type(self) -> Any:
@@ -55,6 +56,7 @@ def taken_apart(hint: Any) -> Hint:
         rules=tuple(note for note in notes if isinstance(note, Rule)),
         meaning=next((note for note in notes if isinstance(note, str)), ""),
         is_private=PRIVATE in notes,
+        may_be_alone=ALONE in notes,
     )
 
 
@@ -92,7 +94,7 @@ def validate(instance: Any, contradictions: Callable[[], Iterable[Problem]] = tu
 
 
 def chosen(cls: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values with each text replaced by the member, or the value without parameters, that it names."""
+    """Return the values with each text replaced by the member, the value without parameters, or the tuple of one that it means."""
     return {name: _named_by(taken_apart(hints(cls)[name]), value) for name, value in values.items()}
 
 
@@ -103,7 +105,7 @@ def _named_by(hint: Hint, value: Any) -> Any:
         return hint.type(value) if value in list(hint.type) else value
     if hint.is_choice:
         return next((kind() for kind in hint.types if kind.kind == value and not required_fields(kind)), value)
-    return value
+    return (value,) if hint.may_be_alone else value
 
 
 def required_fields(cls: Any) -> tuple[str, ...]:
@@ -220,7 +222,7 @@ def wanted(hint: Hint) -> str:
     if hint.is_choice or is_dataclass(hint.type):
         text = " or ".join(_call(kind, hints(kind)) for kind in hint.types)
     elif hint.origin is tuple:
-        text = "a tuple"
+        text = "text or a tuple" if hint.may_be_alone else "a tuple"
     elif hint.origin is Mapping:
         text = "a mapping"
     else:

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from frazil.declaration.chosen import Chosen, default
+from frazil.declaration.column_rules import KEY_COLUMN_PATTERN, key_column_refusal, value_key_refusal
+from frazil.declaration.constraints import ALONE, Rule
 from frazil.declaration.declared import Declared
-from frazil.declaration.options import ErrorMode, KeyFormat, MetadataColumns, Tombstones
+from frazil.declaration.options import ErrorMode, KeyFormat, MetadataColumns, SubjectStrategy, Tombstones
 from frazil.declaration.problems import Problem
 from frazil.declaration.validation import validate
 
@@ -34,13 +36,27 @@ class Append(metaclass=Declared):
 class Upsert(metaclass=Declared):
     """The table is the topic's current state: one row a key, that of the key's last record. A record without a value deletes it.
 
-    The key is the record's: its fields are columns, and a key of one value is the column `_kafka_key`.
+    Without `key`, the key is the record's: its fields are columns, and a key of one value is the column `_kafka_key`.
     """
 
     kind: ClassVar[str] = "upsert"
 
+    key: Annotated[
+        Chosen[tuple[Annotated[str, Rule(key_column_refusal, {"pattern": KEY_COLUMN_PATTERN})], ...] | None],
+        "The columns of the value that are the key: a name, or a tuple of names. Default: the record's key.",
+        ALONE,
+    ] = default(None)
+
     def __post_init__(self) -> None:
-        validate(self)
+        validate(self, self._contradictions)
+
+    def _contradictions(self) -> Iterator[Problem]:
+        names = self.key or ()
+        if self.key == ():
+            yield Problem("key", "a key without columns is one key for all records", "Name a column, or remove it")
+        for index, name in enumerate(names):
+            if name in names[:index]:
+                yield Problem(f"key[{index}]", f"{name} is named twice", "Remove one of the two")
 
 
 WriteMode = Append | Upsert
@@ -66,6 +82,14 @@ def upsert_problems(pipeline: Pipeline) -> Iterator[Problem]:
     if pipeline.table.metadata_columns is not MetadataColumns.FLAT:
         what = "the columns that an upsert compares are not in a struct"
         yield Problem("table.metadata_columns", what, "Choose flat")
-    if pipeline.topic.key_format is KeyFormat.JSON:
-        what = "two texts of JSON can be one key"
-        yield Problem("topic.key_format", what, "Choose json_schema, or text if all producers write a key the same way")
+    topic, mode = pipeline.topic, pipeline.write
+    names = (mode.key if isinstance(mode, Upsert) else None) or ()
+    if topic.key_format is KeyFormat.JSON and not names:
+        do = "Choose json_schema, text if all producers write a key the same way, or name columns with Upsert(key=…)"
+        yield Problem("topic.key_format", "two texts of JSON can be one key", do)
+    if names and topic.subject_strategy is SubjectStrategy.RECORD and topic.record_name is None:
+        what = "columns are known only after a record has them, and the table needs those of its key at once"
+        yield Problem("write.key", what, "Declare the topic's record_name")
+    for index, name in enumerate(names):
+        if refusal := value_key_refusal(name, topic.value_format):
+            yield Problem(f"write.key[{index}]", *refusal)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import reduce
 
 from pyspark.sql import Column
@@ -13,6 +14,7 @@ from frazil.decode.decoding import KEY, ROW
 from frazil.decode.keys import KeyLanding
 from frazil.decode.spark_types import spark_type
 from frazil.errors import InvalidInput
+from frazil.schemas.column_names import folded
 from frazil.schemas.merge import same_field
 from frazil.schemas.reasons import Reason
 from frazil.schemas.types import Decimal, Field, Kind, Primitive, Struct, Type
@@ -29,14 +31,16 @@ _REFUSED = frozenset({Kind.FLOAT, Kind.DOUBLE})
 class RowKey:
     """The columns that identify a row.
 
-    `columns` are the table's, by name. `fields` says which field of the decoded key each one is; `None` is the key itself.
-    `shared` are those that the value has, too; a value in which they are null says nothing of the key.
+    `columns` are the table's, by name. `fields` says which field of the record's decoded key each one is; `None` is the key itself.
+    `shared` are those that the value has, too; a value in which they are null says nothing of the key. With `is_of_value` the value
+    decides, and the record's key only for a record without one; `fields` are none then if the record's key lacks one of them.
     """
 
     columns: tuple[Field, ...]
     fields: Mapping[str, str | None]
     shared: frozenset[str] = frozenset()
     landing: KeyLanding | None = None
+    is_of_value: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -44,11 +48,26 @@ class RowKey:
         return tuple(column.name for column in self.columns)
 
     def values(self) -> dict[str, Column]:
-        """Return what the columns hold, from the record's key: it is there for a record without a value, too."""
-        return {column.name: self._of_record(column).cast(spark_type(column.type)) for column in self.columns}
+        """Return what the columns hold: what the value has, else what the record's key has, also for a record without a value."""
+        return {column.name: self._of(column) for column in self.columns}
 
     def reason(self) -> Column:
         """Return why a record has no row in spite of a decoded key and value; null if it has one."""
+        return self._reason_of_value() if self.is_of_value else self._reason_of_record()
+
+    def _reason_of_value(self) -> Column:
+        has_null = reduce(Column.__or__, (value.isNull() for value in self.values().values()))
+        is_delete = F.col("value").isNull()
+        if not self.fields:
+            return F.when(is_delete, Reason.TOMBSTONE_NAMES_NO_ROW.value).when(has_null, Reason.KEY_NULL.value)
+        differs = [~F.col(ROW)[c.name].eqNullSafe(self._of_record(c)) for c in self.columns]
+        reason = F.when(is_delete & F.col("key").isNull(), Reason.KEY_MISSING.value).when(
+            has_null, Reason.KEY_NULL.value
+        )
+        differ = ~is_delete & F.col("key").isNotNull() & reduce(Column.__or__, differs)
+        return reason.when(differ, Reason.KEY_MISMATCH.value)
+
+    def _reason_of_record(self) -> Column:
         found = self.values()
         has_null = reduce(Column.__or__, (value.isNull() for value in found.values()))
         reason = F.when(F.col("key").isNull(), Reason.KEY_MISSING.value).when(has_null, Reason.KEY_NULL.value)
@@ -57,14 +76,26 @@ class RowKey:
             reason = reason.when(differs, Reason.KEY_MISMATCH.value)
         return reason
 
+    def _of(self, column: Field) -> Column:
+        if not self.is_of_value:
+            return self._of_record(column)
+        held = F.col(ROW)[column.name]
+        return F.when(F.col("value").isNull(), self._of_record(column)).otherwise(held) if self.fields else held
+
     def _of_record(self, column: Field) -> Column:
-        if self.landing is None:
-            return F.col("key")
         field = self.fields[column.name]
-        return F.col(KEY)[field if field is not None else self.landing.target.fields[0].name]
+        if self.landing is None:
+            held = F.col("key")
+        else:
+            held = F.col(KEY)[field if field is not None else self.landing.target.fields[0].name]
+        return held.cast(spark_type(column.type))
 
 
-def check_type(column: str, of: Type) -> None:
+_OF_RECORD = "Choose write=Append(), or give the topic's records another key"
+_OF_VALUE = "Name other columns with Upsert(key=…), or choose write=Append()"
+
+
+def check_type(column: str, of: Type, *, do: str = _OF_RECORD) -> None:
     """Raise `InvalidInput` if a column of this type cannot be part of a key: two values that look equal may not be."""
     match of:
         case Primitive(kind=kind) if kind not in _REFUSED:
@@ -75,26 +106,20 @@ def check_type(column: str, of: Type) -> None:
         f"{column} is of type {of}, which is no key: write modes with a key take integers, text, bytes, booleans, dates, "
         "timestamps and decimals",
         where=f"key column {column}",
-        do="Choose write=Append(), or give the topic's records another key",
+        do=do,
     )
 
 
 def row_key(
     target: Struct, values: Struct, key: Type, fields: Struct | None, landing: KeyLanding | None = None
 ) -> RowKey:
-    """Return the key of rows of type `target`.
+    """Return the key of rows of type `target`, if it is that of the records.
 
     `values` is the merged type of the values, `key` that of the record's key, and `fields` the key's fields if it is a record.
     Each of them is a column of the target, in whose order they come: schemas may list fields in any order, and hashes depend on
     it. Raises `InvalidInput` as `check_type` does.
     """
-    for field in target.fields:
-        if field.name.startswith(_MARK):
-            raise InvalidInput(
-                f"the column {field.name} begins with {_MARK}, as columns of a batch's own do that never land",
-                where=f"column {field.name}",
-                do="Rename the field, or choose write=Append()",
-            )
+    _check_names(target)
     if fields is None:
         check_type(KEY_COLUMN, key)
         return RowKey((Field(KEY_COLUMN, key),), {KEY_COLUMN: None}, landing=landing)
@@ -103,18 +128,95 @@ def row_key(
         raise InvalidInput(
             "the record's key has no fields, so all records have one key", where="key", do="Choose write=Append()"
         )
-    for column in columns.values():
-        if column.as_json:
-            raise InvalidInput(
-                f"{column.name} is JSON text, which is no key: two texts can be one key",
-                where=f"key column {column.name}",
-                do="Choose write=Append(), or give the topic's records another key",
-            )
-        check_type(column.name, column.type)
+    for field in fields.fields:
+        if field.name in columns:
+            _check(columns[field.name], do=_OF_RECORD, has_own_scale=field.has_own_scale)
     shared = {column.name for column in columns.values() if same_field(column, values.fields)}
-    # A key's column that may not be renamed keeps the earlier name of its field.
-    decoded = landing.target.fields if landing is not None else fields.fields
-    named = {field.name: (same_field(field, decoded) or field).name for field in fields.fields}
-    sources = {column.name: named[name] for name, column in columns.items()}
+    sources = {column.name: _decoded(field, landing) for field in fields.fields if (column := columns.get(field.name))}
     ordered = tuple(column for column in target.fields if column.name in sources)
     return RowKey(ordered, sources, frozenset(shared), landing)
+
+
+def value_key(
+    target: Struct, values: Struct, names: Sequence[str], fields: Struct | None, landing: KeyLanding | None = None
+) -> RowKey:
+    """Return the key of rows of type `target`, if it is these columns of the values; arguments are as in `row_key`.
+
+    Raises `InvalidInput` as `named` and `check_type` do.
+    """
+    _check_names(target)
+    columns = {field.name: same_field(field, target.fields) or field for field in named(names, values)}
+    for field in named(names, values):
+        _check(columns[field.name], do=_OF_VALUE, has_own_scale=field.has_own_scale)
+    found = fields_of_key(named(names, values), fields)
+    sources = {columns[name].name: _decoded(field, landing) for name, field in found.items()}
+    # A column that the table lacks comes too, so that the caller can name it.
+    ordered = tuple(dict.fromkeys(c for c in (*target.fields, *columns.values()) if c in columns.values()))
+    return RowKey(ordered, sources, frozenset(column.name for column in ordered), landing, is_of_value=True)
+
+
+def named(names: Sequence[str], values: Struct) -> tuple[Field, ...]:
+    """Return the fields of the values' merged type that are the columns of these names, or were before a rename.
+
+    Raises `InvalidInput` if no version has a column.
+    """
+    there = {**{folded(alias): field for field in values.fields for alias in field.aliases}}
+    there |= {field.name: field for field in values.fields}
+    missing = [name for name in names if name not in there]
+    if missing:
+        columns = [field.name for field in values.fields]
+        near = [close for name in missing for close in get_close_matches(name, columns, n=1)]
+        raise InvalidInput(
+            f"no version of the value has {', '.join(missing)}; its columns are {', '.join(sorted(columns))}",
+            where="write.key",
+            do=f"Did you mean {', '.join(near)}?" if near else "Name columns of the value with Upsert(key=…)",
+        )
+    return tuple(dict.fromkeys(there[name] for name in names))
+
+
+def fields_of_key(columns: Sequence[Field], fields: Struct | None) -> dict[str, Field]:
+    """Return column -> the field of the record's key that it is; none if one of these columns is no field of it."""
+    found = {column.name: same_field(column, fields.fields) for column in columns} if fields is not None else {}
+    held = {name: field for name, field in found.items() if field is not None}
+    return held if len(held) == len(columns) else {}
+
+
+def key_version(names: Sequence[str], values: Struct, fields: Struct | None) -> Struct:
+    """Return the types that the record's key has for these columns, as one more version of the values; none without fields.
+
+    It widens the columns to what the record's key holds, and changes neither names nor comments.
+    """
+    columns = named(names, values)
+    found = fields_of_key(columns, fields)
+    return Struct(tuple(Field(c.name, found[c.name].type, source=c.source) for c in columns if c.name in found))
+
+
+def _decoded(field: Field, landing: KeyLanding | None) -> str:
+    """Return the name of the key's field when it is decoded: one that may not be renamed keeps its earlier name."""
+    return (same_field(field, landing.target.fields) or field).name if landing is not None else field.name
+
+
+def _check(column: Field, *, do: str, has_own_scale: bool) -> None:
+    if has_own_scale:
+        raise InvalidInput(
+            f"{column.name} holds numbers that each have a scale of their own, which is no key: equal ones can differ in bytes",
+            where=f"key column {column.name}",
+            do=do,
+        )
+    if column.as_json:
+        raise InvalidInput(
+            f"{column.name} is JSON text, which is no key: two texts can be one key",
+            where=f"key column {column.name}",
+            do=do,
+        )
+    check_type(column.name, column.type, do=do)
+
+
+def _check_names(target: Struct) -> None:
+    for field in target.fields:
+        if field.name.startswith(_MARK):
+            raise InvalidInput(
+                f"the column {field.name} begins with {_MARK}, as columns of a batch's own do that never land",
+                where=f"column {field.name}",
+                do="Rename the field, or choose write=Append()",
+            )

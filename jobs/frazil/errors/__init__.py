@@ -14,6 +14,7 @@ FrazilError                    says what, where and what to do
 │   ├── TooManyRejected        more of a batch is rejected than the pipeline's `max_rejected_percent` allows
 │   ├── CountsDisagree         read != written + rejected + skipped, twice
 │   ├── WriteModeDiffers       the table was made for another write mode or key than the declared ones
+│   ├── KeysMissing            no record of a table's first batch has a key
 │   ├── KeysMoved              records of one key are in two partitions, without an order
 │   ├── LedgerLost             no snapshot says which offsets the table holds
 │   ├── RolledBack             the table's head is not the snapshot that the ledger names, nor its descendant
@@ -101,7 +102,7 @@ from frazil.errors.outages import (
     ServiceUnavailable,
     TopicMissing,
 )
-from frazil.errors.state_tables import KeysMoved, WriteModeDiffers
+from frazil.errors.state_tables import KeysMissing, KeysMoved, WriteModeDiffers
 
 __all__ = [
     "EVENTS",
@@ -123,6 +124,7 @@ __all__ = [
     "JvmEnded",
     "KafkaRefused",
     "KafkaUnavailable",
+    "KeysMissing",
     "KeysMoved",
     "LedgerLost",
     "LedgerTooNew",

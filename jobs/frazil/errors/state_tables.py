@@ -22,6 +22,22 @@ class WriteModeDiffers(DecisionRequired):
         )
 
 
+class KeysMissing(DecisionRequired):
+    """No record of a table's first batch has a key, which the table needs for each row."""
+
+    @classmethod
+    def of(cls, pipeline: str, topic: str, number: int) -> Self:
+        """Return the error for a batch of `number` records."""
+        return cls(
+            f"none of the first {number:,} records has a key, and a table of current state has one row a key; nothing of the batch "
+            "was committed",
+            pipeline=pipeline,
+            place=f"topic {topic}",
+            do="Name columns of the value with write=Upsert(key=…), or choose write=Append()",
+            facts={"topic": topic, "number": number},
+        )
+
+
 class KeysMoved(DecisionRequired):
     """Records of one key are in two partitions of the topic, and nothing says which of them is the newer one."""
 
@@ -33,6 +49,6 @@ class KeysMoved(DecisionRequired):
             "by key; which of two records is newer is not known, and nothing of the batch was committed",
             pipeline=pipeline,
             place=f"table {table}",
-            do="Give the topic a key that decides the partition, or land it with write=Append()",
+            do="Have producers choose the partition by the columns of the table's key, or land the topic with write=Append()",
             facts={"table": table, "number": number},
         )

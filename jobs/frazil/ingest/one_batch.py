@@ -9,7 +9,7 @@ from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline
 from frazil.ingest.account import commit_request
 from frazil.ingest.plan import Plan
-from frazil.ingest.rejected_share import check_mode
+from frazil.ingest.rejected_share import check_keys, check_mode
 from frazil.ingest.schema_tracking import Evolution
 from frazil.ingest.spark_errors import explained
 from frazil.ingest.staging import StagedRejected, Staging
@@ -52,14 +52,17 @@ def stage_batch(
 
     `by_driver` are the records of the batch that the driver has read, as Spark cannot.
 
-    Raises `UnknownSchemas`, `RegistryUnavailable`, `RejectedRecords`, `CountsDisagree`, `StageAgain`, and what a failed Spark job
-    means, `TimestampOverflow` among it; then there are files that no snapshot will name, and nothing else.
+    Raises `UnknownSchemas`, `RegistryUnavailable`, `RejectedRecords`, `KeysMissing`, `CountsDisagree`, `StageAgain`, and what a
+    failed Spark job means, `TimestampOverflow` among it; then there are files that no snapshot will name, and nothing else.
     """
     began = job.clock()
     with explained(f"pipeline {pipeline.name}", stopping=job.stopping, redact=job.redact):
         rows = staging.stage(planned, by_driver)
         rejected = StagedRejected() if rows.are_all else staging.stage_rejected(rows)
     evolution.learn(rejected.counted.values, rejected.counted.keys)
+    if staging.keyless.is_possible:
+        check_keys(pipeline, rejected.counted, rows.read.records)
+        staging.keyless.is_possible = not rows.landed
     check_mode(pipeline, rejected.counted)
     batch = commit_request(pipeline, job, rows, rejected.counted)
     seconds = job.clock() - began

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from frazil.declaration import Pipeline
 from frazil.declaration.options import ErrorMode
-from frazil.errors import RejectedRecords, TooManyRejected
+from frazil.errors import KeysMissing, RejectedRecords, TooManyRejected
 from frazil.ingest.plan import Span
 from frazil.ingest.record_counts import Rejected
 from frazil.lake.ledger import Entry
@@ -18,6 +18,13 @@ MOST_PERCENT = 50  # where the declaration says nothing
 LEAST_RECORDS = 100
 """A smaller batch says too little about a topic."""
 _OF_THE_FRAME = frozenset({Reason.WRONG_MAGIC.value, Reason.TOO_SHORT.value})
+
+
+def check_keys(pipeline: Pipeline, rejected: Rejected, records: int) -> None:
+    """Raise `KeysMissing` if none of the batch's `records` has a key; it is asked while the table has had no record."""
+    reason = Reason.KEY_MISSING.value
+    if records and rejected.kept.get(reason, 0) + rejected.skipped.get(reason, 0) == records:
+        raise KeysMissing.of(pipeline.name, pipeline.topic.name, records)
 
 
 def check_mode(pipeline: Pipeline, rejected: Rejected) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from frazil.declaration import Pipeline
@@ -11,13 +11,14 @@ from frazil.declaration.write_modes import Upsert, tombstones
 from frazil.decode.decoding import schema_id_of
 from frazil.decode.keys import KeyLanding, Keys, check_bytes
 from frazil.decode.met import MOST, Met, UnknownSchemas
-from frazil.decode.row_key import KEY_COLUMN, KEY_VERSION, RowKey, row_key
+from frazil.decode.row_key import KEY_COLUMN, KEY_VERSION, RowKey, key_version, row_key, value_key
 from frazil.decode.writer_schemas import TooMany, WriterSchemas
 from frazil.errors import IncompatibleSchema, InvalidInput, WriteModeDiffers
 from frazil.ingest.events import Event, Reporter
-from frazil.ingest.staging import Staging, Thoroughness
+from frazil.ingest.staging import Keyless, Staging, Thoroughness
 from frazil.job.context import JobContext
 from frazil.lake import tables
+from frazil.lake.commit.entries import entry
 from frazil.lake.evolve import evolve
 from frazil.schemas.iceberg import identifier_fields, row_type
 from frazil.schemas.merge import merge
@@ -36,6 +37,7 @@ class Evolution:
         self._pipeline, self._job, self._writers, self._report = pipeline, job, writers, report
         self._keys = Keys.of(pipeline.topic, writers.registry, pipeline.table.metadata_columns)
         self._is_keyed = isinstance(pipeline.write, Upsert)
+        self._names = pipeline.write.key if isinstance(pipeline.write, Upsert) else None
         self._thoroughness = Thoroughness()
         self._reported: dict[int, str] = {}  # by writer, what was reported of it last
 
@@ -69,6 +71,9 @@ class Evolution:
         """
         if not self._is_keyed:
             return ()
+        if self._names is not None:
+            self._check_types(merge(self._versions).incompatible)
+            return self._key_of(self.types[0]).names
         registry, subject = self._writers.registry, f"{self._pipeline.topic.name}-key"
         if self._keys is None and registry is not None and registry.versions(subject):
             raise InvalidInput(
@@ -77,7 +82,7 @@ class Evolution:
                 do="Declare the key_format of that schema: avro, json_schema or protobuf",
             )
         row, key = self.types
-        return row_key(row, merge(self._writers.versions).type, key or Primitive(Kind.BINARY), self._key_fields).names
+        return self._key_of(row, key or Primitive(Kind.BINARY)).names
 
     def refresh(self) -> bool:
         """Ask for new schemas; returns whether there are any."""
@@ -120,8 +125,13 @@ class Evolution:
         if self._keys is not None and keys is not None:
             decoding = replace(decoding, key=self._keys.decoding(keys))
         columns = tuple(f.name for f in landed.target.fields)
-        identity = self._identity(landed.target, keys) if self._is_keyed else None
-        return Staging(self._pipeline, self._job, decoding, columns, there, keys, identity, self._thoroughness)
+        if not self._is_keyed:
+            return Staging(self._pipeline, self._job, decoding, columns, there, keys, None, self._thoroughness)
+        identity = self._identity(landed.target, keys)
+        newest = entry(self._job.iceberg.load(table.identifier), self._pipeline.name)
+        has_records = newest is not None and newest.keys is not None and newest.keys.records > 0
+        keyless = Keyless(is_possible=self._names is None and not has_records)
+        return Staging(self._pipeline, self._job, decoding, columns, there, keys, identity, self._thoroughness, keyless)
 
     @property
     def _key_fields(self) -> Struct | None:
@@ -132,10 +142,33 @@ class Evolution:
     def _versions(self) -> tuple[tuple[int, Struct], ...]:
         """The versions of the rows, oldest first. The fields of the key are columns of a table that has one row a key.
 
-        They come before all others, so that no field of a later value takes the name of the key's column.
+        They come before all others, so that no field of a later value takes the name of the key's column. If the key is columns of
+        the value, those that the record's key has too come last.
         """
-        fields = self._key_fields if self._is_keyed else None
-        return self._writers.versions if fields is None else ((KEY_VERSION, fields), *self._writers.versions)
+        fields, versions = self._key_fields if self._is_keyed else None, self._writers.versions
+        if self._names is not None:
+            also = key_version(self._names, merge(versions).type, fields)
+            return (*versions, (KEY_VERSION, also)) if also.fields else versions
+        return versions if fields is None else ((KEY_VERSION, fields), *versions)
+
+    def _key_of(self, row: Struct, key: Type = Primitive(Kind.BINARY), keys: KeyLanding | None = None) -> RowKey:  # noqa: B008 # frozen
+        """Return the key of rows of this type; `key` is the type of the record's key."""
+        values, fields = merge(self._writers.versions).type, self._key_fields
+        if self._names is not None:
+            return value_key(row, values, self._names, fields, keys)
+        return row_key(row, values, key, fields, keys)
+
+    def _check_types(self, incompatible: Mapping[int, IncompatibleSchema]) -> None:
+        """Raise if the columns of the key do not hold what the record's key has."""
+        problem = incompatible.get(KEY_VERSION)
+        if problem is not None and self._names is None:
+            raise problem
+        if problem is not None:
+            raise InvalidInput(
+                f"the record's key has the field {problem.where} in another type than the value: {problem.what}",
+                where=f"pipeline {self._pipeline.name}",
+                do="Declare key_format=bytes: the columns of the key then come from the value alone",
+            )
 
     def _identity(self, target: Struct, keys: KeyLanding | None) -> RowKey:
         """Return the key of the rows of an existing table. Raises `WriteModeDiffers` if the table has another.
@@ -145,7 +178,7 @@ class Evolution:
         iceberg, table = self._job.iceberg, self._pipeline.table.identifier
         schema = iceberg.schema_json(iceberg.load(table))
         key = next(field.type for field in row_type(schema).fields if field.name == KEY_COLUMN)
-        found = row_key(target, merge(self._writers.versions).type, key, self._key_fields, keys)
+        found = self._key_of(target, key, keys)
         made_for = identifier_fields(schema)
         if set(made_for) != set(found.names):
             raise WriteModeDiffers.of(
@@ -174,8 +207,7 @@ class Evolution:
         if self._is_keyed:  # the record's key fills the key's columns, whatever a version says of them
             current = Struct(tuple(replace(field, required=False) for field in current.fields))
         found = landing(current, self._versions, may_add=may_add, may_widen=may_widen)
-        if KEY_VERSION in found.incompatible:
-            raise found.incompatible[KEY_VERSION]
+        self._check_types(found.incompatible)
         return found, keys
 
     def _needed(self, current: Struct) -> tuple[Change, ...]:

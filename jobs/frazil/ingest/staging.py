@@ -40,6 +40,13 @@ class Thoroughness:
     is_needed: bool = False
 
 
+@dataclass(slots=True)
+class Keyless:
+    """Whether a table of current state has had no record yet, those of staged batches included."""
+
+    is_possible: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class StagedRows:
     """The rows of a plan in files, and what was counted of all records that were read.
@@ -93,6 +100,7 @@ class Staging:
     key: KeyLanding | None = None
     row_key: RowKey | None = None
     thoroughness: Thoroughness = field(default_factory=Thoroughness)
+    keyless: Keyless = field(default_factory=Keyless)
 
     def stage(self, planned: Plan, by_driver: Sequence[Record] = ()) -> StagedRows:
         """Stage the rows of a plan, and count its records as they are read."""

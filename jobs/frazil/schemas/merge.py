@@ -106,9 +106,11 @@ def _same(known: Field, field: Field, path: tuple[str, ...]) -> Field:
     """Merge the field with one of the same name; return the same object if that changes nothing."""
     kind, as_json = _types(known, field, (*path, field.source))
     required, doc = known.required and field.required, field.doc or known.doc
-    if kind is known.type and (as_json, required, doc) == (known.as_json, known.required, known.doc):
+    has_own_scale = known.has_own_scale or field.has_own_scale
+    now = (as_json, required, doc, has_own_scale)
+    if kind is known.type and now == (known.as_json, known.required, known.doc, known.has_own_scale):
         return known
-    return replace(known, type=kind, required=required, doc=doc, as_json=as_json)
+    return replace(known, type=kind, required=required, doc=doc, as_json=as_json, has_own_scale=has_own_scale)
 
 
 def _new(field: Field, others: Sequence[Field], *, required: bool, top: bool) -> Field:
@@ -134,6 +136,7 @@ def _merged(known: Field, field: Field, others: Sequence[Field], path: tuple[str
         source=source,
         aliases=tuple(name for name in names if name != source),
         as_json=as_json,
+        has_own_scale=known.has_own_scale or field.has_own_scale,
     )
 
 

@@ -16,7 +16,8 @@ class Reason(StrEnum):
     The body: `UNDECODABLE` is not a value of its schema, `TOO_LARGE` is past a limit. The key, of a record whose value is well:
     `KEY_UNDECODABLE` is not framed, or not a value of its format or schema; `KEY_SCHEMA` names a schema that is unknown, of
     another subject, not readable, or does not fit the key's column. In tables of current state: `KEY_MISSING` is a record without a
-    key, `KEY_NULL` one whose key has a null field, `KEY_MISMATCH` one whose value has another key than the record.
+    key, `KEY_NULL` one whose key has a null field, `KEY_MISMATCH` one whose value has another key than the record;
+    `TOMBSTONE_NAMES_NO_ROW` has no value, and its key lacks a column of the table's key.
     """
 
     TOMBSTONE = "tombstone"
@@ -36,6 +37,7 @@ class Reason(StrEnum):
     KEY_MISSING = "key_missing"
     KEY_NULL = "key_null"
     KEY_MISMATCH = "key_mismatch"
+    TOMBSTONE_NAMES_NO_ROW = "tombstone_names_no_row"
 
 
 MESSAGES = {
@@ -54,6 +56,7 @@ MESSAGES = {
     Reason.KEY_UNDECODABLE: "the key does not match its schema or format",
     Reason.KEY_SCHEMA: "the key's schema is unknown, of another subject, unreadable, or does not fit the key's column",
     Reason.KEY_MISSING: "the record has no key, and the table has one row a key",
+    Reason.TOMBSTONE_NAMES_NO_ROW: "the record has no value, and its key lacks a column of the table's key",
     Reason.KEY_NULL: "a field of the key is null, and the table has one row a key",
     Reason.KEY_MISMATCH: "the value's key columns differ from the record's key",
 }

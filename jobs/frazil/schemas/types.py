@@ -82,6 +82,7 @@ class Field:
     (lower case, no dots). `aliases` are earlier source names: a writer schema that has one of them means this field.
     `required` says that no version leaves it out or writes null; columns are created optional all the same.
     `as_json` says that the source value is structured and lands as its JSON text (recursion, free-form objects).
+    `has_own_scale` says that its bytes are numbers, each with a scale of its own: equal numbers may differ in their bytes.
     """
 
     name: str
@@ -91,6 +92,7 @@ class Field:
     source: str = cast(str, None)  # the name; not "", which JSON allows as a property's name
     aliases: tuple[str, ...] = ()
     as_json: bool = False
+    has_own_scale: bool = False
 
     def __post_init__(self) -> None:
         if self.source is None:

@@ -23,6 +23,7 @@ from frazil.declaration import (
     Tableflow,
     Tombstones,
     Topic,
+    Upsert,
     ValueFormat,
     parse,
 )
@@ -205,3 +206,12 @@ def test_a_change_is_the_same_whatever_the_versions_of_the_documents(changed: di
 def test_an_upgrade_alone_has_no_effect() -> None:
     old, new = _both(VERSION_1)
     assert effects(old, new) == effects(new, old) == ()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_dangerous"),
+    [(None, "tail", True), ("tail", "year", True), ("tail", ("tail", "year"), True), (("a", "b"), ("b", "a"), False)],
+)
+def test_another_key_of_a_state_stops_the_pipeline(before: Any, after: Any, is_dangerous: bool) -> None:
+    effect = only(*(replace(FLIGHTS, write=Upsert(key=key)) for key in (before, after)))
+    assert (effect.changed, effect.outcome, effect.is_dangerous) == ("write.key", Outcome.STOPS, is_dangerous)

@@ -127,7 +127,8 @@ class _Rows:
                 raise UnreadableSchema(f"the schema has more than {FIELD_LIMIT} columns", where=name)
             required = not (isinstance(node, Union) and node.nullable)
             try:
-                yield Field(name, self._type(node, level), required, doc, name, aliases)
+                kind = self._type(node, level)
+                yield Field(name, kind, required, doc, name, aliases, has_own_scale=_has_own_scale(node))
             except _Text:
                 yield Field(name, Primitive(Kind.STRING), required, doc, name, aliases, as_json=True)
 
@@ -175,6 +176,11 @@ class _Rows:
             return scalar(one)
         fields = self._columns(((name, branch, "", ()) for name, branch in members(union)), level)
         return Struct(tuple(Field(f.name, f.type, as_json=f.as_json) for f in fields))
+
+
+def _has_own_scale(node: Node) -> bool:
+    branches = node.values if isinstance(node, Union) else (node,)
+    return any(isinstance(branch, Simple) and branch.logical == "big-decimal" for branch in branches)
 
 
 def _required(node: Node) -> bool:
