@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from frazil.declaration import Pipeline, SchemaEvolution, SubjectStrategy, ValueFormat
+from frazil.declaration import Pipeline, SchemaEvolution, SubjectStrategy, Upsert, ValueFormat
 from frazil.declaration.change_effects import Outcome
 from frazil.errors import FrazilError
 from frazil.schemas import avro, json_schema
-from frazil.schemas.merge import merge
+from frazil.schemas.merge import merge, same_field
 from frazil.schemas.schema_changes import changes, plain
 from frazil.schemas.table_mapping import landing
 from frazil.schemas.types import Struct
@@ -39,7 +39,7 @@ def column_effects(planned: Iterable[Planned], pipelines: Iterable[Pipeline]) ->
 def _of(pipeline: Pipeline, change: Planned) -> Iterator[Effect]:
     old, new = str(change.before.get("schema") or ""), str(change.after.get("schema") or "")
     try:
-        lines, refused = _compared(pipeline, old, new)
+        lines, refused, lost = _compared(pipeline, old, new)
     except (FrazilError, _NotReadHere) as problem:
         yield _effect(pipeline, f"the schema changes; its effect on columns is unknown here: {problem}")
         return
@@ -49,9 +49,12 @@ def _of(pipeline: Pipeline, change: Planned) -> Iterator[Effect]:
             "Records of it are rejected"
         )
         yield _effect(pipeline, what, is_dangerous=True)
+    for name in lost:
+        what = f"the schema has the key column {name} no more: records of the new version are rejected (key_null)"
+        yield _effect(pipeline, what, is_dangerous=True)
     for line in lines:
         yield _effect(pipeline, line)
-    if not lines and not refused:
+    if not lines and not refused and not lost:
         yield _effect(pipeline, "the schema changes, and no column does", outcome=Outcome.UPKEEP)
 
 
@@ -59,11 +62,12 @@ class _NotReadHere(Exception):
     """A schema's language needs a compiler that is not available."""
 
 
-def _compared(pipeline: Pipeline, old: str, new: str) -> tuple[list[str], str]:
-    """Return the changes of columns in words, and why the new version is refused, if it is."""
+def _compared(pipeline: Pipeline, old: str, new: str) -> tuple[list[str], str, list[str]]:
+    """Return the changes of columns in words, why the new version is refused, if it is, and the key columns that it lacks."""
     before, after = _row(pipeline.topic.value_format, old), _row(pipeline.topic.value_format, new)
     evolution = pipeline.table.schema_evolution
-    table = plain(merge([(1, before)]).type)
+    table_before = merge([(1, before)]).type
+    table = plain(table_before)
     assert isinstance(table, Struct)
     found = landing(
         table,
@@ -73,11 +77,16 @@ def _compared(pipeline: Pipeline, old: str, new: str) -> tuple[list[str], str]:
     )
     problem = found.incompatible.get(2)
     if problem is not None:
-        return [], str(problem)
-    needed = {str(change) for change in changes(table, merge([(1, before)]).type)}
-    gone = [f.name for f in before.fields if f.name not in {g.name for g in after.fields}]
+        return [], str(problem), []
+    needed = {str(change) for change in changes(table, table_before)}
+    kept = [same_field(field, table_before.fields) for field in after.fields]
+    gone = [field.name for field in table_before.fields if field not in kept]
+    key = (pipeline.write.key if isinstance(pipeline.write, Upsert) else None) or ()
     lines = [str(change) for change in found.changes if str(change) not in needed]
-    return [*lines, *(f"column {name} stays, and is null in new rows: the schema has it no more" for name in gone)], ""
+    stays = [
+        f"column {name} stays, and is null in new rows: the schema has it no more" for name in gone if name not in key
+    ]
+    return [*lines, *stays], "", [name for name in gone if name in key]
 
 
 def _row(language: ValueFormat, text: str) -> Struct:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from frazil.declaration import Pipeline, SchemaEvolution, SubjectStrategy, ValueFormat
+from frazil.declaration import Pipeline, SchemaEvolution, SubjectStrategy, Upsert, ValueFormat
 from policies.review.columns import column_effects
 from policies.review.effects import Effect
 from policies.review.masking import cleaned
@@ -52,6 +53,18 @@ def test_what_the_policy_does_not_allow_is_refused_and_dangerous(
 def test_a_field_that_is_gone_leaves_its_column() -> None:
     [effect] = told(avro(ID, NOTE), avro(ID))
     assert "column note stays" in effect.what
+
+
+def test_a_field_that_is_renamed_by_an_alias_is_not_gone() -> None:
+    [effect] = told(avro(ID, NOTE), avro(ID, {**NOTE, "name": "remark", "aliases": ["note"]}))
+    assert effect.what == "column note renamed to remark"
+
+
+def test_a_key_column_that_is_gone_rejects_the_new_records() -> None:
+    state = replace(FLIGHTS, write=Upsert(key=("id", "note")))
+    [effect] = told(avro(ID, NOTE), avro(ID), state)
+    assert effect.is_dangerous
+    assert "key column note no more: records of the new version are rejected (key_null)" in effect.what
 
 
 def test_json_schema_is_understood() -> None:
