@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from frazil.declaration import ErrorMode
+from frazil.declaration import ErrorMode, Upsert, WriteMode
 from infra.confluent.resource import Credentials, Declared, Id
 from infra.confluent.tableflow import CatalogIntegration, ErrorHandling, Glue, OwnBucket
 from infra.confluent.tableflow import TableflowTopic as Arguments
 from infra.protection import Protection
 from infra.tf import Construct
 
+_REMEDIES = {
+    "UPSERT": "a state needs a topic with cleanup.policy compact, and changelog.mode upsert of its table in Flink",
+    "APPEND": "append needs a topic with cleanup.policy delete, and changelog.mode append of its table in Flink",
+}
 _MODES = {ErrorMode.SUSPEND: "SUSPEND", ErrorMode.SKIP: "SKIP", ErrorMode.LOG: "LOG"}
 
 
@@ -30,10 +34,14 @@ class TableflowTopic(Construct):
         integration_id: str,
         credentials: Credentials,
         on_error: ErrorMode,
+        write: WriteMode,
         after: Sequence[Construct],
         protection: Protection,
     ) -> None:
-        """`after`: topic, schema, role and rights. Records that cannot be landed go, with LOG, to `<topic>.rejected`."""
+        """`after`: topic, schema, role and rights. Records that cannot be landed go, with LOG, to `<topic>.rejected`.
+
+        Confluent chooses the write mode by the topic, and takes no argument for it: Terraform fails if it is another than `write`.
+        """
         super().__init__(scope, name)
         self.declared: Declared = Arguments(
             display_name=topic,
@@ -45,6 +53,8 @@ class TableflowTopic(Construct):
             ),
             credentials=credentials,
         ).declare(self, "table", depends_on=after, is_kept=protection.is_kept)
+        mode = "UPSERT" if isinstance(write, Upsert) else "APPEND"
+        self.declared.must_be("write_mode", mode, f"Confluent lands {topic} in another write mode: {_REMEDIES[mode]}")
 
 
 def publish_to_glue(

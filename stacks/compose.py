@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from frazil.declaration import InvalidDeclaration, Pipeline, Problem, check
+from frazil.declaration import InvalidDeclaration, Pipeline, Problem, Tableflow, Upsert, check
 from frazil.release.manifest import Release
-from infra.managed_topic import ManagedTopic
+from infra.managed_topic import Cleanup, ManagedTopic
 from infra.protection import Protection
 from infra.tf import App
 from stacks.account_setup import Owner
@@ -72,11 +72,23 @@ def _cannot_work(deployment: Deployment) -> Iterator[Problem]:
         yield Problem("deployment.confluent.kind", what, do)
 
 
+def _unfit_for_tableflow(pipelines: Sequence[Pipeline], topics: Sequence[ManagedTopic]) -> Iterator[Problem]:
+    """Find topics for which Tableflow would choose another write mode: it takes a compacted topic for a state, no other one."""
+    modes = {p.topic.name: p.write for p in pipelines if isinstance(p.engine, Tableflow)}
+    for index, topic in enumerate(topics):
+        mode = modes.get(topic.name)
+        if mode is not None and isinstance(mode, Upsert) is not (topic.cleanup is Cleanup.COMPACT):
+            wanted = Cleanup.COMPACT if isinstance(mode, Upsert) else Cleanup.DELETE
+            what = f"Tableflow chooses the write mode by the topic's cleanup, and {mode.kind} is that of {wanted}"
+            yield Problem(f"topics[{index}].cleanup", what, f"Write Cleanup.{wanted.name}, or choose engine spark")
+
+
 def _problems(
     deployment: Deployment, pipelines: Sequence[Pipeline], topics: Sequence[ManagedTopic], release: Release | None
 ) -> list[Problem]:
     problems = [*_cannot_work(deployment)]
     names = [topic.name for topic in topics]
+    problems += _unfit_for_tableflow(pipelines, topics)
     for index, topic in enumerate(topics):
         if topic.name in names[:index]:
             problems.append(Problem(f"topics[{index}].name", f"{topic.name} is declared twice", "Remove one"))

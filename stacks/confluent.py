@@ -226,6 +226,7 @@ class Confluent(EnvironmentStack):
                 bucket=self._foundation.tableflow_bucket,
                 credentials=key,
                 on_error=pipeline.on_error,
+                write=pipeline.write,
                 after=[*self._topics.get(pipeline.topic.name, ()), *role.ready],
                 protection=self._protection,
                 **place,

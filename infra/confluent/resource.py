@@ -98,6 +98,11 @@ class Declared(TerraformResource):
         """Return a value that Confluent fills in: `computed("aws[0].external_id")`."""
         return str(Token.as_string(self.interpolation_for_attribute(path)))
 
+    def must_be(self, attribute: str, value: str, message: str) -> None:
+        """Have Terraform fail, with this message, if Confluent filled in another value."""
+        condition = f'${{self.{attribute} == "{value}"}}'
+        self.add_override("lifecycle.postcondition", [{"condition": condition, "error_message": message}])
+
     @property
     def id(self) -> str:
         """Its id at Confluent."""

@@ -17,6 +17,7 @@ from frazil.declaration import (
     Tableflow,
     Tombstones,
     Topic,
+    Upsert,
     ValueFormat,
     check,
 )
@@ -69,6 +70,12 @@ def test_all_that_tableflow_decides_itself_is_told_at_once():
 
 def test_the_default_may_be_written_out():
     assert flowing(start=Earliest(), write=Append(), headers=True)
+
+
+def test_tableflow_takes_a_state_without_options():
+    assert flowing(write=Upsert()).write == Upsert()
+    assert flowing(write="upsert").on_error is ErrorMode.SUSPEND
+    assert [*problems_of(lambda: flowing(write=Upsert(key="id")))] == ["pipeline.write.key"]
 
 
 def test_tableflow_has_no_limits():

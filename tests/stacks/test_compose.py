@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import InvalidDeclaration, Pipeline, Table, Topic, ValueFormat
+from frazil.declaration import Append, InvalidDeclaration, Pipeline, Table, Topic, Upsert, ValueFormat, WriteMode
 from frazil.release.manifest import Architecture
 from frazil.rollout.worker_sizes import Worker, Workers
 from infra.capacity import Capacity
-from infra.managed_topic import ManagedTopic
+from infra.managed_topic import Cleanup, ManagedTopic
 from infra.network_plan import PrivateLink
 from stacks.deployments import ClusterKind, Confluent, Deployment, Runs, dev
 from tests.declaration.problems_of import problems_of
-from tests.stacks.synthesised import EXAMPLE, release, synthesised
+from tests.stacks.synthesised import EXAMPLE, FLOWING_PIPELINES, release, resources, synthesised
 
 SMALL = Workers(driver=Worker(cores=1, memory_gb=4), executor=Worker(cores=1, memory_gb=4), least=1, most=2)
 
@@ -34,6 +34,24 @@ def test_a_topic_is_made_once() -> None:
 
 def test_records_that_would_go_before_they_are_read_are_refused() -> None:
     assert refused(topics=(ManagedTopic("flights", retention_hours=1),)) == ["topics[0].retention_hours"]
+
+
+@pytest.mark.parametrize(
+    ("write", "cleanup"), [(Upsert(), Cleanup.DELETE), (Append(), Cleanup.COMPACT)], ids=["upsert", "append"]
+)
+def test_a_topic_that_tableflow_would_land_in_another_mode_is_refused(write: WriteMode, cleanup: Cleanup) -> None:
+    pipeline = replace(FLOWING_PIPELINES[0], write=write)
+    topics = (ManagedTopic("views"), ManagedTopic("clicks", cleanup=cleanup))
+    assert refused(pipelines=(pipeline,), topics=topics) == ["topics[1].cleanup"]
+
+
+def test_a_state_of_tableflow_is_one_that_confluent_must_choose() -> None:
+    pipeline = replace(FLOWING_PIPELINES[0], write=Upsert())
+    stack = synthesised(dev, [pipeline], (ManagedTopic("clicks", cleanup=Cleanup.COMPACT),))["confluent"]
+    [table] = resources(stack, "confluent_tableflow_topic").values()
+    [chosen] = table["lifecycle"]["postcondition"]
+    assert chosen["condition"] == '${self.write_mode == "UPSERT"}'
+    assert "cleanup.policy compact" in chosen["error_message"]
 
 
 def test_what_would_cut_jobs_off_from_kafka_and_registry_is_refused_with_the_reason() -> None:

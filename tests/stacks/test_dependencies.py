@@ -103,6 +103,38 @@ def test_what_was_forgotten_is_told(empty: Cloud, kind: str, dropped: str, told:
     assert told in " ".join(ended.stderr.replace("│", " ").split())
 
 
+_STATE = """
+import dataclasses
+from frazil.declaration import Upsert
+from infra.managed_topic import Cleanup
+pipelines[2] = dataclasses.replace(pipelines[2], write=Upsert())
+topics[1] = dataclasses.replace(topics[1], cleanup=Cleanup.COMPACT)
+"""
+
+
+def test_a_write_mode_that_confluent_does_not_choose_is_told(empty: Cloud) -> None:
+    def applied() -> Any:
+        tables = (
+            each for each in sorted(closures(empty.stack("confluent"))) if each.startswith("confluent_tableflow_topic.")
+        )
+        target = next(each for each in tables if "clicks" in each)
+        return empty.run("confluent", "apply", "-auto-approve", f"-target={target}")
+
+    file = empty.folder / "cdktf.out" / "stacks" / "local-confluent" / "cdk.tf.json"
+    try:
+        empty.declare(more=_STATE)
+        ended = applied()
+        assert ended.returncode == 0, ended.stderr
+        forget(empty)
+        file.write_text(file.read_text().replace('"cleanup.policy": "compact"', '"cleanup.policy": "delete"'))
+        ended = applied()
+        assert ended.returncode == 1
+        told = " ".join(ended.stderr.replace("│", " ").split())
+        assert "Confluent lands clicks in another write mode: a state needs a topic with cleanup.policy compact" in told
+    finally:
+        empty.declare()
+
+
 def test_each_resource_of_ingestion_comes_after_what_it_only_names(empty: Cloud) -> None:
     empty.apply("confluent")
     confluent = empty.state_file("confluent").read_bytes()

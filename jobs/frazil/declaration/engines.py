@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from frazil.declaration.choice import unknown
 from frazil.declaration.declared import Declared, collected, invalid
@@ -12,6 +12,7 @@ from frazil.declaration.limits import Limits
 from frazil.declaration.options import SubjectStrategy
 from frazil.declaration.problems import InvalidDeclaration, Problem, Refusal
 from frazil.declaration.validation import validate
+from frazil.declaration.write_modes import Upsert
 from frazil.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ class Spark(metaclass=Declared):
 class Tableflow(metaclass=Declared):
     """Confluent's own service, in a bucket and the Glue catalog of your account.
 
-    It decides on columns, partitions and files itself and has no ledger. No `frazil` command lands or maintains its tables.
+    It decides on columns, partitions and files itself and has no ledger. No `frazil` command lands or maintains its tables. With
+    `write=Upsert()`, the topic must be compacted: that is by what Tableflow chooses its write mode.
     """
 
     kind: ClassVar[str] = "tableflow"
@@ -69,6 +71,7 @@ class Engine(metaclass=_Replaced):
 _HAS_A_SAY = {
     "topic": {"name", "value_format", "subject_strategy"},
     "table": {"identifier"},
+    "write": set(),
     "": {"topic", "table", "name", "engine", "on_error"},
 }
 """What Tableflow does as declared; all else is its own to decide, so that declaring it would be a promise not kept."""
@@ -86,8 +89,12 @@ def tableflow_problems(pipeline: Pipeline) -> Iterator[Problem]:
     if topic.subject_strategy is not SubjectStrategy.TOPIC:
         what = "Tableflow takes a topic's schema from the subject of its name"
         yield Problem("topic.subject_strategy", what, "Remove it, or choose engine spark")
-    for part, instance in (("topic", topic), ("table", table), ("", pipeline)):
+    parts: dict[str, Any] = {"topic": topic, "table": table, "": pipeline}
+    is_state = isinstance(pipeline.write, Upsert)
+    for part, instance in (parts | {"write": pipeline.write} if is_state else parts).items():
         for field in fields(instance):
+            if field.name == "write" and is_state:
+                continue  # a state by the record's key, of a topic that Kafka compacts: each option is another state
             if field.name not in _HAS_A_SAY[part] and getattr(instance, field.name) != field.default:
                 path = f"{part}.{field.name}" if part else field.name
                 yield Problem(path, "Tableflow decides this itself", "Remove it, or choose engine spark")

@@ -96,7 +96,7 @@ func landed(c *cloud, d *schema.ResourceData) object {
 	}
 	name, cluster := given(d, "display_name"), given(d, "kafka_cluster.0.id")
 	told := object{
-		"write_mode": "APPEND", "suspended": false, "enable_compaction": true, "enable_partitioning": false,
+		"write_mode": writeMode(c, name), "suspended": false, "enable_compaction": true, "enable_partitioning": false,
 		"data_retention_ms":             or("data_retention_ms", "31536000000"),
 		"record_failure_strategy":       or("record_failure_strategy", "SUSPEND"),
 		"metadata_column_naming_scheme": or("metadata_column_naming_scheme", "DEFAULT"),

@@ -189,3 +189,24 @@ func topicExists(c *cloud, name string) error {
 		return err
 	})
 }
+
+// writeMode is what Tableflow chooses: a compacted topic is a state, any other one is appended.
+func writeMode(c *cloud, name string) string {
+	mode := "APPEND"
+	err := onBroker(c, func(ctx context.Context, admin *kadm.Client) error {
+		described, err := admin.DescribeTopicConfigs(ctx, name)
+		if err != nil {
+			return err
+		}
+		for _, each := range described[0].Configs {
+			if each.Key == "cleanup.policy" && each.Value != nil && strings.Contains(*each.Value, "compact") {
+				mode = "UPSERT"
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return "UNKNOWN"
+	}
+	return mode
+}
