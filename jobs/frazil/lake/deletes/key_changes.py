@@ -9,7 +9,7 @@ from frazil.errors import KeysMoved
 from frazil.lake.deletes.positions import HASH, IS_DELETE, find, total
 from frazil.lake.deletes.staged_deletes import StagedDeletes, write
 from frazil.lake.iceberg_java import Iceberg
-from frazil.lake.java_classes import Java
+from frazil.lake.java_classes import Java, items
 from frazil.lake.key_account import KeyAccount
 
 if TYPE_CHECKING:
@@ -44,7 +44,17 @@ class KeyChanges:
                 self._made = StagedDeletes(snapshot_id=head)
             else:
                 named = _names_on(table, head, self._schema.fieldNames())
-                found = find(iceberg.spark, name, head, self._keys, self._schema, named=named, until=until)
+                sources = _partition_sources(table)
+                found = find(
+                    iceberg.spark,
+                    name,
+                    head,
+                    self._keys,
+                    self._schema,
+                    named=named,
+                    until=until,
+                    partitioned_by=sources,
+                )
                 self._made = write(iceberg, table, head, found)
         return self._made
 
@@ -81,6 +91,13 @@ def _names_on(table: Java, head: int, names: Sequence[str]) -> dict[str, str]:
         if was is not None:
             found[name] = str(was)
     return found
+
+
+def _partition_sources(table: Java) -> frozenset[str]:
+    """Return the columns that the table's data files are or were partitioned by."""
+    sources = {int(field.sourceId()) for spec in table.specs().values() for field in items(spec.fields())}
+    found = (table.schema().findColumnName(source) for source in sources)
+    return frozenset(str(name) for name in found if name is not None)
 
 
 def _is_empty(table: Java, head: int) -> bool:

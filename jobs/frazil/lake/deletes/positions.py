@@ -1,13 +1,12 @@
 """Positions of rows: where the live rows of some keys are, and how many of them a batch replaces and deletes.
 
 The search is an inner join of the table's key columns with the batch's keys, which are broadcast: nothing of the table is
-shuffled, and rows that a delete file names do not come. A literal range of the keys prunes data files where keys grow with time;
-Iceberg does not derive it from the join.
+shuffled, and rows that a delete file names do not come. `key_literals` says which partitions and data files are read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from types import MappingProxyType
@@ -15,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+
+from frazil.lake.deletes.key_literals import conditions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,7 +28,6 @@ MARKS = (IS_DELETE, HASH, PARTITION)
 _KAFKA_PARTITION, _INGESTED_AT, _WAS, _MOVED = "_kafka_partition", "_ingested_at", "_frazil_was", "_frazil_moved"
 BROADCAST_AT_MOST = 2_000_000
 """So many keys are broadcast; a larger batch is joined as Spark decides. 2 M keys of 20 bytes take 0.2 GB of heap."""
-_RANGED = frozenset({"int", "bigint", "string"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,12 +67,13 @@ def find(
     *,
     named: Mapping[str, str] = MappingProxyType({}),
     until: int = 0,
+    partitioned_by: Collection[str] = (),
 ) -> Found:
     """Return where the live rows of `keys` are in a snapshot of `table`, which is named with its catalog.
 
     `keys` has the key's columns, then `MARKS`; each key is there once. `schema` is its Spark schema. `named` gives the names that
     columns have in the snapshot's schema, where they are other ones. Rows that were staged up to `until`, microseconds since 1970,
-    do not count as moved.
+    do not count as moved. `partitioned_by` are columns that the table is partitioned by.
     """
     names = [f.name for f in schema.fields if f.name not in MARKS]
     wanted = spark.createDataFrame(keys, schema=schema)
@@ -87,24 +88,11 @@ def find(
     rows = rows.select(*key, FILE, POSITION, partition.alias(_WAS))
     is_renamed = any(named.get(name, name) != name for name in names)
     # Iceberg binds the filters of a snapshot to the table's own schema, which has not the names of before.
-    conditions = [] if is_renamed else _ranges(keys, schema, names)
-    if conditions:
-        rows = rows.where(reduce(Column.__and__, conditions))
+    literals = [] if is_renamed else conditions(keys, schema, names, partitioned_by=partitioned_by)
+    if literals:
+        rows = rows.where(reduce(Column.__and__, literals))
     moved = F.coalesce(F.col(_WAS) != F.col(PARTITION), F.lit(False)).alias(_MOVED)
     return grouped(rows.join(wanted, names).select(FILE, POSITION, IS_DELETE, HASH, moved).toArrow())
-
-
-def _ranges(keys: pa.Table, schema: Any, names: Sequence[str]) -> list[Column]:
-    import pyarrow.compute as pc
-
-    types = {f.name: f.dataType.simpleString() for f in schema.fields}
-    found = []
-    for name in names:
-        if types[name] in _RANGED:
-            ends = pc.min_max(keys[name])
-            low, high = (F.lit(ends[end].as_py()).cast(types[name]) for end in ("min", "max"))
-            found.append(F.col(name).between(low, high))
-    return found
 
 
 def grouped(found: pa.Table) -> Found:

@@ -1,0 +1,92 @@
+"""Conditions on a batch's keys that Iceberg prunes partitions and data files by: it derives none from the join.
+
+Few values of a column that the table is partitioned by are listed: Iceberg applies every transform to them, `bucket` too. Other
+columns get intervals between the largest gaps of their values, so that one old key beside many new ones does not have every file
+read. Text, bytes and decimals get one interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LISTED_AT_MOST = 200
+"""So many values of a column are listed: Iceberg compares no more with the bounds of a file."""
+INTERVALS_AT_MOST = 16
+_Literal = Callable[[Any], Column]
+_NUMBERED: Mapping[str, tuple[str, _Literal]] = {
+    "int": ("int64", lambda value: F.lit(value).cast("int")),
+    "bigint": ("int64", lambda value: F.lit(value).cast("bigint")),
+    "date": ("int32", lambda days: F.date_from_unix_date(F.lit(days).cast("int"))),
+    "timestamp": ("int64", lambda micros: F.timestamp_micros(F.lit(micros).cast("bigint"))),
+}
+"""By Spark's type, the Arrow type of a value as a number, and its literal. Python's own dates end with the year 9999."""
+_COMPARED = frozenset({"string", "binary"})
+
+
+def conditions(
+    keys: pa.Table, schema: Any, names: Sequence[str], *, partitioned_by: Collection[str] = ()
+) -> list[Column]:
+    """Return conditions on the columns `names` that the rows of all `keys` meet; none of a column whose type has no literal.
+
+    `schema` is the Spark schema of `keys`; `partitioned_by` are columns that the table is partitioned by, in whatever way.
+    """
+    types = {field.name: field.dataType.simpleString() for field in schema.fields}
+    found = []
+    for name in names:
+        condition = _condition(F.col(name), keys[name], types[name], is_listed=name in partitioned_by)
+        if condition is not None:
+            found.append(condition)
+    return found
+
+
+def _condition(column: Column, values: pa.ChunkedArray, kind: str, *, is_listed: bool) -> Column | None:
+    literal: _Literal
+    if kind in _NUMBERED:
+        number, literal = _NUMBERED[kind]
+        values = _as_numbers(values, number)
+    elif kind in _COMPARED or kind.startswith("decimal"):
+        literal = lambda value: F.lit(value).cast(kind)  # noqa: E731
+    else:
+        return None
+    if not len(values):
+        return None
+    if is_listed and len(distinct := values.unique()) <= LISTED_AT_MOST:
+        return column.isin([literal(value) for value in distinct.to_pylist()])
+    ends = intervals(values) if kind in _NUMBERED else [_ends(values)]
+    return reduce(Column.__or__, (column.between(literal(low), literal(high)) for low, high in ends))
+
+
+def intervals(values: pa.ChunkedArray, most: int = INTERVALS_AT_MOST) -> list[tuple[int, int]]:
+    """Return at most `most` intervals (two or more) that hold all of some integers, divided at the largest gaps between them."""
+    import numpy as np
+
+    sorted_ = np.unique(values.to_numpy())
+    # Of two neighbours the difference may be more than 63 bits hold; as an unsigned number it never is.
+    gaps = np.diff(sorted_.astype("u8") if sorted_.dtype == np.int64 else sorted_)
+    first = len(gaps) - (most - 1)
+    cuts = np.sort(np.argpartition(gaps, first)[first:]) if first > 0 else np.arange(len(gaps))
+    parts = np.split(sorted_, cuts + 1)
+    return [(int(part[0]), int(part[-1])) for part in parts]
+
+
+def _as_numbers(values: pa.ChunkedArray, number: str) -> pa.ChunkedArray:
+    import pyarrow as pa
+
+    if pa.types.is_timestamp(values.type):
+        values = values.cast(pa.timestamp("us", values.type.tz))
+    return values.cast(number)
+
+
+def _ends(values: pa.ChunkedArray) -> tuple[Any, Any]:
+    import pyarrow.compute as pc
+
+    ends = pc.min_max(values)
+    return ends["min"].as_py(), ends["max"].as_py()
