@@ -27,6 +27,7 @@ from tests.bench.report import CAPTIONS, document, table
 from tests.bench.shapes import SHAPES
 
 COMMIT_ROWS = 20
+AGING_KEYS = 200_000
 SMALL_PIPELINES = 50
 MANY_PARTITIONS = 1_000
 MANY_PARTITIONS_ROWS = 1_000_000
@@ -56,6 +57,8 @@ def main() -> None:
                 results, upserts=_upserts(here, UPSERTS | (MANY_ROWS if given.many_rows else {}), given.scale)
             )
             _keep(results, given)
+            results = replace(results, aging=[_aging(here, v, given.upsert_commits, given.scale) for v in (2, 3)])
+            _keep(results, given)
             race = INITIAL_LOAD.sized(given.scale, given.rounds)
             results = replace(results, races={**results.races, race.shape: rounds.run(here, race)})
             _keep(results, given)
@@ -80,6 +83,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=0, help="rounds that count; 0 is each race's own")
     parser.add_argument("--commits", type=int, default=1000)
     parser.add_argument("--many-rows", action="store_true", help="upserts also on a table of 20 million rows")
+    parser.add_argument("--upsert-commits", type=int, default=40, help="batches of changes before upserts are read")
     parser.add_argument("--heap", default="3g", help="of each contender's JVM")
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--out", type=Path, default=OUT, help="the folder for figures, plot and logs")
@@ -130,6 +134,17 @@ def _upserts(here: BenchEnvironment, wanted: Mapping[int, int], scale: float) ->
     nominal = dict(zip(map(int, wants), wanted, strict=True))
     here.drop_topics(topic)
     return {**found, "batches": [{**one, "of": nominal[one["rows"]]} for one in found["batches"]]}
+
+
+def _aging(here: BenchEnvironment, version: int, commits: int, scale: float) -> dict[str, Any]:
+    tell(f"{commits:,} batches of changes, format version {version}")
+    topic = here.topic("keyed_avro", f"aging_v{version}", int(AGING_KEYS * scale))
+    wants = {"commits": commits, "version": version}
+    job = here.job("aging", f"aging_v{version}", topic, batch_rows=topic.rows // 50, wants=wants)
+    found = here.run(job)
+    here.drop(job.table, f"{job.table}_fresh")
+    here.drop_topics(topic)
+    return found
 
 
 def _commits(here: BenchEnvironment, count: int) -> dict[str, Any]:

@@ -27,7 +27,9 @@ HOSTS = {  # the module and the function; only the chosen one is imported, so th
     "ours_as_spike": (f"{_ROOM}.product", "ours_as_spike"),
     "parts": (f"{_ROOM}.parts", "parts"),
 }
-PROGRAMS = {name: (f"{_ROOM}.{name}", "run") for name in ("follow", "commits", "many", "partitions", "upserts")}
+PROGRAMS = {
+    name: (f"{_ROOM}.{name}", "run") for name in ("follow", "commits", "many", "partitions", "upserts", "aging")
+}
 ANSWER = "answer "  # begins a line of standard output that is meant for the bench
 
 

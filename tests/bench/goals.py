@@ -24,6 +24,7 @@ class Results:
     many: Mapping[str, Any] | None = None
     partitions: Mapping[str, Any] | None = None
     upserts: Mapping[str, Any] | None = None
+    aging: Sequence[Mapping[str, Any]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +137,11 @@ def _aged(found: Mapping[str, Any] | None, what: str) -> float | None:
 def _many(results: Results) -> Iterator[Goal]:
     peaks = [figure.peak_rss_mb["python"] for race in results.races.values() for figure in race if figure.way == "ours"]
     peaks += [followed.peak_rss_mb["python"] for followed in (results.fast, results.usual) if followed]
-    peaks += [found["peak_rss_mb"]["python"] for found in (results.commits, results.many, results.upserts) if found]
+    peaks += [
+        found["peak_rss_mb"]["python"]
+        for found in (results.commits, results.many, results.upserts, *results.aging)
+        if found
+    ]
     yield Goal("the driver's Python, peak memory", max(peaks) if peaks else None, 300.0, unit="MB")
     value = None
     if results.many:
@@ -167,6 +172,16 @@ def _upserts(results: Results) -> Iterator[Goal]:
             yield Goal(f"{says}, bytes", _merged(mine, "bytes"), smaller, is_least=True)
     loads = results.races.get("keyed_avro", ())
     yield Goal("a topic of new keys, wall: current state / append", ratio(loads, ["state"], "ours", "wall"), 1.3)
+    for version in (2, 3):
+        found = next((one for one in results.aging if one["version"] == version), None)
+        says = f"after batches of changes, v{version}, read by"
+        for reader in ("duckdb", "pyiceberg"):
+            yield Goal(f"{says} {reader}: aged / fresh", found and found["aged"][reader] / found["fresh"][reader], 1.3)
+        planned = found and found["aged"]["planning"] / found["fresh"]["planning"]
+        yield Goal(f"after batches of changes, v{version}, planned: aged / fresh", planned, 1.2)
+        commits = found["commits"] if found else []
+        later = median(commits[-10:]) / median(commits[5:15]) if len(commits) >= 25 else None
+        yield Goal(f"batches of changes, v{version}, search and commit: last 10 / sixth to fifteenth", later, 1.2)
 
 
 def _merged(batches: Sequence[Mapping[str, Any]], what: str) -> float | None:

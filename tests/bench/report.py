@@ -67,6 +67,11 @@ def _others(results: Results) -> Iterator[str]:
     if results.many:
         for measured in results.many["measured"]:
             yield f"50 pipelines {measured['way']}: {measured['wall']:.1f} s, {_cpu(measured):.1f} CPU-s"
+    for found in results.aging:
+        seconds = ", ".join(
+            f"{what} {found['aged'][what]:.2f} s (fresh {fresh:.2f})" for what, fresh in found["fresh"].items()
+        )
+        yield f"{len(found['commits']):,} batches of changes, v{found['version']}, {len(found['compacted'])} compactions: {seconds}"
     for batch in results.upserts["batches"] if results.upserts else ():
         yield (
             f"{batch['rows']:,} rows, v{batch['version']}, round {batch['round']}, {batch['way']:5}: {batch['wall']:.2f} s, "
@@ -102,5 +107,6 @@ def document(results: Results, goals: Sequence[Goal], machine: dict[str, Any]) -
         "many": results.many,
         "partitions": results.partitions,
         "upserts": results.upserts,
+        "aging": list(results.aging),
         "goals": [{**asdict(goal), "verdict": goal.verdict} for goal in goals],
     }

@@ -102,6 +102,16 @@ def test_each_goal_is_judged_by_its_own_figures() -> None:
             ],
             "peak_rss_mb": {"python": 100.0},
         },
+        aging=[
+            {
+                "version": 2,
+                "commits": [1.0] * 15 + [2.0] * 10,
+                "compacted": [],
+                "aged": {"duckdb": 0.3, "pyiceberg": 1.3, "planning": 1.2},
+                "fresh": {"duckdb": 0.2, "pyiceberg": 1.0, "planning": 1.0},
+                "peak_rss_mb": {"python": 100.0},
+            }
+        ],
     )
     assert list(verdicts(results).values()) == [
         "met",  # 9 of 10
@@ -128,6 +138,8 @@ def test_each_goal_is_judged_by_its_own_figures() -> None:
         *("met", "met"),  # of 5 million rows
         *["not measured"] * 6,
         "met",  # 1.2 times an append
+        *("missed", "met", "met", "missed"),  # 1.5, 1.3, 1.2, and twice the seconds
+        *["not measured"] * 4,
     ]
 
 

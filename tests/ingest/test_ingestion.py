@@ -12,7 +12,7 @@ from frazil.declaration import Limits, Pipeline, Spark, Table, Topic, ValueForma
 from frazil.decode.met import Met, UnknownSchemas
 from frazil.decode.writer_schemas import WriterSchemas
 from frazil.errors import Fenced, KafkaUnavailable, TooManyRejected
-from frazil.ingest import ingestion
+from frazil.ingest import ingestion, upkeep
 from frazil.ingest.events import Event, Reporter
 from frazil.ingest.ingestion import Ingestion
 from frazil.ingest.one_batch import StagedBatch
@@ -99,9 +99,7 @@ class Loop:
         monkeypatch.setattr(ingestion, "decide_and_finish", self._commit)
         monkeypatch.setattr(ingestion, "resume", self._resume)
         monkeypatch.setattr(ingestion.tables, "columns", lambda *_: Struct(()))
-        monkeypatch.setattr(
-            ingestion.metadata_expiry, "trim", lambda *_, **__: SimpleNamespace(snapshots=0, gave_up=None)
-        )
+        monkeypatch.setattr(upkeep.metadata_expiry, "trim", lambda *_, **__: SimpleNamespace(snapshots=0, gave_up=None))
         report = Reporter(self.events.append, "orders", "orders", "me", lambda: 0.0)
         self.ingestion = Ingestion(PIPELINE, job, WriterSchemas(PIPELINE.topic, None), report)
         loop: Any = self.ingestion

@@ -19,6 +19,7 @@ class Event(StrEnum):
     `SCHEMA_LOOKED_UP`: a batch was staged again because a record had a new schema id. `FENCED`: another driver committed first.
     `SCHEMA_INCOMPATIBLE`: records of a writer schema cannot land. `SNAPSHOTS_EXPIRED`: old snapshots left the metadata.
 
+    `FILES_COMPACTED`: the driver of a table of current state rewrote data files without their deleted rows, or why it did not.
     `LOG_UNVERIFIED`: the last record that was read of a partition is gone, so a truncated log would not be noticed.
     `PIPELINE_RETRIED`: an error that is neither an outage nor a decision; the pipeline starts again after a pause.
 
@@ -42,6 +43,7 @@ class Event(StrEnum):
     PIPELINE_FAILED = "pipeline_failed"
     SERVICE_UNAVAILABLE = "service_unavailable"
     SNAPSHOTS_EXPIRED = "snapshots_expired"
+    FILES_COMPACTED = "files_compacted"
     LOG_UNVERIFIED = "log_unverified"
 
 

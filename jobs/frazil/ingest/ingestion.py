@@ -27,10 +27,10 @@ from frazil.ingest.resume import resume
 from frazil.ingest.schema_tracking import Evolution
 from frazil.ingest.spark_errors import Cancelled, LoginRefused, TimestampOverflow
 from frazil.ingest.staging import Staging
-from frazil.ingest.upkeep import expire_metadata
+from frazil.ingest.upkeep import Upkeep
 from frazil.ingest.waiting import waiting_now
 from frazil.job.context import JobContext
-from frazil.lake import metadata_expiry, tables
+from frazil.lake import tables
 from frazil.lake.commit.append import Published
 from frazil.lake.commit.check import StageAgain
 from frazil.lake.commit.multi_table import decide_and_finish
@@ -55,7 +55,8 @@ class Ingestion:
         self._settled: int | None = None
         self._staging: Staging | None = None
         self._commits = 0
-        self._publishing: Future[tuple[StagedBatch, Published]] | None = None
+        self._publishing: tuple[Future[tuple[StagedBatch, Published]], Future[None]] | None = None
+        self._upkeep = Upkeep(pipeline, job, report)
         self._attempts = 0
         self._driver_reads = False
         self._accepted: Mapping[int, int] = {}
@@ -76,7 +77,7 @@ class Ingestion:
                 return self.total
             self._land(lambda: up_to(spans, self._spans()), least=1)
             self.total.stopped = self.job.stopping()
-            expire_metadata(self.pipeline, self.job, self.report)
+            self._upkeep.at_end()
         except Fenced as fenced:
             if not fenced.is_by_another_than(self.job.run):
                 raise
@@ -118,7 +119,8 @@ class Ingestion:
                     batch = staged.batch
                     check_share(self.pipeline, batch.counts, batch.start, batch.end, self._accepted)
                     batch = replace(batch, rejects_accepted=still_accepted(self._accepted, batch.end))
-                    self._publishing = publisher.submit(self._publish, replace(staged, batch=batch))
+                    publishing = publisher.submit(self._publish, replace(staged, batch=batch))
+                    self._publishing = publishing, publisher.submit(self._upkeep.after, publishing)
                     committed, landed = batch.end, landed + 1
                 except Cancelled:
                     return
@@ -178,21 +180,20 @@ class Ingestion:
                 raise
             raise Cancelled(error.what) from None  # the search for keys is a Spark job
         self._commits += 1
-        if metadata_expiry.due(self._commits):
-            expire_metadata(self.pipeline, self.job, self.report)
         return staged, published
 
     def _settle(self) -> None:
-        """Wait until the batch that is being published, if one is, is committed, and report it. Raises its error once."""
+        """Wait until the batch that is being published, if one is, is committed, and upkeep is done. Raises its error once."""
         publishing, self._publishing = self._publishing, None
         if publishing is None:
             return
-        staged, published = publishing.result()
+        staged, published = publishing[0].result()
         self._attempts = 0
         self._committed = staged.batch.end
         if self._commits % FORGET_COMMITS == 0 and self._evolution.forget():
             self._staging = None
         self.progress.committed(staged, published.snapshot_id)
+        publishing[1].result()
 
     def _waiting(self) -> Mapping[str, Any]:
         """Return what waits for a schema."""

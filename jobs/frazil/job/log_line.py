@@ -63,6 +63,7 @@ _SENTENCES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "pipeline_finished": lambda facts: f"finished: {facts.get('read', 0):,} read, {facts.get('written', 0):,} landed",
     "schema_evolved": lambda facts: "; ".join(facts.get("changes", ())),
     "snapshots_expired": lambda facts: str(facts.get("gave_up") or f"{facts.get('snapshots')} snapshots expired"),
+    "files_compacted": lambda facts: str(facts.get("why") or f"{facts.get('files_removed')} files rewritten"),
     "rejected": lambda facts: f"{facts['rejected']:,} records rejected: {facts.get('reason')}",
     "skipped": lambda facts: f"{facts['skipped']:,} records skipped: {facts.get('reason')}",
 }

@@ -7,8 +7,10 @@ apart here so that rows are counted between writing and committing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import Column, SparkSession
 
 from frazil.lake.iceberg_java import Iceberg
@@ -124,9 +126,10 @@ def commit(
 
 
 def drop(table: Java, rewritten: Rewritten) -> None:
-    """Delete the files that were written for a group, and that no commit took."""
+    """Delete the files that were written for a group, and that no commit took; what cannot be deleted is an orphan."""
     for file in rewritten.group.java.addedFiles():
-        table.io().deleteFile(file.location())
+        with suppress(Py4JJavaError):  # an ingest may delete nothing but metadata
+            table.io().deleteFile(file.location())
 
 
 def _group(table: Java, group: Java) -> Group:

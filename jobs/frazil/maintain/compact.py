@@ -15,6 +15,7 @@ from pyspark.sql import Column
 from frazil.declaration import Upsert
 from frazil.errors import RowsWouldChange
 from frazil.lake import ledger, rewrite
+from frazil.lake.deletes.live_rows import live_rows
 from frazil.lake.iceberg_java import message, thrown
 from frazil.lake.java_classes import Java
 from frazil.lake.rewrite import Group, Rewritten
@@ -22,16 +23,23 @@ from frazil.lake.snapshot_retention import History
 from frazil.lake.sort_order import order
 from frazil.maintain.lease import Lease
 from frazil.maintain.result import Action, Outcome, Status
-from frazil.maintain.selection import Closing, marks_of, why
+from frazil.maintain.selection import Closing, Why, marks_of, why
 from frazil.maintain.target import MaintenanceRun, Target
 
 CONFLICTS = {"CommitFailedException", "ValidationException", "NotFoundException"}
 
 
-def compact(run: MaintenanceRun, target: Target, lease: Lease, *, hold: Callable[[], bool] = lambda: True) -> Outcome:
+def compact(
+    run: MaintenanceRun,
+    target: Target,
+    lease: Lease,
+    *,
+    hold: Callable[[], bool] = lambda: True,
+    chosen: Callable[[Group, Why], bool] = lambda _, verdict: verdict.is_compacted,
+) -> Outcome:
     """Compact what is due in one table; `hold` says before each group whether this run still holds the lease.
 
-    Raises `RowsWouldChange`, with nothing of that group committed.
+    `chosen` says of a group that is due whether it is rewritten. Raises `RowsWouldChange`, with nothing of that group committed.
     """
     began, table = run.job.clock(), run.job.iceberg.load(target.identifier)
     history = History.of(run.job.iceberg.metadata(table))
@@ -48,14 +56,14 @@ def compact(run: MaintenanceRun, target: Target, lease: Lease, *, hold: Callable
     marks = [*marks_of(history), *lease.marks]
     planned = rewrite.plan(run.job.iceberg, table, group_bytes=run.policy.group_bytes, with_deletes=is_state)
     verdicts = [(group, why(group, marks, closing)) for group in planned]
-    chosen = [group for group, verdict in verdicts if verdict.is_compacted]
+    groups = [group for group, verdict in verdicts if verdict.is_compacted and chosen(group, verdict)]
     left = Counter(verdict.value for _, verdict in verdicts if not verdict.is_compacted)
     if run.policy.dry_run:
         planned_swaps = [
-            Rewritten(group, group.java.expectedOutputFiles(), group.rows, group.bytes) for group in chosen
+            Rewritten(group, group.java.expectedOutputFiles(), group.rows, group.bytes) for group in groups
         ]
         return _outcome(run, target, planned_swaps, left, began, ended=Status.DRY_RUN, commits=0)
-    done, commits, ended, reason = _swap(run, target, table, chosen, head.id, hold)
+    done, commits, ended, reason = _swap(run, target, table, groups, head.id, hold)
     return _outcome(run, target, done, left, began, ended=ended, commits=commits, reason=reason)
 
 
@@ -90,10 +98,12 @@ def _swap(
 
 def _rewritten(run: MaintenanceRun, target: Target, table: Java, group: Group, columns: list[Column]) -> Rewritten:
     written = rewrite.rewrite(run.job.spark, run.job.iceberg, table, group, unique_id=run.job.new_id(), order=columns)
-    if not group.holds(written.rows):
+    live = live_rows(table, group.java.fileScanTasks()) if group.maybe_deleted else None
+    if not group.holds(written.rows) or (live is not None and written.rows != live):
+        wanted = group.rows - group.deleted if live is None else live
         rewrite.drop(table, written)
         raise RowsWouldChange(
-            f"{group.files} files of partition {group.partition or '(all)'} hold {group.rows - group.deleted} rows "
+            f"{group.files} files of partition {group.partition or '(all)'} hold {wanted} rows "
             f"by their manifests, what was written for them holds {written.rows}; nothing of it was committed",
             where=f"table {target.identifier}",
             do=f"`frazil verify {target.pipeline.name} --deep` reports whether a file was altered",

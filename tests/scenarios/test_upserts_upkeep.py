@@ -1,0 +1,125 @@
+"""The driver of a table of current state compacts deleted rows between two of its batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from frazil.declaration import KeyFormat, Limits, Upsert
+from frazil.ingest import upkeep
+from frazil.lake import ledger
+from frazil.maintain import between_batches
+from frazil.maintain.between_batches import BetweenBatches
+from frazil.maintain.compact import compact
+from frazil.maintain.lease import Lease
+from frazil.maintain.result import Status
+from frazil.maintain.target import MaintenanceRun, Policy, Target
+from tests.scenarios.test_upserts import Died, State, stored
+from tests.support.shop import Shop
+
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+ShopOf = Callable[..., Shop]
+KEYS = 6
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a few rows be many."""
+    monkeypatch.setattr(between_batches, "MANY_DELETED_ROWS", 1)
+    monkeypatch.setattr(between_batches, "SHARE_OF_TIME", 1.0)
+    monkeypatch.setattr(upkeep, "COMPACT_EVERY", 2)
+
+
+def busy(shop_of: ShopOf, version: int = 2, batches: int = 5) -> tuple[Shop, State]:
+    """A topic whose records make so many batches, each of which replaces and deletes rows of those before."""
+    limits = Limits(first_rows=KEYS, max_rows=KEYS)
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, limits=limits, table={"format_version": version})
+    state = State(shop)
+    for number in range(batches):
+        state.delete(number % KEYS)
+        for key in range(1, KEYS):
+            state.put((number + key) % KEYS, f"of {number}")
+    return shop, state
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_deleted_rows_leave_the_files_between_batches(shop_of: ShopOf, version: int) -> None:
+    shop, state = busy(shop_of, version)
+    shop.drain()
+    state.check()
+    done = shop.seen("files_compacted")
+    assert [event["ended"] for event in done] == ["done"] * len(done)
+    assert done
+    names = [event["event"] for event in shop.events]
+    assert "batch_committed" in names[names.index("files_compacted") :]  # not only at the end of the run
+    table = stored(shop)
+    assert int(table.current_snapshot().summary["total-records"]) == len(state.now)
+    tagged = table.snapshot_by_id(table.refs()[ledger.tag(shop.pipeline.name)].snapshot_id)
+    assert ledger.END in tagged.summary.additional_properties
+    state.put(1, "after")
+    state.delete(2)
+    shop.drain()
+    state.check()
+
+
+@pytest.mark.parametrize("step", ["compact.rewritten", pytest.param("compact.committed", marks=pytest.mark.long)])
+def test_a_driver_that_dies_in_a_compaction_leaves_the_state_right(shop_of: ShopOf, step: str) -> None:
+    shop, state = busy(shop_of)
+
+    def die(reached: str) -> None:
+        if reached == step:
+            raise Died
+
+    with pytest.raises(Died):
+        shop.drain(failpoint=die)
+    shop.drain()
+    state.check()
+
+
+def test_a_second_driver_that_lands_during_a_compaction_fences_the_first(shop_of: ShopOf) -> None:
+    shop, state = busy(shop_of)
+    met: list[str] = []
+
+    def twin(reached: str) -> None:
+        if reached == "compact.rewritten" and not met:
+            met.append(reached)
+            shop.drain()
+
+    assert shop.drain(failpoint=twin).fenced
+    state.check()
+    assert "conflict" in [event["ended"] for event in shop.seen("files_compacted")]
+
+
+@pytest.mark.long
+def test_a_compaction_beside_maintenance_is_one_of_the_two(shop_of: ShopOf) -> None:
+    shop, state = busy(shop_of, version=3)
+    met: list[str] = []
+
+    def maintained(reached: str) -> None:
+        if reached == "compact.rewritten" and not met:
+            met.append(reached)
+            target = Target(shop.pipeline, is_dead_letter_table=False)
+            assert compact(MaintenanceRun(shop.job(), Policy()), target, Lease()).ended is Status.DONE
+
+    shop.drain(failpoint=maintained)
+    state.check()
+    assert "conflict" in [event["ended"] for event in shop.seen("files_compacted")]
+
+
+def test_a_budget_that_is_over_ends_a_compaction(shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop, state = busy(shop_of)
+    monkeypatch.setattr(upkeep, "COMPACT_EVERY", 99)
+    monkeypatch.setattr(between_batches, "MANY_DELETED_ROWS", 99)
+    shop.drain()
+    monkeypatch.setattr(between_batches, "MANY_DELETED_ROWS", 1)
+    before = stored(shop).current_snapshot().snapshot_id
+    cut_short = BetweenBatches(shop.job(), shop.pipeline, 0.0001).compact()
+    assert cut_short is not None
+    assert (cut_short.ended, cut_short.snapshots) == (Status.STOPPED, 0)
+    assert stored(shop).current_snapshot().snapshot_id == before
+    state.check()
+    enough = BetweenBatches(shop.job(), shop.pipeline, 60.0).compact()
+    assert enough is not None
+    assert (enough.ended, enough.snapshots) == (Status.DONE, 1)
+    state.check()
