@@ -262,6 +262,20 @@ def test_the_key_of_a_table_never_changes(shop_of: ShopOf) -> None:
     check(shop, "second")
 
 
+@LONG
+def test_the_records_key_and_the_same_columns_of_the_value_are_one_key(shop_of: ShopOf) -> None:
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO)
+    lines = Lines(shop, key=record("Key", line="int", order_id="int"))
+    for mode, word in ((Upsert(), "first"), (BY_LINE, "second"), (Upsert(), "third")):
+        shop.pipeline = replace(shop.pipeline, write=mode)
+        for number in range(4):
+            lines.put(line(1, number, word), {"line": number, "order_id": 1})
+        lines.put(None, {"line": 3, "order_id": 1})
+        shop.drain()
+        check(shop, *[word] * 3)
+    assert keys_of(shop) == {"order_id", "line"}
+
+
 def test_a_type_that_the_columns_do_not_hold_is_refused(shop_of: ShopOf) -> None:
     shop = shop_of(write=BY_LINE, key_format=KeyFormat.AVRO)
     Lines(shop, key=record("Key", order_id="string", line="int"))
@@ -270,9 +284,8 @@ def test_a_type_that_the_columns_do_not_hold_is_refused(shop_of: ShopOf) -> None
 
 
 # ── Schemas change ──────────────────────────────────────────────────────────────────────────────
-@pytest.mark.parametrize(
-    "evolution", [SchemaEvolution.WIDEN, *(pytest.param(e, marks=LONG) for e in list(SchemaEvolution)[:2])]
-)
+@LONG
+@pytest.mark.parametrize("evolution", list(SchemaEvolution))
 def test_a_key_column_is_renamed_by_an_alias(shop_of: ShopOf, evolution: SchemaEvolution) -> None:
     shop = shop_of(write=BY_LINE, table={"schema_evolution": evolution})
     lines = Lines(shop)
