@@ -83,7 +83,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=0, help="rounds that count; 0 is each race's own")
     parser.add_argument("--commits", type=int, default=1000)
     parser.add_argument("--many-rows", action="store_true", help="upserts also on a table of 20 million rows")
-    parser.add_argument("--upsert-commits", type=int, default=40, help="batches of changes before upserts are read")
+    parser.add_argument("--upsert-commits", type=int, default=30, help="batches of changes before upserts are read")
     parser.add_argument("--heap", default="3g", help="of each contender's JVM")
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--out", type=Path, default=OUT, help="the folder for figures, plot and logs")
