@@ -29,6 +29,7 @@ from frazil.errors import (
     RegistryUnavailable,
     RejectedRecords,
     RolledBack,
+    TooManyLate,
     TooManyRejected,
     TopicMissing,
     TopicRecreated,
@@ -59,6 +60,7 @@ EXAMPLES: dict[str, DecisionRequired] = {
     "a log with other records": LogTruncated.replaced("p", "t", partitions={2, 1}, offset=8),
     "records without keys": KeysMissing.of("p", "t", 3),
     "a key in two partitions": KeysMoved.of("p", "s.t", 3),
+    "many late records": TooManyLate.of("p", "s.t", offsets="0 to 9", read=1000, late=200),
     "another write mode": WriteModeDiffers.of("p", "s.t", declared="append", made_for="upsert"),
     "lost offsets": OffsetsLost.of("p", "t", partition=0, first=3, earliest=8),
 }

@@ -4,6 +4,7 @@ import pytest
 
 from frazil.declaration import (
     Append,
+    Deletion,
     ErrorMode,
     KeyFormat,
     Pipeline,
@@ -15,6 +16,7 @@ from frazil.declaration import (
 )
 from frazil.declaration.document import document
 from frazil.declaration.to_json import to_json
+from frazil.declaration.write_modes import identity
 from tests.declaration.problems_of import problems_of
 
 
@@ -40,7 +42,7 @@ def state(topic=None, table=None, **choices):
 
 def test_a_state_is_declared_by_its_name_alone():
     assert state(write="upsert").write == Upsert()
-    assert to_json(Upsert()) == {"type": "upsert"}
+    assert to_json(Upsert()) == {"type": "upsert", "order_by": [], "on_tombstone": "delete"}
     assert parse(document([state()])) == (state(),)
 
 
@@ -49,6 +51,40 @@ def test_a_state_stops_at_a_rejected_record_unless_it_is_declared_otherwise():
     assert state(write="upsert").on_error is ErrorMode.SUSPEND
     assert state(on_error="log").on_error is ErrorMode.LOG
     assert state(write=Append()).on_error is ErrorMode.LOG
+
+
+def test_the_order_of_a_state_is_one_name_or_several():
+    ordered = Upsert(order_by="changed_at", on_tombstone=Deletion.SOFT_DELETE)
+    assert ordered == Upsert(order_by=("changed_at",), on_tombstone="soft_delete")
+    assert identity(ordered) == "upsert ordered by changed_at"
+    assert identity(Upsert(order_by=("_kafka_timestamp", "id"), on_tombstone="soft_delete")) == (
+        "upsert ordered by _kafka_timestamp, id"
+    )
+    assert identity(Upsert(on_tombstone="soft_delete")) == identity(Upsert()) == "upsert"
+    assert parse(document([state(write=ordered)])) == (state(write=ordered),)
+
+
+@pytest.mark.parametrize(
+    ("declared", "problems"),
+    [
+        ({"order_by": "at"}, {"upsert.on_tombstone": "with order_by, an older update would bring a deleted row back"}),
+        (
+            {"order_by": ("at", "at"), "on_tombstone": "soft_delete"},
+            {"upsert.order_by[1]": "at is named twice. Remove one of the two"},
+        ),
+        (
+            {"order_by": "_kafka_offset", "on_tombstone": "soft_delete"},
+            {"upsert.order_by[0]": "'_kafka_offset' orders no records: offsets do so without order_by"},
+        ),
+        ({"order_by": "_order", "on_tombstone": "soft_delete"}, {"upsert.order_by[0]": "'_order' orders no records"}),
+        ({"order_by": "At", "on_tombstone": "soft_delete"}, {"upsert.order_by[0]": "'At' is no column's name"}),
+        ({"on_tombstone": "skip"}, {"upsert.on_tombstone": "'skip' is not one of its values"}),
+    ],
+)
+def test_what_orders_no_records_is_refused(declared, problems):
+    found = problems_of(lambda: Upsert(**declared))
+    assert found.keys() == problems.keys()
+    assert all(found[path].startswith(text) for path, text in problems.items())
 
 
 @pytest.mark.parametrize(
@@ -65,7 +101,7 @@ def test_what_no_state_can_be_is_refused(declared, path):
 # ── Columns of the value as a key ───────────────────────────────────────────────────────────────
 def test_one_column_is_named_without_a_tuple():
     assert Upsert(key="id") == Upsert(key=("id",))
-    assert to_json(Upsert(key="id")) == {"type": "upsert", "key": ["id"]}
+    assert to_json(Upsert(key="id"))["key"] == ["id"]
     keyed = state(write=Upsert(key=("id", "line")))
     assert parse(document([keyed])) == (keyed,)
 

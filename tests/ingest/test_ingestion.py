@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Event as Signal
 from types import SimpleNamespace
 from typing import Any
 
@@ -56,8 +57,10 @@ class Evolution:
     def __init__(self, steps: list[str], stage: Callable[[Any], Any], news_at: int = 0) -> None:
         self._steps, self._stage, self._news_at, self._stagings = steps, stage, news_at, 0
 
-    def row_key(self) -> tuple[str, ...]:
-        return ()
+    needs_rows = False
+
+    def made_of(self) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+        return (), ()
 
     def recall(self, schema_ids: Any) -> None:
         assert schema_ids == ()
@@ -67,7 +70,7 @@ class Evolution:
 
     def staging(self) -> Any:
         self._steps.append("evolve")
-        return SimpleNamespace(table=Struct(()))
+        return SimpleNamespace(table=Struct(()), needs_rows=self.needs_rows)
 
     def stage(self, planned: Any) -> Any:
         self._stagings += 1
@@ -170,6 +173,38 @@ def test_the_schema_changes_only_after_the_batch_before_is_committed(monkeypatch
     assert loop.steps.index("commit 0") < second
     assert "commit 200" in loop.steps[second:]
     assert first < loop.steps.index("stage 0")
+
+
+@pytest.mark.parametrize("needs_rows", [True, False])
+def test_a_batch_that_depends_on_the_rows_is_staged_when_the_one_before_is_committed(
+    monkeypatch: pytest.MonkeyPatch, needs_rows: bool
+) -> None:
+    loop, staged, waits = Loop(monkeypatch, records=500), Signal(), Signal()
+    commit, stage, settle = loop._commit, loop._stage, loop.ingestion._settle
+
+    def stages(planned: Any) -> Any:
+        found = stage(planned)
+        if planned.start.at[0] == 200:
+            staged.set()
+        return found
+
+    def settles() -> None:
+        if loop.ingestion._publishing is not None:
+            waits.set()
+        settle()
+
+    def commits(job: Any, main: Any, side_tables: Any, batch: Any, changes: Any) -> Any:
+        if batch.start.at[0] == 0:  # as late as it can be: the next batch is staged meanwhile, or waits
+            assert (waits if needs_rows else staged).wait(60)
+        return commit(job, main, side_tables, batch, changes)
+
+    loop.ingestion._evolution._stage = stages  # type: ignore[attr-defined]
+    loop.ingestion._evolution.needs_rows = needs_rows  # type: ignore[attr-defined]
+    monkeypatch.setattr(ingestion, "decide_and_finish", commits)
+    monkeypatch.setattr(loop.ingestion, "_settle", settles)
+    loop.ingestion.drain()
+    first = [step for step in loop.steps if step in ("commit 0", "stage 200")]
+    assert first == (["commit 0", "stage 200"] if needs_rows else ["stage 200", "commit 0"])
 
 
 def test_a_batch_whose_frames_are_forgotten_for_one_another_is_made_smaller(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
-from frazil.errors import TooManyRejected
-from frazil.ingest.rejected_share import accepted, check_share, still_accepted
+from frazil.errors import TooManyLate, TooManyRejected
+from frazil.ingest.rejected_share import accepted, check_late, check_share, still_accepted
 from frazil.lake import ledger
 from frazil.lake.ledger import Entry
 from frazil.lake.offsets import Offsets
@@ -98,3 +98,26 @@ def test_the_message_names_reasons_the_likely_cause_and_the_command() -> None:
 
 def test_the_decision_has_one_name() -> None:
     assert Accepted.REJECTED_SHARE.value == ledger.REJECTED_SHARE
+
+
+def late(number: int, read: int, allowed: dict[int, int] | None = None) -> None:
+    pipeline = Pipeline(topic=Topic("orders", value_format=ValueFormat.AVRO), table=Table("shop.orders"))
+    check_late(pipeline, Counts(read, read - number, late=number), START, END, allowed or {})
+
+
+@pytest.mark.parametrize(("number", "read"), [(99, 99), (100, 10_000), (0, 1000), (120, 12_000)])
+def test_a_few_late_records_pass(number: int, read: int) -> None:
+    late(number, read)
+
+
+@pytest.mark.parametrize(("number", "read"), [(100, 100), (100, 9_999), (500, 10_000)])
+def test_more_late_records_than_one_percent_stop_unless_they_are_accepted(number: int, read: int) -> None:
+    with pytest.raises(TooManyLate, match="late-records"):
+        late(number, read)
+    late(number, read, allowed={0: 1000, 1: 5})
+
+
+def test_an_accepted_decision_on_late_records_is_kept_as_one_on_rejected_ones_is() -> None:
+    decision = replace(entry(START), summary={ledger.EVENTS: json.dumps({"event": ledger.LATE_RECORDS})})
+    assert accepted(decision, {0: SimpleNamespace(stable=7)}) == {0: 7}  # type: ignore[dict-item]
+    assert Accepted.LATE_RECORDS.value == ledger.LATE_RECORDS

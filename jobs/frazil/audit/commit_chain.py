@@ -89,8 +89,8 @@ def _of_itself(commit: Snapshot, entry: Entry) -> list[str]:
     if counts is None or entry.start is None or entry.end is None:
         return ["it lacks counts, or where it starts"]
     added = int(commit.summary.get("added-records", 0))
-    if counts.written != added:
-        wrong.append(f"it counts {counts.written} rows written and added {added}")
+    if counts.written + counts.marked != added:
+        wrong.append(f"it counts {counts.written + counts.marked} rows written and added {added}")
     if not counts.adds_up:
         wrong.append("what it read is not what it wrote, rejected and skipped")
     if sum(counts.skipped.values()) != sum(counts.skipped_at.values()):
@@ -149,7 +149,8 @@ def _keys(newer: Entry, older: Entry) -> str | None:
     was = before or KeyAccount()
     if (now.inserted + now.updated, now.deleted + now.absent) != (counts.written, counts.deletes):
         return "it counts other keys than it wrote and deleted"
-    if now.rows != was.rows + now.inserted - now.deleted or now.records != was.records + counts.landed:
+    rows = was.rows + now.inserted - now.deleted + counts.marked
+    if (now.rows, now.records, now.late) != (rows, was.records + counts.landed, was.late + counts.late):
         return "it does not carry on the account of the keys before it"
     return None
 

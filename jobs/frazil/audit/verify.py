@@ -207,6 +207,8 @@ def _prepared(
     state = State(landed, keys, deep) if keys is not None else None
     if state is not None and not isinstance(pipeline.start, Earliest):
         notes += (f"the table is not the complete state: it began at {pipeline.start.kind}, later than older keys",)
+    if keys is not None and keys.late:
+        notes += (f"{keys.late:,} of the records came late: their keys had later rows, so they changed nothing",)
     sources, findings = [] if state is not None else [landed], [*findings, *wrong]
     snapshots: dict[Role, int | None] = {Role.TABLE: table.head.id if table.head else None}
     identities = [_identity(table, columns)]

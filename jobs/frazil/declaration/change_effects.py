@@ -12,7 +12,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
-from frazil.declaration.options import ErrorMode, Isolation, KeyFormat, Tombstones
+from frazil.declaration.options import Deletion, ErrorMode, Isolation, KeyFormat, Tombstones
 
 
 class Outcome(StrEnum):
@@ -120,8 +120,15 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
         ),
         "write.on_tombstone": FieldEffect(
             Outcome.FROM_NOW_ON,
-            "a record without a value becomes a rejected record or a row of nulls, or, with skip, is only counted",
-            lambda before, after: after is Tombstones.SKIP,
+            "a record without a value becomes a rejected record or a row of nulls, or, with skip, is only counted; in a table of "
+            "current state it deletes the row, or marks it as deleted. Rows that are deleted or marked already stay so",
+            lambda before, after: after in (Tombstones.SKIP, Deletion.DELETE),
+        ),
+        "write.order_by": FieldEffect(
+            Outcome.STOPS,
+            "the table has the old order of records, and no table changes its order: the pipeline stops (WriteModeDiffers); only a "
+            "rebuilt table has the new one",
+            _always,
         ),
         "write.key": FieldEffect(
             Outcome.STOPS,

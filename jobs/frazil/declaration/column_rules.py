@@ -36,6 +36,8 @@ _ICEBERG = frozenset(
 _DECODED = "_decoded"
 _COLUMN = re.compile(r"[a-z_][a-z0-9_]{0,127}")
 KEY_COLUMN_PATTERN = f"^{_COLUMN.pattern}$"
+STATE_COLUMNS = frozenset({"_order", "_deleted_at"})
+"""Columns that Frazil adds to tables of current state."""
 
 # Iceberg's type of each fact of a record; the key's depends on its format and is that of bytes here.
 _FACT_TYPES = {
@@ -81,6 +83,18 @@ def value_key_refusal(name: str, value_format: ValueFormat) -> Refusal | None:
     if value_format.has_schema or name == VALUE_COLUMN:
         return None
     return Refusal(f"a table of format {value_format} has no column {name}", f"Use {VALUE_COLUMN}")
+
+
+def order_refusal(name: str) -> Refusal | None:
+    """Return why no column of this name orders the records of a key."""
+    if name == "_kafka_timestamp":
+        return None
+    if is_reserved(name) or name in STATE_COLUMNS:
+        do = "Name columns of the row, or _kafka_timestamp"
+        return Refusal(f"{shown(name)} orders no records: offsets do so without order_by", do)
+    if _COLUMN.fullmatch(name):
+        return None
+    return Refusal(f"{shown(name)} is no column's name", "Columns have a-z, 0-9 and _, at most 128, and no digit first")
 
 
 def metadata_type(source: str, layout: MetadataColumns) -> str | None:

@@ -96,6 +96,16 @@ class Tombstones(StrEnum, metaclass=Choices):
     SKIP = "skip"
 
 
+class Deletion(StrEnum, metaclass=Choices):
+    """What a record without a value does to the row of its key in a table of current state.
+
+    `delete`: the row goes. `soft_delete`: the row stays with its last values, and `_deleted_at` holds the record's time.
+    """
+
+    DELETE = "delete"
+    SOFT_DELETE = "soft_delete"
+
+
 class SchemaEvolution(StrEnum, metaclass=Choices):
     """How far a new schema version may change the table by itself.
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from frazil.declaration.chosen import Chosen, default
-from frazil.declaration.column_rules import KEY_COLUMN_PATTERN, key_column_refusal, value_key_refusal
+from frazil.declaration.column_rules import KEY_COLUMN_PATTERN, key_column_refusal, order_refusal, value_key_refusal
 from frazil.declaration.constraints import ALONE, Rule
 from frazil.declaration.declared import Declared
-from frazil.declaration.options import ErrorMode, KeyFormat, MetadataColumns, SubjectStrategy, Tombstones
+from frazil.declaration.options import Deletion, ErrorMode, KeyFormat, MetadataColumns, SubjectStrategy, Tombstones
 from frazil.declaration.problems import Problem
 from frazil.declaration.validation import validate
 
@@ -36,6 +36,8 @@ class Append(metaclass=Declared):
 class Upsert(metaclass=Declared):
     """The table is the topic's current state: one row a key, that of the key's last record. A record without a value deletes it.
 
+    The last record is the one of the highest offset; with `order_by`, the one of the highest order, whenever it comes.
+
     Without `key`, the key is the record's: its fields are columns, and a key of one value is the column `_kafka_key`.
     """
 
@@ -46,17 +48,28 @@ class Upsert(metaclass=Declared):
         "The columns of the value that are the key: a name, or a tuple of names. Default: the record's key.",
         ALONE,
     ] = default(None)
+    order_by: Annotated[
+        Chosen[tuple[Annotated[str, Rule(order_refusal, {"pattern": KEY_COLUMN_PATTERN})], ...]],
+        "The columns that say which of a key's records is the newer one; `_kafka_timestamp` may be one. Default: offsets.",
+        ALONE,
+    ] = default(())
+    on_tombstone: Annotated[
+        Chosen[Deletion], "Whether a record without a value deletes the row, or marks it as deleted."
+    ] = default(Deletion.DELETE)
 
     def __post_init__(self) -> None:
         validate(self, self._contradictions)
 
     def _contradictions(self) -> Iterator[Problem]:
-        names = self.key or ()
         if self.key == ():
             yield Problem("key", "a key without columns is one key for all records", "Name a column, or remove it")
-        for index, name in enumerate(names):
-            if name in names[:index]:
-                yield Problem(f"key[{index}]", f"{name} is named twice", "Remove one of the two")
+        for field, names in (("key", self.key or ()), ("order_by", self.order_by)):
+            for index, name in enumerate(names):
+                if name in names[:index]:
+                    yield Problem(f"{field}[{index}]", f"{name} is named twice", "Remove one of the two")
+        if self.order_by and self.on_tombstone is not Deletion.SOFT_DELETE:
+            what = "with order_by, an older update would bring a deleted row back"
+            yield Problem("on_tombstone", what, "Choose soft_delete: the deleted row keeps its order")
 
 
 WriteMode = Append | Upsert
@@ -70,6 +83,17 @@ def tombstones(mode: WriteMode) -> Tombstones:
             return on_tombstone
         case Upsert():
             return Tombstones.NULL_ROW
+
+
+def order_by(mode: WriteMode) -> tuple[str, ...]:
+    """Return the columns that order the records of a key; none where offsets do."""
+    return mode.order_by if isinstance(mode, Upsert) else ()
+
+
+def identity(mode: WriteMode) -> str:
+    """Return what of a write mode never changes in a table, as text."""
+    order = ", ".join(order_by(mode))
+    return f"{mode.kind} ordered by {order}" if order else mode.kind
 
 
 def default_error_mode(mode: WriteMode) -> ErrorMode:

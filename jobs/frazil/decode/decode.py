@@ -63,7 +63,7 @@ def rows(decoded: DataFrame, decoding: Decoding | None = None, row_key: RowKey |
         if decoding.key is not None:
             is_row = is_row & has_valid_key(decoding.key)
     if row_key is not None:
-        is_row = is_row & row_key.reason().isNull()
+        is_row = is_row & row_key.verdict().isNull()
     return decoded.where(is_row & (F.col(_ONCE) >= 0))
 
 
@@ -88,7 +88,7 @@ def rejected(decoded: DataFrame, decoding: Decoding, row_key: RowKey | None = No
         columns[UNKNOWN_KEY] = unknown_frame(decoding.key, Reason.KEY_SCHEMA)
         columns[WAITING_KEY] = waiting_frame(decoding.key, Reason.KEY_SCHEMA)
     if row_key is not None:
-        reason = reason.otherwise(row_key.reason())
+        reason = reason.otherwise(row_key.verdict())
     return decoded.withColumn(REASON, reason).where(F.col(REASON).isNotNull()).withColumns(columns)
 
 

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from frazil.decode.decoding import KEY, ROW
 from frazil.decode.keys import KeyLanding
+from frazil.decode.row_order import RowOrder
 from frazil.decode.spark_types import spark_type
 from frazil.errors import InvalidInput
 from frazil.schemas.column_names import folded
@@ -41,6 +42,7 @@ class RowKey:
     shared: frozenset[str] = frozenset()
     landing: KeyLanding | None = None
     is_of_value: bool = False
+    order: RowOrder | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -50,6 +52,13 @@ class RowKey:
     def values(self) -> dict[str, Column]:
         """Return what the columns hold: what the value has, else what the record's key has, also for a record without a value."""
         return {column.name: self._of(column) for column in self.columns}
+
+    def verdict(self) -> Column:
+        """Return why a record has no row in spite of a decoded key and value, its order included; null if it has one."""
+        if self.order is None:
+            return self.reason()
+        missing = F.when(self.order.is_missing(self.values()), Reason.ORDER_MISSING.value)
+        return F.coalesce(self.reason(), missing)
 
     def reason(self) -> Column:
         """Return why a record has no row in spite of a decoded key and value; null if it has one."""

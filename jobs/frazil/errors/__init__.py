@@ -16,6 +16,7 @@ FrazilError                    says what, where and what to do
 │   ├── WriteModeDiffers       the table was made for another write mode or key than the declared ones
 │   ├── KeysMissing            no record of a table's first batch has a key
 │   ├── KeysMoved              records of one key are in two partitions, without an order
+│   ├── TooManyLate            more than 1 % of a batch is older than the rows of its keys, by the declared order
 │   ├── LedgerLost             no snapshot says which offsets the table holds
 │   ├── RolledBack             the table's head is not the snapshot that the ledger names, nor its descendant
 │   ├── DeadLetterTableMismatch  the dead-letter table is not the one that the table's ledger describes
@@ -102,7 +103,7 @@ from frazil.errors.outages import (
     ServiceUnavailable,
     TopicMissing,
 )
-from frazil.errors.state_tables import KeysMissing, KeysMoved, WriteModeDiffers
+from frazil.errors.state_tables import KeysMissing, KeysMoved, TooManyLate, WriteModeDiffers
 
 __all__ = [
     "EVENTS",
@@ -147,6 +148,7 @@ __all__ = [
     "ServiceUnavailable",
     "SparkFailed",
     "TableReplaced",
+    "TooManyLate",
     "TooManyRejected",
     "TopicMissing",
     "TopicRecreated",

@@ -17,6 +17,7 @@ EVENTS = {
     "ledger-lost": "derives the offsets from the rows",
     "counts-recount": "counts the rows and reduces the number of gaps",
     "rejected-share": "lands the records that the topic holds, whatever share is rejected",
+    "late-records": "leaves out the late records, whatever share of those that the topic holds they are",
     "side-table-replaced": "continues with the dead-letter table as it is",
 }
 """What `frazil accept PIPELINE EVENT` does, by event (docs/running.md)."""

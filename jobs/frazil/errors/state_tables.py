@@ -38,6 +38,23 @@ class KeysMissing(DecisionRequired):
         )
 
 
+class TooManyLate(DecisionRequired):
+    """Many records of a batch are older than the rows of their keys, by the declared order; nothing of it was committed."""
+
+    @classmethod
+    def of(cls, pipeline: str, table: str, *, offsets: str, read: int, late: int) -> Self:
+        """Return the error of a batch of which `late` of `read` records are late."""
+        return cls(
+            f"{late:,} of {read:,} records at offsets {offsets} are older than the rows of their keys, as after a restore or a "
+            "failover of the source; nothing of the batch was committed",
+            pipeline=pipeline,
+            place=f"table {table}",
+            events=("late-records",),
+            do="If newer records have the lower order, name another table: no order of this one can be changed",
+            facts={"table": table, "offsets": offsets, "read": read, "late": late},
+        )
+
+
 class KeysMoved(DecisionRequired):
     """Records of one key are in two partitions of the topic, and nothing says which of them is the newer one."""
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from frazil.clients.kafka import Kafka
 from frazil.declaration import Pipeline
+from frazil.declaration.write_modes import identity
 from frazil.errors import CountsDisagree
 from frazil.ingest.plan import Plan
 from frazil.ingest.ranges import OffsetRange
@@ -14,6 +15,7 @@ from frazil.ingest.record_counts import Rejected, last_records
 from frazil.ingest.staging import StagedRows
 from frazil.job.context import JobContext
 from frazil.lake.commit.check import CommitRequest, StageAgain
+from frazil.lake.deletes.resolved_changes import ResolvedChanges
 from frazil.lake.last_records import LastRecords
 from frazil.lake.totals import Counts
 
@@ -23,9 +25,7 @@ def commit_request(pipeline: Pipeline, job: JobContext, staged: StagedRows, reje
     planned, topic = staged.plan, job.kafka.topic(pipeline.topic.name)
     counts = Counts(
         read=staged.read.records,
-        written=staged.files.rows,
-        deletes=staged.changes.deletes if staged.changes is not None else 0,
-        superseded=staged.landed - staged.files.rows - staged.changes.deletes if staged.changes is not None else 0,
+        **_of_state(staged),
         rejected=rejected.kept,
         skipped=rejected.skipped,
         skipped_at=rejected.skipped_at,
@@ -47,8 +47,22 @@ def commit_request(pipeline: Pipeline, job: JobContext, staged: StagedRows, reje
         schema_ids=staged.decoding.schema_ids,
         staged_us=round(staged.at.timestamp() * 1_000_000),
         valid_through=last.valid_through(planned.filled),
-        mode=pipeline.write.kind,
+        mode=identity(pipeline.write),
     )
+
+
+def _of_state(staged: StagedRows) -> dict[str, int]:
+    """Return how the records that have a row took effect; `written` alone in an append table."""
+    changes, written = staged.changes, staged.files.rows
+    if changes is None:
+        return {"written": written}
+    late, marked, ties = 0, 0, staged.ties
+    if isinstance(changes, ResolvedChanges):
+        late, marked, ties = changes.late, changes.marked, ties + changes.found.ties
+    written -= marked
+    superseded = staged.landed - written - changes.deletes - late
+    found = {"written": written, "deletes": changes.deletes, "superseded": superseded}
+    return {**found, "late": late, "marked": marked, "order_ties": ties}
 
 
 def gaps(found: Mapping[int, int], ranges: Sequence[OffsetRange]) -> dict[int, int]:
@@ -76,7 +90,7 @@ def check(pipeline: Pipeline, planned: Plan, counts: Counts, *, compacted: bool)
                 "gaps": counts.gaps,
                 "written": counts.written,
                 **(
-                    {"deletes": counts.deletes, "superseded": counts.superseded}
+                    {"deletes": counts.deletes, "superseded": counts.superseded, "late": counts.late}
                     if counts.landed != counts.written
                     else {}
                 ),

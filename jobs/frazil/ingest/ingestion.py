@@ -151,10 +151,10 @@ class Ingestion:
                 self._settle()
                 self.progress.idle()
             return None
-        if self._staging is None:
+        if self._staging is None or self._staging.needs_rows:
             self._settle()  # the schema changes only between two commits, or the first of them would fail
+        if self._staging is None:
             self._staging = self._evolution.staging()
-        assert self._staging is not None
         beyond = beyond_spark(self.pipeline, self.job.kafka, planned.ranges) if self._driver_reads else ()
         try:
             staged = stage_batch(self.pipeline, self.job, self._staging, self._evolution, planned, beyond)
@@ -215,7 +215,7 @@ class Ingestion:
 
     def _resume(self) -> None:
         """Read from the table where to continue, and its columns."""
-        last = resume(self.pipeline, self.job, self.report, *self._evolution.types, self._evolution.row_key())
+        last = resume(self.pipeline, self.job, self.report, *self._evolution.types, *self._evolution.made_of())
         self._committed, self._settled = last.end, last.snapshot_id
         if not self._accepted:  # what was accepted stays so if batches of it are staged again
             self._accepted = accepted(last, self._spans())

@@ -30,6 +30,7 @@ class Progress:
             written=counts.written,
             rejected=dict(counts.rejected),
             skipped=dict(counts.skipped),
+            **({"late": counts.late} if counts.late else {}),
             bytes=staged.bytes_read,
             duration_seconds=round(now - staged.began, 3),
             stage_seconds=round(staged.seconds, 3),

@@ -1,4 +1,4 @@
-"""Stop a batch whose rejected records the pipeline does not allow: any at all, or so many that the declaration may be wrong."""
+"""Stop a batch with more rejected or late records than the pipeline allows: the declaration or the source may be wrong."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from frazil.declaration import Pipeline
 from frazil.declaration.options import ErrorMode
-from frazil.errors import KeysMissing, RejectedRecords, TooManyRejected
+from frazil.errors import KeysMissing, RejectedRecords, TooManyLate, TooManyRejected
 from frazil.ingest.plan import Span
 from frazil.ingest.record_counts import Rejected
 from frazil.lake.ledger import Entry
@@ -15,6 +15,7 @@ from frazil.lake.totals import Counts
 from frazil.schemas.reasons import Reason
 
 MOST_PERCENT = 50  # where the declaration says nothing
+MOST_PERCENT_LATE = 1
 LEAST_RECORDS = 100
 """A smaller batch says too little about a topic."""
 _OF_THE_FRAME = frozenset({Reason.WRONG_MAGIC.value, Reason.TOO_SHORT.value})
@@ -36,13 +37,13 @@ def check_mode(pipeline: Pipeline, rejected: Rejected) -> None:
 def check_share(pipeline: Pipeline, counts: Counts, start: Offsets, end: Offsets, accepted: Mapping[int, int]) -> None:
     """Raise `TooManyRejected` if more of a batch is rejected or skipped than `max_rejected_percent` allows.
 
-    Tombstones do not count. A batch that ends at or before the `accepted` offsets, by partition, may be as it is.
+    Tombstones do not count. A batch that ends at or before the `accepted` offsets, by partition, may be as it is. Raises as
+    `check_late` does, too.
     """
+    check_late(pipeline, counts, start, end, accepted)
     reasons = {**counts.rejected, **{r: n for r, n in counts.skipped.items() if r != Reason.TOMBSTONE.value}}
     number, most = sum(reasons.values()), pipeline.max_rejected_percent or MOST_PERCENT
-    if counts.read < LEAST_RECORDS or number * 100 <= most * counts.read:
-        return
-    if accepted and all(offset <= accepted.get(p, 0) for p, offset in end.at.items()):
+    if counts.read < LEAST_RECORDS or number * 100 <= most * counts.read or _is_accepted(end, accepted):
         return
     raise TooManyRejected.of(
         pipeline.name,
@@ -52,6 +53,24 @@ def check_share(pipeline: Pipeline, counts: Counts, start: Offsets, end: Offsets
         most_percent=most,
         is_unframed=bool(_OF_THE_FRAME & set(reasons)),
     )
+
+
+def check_late(pipeline: Pipeline, counts: Counts, start: Offsets, end: Offsets, accepted: Mapping[int, int]) -> None:
+    """Raise `TooManyLate` if more than 1 % of a batch, and at least 100 records, are late, unless it ends within `accepted`."""
+    if counts.late < LEAST_RECORDS or counts.late * 100 <= MOST_PERCENT_LATE * counts.read:
+        return
+    if not _is_accepted(end, accepted):
+        raise TooManyLate.of(
+            pipeline.name,
+            pipeline.table.identifier,
+            offsets=f"{start} to {end}",
+            read=counts.read,
+            late=counts.late,
+        )
+
+
+def _is_accepted(end: Offsets, accepted: Mapping[int, int]) -> bool:
+    return bool(accepted) and all(offset <= accepted.get(p, 0) for p, offset in end.at.items())
 
 
 def accepted(newest: Entry, spans: Mapping[int, Span]) -> dict[int, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from frazil.declaration import Pipeline
 from frazil.errors import Fenced
@@ -14,17 +14,23 @@ from frazil.job.context import JobContext
 from frazil.lake.commit.multi_table import finish_open
 from frazil.lake.ledger import Entry
 from frazil.lake.offsets import Offsets
-from frazil.schemas.types import Struct, Type
+from frazil.schemas.types import Field, Struct, Type
 
 
 def resume(
-    pipeline: Pipeline, job: JobContext, report: Reporter, row: Struct, key: Type | None, row_key: Collection[str] = ()
+    pipeline: Pipeline,
+    job: JobContext,
+    report: Reporter,
+    row: Struct,
+    key: Type | None,
+    row_key: Collection[str] = (),
+    more: Sequence[Field] = (),
 ) -> Entry:
     """Return the newest entry of the table's ledger, which has offsets. A new table gets its declared start.
 
     Raises what `prepare.read_ledger` and `finish_open` raise.
     """
-    is_new = table_setup.make_tables(job, pipeline, row, key, row_key)
+    is_new = table_setup.make_tables(job, pipeline, row, key, row_key, more)
     if not is_new:
         _finish_open(pipeline, job, report)
     newest = table_setup.read_ledger(job.iceberg, pipeline)

@@ -12,10 +12,12 @@ from frazil.decode.decoding import schema_id_of
 from frazil.decode.keys import KeyLanding, Keys, check_bytes
 from frazil.decode.met import MOST, Met, UnknownSchemas
 from frazil.decode.row_key import KEY_COLUMN, KEY_VERSION, RowKey, key_version, row_key, value_key
+from frazil.decode.row_order import row_order
 from frazil.decode.writer_schemas import TooMany, WriterSchemas
 from frazil.errors import IncompatibleSchema, InvalidInput, WriteModeDiffers
 from frazil.ingest.events import Event, Reporter
 from frazil.ingest.staging import Keyless, Staging, Thoroughness
+from frazil.ingest.state_columns import state_changes, state_fields, without_state_fields
 from frazil.job.context import JobContext
 from frazil.lake import tables
 from frazil.lake.commit.entries import entry
@@ -24,7 +26,7 @@ from frazil.schemas.iceberg import identifier_fields, row_type
 from frazil.schemas.merge import merge
 from frazil.schemas.schema_changes import Change
 from frazil.schemas.table_mapping import Landing, landing
-from frazil.schemas.types import Kind, Primitive, Struct, Type
+from frazil.schemas.types import Field, Kind, Primitive, Struct, Type
 
 MOST_REPORTED = 50
 """How many changes one event lists, and how many incompatible versions are reported at once."""
@@ -83,6 +85,13 @@ class Evolution:
             )
         row, key = self.types
         return self._key_of(row, key or Primitive(Kind.BINARY)).names
+
+    def made_of(self) -> tuple[tuple[str, ...], tuple[Field, ...]]:
+        """Return what a new table of current state has beside its rows: `row_key`, and the columns of its write mode.
+
+        Raises as `row_key` does.
+        """
+        return self.row_key(), state_fields(self._pipeline.write, self.types[0])
 
     def refresh(self) -> bool:
         """Ask for new schemas; returns whether there are any."""
@@ -188,7 +197,8 @@ class Evolution:
                 made_for=f"upsert by {', '.join(sorted(made_for))}",
             )
         columns = {column.name: column for column in found.columns}
-        return replace(found, columns=tuple(columns[name] for name in made_for))
+        order = row_order(self._pipeline.write.order_by, target) if isinstance(self._pipeline.write, Upsert) else None
+        return replace(found, columns=tuple(columns[name] for name in made_for), order=order)
 
     def _report_incompatible(self, found: Sequence[tuple[int, IncompatibleSchema]]) -> None:
         """Report what was not reported before: of many at once the last ones, which are the newest versions."""
@@ -204,7 +214,9 @@ class Evolution:
         keys = self._keys.landing(current, may_add=may_add, may_widen=may_widen) if self._keys else None
         if self._keys is None:
             check_bytes(current, self._pipeline.table.metadata_columns)
-        if self._is_keyed:  # the record's key fills the key's columns, whatever a version says of them
+        if self._is_keyed:
+            current = without_state_fields(current)
+            # The record's key fills the key's columns, whatever a version says of them.
             current = Struct(tuple(replace(field, required=False) for field in current.fields))
         found = landing(current, self._versions, may_add=may_add, may_widen=may_widen)
         self._check_types(found.incompatible)
@@ -212,4 +224,5 @@ class Evolution:
 
     def _needed(self, current: Struct) -> tuple[Change, ...]:
         values, keys = self._landing(current)
-        return (*values.changes, *(keys.changes if keys else ()))
+        more = state_changes(self._pipeline.write, current, values.target)
+        return (*values.changes, *(keys.changes if keys else ()), *more)

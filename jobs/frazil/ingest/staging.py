@@ -23,6 +23,7 @@ from frazil.ingest.plan import Plan
 from frazil.ingest.read import HEADERS, consumer_options, read
 from frazil.ingest.record_counts import Read, Rejected
 from frazil.ingest.route import metadata, route
+from frazil.ingest.state_columns import rules, state_values
 from frazil.job.context import JobContext
 from frazil.lake.commit.check import StageAgain
 from frazil.lake.deletes.key_changes import KeyChanges
@@ -53,7 +54,7 @@ class StagedRows:
 
     `by_driver` are the records that the driver read, as Spark cannot. Rows were decoded by `decoding`; `thorough` rejects none that
     has a row. They were staged `at` this time. In a table of current state, `changes` are
-    the keys of the batch and `folded` is the number of their records.
+    the keys of the batch, `folded` is the number of their records, and `ties` keys have records of one order in two partitions.
     """
 
     plan: Plan
@@ -65,6 +66,7 @@ class StagedRows:
     at: datetime
     changes: KeyChanges | None = None
     folded: int = 0
+    ties: int = 0
 
     @property
     def landed(self) -> int:
@@ -102,6 +104,11 @@ class Staging:
     thoroughness: Thoroughness = field(default_factory=Thoroughness)
     keyless: Keyless = field(default_factory=Keyless)
 
+    @property
+    def needs_rows(self) -> bool:
+        """Whether a batch can only be staged when those before it are committed: what it writes depends on their rows."""
+        return rules(self.pipeline.write).need_rows
+
     def stage(self, planned: Plan, by_driver: Sequence[Record] = ()) -> StagedRows:
         """Stage the rows of a plan, and count its records as they are read."""
         thorough, at = self.decoding.thorough, datetime.fromtimestamp(self.job.clock(), UTC)
@@ -127,19 +134,32 @@ class Staging:
             changes = stage_changes(
                 self.job.iceberg,
                 table.identifier,
-                route(landed, columns, [*self._metadata(at), F.col("value").isNull().alias(IS_DELETE)]),
+                route(
+                    landed,
+                    columns,
+                    [
+                        *self._metadata(at),
+                        *state_values(self.table, self.row_key),
+                        F.col("value").isNull().alias(IS_DELETE),
+                    ],
+                ),
                 key=self.row_key.names,
                 pipeline=self.pipeline.name,
                 new_id=self.job.new_id,
                 at=at.timestamp(),
                 sort=order(table.sort_fields),
                 records=planned.rows,
+                rules=rules(self.pipeline.write),
             )
             files = changes.files
         self.job.failpoint("stage.written")
         read = record_counts.read(observed.get)
         staged = StagedRows(planned, by_driver, decoding, thorough, files, read, at)
-        return staged if changes is None else replace(staged, changes=changes.changes, folded=changes.records)
+        return (
+            staged
+            if changes is None
+            else replace(staged, changes=changes.changes, folded=changes.records, ties=changes.ties)
+        )
 
     def stage_rejected(self, staged: StagedRows) -> StagedRejected:
         """Stage the dead letters of a batch, by a second job over the same range, and count them.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from frazil.dead_letters.rejected_rows import COLUMNS as DEAD_LETTER_COLUMNS
 from frazil.declaration import Pipeline
@@ -10,6 +10,7 @@ from frazil.declaration.options import MetadataColumns
 from frazil.declaration.partitioning import PartitionField, Transform
 from frazil.declaration.start import At, Earliest, Latest, Start
 from frazil.declaration.start import Offsets as StartOffsets
+from frazil.declaration.write_modes import identity, order_by
 from frazil.errors import InvalidInput, LedgerLost, RolledBack, WriteModeDiffers
 from frazil.ingest.plan import Span
 from frazil.lake import ledger, tables
@@ -28,22 +29,28 @@ from frazil.lake.stage import empty_commit
 from frazil.schemas.iceberg import field_ids, schema_json
 from frazil.schemas.metadata import metadata_fields
 from frazil.schemas.schema_changes import AddColumn
-from frazil.schemas.types import Struct, Type
+from frazil.schemas.types import Field, Struct, Type
 
 
 def make_tables(
-    job: Committer, pipeline: Pipeline, row: Struct, key: Type | None = None, row_key: Collection[str] = ()
+    job: Committer,
+    pipeline: Pipeline,
+    row: Struct,
+    key: Type | None = None,
+    row_key: Collection[str] = (),
+    more: Sequence[Field] = (),
 ) -> bool:
     """Create the table and its dead-letter table where they are missing; whether the table was made.
 
-    `key` is the type of its decoded keys, if they are decoded; `row_key` are the columns that identify a row. Raises
+    `key` is the type of its decoded keys, if they are decoded; `row_key` are the columns that identify a row, and `more` those that
+    its write mode adds. Raises
     `WriteModeDiffers` for a table that was made for another write mode, and `InvalidInput` if the declaration partitions or
     sorts by a column that does not exist.
     """
     iceberg, table = job.iceberg, pipeline.table
     is_struct = table.metadata_columns is MetadataColumns.STRUCT
     prefix = "_kafka." if is_struct else "_kafka_"
-    columns = Struct((*row.fields, *metadata_fields(struct=is_struct, key=key)))
+    columns = Struct((*row.fields, *metadata_fields(struct=is_struct, key=key), *more))
     if table.sort_fields:
         there = iceberg.schema_json(iceberg.load(table.identifier)) if iceberg.exists(table.identifier) else {}
         known = {**field_ids(schema_json(columns)), **(field_ids(there) if there else {})}
@@ -58,7 +65,7 @@ def make_tables(
             target_file_size_bytes=table.target_file_size_bytes,
             keep_snapshots=table.keep_snapshots,
             offset_columns=(f"{prefix}topic", f"{prefix}partition", f"{prefix}offset"),
-            declared={**table.properties, **({ledger.WRITE_MODE: pipeline.write.kind} if row_key else {})},
+            declared={**table.properties, **ledger.mode_properties(pipeline.write.kind, order_by(pipeline.write))},
         ),
         key=row_key,
     )
@@ -69,9 +76,9 @@ def make_tables(
 
 def _check_mode(iceberg: Iceberg, pipeline: Pipeline) -> None:
     table = pipeline.table.identifier
-    made_for = str(iceberg.load(table).properties().get(ledger.WRITE_MODE) or ledger.APPEND)
-    if made_for != pipeline.write.kind:
-        raise WriteModeDiffers.of(pipeline.name, table, declared=pipeline.write.kind, made_for=made_for)
+    made_for, declared = ledger.made_for(iceberg.load(table).properties()), identity(pipeline.write)
+    if made_for != declared:
+        raise WriteModeDiffers.of(pipeline.name, table, declared=declared, made_for=made_for)
 
 
 def make_dead_letters(job: Committer, pipeline: Pipeline) -> None:

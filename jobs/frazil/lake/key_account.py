@@ -13,8 +13,8 @@ class KeyAccount:
     """What a table holds after a commit, and what the commit did to it.
 
     `rows` is the number of rows, one a key, and `hash` the sum of their keys' hashes modulo 2^64. `records` is how many records
-    took effect since the pipeline began, those that later ones superseded too. The next four are keys of the commit: `absent` were
-    to be deleted and were not there.
+    took effect since the pipeline began, those that later ones superseded too; `late` of them changed nothing, as their keys had
+    later rows. The next four are keys of the commit: `absent` were to be deleted and were not there.
 
     `staged` is when the newest of the rows were staged, `_ingested_at` in microseconds since 1970, and `until` what it was when an
     operator's decision last closed the account of a partition: rows up to it may be of an earlier log, whose partitions say nothing
@@ -30,13 +30,14 @@ class KeyAccount:
     absent: int = 0
     staged: int = 0
     until: int = 0
+    late: int = 0
 
     def __str__(self) -> str:
         """Return canonical JSON, as the summary holds it; the hash is 16 hexadecimal digits."""
         counts = {"inserted": self.inserted, "updated": self.updated, "deleted": self.deleted, "absent": self.absent}
-        until = {"until": self.until} if self.until else {}
+        more = {name: number for name in ("until", "late") if (number := getattr(self, name))}
         rows = {"rows": self.rows, "hash": f"{self.hash:016x}", "records": self.records, "staged": self.staged}
-        return canonical({**rows, **until, **counts})
+        return canonical({**rows, **more, **counts})
 
     @classmethod
     def parse(cls, text: str) -> KeyAccount:

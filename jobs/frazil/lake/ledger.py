@@ -6,9 +6,9 @@ An offset is always the next offset to read. The summary keys below are public: 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID, uuid5
 
 from frazil.errors import LedgerTooNew
@@ -45,15 +45,40 @@ TABLE = "frazil.table"  # in dead-letter tables: uuid of the table whose decisio
 CLOSED_TOPICS = "frazil.closed-topics"  # JSON list: the topic of each of the `closed` accounts in `TOTALS`
 UPKEEP = "frazil.upkeep"  # in a snapshot that changed neither rows nor offsets: which action of maintenance made it
 REJECTED_SHARE = "rejected-share"  # the decision, in EVENTS, that accepts rejected records
+LATE_RECORDS = "late-records"  # the decision, in EVENTS, that accepts late records
 RECOUNT = "counts-recount"  # the decision, in EVENTS, that takes back what earlier commits counted as gaps by mistake
 
 WRITE_MODE = "frazil.write-mode"
 """Table property: the write mode that the table was made for. Append tables have none."""
+ORDER_BY = "frazil.order-by"
+"""Table property: the columns that order the records of a key, by name. Tables without an order have none."""
 APPEND, UPSERT = "append", "upsert"
 FORMAT_VERSION = "1"
 COMPACT_VERSION = "2"  # of a summary with a compact value, see `compact`
 MAY_BE_COMPACT = (START, END, COUNTS, TOTALS)
+
+
+class Properties(Protocol):
+    """Properties of a table, in Python or Java."""
+
+    def get(self, name: str, /) -> Any:
+        """Return a property; None if the table does not have it."""
+
+
 _NAMESPACE = UUID("b5f3e7a2-51f6-4c1c-9d57-0d3f8f1f7a10")
+
+
+def made_for(properties: Properties) -> str:
+    """Return the write mode that a table was made for, with its order, as `write_modes.identity` returns it of a declaration."""
+    mode, order = str(properties.get(WRITE_MODE) or APPEND), properties.get(ORDER_BY)
+    return f"{mode} ordered by {order}" if order else mode
+
+
+def mode_properties(mode: str, order_by: Sequence[str]) -> dict[str, str]:
+    """Return the properties of a new table that hold its write mode; none of an append table."""
+    if mode == APPEND:
+        return {}
+    return {WRITE_MODE: mode, **({ORDER_BY: ", ".join(order_by)} if order_by else {})}
 
 
 def stored(summary: Mapping[str, str]) -> dict[str, str]:
@@ -138,8 +163,8 @@ class Entry:
 
     @property
     def accepts_next_rejects(self) -> bool:
-        """Whether an operator accepted the rejected records of the next batches, and none of them is committed yet."""
-        return self.event == REJECTED_SHARE or REJECTS_NEXT in self.summary
+        """Whether an operator accepted the rejected and late records of the next batches, and none of them is committed yet."""
+        return self.event in (REJECTED_SHARE, LATE_RECORDS) or REJECTS_NEXT in self.summary
 
     @property
     def event(self) -> str | None:

@@ -9,13 +9,16 @@ from typing import Any
 
 from frazil.lake.offsets import Offsets, canonical
 
+_OF_STATES = ("deletes", "superseded", "late", "marked", "order_ties")
+
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The counts of the records of one batch: read = written + deletes + superseded + the sums of rejected and of skipped.
+    """The counts of the records of one batch: read = written + deletes + superseded + late + the sums of rejected and of skipped.
 
-    In a table of current state, `deletes` are the last records of keys that they delete, and `superseded` records had a later one
-    of their key in the batch; both are 0 in an append table, and then not stored.
+    In a table of current state, `deletes` are the last records of keys that they delete, `superseded` records had a later one of
+    their key in the batch, and `late` ones found a later row in the table. `marked` deletes wrote their row again, as deleted, and
+    `order_ties` keys had the same order in two partitions. All are 0 in an append table; what is 0 is not stored.
 
     `rejected` counts records in the dead-letter table by reason; `skipped` those that the declaration lets go, by reason, and
     `skipped_at` by partition. `gaps` are offsets without a record, by partition, as counted when the batch was read: a compacted
@@ -30,6 +33,9 @@ class Counts:
     gaps: Mapping[int, int] = field(default_factory=dict)
     deletes: int = 0
     superseded: int = 0
+    late: int = 0
+    marked: int = 0
+    order_ties: int = 0
 
     def __str__(self) -> str:
         """Return canonical JSON, as the summary holds it."""
@@ -41,8 +47,7 @@ class Counts:
                 "skipped": dict(self.skipped),
                 "skipped_at": {str(p): n for p, n in self.skipped_at.items()},
                 "gaps": {str(p): n for p, n in self.gaps.items()},
-                **({"deletes": self.deletes} if self.deletes else {}),
-                **({"superseded": self.superseded} if self.superseded else {}),
+                **{name: number for name in _OF_STATES if (number := getattr(self, name))},
             }
         )
 
@@ -57,8 +62,7 @@ class Counts:
             document["skipped"],
             {int(p): n for p, n in document["skipped_at"].items()},
             {int(p): n for p, n in document["gaps"].items()},
-            document.get("deletes", 0),
-            document.get("superseded", 0),
+            **{name: document.get(name, 0) for name in _OF_STATES},
         )
 
     @property
@@ -68,8 +72,8 @@ class Counts:
 
     @property
     def landed(self) -> int:
-        """The records that took effect in the table, or that a later one of the batch replaced."""
-        return self.written + self.deletes + self.superseded
+        """The records that took effect in the table, or that a later one of the batch or of the table replaced."""
+        return self.written + self.deletes + self.superseded + self.late
 
 
 @dataclass(frozen=True, slots=True)

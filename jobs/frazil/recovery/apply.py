@@ -13,6 +13,7 @@ from typing import Any
 
 from frazil.declaration import Pipeline
 from frazil.declaration.options import MetadataColumns
+from frazil.declaration.write_modes import order_by
 from frazil.errors import InvalidInput, RolledBack
 from frazil.ingest import table_setup
 from frazil.job.context import JobContext
@@ -25,7 +26,7 @@ from frazil.lake.offsets import canonical
 from frazil.lake.stage import empty_commit
 from frazil.lake.totals import Counts
 from frazil.recovery import decisions
-from frazil.recovery.decisions import Acceptance, Accepted
+from frazil.recovery.decisions import Acceptance, Accepted, not_happened
 from frazil.recovery.divergence import truncated_log
 from frazil.recovery.ledger_lost import ledger_lost
 from frazil.recovery.rows import Recovery
@@ -84,7 +85,9 @@ class _Accepting:
         """Return the ledger that an event of the topic makes."""
         assert found.last is not None
         assert found.last.end is not None
-        if self.event is Accepted.REJECTED_SHARE:
+        if self.event is Accepted.LATE_RECORDS and not order_by(self.pipeline.write):
+            raise not_happened(self.event, f"pipeline {self.pipeline.name}")
+        if self.event in (Accepted.REJECTED_SHARE, Accepted.LATE_RECORDS):
             return Acceptance(self.event, found.last.end, found.last.end)
         committed, topic, kafka = found.last.end, self.pipeline.topic, self.job.kafka
         spans, topic_id = kafka.offsets(topic.name, self.pipeline.isolation), kafka.topic(topic.name).topic_id

@@ -21,7 +21,7 @@ class Accepted(StrEnum):
     rows; continue from the ledger's offsets. The same two after a rollback of the dead-letter table: put its dead letters back, or
     give them up. `LEDGER_LOST`: take the offsets from the rows themselves. `SIDE_TABLE_REPLACED`: give up the dead letters that
     the dead-letter table lacks. `REJECTED_SHARE`: the next run lands what is in the topic when it starts, however much is
-    rejected.
+    rejected. `LATE_RECORDS`: it leaves out those that are late, however many they are.
     """
 
     TOPIC_RECREATED = "topic-recreated"
@@ -33,6 +33,7 @@ class Accepted(StrEnum):
     LEDGER_LOST = "ledger-lost"
     SIDE_TABLE_REPLACED = "side-table-replaced"
     REJECTED_SHARE = "rejected-share"
+    LATE_RECORDS = "late-records"
 
 
 @dataclass(frozen=True, slots=True)

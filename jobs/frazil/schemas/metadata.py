@@ -20,6 +20,13 @@ COORDINATES = (
     Field("schema_id", _LONG, doc="writer schema id; null for formats without a registry"),
 )
 INGESTED_AT = Field("_ingested_at", _INSTANT, doc="when the batch that holds the row was staged")
+DELETED_AT = Field(
+    "_deleted_at", _INSTANT, doc="time of the record that deleted the row; null for a row that is not deleted"
+)
+ORDER = "_order"
+"""In an ordered table of current state, the column with the row's order: the value of its one field, or a struct of several."""
+OF_STATES = (DELETED_AT.name, ORDER)
+"""Columns that only tables of current state have."""
 
 
 def metadata_fields(*, struct: bool, key: Type | None = None) -> tuple[Field, ...]:

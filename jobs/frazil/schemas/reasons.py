@@ -17,7 +17,8 @@ class Reason(StrEnum):
     `KEY_UNDECODABLE` is not framed, or not a value of its format or schema; `KEY_SCHEMA` names a schema that is unknown, of
     another subject, not readable, or does not fit the key's column. In tables of current state: `KEY_MISSING` is a record without a
     key, `KEY_NULL` one whose key has a null field, `KEY_MISMATCH` one whose value has another key than the record;
-    `TOMBSTONE_NAMES_NO_ROW` has no value, and its key lacks a column of the table's key.
+    `TOMBSTONE_NAMES_NO_ROW` has no value, and its key lacks a column of the table's key; in ordered ones, `ORDER_MISSING` lacks a
+    field of its order.
     """
 
     TOMBSTONE = "tombstone"
@@ -38,6 +39,7 @@ class Reason(StrEnum):
     KEY_NULL = "key_null"
     KEY_MISMATCH = "key_mismatch"
     TOMBSTONE_NAMES_NO_ROW = "tombstone_names_no_row"
+    ORDER_MISSING = "order_missing"
 
 
 MESSAGES = {
@@ -59,4 +61,5 @@ MESSAGES = {
     Reason.TOMBSTONE_NAMES_NO_ROW: "the record has no value, and its key lacks a column of the table's key",
     Reason.KEY_NULL: "a field of the key is null, and the table has one row a key",
     Reason.KEY_MISMATCH: "the value's key columns differ from the record's key",
+    Reason.ORDER_MISSING: "a field of the record's order is null, or the record has no value and so lacks it",
 }

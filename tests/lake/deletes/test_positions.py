@@ -39,3 +39,22 @@ def test_a_key_that_is_there_twice_is_one_key() -> None:
 def test_nothing_found_is_nothing() -> None:
     found = grouped(search())
     assert (found.rows, found.at, found.hash) == (0, {}, 0)
+
+
+def test_a_late_record_leaves_its_row_alone() -> None:
+    """Also if only one of several rows of its key is a later one."""
+    found = search(("a", 1, False, 5), ("a", 2, False, 6), ("b", 1, False, 6), ("b", 2, True, 7))
+    marks = {
+        "_frazil_number": pa.array([0, 1, 1, 2], pa.int32()),
+        "_frazil_late": pa.array([False, True, False, False]),
+        "_frazil_kept": pa.array([False, False, False, True]),
+        "_frazil_ties": pa.array([False, True, False, False]),
+    }
+    for name, column in marks.items():
+        found = found.append_column(name, column)
+    result = grouped(found)
+    assert {path: list(at) for path, at in result.at.items()} == {"a": [1], "b": [2]}
+    assert (result.updated, result.deleted, result.hash) == (1, 1, 12)
+    assert (result.late, result.kept, result.ties) == ({1}, {2}, 1)
+    only_late = grouped(found.slice(1, 1))
+    assert (only_late.rows, only_late.late) == (0, {1})

@@ -213,7 +213,7 @@ def _read(iceberg: Iceberg, table: Java, staged: Staged, batch: CommitRequest) -
         head_follows_tag=follows,
         own_commit=own_commit,
         last=tagged if follows else entry_of_head(iceberg, table, batch.pipeline) or tagged,
-        mode=str(table.properties().get(ledger.WRITE_MODE) or ledger.APPEND),
+        mode=ledger.made_for(table.properties()),
         head=head.snapshotId() if (head := table.currentSnapshot()) is not None else None,
     )
 

@@ -16,6 +16,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from frazil.lake.deletes.key_literals import conditions
+from frazil.schemas.metadata import ORDER
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,8 +25,14 @@ if TYPE_CHECKING:
 FILE, POSITION = "_file", "_pos"
 IS_DELETE, HASH, PARTITION = "_frazil_is_delete", "_frazil_hash", "_frazil_partition"
 """Columns beside the key's own: whether the batch deletes the key, its hash (`key_hash`), the Kafka partition of its record."""
-MARKS = (IS_DELETE, HASH, PARTITION)
-_KAFKA_PARTITION, _INGESTED_AT, _WAS, _MOVED = "_kafka_partition", "_ingested_at", "_frazil_was", "_frazil_moved"
+NUMBER, LACKS = "_frazil_number", "_frazil_lacks"
+"""Where rows depend on those in the table: a key's number, and whether the batch lacks values for the row that it deletes."""
+PLACE, OF_VALUES = "_frazil_place", "_frazil_of_values"
+"""Of an ordered batch: order, partition and offset of a key's last record, and, of a delete, those of its values' record."""
+MARKS = (IS_DELETE, HASH, PARTITION, NUMBER, LACKS, PLACE, OF_VALUES)
+_KAFKA_PARTITION, _KAFKA_OFFSET, _INGESTED_AT = "_kafka_partition", "_kafka_offset", "_ingested_at"
+_WAS, _MOVED, _THEN = "_frazil_was", "_frazil_moved", "_frazil_then"
+_LATE, _KEPT, _TIES = "_frazil_late", "_frazil_kept", "_frazil_ties"
 BROADCAST_AT_MOST = 2_000_000
 """So many keys are broadcast; a larger batch is joined as Spark decides. 2 M keys of 20 bytes take 0.2 GB of heap."""
 
@@ -44,6 +51,9 @@ class Found:
     deleted: int = 0
     hash: int = 0
     moved: int = 0
+    late: frozenset[int] = frozenset()
+    kept: frozenset[int] = frozenset()
+    ties: int = 0
 
     @property
     def rows(self) -> int:
@@ -85,14 +95,35 @@ def find(
         is_later = F.unix_micros(_INGESTED_AT) > until if _INGESTED_AT in rows.columns else F.lit(False)
         partition = F.when(is_later, partition)
     key = [F.col(named.get(name, name)).alias(name) for name in names]
-    rows = rows.select(*key, FILE, POSITION, partition.alias(_WAS))
+    then = [_place_of_row(schema[PLACE].dataType).alias(_THEN)] if PLACE in schema.names else []
+    rows = rows.select(*key, FILE, POSITION, partition.alias(_WAS), *then)
     is_renamed = any(named.get(name, name) != name for name in names)
     # Iceberg binds the filters of a snapshot to the table's own schema, which has not the names of before.
     literals = [] if is_renamed else conditions(keys, schema, names, partitioned_by=partitioned_by)
     if literals:
         rows = rows.where(reduce(Column.__and__, literals))
     moved = F.coalesce(F.col(_WAS) != F.col(PARTITION), F.lit(False)).alias(_MOVED)
-    return grouped(rows.join(wanted, names).select(FILE, POSITION, IS_DELETE, HASH, moved).toArrow())
+    compared = _compared(schema) if NUMBER in schema.names else ()
+    return grouped(rows.join(wanted, names).select(FILE, POSITION, IS_DELETE, HASH, moved, *compared).toArrow())
+
+
+def _place_of_row(of: Any) -> Column:
+    """Return order, partition and offset of a row; columns may have been narrower in the snapshot."""
+    return F.struct(F.col(ORDER), F.col(_KAFKA_PARTITION), F.col(_KAFKA_OFFSET)).cast(of)
+
+
+def _compared(schema: Any) -> list[Column]:
+    """Return what the comparison of a key's row with the batch's record says: late, kept, tied."""
+    if PLACE not in schema.names:
+        return [F.col(NUMBER), F.lit(False).alias(_LATE), F.col(LACKS).alias(_KEPT), F.lit(False).alias(_TIES)]
+    then, now = F.col(_THEN), F.col(PLACE)
+    is_tie = (then[ORDER] == now[ORDER]) & (then[_KAFKA_PARTITION] != now[_KAFKA_PARTITION])
+    return [
+        F.col(NUMBER),
+        F.coalesce(now < then, F.lit(False)).alias(_LATE),
+        (F.col(LACKS) | F.coalesce(F.col(OF_VALUES) < then, F.lit(False))).alias(_KEPT),
+        F.coalesce(is_tie, F.lit(False)).alias(_TIES),
+    ]
 
 
 def grouped(found: pa.Table) -> Found:
@@ -100,8 +131,13 @@ def grouped(found: pa.Table) -> Found:
     import numpy as np
     import pyarrow.compute as pc
 
+    late, kept, ties = frozenset[int](), frozenset[int](), 0
+    if NUMBER in found.column_names:
+        late, ties = _numbers(found, _LATE), int(pc.sum(found[_TIES]).as_py() or 0)
+        found = found.filter(pc.invert(pc.is_in(found[NUMBER], value_set=_array(late))))
+        kept = _numbers(found, _KEPT)
     if not found.num_rows:
-        return Found()
+        return Found(late=late, ties=ties)
     paths = pc.dictionary_encode(found[FILE].cast("string")).combine_chunks()
     files = paths.indices.to_numpy(zero_copy_only=False)
     order = np.lexsort((found[POSITION].to_numpy(), files))
@@ -118,7 +154,20 @@ def grouped(found: pa.Table) -> Found:
         deleted=len(np.unique(hashes[is_delete])),
         hash=total(hashes),
         moved=int(moved.sum()),
+        late=late,
+        kept=kept,
+        ties=ties,
     )
+
+
+def _numbers(found: pa.Table, mark: str) -> frozenset[int]:
+    return frozenset(found.filter(found[mark])[NUMBER].to_pylist())
+
+
+def _array(numbers: frozenset[int]) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.array(sorted(numbers), pa.int32())
 
 
 def total(hashes: Any) -> int:

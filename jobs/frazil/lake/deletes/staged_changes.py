@@ -6,28 +6,33 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pyspark import StorageLevel
-from pyspark.sql import Column, DataFrame, Observation, Window
+from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from frazil.errors import KeysMoved
+from frazil.lake.deletes.folding import RECORDS, Rules, fold
 from frazil.lake.deletes.key_changes import KeyChanges
-from frazil.lake.deletes.positions import HASH, IS_DELETE, MARKS, PARTITION, key_hash
+from frazil.lake.deletes.positions import IS_DELETE, MARKS
+from frazil.lake.deletes.resolved_changes import ResolvedChanges
+from frazil.lake.deletes.resolved_rows import rows_to_write
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.stage import Staged, stage
 
-_PARTITION, _OFFSET = "_kafka_partition", "_kafka_offset"
 ROWS_A_TASK = 50_000
 """Spark's own number of tasks after a shuffle, 200, would be as many files of a batch and seconds of starting tasks."""
-_RANK, _NEXT = "_frazil_rank", "_frazil_next"
 
 
 @dataclass(frozen=True, slots=True)
 class StagedChanges:
-    """The rows of a batch in files, the keys that it writes and deletes, and of how many `records` these are the last ones."""
+    """The rows of a batch in files, the keys that it writes and deletes, and of how many `records` these are the last ones.
+
+    `ties` keys have records of the same order in two partitions.
+    """
 
     files: Staged
     changes: KeyChanges
     records: int
+    ties: int = 0
 
 
 def stage_changes(
@@ -41,43 +46,40 @@ def stage_changes(
     at: float,
     sort: Sequence[Column] = (),
     records: int = ROWS_A_TASK,
+    rules: Rules = Rules(),  # noqa: B008 # frozen
 ) -> StagedChanges:
     """Fold the changes to the last one of each key, and stage their rows; `new_id`, `at` and `sort` are as in `stage`.
 
-    `changed` has the table's columns, those of the `key` among them, and `IS_DELETE` for a record without a value. Within a
-    partition the higher offset is the later one. Records of one key in two partitions have no order: that raises `KeysMoved`,
-    which names the `pipeline`. `records` is about how many there are: it decides how many tasks fold them, and so how many files
-    they become.
+    `changed` has the table's columns, those of the `key` among them, and `IS_DELETE` for a record without a value. Without an
+    order, records of one key in two partitions raise `KeysMoved`, which names the `pipeline`. `records` is about how many there
+    are: it decides how many tasks fold them, and so how many files they become. Rules that need the rows in the table search these
+    on its head: the batches before must be committed. Raises `StageAgain` if the table changes meanwhile.
     """
-    tasks = min(changed.sparkSession.sparkContext.defaultParallelism, -(-records // ROWS_A_TASK))
-    changed = changed.repartition(max(tasks, 1), *key)
-    newest_first = Window.partitionBy(*key).orderBy(F.col(_PARTITION).desc(), F.col(_OFFSET).desc())
+    tasks = max(min(changed.sparkSession.sparkContext.defaultParallelism, -(-records // ROWS_A_TASK)), 1)
+    changed = changed.repartition(tasks, *key)
     observed = Observation()
-    ranked = changed.withColumns(
-        {_RANK: F.row_number().over(newest_first), _NEXT: F.lead(_PARTITION).over(newest_first)}
-    )
-    ranked = ranked.observe(
-        observed,
-        F.count(F.lit(1)).alias("records"),
-        F.count_if(F.col(_NEXT) != F.col(_PARTITION)).alias("moved"),
-    )
-    last = ranked.where(F.col(_RANK) == 1).drop(_RANK, _NEXT)
-    last = last.withColumns({HASH: key_hash(changed, key), PARTITION: F.col(_PARTITION)})
+    last = fold(changed, key, rules, observed)
     last.persist(StorageLevel.MEMORY_AND_DISK)  # rows and keys are of one reading of the topic
+    changes: KeyChanges
+
+    def staged(rows: DataFrame) -> Staged:
+        return stage(iceberg, table, rows, unique_id=new_id(), at=at, sort=sort)
+
     try:
-        files = stage(
-            iceberg,
-            table,
-            last.where(~F.col(IS_DELETE)).drop(*MARKS),
-            unique_id=new_id(),
-            at=at,
-            sort=sort,
-        )
-        keys = last.select(*key, *MARKS)
-        changes = KeyChanges(iceberg, table, keys.toArrow(), keys.schema, pipeline=pipeline)
+        if rules.need_rows:
+            keys = last.select(*key, *(mark for mark in (*MARKS, RECORDS) if mark in last.columns))
+            found = ResolvedChanges(iceberg, table, keys.toArrow(), keys.schema, pipeline=pipeline, rules=rules)
+            found.resolve()
+            files = staged(rows_to_write(iceberg, table, last, changed.columns, found, rules, tasks))
+            found.check_written(files.rows)
+            changes = found
+        else:
+            files = staged(last.where(~F.col(IS_DELETE)).drop(*MARKS))
+            keys = last.select(*key, *(mark for mark in MARKS if mark in last.columns))
+            changes = KeyChanges(iceberg, table, keys.toArrow(), keys.schema, pipeline=pipeline)
     finally:
         last.unpersist()
     seen = observed.get
     if seen["moved"]:
         raise KeysMoved.of(pipeline, table, int(seen["moved"]))
-    return StagedChanges(files, changes, int(seen["records"] or 0))
+    return StagedChanges(files, changes, int(seen["records"] or 0), int(seen["ties"] or 0))

@@ -1,0 +1,113 @@
+"""Fold the changes of a batch to the last one of each key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame, Observation, Window, WindowSpec
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from frazil.lake.deletes.positions import HASH, IS_DELETE, LACKS, OF_VALUES, PARTITION, PLACE, key_hash
+from frazil.schemas.metadata import COORDINATES, DELETED_AT, INGESTED_AT, ORDER
+
+RECORDS = "_frazil_records"
+"""Column with the number of a key's records in the batch."""
+KAFKA_PARTITION, KAFKA_OFFSET, KAFKA_TIMESTAMP = "_kafka_partition", "_kafka_offset", "_kafka_timestamp"
+_RANK, _NEXT, _TIE, _VALUES = "_frazil_rank", "_frazil_next", "_frazil_tie", "_frazil_values"
+_OF_RECORD = frozenset({f"_kafka_{f.name}" for f in COORDINATES} - {"_kafka_schema_id"}) | {
+    INGESTED_AT.name,
+    DELETED_AT.name,
+    ORDER,
+}
+"""Columns that say which record made a row what it is; the others are the row's values, with the id of their schema."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How changes take effect: by the column `_order` if rows are `ordered`; a `soft` delete keeps the row and its values."""
+
+    ordered: bool = False
+    soft: bool = False
+
+    @property
+    def need_rows(self) -> bool:
+        """Whether what a batch writes depends on the rows in the table."""
+        return self.ordered or self.soft
+
+
+def value_columns(columns: Sequence[str], key: Sequence[str]) -> list[str]:
+    """Return those of a table's columns that a soft delete keeps."""
+    return [name for name in columns if name not in key and name not in _OF_RECORD and name != IS_DELETE]
+
+
+def fold(changed: DataFrame, key: Sequence[str], rules: Rules, observed: Observation) -> DataFrame:
+    """Return the last change of each key, with marks; `observed` gets the number of `records`, of keys that `moved`, and of `ties`.
+
+    The later record is that of the higher order if rows are ordered, else that of the higher partition and offset. A soft
+    delete has the values of the record before it, if the batch has one that takes effect; else it `LACKS` them.
+    """
+    newest_first = Window.partitionBy(*key).orderBy(*(F.col(name).desc() for name in _sequence(rules)))
+    following = F.lead(KAFKA_PARTITION).over(newest_first)
+    columns = {_RANK: F.row_number().over(newest_first), _NEXT: following != F.col(KAFKA_PARTITION)}
+    if rules.ordered:
+        columns[_TIE] = columns[_NEXT] & (F.lead(ORDER).over(newest_first) == F.col(ORDER))
+    if rules.need_rows:
+        columns[RECORDS] = F.count(F.lit(1)).over(Window.partitionBy(*key))
+    if rules.soft:
+        columns[_VALUES] = _values(changed, key, rules, newest_first)
+    ranked = changed.withColumns(columns).observe(
+        observed,
+        F.count(F.lit(1)).alias("records"),
+        (F.lit(0) if rules.ordered else F.count_if(F.col(_NEXT))).alias("moved"),
+        (F.count_if(F.col(_TIE)) if rules.ordered else F.lit(0)).alias("ties"),
+    )
+    last = ranked.where(F.col(_RANK) == 1)
+    last = last.withColumns({HASH: key_hash(changed, key), PARTITION: F.col(KAFKA_PARTITION)})
+    if rules.need_rows:
+        last = last.withColumns(_with_values(changed, key, rules))
+    return last.drop(_RANK, _NEXT, _TIE, _VALUES)
+
+
+def place() -> Column:
+    """Return what orders two records: order, then partition and offset."""
+    return F.struct(ORDER, KAFKA_PARTITION, KAFKA_OFFSET)
+
+
+def _sequence(rules: Rules) -> tuple[str, ...]:
+    return (*((ORDER,) if rules.ordered else ()), KAFKA_PARTITION, KAFKA_OFFSET)
+
+
+def _values(changed: DataFrame, key: Sequence[str], rules: Rules, newest_first: WindowSpec) -> Column:
+    """Return the values that a soft delete keeps: those of the last record with a value that took effect before it.
+
+    A record that came behind one of a higher order changed nothing, so that its values are in no row.
+    """
+    took_effect = ~F.col(IS_DELETE)
+    if rules.ordered:
+        before = Window.partitionBy(*key).orderBy(KAFKA_PARTITION, KAFKA_OFFSET)
+        highest = F.max(place()).over(before.rowsBetween(Window.unboundedPreceding, -1))
+        took_effect &= highest.isNull() | (place() > highest)
+    held = F.struct(*value_columns(changed.columns, key), *([place().alias(PLACE)] if rules.ordered else []))
+    every = newest_first.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
+    return F.first(F.when(took_effect, held), ignorenulls=True).over(every)
+
+
+def _with_values(changed: DataFrame, key: Sequence[str], rules: Rules) -> dict[str, Column]:
+    found: dict[str, Column] = {LACKS: F.lit(False)}
+    is_delete = F.col(IS_DELETE)
+    if rules.soft:
+        values = F.col(_VALUES)
+        found = {
+            name: F.when(is_delete, values[name]).otherwise(F.col(name)) for name in value_columns(changed.columns, key)
+        }
+        found[LACKS] = is_delete & values.isNull()
+        at = F.coalesce(F.col(KAFKA_TIMESTAMP), F.timestamp_seconds(F.lit(0)))
+        found[DELETED_AT.name] = F.when(is_delete, at)
+    if rules.ordered:
+        # With fields that may be null: Arrow takes no null struct whose fields are never null.
+        of = T.StructType([T.StructField(name, changed.schema[name].dataType) for name in _sequence(rules)])
+        found[PLACE] = place().cast(of)
+        found[OF_VALUES] = (F.when(is_delete, F.col(_VALUES)[PLACE]) if rules.soft else F.lit(None)).cast(of)
+    return found

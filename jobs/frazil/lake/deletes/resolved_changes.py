@@ -1,0 +1,109 @@
+"""Changes whose rows depend on those in the table: compared on its head before the rows are staged, and again in the commit."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import types as T
+
+from frazil.lake.commit.check import StageAgain
+from frazil.lake.commit.entries import entry
+from frazil.lake.deletes.folding import RECORDS, Rules
+from frazil.lake.deletes.key_changes import KeyChanges
+from frazil.lake.deletes.positions import HASH, IS_DELETE, LACKS, MARKS, NUMBER, Found, total
+from frazil.lake.deletes.staged_deletes import StagedDeletes
+from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.java_classes import Java
+from frazil.lake.key_account import KeyAccount
+from frazil.lake.lineage import ancestors
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_ROWS_CHANGE = ("added-data-files", "deleted-data-files", "added-delete-files", "removed-delete-files")
+
+
+class ResolvedChanges(KeyChanges):
+    """Changes of which some are late, or keep the values of the row that they delete.
+
+    `resolve` compares them with the rows on the table's head. The staged rows are right as long as rows stay as they are: the
+    commit is of that head, or of one that only compaction made of it, on which the keys are searched and compared again.
+    """
+
+    def __init__(
+        self, iceberg: Iceberg, table: str, keys: pa.Table, schema: Any, *, pipeline: str, rules: Rules
+    ) -> None:
+        import pyarrow as pa
+
+        keys = keys.append_column(NUMBER, pa.array(range(keys.num_rows), pa.int32()))
+        schema = T.StructType([*schema.fields, T.StructField(NUMBER, T.IntegerType(), nullable=False)])
+        self._records = keys[RECORDS].to_numpy()
+        fields = [field for field in schema.fields if field.name != RECORDS]
+        super().__init__(iceberg, table, keys.drop_columns([RECORDS]), T.StructType(fields), pipeline=pipeline)
+        self.key = [field.name for field in fields if field.name not in MARKS]
+        self._rules = rules
+        self._resolved_on: int | None = None
+        self.found = Found()
+        self.late = self.marked = 0
+
+    def resolve(self) -> None:
+        """Compare with the rows on the table's head: from then on `found`, `late`, `writes`, `deletes` and `marked` are known."""
+        import numpy as np
+
+        table = self._iceberg.load(self._table)
+        head = int(table.currentSnapshot().snapshotId())
+        last = entry(table, self._pipeline)
+        self.found = super().on(table, head, last.keys.until if last is not None and last.keys is not None else 0).found
+        self._resolved_on = head
+        is_late, is_kept = (np.zeros(self._keys.num_rows, bool) for _ in range(2))
+        is_late[sorted(self.found.late)], is_kept[sorted(self.found.kept)] = True, True
+        is_delete, lacks = (self._keys[mark].to_numpy().astype(bool) for mark in (IS_DELETE, LACKS))
+        is_marked = ~is_late & is_delete & (~lacks | is_kept | self._rules.ordered) & self._rules.soft
+        hashes = self._keys[HASH].to_numpy()
+        self.late = int(self._records[is_late].sum())
+        self.writes, self.deletes = int((~is_late & ~is_delete).sum()), int((~is_late & is_delete).sum())
+        self.marked = int(is_marked.sum())
+        self._written_hash = total(hashes[(~is_late & ~is_delete) | is_marked])
+
+    def keys_of(self, numbers: Collection[int]) -> pa.Table:
+        """Return the key columns of the keys with these numbers."""
+        return self._keys.select(self.key).take(sorted(numbers))
+
+    def check_written(self, rows: int) -> None:
+        """Raise `StageAgain` if another number of rows was staged than was compared."""
+        if rows != self.writes + self.marked:
+            what = f"{rows} rows were staged for {self.writes + self.marked} keys"
+            raise StageAgain(what, where=f"table {self._table}")
+
+    def on(self, table: Java, head: int, until: int = 0) -> StagedDeletes:
+        """Return the deletes as `KeyChanges.on` does. Raises `StageAgain` if rows changed since the batch was staged."""
+        if head != self._resolved_on and not self._has_same_rows(table, head):
+            raise StageAgain("rows were changed since the batch was staged", where=f"table {self._table}")
+        made = super().on(table, head, until)
+        if (made.found.late, made.found.kept) != (self.found.late, self.found.kept):
+            raise StageAgain("other records of the batch are late now", where=f"table {self._table}")
+        return made
+
+    def check(self, deletes: StagedDeletes) -> None:
+        """Raise `KeysMoved` as `KeyChanges.check` does, unless rows are ordered: then their order decides, not their partition."""
+        if not self._rules.ordered:
+            super().check(deletes)
+
+    def account(self, before: KeyAccount, deletes: StagedDeletes, records: int) -> KeyAccount:
+        """Return the account as `KeyChanges.account` does, with the late records and the rows that are kept as deleted."""
+        after = super().account(before, deletes, records)
+        return replace(after, rows=after.rows + self.marked, late=before.late + self.late)
+
+    def _has_same_rows(self, table: Java, head: int) -> bool:
+        """Return whether all snapshots between the compared one and `head` left the rows as they were."""
+        for snapshot in ancestors(table, head):
+            if int(snapshot.snapshotId()) == self._resolved_on:
+                return True
+            summary = snapshot.summary()
+            if str(snapshot.operation()) != "replace" and any(
+                summary.get(key) not in (None, "0") for key in _ROWS_CHANGE
+            ):
+                return False
+        return False

@@ -1,0 +1,131 @@
+"""What a table of current state must hold: the records of a topic applied one after the other, in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from frazil.audit.verify import verify
+from frazil.clients.secrets import Secrets
+from frazil.lake.commit.entries import entry
+from frazil.lake.key_account import KeyAccount
+from frazil.lake.read.stored_tables import Lake
+from tests.support.shop import Shop, avro, frame
+
+VERSIONED = {
+    "type": "record",
+    "name": "Order",
+    "fields": [
+        {"name": "order_id", "type": "long"},
+        {"name": "user", "type": "string"},
+        {"name": "version", "type": ["null", "int"], "default": None},
+    ],
+}
+EPOCH_MS = 1_700_000_000_000
+
+
+@dataclass(frozen=True)
+class Record:
+    """A record as it was produced. `word` is None for one without a value; `at` is its timestamp, in seconds after `EPOCH_MS`."""
+
+    key: int
+    word: str | None
+    partition: int
+    offset: int
+    at: int
+    version: int | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the table: word, when it was deleted, and what orders it."""
+
+    word: str | None
+    deleted_at: int | None
+    place: tuple[Any, ...]
+
+
+class StateReplay:
+    """A topic whose records are kept, in the order in which they were produced."""
+
+    def __init__(self, shop: Shop, *, ordered_by: str | None = None) -> None:
+        self.shop, self.records, self.ordered_by = shop, list[Record](), ordered_by
+        self.schema_id = shop.register(VERSIONED)
+
+    def produce(
+        self, key: int, word: str | None, *, at: int = 0, version: int | None = None, partition: int | None = None
+    ) -> Record:
+        """Produce a record; its partition is the key's own if none is given."""
+        value = None
+        if word is not None:
+            value = frame(self.schema_id, avro(VERSIONED, {"order_id": key, "user": word, "version": version}))
+        where = key % 2 if partition is None else partition
+        ((_, offset),) = self.shop.produce(
+            [value], partition=where, key=f"k{key}".encode(), timestamp=EPOCH_MS + at * 1000
+        )
+        self.records.append(Record(key, word, where, offset, at, version))
+        return self.records[-1]
+
+    def rows(self, records: Iterable[Record] | None = None) -> dict[int, Row]:
+        """Return the rows that the records make."""
+        now: dict[int, Row] = {}
+        for record in self.records if records is None else records:
+            order = () if self.ordered_by is None else (record.version if self.ordered_by == "version" else record.at,)
+            place = (*order, record.partition, record.offset) if order else ()
+            there = now.get(record.key)
+            if there is not None and place < there.place:
+                continue
+            if record.word is not None:
+                now[record.key] = Row(record.word, None, place)
+            elif there is not None:
+                now[record.key] = replace(there, deleted_at=record.at, place=place)
+            elif order:
+                now[record.key] = Row(None, record.at, place)
+        return now
+
+    def check(self, *, late: int | None = None, are_values_known: bool = True) -> KeyAccount:
+        """Assert that the table holds these rows, and that its account proves it. Return the account.
+
+        The values of deleted rows may depend on the order in which partitions are read: then they are not known.
+        """
+        wanted = {
+            f"k{key}": (row.word if row.deleted_at is None or are_values_known else ..., row.deleted_at)
+            for key, row in self.rows().items()
+        }
+        rows = self.shop.landed()
+        found = {
+            row["_kafka_key"]: (
+                row["user"] if row["_deleted_at"] is None or are_values_known else ...,
+                seconds(row["_deleted_at"]),
+            )
+            for row in rows
+        }
+        assert found == wanted
+        assert len(rows) == len(wanted)
+        account = self.account()
+        assert account.rows == len(wanted)
+        assert late is None or account.late == late
+        for deep in (False, True):
+            proof = verify(self.shop.pipeline, Lake(self.shop.lake, Secrets({}).read), deep=deep)
+            assert proof.outcome == "proven", proof.findings
+            notes = [note for note in proof.notes if note.endswith("so they changed nothing")]
+            assert notes == (
+                [f"{account.late:,} of the records came late: their keys had later rows, so they changed nothing"]
+                if account.late
+                else []
+            )
+        return account
+
+    def account(self) -> KeyAccount:
+        """Return the account of the newest commit."""
+        last = entry(self.shop.job().iceberg.load(self.shop.pipeline.table.identifier), self.shop.pipeline.name)
+        assert last is not None
+        assert last.keys is not None
+        return last.keys
+
+
+def seconds(instant: datetime | None) -> int | None:
+    """Return an instant as seconds after `EPOCH_MS`."""
+    return None if instant is None else round(instant.astimezone(UTC).timestamp()) - EPOCH_MS // 1000
