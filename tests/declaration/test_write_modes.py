@@ -163,3 +163,11 @@ def test_columns_that_a_topic_does_not_have_are_refused(topic, key, path):
 )
 def test_columns_of_a_value_may_be_a_key(topic, key):
     assert state(topic, write=Upsert(key=key)).write == Upsert(key=key)
+
+
+def test_an_order_by_columns_needs_a_record_whose_columns_are_known():
+    topic = {"subject_strategy": "record"}
+    by_column = Upsert(order_by="version", on_tombstone="soft_delete")
+    assert set(problems_of(lambda: state(topic, write=by_column))) == {"pipeline.write.order_by"}
+    state(topic | {"record_name": "shop.Order"}, write=by_column)
+    state(topic, write=Upsert(order_by="_kafka_timestamp", on_tombstone="soft_delete"))

@@ -32,6 +32,19 @@ def test_a_column_that_a_schema_renamed_keeps_its_declared_name() -> None:
     assert (order.fields[0].name, order.columns) == ("updated_at", {"updated_at": "changed_at"})
 
 
+def test_a_renamed_column_is_known_by_its_name_in_the_table() -> None:
+    row = Struct((Field("modifiedat", Primitive(Kind.LONG), aliases=("updatedAt",)),))
+    order = row_order(["updatedat"], row)
+    assert order is not None
+    assert order.columns == {"updatedat": "modifiedat"}
+
+
+def test_numbers_with_a_scale_of_their_own_have_no_order() -> None:
+    row = Struct((Field("x", Primitive(Kind.BINARY), has_own_scale=True),))
+    with pytest.raises(InvalidInput, match="a scale of their own"):
+        row_order(["x"], row)
+
+
 @pytest.mark.parametrize(
     ("of", "as_json", "message"),
     [

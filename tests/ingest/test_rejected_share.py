@@ -121,3 +121,12 @@ def test_an_accepted_decision_on_late_records_is_kept_as_one_on_rejected_ones_is
     decision = replace(entry(START), summary={ledger.EVENTS: json.dumps({"event": ledger.LATE_RECORDS})})
     assert accepted(decision, {0: SimpleNamespace(stable=7)}) == {0: 7}  # type: ignore[dict-item]
     assert Accepted.LATE_RECORDS.value == ledger.LATE_RECORDS
+
+
+def test_a_fenced_batch_is_late_because_of_another_driver() -> None:
+    topic = Topic("orders", value_format=ValueFormat.AVRO)
+    pipeline = Pipeline(topic=topic, table=Table("shop.orders"))
+    late = Counts(1000, 0, late=1000)
+    with pytest.raises(TooManyLate):
+        check_share(pipeline, late, START, END, {})
+    check_share(pipeline, late, START, END, {}, is_fenced=True)

@@ -114,6 +114,10 @@ def upsert_problems(pipeline: Pipeline) -> Iterator[Problem]:
     if names and topic.subject_strategy is SubjectStrategy.RECORD and topic.record_name is None:
         what = "columns are known only after a record has them, and the table needs those of its key at once"
         yield Problem("write.key", what, "Declare the topic's record_name")
+    ordered = [name for name in order_by(mode) if name != "_kafka_timestamp"]
+    if ordered and topic.subject_strategy is SubjectStrategy.RECORD and topic.record_name is None:
+        what = "columns are known only after a record has them, and the table needs their order at once"
+        yield Problem("write.order_by", what, "Declare the topic's record_name, or choose _kafka_timestamp")
     for index, name in enumerate(names):
         if refusal := value_key_refusal(name, topic.value_format):
             yield Problem(f"write.key[{index}]", *refusal)

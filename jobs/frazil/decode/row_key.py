@@ -69,11 +69,14 @@ class RowKey:
         is_delete = F.col("value").isNull()
         if not self.fields:
             return F.when(is_delete, Reason.TOMBSTONE_NAMES_NO_ROW.value).when(has_null, Reason.KEY_NULL.value)
-        differs = [~F.col(ROW)[c.name].eqNullSafe(self._of_record(c)) for c in self.columns]
+        held = [self._of_record(column) for column in self.columns]
+        # A version of the record's key that lacks a field leaves it null, and says nothing of the row.
+        is_named = reduce(Column.__and__, (value.isNotNull() for value in held))
+        differs = [F.col(ROW)[c.name] != value for c, value in zip(self.columns, held, strict=True)]
         reason = F.when(is_delete & F.col("key").isNull(), Reason.KEY_MISSING.value).when(
             has_null, Reason.KEY_NULL.value
         )
-        differ = ~is_delete & F.col("key").isNotNull() & reduce(Column.__or__, differs)
+        differ = ~is_delete & is_named & reduce(Column.__or__, differs)
         return reason.when(differ, Reason.KEY_MISMATCH.value)
 
     def _reason_of_record(self) -> Column:

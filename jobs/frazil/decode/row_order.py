@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from frazil.decode.decoding import ROW
 from frazil.decode.spark_types import spark_type
 from frazil.errors import InvalidInput
+from frazil.schemas.column_names import folded
 from frazil.schemas.types import Decimal, Field, Kind, Primitive, Struct, Type
 
 TIMESTAMP = "_kafka_timestamp"
@@ -60,6 +61,12 @@ def row_order(names: Sequence[str], target: Struct) -> RowOrder | None:
     fields, columns = [], {}
     for name in names:
         column = Field(TIMESTAMP, Primitive(Kind.TIMESTAMPTZ)) if name == TIMESTAMP else _column(name, target)
+        if column.has_own_scale:
+            raise InvalidInput(
+                f"{name} holds numbers that each have a scale of their own, whose bytes have another order",
+                where=f"order column {name}",
+                do="Name another column in Upsert(order_by=…)",
+            )
         match column.type:
             case Primitive(kind=kind) if kind not in _REFUSED and not column.as_json:
                 pass
@@ -80,7 +87,7 @@ def row_order(names: Sequence[str], target: Struct) -> RowOrder | None:
 def _column(name: str, target: Struct) -> Field:
     """Return the column of this name, or that had it before a schema renamed it."""
     found = next((field for field in target.fields if field.name == name), None)
-    found = found or next((field for field in target.fields if name in field.aliases), None)
+    found = found or next((field for field in target.fields if name in map(folded, field.aliases)), None)
     if found is not None:
         return found
     there = [field.name for field in target.fields]

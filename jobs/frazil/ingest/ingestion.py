@@ -1,8 +1,7 @@
 """The sequence of the batches of one pipeline; `one_batch` has the steps of each.
 
 While batch n is published, batch n+1 is staged; n+1 is handed to publish only after n is committed. If n fails, n+1 is dropped:
-`StageAgain` stages n again, some times at most, and any other error ends the run. A record that Spark cannot read is then read by
-the driver.
+`StageAgain` stages n again, some times at most, and any other error ends the run. The driver reads what Spark cannot.
 """
 
 from __future__ import annotations
@@ -117,7 +116,8 @@ class Ingestion:
                     if staged is None:
                         return
                     batch = staged.batch
-                    check_share(self.pipeline, batch.counts, batch.start, batch.end, self._accepted)
+                    counts, fenced = batch.counts, staged.is_fenced
+                    check_share(self.pipeline, counts, batch.start, batch.end, self._accepted, is_fenced=fenced)
                     batch = replace(batch, rejects_accepted=still_accepted(self._accepted, batch.end))
                     publishing = publisher.submit(self._publish, replace(staged, batch=batch))
                     self._publishing = publishing, publisher.submit(self._upkeep.after, publishing)

@@ -33,6 +33,11 @@ class StagedBatch:
     changes: KeyChanges | None = None
 
     @property
+    def is_fenced(self) -> bool:
+        """Whether the table held other offsets than were planned on when records were compared with its rows; commits refuse it."""
+        return self.changes is not None and not self.changes.is_on(self.batch.committed)
+
+    @property
     def newest_ms(self) -> int | None:
         """How far the topic was read, as a record timestamp: of the partitions in this batch and those that wait, the last."""
         last = self.batch.end.last

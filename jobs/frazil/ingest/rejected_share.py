@@ -34,13 +34,22 @@ def check_mode(pipeline: Pipeline, rejected: Rejected) -> None:
         raise RejectedRecords.of(pipeline.name, pipeline.topic.name, counts=rejected.kept, first=rejected.first)
 
 
-def check_share(pipeline: Pipeline, counts: Counts, start: Offsets, end: Offsets, accepted: Mapping[int, int]) -> None:
+def check_share(
+    pipeline: Pipeline,
+    counts: Counts,
+    start: Offsets,
+    end: Offsets,
+    accepted: Mapping[int, int],
+    *,
+    is_fenced: bool = False,
+) -> None:
     """Raise `TooManyRejected` if more of a batch is rejected or skipped than `max_rejected_percent` allows.
 
     Tombstones do not count. A batch that ends at or before the `accepted` offsets, by partition, may be as it is. Raises as
-    `check_late` does, too.
+    `check_late` does, too, unless the batch `is_fenced`: its records are then late because another driver landed them.
     """
-    check_late(pipeline, counts, start, end, accepted)
+    if not is_fenced:
+        check_late(pipeline, counts, start, end, accepted)
     reasons = {**counts.rejected, **{r: n for r, n in counts.skipped.items() if r != Reason.TOMBSTONE.value}}
     number, most = sum(reasons.values()), pipeline.max_rejected_percent or MOST_PERCENT
     if counts.read < LEAST_RECORDS or number * 100 <= most * counts.read or _is_accepted(end, accepted):

@@ -15,10 +15,11 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
 from frazil.declaration import Pipeline
+from frazil.errors import RowsWouldChange
 from frazil.job.context import JobContext
 from frazil.lake.iceberg_java import error_text
 from frazil.lake.java_classes import Java, entries
-from frazil.lake.rewrite import DELETED_SHARE, MANY_DELETE_FILES
+from frazil.lake.rewrite import DELETED_SHARE, MANY_DELETE_FILES, Group
 from frazil.maintain.compact import compact
 from frazil.maintain.lease import PROPERTY, Lease
 from frazil.maintain.result import Action, Outcome, Status
@@ -26,8 +27,12 @@ from frazil.maintain.selection import Why
 from frazil.maintain.target import MaintenanceRun, Policy, Target
 
 MIB = 1 << 20
-BYTES_A_SECOND = 8.0 * MIB
-"""How fast a group is expected to be rewritten, until one was."""
+FIRST_BYTES_A_SECOND, LEAST_BYTES, MOST_BYTES = 8 * MIB, 16 * MIB, 512 * MIB
+"""The size of a group: half of what the time is expected to allow at first, then half or double, within bounds."""
+GROUPS = 4
+"""So many groups are rewritten in one call at most: each is a commit, which stays until the maintenance job expires it."""
+RETRY_SECONDS = 3600.0
+"""After so long, files that once took longer than the time are tried again."""
 SHARE_OF_TIME = 0.2
 """Upkeep takes this share of a driver's time at most, on a long average."""
 
@@ -41,50 +46,75 @@ class BetweenBatches:
     """The compaction of one pipeline's table by its driver.
 
     One call takes `budget_seconds` at most: a Spark job that is not done by then is cancelled, and a file that takes so long is
-    left to the maintenance job. Groups are as large as half of the time is expected to allow.
+    left to the maintenance job. What was committed before stays.
     """
 
     job: JobContext
     pipeline: Pipeline
     budget_seconds: float
-    rate: float = BYTES_A_SECOND
-    most_bytes: float = inf
+    group_bytes: int = 0
+    too_large: float = inf
+    retry_at: float = inf
     not_before: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.group_bytes = max(LEAST_BYTES, round(FIRST_BYTES_A_SECOND * self.budget_seconds / 2))
 
     def compact(self, *, at_end: bool = False) -> Outcome | None:
         """Rewrite files of which many rows are deleted; None if nothing is due. `at_end`: no batch of the run will wait for it.
 
-        Another writer's commit ends the call (`Status.CONFLICT`), and so does the budget (`Status.STOPPED`). What fails
-        otherwise (`Status.FAILED`) leaves the table as it was. Raises `RowsWouldChange`.
+        Another writer's commit ends the call (`Status.CONFLICT`), and so does the budget (`Status.STOPPED`). What fails otherwise
+        (`Status.FAILED`) leaves the table as it was. Rows that would change by a rewrite are such a failure; nothing is rewritten
+        from then on.
         """
         began, name = self.job.clock(), self.pipeline.table.identifier
-        table = self.job.iceberg.load(name)
-        if (began < self.not_before and not at_end) or not is_due(table) or not self._is_free(table):
+        if began < self.not_before and (not at_end or self.not_before == inf):
             return None
-        policy = Policy(group_bytes=max(MIB, round(self.rate * self.budget_seconds / 2)), groups_a_commit=1)
-        run, target = MaintenanceRun(self.job, policy), Target(self.pipeline, is_dead_letter_table=False)
+        if began >= self.retry_at:
+            self.too_large = self.retry_at = inf
         budget = _Budget(self.job, self.budget_seconds)
+        sizes, started = list[int](), 0
+
+        def chosen(group: Group, verdict: Why) -> bool:
+            is_chosen = verdict is Why.DELETED and group.bytes < self.too_large and len(sizes) < GROUPS
+            if is_chosen:
+                sizes.append(group.bytes)
+            return is_chosen
+
+        def hold() -> bool:
+            nonlocal started
+            started += not budget.is_over
+            return not budget.is_over
+
         try:
+            table = self.job.iceberg.load(name)
+            if not is_due(table) or not self._is_free(table):
+                return None
+            policy = Policy(group_bytes=self.group_bytes, groups_a_commit=1)
+            run, target = MaintenanceRun(self.job, policy), Target(self.pipeline, is_dead_letter_table=False)
             with budget:
-                found = compact(
-                    run,
-                    target,
-                    Lease(),
-                    hold=lambda: not budget.is_over,
-                    chosen=lambda group, verdict: verdict is Why.DELETED and group.bytes <= self.most_bytes,
-                )
-        except (Py4JJavaError, PySparkException) as error:
-            ended = Status.STOPPED if budget.is_over or self.job.stopping() else Status.FAILED
-            found = Outcome(action=Action.COMPACT, table=name, ended=ended, why=error_text(error).partition("\n")[0])
+                found = compact(run, target, Lease(), hold=hold, chosen=chosen)
+        except (Py4JJavaError, PySparkException, RowsWouldChange) as error:
+            why = str(error) if isinstance(error, RowsWouldChange) else error_text(error).partition("\n")[0]
+            ended = Status.STOPPED if self.job.stopping() or budget.is_over else Status.FAILED
+            found = Outcome(action=Action.COMPACT, table=name, ended=ended, why=why)
+            if isinstance(error, RowsWouldChange):
+                found, self.not_before = replace(found, ended=Status.FAILED), inf
         seconds = self.job.clock() - began
-        self.not_before = self.job.clock() + seconds * (1 / SHARE_OF_TIME - 1)
-        if found.bytes_removed:
-            self.rate = found.bytes_removed / max(seconds, 0.001)
+        self.not_before = max(self.not_before, self.job.clock() + seconds * (1 / SHARE_OF_TIME - 1))
+        self._learn(found, sizes[found.snapshots] if budget.is_over and started > found.snapshots else None)
         if found.ended is Status.STOPPED and budget.is_over:
-            self.rate = min(self.rate, policy.group_bytes / self.budget_seconds)
-            self.most_bytes = self.most_bytes if found.snapshots else min(self.most_bytes, policy.group_bytes)
             found = replace(found, why=f"{self.budget_seconds} s were over")
         return replace(found, seconds=round(seconds, 3))
+
+    def _learn(self, found: Outcome, cancelled: int | None) -> None:
+        """Choose the size of groups; `cancelled` is that of the group that was begun and not done in time."""
+        if found.ended is Status.DONE:
+            self.group_bytes = min(self.group_bytes * 2, MOST_BYTES)
+        elif cancelled is not None and not found.snapshots:
+            self.group_bytes = max(self.group_bytes // 2, LEAST_BYTES)
+            if cancelled > self.group_bytes:
+                self.too_large, self.retry_at = min(self.too_large, cancelled), self.job.clock() + RETRY_SECONDS
 
     def _is_free(self, table: Java) -> bool:
         """Return whether no maintenance run is at the table."""

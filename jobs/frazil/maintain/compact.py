@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import Column
 
 from frazil.declaration import Upsert
@@ -87,10 +88,12 @@ def _swap(
                 continue
             run.job.failpoint("compact.rewritten")
             rewrite.commit(run.job.iceberg, table, pending, planned_on=planned_on, summary=_summary(run))
-        except Py4JJavaError as error:
-            if thrown(error) not in CONFLICTS:
-                raise
-            return done, commits, Status.CONFLICT, f"{thrown(error)}: {message(error)}"
+        except (Py4JJavaError, PySparkException) as error:
+            if isinstance(error, Py4JJavaError) and thrown(error) in CONFLICTS:
+                return done, commits, Status.CONFLICT, f"{thrown(error)}: {message(error)}"
+            if not hold():
+                return done, commits, Status.STOPPED, "the rewrite was ended"
+            raise
         run.job.failpoint("compact.committed")
         done, commits, pending = [*done, *pending], commits + 1, []
     return done, commits, Status.DONE, ""
@@ -99,7 +102,7 @@ def _swap(
 def _rewritten(run: MaintenanceRun, target: Target, table: Java, group: Group, columns: list[Column]) -> Rewritten:
     written = rewrite.rewrite(run.job.spark, run.job.iceberg, table, group, unique_id=run.job.new_id(), order=columns)
     live = live_rows(table, group.java.fileScanTasks()) if group.maybe_deleted else None
-    if not group.holds(written.rows) or (live is not None and written.rows != live):
+    if not (group.holds(written.rows) if live is None else written.rows == live):
         wanted = group.rows - group.deleted if live is None else live
         rewrite.drop(table, written)
         raise RowsWouldChange(

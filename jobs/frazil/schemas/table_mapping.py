@@ -82,7 +82,14 @@ def _landed(column: Field, field: Field | None) -> Field:
     if field is None:
         return column
     kind = _inner(column.type, field.type)
-    return replace(column, type=kind, source=field.source, aliases=field.aliases, as_json=field.as_json)
+    return replace(
+        column,
+        type=kind,
+        source=field.source,
+        aliases=field.aliases,
+        as_json=field.as_json,
+        has_own_scale=field.has_own_scale,
+    )
 
 
 def _inner(column: Type, value: Type) -> Type:

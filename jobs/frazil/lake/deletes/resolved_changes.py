@@ -18,6 +18,7 @@ from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java
 from frazil.lake.key_account import KeyAccount
 from frazil.lake.lineage import ancestors
+from frazil.lake.offsets import Offsets
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,14 +48,22 @@ class ResolvedChanges(KeyChanges):
         self._resolved_on: int | None = None
         self.found = Found()
         self.late = self.marked = 0
+        self._end: Offsets | None = None
+
+    def is_on(self, committed: Offsets | None) -> bool:
+        """Return whether the table that the changes were compared with holds the records up to these offsets, and no more."""
+        return self._end.same_as(committed) if self._end is not None else committed is None
 
     def resolve(self) -> None:
         """Compare with the rows on the table's head: from then on `found`, `late`, `writes`, `deletes` and `marked` are known."""
         import numpy as np
 
         table = self._iceberg.load(self._table)
+        if table.currentSnapshot() is None:
+            raise StageAgain("the table has no snapshot any more", where=f"table {self._table}")
         head = int(table.currentSnapshot().snapshotId())
         last = entry(table, self._pipeline)
+        self._end = last.end if last is not None else None
         self.found = super().on(table, head, last.keys.until if last is not None and last.keys is not None else 0).found
         self._resolved_on = head
         is_late, is_kept = (np.zeros(self._keys.num_rows, bool) for _ in range(2))

@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from frazil.lake.deletes.folding import Rules, value_columns
+from frazil.lake.deletes.key_literals import conditions
 from frazil.lake.deletes.positions import IS_DELETE, LACKS
 from frazil.lake.deletes.resolved_changes import ResolvedChanges
 from frazil.lake.iceberg_java import Iceberg
@@ -43,9 +44,10 @@ def rows_to_write(
     # Read by the table's own schema, which may be newer than that of the searched snapshot. Rows of a newer snapshot are the
     # same ones, or the commit finds that they are not.
     held = value_columns(columns, changes.key)
-    stored = iceberg.spark.table(f"{iceberg.name}.{table}").select(
-        *changes.key, *(F.col(n).alias(_HELD + n) for n in held)
-    )
+    stored = iceberg.spark.table(f"{iceberg.name}.{table}")
+    for condition in conditions(changes.keys_of(kept), last.select(*changes.key).schema, changes.key):
+        stored = stored.where(condition)  # else every row of the table would be read with all its columns
+    stored = stored.select(*changes.key, *(F.col(n).alias(_HELD + n) for n in held))
     found = stored.join(F.broadcast(deletes.drop(*held)), changes.key)
     found = found.repartition(tasks, *changes.key).dropDuplicates(changes.key)
     return rows.union(found.select(*(F.col(_HELD + name if name in held else name) for name in columns)))

@@ -1,0 +1,118 @@
+"""How a driver's compaction learns how much it can rewrite between two batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from frazil.declaration import Pipeline, Table, Topic, Upsert, ValueFormat
+from frazil.errors import RowsWouldChange
+from frazil.maintain import between_batches
+from frazil.maintain.between_batches import GROUPS, LEAST_BYTES, MIB, RETRY_SECONDS, BetweenBatches
+from frazil.maintain.result import Action, Outcome, Status
+from frazil.maintain.selection import Why
+
+PIPELINE = Pipeline(topic=Topic("orders", value_format=ValueFormat.AVRO), table=Table("shop.orders"), write=Upsert())
+
+
+class Upkeep:
+    """Upkeep of a table whose files are groups of these sizes; of one look, the group `late` is not done in time."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, sizes: list[int], late: int | None = None) -> None:
+        self.sizes, self.late, self.now, self.rewritten = sizes, late, 1000.0, list[int]()
+        self.fails: Exception | None = None
+        self.budget: Any = None
+        upkeep = self
+
+        class Budget:
+            def __init__(self, *_: Any) -> None:
+                self.is_over, upkeep.budget = False, self
+
+            def __enter__(self) -> None:
+                pass
+
+            def __exit__(self, *_: object) -> None:
+                pass
+
+        monkeypatch.setattr(between_batches, "_Budget", Budget)
+        monkeypatch.setattr(between_batches, "compact", self.compact)
+        monkeypatch.setattr(between_batches, "is_due", lambda _: True)
+        monkeypatch.setattr(BetweenBatches, "_is_free", lambda *_: True)
+        job: Any = SimpleNamespace(
+            clock=lambda: self.now, stopping=lambda: False, iceberg=SimpleNamespace(load=lambda _: None)
+        )
+        self.between = BetweenBatches(job, PIPELINE, 10.0)
+
+    def compact(self, *_: Any, hold: Callable[[], bool], chosen: Callable[[Any, Why], bool]) -> Outcome:
+        if self.fails:
+            raise self.fails
+        groups = [size for size in self.sizes if chosen(SimpleNamespace(bytes=size), Why.DELETED)]
+        commits, ended = 0, Status.DONE
+        for number, size in enumerate(groups):
+            assert hold()
+            if number == self.late:
+                self.budget.is_over, ended = True, Status.STOPPED
+                break
+            commits += 1
+            self.rewritten.append(size)
+        return Outcome(action=Action.COMPACT, table="shop.orders", ended=ended, snapshots=commits)
+
+    def look(self) -> Outcome | None:
+        self.now += 60.0
+        return self.between.compact()
+
+
+def test_what_was_committed_before_the_time_was_over_stays_and_large_files_are_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    upkeep = Upkeep(monkeypatch, [40 * MIB, 40 * MIB, 256 * MIB], late=2)
+    for _ in range(9):
+        found = upkeep.look()
+        assert found is not None
+        assert (found.ended, found.snapshots) == (Status.STOPPED, 2)
+    assert upkeep.between.too_large == inf
+    assert upkeep.between.group_bytes == 40 * MIB
+
+
+def test_a_file_that_takes_too_long_is_left_alone_for_an_hour(monkeypatch: pytest.MonkeyPatch) -> None:
+    upkeep = Upkeep(monkeypatch, [256 * MIB, 30 * MIB], late=0)
+    upkeep.look()
+    upkeep.late = None
+    upkeep.look()
+    assert upkeep.rewritten == [30 * MIB]
+    upkeep.now += RETRY_SECONDS
+    upkeep.look()
+    assert upkeep.rewritten == [30 * MIB, 256 * MIB, 30 * MIB]
+
+
+def test_groups_become_smaller_and_larger_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    upkeep = Upkeep(monkeypatch, [LEAST_BYTES], late=0)
+    for _ in range(5):
+        upkeep.look()
+    assert upkeep.between.group_bytes == LEAST_BYTES
+    assert upkeep.between.too_large == inf
+    upkeep.late = None
+    upkeep.look()
+    assert upkeep.between.group_bytes == 2 * LEAST_BYTES
+
+
+def test_one_look_makes_few_commits(monkeypatch: pytest.MonkeyPatch) -> None:
+    upkeep = Upkeep(monkeypatch, [MIB] * 20)
+    found = upkeep.look()
+    assert found is not None
+    assert found.snapshots == GROUPS
+
+
+def test_rows_that_would_change_end_the_upkeep_and_not_the_pipeline(monkeypatch: pytest.MonkeyPatch) -> None:
+    upkeep = Upkeep(monkeypatch, [MIB])
+    upkeep.fails = RowsWouldChange("1 file holds 2 rows", where="table shop.orders")
+    found = upkeep.look()
+    assert found is not None
+    assert found.ended is Status.FAILED
+    assert "1 file holds 2 rows" in found.why
+    assert upkeep.look() is None
+    assert upkeep.between.compact(at_end=True) is None
