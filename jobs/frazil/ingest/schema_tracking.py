@@ -176,7 +176,7 @@ class Evolution:
             raise InvalidInput(
                 f"the record's key has the field {problem.where} in another type than the value: {problem.what}",
                 where=f"pipeline {self._pipeline.name}",
-                do="Declare key_format=bytes: the columns of the key then come from the value alone",
+                do="With key_format=bytes the columns come from the value alone. A table keeps its format: name another one",
             )
 
     def _identity(self, target: Struct, keys: KeyLanding | None) -> RowKey:
