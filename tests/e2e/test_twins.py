@@ -32,6 +32,7 @@ def _long(is_long: bool) -> list[pytest.MarkDecorator]:
     return [pytest.mark.long] if is_long else []
 
 
+@pytest.mark.long
 def test_free_running_twins_share_a_topic_without_a_loss(shop_of: Callable[..., Shop], tmp_path: Path) -> None:
     concurrent_drivers.run_free(shop_of, tmp_path, orders=400)
 

@@ -321,8 +321,15 @@ def test_verify_finds_a_lost_dead_letter(shop_of: ShopOf) -> None:
     assert [finding.flaw for finding in verified(shop).findings] == ["missing"]
 
 
-@pytest.mark.parametrize("kind", ["data", "delete"])
-@pytest.mark.parametrize("is_lost", [True, False])
+@pytest.mark.parametrize(
+    ("is_lost", "kind"),
+    [
+        (True, "delete"),
+        (False, "data"),
+        pytest.param(True, "data", marks=pytest.mark.long),
+        pytest.param(False, "delete", marks=pytest.mark.long),
+    ],
+)
 def test_verify_names_a_file_that_is_lost_or_spoilt(shop: Shop, kind: str, is_lost: bool) -> None:
     changed(shop)
     shop.drain()
@@ -369,9 +376,7 @@ class Died(BaseException):
 @pytest.mark.parametrize(
     "step",
     [
-        "stage.written",
         "publish.searched",
-        "publish.filled",
         "publish.committed",
         "decide.decided",
         *(
@@ -379,6 +384,8 @@ class Died(BaseException):
             for step in (
                 "plan.done",
                 "stage.started",
+                "stage.written",
+                "publish.filled",
                 "stage.rejected",
                 "stage.done",
                 "decide.written",
@@ -403,7 +410,14 @@ def test_a_driver_that_died_at_a_step_leaves_the_state_right(shop_of: ShopOf, st
     assert len(shop.dead()) == 1
 
 
-@pytest.mark.parametrize("step", ["plan.done", "stage.written", "publish.searched", "publish.filled"])
+@pytest.mark.parametrize(
+    "step",
+    [
+        "stage.written",
+        "publish.searched",
+        *(pytest.param(step, marks=pytest.mark.long) for step in ("plan.done", "publish.filled")),
+    ],
+)
 def test_a_second_driver_that_lands_meanwhile_fences_the_first(shop: Shop, step: str) -> None:
     state = changed(shop)
     met: list[str] = []

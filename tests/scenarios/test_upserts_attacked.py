@@ -102,7 +102,7 @@ def test_a_key_column_is_renamed_by_an_alias(shop: Shop) -> None:
     assert {row["number"] for row in shop.landed()} == {0, 1}
 
 
-@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("version", [2, pytest.param(3, marks=pytest.mark.long)])
 def test_rows_move_between_partitions_of_odd_values(shop_of: ShopOf, version: int) -> None:
     table = {"format_version": version, "partition_by": ("region",)}
     shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO, table=table)
@@ -155,7 +155,7 @@ KEYS = (
 )
 
 
-@pytest.mark.parametrize("format_", [KeyFormat.TEXT, KeyFormat.BYTES])
+@pytest.mark.parametrize("format_", [KeyFormat.TEXT, pytest.param(KeyFormat.BYTES, marks=pytest.mark.long)])
 def test_keys_of_odd_text(shop_of: ShopOf, format_: KeyFormat) -> None:
     shop = shop_of(write=Upsert(), key_format=format_)
     schema_id = shop.register()
@@ -202,7 +202,7 @@ def test_keys_of_many_types(shop: Shop) -> None:
     check(shop, "word", "second 0", "second 1", "second 2")
 
 
-@pytest.mark.parametrize("field", ["Id", "id"])
+@pytest.mark.parametrize("field", ["Id", pytest.param("id", marks=pytest.mark.long)])
 def test_a_value_gains_a_field_with_the_keys_name(shop: Shop, field: str) -> None:
     keyed = Keyed(shop, record("Key", id="long"), record("Value", word="string"))
     keyed.put({"id": 1}, {"word": "first"})
@@ -214,7 +214,10 @@ def test_a_value_gains_a_field_with_the_keys_name(shop: Shop, field: str) -> Non
     check(shop, "word", "second")
 
 
-@pytest.mark.parametrize("format_", [ValueFormat.TEXT, ValueFormat.BYTES, ValueFormat.JSON])
+@pytest.mark.parametrize(
+    "format_",
+    [*(pytest.param(one, marks=pytest.mark.long) for one in (ValueFormat.TEXT, ValueFormat.BYTES)), ValueFormat.JSON],
+)
 def test_values_without_a_schema(shop_of: ShopOf, format_: ValueFormat) -> None:
     shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO, value_format=format_)
     schema = record("Key", id="long")
@@ -293,8 +296,15 @@ def test_a_later_life_of_a_topic_has_partitions_too(shop_of: ShopOf) -> None:
     check(shop, "user", "second life")
 
 
-@pytest.mark.parametrize("transform", ["bucket(4, id)", "truncate(2, name)"])
-@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize(
+    ("version", "transform"),
+    [
+        (2, "bucket(4, id)"),
+        (3, "truncate(2, name)"),
+        pytest.param(3, "bucket(4, id)", marks=pytest.mark.long),
+        pytest.param(2, "truncate(2, name)", marks=pytest.mark.long),
+    ],
+)
 def test_a_table_is_partitioned_by_a_part_of_the_key(shop_of: ShopOf, version: int, transform: str) -> None:
     table = {"format_version": version, "partition_by": (transform,), "sort_by": ("word",)}
     shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO, table=table)
@@ -349,7 +359,13 @@ def test_a_key_without_fields_is_no_key(shop: Shop) -> None:
         shop.drain()
 
 
-@pytest.mark.parametrize("evolution", list(SchemaEvolution))
+@pytest.mark.parametrize(
+    "evolution",
+    [
+        SchemaEvolution.FREEZE,
+        *(pytest.param(one, marks=pytest.mark.long) for one in (SchemaEvolution.ADD_COLUMNS, SchemaEvolution.WIDEN)),
+    ],
+)
 def test_the_key_renames_its_field(shop_of: ShopOf, evolution: SchemaEvolution) -> None:
     shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO, table={"schema_evolution": evolution})
     keyed = Keyed(shop, record("Key", id="long"), record("Value", word="string"))
