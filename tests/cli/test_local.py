@@ -1,4 +1,4 @@
-"""`frazil local up --cloud`: it is where `localstack_client` looks, and says what to export."""
+"""`frazil local up`: with `--cloud`, AWS is where `localstack_client` looks; with `--postgres`, there is a source of changes."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import json
 import os
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
+import psycopg
 import pytest
 from typer.testing import CliRunner
 
@@ -72,6 +74,32 @@ def test_the_cloud_is_found_by_localstacks_client_and_leaves_nothing(
     assert len(pids) == 3
     assert CliRunner().invoke(app, ["local", "down"]).exit_code == 0
     assert not any(psutil.pid_exists(pid) for pid in pids)
+
+
+@pytest.mark.e2e
+@pytest.mark.long
+def test_postgresql_is_started_shown_and_stopped_by_its_own_option(folder: Path) -> None:
+    ended = CliRunner().invoke(app, ["local", "up", "--postgres"])
+    assert ended.exit_code == 0, ended.output
+    pids = {process.name: process.pid for process in noted(folder / ".frazil")}
+    assert set(pids) == {"kafka", "registry", "postgres", "connect"}
+    shown = CliRunner().invoke(app, ["local", "status", "--json"])
+    parts = json.loads(shown.stdout)["parts"]
+    with psycopg.connect(parts["postgres"]["uri"]) as connection:
+        assert connection.execute("SELECT current_user, current_setting('wal_level')").fetchone() == (
+            "frazil",
+            "logical",
+        )
+    with urllib.request.urlopen(f"{parts['connect']['url']}/connector-plugins") as answer:
+        assert "io.debezium.connector.postgresql.PostgresConnector" in {
+            one["class"] for one in json.loads(answer.read())
+        }
+    for name in ("postgres", "connect"):
+        assert next(iter(parts[name].values())) in ended.stdout.replace("\n", "")
+    assert CliRunner().invoke(app, ["local", "down"]).exit_code == 0
+    assert not any(psutil.pid_exists(pid) for pid in pids.values())
+    assert CliRunner().invoke(app, ["local", "down", "--data"]).exit_code == 0
+    assert not (folder / ".frazil" / "postgres").exists()
 
 
 def test_status_and_run_schedule_name_the_command_that_starts_what_does_not_run(folder: Path) -> None:

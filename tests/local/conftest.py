@@ -2,11 +2,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from frazil.local.services import LocalServices, Part, world
+from frazil.local.services import CHANGE_DATA, LocalServices, Part, world
+
+SESSION_PARTS = tuple(part for part in Part if part not in CHANGE_DATA)
+"""The parts of the session's world. Those of change data need ten seconds, and have long tests of their own."""
 
 
 @pytest.fixture(scope="session")
 def whole_world() -> Iterator[LocalServices]:
-    """One world with every part, for all tests that only look or that use names of their own."""
-    with world(parts=tuple(Part), compatibility="BACKWARD") as up:
+    """One world with these parts, for all tests that only look or that use names of their own."""
+    with world(parts=SESSION_PARTS, compatibility="BACKWARD") as up:
         yield up

@@ -136,3 +136,12 @@ def test_what_is_added_to_the_environment_is_seen(home: Path) -> None:
         "server", ["/bin/sh", "-c", "echo is $COLOUR; exec sleep 1000"], home=home, environment={"COLOUR": "blue"}
     )
     says(process, "is blue")
+
+
+def test_a_server_is_asked_to_end_by_its_own_signal(home: Path) -> None:
+    script = "trap 'echo interrupted; exit 0' INT; trap '' TERM; echo ready; while :; do sleep 0.05; done"
+    process = start("server", ["/bin/sh", "-c", script], home=home, stop_signal="SIGINT")
+    says(process, "ready")
+    assert noted(home) == [process]
+    stop(noted(home)[0], seconds=10)
+    assert "interrupted" in process.log.read_text()

@@ -14,10 +14,12 @@ from frazil.declaration.environment import parse_environment
 from frazil.errors import LocalPartFailed
 from frazil.local import services as module
 from frazil.local.aws.launch import key_files as aws_key_files
-from frazil.local.process import Process, await_ready, is_alive, noted, start
+from frazil.local.process import Process, await_ready, is_alive, noted, start, stop
 from frazil.local.seaweedfs import BUCKET, REGION, key_files
 from frazil.local.services import LocalServices, Part, down, up
 
+from .conftest import SESSION_PARTS
+from .listening import listening
 from .registry_requests import asked, record
 
 
@@ -30,13 +32,6 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 def processes(folder: Path) -> list[Process]:
     return noted(folder / ".frazil")
-
-
-def listening(process: Process) -> list[str]:
-    """The addresses that a process and its children take connections at, TCP and UDP."""
-    family = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
-    sockets = [each for one in family for each in one.net_connections("inet")]
-    return [each.laddr.ip for each in sockets if each.status == psutil.CONN_LISTEN or not each.raddr]
 
 
 def topics(place: LocalServices) -> set[str]:
@@ -59,7 +54,7 @@ def test_everything_listens_on_this_machine_only(whole_world: LocalServices) -> 
 @pytest.mark.e2e
 def test_up_again_keeps_what_runs(whole_world: LocalServices) -> None:
     before = noted(whole_world.home)
-    again = up(whole_world.home.parent, parts=tuple(Part))
+    again = up(whole_world.home.parent, parts=SESSION_PARTS)
     assert again == whole_world
     assert noted(whole_world.home) == before
 
@@ -89,7 +84,7 @@ def test_two_worlds_are_up_at_once_and_what_they_hold_outlives_the_processes(
             aws_secret_access_key=keys.secret_key,
         )
 
-    first = up(folder, parts=tuple(Part))
+    first = up(folder, parts=SESSION_PARTS)
     addresses = [
         address for place in (whole_world, first) for part in place.addresses.values() for address in part.values()
     ]
@@ -103,7 +98,7 @@ def test_two_worlds_are_up_at_once_and_what_they_hold_outlives_the_processes(
     schema_id = asked(first, "POST", "/subjects/kept-value/versions", record("a"))["id"]
     s3(first).put_object(Bucket=BUCKET, Key="kept", Body=b"object")
     running = processes(folder)
-    assert len(running) == len(Part)
+    assert len(running) == len(SESSION_PARTS)
 
     down(folder)
     assert not any(psutil.pid_exists(process.pid) for process in running)
@@ -111,14 +106,14 @@ def test_two_worlds_are_up_at_once_and_what_they_hold_outlives_the_processes(
     assert not first.environment_file.exists()
     assert all(is_alive(process) for process in noted(whole_world.home))
 
-    again = up(folder, parts=tuple(Part))
+    again = up(folder, parts=SESSION_PARTS)
     assert "kept" in topics(again)
     assert json.loads(asked(again, "GET", f"/schemas/ids/{schema_id}")["schema"])["name"] == "Order"
     assert asked(again, "POST", "/subjects/other-value/versions", record("b"))["id"] > schema_id
     assert s3(again).get_object(Bucket=BUCKET, Key="kept")["Body"].read() == b"object"
 
     down(folder, data=True)
-    assert not {*Part, "lake", "logs", "run", "secrets"} & {left.name for left in again.home.iterdir()}
+    assert not {*SESSION_PARTS, "lake", "logs", "run", "secrets"} & {left.name for left in again.home.iterdir()}
 
 
 @pytest.mark.e2e
@@ -182,6 +177,40 @@ def test_a_start_that_was_killed_is_cleaned_up_by_the_next(folder: Path, monkeyp
     monkeypatch.setattr(module, "start_kafka", lambda home: "127.0.0.1:1")
     up(folder, parts=[Part.KAFKA])
     assert not is_alive(half_started)
+
+
+def test_the_connect_worker_starts_after_the_broker_and_again_with_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broker has another address after each start, which the worker must know."""
+    known: list[str] = []
+
+    def start_kafka(home: Path) -> str:
+        start("kafka", ["sleep", "1000"], home=home)
+        return f"127.0.0.1:{len(known) + 1}"
+
+    def start_connect(home: Path, *, bootstrap: str) -> str:
+        start("connect", ["sleep", "1000"], home=home)
+        known.append(bootstrap)
+        return "http://127.0.0.1:8083"
+
+    monkeypatch.setattr(module, "start_kafka", start_kafka)
+    monkeypatch.setattr(module, "start_connect", start_connect)
+    up(folder, parts=[Part.CONNECT, Part.KAFKA])
+    assert known == ["127.0.0.1:1"]
+    up(folder, parts=[Part.CONNECT])
+    assert known == ["127.0.0.1:1"]
+    (broker,) = [process for process in processes(folder) if process.name == "kafka"]
+    stop(broker)
+    again = up(folder, parts=[])
+    assert known == ["127.0.0.1:1", "127.0.0.1:2"]
+    assert set(again.addresses) == {Part.KAFKA, Part.CONNECT}
+    assert all(is_alive(process) for process in processes(folder))
+
+
+def test_the_connect_worker_needs_a_broker(folder: Path) -> None:
+    with pytest.raises(LocalPartFailed, match="the local part kafka does not run"):
+        up(folder, parts=[Part.CONNECT])
 
 
 def test_down_is_fine_when_nothing_runs(tmp_path: Path) -> None:

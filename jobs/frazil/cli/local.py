@@ -31,6 +31,9 @@ def up(
         bool,
         typer.Option("--cloud", help="Add the AWS services of a deployment, at LocalStack's address."),
     ] = False,
+    postgres: Annotated[
+        bool, typer.Option("--postgres", help="Add PostgreSQL, and a Connect worker with Debezium.")
+    ] = False,
     compatibility: Annotated[
         str | None,
         typer.Option(metavar="LEVEL", help="Compatibility level of the registry, like BACKWARD."),
@@ -47,6 +50,7 @@ def up(
     Data is in .frazil/, and survives a stop.
     Data of AWS is in memory, and does not survive.
     With --cloud, prints the variables to export.
+    With --postgres, prints the database's URI and the worker's URL.
 
     \b
     Exit codes:
@@ -54,12 +58,13 @@ def up(
       3 a service did not start
     """
     from frazil.local.aws.endpoint import edge_port, exports
-    from frazil.local.services import USUAL, Part
+    from frazil.local.services import CHANGE_DATA, USUAL, Part
     from frazil.local.services import up as start
     from frazil.local.terraform import stand_in_settings
 
     check_local(option, ENVIRONMENTS)
     parts = (*USUAL, *([Part.OBJECT_STORE] if object_store else ()), *([Part.AWS] if aws or cloud else ()))
+    parts += CHANGE_DATA if postgres else ()
     port = edge_port() if cloud else None
     with err().status("starting the local services") if is_watched() else nullcontext():
         started = start(Path.cwd(), parts=parts, compatibility=compatibility, aws_port=port)

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from frazil.errors import LocalPartFailed
@@ -35,6 +35,8 @@ class Process:
     """The start time as the system reports it. With the pid, it identifies a process uniquely."""
     home: Path
     """The `.frazil` folder that the process belongs to."""
+    stop_signal: str = "SIGTERM"
+    """The signal that asks it to end."""
 
     @property
     def log(self) -> Path:
@@ -43,12 +45,17 @@ class Process:
 
 
 def start(
-    name: str, arguments: Sequence[str | Path], *, home: Path, environment: Mapping[str, str] | None = None
+    name: str,
+    arguments: Sequence[str | Path],
+    *,
+    home: Path,
+    environment: Mapping[str, str] | None = None,
+    stop_signal: str = "SIGTERM",
 ) -> Process:
     """Start a server in its own session, with empty input, and record the process.
 
-    Its working folder is `home/name`, which holds its data. `environment` is added to that of this process. The log is
-    truncated. Raises `LocalPartFailed` if the program cannot be started.
+    Its working folder is `home/name`, which holds its data. `environment` is added to that of this process. `stop_signal`
+    is what `stop` sends first. The log is truncated. Raises `LocalPartFailed` if the program cannot be started.
     """
     folder, log = home / name, log_file(home, name)
     folder.mkdir(parents=True, exist_ok=True)
@@ -65,16 +72,16 @@ def start(
             )
         except OSError as problem:
             raise LocalPartFailed(f"{name} could not be started: {problem}", where=str(arguments[0])) from problem
-    return note(name, child, home=home)
+    return note(name, child, home=home, stop_signal=stop_signal)
 
 
-def note(name: str, child: subprocess.Popen[bytes], *, home: Path) -> Process:
+def note(name: str, child: subprocess.Popen[bytes], *, home: Path, stop_signal: str = "SIGTERM") -> Process:
     """Record a process that was just started in a session of its own, so that `noted` returns it."""
     _children[child.pid] = child
-    process = Process(name=name, pid=child.pid, started=_start_time(child.pid), home=home)
+    process = Process(name=name, pid=child.pid, started=_start_time(child.pid), home=home, stop_signal=stop_signal)
     written = _note(home, name)
     written.parent.mkdir(parents=True, exist_ok=True)
-    written.write_text(json.dumps({"pid": process.pid, "started": process.started}))
+    written.write_text(json.dumps({"pid": process.pid, "started": process.started, "stop_signal": stop_signal}))
     return process
 
 
@@ -84,7 +91,8 @@ def noted(home: Path) -> list[Process]:
     for file in sorted((home / "run").glob("*.json")):
         try:
             facts = json.loads(file.read_bytes())
-            found.append(Process(name=file.stem, pid=int(facts["pid"]), started=str(facts["started"]), home=home))
+            one = Process(name=file.stem, pid=int(facts["pid"]), started=str(facts["started"]), home=home)
+            found.append(replace(one, stop_signal=str(facts.get("stop_signal", one.stop_signal))))
         except (ValueError, KeyError):  # half written, by a process that was killed
             file.unlink(missing_ok=True)
     return found
@@ -125,12 +133,13 @@ def await_ready(process: Process, is_ready: Callable[[], bool], *, seconds: floa
 
 
 def stop(process: Process, *, seconds: float = 10) -> None:
-    """Terminate the process group, wait, and kill it after `seconds`. Idempotent.
+    """Ask the process group to end, wait, and kill it after `seconds`. Idempotent.
 
     Raises `LocalPartFailed` if a process of the group still runs after that.
     """
     if _is_own_group(process) and not (
-        _ended(process, signal.SIGTERM, seconds) or _ended(process, signal.SIGKILL, _KILLED_WITHIN_SECONDS)
+        _ended(process, signal.Signals[process.stop_signal], seconds)
+        or _ended(process, signal.SIGKILL, _KILLED_WITHIN_SECONDS)
     ):
         raise LocalPartFailed(f"{process.name} (pid {process.pid}) did not end", do=f"End it: kill -9 -{process.pid}")
     _note(process.home, process.name).unlink(missing_ok=True)

@@ -6,11 +6,8 @@ Compatibility is not checked by default: Apicurio's level is NONE.
 
 from __future__ import annotations
 
-import fcntl
 import json
-import shutil
 import tarfile
-import tempfile
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -19,6 +16,7 @@ from frazil.local.ports import HOST, free_ports
 from frazil.local.process import await_ready, start
 from frazil.local.toolchain.jars import cache_folder, jars
 from frazil.local.toolchain.java import java
+from frazil.local.toolchain.unpacked import unpacked
 
 READY_SECONDS = 60.0
 CONFLUENT_API = "/apis/ccompat/v7"
@@ -53,21 +51,13 @@ def start_registry(home: Path, *, compatibility: str | None = None) -> str:
 def _unpacked() -> Path:
     """Unpack the locked archive once, into the cache, and return the program."""
     (archive,) = jars("registry")
-    folder = cache_folder() / "registry" / archive.name.removesuffix("-all.tar.gz")
-    program = folder / f"{folder.name}-runner.jar"
-    if program.is_file():
-        return program
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with (folder.parent / ".lock").open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        if not program.is_file():
-            with tempfile.TemporaryDirectory(prefix=".unpack-", dir=folder.parent) as temporary:
-                unpacked = Path(temporary, "registry")
-                with tarfile.open(archive) as content:
-                    content.extractall(unpacked, filter="data")
-                shutil.rmtree(folder, ignore_errors=True)
-                unpacked.rename(folder)
-    return program
+    name = archive.name.removesuffix("-all.tar.gz")
+
+    def unpack(folder: Path) -> None:
+        with tarfile.open(archive) as content:
+            content.extractall(folder, filter="data")
+
+    return unpacked(cache_folder() / "registry" / name, f"{name}-runner.jar", unpack)
 
 
 def _answers(url: str) -> bool:

@@ -18,8 +18,10 @@ from pathlib import Path
 from frazil.declaration.environment import Environment, environment_document
 from frazil.errors import LocalPartFailed
 from frazil.local.aws.launch import start_aws
+from frazil.local.connect_worker import start_connect
 from frazil.local.kafka_broker import start_kafka
 from frazil.local.lakes import file_lake, glue_lake, rest_lake
+from frazil.local.postgres import start_postgres
 from frazil.local.process import Process, noted, stop
 from frazil.local.registry import start_registry
 from frazil.local.seaweedfs import start_object_store
@@ -33,16 +35,22 @@ class Part(StrEnum):
     `kafka` is the broker, `registry` the schema registry. Two more lakes show what files cannot: `object-store` is an S3
     with an Iceberg REST catalog, `aws` an S3 with Glue, in memory only. `aws` also has the other AWS services that a
     deployment needs, and an EMR Serverless whose job runs are processes of this machine.
+
+    `postgres` is a database, and `connect` a Kafka Connect worker whose Debezium connector captures the database's changes.
+    The worker needs the broker.
     """
 
     KAFKA = "kafka"
     REGISTRY = "registry"
     OBJECT_STORE = "object-store"
     AWS = "aws"
+    POSTGRES = "postgres"
+    CONNECT = "connect"
 
 
 USUAL = (Part.KAFKA, Part.REGISTRY)
-_OPTIONS = {Part.KAFKA: "", Part.REGISTRY: "", Part.OBJECT_STORE: " --object-store", Part.AWS: " --cloud"}
+CHANGE_DATA = (Part.POSTGRES, Part.CONNECT)
+_OPTIONS = {Part.OBJECT_STORE: " --object-store", Part.AWS: " --cloud"} | dict.fromkeys(CHANGE_DATA, " --postgres")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +71,16 @@ class LocalServices:
     def registry_url(self) -> str:
         """The registry's Confluent API."""
         return self.address(Part.REGISTRY)["url"]
+
+    @property
+    def database(self) -> str:
+        """The connection URI of PostgreSQL."""
+        return self.address(Part.POSTGRES)["uri"]
+
+    @property
+    def connect_url(self) -> str:
+        """The REST API of the Connect worker."""
+        return self.address(Part.CONNECT)["url"]
 
     @property
     def environment(self) -> Environment:
@@ -102,7 +120,7 @@ class LocalServices:
             raise LocalPartFailed(
                 f"the local part {part} does not run",
                 where=str(self.home),
-                do=f"Start it: `frazil local up{_OPTIONS[part]}`",
+                do=f"Start it: `frazil local up{_OPTIONS.get(part, '')}`",
             )
         return self.addresses[part]
 
@@ -120,13 +138,16 @@ def up(
     """Start the parts that do not run yet, in parallel, and write the environment documents.
 
     Running parts stay. `compatibility` is the level at which the registry checks new schemas; without it, the level stays
-    as it was, at first NONE. The local AWS uses `aws_port`, or the first free port after it. If a part fails, the parts
-    that this call has started are stopped again, and the part's
-    `LocalPartFailed` is raised.
+    as it was, at first NONE. The local AWS uses `aws_port`, or the first free port after it. The Connect worker starts
+    after the broker, and restarts with it, because the broker's address changes. If a part fails, the parts that this call
+    has started are stopped again, and the part's `LocalPartFailed` is raised.
     """
     home = folder.resolve() / ".frazil"
     with locked(home):
         addresses = running_addresses(home)
+        if Part.KAFKA not in addresses and Part.CONNECT in addresses:
+            del addresses[Part.CONNECT]
+            parts = (*parts, Part.KAFKA, Part.CONNECT)
         for process in noted(home):
             if process.name not in addresses:  # it has ended, or its start did not finish
                 stop(process)
@@ -137,10 +158,14 @@ def up(
             Part.REGISTRY: lambda: {"url": start_registry(home, compatibility=compatibility)},
             Part.OBJECT_STORE: lambda: asdict(start_object_store(home)),
             Part.AWS: lambda: {"endpoint": start_aws(home, lowest_port=aws_port)},
+            Part.POSTGRES: lambda: {"uri": start_postgres(home)},
+            Part.CONNECT: lambda: {"url": start_connect(home, bootstrap=world_now.bootstrap)},
         }
-        missing = [part for part in dict.fromkeys(parts) if part not in addresses]
-        addresses |= _start_together(home, {part: starts[part] for part in missing}, kept=set(addresses))
+        missing, kept = dict.fromkeys(part for part in parts if part not in addresses), set(addresses)
         world_now = LocalServices(home=home, addresses=addresses)
+        for is_last in (False, True):
+            together = {part: starts[part] for part in missing if (part is Part.CONNECT) is is_last}
+            addresses |= _start_together(home, together, kept=kept)
         _write_documents(world_now)
     return world_now
 

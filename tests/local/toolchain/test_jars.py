@@ -10,7 +10,7 @@ import pytest
 
 from frazil.errors import JarMismatch, JarsUnavailable
 from frazil.local.toolchain import jars as module
-from frazil.local.toolchain.jars import jars, lock_file, locked, spark_jars
+from frazil.local.toolchain.jars import FETCHED_BY_SETUP, jars, lock_file, locked, spark_jars
 from frazil.local.toolchain.maven import Artifact
 
 CONTENT = {"one": b"the first jar", "two": b"the second jar"}
@@ -154,7 +154,20 @@ def test_the_lock_names_each_file_once_with_hash_and_licence() -> None:
     artifacts = locked(lock_file())
     assert len({artifact.path for artifact in artifacts}) == len(artifacts)
     assert all(re.fullmatch("[0-9a-f]{64}", artifact.sha256) and artifact.licence for artifact in artifacts)
-    assert {purpose for artifact in artifacts for purpose in artifact.purposes} == {"spark", "kafka", "registry"}
+    assert {purpose for artifact in artifacts for purpose in artifact.purposes} == {
+        *FETCHED_BY_SETUP,
+        "connect",
+        "debezium-postgres",
+        "avro-converter",
+        "postgres-linux-amd64",
+        "postgres-darwin-amd64",
+    }
+
+
+def test_a_version_that_two_purposes_need_is_the_same() -> None:
+    """The worker and the broker share a machine's cache, and clients of one version."""
+    artifacts = [a for a in locked(lock_file()) if {"kafka", "connect"} & set(a.purposes)]
+    assert len({(artifact.group, artifact.name) for artifact in artifacts}) == len(artifacts)
 
 
 def test_the_lock_holds_no_address() -> None:

@@ -5,8 +5,9 @@ without their dependencies, into a folder beside the cache. Only a file with the
 cached file is trusted as long as its size and modification time are those of the check of its hash, so the usual call
 reads no jar, starts no process and needs no network.
 
-`python -m frazil.local.toolchain.jars` fetches all jars and checks every hash again. To change a version, change it in the
-lock and run this command: it refuses the new file and prints its hash.
+`python -m frazil.local.toolchain.jars [PURPOSE…]` fetches the jars for these purposes and checks every hash again; without a
+purpose, those that most work needs. The others are fetched on first use. To change a version, change it in the lock and run
+this command: it refuses the new file and prints its hash.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from frazil.errors import FrazilError, JarMismatch, JarsUnavailable
 from frazil.local.toolchain.maven import Artifact, fetch
 
 LOCK_VERSION = 1
+FETCHED_BY_SETUP = ("kafka", "registry", "spark")
 _STAMPS = "verified.json"
 
 
@@ -69,7 +71,7 @@ def spark_jars() -> tuple[Path, ...]:
 def jars(
     purpose: str, *, lock: Path | None = None, cache: Path | None = None, recheck: bool = False
 ) -> tuple[Path, ...]:
-    """Return the files locked for a purpose (`spark`, `kafka`, `registry`) in the lock's order; fetch what is missing.
+    """Return the files locked for a purpose (`spark`, `kafka`, `registry`, …) in the lock's order; fetch what is missing.
 
     With `recheck`, hashes every cached file again. Raises `JarsUnavailable` if a file cannot be fetched, and `JarMismatch` if
     a fetched file differs from the lock; the cache is then unchanged. Safe to call from several processes.
@@ -155,22 +157,18 @@ def _alone(folder: Path) -> Iterator[None]:
         yield
 
 
-def main() -> int:
-    """Fetch all locked files and hash them."""
+def main(arguments: Sequence[str]) -> int:
+    """Fetch the locked files for the purposes, and hash them."""
     try:
-        _fetch_all(lock_file())
+        for purpose in arguments or FETCHED_BY_SETUP:
+            files = jars(purpose, recheck=True)
+            size = sum(file.stat().st_size for file in files) / 1e6
+            sys.stdout.write(f"{purpose}: {len(files)} files, {size:.0f} MB\n")
     except FrazilError as problem:
         sys.stderr.write(f"{problem}\n")
         return 1
     return 0
 
 
-def _fetch_all(lock: Path) -> None:
-    for purpose in sorted({purpose for artifact in locked(lock) for purpose in artifact.purposes}):
-        files = jars(purpose, lock=lock, recheck=True)
-        size = sum(file.stat().st_size for file in files) / 1e6
-        sys.stdout.write(f"{purpose}: {len(files)} files, {size:.0f} MB\n")
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
