@@ -17,6 +17,7 @@ ROOMS = {
     "clients",
     "lake",
     "decode",
+    "envelopes",
     "ingest",
     "recovery",
     "dead_letters",

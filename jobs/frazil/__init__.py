@@ -13,6 +13,7 @@ These are the names that people write. What tools call (`check`, `parse`, `docum
 from frazil.declaration import (
     Append,
     At,
+    Debezium,
     Earliest,
     ErrorMode,
     KeyFormat,
@@ -33,6 +34,7 @@ from frazil.declaration import (
 __all__ = [
     "Append",
     "At",
+    "Debezium",
     "Earliest",
     "ErrorMode",
     "KeyFormat",

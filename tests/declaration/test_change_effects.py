@@ -3,7 +3,7 @@
 from dataclasses import fields
 from typing import Any, get_args
 
-from frazil.declaration import LandingEngine, Limits, Pipeline, Table, Topic, WriteMode
+from frazil.declaration import Envelope, LandingEngine, Limits, Pipeline, Table, Topic, WriteMode
 from frazil.declaration.change_effects import FIELDS
 
 
@@ -17,6 +17,7 @@ def test_every_field_of_a_declaration_has_its_effect() -> None:
         *(f"table.{each.name}" for each in fields(Table)),
         *(f"write.{each.name}" for mode in _members(WriteMode) for each in fields(mode)),
         *(f"engine.{each.name}" for engine in _members(LandingEngine) for each in fields(engine)),
+        *(f"envelope.{each.name}" for envelope in _members(Envelope) for each in fields(envelope)),
         *(f"engine.limits.{each.name}" for each in fields(Limits)),
         *(each.name for each in fields(Pipeline)),
     }

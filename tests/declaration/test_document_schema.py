@@ -43,7 +43,8 @@ def test_an_editor_shows_meaning_bounds_choices_and_defaults():
         {"$ref": "#/$defs/upsert"},
     ]
     assert definitions["append"]["required"] == ["type"]
-    assert definitions["pipeline"]["properties"]["envelope"]["type"] == "null"
+    envelopes = [{"oneOf": [{"$ref": "#/$defs/debezium"}]}, {"type": "null"}]
+    assert definitions["pipeline"]["properties"]["envelope"]["anyOf"] == envelopes
 
 
 def test_a_secret_is_an_object_in_every_place_that_takes_one():

@@ -92,12 +92,12 @@ def test_what_is_left_out_has_its_default():
             "'flink' is not one of its values in this release. Write one of spark",
         ),
         (
-            top(envelope={"type": "debezium"}),
+            top(envelope={"type": "maxwell"}),
             "p.envelope.type",
-            "'debezium' is not one of its values in this release. Write null",
+            "'maxwell' is not one of its values in this release. Write one of debezium",
         ),
-        (top(envelope="debezium"), "p.envelope", "this is text. Write null"),
-        (top(envelope={}), "p.envelope.type", "the field is missing. Write null"),
+        (top(envelope="debezium"), "p.envelope", "this is text. Write an object with a type: debezium"),
+        (top(envelope={}), "p.envelope.type", "the field is missing. Write one of debezium"),
         (top(limits={}), "p.limits", "since version 2 it is limits of the pipeline's engine. Move it there"),
         (
             pipeline_with("topic", tombstones="skip"),

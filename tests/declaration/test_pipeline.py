@@ -87,11 +87,11 @@ def test_choices_are_named_by_their_text():
     )
 
 
-@pytest.mark.parametrize("envelope", ["debezium", {}, {"type": "debezium"}, ()])
-def test_there_are_no_envelopes_yet(envelope):
+@pytest.mark.parametrize("envelope", ["maxwell", {}, {"type": "debezium"}, ()])
+def test_an_envelope_is_one_of_a_closed_set(envelope):
     [(path, told)] = problems_of(lambda: pipeline(envelope=envelope)).items()
     assert path == "pipeline.envelope"
-    assert told.endswith("Write None: this release has nothing for it")
+    assert told.endswith("Write Debezium(…), or None")
 
 
 def test_limits_are_the_engines():

@@ -30,6 +30,7 @@ from frazil.declaration.environment import Kafka as KafkaSettings
 from frazil.declaration.environment import Registry as RegistrySettings
 from frazil.declaration.topic import CHOICES
 from frazil.decode.writer_schemas import WriterSchemas
+from frazil.envelopes.chosen_envelope import envelope
 from frazil.ingest.events import Reporter, Total
 from frazil.ingest.ingestion import Ingestion
 from frazil.job.context import JobContext
@@ -94,7 +95,7 @@ class Shop:
         self.registry_admin = RegistryAdmin(world.registry_url)
         config = topic.pop("config", {})
         table = {"identifier": f"shop.{name}", **topic.pop("table", {})}
-        choices = {name: topic.pop(name) for name in (*CHOICES, "write") if name in topic}
+        choices = {name: topic.pop(name) for name in (*CHOICES, "write", "envelope") if name in topic}
         if "tombstones" in topic:
             choices["write"] = Append(on_tombstone=topic.pop("tombstones"))
         if "limits" in topic:
@@ -196,7 +197,10 @@ class Shop:
         job, chosen = self.job(**overrides), pipeline or self.pipeline
         registry = RegistrySettings(url=registry_url or self.world.registry_url)
         report = Reporter(self.events.append, chosen.name, self.topic, job.run, job.clock)
-        return Ingestion(chosen, job, WriterSchemas(chosen.topic, Registry.of(registry, Secrets({}))), report)
+        of = envelope(chosen.envelope)
+        return Ingestion(
+            chosen, job, WriterSchemas(chosen.topic, Registry.of(registry, Secrets({})), envelope=of), report
+        )
 
     def drain(self, pipeline: Pipeline | None = None, **overrides: Any) -> Total:
         """Land all existing records."""

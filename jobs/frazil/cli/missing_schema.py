@@ -13,10 +13,11 @@ from frazil.errors import KafkaUnavailable, RegistryUnavailable
 def missing_schema(pipeline: Pipeline, registry: Registry | None, kafka: Kafka) -> str:
     """Return the sentence that an `idle` event has, with its hint; empty if the topic has a schema or needs none."""
     from frazil.decode.writer_schemas import WriterSchemas
+    from frazil.envelopes.chosen_envelope import envelope
     from frazil.ingest.waiting import waiting
 
     topic = pipeline.topic
-    writers = WriterSchemas(topic, registry)
+    writers = WriterSchemas(topic, registry, envelope=envelope(pipeline.envelope))
     try:
         writers.refresh()
         if writers.versions or writers.may_begin_without:

@@ -14,6 +14,7 @@ from frazil.declaration.catalogs import Catalog, GlueCatalog, LocalCatalog, Obje
 from frazil.declaration.cross_checks import check
 from frazil.declaration.document import canonical, digest, environment_schema, json_schema, parse
 from frazil.declaration.engines import Engine, LandingEngine, Spark, Tableflow
+from frazil.declaration.envelopes import Debezium, Envelope
 from frazil.declaration.environment import (
     Environment,
     Kafka,
@@ -54,9 +55,11 @@ __all__ = [
     "Append",
     "At",
     "Catalog",
+    "Debezium",
     "Deletion",
     "Earliest",
     "Engine",
+    "Envelope",
     "Environment",
     "ErrorMode",
     "GlueCatalog",

@@ -61,6 +61,18 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
         "envelope": FieldEffect(
             Outcome.FROM_NOW_ON, "records that are not landed yet are read in another way", _always
         ),
+        "envelope.operation_column": FieldEffect(
+            Outcome.FROM_NOW_ON, "with true, the column `_op` is added; rows that are not changed again have null in it"
+        ),
+        "envelope.source_column": FieldEffect(
+            Outcome.FROM_NOW_ON,
+            "with true, the column `_source` is added; rows that are not changed again have null in it",
+        ),
+        "envelope.unavailable_value": FieldEffect(
+            Outcome.FROM_NOW_ON,
+            "records that are not landed yet hold the old placeholder or the new one: the other one lands as a value",
+            _always,
+        ),
         "engine": FieldEffect(
             Outcome.LEFT,
             "the other engine creates a separate table and does not continue the old one; records may be in both tables or in none",

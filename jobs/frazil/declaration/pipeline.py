@@ -15,6 +15,7 @@ from frazil.declaration.constraints import between, matching
 from frazil.declaration.consumer_options import option_problems
 from frazil.declaration.declared import Declared
 from frazil.declaration.engines import LandingEngine, Spark, Tableflow, tableflow_problems
+from frazil.declaration.envelopes import Envelope, envelope_problems
 from frazil.declaration.frozen_map import FrozenMap
 from frazil.declaration.options import ErrorMode, Isolation
 from frazil.declaration.partitioning import PartitionField, SortField
@@ -47,7 +48,9 @@ class Pipeline(metaclass=Declared):
     ] = ""
     write: Annotated[Chosen[WriteMode], "How a record becomes rows."] = default(Append())
     engine: Annotated[Chosen[LandingEngine], "The engine that lands the topic."] = default(Spark())
-    envelope: Annotated[None, "The envelope around a row in its record. This release supports none."] = None
+    envelope: Annotated[
+        Chosen[Envelope | None], "The envelope around a row in its record, of change data. Default: none."
+    ] = default(None)
     start: Annotated[Chosen[Start], "Where to start when the table is created."] = default(Earliest())
     on_error: Annotated[
         Chosen[ErrorMode], "How to handle a record that cannot land. Default: log, and suspend with upserts."
@@ -85,6 +88,8 @@ class Pipeline(metaclass=Declared):
             yield from tableflow_problems(self)
         if isinstance(self.write, Upsert):
             yield from upsert_problems(self)
+        if self.envelope is not None:
+            yield from envelope_problems(self)
         fields: dict[str, PartitionField | SortField] = {
             **{f"partition_by[{index}]": place for index, place in enumerate(self.table.partition_fields)},
             **{f"sort_by[{index}]": order for index, order in enumerate(self.table.sort_fields)},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
@@ -10,6 +12,7 @@ from frazil.decode.conform import conform, in_json
 from frazil.decode.decoder import Decoder
 from frazil.decode.decoding import DECODED
 from frazil.decode.leaves import is_utf8, texts
+from frazil.decode.semantic_types import all_meant
 from frazil.schemas.avro import OPTIONS, Reader
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 
@@ -29,6 +32,7 @@ def avro_decoder(reader: Reader, target: Struct) -> Decoder:
     def row(value: Column, decoded: Column) -> Column:
         row = conform(decoded, *types)
         found = texts(decoded, in_json(reader.yields))  # of which `to_json` makes UTF-8, whatever it is
-        return F.when(is_utf8(found), row) if found else row
+        checks = [*([is_utf8(found)] if found else []), *all_meant(decoded, *types)]
+        return F.when(reduce(Column.__and__, checks), row) if checks else row
 
     return Decoder((parse, row))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from frazil.decode.semantic_types import meant
 from frazil.decode.spark_types import spark_type
 from frazil.schemas.types import Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 
@@ -33,7 +34,8 @@ def conform(value: Column, yielded: Type, target: Type) -> Column:
         case MapOf(_, old), MapOf(_, new):
             return F.transform_values(value, lambda _, inner: conform(inner, old, new))
         case _:
-            return value.cast(spark_type(target))
+            made = meant(value, yielded, target)
+            return value.cast(spark_type(target)) if made is None else made
 
 
 def _field(struct: Column, found: Field, wanted: Field) -> Column:

@@ -23,6 +23,7 @@ from frazil.decode.decoding import (
 )
 from frazil.decode.frame_columns import body_of, choice, id_in_frame, step_columns, with_frames
 from frazil.decode.rejection import (
+    change_reason,
     has_row,
     has_valid_key,
     key_reason_of,
@@ -60,6 +61,8 @@ def rows(decoded: DataFrame, decoding: Decoding | None = None, row_key: RowKey |
     is_row = F.col(ROW)[DECODED]
     if decoding is not None:
         is_row = has_row(decoding)
+        if (reason := change_reason(decoding)) is not None:
+            is_row = is_row & reason.isNull()
         if decoding.key is not None:
             is_row = is_row & has_valid_key(decoding.key)
     if row_key is not None:
@@ -83,6 +86,8 @@ def rejected(decoded: DataFrame, decoding: Decoding, row_key: RowKey | None = No
         UNKNOWN_KEY: F.lit(None).cast("string"),
         WAITING_KEY: F.lit(None).cast("string"),
     }
+    if (of_change := change_reason(decoding)) is not None:
+        reason = reason.when(of_change.isNotNull(), of_change)
     if decoding.key is not None:
         reason = reason.when(~has_valid_key(decoding.key), key_reason_of(decoding.key))
         columns[UNKNOWN_KEY] = unknown_frame(decoding.key, Reason.KEY_SCHEMA)

@@ -6,16 +6,25 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from pyspark.sql import Column
+from pyspark.sql import functions as F
 
 from frazil.declaration.options import Tombstones
 from frazil.decode.decoder import Decoder, Step
+from frazil.envelopes.envelope import Operation
 from frazil.schemas.reasons import Reason
-from frazil.schemas.types import Struct
+from frazil.schemas.types import Field, Kind, ListOf, Primitive, Struct
 from frazil.schemas.wire_format import VALUE_HEADER
 
 ROW, SCHEMA_ID, REASON, KEY = "_frazil_row", "_frazil_schema_id", "_frazil_reason", "_frazil_key"
 UNKNOWN, UNKNOWN_KEY = "_frazil_unknown", "_frazil_unknown_key"
 WAITING, WAITING_KEY = "_frazil_waiting", "_frazil_waiting_key"
+OPERATION, CHANGED_AT, UNAVAILABLE = "_frazil_operation", "_frazil_changed_at", "_frazil_unavailable"
+CHANGE = (
+    Field(OPERATION, Primitive(Kind.STRING)),
+    Field(CHANGED_AT, Primitive(Kind.TIMESTAMPTZ)),
+    Field(UNAVAILABLE, ListOf(Primitive(Kind.STRING))),
+)
+"""Fields that a row from an envelope has beside its columns: the change's operation, its time, and columns without their value."""
 DECODED = "_decoded"  # the last field of a row: true exactly when the record could be decoded, else null
 
 
@@ -29,7 +38,7 @@ class Decoding:
     type; or all are decoded by `batched`, which takes the bodies and the writers' numbers. Others have one `unframed` body.
     `row_type` is the DDL of what all of them give; `unsure` are its columns if decoding lets through what readers of the table
     would fail on, as Avro's does: text that is not UTF-8, and years past 9999. `key` is how the keys beside the values are
-    decoded, if they are.
+    decoded, if they are. With `has_changes` a row has `CHANGE`, too: what it does to the row of its key.
     """
 
     row_type: str
@@ -45,6 +54,7 @@ class Decoding:
     header: str = VALUE_HEADER
     is_protobuf: bool = False
     unsure: Struct = Struct(())  # noqa: RUF009 # frozen
+    has_changes: bool = False
     key: Decoding | None = None
 
     @property
@@ -64,3 +74,11 @@ class Decoding:
 def schema_id_of(number: int) -> int:
     """Return the schema id of a writer's number: its lower 32 bits. The upper bits number the schema's type."""
     return number & 0xFFFF_FFFF
+
+
+def is_delete(*, has_changes: bool) -> Column:
+    """Return whether a record that landed deletes its row: it has no value, or is a change that does."""
+    has_no_value = F.col("value").isNull()
+    if not has_changes:
+        return has_no_value
+    return has_no_value | F.coalesce(F.col(ROW)[OPERATION] == Operation.DELETE.value, F.lit(False))

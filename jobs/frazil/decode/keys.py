@@ -17,6 +17,7 @@ from frazil.declaration.options import KeyFormat, MetadataColumns, Tombstones
 from frazil.declaration.topic import Topic
 from frazil.decode.decoding import DECODED, KEY, Decoding
 from frazil.decode.writer_schemas import WriterSchemas
+from frazil.envelopes.envelope import Envelope
 from frazil.errors import IncompatibleSchema
 from frazil.schemas.merge import brief, incompatible, merge
 from frazil.schemas.schema_changes import AddColumn, Change, CommentColumn, RelaxColumn, RenameColumn, WidenColumn
@@ -39,14 +40,22 @@ class KeyLanding:
 class Keys:
     """The keys of a topic; `layout` says where their column is."""
 
-    def __init__(self, topic: Topic, registry: Registry | None, layout: MetadataColumns = MetadataColumns.FLAT) -> None:
-        self.writers = WriterSchemas(topic, registry, keys=True)
+    def __init__(
+        self,
+        topic: Topic,
+        registry: Registry | None,
+        layout: MetadataColumns = MetadataColumns.FLAT,
+        envelope: Envelope | None = None,
+    ) -> None:
+        self.writers = WriterSchemas(topic, registry, keys=True, envelope=envelope)
         self._path = _path(layout)
 
     @classmethod
-    def of(cls, topic: Topic, registry: Registry | None, layout: MetadataColumns) -> Keys | None:
-        """Return the keys of a topic, None if they land unchanged."""
-        return None if topic.key_format is KeyFormat.BYTES else cls(topic, registry, layout)
+    def of(
+        cls, topic: Topic, registry: Registry | None, layout: MetadataColumns, envelope: Envelope | None = None
+    ) -> Keys | None:
+        """Return the keys of a topic, None if they land unchanged; the `envelope` of its values says how their types are named."""
+        return None if topic.key_format is KeyFormat.BYTES else cls(topic, registry, layout, envelope)
 
     @property
     def row(self) -> Struct:

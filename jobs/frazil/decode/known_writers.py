@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import ChainMap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from frazil.clients.registry.client import Registry
@@ -12,7 +12,7 @@ from frazil.clients.registry.retry import several
 from frazil.declaration.options import SubjectStrategy, ValueFormat
 from frazil.decode.met import MOST
 from frazil.decode.recent import Recent
-from frazil.decode.record_type import RecordType, avro_type, json_type, protobuf_type
+from frazil.decode.record_type import RecordType, protobuf_type
 from frazil.decode.subjects import Ownership
 from frazil.errors import UnreadableSchema
 from frazil.schemas.reasons import Reason
@@ -38,12 +38,20 @@ _FIRST = (0,)
 class KnownWriters:
     """What the registry said of a topic's schemas: writers, the frames that name them, and the verdict on all others.
 
+    `made` returns the record type of a schema, unless it is Protobuf's: text and references.
+
     Of schemas of other subjects, and of ids that the registry does not have, the newest few thousand are remembered, and of
     padded indexes the newest `MOST`. Others are unknown, and asked for.
     """
 
-    def __init__(self, value_format: ValueFormat, owner: Ownership, registry: Registry | None) -> None:
-        self._format, self._owner, self._registry = value_format, owner, registry
+    def __init__(
+        self,
+        value_format: ValueFormat,
+        owner: Ownership,
+        registry: Registry | None,
+        made: Callable[[str, Mapping[str, str]], RecordType],
+    ) -> None:
+        self._format, self._owner, self._registry, self._made = value_format, owner, registry, made
         self.writers: dict[int, RecordType] = {}
         self._files: dict[int, ProtobufSchema] = {}
         self._padded: Recent[bytes, int] = Recent(MOST)  # of one path there may be thousands
@@ -133,8 +141,7 @@ class KnownWriters:
 
                 self._files[schema_id] = compile_proto(schema.text, references)
             else:
-                made = avro_type if self._format is ValueFormat.AVRO else json_type
-                written = made(schema.text, references)
+                written = self._made(schema.text, references)
                 if not self._owner.owns(written.name, subjects):
                     self._verdicts[schema_id] = Reason.FOREIGN_SCHEMA
                 else:

@@ -33,9 +33,9 @@ class RecordType:
     reading: Callable[[Struct], Reading] | None = None
 
 
-def avro_type(text: str, references: Mapping[str, str]) -> RecordType:
-    """Return the type of an Avro schema. Raises `UnreadableSchema`."""
-    schema = avro.parse(text, references)
+def avro_type(text: str, references: Mapping[str, str], *, connect_types: bool = False) -> RecordType:
+    """Return the type of an Avro schema; `connect_types` is that of `avro.parse`. Raises `UnreadableSchema`."""
+    schema = avro.parse(text, references, connect_types=connect_types)
     return RecordType(
         name="" if schema.is_single_value else schema.root.name,
         row=avro.row_type(schema),

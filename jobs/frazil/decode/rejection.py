@@ -7,11 +7,12 @@ from functools import reduce
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from frazil.decode.decoding import DECODED, KEY, REASON, ROW, Decoding
+from frazil.decode.decoding import DECODED, KEY, OPERATION, REASON, ROW, UNAVAILABLE, Decoding
 from frazil.decode.frame_columns import frame_of, header_of, is_one_of
 from frazil.decode.leaves import is_utf8, texts
 from frazil.decode.lookup import lookup
 from frazil.decode.years import all_in_years
+from frazil.envelopes.envelope import Operation
 from frazil.schemas.reasons import Reason
 from frazil.schemas.wire_format import GUID_BYTES, PREFIX_BYTES
 
@@ -93,3 +94,14 @@ def key_reason_of(key: Decoding) -> Column:
         return undecodable
     has_schema = frame_of(key).isNull() | is_one_of(frame_of(key), key.frames)
     return F.when(has_schema, undecodable).otherwise(F.lit(Reason.KEY_SCHEMA.value))
+
+
+def change_reason(decoding: Decoding) -> Column | None:
+    """Return why a decoded change is no row, and deletes none, null if it does either; None where values are no changes."""
+    if not decoding.has_changes:
+        return None
+    operation = F.col(ROW)[OPERATION]
+    reason = F.when(F.col(decoding.column).isNull(), None).when(operation.isNull(), Reason.OPERATION_UNKNOWN.value)
+    reason = reason.when(operation == Operation.NOTHING.value, Reason.NO_CHANGE.value)
+    reason = reason.when(operation == Operation.TRUNCATE.value, Reason.TRUNCATED.value)
+    return reason.when(F.col(ROW)[UNAVAILABLE].isNotNull(), Reason.VALUE_UNAVAILABLE.value)

@@ -10,7 +10,7 @@ from functools import reduce
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from frazil.decode.decoding import KEY, ROW
+from frazil.decode.decoding import KEY, ROW, is_delete
 from frazil.decode.keys import KeyLanding
 from frazil.decode.row_order import RowOrder
 from frazil.decode.spark_types import spark_type
@@ -35,6 +35,7 @@ class RowKey:
     `columns` are the table's, by name. `fields` says which field of the record's decoded key each one is; `None` is the key itself.
     `shared` are those that the value has, too; a value in which they are null says nothing of the key. With `is_of_value` the value
     decides, and the record's key only for a record without one; `fields` are none then if the record's key lacks one of them.
+    `has_changes` is that of the values' `Decoding`.
     """
 
     columns: tuple[Field, ...]
@@ -43,11 +44,16 @@ class RowKey:
     landing: KeyLanding | None = None
     is_of_value: bool = False
     order: RowOrder | None = None
+    has_changes: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the columns."""
         return tuple(column.name for column in self.columns)
+
+    @property
+    def _deletes(self) -> Column:
+        return is_delete(has_changes=self.has_changes)
 
     def values(self) -> dict[str, Column]:
         """Return what the columns hold: what the value has, else what the record's key has, also for a record without a value."""
@@ -66,17 +72,15 @@ class RowKey:
 
     def _reason_of_value(self) -> Column:
         has_null = reduce(Column.__or__, (value.isNull() for value in self.values().values()))
-        is_delete = F.col("value").isNull()
+        deletes = self._deletes
         if not self.fields:
-            return F.when(is_delete, Reason.TOMBSTONE_NAMES_NO_ROW.value).when(has_null, Reason.KEY_NULL.value)
+            return F.when(deletes, Reason.TOMBSTONE_NAMES_NO_ROW.value).when(has_null, Reason.KEY_NULL.value)
         held = [self._of_record(column) for column in self.columns]
         # A version of the record's key that lacks a field leaves it null, and says nothing of the row.
         is_named = reduce(Column.__and__, (value.isNotNull() for value in held))
         differs = [F.col(ROW)[c.name] != value for c, value in zip(self.columns, held, strict=True)]
-        reason = F.when(is_delete & F.col("key").isNull(), Reason.KEY_MISSING.value).when(
-            has_null, Reason.KEY_NULL.value
-        )
-        differ = ~is_delete & is_named & reduce(Column.__or__, differs)
+        reason = F.when(deletes & F.col("key").isNull(), Reason.KEY_MISSING.value).when(has_null, Reason.KEY_NULL.value)
+        differ = ~deletes & is_named & reduce(Column.__or__, differs)
         return reason.when(differ, Reason.KEY_MISMATCH.value)
 
     def _reason_of_record(self) -> Column:
@@ -92,7 +96,7 @@ class RowKey:
         if not self.is_of_value:
             return self._of_record(column)
         held = F.col(ROW)[column.name]
-        return F.when(F.col("value").isNull(), self._of_record(column)).otherwise(held) if self.fields else held
+        return F.when(self._deletes, self._of_record(column)).otherwise(held) if self.fields else held
 
     def _of_record(self, column: Field) -> Column:
         field = self.fields[column.name]

@@ -9,12 +9,15 @@ from frazil.clients.registry.retry import several
 from frazil.declaration.options import Tombstones, ValueFormat
 from frazil.declaration.topic import Topic
 from frazil.decode import raw
-from frazil.decode.decoding import DECODED, Decoding
+from frazil.decode.changes_in_rows import unwrapped
+from frazil.decode.decoding import CHANGE, DECODED, Decoding
 from frazil.decode.known_writers import KnownWriters
 from frazil.decode.met import Met
 from frazil.decode.occurring import Occurring
+from frazil.decode.record_type import RecordType, avro_type, json_type
 from frazil.decode.spark_types import spark_struct
 from frazil.decode.subjects import Ownership
+from frazil.envelopes.envelope import Envelope
 from frazil.schemas.merge import same_field
 from frazil.schemas.reasons import Reason
 from frazil.schemas.types import Field, Kind, Primitive, Struct
@@ -36,14 +39,31 @@ class WriterSchemas:
     A writer is a record type of a schema, and has a number: see `decode.schema_id_of`. A schema in Avro or JSON Schema has one
     type. Of a Protobuf file the declared message is known at once, or its first one; others when a record names them.
 
+    With an `envelope` the rows are those that the records hold. It is the keys' envelope, too, for their types.
+
     The registry is asked by `refresh` and by `learn` alone. `KnownWriters` remembers what it said.
     """
 
-    def __init__(self, topic: Topic, registry: Registry | None, *, keys: bool = False) -> None:
+    def __init__(
+        self,
+        topic: Topic,
+        registry: Registry | None,
+        *,
+        keys: bool = False,
+        envelope: Envelope | None = None,
+    ) -> None:
         self._registry, self._is_key, self._owner = registry, keys, Ownership(topic, keys=keys)
         self._format = ValueFormat(topic.key_format.value) if keys else topic.value_format
-        self._known = KnownWriters(self._format, self._owner, registry)
+        self.envelope = envelope
+        self._known = KnownWriters(self._format, self._owner, registry, self._record_type)
         self._occurring = Occurring()
+
+    def _record_type(self, text: str, references: Mapping[str, str]) -> RecordType:
+        """Return the type of a schema's rows. The types that Kafka Connect names are those of the connector's keys, too."""
+        if self.envelope is None:
+            return (avro_type if self._format is ValueFormat.AVRO else json_type)(text, references)
+        made = avro_type(text, references, connect_types=True)
+        return made if self._is_key else unwrapped(made, self.envelope)
 
     @property
     def problems(self) -> Mapping[int, str]:
@@ -122,7 +142,9 @@ class WriterSchemas:
 
     def decoding(self, target: Struct, unfit: Mapping[int, object], tombstones: Tombstones) -> Decoding:
         """Return how to decode into `target`; writers in `unfit`, by number, do not fit it and are refused."""
-        ddl = spark_struct(Struct((*target.fields, Field(DECODED, Primitive(Kind.BOOLEAN))))).simpleString()
+        has_changes = self.envelope is not None and not self._is_key
+        fields = (*target.fields, *(CHANGE if has_changes else ()), Field(DECODED, Primitive(Kind.BOOLEAN)))
+        ddl = spark_struct(Struct(fields)).simpleString()
         column = "key" if self._is_key else "value"
         if not self.is_framed:
             fields = target.fields  # a table may have more: those of a key, or of another engine
@@ -156,4 +178,5 @@ class WriterSchemas:
             header=KEY_HEADER if self._is_key else VALUE_HEADER,
             is_protobuf=self._known.is_protobuf,
             unsure=target if self._format is ValueFormat.AVRO else Struct(()),
+            has_changes=has_changes,
         )

@@ -11,6 +11,7 @@ from typing import Any
 from frazil.clients.registry.client import Registry
 from frazil.declaration import Pipeline
 from frazil.decode.writer_schemas import WriterSchemas
+from frazil.envelopes.chosen_envelope import envelope
 from frazil.errors import (
     DecisionRequired,
     Fault,
@@ -54,7 +55,9 @@ def guarded(
     """Run `work` with the pipeline's ingestion and report how it ended. Any exception becomes the outcome's error."""
     report, total = reporter(pipeline, job, sink), Total()
     try:
-        ingestion = Ingestion(pipeline, job, WriterSchemas(pipeline.topic, registry), report)
+        ingestion = Ingestion(
+            pipeline, job, WriterSchemas(pipeline.topic, registry, envelope=envelope(pipeline.envelope)), report
+        )
         total = ingestion.total
         job.spark.sparkContext.setLocalProperty("spark.scheduler.pool", pipeline.name)
         with explained(_where(pipeline), stopping=job.stopping, redact=job.redact):

@@ -19,7 +19,8 @@ from frazil.schemas.reasons import Reason
 from frazil.schemas.wire_format import GUID_MAGIC
 
 # Reasons whose records are kept even where the declaration skips what is rejected: a change of the table would admit them.
-KEPT_ALWAYS = (Reason.INCOMPATIBLE_SCHEMA, Reason.KEY_SCHEMA)
+# A truncate is no record to let go: the table would keep rows that the source has not.
+KEPT_ALWAYS = (Reason.INCOMPATIBLE_SCHEMA, Reason.KEY_SCHEMA, Reason.TRUNCATED)
 BINS = 1_000_000  # of a histogram of partitions: while there are fewer of them, times tasks, each has a bin of its own
 TAIL = 1024  # records at the ends of all ranges together whose timestamp and fingerprint are kept
 TAIL_OF_ONE = 8  # ... of one range at least
@@ -120,7 +121,9 @@ def last_records(
 
 def skips(reason: Column, on_error: ErrorMode, tombstones: Tombstones) -> Column:
     """Return whether the declaration lets a rejected record go."""
-    skipped = reason == Reason.TOMBSTONE.value if tombstones is Tombstones.SKIP else F.lit(False)
+    skipped = reason == Reason.NO_CHANGE.value
+    if tombstones is Tombstones.SKIP:
+        skipped = skipped | (reason == Reason.TOMBSTONE.value)
     if on_error is ErrorMode.SKIP:
         skipped = skipped | ~reason.isin([r.value for r in KEPT_ALWAYS])
     return skipped

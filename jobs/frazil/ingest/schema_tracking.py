@@ -37,7 +37,8 @@ class Evolution:
 
     def __init__(self, pipeline: Pipeline, job: JobContext, writers: WriterSchemas, report: Reporter) -> None:
         self._pipeline, self._job, self._writers, self._report = pipeline, job, writers, report
-        self._keys = Keys.of(pipeline.topic, writers.registry, pipeline.table.metadata_columns)
+        layout = pipeline.table.metadata_columns
+        self._keys = Keys.of(pipeline.topic, writers.registry, layout, writers.envelope)
         self._is_keyed = isinstance(pipeline.write, Upsert)
         self._names = pipeline.write.key if isinstance(pipeline.write, Upsert) else None
         self._thoroughness = Thoroughness()
@@ -198,7 +199,8 @@ class Evolution:
             )
         columns = {column.name: column for column in found.columns}
         order = row_order(self._pipeline.write.order_by, target) if isinstance(self._pipeline.write, Upsert) else None
-        return replace(found, columns=tuple(columns[name] for name in made_for), order=order)
+        has_changes = self._writers.envelope is not None
+        return replace(found, columns=tuple(columns[name] for name in made_for), order=order, has_changes=has_changes)
 
     def _report_incompatible(self, found: Sequence[tuple[int, IncompatibleSchema]]) -> None:
         """Report what was not reported before: of many at once the last ones, which are the newest versions."""

@@ -15,7 +15,7 @@ from frazil.declaration import Pipeline
 from frazil.declaration.options import MetadataColumns
 from frazil.declaration.write_modes import tombstones
 from frazil.decode.decode import columns_of, decode, rejected, rows
-from frazil.decode.decoding import REASON, SCHEMA_ID, Decoding
+from frazil.decode.decoding import REASON, SCHEMA_ID, Decoding, is_delete
 from frazil.decode.keys import KeyLanding, key_column
 from frazil.decode.row_key import RowKey
 from frazil.ingest import record_counts
@@ -140,7 +140,7 @@ class Staging:
                     [
                         *self._metadata(at),
                         *state_values(self.table, self.row_key),
-                        F.col("value").isNull().alias(IS_DELETE),
+                        is_delete(has_changes=decoding.has_changes).alias(IS_DELETE),
                     ],
                 ),
                 key=self.row_key.names,

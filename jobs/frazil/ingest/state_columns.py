@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from frazil.declaration.options import Deletion
 from frazil.declaration.write_modes import Upsert, WriteMode
+from frazil.decode.decoding import CHANGED_AT, ROW, is_delete
 from frazil.decode.row_key import RowKey
 from frazil.decode.row_order import row_order
 from frazil.decode.spark_types import spark_type
@@ -60,9 +61,13 @@ def state_changes(write: WriteMode, table: Struct, row: Struct) -> tuple[Change,
 
 
 def state_values(table: Struct, key: RowKey) -> Iterator[Column]:
-    """Yield what a record gives these columns of the table; a record that deletes its row gets its time when it is folded."""
+    """Yield what a record gives these columns of the table.
+
+    A record that deletes its row has the time of its change in the source, if that is known; else it gets its own when folded.
+    """
     columns = {field.name: field.type for field in table.fields}
     if key.order is not None:
         yield key.order.value(key.values()).cast(spark_type(columns[ORDER])).alias(ORDER)
     if DELETED_AT.name in columns:
-        yield F.lit(None).cast(spark_type(DELETED_AT.type)).alias(DELETED_AT.name)
+        at = F.when(is_delete(has_changes=True), F.col(ROW)[CHANGED_AT]) if key.has_changes else F.lit(None)
+        yield at.cast(spark_type(DELETED_AT.type)).alias(DELETED_AT.name)

@@ -18,7 +18,9 @@ class Reason(StrEnum):
     another subject, not readable, or does not fit the key's column. In tables of current state: `KEY_MISSING` is a record without a
     key, `KEY_NULL` one whose key has a null field, `KEY_MISMATCH` one whose value has another key than the record;
     `TOMBSTONE_NAMES_NO_ROW` has no value, and its key lacks a column of the table's key; in ordered ones, `ORDER_MISSING` lacks a
-    field of its order.
+    field of its order. In change data: `OPERATION_UNKNOWN` says nothing that is known of its row, or writes none; `NO_CHANGE` is
+    no change of a row, and always skipped; `TRUNCATED` empties the table; `VALUE_UNAVAILABLE` lacks a value that no earlier change
+    of its key has.
     """
 
     TOMBSTONE = "tombstone"
@@ -40,6 +42,10 @@ class Reason(StrEnum):
     KEY_MISMATCH = "key_mismatch"
     TOMBSTONE_NAMES_NO_ROW = "tombstone_names_no_row"
     ORDER_MISSING = "order_missing"
+    OPERATION_UNKNOWN = "operation_unknown"
+    NO_CHANGE = "no_change"
+    TRUNCATED = "truncated"
+    VALUE_UNAVAILABLE = "value_unavailable"
 
 
 MESSAGES = {
@@ -62,4 +68,8 @@ MESSAGES = {
     Reason.KEY_NULL: "a field of the key is null, and the table has one row a key",
     Reason.KEY_MISMATCH: "the value's key columns differ from the record's key",
     Reason.ORDER_MISSING: "a field of the record's order is null, or the record has no value and so lacks it",
+    Reason.OPERATION_UNKNOWN: "the change event has an unknown operation, or writes a row and has none",
+    Reason.NO_CHANGE: "the event changes no row, such as a logical decoding message",
+    Reason.TRUNCATED: "the source's table was truncated",
+    Reason.VALUE_UNAVAILABLE: "the change leaves out a value, and neither an earlier change nor the table has it",
 }

@@ -103,7 +103,7 @@ def _with_values(changed: DataFrame, key: Sequence[str], rules: Rules) -> dict[s
             name: F.when(is_delete, values[name]).otherwise(F.col(name)) for name in value_columns(changed.columns, key)
         }
         found[LACKS] = is_delete & values.isNull()
-        at = F.coalesce(F.col(KAFKA_TIMESTAMP), F.timestamp_seconds(F.lit(0)))
+        at = F.coalesce(F.col(DELETED_AT.name), F.col(KAFKA_TIMESTAMP), F.timestamp_seconds(F.lit(0)))
         found[DELETED_AT.name] = F.when(is_delete, at)
     if rules.ordered:
         # With fields that may be null: Arrow takes no null struct whose fields are never null.

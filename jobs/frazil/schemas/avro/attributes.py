@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from typing import Any
 
-from frazil.schemas.avro.schema import Simple
+from frazil.schemas.avro.schema import NANO_TIMESTAMP, ZONED_TIMESTAMP, Simple
 from frazil.schemas.types import Decimal
 
 LOGICAL = {
@@ -16,10 +16,28 @@ LOGICAL = {
 }
 """The logical types that are read, by the primitive type that they annotate."""
 
+DEBEZIUM = {
+    ("int", "io.debezium.time.Date"): "date",
+    ("long", "io.debezium.time.Timestamp"): "local-timestamp-millis",
+    ("long", "io.debezium.time.MicroTimestamp"): "local-timestamp-micros",
+    ("long", "io.debezium.time.NanoTimestamp"): NANO_TIMESTAMP,
+    ("string", "io.debezium.time.ZonedTimestamp"): ZONED_TIMESTAMP,
+}
+"""The logical type that a primitive type with this name of Debezium's is read as. Others are what they are in Avro.
 
-def simple_type(name: str, tree: dict[str, Any]) -> Simple:
-    """Return a primitive type with its logical type, if Avro knows that for it."""
+https://debezium.io/documentation/reference/stable/connectors/postgresql.html#postgresql-data-types
+"""
+VARIABLE_SCALE_DECIMAL = "io.debezium.data.VariableScaleDecimal"
+"""The record that Debezium writes for a number of no fixed scale: its scale, and its digits in bytes."""
+NUMBER = {"scale": Simple("int"), "value": Simple("bytes")}
+"""The fields of that record."""
+
+
+def simple_type(name: str, tree: dict[str, Any], *, connect_types: bool = False) -> Simple:
+    """Return a primitive type with its logical type, if Avro knows that for it; with `connect_types`, also if Debezium does."""
     logical = tree.get("logicalType")
+    if connect_types and (named := DEBEZIUM.get((name, text_of(tree, "connect.name")))):
+        return Simple(name, named)
     if name == "bytes" and logical == "decimal" and (decimal := decimal_of(tree)):
         return Simple(name, "decimal", decimal)
     return Simple(name, logical) if isinstance(logical, str) and logical in LOGICAL.get(name, ()) else Simple(name)

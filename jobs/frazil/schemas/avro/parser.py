@@ -12,7 +12,15 @@ from contextlib import contextmanager
 from typing import Any
 
 from frazil.errors import UnreadableSchema
-from frazil.schemas.avro.attributes import decimal_of, is_name, names_of, simple_type, text_of
+from frazil.schemas.avro.attributes import (
+    NUMBER,
+    VARIABLE_SCALE_DECIMAL,
+    decimal_of,
+    is_name,
+    names_of,
+    simple_type,
+    text_of,
+)
 from frazil.schemas.avro.schema import (
     PRIMITIVES,
     Array,
@@ -38,15 +46,17 @@ NESTING_LIMIT = 100
 """Levels of types within types, as written."""
 
 
-def parse(schema_text: str, references: Mapping[str, str] | None = None) -> AvroSchema:
+def parse(schema_text: str, references: Mapping[str, str] | None = None, *, connect_types: bool = False) -> AvroSchema:
     """Read a writer schema; `references` are the registry's: name -> schema text, transitively complete, in any order.
+
+    With `connect_types`, types that Debezium names (`connect.name`) are what they mean, not only what holds them.
 
     Raises `UnreadableSchema`, its `where` being the path of the type in question, such as `Order.lines[].price`.
     """
     references = references or {}
     if len(schema_text) + sum(map(len, references.values())) > TEXT_LIMIT:
         raise UnreadableSchema(f"the schema is longer than {TEXT_LIMIT} characters")
-    parser = _Parser(references)
+    parser = _Parser(references, connect_types=connect_types)
     try:
         root = parser.document(schema_text)
     except RecursionError:
@@ -69,7 +79,8 @@ def parse(schema_text: str, references: Mapping[str, str] | None = None) -> Avro
 
 
 class _Parser:
-    def __init__(self, references: Mapping[str, str]) -> None:
+    def __init__(self, references: Mapping[str, str], *, connect_types: bool) -> None:
+        self._connect_types = connect_types
         self.types: dict[str, NamedType] = {}
         self.lists: list[tuple[str, Node]] = []  # the path of each list, and its elements
         self._opened: set[str] = set()  # records whose fields are being read: already nameable
@@ -123,7 +134,7 @@ class _Parser:
                 with self._at("{}"):
                     return Map(self._node(values, namespace, depth + 1))
             case str() if kind in PRIMITIVES:
-                return simple_type(kind, tree)
+                return simple_type(kind, tree, connect_types=self._connect_types)
             case str() | list() | dict():
                 return self._node(kind, namespace, depth + 1)
             case _:
@@ -198,7 +209,9 @@ class _Parser:
                     kind = self._node(member.get("type"), namespace, depth + 1)
                     fields.append(RecordField(name, kind, text_of(member, "doc"), names_of(member.get("aliases"))))
         self._opened.discard(full)
-        self.types[full] = Record(full, tuple(fields), text_of(tree, "doc"))
+        is_number = self._connect_types and text_of(tree, "connect.name") == VARIABLE_SCALE_DECIMAL
+        is_number = is_number and {f.name: f.type for f in fields} == NUMBER
+        self.types[full] = Record(full, tuple(fields), text_of(tree, "doc"), is_number)
         return Named(full)
 
     def _enum(self, tree: dict[str, Any], namespace: str) -> Node:

@@ -16,7 +16,7 @@ from typing import Any
 from frazil.schemas.avro.json_text import Texts
 from frazil.schemas.avro.placeholders import Absent, legal_names, type_name
 from frazil.schemas.avro.row_type import MEMBER, collapsed, members, only_null
-from frazil.schemas.avro.scalars import UNNAMED, Sides, branch_name, leaf, leaf_type, settled
+from frazil.schemas.avro.scalars import UNNAMED, Sides, branch_name, leaf, leaf_type, number, settled
 from frazil.schemas.avro.schema import Array, AvroSchema, Map, Named, Node, Record, Simple, Union, is_null
 from frazil.schemas.merge import brief, incompatible, same_field
 from frazil.schemas.type_promotion import holds
@@ -137,7 +137,10 @@ class _Rendering:
             case Named(name), _:
                 full = full or f"row.t{next(self._numbers)}"
                 kind_of = self._schema.types[name]
-                if isinstance(kind_of, Record):
+                if isinstance(kind_of, Record) and kind_of.is_number:
+                    if column == _STRING:
+                        return number(kind_of, full)
+                elif isinstance(kind_of, Record):
                     if isinstance(column, Struct):
                         return self.record(kind_of, column, path, full)[0]
                 elif isinstance(column, Primitive | Decimal) and holds(column, leaf_type(kind_of)):
@@ -202,7 +205,8 @@ class _Rendering:
             case Simple():
                 return False
             case Named(name):
-                return isinstance(self._schema.types[name], Record)
+                kind = self._schema.types[name]
+                return isinstance(kind, Record) and not kind.is_number
             case Union() if len(node.values) == 1:
                 return self._is_structure(node.values[0])
             case Union():

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from frazil.errors import UnreadableSchema
 from frazil.schemas.avro.parser import NESTING_LIMIT
 from frazil.schemas.avro.schema import (
+    NANO_TIMESTAMP,
+    ZONED_TIMESTAMP,
     Array,
     AvroSchema,
     Enum,
@@ -49,6 +51,8 @@ _LOGICAL: Mapping[str, Kind] = {
     "timestamp-micros": Kind.TIMESTAMPTZ,
     "local-timestamp-millis": Kind.TIMESTAMP,
     "local-timestamp-micros": Kind.TIMESTAMP,
+    NANO_TIMESTAMP: Kind.TIMESTAMP,
+    ZONED_TIMESTAMP: Kind.TIMESTAMPTZ,
 }
 
 
@@ -153,6 +157,8 @@ class _Rows:
                 return Primitive(Kind.STRING)
             case Fixed() as fixed:
                 return scalar(fixed)
+            case Record(is_number=True):
+                return Primitive(Kind.STRING)
             case Record() as record:
                 if name in self._schema.recursive:
                     level += 1

@@ -8,9 +8,18 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from frazil.schemas.avro.row_type import scalar
-from frazil.schemas.avro.schema import PRIMITIVES, Enum, Fixed, Simple, max_precision
-from frazil.schemas.types import Decimal, Kind, Primitive, Type
+from frazil.schemas.avro.row_type import LARGEST, scalar
+from frazil.schemas.avro.schema import (
+    NANO_TIMESTAMP,
+    PRIMITIVES,
+    ZONED_TIMESTAMP,
+    Enum,
+    Fixed,
+    Record,
+    Simple,
+    max_precision,
+)
+from frazil.schemas.types import Decimal, Field, Kind, Primitive, Struct, Type
 
 LEGAL_KINDS: Mapping[Kind, Any] = {
     Kind.BOOLEAN: "boolean",
@@ -100,9 +109,23 @@ def leaf(of: Simple | Fixed | Enum, column: Primitive | Decimal, name: str) -> S
         case Simple(base, logical):
             if isinstance(column, Decimal):
                 return Sides(base, {"type": "bytes", **decimal(column)}, column)
+            if logical in (
+                NANO_TIMESTAMP,
+                ZONED_TIMESTAMP,
+            ):  # Spark reads what holds them, and `conform` makes the column
+                return Sides(base, base, Primitive(Kind.LONG if base == "long" else Kind.STRING))
             if column.kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ):
                 return Sides(base, {"type": "long", "logicalType": logical}, column)
             return Sides(base, LEGAL_KINDS[column.kind], column)
+
+
+def number(of: Record, name: str) -> Sides:
+    """Return a number of its own scale, for a column of text: Spark reads its digits as a decimal, and `conform` writes them."""
+    head, digits = {"type": "record", "name": name}, Decimal(LARGEST, 0)
+    written = [{"name": f.name, "type": f.type.name} for f in of.fields if isinstance(f.type, Simple)]
+    read = [{"name": "scale", "type": "int"}, {"name": "value", "type": {"type": "bytes", **decimal(digits)}}]
+    yields = Struct((Field("scale", Primitive(Kind.INT)), Field("value", digits)))
+    return Sides({**head, "fields": written}, {**head, "fields": read}, yields)
 
 
 def decimal(of: Decimal) -> dict[str, Any]:

@@ -15,6 +15,9 @@ from frazil.schemas.types import Decimal
 
 PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
 
+NANO_TIMESTAMP, ZONED_TIMESTAMP = "debezium-nano-timestamp", "debezium-zoned-timestamp"
+"""Logical types that Avro does not know: nanoseconds since 1970 in a long, and an instant as ISO text."""
+
 
 @dataclass(frozen=True, slots=True)
 class Simple:
@@ -75,11 +78,12 @@ class RecordField:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record."""
+    """A record. One with `is_number` is a number of its own scale: its fields are the scale, and the digits in bytes."""
 
     name: str
     fields: tuple[RecordField, ...]
     doc: str = ""
+    is_number: bool = False
 
 
 @dataclass(frozen=True, slots=True)

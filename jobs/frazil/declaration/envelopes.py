@@ -1,0 +1,67 @@
+"""Envelopes: how a record of change data holds a row, and what the change is. A document tags an envelope by `type`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from frazil.declaration.constraints import matching
+from frazil.declaration.declared import Declared
+from frazil.declaration.options import ValueFormat
+from frazil.declaration.problems import Problem
+from frazil.declaration.validation import validate
+from frazil.declaration.write_modes import Append, order_by
+
+if TYPE_CHECKING:
+    from frazil.declaration.pipeline import Pipeline
+
+_READ = (ValueFormat.AVRO,)
+_PLACEHOLDER = matching(
+    r"[\s\S]{1,1000}", "a placeholder", "Write the connector's unavailable.value.placeholder, 1 to 1000 characters"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Debezium(metaclass=Declared):
+    """Change events of a Debezium connector for one table, plain or flattened by `ExtractNewRecordState`.
+
+    A row has the columns of the source's table: the fields of `after`. `before` is never read.
+    """
+
+    kind: ClassVar[str] = "debezium"
+
+    operation_column: Annotated[
+        bool, "Add the column `_op`: the operation that made the row what it is, r, c, u or d."
+    ] = False
+    source_column: Annotated[
+        bool,
+        "Add the column `_source`: what the event says of its place in the source, like transaction and log position.",
+    ] = False
+    unavailable_value: Annotated[
+        str,
+        "What the connector writes for a value that it does not know: its unavailable.value.placeholder.",
+        _PLACEHOLDER,
+    ] = "__debezium_unavailable_value"
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+
+Envelope = Debezium
+"""The union of the envelopes. Code that depends on the envelope matches on it."""
+
+
+def envelope_problems(pipeline: Pipeline) -> Iterator[Problem]:
+    """Yield what change data cannot be landed as."""
+    if isinstance(pipeline.write, Append):
+        what = "a table that only grows would hold deletes as rows without values"
+        yield Problem("envelope", what, "Choose write=Upsert(), or remove envelope to land the events as they are")
+    if pipeline.topic.value_format not in _READ:
+        what = f"change data of format {pipeline.topic.value_format} has no types that are read"
+        yield Problem("topic.value_format", what, "Choose avro, and Avro's converter in the connector")
+    for index, name in enumerate(order_by(pipeline.write)):
+        if name != "_kafka_timestamp":
+            what = f"a change event that deletes a row has no {name}"
+            do = "Remove order_by: a connector writes the changes of a key in their order. Or choose _kafka_timestamp"
+            yield Problem(f"write.order_by[{index}]", what, do)

@@ -1,0 +1,59 @@
+"""Rows out of the records of an envelope: the decoder of a record's type as one of its row's, with what the change does to it."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from frazil.decode.decoder import Decoder
+from frazil.decode.decoding import CHANGE, CHANGED_AT, DECODED, OPERATION, UNAVAILABLE
+from frazil.decode.record_type import RecordType
+from frazil.decode.spark_types import spark_type
+from frazil.envelopes.envelope import Change, Envelope, Operation, Unwrapped
+from frazil.schemas.types import Struct
+
+
+def unwrapped(record_type: RecordType, envelope: Envelope) -> RecordType:
+    """Return the type of the rows in records of this type. Raises `InvalidInput` as the envelope does."""
+    decoder, form = record_type.decoder, envelope.unwrapped(record_type.row)
+    assert decoder is not None
+    return RecordType(
+        name=record_type.name,
+        row=form.row,
+        is_single_value=record_type.is_single_value,
+        decoder=lambda target: _decoder(decoder(form.decoded(target)), form, target),
+    )
+
+
+@lru_cache(maxsize=256)
+def _decoder(of_record: Decoder, form: Unwrapped, target: Struct) -> Decoder:
+    """Return one decoder for all writers that are read and unwrapped alike."""
+
+    def row(value: Column, *steps: Column) -> Column:
+        return _row(steps[-1], form.change(steps[-1], target), target)
+
+    thorough = _decoder(of_record.thorough, form, target) if of_record.thorough is not None else None
+    return Decoder((*of_record.steps, row), thorough)
+
+
+def _row(record: Column, change: Change, target: Struct) -> Column:
+    """Return the row of a change. What a change that writes none has in it, a record's other parts among them, lands nowhere."""
+    is_write, types = change.operation == Operation.WRITE.value, {f.name: f.type for f in CHANGE}
+    missing = {column.name: F.lit(None).cast(spark_type(column.type)) for column in target.fields}
+    columns = [
+        (change.about[name] if name in change.about else F.when(is_write, change.after.get(name, nothing))).alias(name)
+        for name, nothing in missing.items()
+    ]
+    names = F.array_compact(F.array(*(F.when(is_it, F.lit(name)) for name, is_it in change.unavailable.items())))
+    marks = {
+        OPERATION: change.operation,
+        CHANGED_AT: change.time,
+        UNAVAILABLE: F.when(is_write & (F.size(names) > 0), names) if change.unavailable else None,
+    }
+    made = (
+        (F.lit(None) if column is None else column).cast(spark_type(types[name])).alias(name)
+        for name, column in marks.items()
+    )
+    return F.struct(*columns, *made, record[DECODED].alias(DECODED))

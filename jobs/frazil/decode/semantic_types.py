@@ -1,0 +1,89 @@
+"""Types of Debezium that no decoder reads by itself: from what holds them to what they mean, and whether they mean anything."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from frazil.decode.json_types import WRITTEN
+from frazil.decode.spark_types import spark_type
+from frazil.decode.years import in_years
+from frazil.schemas.types import Kind, ListOf, MapOf, Primitive, Struct, Type
+
+_SCALES = (-1_000, 20_000)
+"""Scales of a number; PostgreSQL has up to 16,383 digits behind the point (https://www.postgresql.org/docs/current/datatype-numeric.html)."""
+
+
+def meant(value: Column, held: Type, of: Type) -> Column | None:
+    """Return what a value of type `held` means as a value of type `of`, null if it means nothing; None if it is no such type."""
+    match held, of:
+        case Primitive(Kind.STRING), Primitive(Kind.TIMESTAMPTZ):
+            return _instant(value)
+        case Primitive(Kind.LONG), Primitive(Kind.TIMESTAMP):
+            return _of_nanoseconds(value)
+        case Struct(), Primitive(Kind.STRING):
+            return _number(value)
+    return None
+
+
+def all_meant(value: Column, held: Type, of: Type) -> list[Column]:
+    """Return whether all such values inside a value mean something, as columns none of which is null."""
+    if (made := meant(value, held, of)) is not None:
+        return [value.isNull() | made.isNotNull()]
+    match held, of:
+        case Struct(found), Struct(wanted):
+            pairs = zip(found, wanted, strict=True)
+            return [c for f, w in pairs if f.name and not f.as_json for c in all_meant(value[f.name], f.type, w.type)]
+        case ListOf(old), ListOf(new):
+            return _every(value, old, new)
+        case MapOf(_, old), MapOf(_, new):
+            return _every(F.map_values(value), old, new)
+    return []
+
+
+def _every(items: Column, held: Type, of: Type) -> list[Column]:
+    if not _has(held, of):
+        return []
+
+    def is_meant(item: Column) -> Column:
+        first, *others = all_meant(item, held, of)
+        for other in others:
+            first &= other
+        return first
+
+    return [F.coalesce(F.forall(items, is_meant), F.lit(True))]
+
+
+def _has(held: Type, of: Type) -> bool:
+    match held, of:
+        case Struct(found), Struct(wanted):
+            return any(_has(f.type, w.type) for f, w in zip(found, wanted, strict=True) if f.name and not f.as_json)
+        case (ListOf(old), ListOf(new)) | (MapOf(_, old), MapOf(_, new)):
+            return _has(old, new)
+        case _:
+            return meant(F.lit(None), held, of) is not None
+
+
+def _instant(text: Column) -> Column:
+    """Return the instant of an ISO text with an offset; `infinity`, and what is not in the years 1 to 9999, is none."""
+    made = F.upper(text).try_cast(spark_type(Primitive(Kind.TIMESTAMPTZ)))
+    return F.when(text.rlike(WRITTEN[Kind.TIMESTAMPTZ]) & in_years(made, Kind.TIMESTAMPTZ), made)
+
+
+def _of_nanoseconds(number: Column) -> Column:
+    """Return the time of so many nanoseconds since 1970, cut to microseconds."""
+    whole = F.try_subtract(number, F.pmod(number, F.lit(1000)))
+    return F.timestamp_micros(F.call_function("div", whole, F.lit(1000))).cast("timestamp_ntz")
+
+
+def _number(value: Column) -> Column:
+    """Return the digits of a number with its own scale, as PostgreSQL writes them: no exponent, all zeros behind the point."""
+    unscaled, scale = value["value"], value["scale"]
+    digits = F.abs(unscaled).cast("string")
+    sign = F.when(unscaled < 0, "-").otherwise("")
+    padded = F.lpad(digits, F.greatest(F.length(digits), scale + 1), "0")
+    point = F.length(padded) - scale
+    fraction = F.concat(F.substr(padded, F.lit(1), point), F.lit("."), F.substr(padded, point + 1))
+    zeros = F.when(unscaled == 0, F.lit("")).otherwise(F.repeat(F.lit("0"), -scale))
+    text = F.when(scale > 0, fraction).otherwise(F.concat(digits, zeros))
+    return F.when(scale.between(*_SCALES), F.concat(sign, text))

@@ -1,0 +1,1 @@
+"""Envelopes of change data: what a record says of a row. `envelope` has the interface."""

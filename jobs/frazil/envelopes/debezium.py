@@ -1,0 +1,202 @@
+"""Debezium's change events: `after`, `op` and `source`, or flattened by `ExtractNewRecordState`.
+
+https://debezium.io/documentation/reference/stable/connectors/postgresql.html#postgresql-events and
+https://debezium.io/documentation/reference/stable/transformations/event-flattening.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from frazil.declaration.envelopes import Debezium
+from frazil.envelopes.envelope import Change, Operation, Unwrapped
+from frazil.envelopes.unavailable_values import unavailable
+from frazil.errors import InvalidInput
+from frazil.schemas.types import Field, Kind, Primitive, Struct
+
+OPERATION_COLUMN, SOURCE_COLUMN = "_op", "_source"
+_AFTER, _OP, _SOURCE, _TIME = "after", "op", "source", "ts_ms"
+_FLAT_OP, _FLAT_DELETED, _FLAT_TIME = "__op", "__deleted", "__source_ts_ms"
+"""Fields that `ExtractNewRecordState` adds. All other fields that it adds are columns of the row."""
+_TEXT, _LONG = Primitive(Kind.STRING), Primitive(Kind.LONG)
+_OPERATIONS: Mapping[str, Operation] = {
+    "r": Operation.WRITE,
+    "c": Operation.WRITE,
+    "u": Operation.WRITE,
+    "d": Operation.DELETE,
+    "t": Operation.TRUNCATE,
+    "m": Operation.NOTHING,
+}
+_MOST_MS = 253_402_300_799_999  # the end of the year 9999
+_NO_ROWS = {
+    "schema changes": {"ddl", "tableChanges"},
+    "transactions": {"event_count", "data_collections"},
+    "logical decoding messages": {"op", "source", "message"},
+}
+"""Topics of a connector that have no rows, by fields of their values."""
+_HEARTBEAT = {"ts_ms"}
+
+
+@dataclass(frozen=True, slots=True)
+class DebeziumEvents:
+    """The events of a connector, as they are declared."""
+
+    declared: Debezium
+
+    def unwrapped(self, record: Struct) -> Unwrapped:
+        """Return how records of this type are unwrapped: the type itself says whether they are flattened."""
+        fields = {field.source: field for field in record.fields}
+        if _is_struct(fields.get(_AFTER)) and _OP in fields and _is_struct(fields.get(_SOURCE)):
+            return _Plain.of(fields, self.declared)
+        topics = (what for what, names in _NO_ROWS.items() if names <= fields.keys())
+        what = next(topics, "heartbeats" if fields.keys() == _HEARTBEAT else None)
+        if what is not None:
+            raise InvalidInput(
+                f"the topic has a connector's {what}, which are no changes of a table's rows",
+                where=f"fields {', '.join(sorted(fields))}",
+                do="Declare the topic of one table, like PREFIX.SCHEMA.TABLE, or remove envelope",
+            )
+        return _Flat.of(fields, self.declared)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plain:
+    """Events of `after`, `op` and `source`. `before` is not decoded: what the replica identity lacks is invented there."""
+
+    row: Struct
+    declared: Debezium
+
+    @classmethod
+    def of(cls, fields: Mapping[str, Field], declared: Debezium) -> _Plain:
+        """Return how records with these fields are unwrapped."""
+        added = [Field(OPERATION_COLUMN, _TEXT, doc="operation that made the row: r, c, u or d")]
+        doc = "place of that change in the source"
+        added.append(replace(fields[_SOURCE], name=SOURCE_COLUMN, source=SOURCE_COLUMN, doc=doc))
+        return cls(_with(_fields(fields[_AFTER]), added, declared), declared)
+
+    def decoded(self, target: Struct) -> Struct:
+        """Return `after` as far as the row is made of it, the operation, and of the source what lands and the time."""
+        of_row, added = _parted(target, self.declared)
+        kept = _fields(added.get(SOURCE_COLUMN))
+        if all(field.source != _TIME for field in kept):
+            kept = (*kept, Field(_TIME, _LONG))
+        return Struct((Field(_AFTER, Struct(of_row)), Field(_OP, _TEXT), Field(_SOURCE, Struct(kept))))
+
+    def change(self, record: Column, target: Struct) -> Change:
+        """Return the change that an event is; a write without a row is of an unknown operation."""
+        of_row, added = _parted(target, self.declared)
+        row, source = record[_AFTER], record[_SOURCE]
+        about = {}
+        if OPERATION_COLUMN in added:
+            about[added[OPERATION_COLUMN].name] = record[_OP]
+        kept = _fields(added.get(SOURCE_COLUMN))
+        if kept:
+            parts = F.struct(*(source[field.name].alias(field.name) for field in kept))
+            about[added[SOURCE_COLUMN].name] = F.when(source.isNotNull(), parts)
+        operation = _operation(record[_OP])
+        is_empty = (operation == Operation.WRITE.value) & row.isNull()
+        time = next((field.name for field in kept if field.source == _TIME), _TIME)
+        return Change(
+            operation=F.when(is_empty, None).otherwise(operation),
+            after={field.name: row[field.name] for field in of_row},
+            about=about,
+            time=_instant(source[time]),
+            unavailable=unavailable(row, of_row, self.declared.unavailable_value),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Flat:
+    """Events that are their rows. `marks` are the fields that say what an event does, if the connector adds them."""
+
+    row: Struct
+    declared: Debezium
+    marks: tuple[Field, ...]
+
+    @classmethod
+    def of(cls, fields: Mapping[str, Field], declared: Debezium) -> _Flat:
+        """Return how records with these fields are unwrapped. Raises `InvalidInput` if they lack what is declared."""
+        lacking = {"source_column": declared.source_column, "operation_column": declared.operation_column}
+        if _FLAT_OP in fields:
+            lacking.pop("operation_column")
+        if wrong := next((name for name, is_wanted in lacking.items() if is_wanted), None):
+            do = "Remove it: each field of the connector's add.fields is a column of its own"
+            if wrong == "operation_column":
+                do = "Add op to add.fields of the connector's ExtractNewRecordState, or remove it"
+            raise InvalidInput("flattened events do not have what the column holds", where=f"envelope.{wrong}", do=do)
+        marks = tuple(fields[name] for name in (_FLAT_OP, _FLAT_DELETED) if name in fields)
+        columns = tuple(field for field in fields.values() if field not in marks)
+        added = [Field(OPERATION_COLUMN, _TEXT, doc="operation that made the row: r, c, u or d")]
+        return cls(_with(columns, added, declared), declared, tuple(Field(m.source, m.type) for m in marks))
+
+    def decoded(self, target: Struct) -> Struct:
+        """Return the row, and the fields that say what an event does."""
+        return Struct((*_parted(target, self.declared)[0], *self.marks))
+
+    def change(self, record: Column, target: Struct) -> Change:
+        """Return the change that an event is: a write, unless it is marked as another."""
+        of_row, added = _parted(target, self.declared)
+        marks = {field.source: record[field.name].cast("string") for field in self.marks}
+        about = {}
+        operation = F.lit(Operation.WRITE.value)
+        if _FLAT_OP in marks:
+            operation = F.when(marks[_FLAT_OP].isNull(), operation).otherwise(_operation(marks[_FLAT_OP]))
+            if OPERATION_COLUMN in added:
+                about[added[OPERATION_COLUMN].name] = marks[_FLAT_OP]
+        if _FLAT_DELETED in marks:
+            operation = F.when(marks[_FLAT_DELETED] == "true", Operation.DELETE.value).otherwise(operation)
+        time = next((field for field in of_row if field.source == _FLAT_TIME and field.type == _LONG), None)
+        return Change(
+            operation=operation,
+            after={field.name: record[field.name] for field in of_row},
+            about=about,
+            time=_instant(record[time.name]) if time is not None else None,
+            unavailable=unavailable(record, of_row, self.declared.unavailable_value),
+        )
+
+
+def _is_struct(field: Field | None) -> bool:
+    return field is not None and isinstance(field.type, Struct)
+
+
+def _fields(of: Field | None) -> tuple[Field, ...]:
+    return of.type.fields if of is not None and isinstance(of.type, Struct) else ()
+
+
+def _wanted(declared: Debezium) -> set[str]:
+    wanted = {OPERATION_COLUMN: declared.operation_column, SOURCE_COLUMN: declared.source_column}
+    return {name for name, is_wanted in wanted.items() if is_wanted}
+
+
+def _with(columns: tuple[Field, ...], added: list[Field], declared: Debezium) -> Struct:
+    """Return the row's columns and those of the added ones that are declared."""
+    more = tuple(field for field in added if field.source in _wanted(declared))
+    for field in columns:
+        if field.source in {one.source for one in more}:
+            raise InvalidInput(
+                f"the source's table has a column {field.source} itself",
+                where=f"column {field.source}",
+                do="Remove operation_column or source_column, which adds another one of this name",
+            )
+    return Struct((*columns, *more))
+
+
+def _parted(target: Struct, declared: Debezium) -> tuple[tuple[Field, ...], dict[str, Field]]:
+    """Return the columns of the source's row, and those that the envelope adds, by source."""
+    added = {field.source: field for field in target.fields if field.source in _wanted(declared)}
+    return tuple(field for field in target.fields if field.source not in added), added
+
+
+def _operation(code: Column) -> Column:
+    found = F.lit(None).cast("string")
+    for letter, operation in _OPERATIONS.items():
+        found = F.when(code == letter, operation.value).otherwise(found)
+    return found
+
+
+def _instant(ms: Column) -> Column:
+    return F.when(ms.between(0, _MOST_MS), F.timestamp_millis(ms))

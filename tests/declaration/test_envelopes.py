@@ -1,0 +1,32 @@
+"""Envelopes: what they are declared with, and what a pipeline of change data is refused for."""
+
+from typing import Any
+
+from frazil.declaration import Append, Debezium, Pipeline, Table, Topic, Upsert
+from tests.declaration.problems_of import problems_of
+
+
+def pipeline(envelope: Any = "debezium", **declared: Any) -> Pipeline:
+    choices = {
+        "topic": Topic("orders", value_format="avro"),
+        "table": Table("shop.orders"),
+        "write": Upsert(),
+        **declared,
+    }
+    return Pipeline(envelope=envelope, **choices)
+
+
+def test_change_data_is_a_state_in_avro_and_in_the_order_of_offsets():
+    assert pipeline().envelope == Debezium()
+    found = problems_of(lambda: pipeline(write=Append()))
+    assert list(found) == ["pipeline.envelope"]
+    assert "write=Upsert()" in found["pipeline.envelope"]
+    ordered = Upsert(order_by=("_kafka_timestamp", "lsn"), on_tombstone="soft_delete")
+    topic = Topic("orders", value_format="json_schema")
+    found = problems_of(lambda: pipeline(topic=topic, write=ordered))
+    assert list(found) == ["pipeline.topic.value_format", "pipeline.write.order_by[1]"]
+
+
+def test_a_placeholder_has_a_character():
+    assert list(problems_of(lambda: Debezium(unavailable_value=""))) == ["debezium.unavailable_value"]
+    assert Debezium(unavailable_value="?").unavailable_value == "?"
