@@ -40,6 +40,11 @@ class ChangeEvent:
         """The row after the change."""
         return self.value["after"] if self.value else None
 
+    @property
+    def is_of_incremental_snapshot(self) -> bool:
+        """Whether an incremental snapshot read the row."""
+        return self.value is not None and self.value["source"]["snapshot"] == "incremental"
+
 
 @cache
 def _schema(registry_url: str, number: int) -> Any:

@@ -1,0 +1,142 @@
+"""The demo's database: its changes become a table of current state, which must equal the database's own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from frazil.cli.demo import output
+from frazil.clients.secrets import Secrets
+from frazil.declaration import Debezium, Environment, KeyFormat, Pipeline, Table, Topic, Upsert, ValueFormat
+from frazil.errors import KafkaUnavailable, TopicMissing
+
+if TYPE_CHECKING:
+    from frazil.clients.kafka import Kafka
+    from frazil.lake.read.stored_tables import Lake
+    from frazil.local.services import LocalServices
+
+PREFIX = "airline"
+BOOKINGS = Pipeline(
+    name="bookings",
+    topic=Topic(f"{PREFIX}.public.bookings", value_format=ValueFormat.AVRO, key_format=KeyFormat.AVRO),
+    table=Table("airline.bookings"),
+    write=Upsert(),
+    envelope=Debezium(),
+)
+
+_ROWS = """
+INSERT INTO bookings
+SELECT n, 'flight ' || n % 97, 'passenger ' || n, 40 + n % 900 / 4.0, 'booked', '2013-01-01Z'::timestamptz + n * interval '1 minute'
+FROM generate_series({first}, {last}) AS n
+"""
+_CREATE = """
+CREATE TABLE bookings (
+    id int PRIMARY KEY, flight text NOT NULL, passenger text NOT NULL, fare numeric(8, 2), state text, changed_at timestamptz
+)
+"""
+_CHANGES = (
+    ("inserted", 1, _ROWS.format(first=5_001, last=6_000)),
+    (
+        "updated",
+        1,
+        "UPDATE bookings SET state = 'boarded', changed_at = changed_at + interval '1 day' WHERE id % 4 = 0",
+    ),
+    ("with another key", 3, "UPDATE bookings SET id = id + 10000, state = 'moved' WHERE id % 100 = 0"),
+    ("deleted", 2, "DELETE FROM bookings WHERE id % 50 = 1"),
+)
+"""What is done to how many rows, and how many records each row has: a delete has a tombstone, another key is delete and insert."""
+QUESTION = "SELECT state, count(*) AS bookings, sum(fare) AS fares FROM {table} GROUP BY state ORDER BY state"
+_SECONDS = 60.0
+_POLL_SECONDS = 0.05
+
+
+@dataclass(slots=True, kw_only=True)
+class Captured:
+    """The database while its changes are captured, and how many records its topic has."""
+
+    services: LocalServices
+    produced: int = 0
+
+    @classmethod
+    def begin(cls, folder: Path) -> Captured:
+        """Start database and worker, fill the database, and create the connector, which takes a snapshot."""
+        from frazil.local.connectors import Converter, connector_settings, create_connector
+        from frazil.local.postgres_query import execute
+        from frazil.local.services import CHANGE_DATA, up
+
+        services = up(folder, parts=CHANGE_DATA)
+        _, rows = execute(services.database, _CREATE, _ROWS.format(first=1, last=5_000))
+        settings = connector_settings(
+            services.database,
+            prefix=PREFIX,
+            tables=("public.bookings",),
+            converter=Converter.AVRO,
+            registry_url=services.registry_url,
+        )
+        create_connector(services.connect_url, PREFIX, settings)
+        return cls(services=services, produced=rows)
+
+    def land(
+        self, console: Console, environment: Environment, secrets: Secrets, land: Callable[[Pipeline], None]
+    ) -> None:
+        """Land the snapshot, change the database, and land the changes. `land` lands what the topic has."""
+        from frazil.local.postgres_query import execute
+
+        output.captured(console, self.services.database, self.produced)
+        self._wait(environment, secrets)
+        land(BOOKINGS)
+        changed = execute(self.services.database, *(statement for _, _, statement in _CHANGES))
+        self.produced += sum(each * rows for (_, each, _), rows in zip(_CHANGES, changed, strict=True))
+        output.changed(console, {what: rows for (what, _, _), rows in zip(_CHANGES, changed, strict=True)})
+        self._wait(environment, secrets)
+        land(BOOKINGS)
+
+    def document(self) -> dict[str, Any]:
+        """Return the same as JSON."""
+        return {"pipeline": BOOKINGS.name, "produced": self.produced}
+
+    def proof(self, lake: Lake, console: Console) -> bool:
+        """Compare the table with the database, row by row, and print both answers to a question."""
+        from frazil.audit.verify import verify
+        from frazil.cli.verify import print_result
+        from frazil.local.duckdb_query import ask
+        from frazil.local.postgres_query import query
+
+        found = verify(BOOKINGS, lake, deep=True)
+        print_result(found, console)
+        table = lake.table(BOOKINGS.table.identifier)
+        assert table is not None
+        columns, rows = query(self.services.database, "SELECT * FROM bookings")
+        copied = table.iceberg.scan(selected_fields=tuple(columns)).to_arrow().select(columns).to_pylist()
+        is_equal = _sorted(map(tuple, (row.values() for row in copied))) == _sorted(rows)
+        columns, answer = query(self.services.database, QUESTION.format(table="bookings"))
+        _, of_copy = ask(table.iceberg.metadata_location, QUESTION.format(table="lake_table"))
+        output.compared(console, columns, answer, of_copy, rows=len(rows), is_equal=is_equal)
+        return found.exit_code == 0 and found.sum_of("read") == self.produced and is_equal and answer == of_copy
+
+    def _wait(self, environment: Environment, secrets: Secrets) -> None:
+        """Wait until the topic has all records."""
+        from frazil.clients.kafka import Kafka
+
+        kafka, deadline = Kafka(environment.kafka, secrets), time.monotonic() + _SECONDS
+        while self._end(kafka) < self.produced:
+            if time.monotonic() > deadline:
+                what = f"the topic has fewer than {self.produced} records after {_SECONDS:.0f} s"
+                raise KafkaUnavailable(what, where=f"topic {BOOKINGS.topic.name}")
+            time.sleep(_POLL_SECONDS)
+
+    @staticmethod
+    def _end(kafka: Kafka) -> int:
+        try:
+            return kafka.offsets(BOOKINGS.topic.name, BOOKINGS.isolation)[0].stable
+        except TopicMissing:  # the worker creates it with the first record
+            return 0
+
+
+def _sorted(rows: Any) -> list[tuple[Any, ...]]:
+    return sorted(rows, key=lambda row: int(row[0]))

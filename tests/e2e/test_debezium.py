@@ -1,0 +1,331 @@
+"""A table of current state and its source: PostgreSQL's changes, captured by Debezium, against the database's `SELECT *`."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+from typing import Any
+from uuid import UUID
+
+import pytest
+from pyspark.sql import SparkSession
+
+from frazil.audit.verify import verify
+from frazil.clients.secrets import Secrets
+from frazil.declaration import Debezium, KeyFormat, Upsert, ValueFormat
+from frazil.declaration.environment import Environment
+from frazil.declaration.limits import Limits
+from frazil.errors import RejectedRecords
+from frazil.lake.read.stored_tables import Lake
+from frazil.local.connectors import Converter
+from frazil.local.services import CHANGE_DATA, LocalServices, up
+from tests.support.captured_table import CapturedTable
+from tests.support.shop import Shop
+
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+FORMATS = {Converter.AVRO: {"value_format": ValueFormat.AVRO, "key_format": KeyFormat.AVRO}}
+PLACEHOLDER = "__debezium_unavailable_value"
+COLUMNS = """
+    customer text, note varchar(40), price numeric(10, 2), is_paid boolean, weight double precision, count smallint,
+    at timestamptz, local timestamp, day date, token uuid, raw bytea, tags text[], document jsonb
+"""
+
+
+@pytest.fixture(scope="session")
+def change_data_world(local_world: LocalServices) -> LocalServices:
+    """The session's broker and registry, with PostgreSQL and a Connect worker."""
+    return up(local_world.home.parent, parts=CHANGE_DATA)
+
+
+class Copied:
+    """A table of PostgreSQL, and its copy."""
+
+    def __init__(self, source: CapturedTable, shop: Shop) -> None:
+        self.source, self.shop = source, shop
+
+    def land(self) -> None:
+        """Land all changes so far, and check that copy and source are equal."""
+        self.source.captured()
+        self.shop.drain()
+        self.check()
+
+    def check(self, *columns: str) -> None:
+        """Check that the copy has the source's rows, in these columns or all that the source has, and is proven."""
+        selected = self.source.selected(*columns)
+        assert self.copied(*columns) == {row["id"]: plain(row) for row in selected}
+        found = verify(self.shop.pipeline, Lake(self.shop.lake, Secrets({}).read), deep=True)
+        assert found.outcome == "proven", found.findings
+
+    def copied(self, *columns: str) -> dict[int, dict[str, Any]]:
+        """Return the copy's rows by key, in these columns or all that the source has."""
+        names = columns or tuple(
+            row["column_name"]
+            for row in self.source.sql(
+                f"SELECT column_name FROM information_schema.columns WHERE table_name = '{self.source.name}'"
+            )
+        )
+        rows = [plain({name: row[name] for name in names}) for row in self.shop.landed()]
+        assert len({row["id"] for row in rows}) == len(rows)
+        return {row["id"]: row for row in rows}
+
+
+def plain(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row's values as both sides can have them: a UUID is its text, JSON is what the text says."""
+    values = dict(row)
+    for name, value in row.items():
+        if isinstance(value, UUID):
+            values[name] = str(value)
+        elif name == "document" and isinstance(value, str):
+            values[name] = json.loads(value)
+        elif isinstance(value, datetime) and value.tzinfo is not None:
+            values[name] = value.astimezone(UTC)
+    return values
+
+
+CopiedOf = Callable[..., Copied]
+
+
+@pytest.fixture
+def copied_of(
+    change_data_world: LocalServices, spark: SparkSession, lake_environment: Environment, name: str
+) -> Iterator[CopiedOf]:
+    """Makes the test's table and its copy. The statements run before the connector takes its snapshot; `t` is the table."""
+    sources: list[CapturedTable] = []
+
+    def make(columns: str, *statements: str, converter: Converter = Converter.AVRO, **declared: Any) -> Copied:
+        source = CapturedTable(change_data_world, name, columns)
+        sources.append(source)
+        choices = {"write": Upsert(), "envelope": Debezium(), **FORMATS[converter], "partitions": 1, **declared}
+        table = {"identifier": f"captured.{name}", **choices.pop("table", {})}
+        shop = Shop(change_data_world, spark, lake_environment, source.topic, table=table, **choices)
+        source.sql(*(statement.format(t=name) for statement in statements))
+        source.capture(converter)
+        return Copied(source, shop)
+
+    yield make
+    for source in sources:
+        source.release()
+        source.close()
+
+
+INSERT = """
+    INSERT INTO {t} SELECT n, 'customer ' || n % 7, CASE n % 3 WHEN 0 THEN 'é' END, n / 8.0, n % 2 = 0, n / 3.0, n % 100,
+        '2026-01-02 03:04:05.678901Z'::timestamptz + n * interval '1 hour', '2026-01-02 03:04:05'::timestamp - n * interval '1 day',
+        '2026-02-28'::date + n, md5(n::text)::uuid, decode(md5(n::text), 'hex'), ARRAY['a', n::text],
+        jsonb_build_object('n', n, 'text', 'ä', 'none', NULL)
+    FROM generate_series({{first}}, {{last}}) AS n
+"""
+
+
+def insert(first: int, last: int) -> str:
+    """Return a statement that inserts these rows, with a value in nearly every column."""
+    return INSERT.replace("{{first}}", str(first)).replace("{{last}}", str(last))
+
+
+def test_the_table_is_what_the_source_selects(copied_of: CopiedOf) -> None:
+    copied = copied_of(COLUMNS, insert(1, 40), "INSERT INTO {t} (id) VALUES (41)")
+    name = copied.source.name
+    copied.land()
+    copied.source.sql(
+        insert(50, 60).format(t=name),
+        f"UPDATE {name} SET price = price + 1, note = NULL WHERE id % 4 = 0",
+        f"UPDATE {name} SET id = id + 1000 WHERE id BETWEEN 10 AND 20",
+        f"DELETE FROM {name} WHERE id % 5 = 0",
+        f"INSERT INTO {name} (id, note) VALUES (5, 'again')",
+        f"BEGIN; DELETE FROM {name} WHERE id = 6; INSERT INTO {name} (id) VALUES (6); COMMIT",
+        f"BEGIN; INSERT INTO {name} (id) VALUES (7000); ROLLBACK",
+    )
+    copied.land()
+    assert len(copied.copied()) > 40
+
+
+@pytest.mark.long
+def test_random_changes_leave_what_the_source_selects(copied_of: CopiedOf, seed: int) -> None:
+    random = Random(seed)
+    copied = copied_of("note text, count int", "INSERT INTO {t} SELECT n, 'first', n FROM generate_series(1, 30) AS n")
+    name = copied.source.name
+    for _ in range(6):
+        for _ in range(random.randrange(5, 60)):
+            number, other = random.randrange(1, 60), random.randrange(1, 60)
+            change = random.choice(
+                (
+                    f"INSERT INTO {name} VALUES ({number}, 'new', {other}) ON CONFLICT (id) DO UPDATE SET count = {other}",
+                    f"UPDATE {name} SET count = count + 1, note = 'of {other}' WHERE id = {number}",
+                    f"UPDATE {name} SET id = {other} WHERE id = {number}"
+                    f" AND NOT EXISTS (SELECT FROM {name} WHERE id = {other})",
+                    f"DELETE FROM {name} WHERE id = {number}",
+                    f"UPDATE {name} SET note = md5(note) WHERE id BETWEEN {min(number, other)} AND {max(number, other)}",
+                )
+            )
+            copied.source.sql(change)
+        copied.land()
+
+
+@pytest.mark.long
+def test_columns_that_come_change_their_name_and_go(copied_of: CopiedOf) -> None:
+    copied = copied_of("note text, gone int", "INSERT INTO {t} SELECT n, 'n' || n, n FROM generate_series(1, 20) AS n")
+    name = copied.source.name
+    copied.land()
+
+    # An added column is null in rows without an event; with a default, PostgreSQL changes those rows without an event.
+    copied.source.sql(f"ALTER TABLE {name} ADD COLUMN more int", f"UPDATE {name} SET more = id WHERE id < 5")
+    copied.land()
+    copied.source.sql(
+        f"ALTER TABLE {name} ADD COLUMN state text DEFAULT 'open'", f"UPDATE {name} SET more = 0 WHERE id IN (7, 8)"
+    )
+    copied.source.captured()
+    copied.shop.drain()
+    copied.check("id", "note", "gone", "more")
+    assert {row["state"] for row in copied.source.selected("state")} == {"open"}
+    assert {number for number, row in copied.copied().items() if row["state"] == "open"} == {7, 8}
+    copied.source.snapshot_incrementally()
+    copied.shop.drain()
+    copied.check()
+
+    # A renamed column is a new one, which only rows with an event have; the old one keeps its values.
+    copied.source.sql(
+        f"ALTER TABLE {name} RENAME COLUMN note TO remark", f"UPDATE {name} SET remark = 'renamed' WHERE id = 3"
+    )
+    copied.source.captured()
+    copied.shop.drain()
+    copied.check("id", "gone", "more", "state")
+    assert {number for number, row in copied.copied().items() if row["remark"] is not None} == {3}
+    assert {row["id"]: row["note"] for row in copied.shop.landed()} == {n: f"n{n}" for n in range(1, 21)} | {3: None}
+    copied.source.snapshot_incrementally()
+    copied.shop.drain()
+    copied.check()
+
+    # A dropped column stays in the copy, null in rows of later events.
+    copied.source.sql(f"ALTER TABLE {name} DROP COLUMN gone", f"INSERT INTO {name} (id) VALUES (100)")
+    copied.land()
+    assert {row["gone"] for row in copied.shop.landed() if row["id"] == 100} == {None}
+    assert {row["gone"] for row in copied.shop.landed() if row["id"] == 2} == {2}
+
+
+@pytest.mark.long
+def test_a_type_that_widens_is_followed(copied_of: CopiedOf) -> None:
+    copied = copied_of("count int, price numeric(8, 2)", "INSERT INTO {t} VALUES (1, 1, 1.25), (2, 2, 2.50)")
+    name = copied.source.name
+    copied.land()
+    copied.source.sql(
+        f"ALTER TABLE {name} ALTER COLUMN count TYPE bigint",
+        f"ALTER TABLE {name} ALTER COLUMN price TYPE numeric(14, 2)",
+    )
+    copied.source.sql(f"UPDATE {name} SET count = 5000000000, price = 123456789012.34 WHERE id = 1")
+    copied.land()
+
+
+@pytest.mark.long
+def test_an_incremental_snapshot_beside_changes_leaves_what_the_source_selects(copied_of: CopiedOf) -> None:
+    copied = copied_of("note text", "INSERT INTO {t} SELECT n, 'first' FROM generate_series(1, 1000) AS n")
+    name = copied.source.name
+    copied.land()
+    data = json.dumps({"data-collections": [f"public.{name}"], "type": "incremental"})
+    copied.source.sql(f"INSERT INTO debezium_signal VALUES ('{name}', 'execute-snapshot', '{data}')")
+    for number in range(1, 1000, 5):
+        copied.source.sql(
+            f"UPDATE {name} SET note = 'during' WHERE id = {number}", f"DELETE FROM {name} WHERE id = {number + 1}"
+        )
+    events = copied.source.captured()
+    assert any(event.is_of_incremental_snapshot for event in events)
+    copied.source.snapshot_incrementally()
+    copied.shop.drain()
+    copied.check()
+
+
+@pytest.mark.long
+def test_large_transactions_land_in_several_batches(copied_of: CopiedOf) -> None:
+    copied = copied_of("note text", limits=Limits(first_rows=5_000, max_rows=5_000))
+    name = copied.source.name
+    copied.source.sql(f"INSERT INTO {name} SELECT n, 'first' FROM generate_series(1, 20000) AS n")
+    copied.land()
+    copied.source.sql(
+        f"BEGIN; UPDATE {name} SET note = 'second' WHERE id % 2 = 0; DELETE FROM {name} WHERE id % 7 = 0;"
+        f" UPDATE {name} SET id = id + 100000 WHERE id % 11 = 0; COMMIT"
+    )
+    copied.land()
+    assert len(copied.shop.seen("batch_committed")) > 6
+
+
+LONG = "(SELECT string_agg(md5((n * 1000 + m)::text), '') FROM generate_series(1, 200) AS m)"
+"""A text of 6,400 characters that does not compress: PostgreSQL stores it outside its row."""
+
+
+LONG_COLUMNS = "note int, long text, raw bytea, tags text[], document jsonb"
+LONG_ROWS = (
+    f"SELECT n, 0, {LONG}, convert_to({LONG}, 'UTF8'), ARRAY[{LONG}, 'b'], jsonb_build_object('a', {LONG})"
+    " FROM generate_series({first}, {last}) AS n"
+)
+
+
+def change_rows_with_long_values(source: CapturedTable) -> set[Any]:
+    """Change rows without their long values. Return the keys of those whose events leave such a value out.
+
+    The row is in the table; it is in the same batch; a value is new; the key is new; the row is deleted and is there again.
+    """
+    name = source.name
+    source.sql(
+        f"UPDATE {name} SET note = 1 WHERE id = 1",
+        f"INSERT INTO {name} {LONG_ROWS.format(first=11, last=12)}",
+        f"UPDATE {name} SET note = 2 WHERE id = 11",
+        f"UPDATE {name} SET long = 'short' WHERE id = 2",
+        f"UPDATE {name} SET note = 3 WHERE id = 2",
+        f"UPDATE {name} SET id = 103 WHERE id = 3",
+        f"UPDATE {name} SET note = 4 WHERE id = 103",
+        f"DELETE FROM {name} WHERE id = 4",
+        f"INSERT INTO {name} {LONG_ROWS.format(first=4, last=4)}",
+        f"UPDATE {name} SET note = 5 WHERE id = 4",
+    )
+    updates = [event for event in source.captured() if event.operation == "u"]
+    return {event.number for event in updates if event.after and event.after["long"] == PLACEHOLDER}
+
+
+@pytest.mark.long
+def test_with_its_whole_identity_the_source_leaves_no_value_out(copied_of: CopiedOf) -> None:
+    first = "INSERT INTO {t} " + LONG_ROWS.format(first=1, last=6)
+    copied = copied_of(LONG_COLUMNS, "ALTER TABLE {t} REPLICA IDENTITY FULL", first)
+    copied.land()
+    assert change_rows_with_long_values(copied.source) == set()
+    copied.land()
+
+
+@pytest.mark.long
+def test_values_that_the_source_leaves_out_stop_the_pipeline(copied_of: CopiedOf) -> None:
+    copied = copied_of(LONG_COLUMNS, "INSERT INTO {t} " + LONG_ROWS.format(first=1, last=6))
+    copied.land()
+    left_out = change_rows_with_long_values(copied.source)
+    assert {1, 11, 103, 4} <= left_out
+    with pytest.raises(RejectedRecords, match="value_unavailable"):
+        copied.shop.drain()
+
+
+@pytest.mark.long
+def test_a_killed_driver_loses_and_doubles_no_change(copied_of: CopiedOf, tmp_path: Path) -> None:
+    copied = copied_of("note text", "INSERT INTO {t} SELECT n, 'first' FROM generate_series(1, 50) AS n")
+    name = copied.source.name
+    copied.land()
+    for step in ("publish.searched", "publish.filled", "publish.committed"):
+        copied.source.sql(
+            f"UPDATE {name} SET note = '{step}' WHERE id % 3 = 0",
+            f"DELETE FROM {name} WHERE id = (SELECT min(id) FROM {name})",
+            f"UPDATE {name} SET id = id + 1000 WHERE id = (SELECT min(id) FROM {name})",
+        )
+        copied.source.captured()
+        killed = copied.shop.process(tmp_path, failpoints=f"{step}=kill")
+        _, log = killed.communicate(timeout=120)
+        assert killed.returncode == -signal.SIGKILL, log
+        copied.land()
+
+
+@pytest.mark.long
+def test_a_truncate_stops_the_pipeline(copied_of: CopiedOf) -> None:
+    copied = copied_of("note text", "INSERT INTO {t} VALUES (1, 'first')")
+    copied.land()
+    copied.source.sql(f"TRUNCATE {copied.source.name}")
+    copied.source.captured()
+    with pytest.raises(RejectedRecords, match="truncated"):
+        copied.shop.drain()

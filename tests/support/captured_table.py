@@ -1,0 +1,88 @@
+"""A table of a real PostgreSQL, and the Debezium connector that captures it.
+
+The database's own answer to `SELECT *` is what the Iceberg table must hold.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import psycopg
+from psycopg.rows import dict_row
+
+from frazil.local.connectors import Converter, connector_settings, create_connector, delete_connector
+from frazil.local.services import LocalServices
+from tests.support.change_events import ChangeEvent, ChangeEvents
+
+SIGNALS = "debezium_signal"
+_MARKER = -1
+"""The key of a row that is inserted and deleted after the changes of interest: its tombstone is the last record."""
+
+
+class CapturedTable:
+    """A table with the key `id`, an integer. Its name is also that of connector, slot and publication."""
+
+    def __init__(self, place: LocalServices, name: str, columns: str) -> None:
+        self.place, self.name, self.topic = place, name, f"{name}.public.{name}"
+        self._connection = psycopg.connect(place.database, autocommit=True, row_factory=dict_row)
+        self.sql(
+            f"CREATE TABLE {name} (id bigint PRIMARY KEY, {columns})",
+            f"CREATE TABLE IF NOT EXISTS {SIGNALS} (id text PRIMARY KEY, type text NOT NULL, data text)",
+        )
+        self._events = ChangeEvents(place, self.topic)
+
+    def capture(self, converter: Converter, more: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Create the connector, and wait until the topic has the snapshot."""
+        settings = connector_settings(
+            self.place.database,
+            prefix=self.name,
+            tables=(f"public.{self.name}", f"public.{SIGNALS}"),
+            converter=converter,
+            registry_url=self.place.registry_url,
+            more={"signal.data.collection": f"public.{SIGNALS}", "incremental.snapshot.chunk.size": "64", **more},
+        )
+        create_connector(self.place.connect_url, self.name, settings)
+        self.captured()
+
+    def release(self) -> None:
+        """Delete the connector."""
+        delete_connector(self.place.connect_url, self.name)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._events.close()
+        self._connection.close()
+
+    def sql(self, *statements: str) -> list[dict[str, Any]]:
+        """Run statements, each in a transaction of its own. Return the rows of the last one."""
+        rows: list[dict[str, Any]] = []
+        for statement in statements:
+            found = self._connection.execute(statement.encode())
+            rows = found.fetchall() if found.description else []
+        return rows
+
+    def captured(self) -> list[ChangeEvent]:
+        """Wait until the topic has all changes so far. Return its events."""
+        self.sql(f"INSERT INTO {self.name} (id) VALUES ({_MARKER})", f"DELETE FROM {self.name} WHERE id = {_MARKER}")
+        return self._events.until(lambda event: event.value is None and event.number == _MARKER)
+
+    def snapshot_incrementally(self) -> list[ChangeEvent]:
+        """Ask for an incremental snapshot, and wait until the topic has a row of each key. Return the events."""
+        missing = {row["id"] for row in self.selected("id")}
+        data = json.dumps({"data-collections": [f"public.{self.name}"], "type": "incremental"})
+        self.sql(f"INSERT INTO {SIGNALS} VALUES (gen_random_uuid(), 'execute-snapshot', '{data}')")
+
+        def is_last(event: ChangeEvent) -> bool:
+            if event.is_of_incremental_snapshot:
+                missing.discard(event.number)
+            return not missing
+
+        self._events.until(is_last)
+        return self.captured()
+
+    def selected(self, *columns: str) -> list[dict[str, Any]]:
+        """Return the rows of the source, by key."""
+        return self.sql(f"SELECT {', '.join(columns) or '*'} FROM {self.name} ORDER BY id")
