@@ -14,6 +14,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from frazil.cli.main import app
+from frazil.local.postgres import why_postgres_cannot_run
 
 GOOD = """
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
@@ -79,4 +80,6 @@ def test_the_demo_proves_what_it_lands(tmp_path: Path) -> None:
     )
     assert ended.returncode == 0, ended.stderr
     assert "336,776" in ended.stdout
+    if why_postgres_cannot_run() is None:
+        assert "5,880 rows in PostgreSQL, all rows equal" in ended.stdout
     assert ended.stdout.rstrip().endswith("verified")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 from pathlib import Path
 
@@ -10,18 +11,21 @@ import pytest
 
 from frazil.errors import LocalPartFailed
 from frazil.local import postgres as module
-from frazil.local.toolchain.jars import lock_file, locked
 
 
-def test_each_known_platform_has_locked_binaries() -> None:
-    purposes = {purpose for artifact in locked(lock_file()) for purpose in artifact.purposes}
-    for system, machine in (("Linux", "x86_64"), ("Darwin", "x86_64")):
-        assert f"postgres-{module._platform(system, machine)}" in purposes
+def test_it_runs_on_linux_as_any_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "system", lambda: "Linux")
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert module.why_postgres_cannot_run() is None
 
 
-def test_another_platform_is_refused_with_a_remedy() -> None:
+def test_another_platform_is_refused_with_a_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "system", lambda: "FreeBSD")
+    monkeypatch.setattr(platform, "machine", lambda: "amd64")
     with pytest.raises(LocalPartFailed, match="FreeBSD amd64.*use a server of your own"):
-        module._platform("FreeBSD", "amd64")
+        module.start_postgres(tmp_path)
+    assert "FreeBSD amd64" in str(module.why_postgres_cannot_run())
 
 
 def test_another_user_than_root_starts_it_directly(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,6 +40,7 @@ def test_root_without_setpriv_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch
         LocalPartFailed, match="PostgreSQL does not run as root.*Run as another user, or install setpriv"
     ):
         module._as_other_user(["postgres"])
+    assert "as root" in str(module.why_postgres_cannot_run())
 
 
 def test_a_failed_initialization_is_repeated_by_the_next_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,13 +21,13 @@ from frazil.errors import LocalPartFailed
 from frazil.local.ports import HOST, free_ports
 from frazil.local.process import await_ready, log_file, start, tail
 from frazil.local.toolchain.jars import cache_folder, jars
+from frazil.local.toolchain.platforms import postgres_purpose
 from frazil.local.toolchain.unpacked import unpacked
 
 READY_SECONDS = 60.0
 ROLE = "frazil"
 DATABASE = "frazil"
 
-_PLATFORMS = {("Linux", "x86_64"): "linux-amd64", ("Darwin", "x86_64"): "darwin-amd64"}
 # Example data may be lost with the machine, so no write waits for the disk. Without a folder for sockets, the server listens
 # on its port only.
 _SETTINGS = {
@@ -50,7 +50,7 @@ def start_postgres(home: Path) -> str:
 
     Raises `LocalPartFailed` with the end of the log if it does not start, or if there is no PostgreSQL for this platform.
     """
-    program = _unpacked(_platform(platform.system(), platform.machine()))
+    program = _unpacked()
     folder = home / "postgres"
     if not (folder / "data").exists():
         _initialize(folder, program.parent, log_file(home, "postgres"))
@@ -65,20 +65,31 @@ def start_postgres(home: Path) -> str:
     return uri
 
 
-def _platform(system: str, machine: str) -> str:
-    """Return the classifier of the binaries for a platform."""
-    if (system, machine) not in _PLATFORMS:
+def why_postgres_cannot_run() -> str | None:
+    """Return why PostgreSQL cannot run on this machine, as this user; None if it can."""
+    try:
+        _purpose()
+        _as_other_user([])
+    except LocalPartFailed as reason:
+        return str(reason)
+    return None
+
+
+def _purpose() -> str:
+    """Return the purpose of this platform's binaries in the lock."""
+    found = postgres_purpose()
+    if found is None:
         raise LocalPartFailed(
             "there are no locked PostgreSQL binaries for this platform",
-            where=f"{system} {machine}",
+            where=f"{platform.system()} {platform.machine()}",
             do="Start the local services without PostgreSQL, and use a server of your own",
         )
-    return _PLATFORMS[system, machine]
+    return found
 
 
-def _unpacked(binaries: str) -> Path:
+def _unpacked() -> Path:
     """Unpack the locked archive once, into the cache, and return the program `postgres`."""
-    (archive,) = jars(f"postgres-{binaries}")
+    (archive,) = jars(_purpose())
 
     def unpack(folder: Path) -> None:
         with zipfile.ZipFile(archive) as jar:

@@ -10,7 +10,7 @@ import pytest
 
 from frazil.errors import JarMismatch, JarsUnavailable
 from frazil.local.toolchain import jars as module
-from frazil.local.toolchain.jars import FETCHED_BY_SETUP, jars, lock_file, locked, spark_jars
+from frazil.local.toolchain.jars import EVERYWHERE, jars, lock_file, locked, spark_jars
 from frazil.local.toolchain.maven import Artifact
 
 CONTENT = {"one": b"the first jar", "two": b"the second jar"}
@@ -155,10 +155,7 @@ def test_the_lock_names_each_file_once_with_hash_and_licence() -> None:
     assert len({artifact.path for artifact in artifacts}) == len(artifacts)
     assert all(re.fullmatch("[0-9a-f]{64}", artifact.sha256) and artifact.licence for artifact in artifacts)
     assert {purpose for artifact in artifacts for purpose in artifact.purposes} == {
-        *FETCHED_BY_SETUP,
-        "connect",
-        "debezium-postgres",
-        "avro-converter",
+        *EVERYWHERE,
         "postgres-linux-amd64",
         "postgres-darwin-amd64",
     }

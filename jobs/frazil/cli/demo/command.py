@@ -13,6 +13,7 @@ from rich.console import Console
 
 from frazil.cli.console import out, show_json
 from frazil.cli.demo import output
+from frazil.cli.demo.changes import Captured
 from frazil.cli.demo.land import Landed, fill_and_land
 from frazil.cli.options import AsJson, LocalEnvironment, check_local
 from frazil.cli.run import Memory
@@ -57,12 +58,12 @@ from lake_table group by carrier order by flights desc limit 5
 def demo(
     context: typer.Context, memory: Memory = "2g", option: LocalEnvironment = None, as_json: AsJson = False
 ) -> None:
-    """Land a year of New York's flights, bad records included.
+    """Land a year of flights, and a database's changes.
 
     For example: frazil demo
 
     \b
-    Starts a broker and a registry in .frazil/demo.
+    Starts a broker, a registry and PostgreSQL in .frazil/demo.
     Stops them at the end; the tables stay.
     The tables are in the environment `demo`.
     A second run starts without data.
@@ -75,6 +76,7 @@ def demo(
     """
     from frazil.clients.kafka import Kafka
     from frazil.lake.read.stored_tables import Lake
+    from frazil.local.postgres import why_postgres_cannot_run
     from frazil.local.services import down, world
 
     check_local(option, (ENVIRONMENT,))
@@ -86,14 +88,26 @@ def demo(
     with world(FOLDER) as here:
         environment = _kept(here.environment)
         output.parts(console, here.bootstrap, here.registry_url)
-        landed = fill_and_land(
-            PIPELINES, environment, here.registry_url, secrets, console, memory=memory, log=FOLDER / "spark.log"
+        lacking = why_postgres_cannot_run()
+        landed, captured = fill_and_land(
+            PIPELINES,
+            environment,
+            here.registry_url,
+            secrets,
+            console,
+            memory=memory,
+            log=FOLDER / "spark.log",
+            begin_capture=None if lacking else lambda: Captured.begin(FOLDER),
         )
         lake, kafka = Lake(environment, secrets.read), Kafka(environment.kafka, secrets)
         statuses = [pipeline_status(pipeline, lake, kafka, commits=SNAPSHOTS) for pipeline in PIPELINES]
-        output.heading(console, "4", "The proof", "through PyIceberg; no JVM, no Kafka")
+        output.heading(console, "5", "The proof", "through PyIceberg; no JVM, no Kafka")
         proofs = [_prove(one, lake, console) for one in landed]
-    output.heading(console, "5", "A question, to another engine", "DuckDB reads the same files")
+        if captured is not None:
+            proofs.append(captured.proof(lake, console))
+        else:
+            output.notes(console, [f"no table of current state: {lacking}"])
+    output.heading(console, "6", "A question, to another engine", "DuckDB reads the same files")
     output.answer(console, *_ask(lake))
     seconds = time.monotonic() - began
     is_complete = all(proofs) and all(_is_complete(one, status) for one, status in zip(landed, statuses, strict=True))
@@ -104,6 +118,7 @@ def demo(
                 "verified": is_complete,
                 "seconds": round(seconds, 1),
                 "pipelines": [one.document() for one in landed],
+                "change_data": captured.document() if captured is not None else {"skipped": lacking},
                 "standing": [status.document(now=time.time()) for status in statuses],
             }
         )

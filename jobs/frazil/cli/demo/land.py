@@ -21,6 +21,7 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration import Environment, Pipeline
 
 if TYPE_CHECKING:
+    from frazil.cli.demo.changes import Captured
     from frazil.cli.demo.producer import Filling
 
 POISON_SHARE = 0.001
@@ -60,8 +61,12 @@ def fill_and_land(
     *,
     memory: str,
     log: Path,
-) -> list[Landed]:
-    """Fill each pipeline's topic and land it, version by version of its schema; raises what ended a pipeline."""
+    begin_capture: Callable[[], Captured] | None,
+) -> tuple[list[Landed], Captured | None]:
+    """Fill each pipeline's topic and land it, version by version of its schema; raises what ended a pipeline.
+
+    Then land the changes of the database that `begin_capture` starts, if it is given. It starts while the topics fill.
+    """
     from frazil.cli.demo.bad_records import Poison
     from frazil.cli.demo.producer import Filling
     from frazil.cli.demo.topics import SOURCES
@@ -76,29 +81,38 @@ def fill_and_land(
     )
     for filling in fillings:
         filling.create(partitions=PARTITIONS)
-    with ThreadPoolExecutor(1) as producer:
-        first = producer.submit(_fill, fillings, console)
+    with ThreadPoolExecutor(2) as meanwhile:
+        first = meanwhile.submit(_fill, fillings, console)
+        capture = meanwhile.submit(begin_capture) if begin_capture is not None else None
         with local_job(environment, secrets, master="local[*]", memory=memory, log=log) as job:
             from frazil.clients.registry.client import Registry
             from frazil.ingest.runner import drain
 
             first.result()
             registry = Registry.of(environment.registry, secrets) if environment.registry else None
-            for turn in range(max(len(filling.source.versions) for filling in fillings)):
-                if turn:
-                    output.heading(console, "3", "Half-way, the schema changes", "without a change of the declaration")
-                    _fill(fillings, console)
-                progress = Progress(tuple(pipeline.name for pipeline in pipelines))
+
+            def land(landed: Sequence[Pipeline], *, probe: bool = False) -> None:
+                progress = Progress(tuple(pipeline.name for pipeline in landed))
                 with _watched(progress, console):
-                    outcomes = drain(pipelines, job, registry, progress, probe=turn == 0)
+                    outcomes = drain(landed, job, registry, progress, probe=probe)
                 for outcome in outcomes.values():
                     if outcome.error:
                         raise outcome.error
                 output.notes(console, progress.notes)
-    return [
+
+            for turn in range(max(len(filling.source.versions) for filling in fillings)):
+                if turn:
+                    output.heading(console, "3", "Half-way, the schema changes", "without a change of the declaration")
+                    _fill(fillings, console)
+                land(pipelines, probe=turn == 0)
+            if capture is not None:
+                output.heading(console, "4", "A database's changes become a table of current state", "by Debezium")
+                capture.result().land(console, environment, secrets, lambda pipeline: land([pipeline]))
+    landed = [
         Landed(pipeline=pipeline, produced=filling.sent, spoilt=dict(filling.poison.made))
         for pipeline, filling in zip(pipelines, fillings, strict=True)
     ]
+    return landed, capture.result() if capture is not None else None
 
 
 def _fill(fillings: Sequence[Filling], console: Console) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,6 +57,38 @@ def notes(console: Console, lines: Sequence[str]) -> None:
     """Print what happened to the tables meanwhile, such as changes of schemas."""
     for line in lines:
         console.print(line, style="dim", markup=False)
+
+
+def captured(console: Console, database: str, records: int) -> None:
+    """Print that a database's table is captured."""
+    console.print(
+        f"PostgreSQL at {database}; Debezium reads a snapshot of bookings: {number(records)} rows", markup=False
+    )
+
+
+def changed(console: Console, rows: Mapping[str, int]) -> None:
+    """Print how many rows of the database were changed."""
+    counts = ", ".join(f"{number(count)} {what}" for what, count in rows.items())
+    console.print(f"bookings: {counts}", markup=False)
+
+
+def compared(
+    console: Console,
+    columns: Sequence[str],
+    source: Sequence[tuple[object, ...]],
+    copy: Sequence[tuple[object, ...]],
+    *,
+    rows: int,
+    is_equal: bool,
+) -> None:
+    """Print a query's answers by the database and by the table, and whether all rows are equal."""
+    first, *others = columns
+    shown = table(first, *(f"{name}, {of}" for of in ("PostgreSQL", "Iceberg") for name in others))
+    for left, right in zip_longest(source, copy, fillvalue=("",) * len(columns)):
+        shown.add_row(*map(str, (left[0] or right[0], *left[1:], *right[1:])))
+    console.print(shown)
+    equal = "equal" if is_equal else "NOT equal"
+    console.print(f"airline.bookings: {number(rows)} rows in PostgreSQL, all rows {equal}", markup=False)
 
 
 def answer(console: Console, columns: Sequence[str], rows: Sequence[tuple[object, ...]]) -> None:

@@ -5,9 +5,8 @@ without their dependencies, into a folder beside the cache. Only a file with the
 cached file is trusted as long as its size and modification time are those of the check of its hash, so the usual call
 reads no jar, starts no process and needs no network.
 
-`python -m frazil.local.toolchain.jars [PURPOSE…]` fetches the jars for these purposes and checks every hash again; without a
-purpose, those that most work needs. The others are fetched on first use. To change a version, change it in the lock and run
-this command: it refuses the new file and prints its hash.
+`python -m frazil.local.toolchain.jars` fetches all jars that this platform needs and checks every hash again. To change a
+version, change it in the lock and run this command: it refuses the new file and prints its hash.
 """
 
 from __future__ import annotations
@@ -25,9 +24,11 @@ from pathlib import Path
 
 from frazil.errors import FrazilError, JarMismatch, JarsUnavailable
 from frazil.local.toolchain.maven import Artifact, fetch
+from frazil.local.toolchain.platforms import postgres_purpose
 
 LOCK_VERSION = 1
-FETCHED_BY_SETUP = ("kafka", "registry", "spark")
+EVERYWHERE = ("avro-converter", "connect", "debezium-postgres", "kafka", "registry", "spark")
+"""What all platforms need."""
 _STAMPS = "verified.json"
 
 
@@ -157,10 +158,11 @@ def _alone(folder: Path) -> Iterator[None]:
         yield
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Fetch the locked files for the purposes, and hash them."""
+def main() -> int:
+    """Fetch all locked files of this platform and hash them."""
+    postgres = postgres_purpose()
     try:
-        for purpose in arguments or FETCHED_BY_SETUP:
+        for purpose in (*EVERYWHERE, *([postgres] if postgres else ())):
             files = jars(purpose, recheck=True)
             size = sum(file.stat().st_size for file in files) / 1e6
             sys.stdout.write(f"{purpose}: {len(files)} files, {size:.0f} MB\n")
@@ -171,4 +173,4 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())
