@@ -9,6 +9,7 @@ from typing import Any
 from frazil.declaration import Pipeline, Spark
 from frazil.declaration.change_effects import FIELDS, Outcome
 from frazil.declaration.to_json import to_json
+from frazil.declaration.write_modes import gaps_of_state
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +61,13 @@ def _new(pipeline: Pipeline, earlier: str | None) -> Effect:
         pipeline=pipeline.name,
         table=table.identifier,
         outcome=Outcome.MADE,
-        what=f"{table.identifier} and {table.dead_letters} are made from the topic {pipeline.topic.name}, "
-        f"from {started(pipeline)}{layout}"
+        what="; ".join(
+            [
+                f"{table.identifier} and {table.dead_letters} are made from the topic {pipeline.topic.name}, "
+                f"from {started(pipeline)}{layout}",
+                *gaps_of_state(pipeline),
+            ]
+        )
         if isinstance(pipeline.engine, Spark)
         else f"{pipeline.engine.kind} makes the table",
     )

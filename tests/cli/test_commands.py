@@ -43,6 +43,16 @@ def test_check_answers_in_json(tmp_path: Path) -> None:
     json.loads(ended.stdout)
 
 
+def test_check_says_that_a_state_will_not_be_complete(tmp_path: Path) -> None:
+    state = 'key_format="text"), write=Upsert(), start=Latest(), table='
+    text = GOOD.replace("), table=", f", {state}").replace("import ", "import Latest, Upsert, ")
+    (tmp_path / "mine.py").write_text(text)
+    said = "the table is not the complete state: it begins at latest, later than older keys"
+    assert f"orders: {said}\n" in frazil("check", "mine.py", cwd=tmp_path).stdout
+    [told] = json.loads(frazil("check", "mine.py", "--json", cwd=tmp_path).stdout)["pipelines"]
+    assert told["notes"] == [said]
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

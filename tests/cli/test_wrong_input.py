@@ -147,7 +147,7 @@ def test_a_stopped_local_broker_costs_show_the_lag_only_and_is_found_at_once(
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({}, "127.0.0.1:9 did not answer within 10 s"),
+        pytest.param({}, "127.0.0.1:9 did not answer within 10 s", marks=pytest.mark.long),
         (
             {
                 "kafka": {

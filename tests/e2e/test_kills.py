@@ -65,11 +65,7 @@ def test_a_driver_killed_at_a_step_loses_and_doubles_nothing(shop: Shop, step: s
 
 @pytest.mark.parametrize(
     "step",
-    [
-        pytest.param("stage.started", marks=pytest.mark.long),
-        "publish.filled",
-        pytest.param("decide.decided", marks=pytest.mark.long),
-    ],
+    [pytest.param(step, marks=pytest.mark.long) for step in ("stage.started", "publish.filled", "decide.decided")],
 )
 def test_a_jvm_killed_at_a_step_ends_the_driver_with_an_error_and_loses_nothing(
     shop: Shop, step: str, tmp_path: Path

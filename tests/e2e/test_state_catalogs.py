@@ -48,7 +48,13 @@ def check(shop: Shop, state: dict[int, str]) -> None:
 # The object store of the REST catalog refuses files that end in `.puffin` in its table buckets: version 3 is tested on Glue.
 @pytest.mark.parametrize(
     ("catalog", "version"),
-    [("rest_lake", 2), pytest.param("glue_lake", 2, marks=pytest.mark.long), ("glue_lake", 3)],
+    [
+        *(
+            pytest.param(lake, version, marks=pytest.mark.long)
+            for lake, version in (("rest_lake", 2), ("glue_lake", 2))
+        ),
+        ("glue_lake", 3),
+    ],
 )
 def test_a_state_lands_is_fenced_compacted_and_proven(shop_of: Callable[..., Shop], version: int) -> None:
     shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, table={"format_version": version})

@@ -70,7 +70,7 @@ class Evolution:
 
     def staging(self) -> Any:
         self._steps.append("evolve")
-        return SimpleNamespace(table=Struct(()), needs_rows=self.needs_rows)
+        return SimpleNamespace(table=Struct(()), needs_rows=lambda _: self.needs_rows)
 
     def stage(self, planned: Any) -> Any:
         self._stagings += 1
@@ -107,7 +107,7 @@ class Loop:
         self.ingestion = Ingestion(PIPELINE, job, WriterSchemas(PIPELINE.topic, None), report)
         loop: Any = self.ingestion
         loop._evolution = Evolution(self.steps, self._stage, news_at)
-        loop._log = SimpleNamespace(check=lambda *_: None, forget=lambda: None)
+        loop._planner._log = SimpleNamespace(check=lambda *_: None, forget=lambda: None)
 
     def _resume(self, *_: Any) -> Entry:
         self.steps.append("resume")

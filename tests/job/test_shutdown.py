@@ -51,6 +51,7 @@ def test_a_jvm_that_is_asked_to_end_waits_until_the_job_has(root: Path, tmp_path
         assert process.wait(30) == 143
 
 
+@pytest.mark.long
 def test_a_job_that_ends_by_itself_is_not_held_up(root: Path, tmp_path: Path) -> None:
     with submitted(root, tmp_path) as process:
         assert process.communicate(timeout=60)[0] == "up\ndone\n"

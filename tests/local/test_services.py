@@ -71,6 +71,7 @@ def test_the_documents_tell_every_environment(whole_world: LocalServices) -> Non
 
 
 @pytest.mark.e2e
+@pytest.mark.long
 def test_two_worlds_are_up_at_once_and_what_they_hold_outlives_the_processes(
     whole_world: LocalServices, folder: Path
 ) -> None:

@@ -59,7 +59,7 @@ def ours(shop: Shop, iceberg: Iceberg, done: Counter[str]) -> None:
     [
         pytest.param(icebergs_own, 250, marks=pytest.mark.long),
         pytest.param(ours, 250, marks=pytest.mark.long),
-        (ours, 100),
+        (ours, 60),
     ],
 )
 def test_upkeep_all_the_while_loses_and_doubles_nothing(

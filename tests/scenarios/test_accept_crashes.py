@@ -73,6 +73,7 @@ def test_a_decision_passes_all_steps_that_are_named(stock: Ledgers) -> None:
     assert set(met(stock)) == set(STEPS)
 
 
+OF_STATES = (Accepted.LATE_RECORDS, Accepted.KEYS_MOVED, Accepted.DELETES_LOST)
 FEW = ("publish.committed",)
 """The table's commit is made, which is the decision; nothing that follows from it is done."""
 
@@ -84,8 +85,8 @@ FEW = ("publish.committed",)
         *(
             (event, FEW)
             for event in Accepted
-            # The next reads Kafka; the last is of tables with an order, and otherwise as a rejected share.
-            if event not in (REPLAY, Accepted.LOG_TRUNCATED_REPLAY, Accepted.LATE_RECORDS)
+            # The second reads Kafka; the others are of tables of current state, and are one commit, as that of a rejected share.
+            if event not in (REPLAY, Accepted.LOG_TRUNCATED_REPLAY, *OF_STATES)
         ),
         *(pytest.param(event, STEPS, marks=pytest.mark.long) for event in (HOLD, Accepted.TOPIC_RECREATED)),
     ],

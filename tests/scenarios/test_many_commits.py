@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 ShopOf = Callable[..., Shop]
 
 
+@pytest.mark.long
 def test_snapshots_are_trimmed_while_batches_land_and_nothing_is_lost(
     shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:

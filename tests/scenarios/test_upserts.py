@@ -140,6 +140,7 @@ def test_changes_of_one_batch_are_folded_to_the_last(shop: Shop) -> None:
     assert (counts["written"], counts["deletes"], counts["superseded"]) == (2, 1, 4)
 
 
+@pytest.mark.long
 def test_small_batches_end_in_the_same_state(shop_of: ShopOf) -> None:
     shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, limits=Limits(first_rows=3, max_rows=3))
     state = State(shop)
@@ -452,6 +453,7 @@ def test_a_rolled_back_state_is_landed_again(shop_of: ShopOf) -> None:
     assert len(shop.dead()) == 1
 
 
+@pytest.mark.long
 def test_a_rolled_back_state_is_left_as_it_is(shop_of: ShopOf) -> None:
     shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.LOG)
     state = rolled_back(shop)
@@ -563,4 +565,4 @@ def test_a_state_that_began_late_says_that_it_is_not_complete(shop_of: ShopOf) -
     state.put(2, "after")
     shop.drain()
     state.check()
-    assert any("not the complete state: it began at latest" in note for note in verified(shop).notes)
+    assert any("not the complete state: it begins at latest" in note for note in verified(shop).notes)

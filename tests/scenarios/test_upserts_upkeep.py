@@ -77,6 +77,7 @@ def test_a_driver_that_dies_in_a_compaction_leaves_the_state_right(shop_of: Shop
     state.check()
 
 
+@pytest.mark.long
 def test_a_second_driver_that_lands_during_a_compaction_fences_the_first(shop_of: ShopOf) -> None:
     shop, state = busy(shop_of)
     met: list[str] = []

@@ -16,7 +16,6 @@ _AT_ONCE = {
     "segment.ms": "50",
     "min.cleanable.dirty.ratio": "0.001",
     "max.compaction.lag.ms": "100",
-    "delete.retention.ms": "0",
 }
 
 
@@ -34,6 +33,11 @@ def _alter(bootstrap: str, kind: Any, name: str, settings: Mapping[str, str]) ->
     admin = _admin.AdminClient({"bootstrap.servers": bootstrap})
     for altered in admin.incremental_alter_configs([resource]).values():
         altered.result()
+
+
+def keep_deletes(bootstrap: str, topic: str, milliseconds: int) -> None:
+    """Have the broker keep records without a value for so many milliseconds, from now on."""
+    _alter(bootstrap, _admin.ResourceType.TOPIC, topic, {"delete.retention.ms": str(milliseconds)})
 
 
 def offsets(bootstrap: str, topic: str, partition: int) -> list[int]:
@@ -62,9 +66,15 @@ def offsets(bootstrap: str, topic: str, partition: int) -> list[int]:
         consumer.close()
 
 
-def compact(bootstrap: str, topic: str, partition: int, *, below: int, most: int, roll: Any) -> None:
-    """Compact a topic until at most so many of the offsets `below` hold a record. `roll` appends a record, which ends a segment."""
-    _alter(bootstrap, _admin.ResourceType.TOPIC, topic, _AT_ONCE)
+def compact(
+    bootstrap: str, topic: str, partition: int, *, below: int, most: int, roll: Any, keep_deletes_ms: int = 0
+) -> None:
+    """Compact a topic until at most so many of the offsets `below` hold a record. `roll` appends a record, which ends a segment.
+
+    Records without a value are kept for so many milliseconds.
+    """
+    settings = {**_AT_ONCE, "delete.retention.ms": str(keep_deletes_ms)}
+    _alter(bootstrap, _admin.ResourceType.TOPIC, topic, settings)
     deadline = time.monotonic() + 60
     while len([offset for offset in offsets(bootstrap, topic, partition) if offset < below]) > most:
         assert time.monotonic() < deadline, "the topic is not compacted"

@@ -9,6 +9,8 @@ from typing import Any
 
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
+from frazil.declaration import Upsert
+from frazil.declaration.options import Deletion
 from frazil.lake.commit.entries import entry
 from frazil.lake.key_account import KeyAccount
 from frazil.lake.read.stored_tables import Lake
@@ -93,12 +95,13 @@ class StateReplay:
         wanted = {
             f"k{key}": (row.word if row.deleted_at is None or are_values_known else ..., row.deleted_at)
             for key, row in self.rows().items()
+            if row.deleted_at is None or self.is_soft
         }
         rows = self.shop.landed()
         found = {
             row["_kafka_key"]: (
-                row["user"] if row["_deleted_at"] is None or are_values_known else ...,
-                seconds(row["_deleted_at"]),
+                row["user"] if row.get("_deleted_at") is None or are_values_known else ...,
+                seconds(row.get("_deleted_at")),
             )
             for row in rows
         }
@@ -117,6 +120,12 @@ class StateReplay:
                 else []
             )
         return account
+
+    @property
+    def is_soft(self) -> bool:
+        """Whether deleted rows stay in the table."""
+        write = self.shop.pipeline.write
+        return isinstance(write, Upsert) and write.on_tombstone is Deletion.SOFT_DELETE
 
     def account(self) -> KeyAccount:
         """Return the account of the newest commit."""

@@ -26,7 +26,7 @@ from frazil.audit.verification import Verification
 from frazil.audit.window import Role
 from frazil.declaration import Pipeline
 from frazil.declaration.options import MetadataColumns
-from frazil.declaration.start import Earliest
+from frazil.declaration.write_modes import gaps_of_state
 from frazil.lake import ledger
 from frazil.lake.commit.side_state import SideState
 from frazil.lake.ledger import Entry
@@ -205,8 +205,8 @@ def _prepared(
     landed, wrong = files_of(Role.TABLE, table, table.head, columns)
     keys = commits[0].entry.keys
     state = State(landed, keys, deep) if keys is not None else None
-    if state is not None and not isinstance(pipeline.start, Earliest):
-        notes += (f"the table is not the complete state: it began at {pipeline.start.kind}, later than older keys",)
+    if state is not None:
+        notes += tuple(gaps_of_state(pipeline))
     if keys is not None and keys.late:
         notes += (f"{keys.late:,} of the records came late: their keys had later rows, so they changed nothing",)
     sources, findings = [] if state is not None else [landed], [*findings, *wrong]

@@ -13,6 +13,7 @@ from frazil.cli.options import FLAGS, AsJson
 from frazil.declaration import InvalidDeclaration, Pipeline, canonical, digest
 from frazil.declaration.document import DOCUMENT_VERSION, document
 from frazil.declaration.upgrade import Change
+from frazil.declaration.write_modes import gaps_of_state
 from frazil.errors import InvalidInput
 from frazil.exit_codes import Exit
 from frazil.project import declaration_file, environments, upgrade_file
@@ -75,6 +76,9 @@ def check(
             *(str(facts[key]) for key in ("name", "topic", "format", "table")), ", ".join(facts["partitions"])
         )
     out().print(shown)
+    for pipeline in found:
+        for note in gaps_of_state(pipeline):
+            out().print(f"{pipeline.name}: {note}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _facts(pipeline: Pipeline) -> dict[str, str | list[str]]:
@@ -84,6 +88,7 @@ def _facts(pipeline: Pipeline) -> dict[str, str | list[str]]:
         "format": pipeline.topic.value_format.value,
         "table": pipeline.table.identifier,
         "partitions": list(pipeline.table.partition_by),
+        "notes": list(gaps_of_state(pipeline)),
     }
 
 

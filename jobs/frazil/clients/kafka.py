@@ -30,6 +30,8 @@ _LEVELS = {
     Isolation.READ_UNCOMMITTED: IsolationLevel.READ_UNCOMMITTED,
 }
 
+DELETE_RETENTION_MS = 86_400_000  # Kafka's default of delete.retention.ms
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicState:
@@ -37,8 +39,8 @@ class TopicState:
 
     `topic_id` is Kafka's own id in its usual text form; it changes when a topic is deleted and created again.
     `partitions` in order. `compacted`: `cleanup.policy` contains `compact`, so offsets may have gaps. `retention_ms`
-    and `retention_bytes` (of each partition) are None where there is no limit. `log_append_time`: the broker, not the
-    producer, sets timestamps.
+    and `retention_bytes` (of each partition) are None where there is no limit; compaction removes a record without a value
+    `delete_retention_ms` after it has removed those before it. `log_append_time`: the broker, not the producer, sets timestamps.
     """
 
     name: str
@@ -48,6 +50,7 @@ class TopicState:
     retention_ms: int | None
     retention_bytes: int | None
     log_append_time: bool
+    delete_retention_ms: int = DELETE_RETENTION_MS
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +216,7 @@ def _state(topic: Any, config: Mapping[str, str | None]) -> TopicState:
         retention_ms=_limit(config.get("retention.ms")),
         retention_bytes=_limit(config.get("retention.bytes")),
         log_append_time=config.get("message.timestamp.type") == "LogAppendTime",
+        delete_retention_ms=int(config.get("delete.retention.ms") or DELETE_RETENTION_MS),
     )
 
 

@@ -12,6 +12,7 @@ from frazil.declaration.constraints import ALONE, Rule
 from frazil.declaration.declared import Declared
 from frazil.declaration.options import Deletion, ErrorMode, KeyFormat, MetadataColumns, SubjectStrategy, Tombstones
 from frazil.declaration.problems import Problem
+from frazil.declaration.start import Earliest
 from frazil.declaration.validation import validate
 
 if TYPE_CHECKING:
@@ -99,6 +100,16 @@ def identity(mode: WriteMode) -> str:
 def default_error_mode(mode: WriteMode) -> ErrorMode:
     """Return the error mode of a pipeline that declares none. Without one record, a state may be that of an earlier one."""
     return ErrorMode.SUSPEND if isinstance(mode, Upsert) else ErrorMode.LOG
+
+
+def gaps_of_state(pipeline: Pipeline) -> Iterator[str]:
+    """Yield why a table of current state will not have the last record of every key, though nothing fails."""
+    if not isinstance(pipeline.write, Upsert):
+        return
+    if not isinstance(pipeline.start, Earliest):
+        yield f"the table is not the complete state: it begins at {pipeline.start.kind}, later than older keys"
+    if pipeline.on_error is not ErrorMode.SUSPEND:
+        yield f"with on_error={pipeline.on_error}, the row of a key whose last record is rejected is of an earlier record"
 
 
 def upsert_problems(pipeline: Pipeline) -> Iterator[Problem]:

@@ -16,6 +16,7 @@ FrazilError                    says what, where and what to do
 │   ├── WriteModeDiffers       the table was made for another write mode or key than the declared ones
 │   ├── KeysMissing            no record of a table's first batch has a key
 │   ├── KeysMoved              records of one key are in two partitions, without an order
+│   ├── DeletesLost            compaction may have removed deletes that a table of current state has not landed
 │   ├── TooManyLate            more than 1 % of a batch is older than the rows of its keys, by the declared order
 │   ├── LedgerLost             no snapshot says which offsets the table holds
 │   ├── RolledBack             the table's head is not the snapshot that the ledger names, nor its descendant
@@ -103,7 +104,7 @@ from frazil.errors.outages import (
     ServiceUnavailable,
     TopicMissing,
 )
-from frazil.errors.state_tables import KeysMissing, KeysMoved, TooManyLate, WriteModeDiffers
+from frazil.errors.state_tables import DeletesLost, KeysMissing, KeysMoved, TooManyLate, WriteModeDiffers
 
 __all__ = [
     "EVENTS",
@@ -112,6 +113,7 @@ __all__ = [
     "CountsDisagree",
     "DeadLetterTableMismatch",
     "DecisionRequired",
+    "DeletesLost",
     "EmrUnavailable",
     "Fault",
     "FenceUnproven",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Self
 
 from frazil.errors.decision_required import DecisionRequired
@@ -55,6 +56,26 @@ class TooManyLate(DecisionRequired):
         )
 
 
+class DeletesLost(DecisionRequired):
+    """Compaction may have removed records without a value that the table has not landed; nothing of the batch was committed."""
+
+    @classmethod
+    def of(cls, pipeline: str, topic: str, *, gaps: int, caught_up: int, retention_ms: int) -> Self:
+        """Return the error of a batch with `gaps`; `caught_up` is in microseconds since 1970, 0 if it is not known."""
+        when = datetime.fromtimestamp(caught_up / 1_000_000, UTC).isoformat(timespec="seconds") if caught_up else None
+        since = f"since {when}" if when else "for a time that is not known"
+        return cls(
+            f"the topic was not landed to its end {since}, {gaps:,} of the next offsets have no record, and compaction removes "
+            f"deletes (records without a value) after {retention_ms / 1000:,.0f} s: rows of deleted keys may stay; nothing of the "
+            "batch was committed",
+            pipeline=pipeline,
+            place=f"topic {topic}",
+            events=("deletes-lost",),
+            do="Name another table: it is made from what the topic holds. A higher delete.retention.ms helps the next time",
+            facts={"topic": topic, "gaps": gaps, "caught_up": caught_up, "retention_ms": retention_ms},
+        )
+
+
 class KeysMoved(DecisionRequired):
     """Records of one key are in two partitions of the topic, and nothing says which of them is the newer one."""
 
@@ -66,6 +87,8 @@ class KeysMoved(DecisionRequired):
             "by key; which of two records is newer is not known, and nothing of the batch was committed",
             pipeline=pipeline,
             place=f"table {table}",
-            do="Have producers choose the partition by the columns of the table's key, or land the topic with write=Append()",
+            events=("keys-moved",),
+            do="If partitions were not added, have producers choose them by the columns of the table's key, or land the topic with "
+            "write=Append()",
             facts={"table": table, "number": number},
         )

@@ -9,6 +9,7 @@ from frazil.clients.kafka import Kafka
 from frazil.declaration import Pipeline
 from frazil.declaration.write_modes import identity
 from frazil.errors import CountsDisagree
+from frazil.ingest.lost_deletes import caught_up, check_deletes
 from frazil.ingest.plan import Plan
 from frazil.ingest.ranges import OffsetRange
 from frazil.ingest.record_counts import Rejected, last_records
@@ -21,7 +22,7 @@ from frazil.lake.totals import Counts
 
 
 def commit_request(pipeline: Pipeline, job: JobContext, staged: StagedRows, rejected: Rejected) -> CommitRequest:
-    """Return what the commit of a batch says. Raises `CountsDisagree`, or `StageAgain` if a partition has a new leader."""
+    """Return what the commit of a batch says. Raises `CountsDisagree`, `DeletesLost`, or `StageAgain` for a new leader."""
     planned, topic = staged.plan, job.kafka.topic(pipeline.topic.name)
     counts = Counts(
         read=staged.read.records,
@@ -32,9 +33,11 @@ def commit_request(pipeline: Pipeline, job: JobContext, staged: StagedRows, reje
         gaps=gaps(staged.read.by_partition, planned.ranges),
     )
     check(pipeline, planned, counts, compacted=topic.compacted)
+    check_deletes(pipeline, planned, counts, topic, job.clock())
     epochs = _leader_epochs(pipeline, job.kafka, planned)
     newest = last_records(staged.read.tail, epochs, now_ms=staged.at.timestamp() * 1000)
     last = (planned.committed.last or LastRecords(planned.committed.topic_id)).after(newest)
+    last = caught_up(pipeline, planned, topic, last)
     return CommitRequest(
         pipeline=pipeline.name,
         run=job.run,

@@ -16,12 +16,12 @@ from frazil.decode.met import MOST, UnknownSchemas
 from frazil.decode.writer_schemas import WriterSchemas
 from frazil.errors import CatalogUnavailable, CountsDisagree, Fenced, SparkFailed
 from frazil.ingest.events import Event, Reporter, Total
-from frazil.ingest.log_check import LogCheck
 from frazil.ingest.one_batch import StagedBatch, stage_batch
-from frazil.ingest.plan import Pace, Span, no_further, plan, up_to
+from frazil.ingest.plan import Pace, Span, up_to
+from frazil.ingest.planner import Planner
 from frazil.ingest.progress import Progress
 from frazil.ingest.read import beyond_spark
-from frazil.ingest.rejected_share import accepted, check_share, still_accepted
+from frazil.ingest.rejected_share import check_share, still_accepted
 from frazil.ingest.resume import resume
 from frazil.ingest.schema_tracking import Evolution
 from frazil.ingest.spark_errors import Cancelled, LoginRefused, TimestampOverflow
@@ -58,8 +58,7 @@ class Ingestion:
         self._upkeep = Upkeep(pipeline, job, report)
         self._attempts = 0
         self._driver_reads = False
-        self._accepted: Mapping[int, int] = {}
-        self._log = LogCheck(pipeline, job.kafka, report)
+        self._planner = Planner(pipeline, job, report)
 
     @property
     def total(self) -> Total:
@@ -69,6 +68,7 @@ class Ingestion:
     # ── The sequence of batches ─────────────────────────────────────────────────────────────────
     def drain(self) -> Total:
         """Land everything up to the stable offsets seen now; returns what was done. Being fenced is a normal end."""
+        self._planner.since = self.job.clock()
         spans = dict(self._spans())
         try:
             if not self._ready():
@@ -98,8 +98,8 @@ class Ingestion:
 
     def forget(self) -> None:
         """Begin from the table's state at the next poll: after an error nothing remembered counts."""
-        self._committed, self._accepted = None, {}
-        self._log.forget()
+        self._committed = None
+        self._planner.forget()
 
     def _land(self, spans: Callable[[], Mapping[int, Span]], *, least: int) -> None:
         """Land batch after batch until nothing is waiting; after the first, until less than `least` records are."""
@@ -116,9 +116,9 @@ class Ingestion:
                     if staged is None:
                         return
                     batch = staged.batch
-                    counts, fenced = batch.counts, staged.is_fenced
-                    check_share(self.pipeline, counts, batch.start, batch.end, self._accepted, is_fenced=fenced)
-                    batch = replace(batch, rejects_accepted=still_accepted(self._accepted, batch.end))
+                    counts, fenced, accepted = batch.counts, staged.is_fenced, self._planner.accepted
+                    check_share(self.pipeline, counts, batch.start, batch.end, accepted, is_fenced=fenced)
+                    batch = replace(batch, rejects_accepted=still_accepted(accepted, batch.end))
                     publishing = publisher.submit(self._publish, replace(staged, batch=batch))
                     self._publishing = publishing, publisher.submit(self._upkeep.after, publishing)
                     committed, landed = batch.end, landed + 1
@@ -139,19 +139,15 @@ class Ingestion:
         """Stage the batch behind `after`; None if fewer than `least` records are waiting, or the run is to end."""
         if self.job.stopping():
             return None
-        topic_id = self.job.kafka.topic(self.pipeline.topic.name).topic_id
-        name, topic = self.pipeline.name, self.pipeline.topic.name
-        # A batch that went beyond what the operator accepted would be refused with all that is in it.
-        there = no_further(spans(), after, self._accepted)
-        planned = plan(name, after, topic_id, there, max_rows=self.pace.rows, topic=topic)
-        self._log.check(after, planned.spans)
+        planned = self._planner.next(after, spans, self.pace.rows)
         self.job.failpoint("plan.done")
         if planned.is_empty or planned.lag < least:
             if planned.is_empty:
                 self._settle()
+                self._committed = self._planner.idle(planned)
                 self.progress.idle()
             return None
-        if self._staging is None or self._staging.needs_rows:
+        if self._staging is None or self._staging.needs_rows(planned):
             self._settle()  # the schema changes only between two commits, or the first of them would fail
         if self._staging is None:
             self._staging = self._evolution.staging()
@@ -217,8 +213,7 @@ class Ingestion:
         """Read from the table where to continue, and its columns."""
         last = resume(self.pipeline, self.job, self.report, *self._evolution.types, *self._evolution.made_of())
         self._committed, self._settled = last.end, last.snapshot_id
-        if not self._accepted:  # what was accepted stays so if batches of it are staged again
-            self._accepted = accepted(last, self._spans())
+        self._planner.resume(last, self._spans)
         self._evolution.recall(last.schema_ids)
         self._staging = self._evolution.staging()
 

@@ -34,6 +34,9 @@ class Plan:
 
     `start` and `end` name all partitions, also those without anything new, so that `end` is the complete ledger; `committed` is the
     ledger it was planned on, `spans` the offsets of the topic at that time.
+
+    An operator decided that in it records of a key may be in several partitions (`keys_move`), that deletes may be missing
+    (`may_lack_deletes`). `as_of` is when the topic's ends were seen, microseconds since 1970; `is_to_end`: the batch reaches them.
     """
 
     committed: Offsets
@@ -41,6 +44,10 @@ class Plan:
     end: Offsets
     lag: int
     spans: Mapping[int, Span] = field(default_factory=dict)
+    keys_move: bool = False
+    may_lack_deletes: bool = False
+    as_of: int = 0
+    is_to_end: bool = False
 
     @property
     def ranges(self) -> tuple[OffsetRange, ...]:
@@ -111,21 +118,26 @@ def plan(
     )
 
 
-def up_to(first: dict[int, Span], now: Mapping[int, Span]) -> dict[int, Span]:
+def up_to(first: dict[int, Span], now: Mapping[int, Span]) -> Mapping[int, Span]:
     """Return the spans of `now`, each ending no later than it did at `first`, where partitions that were added since are noted."""
-    ends = {p: first.setdefault(p, span).stable for p, span in now.items()}
-    return {p: _Ended(span.earliest, min(span.stable, ends[p]), span.leader_epoch) for p, span in now.items()}
+    return ended(now, {p: first.setdefault(p, span).stable for p, span in now.items()})
 
 
 def no_further(spans: Mapping[int, Span], committed: Offsets, ends: Mapping[int, int]) -> Mapping[int, Span]:
-    """Return the spans, none of which ends behind its offset in `ends`; as they are once `committed` has come to all of these.
-
-    Of a partition that ends before its offset, `committed` need come no further than that.
-    """
-    if all(committed.at.get(p, 0) >= min(end, spans[p].stable) for p, end in ends.items() if p in spans):
+    """Return the spans, none of which ends behind its offset in `ends`; as they are once `committed` has come to all of these."""
+    if not is_before(committed, ends, spans):
         return spans
-    last = {p: max(ends.get(p, 0), committed.at.get(p, 0)) for p in spans}
-    return {p: _Ended(span.earliest, min(span.stable, last[p]), span.leader_epoch) for p, span in spans.items()}
+    return ended(spans, {p: max(ends.get(p, 0), committed.at.get(p, 0)) for p in spans})
+
+
+def is_before(committed: Offsets, ends: Mapping[int, int], spans: Mapping[int, Span]) -> bool:
+    """Return whether an offset is before its one in `ends`. Of a partition that ends before that it need come no further."""
+    return any(committed.at.get(p, 0) < min(end, spans[p].stable) for p, end in ends.items() if p in spans)
+
+
+def ended(spans: Mapping[int, Span], ends: Mapping[int, int]) -> Mapping[int, Span]:
+    """Return the spans, none of which ends behind its offset in `ends`."""
+    return {p: _Ended(span.earliest, min(span.stable, ends[p]), span.leader_epoch) for p, span in spans.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,10 +104,9 @@ class Staging:
     thoroughness: Thoroughness = field(default_factory=Thoroughness)
     keyless: Keyless = field(default_factory=Keyless)
 
-    @property
-    def needs_rows(self) -> bool:
-        """Whether a batch can only be staged when those before it are committed: what it writes depends on their rows."""
-        return rules(self.pipeline.write).need_rows
+    def needs_rows(self, planned: Plan) -> bool:
+        """Return whether a batch can only be staged when those before it are committed: what it writes depends on their rows."""
+        return rules(self.pipeline.write, keys_move=planned.keys_move).need_rows
 
     def stage(self, planned: Plan, by_driver: Sequence[Record] = ()) -> StagedRows:
         """Stage the rows of a plan, and count its records as they are read."""
@@ -149,7 +148,7 @@ class Staging:
                 at=at.timestamp(),
                 sort=order(table.sort_fields),
                 records=planned.rows,
-                rules=rules(self.pipeline.write),
+                rules=rules(self.pipeline.write, keys_move=planned.keys_move),
             )
             files = changes.files
         self.job.failpoint("stage.written")

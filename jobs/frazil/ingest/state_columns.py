@@ -22,11 +22,12 @@ from frazil.schemas.types import Field, Struct
 _DOC = "order of the row among the records of its key"
 
 
-def rules(write: WriteMode) -> Rules:
-    """Return how the changes of a batch take effect."""
+def rules(write: WriteMode, *, keys_move: bool = False) -> Rules:
+    """Return how the changes of a batch take effect; `keys_move` says that records of a key may be in several partitions."""
     if not isinstance(write, Upsert):
         return Rules()
-    return Rules(ordered=bool(write.order_by), soft=write.on_tombstone is Deletion.SOFT_DELETE)
+    ordered = bool(write.order_by)
+    return Rules(ordered=ordered, soft=write.on_tombstone is Deletion.SOFT_DELETE, moved=keys_move and not ordered)
 
 
 def state_fields(write: WriteMode, row: Struct) -> tuple[Field, ...]:

@@ -17,8 +17,8 @@ class KeyAccount:
     later rows. The next four are keys of the commit: `absent` were to be deleted and were not there.
 
     `staged` is when the newest of the rows were staged, `_ingested_at` in microseconds since 1970, and `until` what it was when an
-    operator's decision last closed the account of a partition: rows up to it may be of an earlier log, whose partitions say nothing
-    of those of today. It is 0 if that never was.
+    operator's decision last closed the account of a partition, or when all records had landed before which keys changed their
+    partition: the partitions of rows up to it say nothing of those of today. It is 0 if that never was.
     """
 
     rows: int = 0

@@ -5,11 +5,49 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 
 
 def property_name(pipeline: str) -> str:
     """Return the table property that holds a pipeline's last records: one value a table, replaced by each commit."""
     return f"frazil.last-records.{pipeline}"
+
+
+def caught_up_name(pipeline: str) -> str:
+    """Return the table property that holds when all of a pipeline's topic had landed."""
+    return f"frazil.caught-up.{pipeline}"
+
+
+@dataclass(frozen=True, slots=True)
+class CaughtUp:
+    """When all that a compacted topic held had landed last, microseconds since 1970; `at` is 0 if that is not known.
+
+    `retention_ms` is how long the topic then kept records without a value.
+    """
+
+    at: int
+    retention_ms: int
+
+    def value(self, topic_id: str, end: str) -> str:
+        """Return it with the topic, and the hash of the offsets that it was seen at: a commit may be undone."""
+        return f"{self.at} {self.retention_ms} {topic_id} {sha256(end.encode()).hexdigest()[:16]}"
+
+    @classmethod
+    def parse(cls, value: str | None, topic_id: str, end: str) -> CaughtUp | None:
+        """Return what `value()` wrote, with time 0 if it is of other offsets than `end`; None if there is none of the topic."""
+        at, retention_ms, of, _ = value.split() if value is not None else ("0", "0", None, "")
+        if of != topic_id:
+            return None
+        known = cls(int(at), int(retention_ms))
+        return known if known.value(topic_id, end) == value else replace(known, at=0)
+
+
+def properties(pipeline: str, last: LastRecords | None, end: str) -> dict[str, str]:
+    """Return the table properties of a commit that ends at the offsets `end`."""
+    if last is None:
+        return {}
+    times = {} if last.caught_up is None else {caught_up_name(pipeline): last.caught_up.value(last.topic_id, end)}
+    return {property_name(pipeline): str(last), **times}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +67,14 @@ class LastRecord:
 
 @dataclass(frozen=True, slots=True)
 class LastRecords:
-    """The last records of a topic, by partition."""
+    """The last records of a topic, by partition.
+
+    `caught_up` is of tables of current state, None before the first record. It is a property of its own.
+    """
 
     topic_id: str
     at: Mapping[int, LastRecord] = field(default_factory=dict)
+    caught_up: CaughtUp | None = None
 
     def __str__(self) -> str:
         """Return JSON: the topic's id, and partition -> [offset, fingerprint, epoch, newest timestamp]."""
@@ -54,7 +96,7 @@ class LastRecords:
             before = at.get(partition, LastRecord())
             newest = max((ms for ms in (before.newest_ms, record.newest_ms) if ms is not None), default=None)
             at[partition] = replace(before if record.offset is None else record, newest_ms=newest)
-        return LastRecords(self.topic_id, at)
+        return replace(self, at=at)
 
     def before(self, next_offsets: Mapping[int, int]) -> LastRecords:
         """Return the same without what commits behind `next_offsets` read, which were undone since."""
@@ -63,7 +105,7 @@ class LastRecords:
 
     def forgotten(self, partitions: Collection[int]) -> LastRecords:
         """Return the same, but that of `partitions` no record is known any more."""
-        return LastRecords(self.topic_id, {p: r for p, r in self.at.items() if p not in partitions})
+        return replace(self, at={p: r for p, r in self.at.items() if p not in partitions})
 
     def identified(self, next_offsets: Mapping[int, int]) -> dict[int, tuple[int, str]]:
         """Return offset and fingerprint of each last record that is known and is before `next_offsets`."""

@@ -35,6 +35,10 @@ EVENTS = "frazil.accepted"  # JSON: an operator's decision that this snapshot re
 REJECTS_ACCEPTED = (
     "frazil.rejects-accepted"  # offsets up to which an operator accepted rejected records, until they are reached
 )
+KEYS_MOVED = "frazil.keys-moved"  # offsets before which keys may change their partition, until they are reached
+DELETES_LOST = (
+    "frazil.deletes-lost"  # offsets before which deletes may be lost, as an operator accepted, until they are reached
+)
 REJECTS_NEXT = "frazil.rejects-next"  # "true": such a decision was made, and upkeep came before its first batch
 STAGED_AT = "frazil.staged-at"  # microseconds since 1970; with the run, it names the dead letters of one batch
 STAGED_BY = "frazil.staged-by"  # in dead-letter tables: the run that staged what this snapshot appended
@@ -55,7 +59,9 @@ ORDER_BY = "frazil.order-by"
 APPEND, UPSERT = "append", "upsert"
 FORMAT_VERSION = "1"
 COMPACT_VERSION = "2"  # of a summary with a compact value, see `compact`
-MAY_BE_COMPACT = (START, END, COUNTS, TOTALS)
+WINDOWS = (KEYS_MOVED, DELETES_LOST)
+"""Offsets that each commit repeats until it has come to all of them."""
+MAY_BE_COMPACT = (START, END, COUNTS, TOTALS, *WINDOWS)
 
 
 class Properties(Protocol):
@@ -160,6 +166,10 @@ class Entry:
     def rejects_accepted(self) -> Offsets | None:
         """The offsets up to which an operator accepted batches however many are rejected; None if nothing of that is left."""
         return Offsets.parse(self.summary[REJECTS_ACCEPTED]) if REJECTS_ACCEPTED in self.summary else None
+
+    def window(self, name: str) -> Offsets | None:
+        """Return the offsets up to which an operator's decision counts, one of `WINDOWS`; None once they are reached."""
+        return Offsets.parse(self.summary[name]) if name in self.summary else None
 
     @property
     def accepts_next_rejects(self) -> bool:

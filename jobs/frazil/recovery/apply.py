@@ -12,21 +12,21 @@ from datetime import UTC, datetime
 from typing import Any
 
 from frazil.declaration import Pipeline
-from frazil.declaration.options import MetadataColumns
-from frazil.declaration.write_modes import order_by
+from frazil.declaration.options import Isolation, MetadataColumns
 from frazil.errors import InvalidInput, RolledBack
 from frazil.ingest import table_setup
 from frazil.job.context import JobContext
+from frazil.lake import ledger
 from frazil.lake.commit.append import publish
 from frazil.lake.commit.check import CommitRequest
 from frazil.lake.commit.multi_table import decide, finish_open, open_document, part
 from frazil.lake.commit.side_state import SideState
 from frazil.lake.commit.side_table import Look, look
-from frazil.lake.offsets import canonical
+from frazil.lake.offsets import Offsets, canonical
 from frazil.lake.stage import empty_commit
 from frazil.lake.totals import Counts
 from frazil.recovery import decisions
-from frazil.recovery.decisions import Acceptance, Accepted, not_happened
+from frazil.recovery.decisions import Acceptance, Accepted, can_happen, not_happened
 from frazil.recovery.divergence import truncated_log
 from frazil.recovery.ledger_lost import ledger_lost
 from frazil.recovery.rows import Recovery
@@ -85,12 +85,16 @@ class _Accepting:
         """Return the ledger that an event of the topic makes."""
         assert found.last is not None
         assert found.last.end is not None
-        if self.event is Accepted.LATE_RECORDS and not order_by(self.pipeline.write):
+        if not can_happen(self.event, self.pipeline.write):
             raise not_happened(self.event, f"pipeline {self.pipeline.name}")
         if self.event in (Accepted.REJECTED_SHARE, Accepted.LATE_RECORDS):
             return Acceptance(self.event, found.last.end, found.last.end)
         committed, topic, kafka = found.last.end, self.pipeline.topic, self.job.kafka
         spans, topic_id = kafka.offsets(topic.name, self.pipeline.isolation), kafka.topic(topic.name).topic_id
+        if self.event in (Accepted.KEYS_MOVED, Accepted.DELETES_LOST):
+            # With open transactions, too: what they hold back was written before the decision.
+            spans = kafka.offsets(topic.name, Isolation.READ_UNCOMMITTED)
+            return decisions.up_to_the_ends(self.event, committed, topic_id, spans)
         if self.event is Accepted.TOPIC_RECREATED:
             return decisions.topic_recreated(committed, topic.name, topic_id, spans)
         if self.event in (Accepted.LOG_TRUNCATED, Accepted.LOG_TRUNCATED_REPLAY):
@@ -109,11 +113,13 @@ class _Accepting:
             run=job.run,
             version=job.version,
             start=decided.before,
-            end=decided.after,
+            end=self._with_last(decided.after, last.end if last else None),
             committed=last.end if last else None,
             topic_id=decided.after.topic_id,
             counts=Counts(gaps=decided.lost),
             accepted=canonical({"event": self.event.value, "reason": self.reason, "at": at, "lost": lost}),
+            windows=decided.windows,
+            rejects_accepted=last.rejects_accepted if last else None,
             over_rollback=is_rollback,
             on=last.snapshot_id if last else None,
             on_head=int(head.snapshotId()) if is_rollback and head is not None else None,
@@ -121,10 +127,16 @@ class _Accepting:
         staged = empty_commit(job.iceberg, self.pipeline.table.identifier, at=job.clock())
         job.failpoint("accept.decided")
         if not parts:
-            publish(job, staged, batch)
+            repeats = last is not None and last.accepts_next_rejects
+            publish(job, staged, batch, extra={ledger.REJECTS_NEXT: "true"} if repeats else None)
             return
         numbered_from = (found.newest.number or 0) if found.newest is not None else 0
         decide(job, staged, parts, batch, numbered_from=numbered_from)
+
+    def _with_last(self, after: Offsets, before: Offsets | None) -> Offsets:
+        """Return the offsets of a decision with what is known of the last records, and of when a state was complete last."""
+        is_lost = self.event is Accepted.OFFSETS_LOST and before is not None
+        return replace(after, last=before.last) if is_lost and before is not None else after
 
     def _part(self) -> dict[str, Any]:
         """Return a decision's part for the dead-letter table as it is now: its ledger follows, its rows stay."""

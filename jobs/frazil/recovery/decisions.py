@@ -6,8 +6,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from frazil.declaration.write_modes import Upsert, WriteMode, order_by
 from frazil.errors import InvalidInput
 from frazil.ingest.plan import Span
+from frazil.lake import ledger
 from frazil.lake.offsets import Offsets
 
 
@@ -21,7 +23,9 @@ class Accepted(StrEnum):
     rows; continue from the ledger's offsets. The same two after a rollback of the dead-letter table: put its dead letters back, or
     give them up. `LEDGER_LOST`: take the offsets from the rows themselves. `SIDE_TABLE_REPLACED`: give up the dead letters that
     the dead-letter table lacks. `REJECTED_SHARE`: the next run lands what is in the topic when it starts, however much is
-    rejected. `LATE_RECORDS`: it leaves out those that are late, however many they are.
+    rejected. `LATE_RECORDS`: it leaves out those that are late, however many they are. `KEYS_MOVED`: up to the topic's ends now, a
+    key's records may be in several partitions, and behind these each key may have another one than before. `DELETES_LOST`:
+    continue, though the deletes of some rows may be lost.
     """
 
     TOPIC_RECREATED = "topic-recreated"
@@ -34,16 +38,22 @@ class Accepted(StrEnum):
     SIDE_TABLE_REPLACED = "side-table-replaced"
     REJECTED_SHARE = "rejected-share"
     LATE_RECORDS = "late-records"
+    KEYS_MOVED = "keys-moved"
+    DELETES_LOST = "deletes-lost"
 
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """What is written: the ledger before, of the rows that the table has, and after; the offsets given up, by partition."""
+    """What is written: the ledger before, of the rows that the table has, and after; the offsets given up, by partition.
+
+    `windows` are the offsets up to which it counts, by their name in `ledger.WINDOWS`.
+    """
 
     event: Accepted
     before: Offsets
     after: Offsets
     lost: Mapping[int, int] = field(default_factory=dict)
+    windows: Mapping[str, Offsets] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Raise `InvalidInput` if what is given up is no number of records of one topic: no ledger may hold such a gap."""
@@ -112,6 +122,15 @@ def offsets_lost(committed: Offsets, topic_id: str, spans: Mapping[int, Span]) -
     return Acceptance(Accepted.OFFSETS_LOST, start, end, lost)
 
 
+def up_to_the_ends(event: Accepted, committed: Offsets, topic_id: str, spans: Mapping[int, Span]) -> Acceptance:
+    """Return the ledger as it is, with the topic's ends, up to which the decision counts."""
+    if committed.topic_id != topic_id:
+        raise not_happened(event, f"topic {committed.topic}")
+    ends = {p: max(span.stable, committed.at.get(p, 0)) for p, span in sorted(spans.items())}
+    window = ledger.KEYS_MOVED if event is Accepted.KEYS_MOVED else ledger.DELETES_LOST
+    return Acceptance(event, committed, committed, windows={window: Offsets(committed.topic, topic_id, ends)})
+
+
 def rolled_back_replay(head: Offsets, lost: Mapping[int, int]) -> Acceptance:
     """Return the ledger of the table's head: what came after it is landed again."""
     return Acceptance(Accepted.ROLLED_BACK_REPLAY, head, head, lost)
@@ -126,6 +145,15 @@ def rolled_back_hold(committed: Offsets, head: Offsets, kept: Mapping[int, int])
     passed = {p: o - head.at[p] for p, o in committed.at.items()}
     lost = {p: n - kept.get(p, 0) for p, n in passed.items() if n - kept.get(p, 0)}
     return Acceptance(Accepted.ROLLED_BACK_HOLD, head, committed, lost)
+
+
+def can_happen(event: Accepted, write: WriteMode) -> bool:
+    """Return whether an event of the rows can happen in a table of this write mode."""
+    if event is Accepted.LATE_RECORDS:
+        return bool(order_by(write))
+    if event is Accepted.KEYS_MOVED:
+        return isinstance(write, Upsert) and not order_by(write)
+    return event is not Accepted.DELETES_LOST or isinstance(write, Upsert)
 
 
 def not_happened(event: Accepted, where: str) -> InvalidInput:

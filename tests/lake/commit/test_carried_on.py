@@ -29,10 +29,18 @@ class Commits:
     def __init__(self) -> None:
         self.last: Entry | None = None
 
-    def add(self, start: Offsets, end: Offsets, *, staged_us: int | None, has_rows: bool = True) -> KeyAccount:
+    def add(
+        self,
+        start: Offsets,
+        end: Offsets,
+        *,
+        staged_us: int | None = None,
+        has_rows: bool = True,
+        keys_moved: Offsets | None = None,
+    ) -> KeyAccount:
         batch = CommitRequest(
             pipeline="orders", run="me", version="1", start=start, end=end, committed=None, topic_id=end.topic_id,
-            counts=Counts(read=1, written=1) if has_rows else Counts(), staged_us=staged_us,
+            counts=Counts(read=1, written=1) if has_rows else Counts(), staged_us=staged_us, windows={} if keys_moved is None else {ledger.KEYS_MOVED: keys_moved},
         )  # fmt: skip
         base = Base("uuid", {}, self.last, head_follows_tag=True, own_commit=None, last=self.last)
         changes: Any = Rows() if has_rows else None
@@ -41,6 +49,10 @@ class Commits:
         self.last = Entry.of(1, {**batch.summary("uuid"), ledger.KEYS: str(KeyAccount()), **summary})
         assert self.last.keys is not None
         return self.last.keys
+
+    def moved(self) -> Offsets | None:
+        assert self.last is not None
+        return self.last.window(ledger.KEYS_MOVED)
 
 
 def at(offsets: Offsets, offset: int) -> Offsets:
@@ -62,6 +74,35 @@ def test_rows_of_an_earlier_log_are_those_staged_before_the_decision() -> None:
     later = commits.add(SECOND, at(SECOND, 1), staged_us=80)
     assert (later.staged, later.until) == (80, 70)
     assert commits.add(at(SECOND, 1), SECOND, staged_us=None, has_rows=False).until == 80
+
+
+def test_keys_may_move_until_the_offsets_of_the_decision_are_reached() -> None:
+    """Each commit repeats it, whoever made it; behind it, rows tell nothing by their partition."""
+    commits = Commits()
+    commits.add(FIRST, at(FIRST, 2), staged_us=70)
+    commits.add(at(FIRST, 2), at(FIRST, 2), has_rows=False, keys_moved=at(FIRST, 5))
+    assert commits.moved() == at(FIRST, 5)
+    assert commits.add(at(FIRST, 2), at(FIRST, 4), staged_us=80).until == 0
+    assert commits.add(at(FIRST, 4), at(FIRST, 4), has_rows=False).until == 0  # as upkeep commits
+    assert commits.moved() == at(FIRST, 5)
+    assert commits.add(at(FIRST, 4), at(FIRST, 5), staged_us=90).until == 90
+    assert commits.moved() is None
+    assert commits.add(at(FIRST, 5), at(FIRST, 6), staged_us=99).until == 90
+
+
+def test_a_decision_that_nothing_waits_for_is_reached_at_once() -> None:
+    commits = Commits()
+    commits.add(FIRST, at(FIRST, 2), staged_us=70)
+    assert commits.add(at(FIRST, 2), at(FIRST, 2), has_rows=False, keys_moved=at(FIRST, 2)).until == 70
+    assert commits.moved() is None
+
+
+def test_another_topic_ends_what_was_decided_of_the_one_before() -> None:
+    commits = Commits()
+    commits.add(FIRST, at(FIRST, 2), staged_us=70)
+    commits.add(at(FIRST, 2), at(FIRST, 2), has_rows=False, keys_moved=at(FIRST, 9))
+    assert commits.add(at(FIRST, 2), SECOND, has_rows=False).until == 70
+    assert commits.moved() is None
 
 
 def test_an_account_is_read_as_it_was_written() -> None:

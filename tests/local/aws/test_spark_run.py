@@ -130,6 +130,7 @@ def cloud(whole_world: LocalServices) -> Cloud:
     return Cloud(s3, emr, made["applicationId"], uuid.uuid4().hex, whole_world.home / Part.AWS)
 
 
+@pytest.mark.long
 def test_it_has_what_was_uploaded_and_nothing_else(cloud: Cloud, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = {
         "spark.submit.pyFiles": cloud.put("packed.zip", packed()),
@@ -161,6 +162,7 @@ def test_it_has_what_was_uploaded_and_nothing_else(cloud: Cloud, root: Path, mon
     assert inherited <= {"LANG", "LC_CTYPE", "PWD", "SHLVL", "_", "JAVA_HOME"}
 
 
+@pytest.mark.long
 def test_a_failure_is_tried_again_and_each_attempt_is_told(cloud: Cloud) -> None:
     run = cloud.start("import sys; print('tried'); sys.exit(3)", retryPolicy={"maxAttempts": 2})
     ended = cloud.ended(run)

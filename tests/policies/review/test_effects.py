@@ -9,6 +9,7 @@ import pytest
 
 from frazil.declaration import (
     Append,
+    Earliest,
     ErrorMode,
     Isolation,
     KeyFormat,
@@ -47,6 +48,19 @@ def test_a_new_pipeline_makes_its_tables_and_says_where_it_begins() -> None:
     [effect] = effects([FLIGHTS], [FLIGHTS, BOATS])
     assert (effect.outcome, effect.is_dangerous) == (Outcome.MADE, False)
     assert "sea.boats and sea.boats__dead_letters are made from the topic boats, from the next record" in effect.what
+
+
+def test_a_new_state_that_will_not_be_complete_says_so() -> None:
+    state = with_topic(BOATS, key_format=KeyFormat.TEXT)
+    whole = replace(state, write=Upsert(), start=Earliest(), on_error=ErrorMode.SUSPEND)
+    [effect] = effects([], [replace(whole, start=Latest())])
+    assert effect.what.endswith("; the table is not the complete state: it begins at latest, later than older keys")
+    [effect] = effects([], [replace(whole, on_error=ErrorMode.LOG)])
+    assert effect.what.endswith(
+        "; with on_error=log, the row of a key whose last record is rejected is of an earlier record"
+    )
+    [effect] = effects([], [whole])
+    assert ";" not in effect.what
 
 
 def test_a_pipeline_that_is_gone_leaves_its_table_and_loses_what_comes_later() -> None:

@@ -99,9 +99,9 @@ def publish(
             summary = dict(extra or {})
             if not is_dead_letter_table:
                 summary |= carried_on(base, batch, summary, numbered_from, changes, deletes)
-                if batch.end.last is not None:
-                    name, value = last_records.property_name(batch.pipeline), str(batch.end.last)
-                    transaction.updateProperties().set(name, value).commit()
+                known = last_records.properties(batch.pipeline, batch.end.last, str(batch.end))
+                if known:
+                    _set(transaction.updateProperties(), known).commit()
             if restore and base.tagged is not None and not base.head_follows_tag:
                 transaction.manageSnapshots().setCurrentSnapshot(base.tagged.snapshot_id).commit()
             if clear:
@@ -185,14 +185,18 @@ def fill(
         change = row_delta(transaction, deletes)
         for file in files:
             change.addRows(file)
-    for key, value in ledger.stored({**batch.summary(staged.table_uuid), **extra}).items():
-        change.set(key, value)
-    change.commit()
+    _set(change, ledger.stored({**batch.summary(staged.table_uuid), **extra})).commit()
     snapshot_id = int(transaction.table().currentSnapshot().snapshotId())
     refs = transaction.manageSnapshots()
     moved = refs.replaceTag(tag, snapshot_id) if tagged else refs.createTag(tag, snapshot_id)
     moved.setMaxRefAgeMs(tag, FOREVER_MS).commit()
     return snapshot_id
+
+
+def _set(change: Java, values: Mapping[str, str]) -> Java:
+    for key, value in values.items():
+        change.set(key, value)
+    return change
 
 
 def _read(iceberg: Iceberg, table: Java, staged: Staged, batch: CommitRequest) -> Base:

@@ -10,6 +10,7 @@ from frazil.lake.commit.check import Base, CommitRequest
 from frazil.lake.commit.row_delta import RowChanges
 from frazil.lake.deletes.staged_deletes import StagedDeletes
 from frazil.lake.key_account import KeyAccount
+from frazil.lake.offsets import Offsets
 from frazil.lake.totals import Totals
 
 
@@ -25,8 +26,11 @@ def carried_on(
     before = Totals() if base.last is None else base.last.totals
     after = before.after(batch.start, batch.end, batch.counts) if before is not None else None
     closes = before is not None and after is not None and len(after.closed) > len(before.closed)
-    keys = _keys(base, batch, changes, deletes, closes=closes)
-    return {**_totals(after), **_numbered(base, extra, least), **keys}
+    windows = {name: _window(base, batch, name) for name in ledger.WINDOWS}
+    had = ledger.KEYS_MOVED in batch.windows or (base.last is not None and ledger.KEYS_MOVED in base.last.summary)
+    keys = _keys(base, batch, changes, deletes, closes=closes, ends=had and windows[ledger.KEYS_MOVED] is None)
+    open_windows = {name: str(offsets) for name, offsets in windows.items() if offsets is not None}
+    return {**_totals(after), **_numbered(base, extra, least), **keys, **open_windows}
 
 
 def _totals(after: Totals | None) -> dict[str, str]:
@@ -37,10 +41,28 @@ def _totals(after: Totals | None) -> dict[str, str]:
     return {ledger.TOTALS: str(after), **topics}
 
 
+def _window(base: Base, batch: CommitRequest, name: str) -> Offsets | None:
+    """Return the offsets up to which a decision counts, after this commit; None if it has come to all of them."""
+    known = batch.windows.get(name) or (base.last.window(name) if base.last is not None else None)
+    if known is None or known.topic_id != batch.end.topic_id:
+        return None
+    return known if any(batch.end.at.get(p, 0) < offset for p, offset in known.at.items()) else None
+
+
 def _keys(
-    base: Base, batch: CommitRequest, changes: RowChanges | None, deletes: StagedDeletes | None, *, closes: bool
+    base: Base,
+    batch: CommitRequest,
+    changes: RowChanges | None,
+    deletes: StagedDeletes | None,
+    *,
+    closes: bool,
+    ends: bool,
 ) -> dict[str, str]:
-    """Return the account of a table of current state after this commit, which `closes` a partition's; none for an append table."""
+    """Return the account of a table of current state after this commit; none for an append table.
+
+    It `closes` a partition's account, or `ends` the time in which keys may change their partition: later records of a key may
+    come from another one than its row, without a question.
+    """
     before = base.keys
     if changes is not None and deletes is not None:
         before = before or KeyAccount()
@@ -50,7 +72,8 @@ def _keys(
         account, staged = before.unchanged, before.staged
     else:
         return {}
-    return {ledger.KEYS: str(replace(account, staged=staged, until=before.staged if closes else before.until))}
+    until = staged if ends else before.staged if closes else before.until
+    return {ledger.KEYS: str(replace(account, staged=staged, until=until))}
 
 
 def _numbered(base: Base, extra: Mapping[str, str], least: int) -> dict[str, str]:

@@ -27,7 +27,8 @@ class CommitRequest:
     """The offsets and the account of what was staged: all that a commit says beside its files.
 
     `committed` are the table's offsets when the batch was planned (`None`: no ledger yet); `topic_id` is the topic's id as asked
-    again after staging. `rejects_accepted` is `Entry.rejects_accepted` of the commit. `over_rollback` is an operator's word that
+    again after staging. `rejects_accepted` is `Entry.rejects_accepted` of the commit. `windows` are those that an operator's
+    decision begins, by their names in `ledger.WINDOWS`; other commits carry them on. `over_rollback` is an operator's word that
     a head behind the tag is meant. `staged_us` is when the batch was staged, microseconds since 1970: its dead letters have it
     as `rejected_at`. `on` is the snapshot whose entry the commit was decided on, where equal offsets are not enough; `on_head`
     is the head that it was decided on. `settled` is the snapshot of the entry whose decision on dead letters is known to be
@@ -46,6 +47,7 @@ class CommitRequest:
     valid_through: int | None = None
     accepted: str | None = None
     rejects_accepted: Offsets | None = None
+    windows: Mapping[str, Offsets] = field(default_factory=dict)
     over_rollback: bool = False
     staged_us: int | None = None
     on: int | None = None

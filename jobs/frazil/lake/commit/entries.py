@@ -38,6 +38,8 @@ def entry(table: Java, pipeline: str) -> Entry | None:
         return found
     known = table.properties().get(last_records.property_name(pipeline))
     last = last_records.LastRecords.parse(known, found.end.topic_id).before(found.end.at)
+    value = table.properties().get(last_records.caught_up_name(pipeline))
+    last = replace(last, caught_up=last_records.CaughtUp.parse(value, found.end.topic_id, str(found.end)))
     return replace(found, end=replace(found.end, last=last))
 
 

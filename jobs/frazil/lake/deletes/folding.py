@@ -16,6 +16,7 @@ RECORDS = "_frazil_records"
 """Column with the number of a key's records in the batch."""
 KAFKA_PARTITION, KAFKA_OFFSET, KAFKA_TIMESTAMP = "_kafka_partition", "_kafka_offset", "_kafka_timestamp"
 _RANK, _NEXT, _TIE, _VALUES = "_frazil_rank", "_frazil_next", "_frazil_tie", "_frazil_values"
+_LAST = "_frazil_last"  # the timestamp of the last record of a key and partition
 _OF_RECORD = frozenset({f"_kafka_{f.name}" for f in COORDINATES} - {"_kafka_schema_id"}) | {
     INGESTED_AT.name,
     DELETED_AT.name,
@@ -26,10 +27,15 @@ _OF_RECORD = frozenset({f"_kafka_{f.name}" for f in COORDINATES} - {"_kafka_sche
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How changes take effect: by the column `_order` if rows are `ordered`; a `soft` delete keeps the row and its values."""
+    """How changes take effect: by the column `_order` if rows are `ordered`; a `soft` delete keeps the row and its values.
+
+    Where nothing orders the records of a key but their offsets, and keys `moved` from one partition to another, those of the
+    partition take effect whose last record has the highest timestamp.
+    """
 
     ordered: bool = False
     soft: bool = False
+    moved: bool = False
 
     @property
     def need_rows(self) -> bool:
@@ -45,9 +51,13 @@ def value_columns(columns: Sequence[str], key: Sequence[str]) -> list[str]:
 def fold(changed: DataFrame, key: Sequence[str], rules: Rules, observed: Observation) -> DataFrame:
     """Return the last change of each key, with marks; `observed` gets the number of `records`, of keys that `moved`, and of `ties`.
 
-    The later record is that of the higher order if rows are ordered, else that of the higher partition and offset. A soft
+    The later record is that of the higher order if rows are ordered, else that of the higher partition and offset; of a key that
+    `moved`, that of the highest offset in the partition whose last record has the highest timestamp. A soft
     delete has the values of the record before it, if the batch has one that takes effect; else it `LACKS` them.
     """
+    if rules.moved:
+        newest = Window.partitionBy(*key, KAFKA_PARTITION).orderBy(F.col(KAFKA_OFFSET).desc())
+        changed = changed.withColumn(_LAST, F.first(KAFKA_TIMESTAMP).over(newest))
     newest_first = Window.partitionBy(*key).orderBy(*(F.col(name).desc() for name in _sequence(rules)))
     following = F.lead(KAFKA_PARTITION).over(newest_first)
     columns = {_RANK: F.row_number().over(newest_first), _NEXT: following != F.col(KAFKA_PARTITION)}
@@ -60,14 +70,14 @@ def fold(changed: DataFrame, key: Sequence[str], rules: Rules, observed: Observa
     ranked = changed.withColumns(columns).observe(
         observed,
         F.count(F.lit(1)).alias("records"),
-        (F.lit(0) if rules.ordered else F.count_if(F.col(_NEXT))).alias("moved"),
+        (F.lit(0) if rules.ordered or rules.moved else F.count_if(F.col(_NEXT))).alias("moved"),
         (F.count_if(F.col(_TIE)) if rules.ordered else F.lit(0)).alias("ties"),
     )
     last = ranked.where(F.col(_RANK) == 1)
     last = last.withColumns({HASH: key_hash(changed, key), PARTITION: F.col(KAFKA_PARTITION)})
     if rules.need_rows:
         last = last.withColumns(_with_values(changed, key, rules))
-    return last.drop(_RANK, _NEXT, _TIE, _VALUES)
+    return last.drop(_RANK, _NEXT, _TIE, _VALUES, _LAST)
 
 
 def place() -> Column:
@@ -76,7 +86,8 @@ def place() -> Column:
 
 
 def _sequence(rules: Rules) -> tuple[str, ...]:
-    return (*((ORDER,) if rules.ordered else ()), KAFKA_PARTITION, KAFKA_OFFSET)
+    first = (ORDER,) if rules.ordered else (_LAST,) if rules.moved else ()
+    return (*first, KAFKA_PARTITION, KAFKA_OFFSET)
 
 
 def _values(changed: DataFrame, key: Sequence[str], rules: Rules, newest_first: WindowSpec) -> Column:

@@ -21,12 +21,14 @@ class KeyChanges:
     """Every row of a table whose key the batch writes or deletes is to go in the batch's commit.
 
     `keys` and `schema` are as in `positions.find`. Keys are searched on the head of the commit: positions of another snapshot may
-    be those of other rows. `pipeline` is for messages.
+    be those of other rows. `pipeline` is for messages. `moves` says that rows of another Kafka partition are older than the batch.
     """
 
-    def __init__(self, iceberg: Iceberg, table: str, keys: pa.Table, schema: Any, *, pipeline: str = "") -> None:
+    def __init__(
+        self, iceberg: Iceberg, table: str, keys: pa.Table, schema: Any, *, pipeline: str = "", moves: bool = False
+    ) -> None:
         self._iceberg, self._table, self._keys, self._schema = iceberg, table, keys, schema
-        self._pipeline = pipeline
+        self._pipeline, self._moves = pipeline, moves
         self._made: StagedDeletes | None = None
         is_delete = keys[IS_DELETE].to_numpy().astype(bool)
         self.deletes = int(is_delete.sum())
@@ -64,8 +66,8 @@ class KeyChanges:
         return True
 
     def check(self, deletes: StagedDeletes) -> None:
-        """Raise `KeysMoved` if a key's row is of another Kafka partition than its record: nothing orders the two."""
-        if deletes.found.moved:
+        """Raise `KeysMoved` if a key's row is of another Kafka partition than its record, and nothing orders the two."""
+        if deletes.found.moved and not self._moves:
             raise KeysMoved.of(self._pipeline, self._table, deletes.found.moved)
 
     def account(self, before: KeyAccount, deletes: StagedDeletes, records: int) -> KeyAccount:
@@ -79,6 +81,7 @@ class KeyChanges:
             updated=found.updated,
             deleted=found.deleted,
             absent=self.deletes - found.deleted,
+            late=before.late,
         )
 
     def forget(self) -> None:

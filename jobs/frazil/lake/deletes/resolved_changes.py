@@ -42,7 +42,14 @@ class ResolvedChanges(KeyChanges):
         schema = T.StructType([*schema.fields, T.StructField(NUMBER, T.IntegerType(), nullable=False)])
         self._records = keys[RECORDS].to_numpy()
         fields = [field for field in schema.fields if field.name != RECORDS]
-        super().__init__(iceberg, table, keys.drop_columns([RECORDS]), T.StructType(fields), pipeline=pipeline)
+        super().__init__(
+            iceberg,
+            table,
+            keys.drop_columns([RECORDS]),
+            T.StructType(fields),
+            pipeline=pipeline,
+            moves=rules.ordered or rules.moved,
+        )
         self.key = [field.name for field in fields if field.name not in MARKS]
         self._rules = rules
         self._resolved_on: int | None = None
@@ -94,11 +101,6 @@ class ResolvedChanges(KeyChanges):
         if (made.found.late, made.found.kept) != (self.found.late, self.found.kept):
             raise StageAgain("other records of the batch are late now", where=f"table {self._table}")
         return made
-
-    def check(self, deletes: StagedDeletes) -> None:
-        """Raise `KeysMoved` as `KeyChanges.check` does, unless rows are ordered: then their order decides, not their partition."""
-        if not self._rules.ordered:
-            super().check(deletes)
 
     def account(self, before: KeyAccount, deletes: StagedDeletes, records: int) -> KeyAccount:
         """Return the account as `KeyChanges.account` does, with the late records and the rows that are kept as deleted."""

@@ -76,7 +76,7 @@ def stage_changes(
         else:
             files = staged(last.where(~F.col(IS_DELETE)).drop(*MARKS))
             keys = last.select(*key, *(mark for mark in MARKS if mark in last.columns))
-            changes = KeyChanges(iceberg, table, keys.toArrow(), keys.schema, pipeline=pipeline)
+            changes = KeyChanges(iceberg, table, keys.toArrow(), keys.schema, pipeline=pipeline, moves=rules.moved)
     finally:
         last.unpersist()
     seen = observed.get

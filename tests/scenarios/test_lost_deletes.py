@@ -1,0 +1,191 @@
+"""Compaction removes records without a value: a pipeline that comes too late cannot know which rows were deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from frazil.audit.verify import verify
+from frazil.clients.secrets import Secrets
+from frazil.declaration import KeyFormat, Limits, Spark, Upsert
+from frazil.errors import DeletesLost, InvalidInput
+from frazil.lake.commit.entries import entry
+from frazil.lake.read.stored_tables import Lake
+from frazil.recovery.apply import accept
+from frazil.recovery.decisions import Accepted
+from tests.support import compaction
+from tests.support.shop import Shop
+
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+ShopOf = Callable[..., Shop]
+DAY_MS = 86_400_000
+
+
+def state_of(shop_of: ShopOf) -> Shop:
+    shop = shop_of(partitions=1, config=compaction.COMPACTED, write=Upsert(), key_format=KeyFormat.TEXT)
+    compaction.eager(shop.world.bootstrap)
+    return shop
+
+
+def put(shop: Shop, key: int, number: int | None) -> int:
+    value = None if number is None else shop.orders(1, shop.register(), first=number)[0]
+    ((_, offset),) = shop.produce([value], partition=0, key=f"k{key}".encode())
+    return offset
+
+
+def compact(shop: Shop, below: int, most: int, keep_deletes_ms: int) -> None:
+    compaction.compact(
+        shop.world.bootstrap,
+        shop.topic,
+        0,
+        below=below,
+        most=most,
+        roll=lambda: put(shop, 99, 99),
+        keep_deletes_ms=keep_deletes_ms,
+    )
+
+
+def rows(shop: Shop) -> dict[str, int]:
+    return {row["_kafka_key"]: row["order_id"] for row in shop.landed() if row["_kafka_key"] != "k99"}
+
+
+def caught_up(shop: Shop) -> int:
+    last = entry(shop.job().iceberg.load(shop.pipeline.table.identifier), shop.pipeline.name)
+    assert last is not None
+    assert last.end is not None
+    assert last.end.last is not None
+    assert last.end.last.caught_up is not None
+    return last.end.last.caught_up.at
+
+
+def test_a_delete_that_compaction_removed_unread_stops_the_pipeline_until_it_is_accepted(shop_of: ShopOf) -> None:
+    shop = state_of(shop_of)
+    for key in range(3):
+        put(shop, key, key)
+    shop.drain()
+    put(shop, 0, None)
+    end = put(shop, 1, 10) + 1
+    compact(shop, end, 2, keep_deletes_ms=0)  # k2 and k1 are left of the first five offsets
+    compaction.keep_deletes(shop.world.bootstrap, shop.topic, DAY_MS)
+    clock = shop.job().clock
+    later = lambda: clock() + 1.1 * DAY_MS / 1000  # noqa: E731
+    for _ in range(2):
+        with pytest.raises(DeletesLost, match="`frazil accept .* deletes-lost"):
+            shop.drain(clock=later)
+    assert rows(shop) == {"k0": 0, "k1": 1, "k2": 2}
+    accept(shop.pipeline, Accepted.DELETES_LOST, "as the test says", shop.job(clock=later))
+    shop.drain(clock=later)
+    assert rows(shop) == {"k0": 0, "k1": 10, "k2": 2}
+    for deep in (False, True):
+        proof = verify(shop.pipeline, Lake(shop.lake, Secrets({}).read), deep=deep)
+        assert proof.outcome == "proven", proof.findings
+
+
+def test_what_is_accepted_counts_up_to_the_ends_however_short_the_topic_keeps_deletes(shop_of: ShopOf) -> None:
+    shop = state_of(shop_of)
+    compaction.keep_deletes(shop.world.bootstrap, shop.topic, 0)
+    for key in range(3):
+        put(shop, key, key)
+    shop.drain()
+    put(shop, 0, None)
+    for number in range(10, 14):
+        put(shop, 1, number)
+    end = put(shop, 2, 20) + 1
+    compact(shop, end, 2, keep_deletes_ms=0)
+    with pytest.raises(DeletesLost):
+        shop.drain()
+    compaction.keep_deletes(shop.world.bootstrap, shop.topic, 7 * DAY_MS)
+    with pytest.raises(DeletesLost):  # a higher setting of now says nothing of what was removed
+        shop.drain()
+    compaction.keep_deletes(shop.world.bootstrap, shop.topic, 0)
+    accept(shop.pipeline, Accepted.DELETES_LOST, "as the test says", shop.job())
+    limits = Limits(first_rows=2, max_rows=2)
+    shop.drain(replace(shop.pipeline, engine=Spark(limits=limits)))
+    assert rows(shop) == {"k0": 0, "k1": 13, "k2": 20}
+
+
+def test_gaps_alone_do_not_stop_it(shop_of: ShopOf) -> None:
+    """Compaction keeps the deletes for a day, and the table was complete within this time."""
+    shop = state_of(shop_of)
+    for key in range(3):
+        put(shop, key, key)
+    shop.drain()
+    for number in range(10, 20):
+        put(shop, 1, number)
+    end = put(shop, 0, None) + 1
+    compact(shop, end, 4, keep_deletes_ms=DAY_MS)
+    shop.drain()
+    assert rows(shop) == {"k1": 19, "k2": 2}
+    job = shop.job()
+    later = lambda: job.clock() + 0.9 * DAY_MS / 1000  # noqa: E731
+    put(shop, 2, 21)
+    end = put(shop, 2, 22) + 1
+    compact(shop, end, 3, keep_deletes_ms=DAY_MS)
+    shop.drain(clock=later)
+    assert rows(shop) == {"k1": 19, "k2": 22}
+
+
+def test_what_was_landed_before_compaction_is_no_loss(shop_of: ShopOf) -> None:
+    """The first batches of a table are of what the topic holds then."""
+    shop = state_of(shop_of)
+    for key in range(3):
+        put(shop, key, key)
+    end = put(shop, 0, None) + 1
+    compact(shop, end, 2, keep_deletes_ms=0)
+    shop.drain()
+    assert rows(shop) == {"k1": 1, "k2": 2}
+
+
+def test_a_run_that_finds_nothing_says_that_the_table_is_complete(shop_of: ShopOf) -> None:
+    shop = state_of(shop_of)
+    put(shop, 1, 1)
+    shop.drain()
+    began, head = (
+        caught_up(shop),
+        shop.job().iceberg.load(shop.pipeline.table.identifier).currentSnapshot().snapshotId(),
+    )
+    clock = shop.job().clock
+    shop.drain(clock=lambda: clock() + 0.4 * DAY_MS / 1000)
+    assert caught_up(shop) == began
+    shop.drain(clock=lambda: clock() + 0.6 * DAY_MS / 1000)
+    assert caught_up(shop) > began + 500 * DAY_MS
+    assert shop.job().iceberg.load(shop.pipeline.table.identifier).currentSnapshot().snapshotId() == head
+
+
+def test_a_run_that_follows_notes_it_now_and_then(shop_of: ShopOf) -> None:
+    shop = state_of(shop_of)
+    put(shop, 1, 1)
+    clock, hours = shop.job().clock, [0]
+    run = shop.ingestion(clock=lambda: clock() + hours[-1] * 3600)
+    run.poll()
+    began, seen = caught_up(shop), []
+    for later in range(0, 40, 5):
+        hours.append(later)
+        run.poll()
+        seen.append(round((caught_up(shop) - began) / 3_600_000_000))
+    assert seen == [0, 0, 0, 15, 15, 15, 30, 30]
+
+
+def test_a_table_that_was_set_back_is_not_known_to_be_complete(shop_of: ShopOf) -> None:
+    shop = state_of(shop_of)
+    put(shop, 1, 1)
+    shop.drain()
+    first = shop.job().iceberg.load(shop.pipeline.table.identifier).currentSnapshot().snapshotId()
+    put(shop, 1, 2)
+    shop.drain()
+    shop.spark.sql(f"CALL lake.system.rollback_to_snapshot('{shop.pipeline.table.identifier}', {first})")
+    accept(shop.pipeline, Accepted.ROLLED_BACK_REPLAY, "as the test says", shop.job())
+    assert caught_up(shop) == 0
+    shop.drain()  # there are no gaps, so that nothing was removed
+    assert rows(shop) == {"k1": 2}
+    assert caught_up(shop) > 0
+
+
+def test_an_append_table_loses_no_deletes(shop_of: ShopOf) -> None:
+    shop = shop_of(partitions=1)
+    shop.produce(shop.orders(1, shop.register()))
+    shop.drain()
+    with pytest.raises(InvalidInput, match="deletes-lost has not happened"):
+        accept(shop.pipeline, Accepted.DELETES_LOST, "as the test says", shop.job())
