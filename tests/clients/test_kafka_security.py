@@ -241,6 +241,7 @@ class TestOnABroker:
         with pytest.raises(KafkaRefused, match=r"stranger\.crt"):
             Kafka(self.on(broker, "mtls", **stranger), self.known(), timeout_seconds=60).topic("t")
 
+    @pytest.mark.long
     def test_a_broker_that_we_do_not_trust_is_an_outage_that_says_so(self, broker: SecureKafka) -> None:
         settings = self.on(broker, "plain", ca=broker.file("stranger.crt"))
         with pytest.raises(KafkaUnavailable, match="certificate verify failed") as caught:

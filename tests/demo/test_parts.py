@@ -34,6 +34,7 @@ def checkout(root: Path, tmp_path: Path) -> Path:
     return place
 
 
+@pytest.mark.long
 def test_what_is_declared_and_the_change_fit_the_stacks_as_they_are(checkout: Path) -> None:
     synthesis = [sys.executable, "-m", "stacks.app"]
     environment = {**clean(os.environ, checkout), "FRAZIL_ENVIRONMENTS": "local"}

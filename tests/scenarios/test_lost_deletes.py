@@ -83,6 +83,7 @@ def test_a_delete_that_compaction_removed_unread_stops_the_pipeline_until_it_is_
         assert proof.outcome == "proven", proof.findings
 
 
+@pytest.mark.long
 def test_what_is_accepted_counts_up_to_the_ends_however_short_the_topic_keeps_deletes(shop_of: ShopOf) -> None:
     shop = state_of(shop_of)
     compaction.keep_deletes(shop.world.bootstrap, shop.topic, 0)
@@ -106,6 +107,7 @@ def test_what_is_accepted_counts_up_to_the_ends_however_short_the_topic_keeps_de
     assert rows(shop) == {"k0": 0, "k1": 13, "k2": 20}
 
 
+@pytest.mark.long
 def test_gaps_alone_do_not_stop_it(shop_of: ShopOf) -> None:
     """Compaction keeps the deletes for a day, and the table was complete within this time."""
     shop = state_of(shop_of)
@@ -168,6 +170,7 @@ def test_a_run_that_follows_notes_it_now_and_then(shop_of: ShopOf) -> None:
     assert seen == [0, 0, 0, 15, 15, 15, 30, 30]
 
 
+@pytest.mark.long
 def test_a_table_that_was_set_back_is_not_known_to_be_complete(shop_of: ShopOf) -> None:
     shop = state_of(shop_of)
     put(shop, 1, 1)
