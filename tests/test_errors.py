@@ -30,6 +30,7 @@ from frazil.errors import (
     RegistryUnavailable,
     RejectedRecords,
     RolledBack,
+    SourceTruncated,
     TooManyLate,
     TooManyRejected,
     TopicMissing,
@@ -64,6 +65,7 @@ EXAMPLES: dict[str, DecisionRequired] = {
     "lost deletes": DeletesLost.of("p", "s.t", gaps=3, caught_up=1_700_000_000_000_000, retention_ms=86_400_000),
     "lost deletes, without a time": DeletesLost.of("p", "s.t", gaps=3, caught_up=0, retention_ms=86_400_000),
     "many late records": TooManyLate.of("p", "s.t", offsets="0 to 9", read=1000, late=200),
+    "a truncated source": SourceTruncated.of("p", "s.t", offsets="0 to 9", number=2),
     "another write mode": WriteModeDiffers.of("p", "s.t", declared="append", made_for="upsert"),
     "lost offsets": OffsetsLost.of("p", "t", partition=0, first=3, earliest=8),
 }

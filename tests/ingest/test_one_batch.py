@@ -18,8 +18,9 @@ from frazil.errors import KeysMissing, RejectedRecords
 from frazil.ingest.one_batch import StagedBatch, stage_batch
 from frazil.ingest.plan import Plan
 from frazil.ingest.record_counts import Read, Rejected
+from frazil.ingest.remembered import Keyless
 from frazil.ingest.spark_errors import TimestampOverflow
-from frazil.ingest.staging import Keyless, StagedRejected, StagedRows
+from frazil.ingest.staging import StagedRejected, StagedRows
 from frazil.lake.offsets import Offsets
 from frazil.lake.stage import Staged
 from frazil.schemas.wire_format import prefixed

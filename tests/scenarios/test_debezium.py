@@ -8,10 +8,22 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import Debezium, KeyFormat, Upsert
+from frazil.declaration import Debezium, ErrorMode, KeyFormat, Upsert
+from frazil.errors import InvalidInput, RejectedRecords, SourceTruncated
 from frazil.lake.commit.entries import entry
+from frazil.recovery.apply import accept
+from frazil.recovery.decisions import Accepted
 from tests.scenarios.test_upserts import stored, verified
-from tests.support.debezium_events import Source
+from tests.support.debezium_events import (
+    ORDERS,
+    PLACEHOLDER,
+    STARTED_MS,
+    Flattened,
+    Source,
+    column,
+    named,
+    optional,
+)
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
@@ -64,3 +76,170 @@ def test_a_table_is_that_of_the_source(shop_of: ShopOf) -> None:
     assert (found["read"], found["written"], found["deletes"], found["superseded"]) == (10, 2, 4, 3)
     assert found["skipped"] == {"no_change": 1}
     assert {"before", "after", "op", "source", "ts_ms"}.isdisjoint(shop.landed()[0])
+
+
+LARGE = (
+    *ORDERS,
+    column("blob", optional("bytes")),
+    column("tags", optional({"type": "array", "items": ["null", "string"]})),
+)
+NAMES = ("id", "customer", "note", "blob", "tags")
+GONE = PLACEHOLDER
+ALL_GONE = {"note": GONE, "blob": GONE.encode(), "tags": [GONE]}
+
+
+@pytest.mark.long
+def test_a_value_that_is_left_out_is_that_of_the_change_or_the_row_before(shop_of: ShopOf) -> None:
+    shop = debezium(shop_of)
+    source = Source(shop, LARGE)
+    for number in range(5):
+        source.write("r", number, customer="first", note=f"n{number}", blob=b"b", tags=["t", None])
+    shop.drain()
+    source.write("u", 1, customer="of the table", **ALL_GONE)
+    source.write("u", 2, customer="x", note="new", blob=b"new", tags=["new"])
+    source.write("u", 2, customer="of the change before", **ALL_GONE)
+    source.write("u", 3, customer="x", note=GONE, blob=b"newer", tags=[GONE])
+    source.write("u", 3, customer="of both", note="newer", blob=GONE.encode(), tags=[GONE])
+    source.write("u", 4, customer="x", note=None, blob=GONE.encode(), tags=None)
+    source.write("u", 4, customer="a null is a value", **ALL_GONE)
+    source.write("c", 5, customer="c", note="made", blob=b"made", tags=[])
+    source.write("u", 5, customer="made in the batch", **ALL_GONE)
+    source.write("u", 0, customer="x", **ALL_GONE)
+    source.delete(0)
+    shop.drain()
+    check(source, *NAMES)
+    assert len(shop.seen("batch_retried")) == 1
+    source.write("u", 1, customer="again", **ALL_GONE)
+    source.write("u", 4, customer="again", note="n", **{k: v for k, v in ALL_GONE.items() if k != "note"})
+    shop.drain()
+    check(source, *NAMES)
+
+
+@pytest.mark.long
+def test_a_value_that_is_nowhere_is_a_dead_letter(shop_of: ShopOf) -> None:
+    """A topic that begins behind the row's insert. Until one change has the value, there is no row."""
+    shop = debezium(shop_of, on_error=ErrorMode.LOG, max_rejected_percent=100)
+    source = Source(shop)
+    source.write("u", 1, customer="never", note=GONE)
+    source.write("u", 1, customer="never", note=GONE)
+    source.write("r", 2, customer="there", note="n")
+    source.delete(2)
+    source.write("u", 2, customer="behind its delete", note=GONE)
+    source.write("u", 3, customer="x", note=GONE)
+    source.write("u", 3, customer="with its value", note="n")
+    source.write("c", 4, customer="c", note="n")
+    for number in (1, 2):
+        source.rows.pop(number)
+    assert shop.drain().rejected == {"value_unavailable": 3}
+    check(source)
+    assert sorted(row["offset"] for row in shop.dead()) == [0, 1, 5]
+    source.write("u", 1, customer="never", note=GONE)
+    source.rows.pop(1)
+    source.write("u", 4, customer="known", note=GONE)
+    assert shop.drain().rejected == {"value_unavailable": 1}
+    check(source)
+
+
+@pytest.mark.long
+def test_nothing_lands_of_a_batch_with_a_value_that_is_nowhere_by_default(shop_of: ShopOf) -> None:
+    shop = debezium(shop_of)
+    source = Source(shop)
+    source.write("u", 1, customer="never", note=GONE)
+    with pytest.raises(RejectedRecords, match="value_unavailable"):
+        shop.drain()
+    assert not shop.landed()
+
+
+@pytest.mark.long
+def test_a_soft_delete_keeps_the_values_that_were_left_out(shop_of: ShopOf) -> None:
+    write = Upsert(on_tombstone="soft_delete")
+    shop = debezium(shop_of, write=write, envelope=Debezium(operation_column=True, source_column=True))
+    source = Source(shop)
+    for number in (1, 2):
+        source.write("c", number, customer="first", note=f"n{number}")
+    shop.drain()
+    source.write("u", 1, customer="last", note=GONE)
+    source.delete(1)
+    deleted_at = STARTED_MS + source.lsn % 100_000
+    source.write("u", 2, customer="left", note=GONE)
+    shop.drain()
+    found = {row["id"]: row for row in shop.landed()}
+    assert [(row["customer"], row["note"], row["_op"]) for _, row in sorted(found.items())] == [
+        ("last", "n1", "d"),
+        ("left", "n2", "u"),
+    ]
+    assert found[1]["_deleted_at"].timestamp() * 1000 == deleted_at
+    assert found[1]["_source"]["lsn"] == source.lsn - 152
+    assert (found[2]["_deleted_at"], found[2]["_source"]["lsn"]) == (None, source.lsn)
+    assert verified(shop, deep=True).outcome == "proven"
+
+
+@pytest.mark.long
+def test_a_truncate_stops_the_pipeline_until_it_is_accepted(shop_of: ShopOf) -> None:
+    shop = debezium(shop_of, on_error=ErrorMode.SKIP)
+    source = Source(shop)
+    source.write("c", 1, customer="before")
+    shop.drain()
+    source.produce(None, source.event("t", None))
+    source.write("c", 2, customer="behind")
+    with pytest.raises(SourceTruncated, match="frazil accept .* source-truncated"):
+        shop.drain()
+    assert [row["id"] for row in shop.landed()] == [1]
+    accept(shop.pipeline, Accepted.SOURCE_TRUNCATED, "the rows are wanted", shop.job())
+    assert shop.drain().rejected == {"truncated": 1}
+    check(source)
+
+
+def test_events_that_say_nothing_of_a_row_are_dead_letters(shop_of: ShopOf) -> None:
+    shop = debezium(shop_of, on_error=ErrorMode.LOG)
+    source = Source(shop)
+    source.write("c", 1, customer="good")
+    row = {"id": 2, "customer": "x", "note": None}
+    for event in (source.event("x", row), source.event("u", None), source.event("c", {**row, "id": 3})):
+        source.produce(2, event)
+    source.produce(None, source.event("c", row))
+    assert shop.drain().rejected == {"operation_unknown": 2, "key_mismatch": 1, "key_missing": 1}
+    check(source)
+
+
+@pytest.mark.long
+def test_a_table_follows_the_columns_of_the_source(shop_of: ShopOf) -> None:
+    shop = debezium(shop_of)
+    source = Source(shop)
+    source.write("c", 1, customer="first", note="n")
+    shop.drain()
+    at = column("placed", optional(named("string", "io.debezium.time.ZonedTimestamp")))
+    day = column("day", optional(named("int", "io.debezium.time.Date")))
+    source.evolve([column("id", "long"), column("customer", optional("string")), at, day])
+    source.write("c", 2, customer="second", placed="2026-01-02T03:04:05.6Z", day=20_454)
+    source.write("u", 1, customer="without a note", placed=None, day=None)
+    shop.drain()
+    found = {row["id"]: (row["customer"], row["note"], str(row["placed"]), str(row["day"])) for row in shop.landed()}
+    assert found == {
+        1: ("without a note", None, "None", "None"),
+        2: ("second", None, "2026-01-02 03:04:05.600000+00:00", "2026-01-01"),
+    }
+
+
+def test_flattened_events_are_the_same_table(shop_of: ShopOf) -> None:
+    shop = debezium(shop_of)
+    source = Flattened(shop, partitions=2)
+    for number in range(4):
+        source.write("r", number, customer=f"c{number}", note="n")
+    shop.drain()
+    source.write("u", 1, customer="changed", note=GONE)
+    source.delete(2, tombstone=False)
+    source.delete(3)
+    source.write("c", 5, customer="new")
+    shop.drain()
+    check(source)
+    assert {"__deleted", "__op"}.isdisjoint(shop.landed()[0])
+    assert {row["__lsn"] is not None for row in shop.landed()} == {True}
+
+
+def test_a_topic_without_rows_is_refused(shop_of: ShopOf) -> None:
+    shop = debezium(shop_of, key_format=KeyFormat.BYTES)
+    fields = [{"name": name, "type": "string"} for name in ("status", "id", "event_count", "data_collections")]
+    shop.register({"type": "record", "name": "Event", "fields": fields})
+    with pytest.raises(InvalidInput, match="a connector's transactions"):
+        shop.drain()

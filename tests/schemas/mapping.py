@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from frazil.decode.json import json_decoder
 from frazil.decode.protobuf import decoded
 from frazil.decode.protobuf_projection import reading
 from frazil.decode.spark_types import spark_struct
+from frazil.decode.years import all_in_years
 from frazil.schemas import avro, json_schema, protobuf
 from frazil.schemas.table_mapping import landing
 from frazil.schemas.types import Struct
@@ -76,6 +78,10 @@ def avro_row(schema: str) -> Struct:
     return avro.row_type(avro.parse(_avro_text(schema)))
 
 
+def debezium_row(schema: str) -> Struct:
+    return avro.row_type(avro.parse(_avro_text(schema), connect_types=True))
+
+
 def json_row(schema: str) -> Struct:
     return json_schema.row_type(json_schema.parse(_json_text(schema), {}))
 
@@ -84,19 +90,20 @@ def protobuf_row(schema: str) -> Struct:
     return protobuf.row_type(compiled(_proto_text(schema)), "M")
 
 
-def avro_values(spark: SparkSession, given: Sequence[Row]) -> list[str]:
+def avro_values(spark: SparkSession, given: Sequence[Row], *, connect_types: bool = False) -> list[str]:
     """What each example of an Avro row lands as."""
     columns = []
     for row in given:
         text = _avro_text(row.schema)
-        target = landed(avro.row_type(avro.parse(text)))
+        parsed = avro.parse(text, connect_types=connect_types)
+        target = landed(avro.row_type(parsed))
         raw = _without_logical_types(json.loads(text))
         value = _avro_value(json.loads(row.written), raw["fields"][0]["type"], {})
         body = io.BytesIO()
         fastavro.schemaless_writer(body, fastavro.parse_schema(raw), {"x": value})
-        columns.append(
-            avro_decoder(avro.reader(avro.parse(text), target), target).at_once(F.lit(bytearray(body.getvalue())))
-        )
+        made = avro_decoder(avro.reader(parsed, target), target).at_once(F.lit(bytearray(body.getvalue())))
+        checks = all_in_years(made, target)  # as `decode.rejection.has_row` does
+        columns.append(F.when(reduce(Column.__and__, checks, F.lit(True)), made))
     return _on_spark(spark, columns)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from frazil.schemas.avro.attributes import LOGICAL
+from frazil.schemas.avro.attributes import DEBEZIUM as SEMANTIC
+from frazil.schemas.avro.attributes import LOGICAL, VARIABLE_SCALE_DECIMAL
 from frazil.schemas.avro.schema import PRIMITIVES
 from frazil.schemas.json_keywords import TYPES
 from frazil.schemas.json_schema import _FORMATS, _INTEGERS
@@ -13,9 +14,10 @@ from frazil.schemas.protobuf import _JSON, _WELL_KNOWN, FieldKind
 from tests.schemas import mapping
 from tests.schemas.mapping import Row
 
-AVRO, JSON, PROTOBUF = (mapping.rows(section) for section in ("Avro", "JSON Schema", "Protobuf"))
+AVRO, DEBEZIUM, JSON, PROTOBUF = (mapping.rows(section) for section in ("Avro", "Debezium", "JSON Schema", "Protobuf"))
 COLUMNS = [
     *(("Avro", row, mapping.avro_row) for row in AVRO),
+    *(("Debezium", row, mapping.debezium_row) for row in DEBEZIUM),
     *(("JSON Schema", row, mapping.json_row) for row in JSON),
     *(("Protobuf", row, mapping.protobuf_row) for row in PROTOBUF),
 ]
@@ -38,6 +40,20 @@ def test_avro_examples_land_as_the_page_says(spark: SparkSession) -> None:
 
 
 @pytest.mark.spark
+def test_debezium_examples_land_as_the_page_says(spark: SparkSession) -> None:
+    found = mapping.avro_values(spark, DEBEZIUM, connect_types=True)
+    wanted = {row.what: row.lands for row in DEBEZIUM}
+    assert {row.what: value for row, value in zip(DEBEZIUM, found, strict=True)} == wanted
+
+
+def test_every_type_of_debezium_is_on_the_page() -> None:
+    names = [*(name for _, name in SEMANTIC), VARIABLE_SCALE_DECIMAL]
+    assert [name for name in names if f'"connect.name": "{name}"' not in schemas_of(DEBEZIUM)] == []
+    (date,) = [row for row in DEBEZIUM if row.what.startswith("date: days")]
+    assert mapping.column(mapping.avro_row(date.schema)) == "int"  # a topic without an envelope keeps its columns
+
+
+@pytest.mark.spark
 def test_json_schema_examples_land_as_the_page_says(spark: SparkSession) -> None:
     found = mapping.json_values(spark, JSON)
     assert {row.what: value for row, value in zip(JSON, found, strict=True)} == {row.what: row.lands for row in JSON}
@@ -52,8 +68,8 @@ def test_protobuf_examples_land_as_the_page_says() -> None:
 def test_every_line_of_a_table_is_a_row_that_is_run() -> None:
     lines = [line for line in mapping.PAGE.read_text("utf-8").splitlines() if line.startswith("| ")]
     heads = [line for line in lines if line.startswith("| what |")]
-    assert len(heads) == 3
-    assert len(lines) - len(heads) == len(AVRO) + len(JSON) + len(PROTOBUF)
+    assert len(heads) == 4
+    assert len(lines) - len(heads) == len(AVRO) + len(DEBEZIUM) + len(JSON) + len(PROTOBUF)
 
 
 def test_every_type_of_avro_is_on_the_page() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from tests.support.shop import Shop, avro, frame
 
 PLACEHOLDER = "__debezium_unavailable_value"
+LEFT_OUT = (PLACEHOLDER, PLACEHOLDER.encode(), [PLACEHOLDER])
 SOURCE = {
     "type": "record",
     "name": "Source",
@@ -150,7 +151,7 @@ class Source:
         row = {name: values.get(name) for name in self._names} | {self.key_name: number}
         self.produce(number, self.event(op, row))
         before = self.rows.get(number, {})
-        self.rows[number] = {name: before.get(name) if row[name] == PLACEHOLDER else row[name] for name in self._names}
+        self.rows[number] = {name: before.get(name) if row[name] in LEFT_OUT else row[name] for name in self._names}
 
     def delete(self, number: Any, *, event: bool = True, tombstone: bool = True) -> None:
         """Produce a `d` and its tombstone, or what compaction left of them."""
@@ -166,3 +167,27 @@ class Source:
         key = None if number is None else self.key(number)
         where = 0 if number is None else hash(number) % self.partitions
         self.shop.produce([value], key=key, partition=where)
+
+
+class Flattened(Source):
+    """The same by `ExtractNewRecordState`, with `add.fields=op,lsn` and deletes that are rewritten."""
+
+    def evolve(self, columns: Sequence[Mapping[str, Any]]) -> None:
+        """Change the table's columns."""
+        added = [
+            column(name, optional(of)) for name, of in (("__deleted", "string"), ("__op", "string"), ("__lsn", "long"))
+        ]
+        self._schema = {
+            "type": "record",
+            "name": "Value",
+            "namespace": "shop.public.orders",
+            "fields": [*columns, *added],
+        }
+        self._names = [each["name"] for each in columns]
+        self._schema_id = self.shop.register(self._schema)
+
+    def event(self, op: str, after: Mapping[str, Any] | None, before: Mapping[str, Any] | None = None) -> bytes:
+        """Return the bytes of an event."""
+        self.lsn += 152
+        row = {**(after or before or {}), "__deleted": str(op == "d").lower(), "__op": op, "__lsn": self.lsn}
+        return frame(self._schema_id, avro(self._schema, row))

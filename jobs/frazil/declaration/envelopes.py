@@ -50,6 +50,16 @@ class Debezium(metaclass=Declared):
 
 Envelope = Debezium
 """The union of the envelopes. Code that depends on the envelope matches on it."""
+OPERATION_COLUMN, SOURCE_COLUMN = "_op", "_source"
+"""Columns that an envelope adds if they are declared."""
+
+
+def added_columns(envelope: Envelope | None) -> tuple[str, ...]:
+    """Return the columns that an envelope adds to those of the row."""
+    if envelope is None:
+        return ()
+    declared = {OPERATION_COLUMN: envelope.operation_column, SOURCE_COLUMN: envelope.source_column}
+    return tuple(name for name, is_declared in declared.items() if is_declared)
 
 
 def envelope_problems(pipeline: Pipeline) -> Iterator[Problem]:

@@ -70,8 +70,13 @@ def rows(decoded: DataFrame, decoding: Decoding | None = None, row_key: RowKey |
     return decoded.where(is_row & (F.col(_ONCE) >= 0))
 
 
-def rejected(decoded: DataFrame, decoding: Decoding, row_key: RowKey | None = None) -> DataFrame:
-    """Return the records that have no row, with the reason, and in hex the frames that are unknown or wait."""
+def rejected(
+    decoded: DataFrame, decoding: Decoding, row_key: RowKey | None = None, unavailable: Column | None = None
+) -> DataFrame:
+    """Return the records that have no row, with the reason, and in hex the frames that are unknown or wait.
+
+    `unavailable` says which of the others are changes that leave out a value that is nowhere.
+    """
     sides = [side for side in (decoding, decoding.key) if side is not None and side.unframed is None]
     verdicts = {verdict_column(side): verdict_of(side) for side in sides}
     # Nondeterministic beside the verdicts, too: a filter below them would hold all that is refused several times.
@@ -93,7 +98,10 @@ def rejected(decoded: DataFrame, decoding: Decoding, row_key: RowKey | None = No
         columns[UNKNOWN_KEY] = unknown_frame(decoding.key, Reason.KEY_SCHEMA)
         columns[WAITING_KEY] = waiting_frame(decoding.key, Reason.KEY_SCHEMA)
     if row_key is not None:
-        reason = reason.otherwise(row_key.verdict())
+        verdict = row_key.verdict()
+        if unavailable is not None:
+            verdict = F.coalesce(verdict, F.when(unavailable, Reason.VALUE_UNAVAILABLE.value))
+        reason = reason.otherwise(verdict)
     return decoded.withColumn(REASON, reason).where(F.col(REASON).isNotNull()).withColumns(columns)
 
 

@@ -7,7 +7,7 @@ from functools import reduce
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from frazil.decode.decoding import DECODED, KEY, OPERATION, REASON, ROW, UNAVAILABLE, Decoding
+from frazil.decode.decoding import DECODED, KEY, OPERATION, REASON, ROW, Decoding
 from frazil.decode.frame_columns import frame_of, header_of, is_one_of
 from frazil.decode.leaves import is_utf8, texts
 from frazil.decode.lookup import lookup
@@ -103,5 +103,4 @@ def change_reason(decoding: Decoding) -> Column | None:
     operation = F.col(ROW)[OPERATION]
     reason = F.when(F.col(decoding.column).isNull(), None).when(operation.isNull(), Reason.OPERATION_UNKNOWN.value)
     reason = reason.when(operation == Operation.NOTHING.value, Reason.NO_CHANGE.value)
-    reason = reason.when(operation == Operation.TRUNCATE.value, Reason.TRUNCATED.value)
-    return reason.when(F.col(ROW)[UNAVAILABLE].isNotNull(), Reason.VALUE_UNAVAILABLE.value)
+    return reason.when(operation == Operation.TRUNCATE.value, Reason.TRUNCATED.value)

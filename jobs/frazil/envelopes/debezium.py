@@ -12,13 +12,12 @@ from dataclasses import dataclass, replace
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from frazil.declaration.envelopes import Debezium
+from frazil.declaration.envelopes import OPERATION_COLUMN, SOURCE_COLUMN, Debezium, added_columns
 from frazil.envelopes.envelope import Change, Operation, Unwrapped
 from frazil.envelopes.unavailable_values import unavailable
 from frazil.errors import InvalidInput
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 
-OPERATION_COLUMN, SOURCE_COLUMN = "_op", "_source"
 _AFTER, _OP, _SOURCE, _TIME = "after", "op", "source", "ts_ms"
 _FLAT_OP, _FLAT_DELETED, _FLAT_TIME = "__op", "__deleted", "__source_ts_ms"
 """Fields that `ExtractNewRecordState` adds. All other fields that it adds are columns of the row."""
@@ -167,14 +166,9 @@ def _fields(of: Field | None) -> tuple[Field, ...]:
     return of.type.fields if of is not None and isinstance(of.type, Struct) else ()
 
 
-def _wanted(declared: Debezium) -> set[str]:
-    wanted = {OPERATION_COLUMN: declared.operation_column, SOURCE_COLUMN: declared.source_column}
-    return {name for name, is_wanted in wanted.items() if is_wanted}
-
-
 def _with(columns: tuple[Field, ...], added: list[Field], declared: Debezium) -> Struct:
     """Return the row's columns and those of the added ones that are declared."""
-    more = tuple(field for field in added if field.source in _wanted(declared))
+    more = tuple(field for field in added if field.source in added_columns(declared))
     for field in columns:
         if field.source in {one.source for one in more}:
             raise InvalidInput(
@@ -187,7 +181,7 @@ def _with(columns: tuple[Field, ...], added: list[Field], declared: Debezium) ->
 
 def _parted(target: Struct, declared: Debezium) -> tuple[tuple[Field, ...], dict[str, Field]]:
     """Return the columns of the source's row, and those that the envelope adds, by source."""
-    added = {field.source: field for field in target.fields if field.source in _wanted(declared)}
+    added = {field.source: field for field in target.fields if field.source in added_columns(declared)}
     return tuple(field for field in target.fields if field.source not in added), added
 
 

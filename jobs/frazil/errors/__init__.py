@@ -18,6 +18,7 @@ FrazilError                    says what, where and what to do
 │   ├── KeysMoved              records of one key are in two partitions, without an order
 │   ├── DeletesLost            compaction may have removed deletes that a table of current state has not landed
 │   ├── TooManyLate            more than 1 % of a batch is older than the rows of its keys, by the declared order
+│   ├── SourceTruncated        the source's table was truncated, and change data cannot say which rows of the table go
 │   ├── LedgerLost             no snapshot says which offsets the table holds
 │   ├── RolledBack             the table's head is not the snapshot that the ledger names, nor its descendant
 │   ├── DeadLetterTableMismatch  the dead-letter table is not the one that the table's ledger describes
@@ -104,7 +105,14 @@ from frazil.errors.outages import (
     ServiceUnavailable,
     TopicMissing,
 )
-from frazil.errors.state_tables import DeletesLost, KeysMissing, KeysMoved, TooManyLate, WriteModeDiffers
+from frazil.errors.state_tables import (
+    DeletesLost,
+    KeysMissing,
+    KeysMoved,
+    SourceTruncated,
+    TooManyLate,
+    WriteModeDiffers,
+)
 
 __all__ = [
     "EVENTS",
@@ -148,6 +156,7 @@ __all__ = [
     "SchemaChanged",
     "SecretUnavailable",
     "ServiceUnavailable",
+    "SourceTruncated",
     "SparkFailed",
     "TableReplaced",
     "TooManyLate",

@@ -20,6 +20,7 @@ EVENTS = {
     "late-records": "leaves out the late records, whatever share of those that the topic holds they are",
     "keys-moved": "lands what the topic holds by the times of its records, then takes each key from its new partition",
     "deletes-lost": "continues, and rows of keys that were deleted meanwhile may stay",
+    "source-truncated": "leaves the rows that the source has truncated in the table",
     "side-table-replaced": "continues with the dead-letter table as it is",
 }
 """What `frazil accept PIPELINE EVENT` does, by event (docs/running.md)."""

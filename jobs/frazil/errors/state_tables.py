@@ -92,3 +92,20 @@ class KeysMoved(DecisionRequired):
             "write=Append()",
             facts={"table": table, "number": number},
         )
+
+
+class SourceTruncated(DecisionRequired):
+    """The source's table was truncated: its rows went without a delete for each, so the table would keep them."""
+
+    @classmethod
+    def of(cls, pipeline: str, table: str, *, offsets: str, number: int) -> Self:
+        """Return the error of a batch with so many truncates."""
+        return cls(
+            f"the source's table was truncated {number:,} times at offsets {offsets}, and no event deletes its rows one by one; "
+            "nothing of the batch was committed",
+            pipeline=pipeline,
+            place=f"table {table}",
+            events=("source-truncated",),
+            do="To have the source's state, name another table and start=At(…) behind the truncate",
+            facts={"table": table, "offsets": offsets, "number": number},
+        )

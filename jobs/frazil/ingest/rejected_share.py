@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from frazil.declaration import Pipeline
 from frazil.declaration.options import ErrorMode
-from frazil.errors import KeysMissing, RejectedRecords, TooManyLate, TooManyRejected
+from frazil.errors import KeysMissing, RejectedRecords, SourceTruncated, TooManyLate, TooManyRejected
 from frazil.ingest.plan import Span
 from frazil.ingest.record_counts import Rejected
 from frazil.lake.ledger import Entry
@@ -31,8 +31,9 @@ def check_keys(pipeline: Pipeline, rejected: Rejected, records: int) -> None:
 
 def check_mode(pipeline: Pipeline, rejected: Rejected) -> None:
     """Raise `RejectedRecords` if records are rejected and the error mode is `suspend`."""
-    if rejected.kept and rejected.first and pipeline.on_error is ErrorMode.SUSPEND:
-        raise RejectedRecords.of(pipeline.name, pipeline.topic.name, counts=rejected.kept, first=rejected.first)
+    kept = {reason: number for reason, number in rejected.kept.items() if reason != Reason.TRUNCATED.value}
+    if kept and rejected.first and pipeline.on_error is ErrorMode.SUSPEND:
+        raise RejectedRecords.of(pipeline.name, pipeline.topic.name, counts=kept, first=rejected.first)
 
 
 def check_share(
@@ -47,11 +48,12 @@ def check_share(
     """Raise `TooManyRejected` if more of a batch is rejected or skipped than `max_rejected_percent` allows.
 
     Tombstones and events that change no row do not count. A batch that ends at or before the `accepted` offsets, by partition,
-    may be as it is. Raises as `check_late` does, too, unless the batch `is_fenced`: its records are then late because another
-    driver landed them.
+    may be as it is. Raises as `check_late` and `check_truncates` do, too, unless the batch `is_fenced`: its records are then late
+    because another driver landed them.
     """
     if not is_fenced:
         check_late(pipeline, counts, start, end, accepted)
+        check_truncates(pipeline, counts, start, end, accepted)
     reasons = {**counts.rejected, **{r: n for r, n in counts.skipped.items() if r not in _NO_FAULT}}
     number, most = sum(reasons.values()), pipeline.max_rejected_percent or MOST_PERCENT
     if counts.read < LEAST_RECORDS or number * 100 <= most * counts.read or _is_accepted(end, accepted):
@@ -78,6 +80,16 @@ def check_late(pipeline: Pipeline, counts: Counts, start: Offsets, end: Offsets,
             read=counts.read,
             late=counts.late,
         )
+
+
+def check_truncates(
+    pipeline: Pipeline, counts: Counts, start: Offsets, end: Offsets, accepted: Mapping[int, int]
+) -> None:
+    """Raise `SourceTruncated` if a batch has truncates, unless it ends within `accepted`."""
+    number = counts.rejected.get(Reason.TRUNCATED.value, 0)
+    if number and not _is_accepted(end, accepted):
+        offsets = f"{start} to {end}"
+        raise SourceTruncated.of(pipeline.name, pipeline.table.identifier, offsets=offsets, number=number)
 
 
 def _is_accepted(end: Offsets, accepted: Mapping[int, int]) -> bool:

@@ -16,7 +16,8 @@ from frazil.decode.row_order import row_order
 from frazil.decode.writer_schemas import TooMany, WriterSchemas
 from frazil.errors import IncompatibleSchema, InvalidInput, WriteModeDiffers
 from frazil.ingest.events import Event, Reporter
-from frazil.ingest.staging import Keyless, Staging, Thoroughness
+from frazil.ingest.remembered import Keyless, LeftOut, Thoroughness
+from frazil.ingest.staging import Staging
 from frazil.ingest.state_columns import state_changes, state_fields, without_state_fields
 from frazil.job.context import JobContext
 from frazil.lake import tables
@@ -41,7 +42,7 @@ class Evolution:
         self._keys = Keys.of(pipeline.topic, writers.registry, layout, writers.envelope)
         self._is_keyed = isinstance(pipeline.write, Upsert)
         self._names = pipeline.write.key if isinstance(pipeline.write, Upsert) else None
-        self._thoroughness = Thoroughness()
+        self._thoroughness, self._left_out = Thoroughness(), LeftOut()
         self._reported: dict[int, str] = {}  # by writer, what was reported of it last
 
     @property
@@ -141,7 +142,8 @@ class Evolution:
         newest = entry(self._job.iceberg.load(table.identifier), self._pipeline.name)
         has_records = newest is not None and newest.keys is not None and newest.keys.records > 0
         keyless = Keyless(is_possible=self._names is None and not has_records)
-        return Staging(self._pipeline, self._job, decoding, columns, there, keys, identity, self._thoroughness, keyless)
+        remembered = (self._thoroughness, keyless, self._left_out)
+        return Staging(self._pipeline, self._job, decoding, columns, there, keys, identity, *remembered)
 
     @property
     def _key_fields(self) -> Struct | None:

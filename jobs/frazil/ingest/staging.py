@@ -12,40 +12,31 @@ from pyspark.sql import functions as F
 from frazil.clients.kafka_records import Record
 from frazil.dead_letters.rejected_rows import dead_letters
 from frazil.declaration import Pipeline
+from frazil.declaration.envelopes import added_columns
 from frazil.declaration.options import MetadataColumns
 from frazil.declaration.write_modes import tombstones
 from frazil.decode.decode import columns_of, decode, rejected, rows
-from frazil.decode.decoding import REASON, SCHEMA_ID, Decoding, is_delete
+from frazil.decode.decoding import REASON, ROW, SCHEMA_ID, UNAVAILABLE, Decoding, is_delete
 from frazil.decode.keys import KeyLanding, key_column
 from frazil.decode.row_key import RowKey
 from frazil.ingest import record_counts
 from frazil.ingest.plan import Plan
 from frazil.ingest.read import HEADERS, consumer_options, read
 from frazil.ingest.record_counts import Read, Rejected
+from frazil.ingest.remembered import Keyless, LeftOut, Thoroughness
 from frazil.ingest.route import metadata, route
 from frazil.ingest.state_columns import rules, state_values
 from frazil.job.context import JobContext
 from frazil.lake.commit.check import StageAgain
+from frazil.lake.deletes.folding import Rules
 from frazil.lake.deletes.key_changes import KeyChanges
-from frazil.lake.deletes.positions import IS_DELETE
+from frazil.lake.deletes.positions import IS_DELETE, LEFT_OUT
 from frazil.lake.deletes.staged_changes import StagedChanges, stage_changes
 from frazil.lake.sort_order import order
 from frazil.lake.stage import Staged, stage
 from frazil.schemas.types import Struct
 
-
-@dataclass(slots=True)
-class Thoroughness:
-    """Whether a pipeline has met records that only the thorough bodies decode; from then on it decodes all by these."""
-
-    is_needed: bool = False
-
-
-@dataclass(slots=True)
-class Keyless:
-    """Whether a table of current state has had no record yet, those of staged batches included."""
-
-    is_possible: bool = False
+_UNRESOLVED = "_frazil_unresolved"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +44,9 @@ class StagedRows:
     """The rows of a plan in files, and what was counted of all records that were read.
 
     `by_driver` are the records that the driver read, as Spark cannot. Rows were decoded by `decoding`; `thorough` rejects none that
-    has a row. They were staged `at` this time. In a table of current state, `changes` are
-    the keys of the batch, `folded` is the number of their records, and `ties` keys have records of one order in two partitions.
+    has a row. They were staged `at` this time. In a table of current state, `changes` are the keys of the batch, `folded` is the
+    number of their records, and `ties` keys have records of one order in two partitions. `unresolved` changes, by partition and
+    offset, leave out values that are nowhere.
     """
 
     plan: Plan
@@ -67,6 +59,7 @@ class StagedRows:
     changes: KeyChanges | None = None
     folded: int = 0
     ties: int = 0
+    unresolved: frozenset[tuple[int, int]] = frozenset()
 
     @property
     def landed(self) -> int:
@@ -103,13 +96,22 @@ class Staging:
     row_key: RowKey | None = None
     thoroughness: Thoroughness = field(default_factory=Thoroughness)
     keyless: Keyless = field(default_factory=Keyless)
+    left_out: LeftOut = field(default_factory=LeftOut)
 
     def needs_rows(self, planned: Plan) -> bool:
         """Return whether a batch can only be staged when those before it are committed: what it writes depends on their rows."""
-        return rules(self.pipeline.write, keys_move=planned.keys_move).need_rows
+        return self._rules(planned).need_rows
+
+    def _rules(self, planned: Plan) -> Rules:
+        about = added_columns(self.pipeline.envelope)
+        fills = self.left_out.is_met
+        return rules(self.pipeline.write, keys_move=planned.keys_move, fills=fills, about=about)
 
     def stage(self, planned: Plan, by_driver: Sequence[Record] = ()) -> StagedRows:
-        """Stage the rows of a plan, and count its records as they are read."""
+        """Stage the rows of a plan, and count its records as they are read.
+
+        Raises `StageAgain` if changes leave values out for the first time.
+        """
         thorough, at = self.decoding.thorough, datetime.fromtimestamp(self.job.clock(), UTC)
         decoding = thorough if self.thoroughness.is_needed else self.decoding
         observed = Observation()
@@ -140,6 +142,7 @@ class Staging:
                         *self._metadata(at),
                         *state_values(self.table, self.row_key),
                         is_delete(has_changes=decoding.has_changes).alias(IS_DELETE),
+                        *([F.col(ROW)[UNAVAILABLE].alias(LEFT_OUT)] if decoding.has_changes else []),
                     ],
                 ),
                 key=self.row_key.names,
@@ -148,16 +151,25 @@ class Staging:
                 at=at.timestamp(),
                 sort=order(table.sort_fields),
                 records=planned.rows,
-                rules=rules(self.pipeline.write, keys_move=planned.keys_move),
+                rules=self._rules(planned),
             )
             files = changes.files
+            if changes.left_out and not self.left_out.is_met:
+                self.left_out.is_met = True
+                raise StageAgain("changes leave values out", where=f"pipeline {self.pipeline.name}")
         self.job.failpoint("stage.written")
         read = record_counts.read(observed.get)
         staged = StagedRows(planned, by_driver, decoding, thorough, files, read, at)
         return (
             staged
             if changes is None
-            else replace(staged, changes=changes.changes, folded=changes.records, ties=changes.ties)
+            else replace(
+                staged,
+                changes=changes.changes,
+                folded=changes.records,
+                ties=changes.ties,
+                unresolved=changes.unresolved,
+            )
         )
 
     def stage_rejected(self, staged: StagedRows) -> StagedRejected:
@@ -168,7 +180,13 @@ class Staging:
         observed = Observation()
         skipped = record_counts.skips(F.col(REASON), self.pipeline.on_error, tombstones(self.pipeline.write))
         records = self._read(staged.plan, staged.by_driver, headers=True)  # a replay needs headers
-        rejects = rejected(decode(records, staged.thorough), staged.thorough, self.row_key)
+        unavailable = None
+        if staged.unresolved:
+            listed = self.job.spark.createDataFrame(sorted(staged.unresolved), "partition int, offset long")
+            listed = listed.withColumn(_UNRESOLVED, F.lit(True))
+            records = records.join(F.broadcast(listed), ["partition", "offset"], "left")
+            unavailable = F.coalesce(F.col(_UNRESOLVED), F.lit(False))
+        rejects = rejected(decode(records, staged.thorough), staged.thorough, self.row_key, unavailable)
         rejects = record_counts.observe_rejected(rejects, observed, skipped)
         letters = dead_letters(
             rejects.where(~skipped),

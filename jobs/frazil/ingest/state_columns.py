@@ -22,12 +22,16 @@ from frazil.schemas.types import Field, Struct
 _DOC = "order of the row among the records of its key"
 
 
-def rules(write: WriteMode, *, keys_move: bool = False) -> Rules:
-    """Return how the changes of a batch take effect; `keys_move` says that records of a key may be in several partitions."""
+def rules(write: WriteMode, *, keys_move: bool = False, fills: bool = False, about: tuple[str, ...] = ()) -> Rules:
+    """Return how the changes of a batch take effect.
+
+    `keys_move` says that records of a key may be in several partitions, `fills` that some leave values out; `about` is that of
+    `Rules`.
+    """
     if not isinstance(write, Upsert):
         return Rules()
-    ordered = bool(write.order_by)
-    return Rules(ordered=ordered, soft=write.on_tombstone is Deletion.SOFT_DELETE, moved=keys_move and not ordered)
+    ordered, soft = bool(write.order_by), write.on_tombstone is Deletion.SOFT_DELETE
+    return Rules(ordered=ordered, soft=soft, moved=keys_move and not ordered, fills=fills, about=about)
 
 
 def state_fields(write: WriteMode, row: Struct) -> tuple[Field, ...]:

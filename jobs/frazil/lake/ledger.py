@@ -50,6 +50,7 @@ CLOSED_TOPICS = "frazil.closed-topics"  # JSON list: the topic of each of the `c
 UPKEEP = "frazil.upkeep"  # in a snapshot that changed neither rows nor offsets: which action of maintenance made it
 REJECTED_SHARE = "rejected-share"  # the decision, in EVENTS, that accepts rejected records
 LATE_RECORDS = "late-records"  # the decision, in EVENTS, that accepts late records
+SOURCE_TRUNCATED = "source-truncated"  # the decision, in EVENTS, that keeps the rows of a truncated source
 RECOUNT = "counts-recount"  # the decision, in EVENTS, that takes back what earlier commits counted as gaps by mistake
 
 WRITE_MODE = "frazil.write-mode"
@@ -174,7 +175,7 @@ class Entry:
     @property
     def accepts_next_rejects(self) -> bool:
         """Whether an operator accepted the rejected and late records of the next batches, and none of them is committed yet."""
-        return self.event in (REJECTED_SHARE, LATE_RECORDS) or REJECTS_NEXT in self.summary
+        return self.event in (REJECTED_SHARE, LATE_RECORDS, SOURCE_TRUNCATED) or REJECTS_NEXT in self.summary
 
     @property
     def event(self) -> str | None:

@@ -87,7 +87,9 @@ class _Accepting:
         assert found.last.end is not None
         if not can_happen(self.event, self.pipeline.write):
             raise not_happened(self.event, f"pipeline {self.pipeline.name}")
-        if self.event in (Accepted.REJECTED_SHARE, Accepted.LATE_RECORDS):
+        if self.event is Accepted.SOURCE_TRUNCATED and self.pipeline.envelope is None:
+            raise not_happened(self.event, f"pipeline {self.pipeline.name}")
+        if self.event in (Accepted.REJECTED_SHARE, Accepted.LATE_RECORDS, Accepted.SOURCE_TRUNCATED):
             return Acceptance(self.event, found.last.end, found.last.end)
         committed, topic, kafka = found.last.end, self.pipeline.topic, self.job.kafka
         spans, topic_id = kafka.offsets(topic.name, self.pipeline.isolation), kafka.topic(topic.name).topic_id

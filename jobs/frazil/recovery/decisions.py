@@ -25,7 +25,8 @@ class Accepted(StrEnum):
     the dead-letter table lacks. `REJECTED_SHARE`: the next run lands what is in the topic when it starts, however much is
     rejected. `LATE_RECORDS`: it leaves out those that are late, however many they are. `KEYS_MOVED`: up to the topic's ends now, a
     key's records may be in several partitions, and behind these each key may have another one than before. `DELETES_LOST`:
-    continue, though the deletes of some rows may be lost.
+    continue, though the deletes of some rows may be lost. `SOURCE_TRUNCATED`: the next run keeps the rows that the source has
+    truncated; truncates are dead letters.
     """
 
     TOPIC_RECREATED = "topic-recreated"
@@ -40,6 +41,7 @@ class Accepted(StrEnum):
     LATE_RECORDS = "late-records"
     KEYS_MOVED = "keys-moved"
     DELETES_LOST = "deletes-lost"
+    SOURCE_TRUNCATED = "source-truncated"
 
 
 @dataclass(frozen=True, slots=True)

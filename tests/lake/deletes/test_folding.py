@@ -77,4 +77,4 @@ def test_without_an_order_a_key_in_two_partitions_is_seen(spark: SparkSession) -
 
 def test_metadata_is_of_the_deleting_record_and_the_schema_id_is_of_the_values() -> None:
     columns = ["id", "word", "_kafka_key", "_kafka_offset", "_kafka_schema_id", "_ingested_at", "_deleted_at", "_order"]
-    assert value_columns([*columns, IS_DELETE], ["id"]) == ["word", "_kafka_schema_id"]
+    assert value_columns([*columns, IS_DELETE], ["id"], Rules()) == ["word", "_kafka_schema_id"]

@@ -9,7 +9,17 @@ from pyspark.sql import Column, DataFrame, Observation, Window, WindowSpec
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from frazil.lake.deletes.positions import HASH, IS_DELETE, LACKS, OF_VALUES, PARTITION, PLACE, key_hash
+from frazil.lake.deletes.left_out import Filled
+from frazil.lake.deletes.positions import (
+    HASH,
+    IS_DELETE,
+    LACKS,
+    LEFT_OUT,
+    OF_VALUES,
+    PARTITION,
+    PLACE,
+    key_hash,
+)
 from frazil.schemas.metadata import COORDINATES, DELETED_AT, INGESTED_AT, ORDER
 
 RECORDS = "_frazil_records"
@@ -17,6 +27,7 @@ RECORDS = "_frazil_records"
 KAFKA_PARTITION, KAFKA_OFFSET, KAFKA_TIMESTAMP = "_kafka_partition", "_kafka_offset", "_kafka_timestamp"
 _RANK, _NEXT, _TIE, _VALUES = "_frazil_rank", "_frazil_next", "_frazil_tie", "_frazil_values"
 _LAST = "_frazil_last"  # the timestamp of the last record of a key and partition
+_BEFORE = "_frazil_before"
 _OF_RECORD = frozenset({f"_kafka_{f.name}" for f in COORDINATES} - {"_kafka_schema_id"}) | {
     INGESTED_AT.name,
     DELETED_AT.name,
@@ -30,26 +41,32 @@ class Rules:
     """How changes take effect: by the column `_order` if rows are `ordered`; a `soft` delete keeps the row and its values.
 
     Where nothing orders the records of a key but their offsets, and keys `moved` from one partition to another, those of the
-    partition take effect whose last record has the highest timestamp.
+    partition take effect whose last record has the highest timestamp. With `fills`, a value that a change leaves out is that of the
+    change before, or of the row in the table. `about` are columns of the change that made a row what it is, deletes included.
     """
 
     ordered: bool = False
     soft: bool = False
     moved: bool = False
+    fills: bool = False
+    about: tuple[str, ...] = ()
 
     @property
     def need_rows(self) -> bool:
         """Whether what a batch writes depends on the rows in the table."""
-        return self.ordered or self.soft
+        return self.ordered or self.soft or self.fills
 
 
-def value_columns(columns: Sequence[str], key: Sequence[str]) -> list[str]:
+def value_columns(columns: Sequence[str], key: Sequence[str], rules: Rules) -> list[str]:
     """Return those of a table's columns that a soft delete keeps."""
-    return [name for name in columns if name not in key and name not in _OF_RECORD and name != IS_DELETE]
+    others = {*key, *_OF_RECORD, *rules.about, IS_DELETE, LEFT_OUT}
+    return [name for name in columns if name not in others]
 
 
 def fold(changed: DataFrame, key: Sequence[str], rules: Rules, observed: Observation) -> DataFrame:
-    """Return the last change of each key, with marks; `observed` gets the number of `records`, of keys that `moved`, and of `ties`.
+    """Return the last change of each key, with marks; `observed` gets counts.
+
+    They are the number of `records`, of those that leave values out (`left_out`), of keys that `moved`, and of `ties`.
 
     The later record is that of the higher order if rows are ordered, else that of the higher partition and offset; of a key that
     `moved`, that of the highest offset in the partition whose last record has the highest timestamp. A soft
@@ -67,17 +84,25 @@ def fold(changed: DataFrame, key: Sequence[str], rules: Rules, observed: Observa
         columns[RECORDS] = F.count(F.lit(1)).over(Window.partitionBy(*key))
     if rules.soft:
         columns[_VALUES] = _values(changed, key, rules, newest_first)
+        of_change = F.struct(DELETED_AT.name, *rules.about)
+        columns[_BEFORE] = F.lead(F.when(F.col(IS_DELETE), of_change)).over(newest_first)
+    filled = Filled(changed, value_columns(changed.columns, key, rules), soft=rules.soft) if rules.fills else None
+    if filled is not None:
+        columns |= filled.over(newest_first, _sequence(rules))
     ranked = changed.withColumns(columns).observe(
         observed,
         F.count(F.lit(1)).alias("records"),
         (F.lit(0) if rules.ordered or rules.moved else F.count_if(F.col(_NEXT))).alias("moved"),
         (F.count_if(F.col(_TIE)) if rules.ordered else F.lit(0)).alias("ties"),
+        (F.count(LEFT_OUT) if LEFT_OUT in changed.columns else F.lit(0)).alias("left_out"),
     )
     last = ranked.where(F.col(_RANK) == 1)
     last = last.withColumns({HASH: key_hash(changed, key), PARTITION: F.col(KAFKA_PARTITION)})
     if rules.need_rows:
         last = last.withColumns(_with_values(changed, key, rules))
-    return last.drop(_RANK, _NEXT, _TIE, _VALUES, _LAST)
+    if filled is not None:
+        last = filled.of(last)
+    return last.drop(_RANK, _NEXT, _TIE, _VALUES, _LAST, _BEFORE)
 
 
 def place() -> Column:
@@ -100,7 +125,7 @@ def _values(changed: DataFrame, key: Sequence[str], rules: Rules, newest_first: 
         before = Window.partitionBy(*key).orderBy(KAFKA_PARTITION, KAFKA_OFFSET)
         highest = F.max(place()).over(before.rowsBetween(Window.unboundedPreceding, -1))
         took_effect &= highest.isNull() | (place() > highest)
-    held = F.struct(*value_columns(changed.columns, key), *([place().alias(PLACE)] if rules.ordered else []))
+    held = F.struct(*value_columns(changed.columns, key, rules), *([place().alias(PLACE)] if rules.ordered else []))
     every = newest_first.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
     return F.first(F.when(took_effect, held), ignorenulls=True).over(every)
 
@@ -111,11 +136,16 @@ def _with_values(changed: DataFrame, key: Sequence[str], rules: Rules) -> dict[s
     if rules.soft:
         values = F.col(_VALUES)
         found = {
-            name: F.when(is_delete, values[name]).otherwise(F.col(name)) for name in value_columns(changed.columns, key)
+            name: F.when(is_delete, values[name]).otherwise(F.col(name))
+            for name in value_columns(changed.columns, key, rules)
         }
         found[LACKS] = is_delete & values.isNull()
-        at = F.coalesce(F.col(DELETED_AT.name), F.col(KAFKA_TIMESTAMP), F.timestamp_seconds(F.lit(0)))
+        # A source may follow its delete by a record that says nothing of it.
+        of_source = F.coalesce(F.col(DELETED_AT.name), F.col(_BEFORE)[DELETED_AT.name])
+        at = F.coalesce(of_source, F.col(KAFKA_TIMESTAMP), F.timestamp_seconds(F.lit(0)))
         found[DELETED_AT.name] = F.when(is_delete, at)
+        is_repeated = is_delete & F.col(DELETED_AT.name).isNull() & F.col(_BEFORE).isNotNull()
+        found |= {name: F.when(is_repeated, F.col(_BEFORE)[name]).otherwise(F.col(name)) for name in rules.about}
     if rules.ordered:
         # With fields that may be null: Arrow takes no null struct whose fields are never null.
         of = T.StructType([T.StructField(name, changed.schema[name].dataType) for name in _sequence(rules)])

@@ -27,6 +27,8 @@ IS_DELETE, HASH, PARTITION = "_frazil_is_delete", "_frazil_hash", "_frazil_parti
 """Columns beside the key's own: whether the batch deletes the key, its hash (`key_hash`), the Kafka partition of its record."""
 NUMBER, LACKS = "_frazil_number", "_frazil_lacks"
 """Where rows depend on those in the table: a key's number, and whether the batch lacks values for the row that it deletes."""
+LEFT_OUT = "_frazil_left_out"
+"""Names of the columns that a change leaves out though its row has a value, null if there are none: no part of a key's marks."""
 PLACE, OF_VALUES = "_frazil_place", "_frazil_of_values"
 """Of an ordered batch: order, partition and offset of a key's last record, and, of a delete, those of its values' record."""
 MARKS = (IS_DELETE, HASH, PARTITION, NUMBER, LACKS, PLACE, OF_VALUES)

@@ -55,6 +55,7 @@ class ResolvedChanges(KeyChanges):
         self._resolved_on: int | None = None
         self.found = Found()
         self.late = self.marked = 0
+        self.unresolved = frozenset[int]()
         self._end: Offsets | None = None
 
     def is_on(self, committed: Offsets | None) -> bool:
@@ -62,7 +63,7 @@ class ResolvedChanges(KeyChanges):
         return self._end.same_as(committed) if self._end is not None else committed is None
 
     def resolve(self) -> None:
-        """Compare with the rows on the table's head: from then on `found`, `late`, `writes`, `deletes` and `marked` are known."""
+        """Compare with the rows on the table's head: what was found, and what the changes do, is known then."""
         import numpy as np
 
         table = self._iceberg.load(self._table)
@@ -77,11 +78,14 @@ class ResolvedChanges(KeyChanges):
         is_late[sorted(self.found.late)], is_kept[sorted(self.found.kept)] = True, True
         is_delete, lacks = (self._keys[mark].to_numpy().astype(bool) for mark in (IS_DELETE, LACKS))
         is_marked = ~is_late & is_delete & (~lacks | is_kept | self._rules.ordered) & self._rules.soft
+        # A write that lacks values is none if no row has them.
+        is_written = ~is_late & ~is_delete & (~lacks | is_kept)
+        self.unresolved = frozenset(np.flatnonzero(~is_late & ~is_delete & ~is_written).tolist())
         hashes = self._keys[HASH].to_numpy()
         self.late = int(self._records[is_late].sum())
-        self.writes, self.deletes = int((~is_late & ~is_delete).sum()), int((~is_late & is_delete).sum())
+        self.writes, self.deletes = int(is_written.sum()), int((~is_late & is_delete).sum())
         self.marked = int(is_marked.sum())
-        self._written_hash = total(hashes[(~is_late & ~is_delete) | is_marked])
+        self._written_hash = total(hashes[is_written | is_marked])
 
     def keys_of(self, numbers: Collection[int]) -> pa.Table:
         """Return the key columns of the keys with these numbers."""

@@ -7,9 +7,10 @@ from collections.abc import Collection, Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from frazil.lake.deletes.folding import Rules, value_columns
+from frazil.lake.deletes.folding import KAFKA_OFFSET, KAFKA_PARTITION, Rules, value_columns
 from frazil.lake.deletes.key_literals import conditions
-from frazil.lake.deletes.positions import IS_DELETE, LACKS
+from frazil.lake.deletes.left_out import IS_GONE, UNRESOLVED
+from frazil.lake.deletes.positions import IS_DELETE, LACKS, LEFT_OUT
 from frazil.lake.deletes.resolved_changes import ResolvedChanges
 from frazil.lake.iceberg_java import Iceberg
 
@@ -27,30 +28,53 @@ def rows_to_write(
 ) -> DataFrame:
     """Return the rows of the folded changes `last`, with those of the `columns` that the table has.
 
-    A late record has none. A soft delete without values in the batch has those of the row in the table. If there is none, it
+    A late record has none. A change that leaves values out has those of the row in the table; without a row it has none. A soft
+    delete without values in the batch has those of the row in the table. If there is none, it
     has no row, or, where rows are ordered, one without values: else a record of a lower order would bring the key back. So many
     `tasks` write each of the two kinds.
     """
-    columns = [name for name in columns if name != IS_DELETE]
+    columns = [name for name in columns if name not in (IS_DELETE, LEFT_OUT)]
     late, kept = changes.found.late, changes.found.kept
-    has_row = ~F.col(IS_DELETE) | (F.lit(rules.soft) & (~F.col(LACKS) | F.lit(rules.ordered)))
+    is_delete, lacks = F.col(IS_DELETE), F.col(LACKS)
+    has_row = F.when(is_delete, F.lit(rules.soft) & (~lacks | F.lit(rules.ordered))).otherwise(~lacks)
     rows = last.where(has_row)
     if late or kept:
         rows = rows.join(F.broadcast(_keys(last, changes, late | kept)), changes.key, "left_anti")
     rows = rows.select(*columns)
-    if not kept or not rules.soft:
+    if not kept or not (rules.soft or rules.fills):
         return rows
-    deletes = last.join(F.broadcast(_keys(last, changes, kept)), changes.key, "left_semi")
+    lacking = last.join(F.broadcast(_keys(last, changes, kept)), changes.key, "left_semi")
+    if not rules.soft:
+        lacking = lacking.where(~is_delete)
     # Read by the table's own schema, which may be newer than that of the searched snapshot. Rows of a newer snapshot are the
     # same ones, or the commit finds that they are not.
-    held = value_columns(columns, changes.key)
+    held = value_columns(columns, changes.key, rules)
     stored = iceberg.spark.table(f"{iceberg.name}.{table}")
     for condition in conditions(changes.keys_of(kept), last.select(*changes.key).schema, changes.key):
         stored = stored.where(condition)  # else every row of the table would be read with all its columns
     stored = stored.select(*changes.key, *(F.col(n).alias(_HELD + n) for n in held))
-    found = stored.join(F.broadcast(deletes.drop(*held)), changes.key)
+    of_row = {name: F.col(_HELD + name) for name in held}
+    if rules.fills:
+        # A soft delete with an order may have values that are older than the row's.
+        has_all = F.col(LEFT_OUT).isNull() | (is_delete & F.lit(rules.ordered))
+        of_row = {
+            name: F.when(has_all | F.array_contains(LEFT_OUT, name), value).otherwise(F.col(name)).alias(name)
+            for name, value in of_row.items()
+        }
+    else:
+        lacking = lacking.drop(*held)
+    found = stored.join(F.broadcast(lacking), changes.key)
     found = found.repartition(tasks, *changes.key).dropDuplicates(changes.key)
-    return rows.union(found.select(*(F.col(_HELD + name if name in held else name) for name in columns)))
+    return rows.union(found.select(*(of_row.get(name, F.col(name)) for name in columns)))
+
+
+def unresolved_of(last: DataFrame, changes: ResolvedChanges) -> frozenset[tuple[int, int]]:
+    """Return partition and offset of the changes that leave out values which no change before them and no row has."""
+    gone = last.where(IS_GONE).select(UNRESOLVED)
+    if changes.unresolved:
+        without = last.join(F.broadcast(_keys(last, changes, changes.unresolved)), changes.key, "left_semi")
+        gone = gone.union(without.select(UNRESOLVED))
+    return frozenset((int(at[KAFKA_PARTITION]), int(at[KAFKA_OFFSET])) for row in gone.collect() for at in row[0])
 
 
 def _keys(last: DataFrame, changes: ResolvedChanges, numbers: Collection[int]) -> DataFrame:

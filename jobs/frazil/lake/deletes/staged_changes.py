@@ -12,9 +12,9 @@ from pyspark.sql import functions as F
 from frazil.errors import KeysMoved
 from frazil.lake.deletes.folding import RECORDS, Rules, fold
 from frazil.lake.deletes.key_changes import KeyChanges
-from frazil.lake.deletes.positions import IS_DELETE, MARKS
+from frazil.lake.deletes.positions import IS_DELETE, LEFT_OUT, MARKS
 from frazil.lake.deletes.resolved_changes import ResolvedChanges
-from frazil.lake.deletes.resolved_rows import rows_to_write
+from frazil.lake.deletes.resolved_rows import rows_to_write, unresolved_of
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.stage import Staged, stage
 
@@ -26,13 +26,16 @@ ROWS_A_TASK = 50_000
 class StagedChanges:
     """The rows of a batch in files, the keys that it writes and deletes, and of how many `records` these are the last ones.
 
-    `ties` keys have records of the same order in two partitions.
+    `ties` keys have records of the same order in two partitions. `left_out` changes leave values out, and the `unresolved` ones, by
+    partition and offset, some that neither a change before them nor the table has: they are none of the `records`.
     """
 
     files: Staged
     changes: KeyChanges
     records: int
     ties: int = 0
+    left_out: int = 0
+    unresolved: frozenset[tuple[int, int]] = frozenset()
 
 
 def stage_changes(
@@ -50,7 +53,8 @@ def stage_changes(
 ) -> StagedChanges:
     """Fold the changes to the last one of each key, and stage their rows; `new_id`, `at` and `sort` are as in `stage`.
 
-    `changed` has the table's columns, those of the `key` among them, and `IS_DELETE` for a record without a value. Without an
+    `changed` has the table's columns, those of the `key` among them, `IS_DELETE` for a change that deletes its row, and
+    `LEFT_OUT` if changes can leave values out; without rules that fill them, the rows are right only if none does. Without an
     order, records of one key in two partitions raise `KeysMoved`, which names the `pipeline`. `records` is about how many there
     are: it decides how many tasks fold them, and so how many files they become. Rules that need the rows in the table search these
     on its head: the batches before must be committed. Raises `StageAgain` if the table changes meanwhile.
@@ -61,6 +65,7 @@ def stage_changes(
     last = fold(changed, key, rules, observed)
     last.persist(StorageLevel.MEMORY_AND_DISK)  # rows and keys are of one reading of the topic
     changes: KeyChanges
+    unresolved = frozenset[tuple[int, int]]()
 
     def staged(rows: DataFrame) -> Staged:
         return stage(iceberg, table, rows, unique_id=new_id(), at=at, sort=sort)
@@ -72,9 +77,10 @@ def stage_changes(
             found.resolve()
             files = staged(rows_to_write(iceberg, table, last, changed.columns, found, rules, tasks))
             found.check_written(files.rows)
+            unresolved = unresolved_of(last, found) if rules.fills else unresolved
             changes = found
         else:
-            files = staged(last.where(~F.col(IS_DELETE)).drop(*MARKS))
+            files = staged(last.where(~F.col(IS_DELETE)).drop(*MARKS, LEFT_OUT))
             keys = last.select(*key, *(mark for mark in MARKS if mark in last.columns))
             changes = KeyChanges(iceberg, table, keys.toArrow(), keys.schema, pipeline=pipeline, moves=rules.moved)
     finally:
@@ -82,4 +88,5 @@ def stage_changes(
     seen = observed.get
     if seen["moved"]:
         raise KeysMoved.of(pipeline, table, int(seen["moved"]))
-    return StagedChanges(files, changes, int(seen["records"] or 0), int(seen["ties"] or 0))
+    records, ties, left_out = (int(seen[name] or 0) for name in ("records", "ties", "left_out"))
+    return StagedChanges(files, changes, records - len(unresolved), ties, left_out, unresolved)

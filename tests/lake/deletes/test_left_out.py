@@ -1,0 +1,100 @@
+"""Values that changes leave out, against a replay of each key's changes one by one."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import Observation, SparkSession
+from pyspark.sql import functions as F
+
+from frazil.lake.deletes.folding import Rules, fold
+from frazil.lake.deletes.left_out import IS_GONE, UNRESOLVED
+from frazil.lake.deletes.positions import IS_DELETE, LACKS, LEFT_OUT
+
+pytestmark = pytest.mark.spark
+NAMES = ("a", "b")
+Change = dict[str, Any]
+
+
+def changes_of(seed: int, keys: int) -> list[Change]:
+    """Return random changes; a value that is left out has another text, which must not land."""
+    chance, found = random.Random(seed), []
+    for offset in range(keys * 4):
+        left_out = [name for name in NAMES if chance.random() < 0.5]
+        values = {name: "left out" if name in left_out else chance.choice([None, f"{name}{offset}"]) for name in NAMES}
+        is_delete = chance.random() < 0.2
+        found.append(
+            {
+                "id": chance.randrange(keys),
+                **(dict.fromkeys(NAMES) if is_delete else values),
+                "_kafka_partition": 0,
+                "_kafka_offset": offset,
+                IS_DELETE: is_delete,
+                LEFT_OUT: None if is_delete or not left_out else left_out,
+            }
+        )
+    return found
+
+
+def replayed(changes: list[Change], *, soft: bool) -> Change:
+    """Return what one key's changes come to; `lacking` columns are those that the table must have."""
+    values: dict[str, Any] = {}
+    is_gone, run, has_values = False, list[int](), False
+    for change in changes:
+        left_out = change[LEFT_OUT] or []
+        if not change[IS_DELETE]:
+            values |= {name: change[name] for name in NAMES if name not in left_out}
+            run += [change["_kafka_offset"]] if left_out else []
+            has_values = True
+        elif not soft:
+            values, is_gone, run = {}, True, []
+    is_delete = changes[-1][IS_DELETE]
+    lacking = [name for name in NAMES if name not in values]
+    if is_delete and not soft:
+        return {"is_delete": True}
+    if is_gone and lacking:
+        return {"is_delete": True, "unresolved": run}
+    if not lacking:
+        return {"is_delete": is_delete, **values}
+    return {"is_delete": is_delete, "lacking": lacking if has_values else None, "unresolved": run, **values}
+
+
+def found_of(row: dict[str, Any], *, soft: bool) -> Change:
+    values = {name: row[name] for name in NAMES}
+    offsets = sorted(at["_kafka_offset"] for at in row[UNRESOLVED])
+    if row[IS_GONE]:
+        return {"is_delete": row[IS_DELETE], "unresolved": offsets}
+    if row[IS_DELETE] and not soft:
+        return {"is_delete": True}
+    if not row[LACKS]:
+        return {"is_delete": row[IS_DELETE], **values}
+    lacking = row[LEFT_OUT]
+    kept = {name: value for name, value in values.items() if lacking is not None and name not in lacking}
+    return {"is_delete": row[IS_DELETE], "lacking": lacking, "unresolved": offsets, **kept}
+
+
+@pytest.mark.parametrize("soft", [False, True])
+def test_a_key_has_the_values_that_its_changes_have_one_by_one(spark: SparkSession, soft: bool) -> None:
+    keys, changes = 300, changes_of(7, 300)
+    kinds = {"id": pa.int64(), "a": pa.string(), "b": pa.string(), "_kafka_partition": pa.int32()}
+    kinds |= {"_kafka_offset": pa.int64(), IS_DELETE: pa.bool_(), LEFT_OUT: pa.list_(pa.string())}
+    table = pa.Table.from_pylist(changes, schema=pa.schema(kinds.items()))
+    of_record = {"_kafka_timestamp": F.timestamp_seconds("_kafka_offset"), "_deleted_at": F.lit(None).cast("timestamp")}
+    changed, observed = spark.createDataFrame(table).withColumns(of_record), Observation()
+    rows = fold(changed, ["id"], Rules(soft=soft, fills=True), observed).toArrow().to_pylist()
+    wanted = {
+        key: replayed(of_key, soft=soft)
+        for key in range(keys)
+        if (of_key := [change for change in changes if change["id"] == key])
+    }
+    assert {row["id"]: found_of(row, soft=soft) for row in rows} == wanted
+    shapes = {tuple(sorted(shape)) for shape in wanted.values()}
+    assert len(shapes) >= 4, "the changes show too little"
+    seen = observed.get
+    assert (seen["records"], seen["left_out"]) == (
+        len(changes),
+        sum(change[LEFT_OUT] is not None for change in changes),
+    )
