@@ -85,7 +85,8 @@ def compared(
     first, *others = columns
     shown = table(first, *(f"{name}, {of}" for of in ("PostgreSQL", "Iceberg") for name in others))
     for left, right in zip_longest(source, copy, fillvalue=("",) * len(columns)):
-        shown.add_row(*map(str, (left[0] or right[0], *left[1:], *right[1:])))
+        cells = (left[0] or right[0], *left[1:], *right[1:])
+        shown.add_row(*(number(cell) if isinstance(cell, int) else str(cell) for cell in cells))
     console.print(shown)
     equal = "equal" if is_equal else "NOT equal"
     console.print(f"airline.bookings: {number(rows)} rows in PostgreSQL, all rows {equal}", markup=False)
