@@ -163,6 +163,8 @@ def test_a_soft_delete_keeps_the_values_that_were_left_out(shop_of: ShopOf) -> N
     deleted_at = STARTED_MS + source.lsn % 100_000
     source.write("u", 2, customer="left", note=GONE)
     shop.drain()
+    source.produce(1, None)  # a tombstone of a batch of its own
+    shop.drain()
     found = {row["id"]: row for row in shop.landed()}
     assert [(row["customer"], row["note"], row["_op"]) for _, row in sorted(found.items())] == [
         ("last", "n1", "d"),
@@ -243,3 +245,35 @@ def test_a_topic_without_rows_is_refused(shop_of: ShopOf) -> None:
     shop.register({"type": "record", "name": "Event", "fields": fields})
     with pytest.raises(InvalidInput, match="a connector's transactions"):
         shop.drain()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("write", [Upsert(), Upsert(key="day")])
+def test_a_key_is_what_its_type_means(shop_of: ShopOf, write: Upsert) -> None:
+    """The key of the record and the column of the row are dates: a delete, which has no row, finds it."""
+    shop = debezium(shop_of, write=write)
+    day = column("day", named("int", "io.debezium.time.Date"))
+    source = Source(shop, (day, column("customer", optional("string"))), (day,))
+    for number in (20_454, 20_455, 20_456):
+        source.write("r", number, customer="first")
+    shop.drain()
+    source.write("u", 20_454, customer="second")
+    source.delete(20_455)
+    source.delete(20_456, event=False)
+    shop.drain()
+    assert [(str(row["day"]), row["customer"]) for row in shop.landed()] == [("2026-01-01", "second")]
+    assert verified(shop, deep=True).outcome == "proven"
+
+
+@pytest.mark.long
+def test_values_that_no_column_holds_are_dead_letters(shop_of: ShopOf) -> None:
+    shop = debezium(shop_of, on_error=ErrorMode.LOG)
+    at = column("placed", optional(named("string", "io.debezium.time.ZonedTimestamp")))
+    day = column("day", optional(named("int", "io.debezium.time.Date")))
+    source = Source(shop, (column("id", "long"), at, day))
+    source.write("c", 1, placed="2026-01-02T03:04:05Z", day=1)
+    source.write("c", 2, placed="infinity", day=1)
+    source.write("c", 3, placed=None, day=-2_147_472_692)
+    source.delete(3)
+    assert shop.drain().rejected == {"undecodable": 2}
+    assert [(row["id"], str(row["placed"])) for row in shop.landed()] == [(1, "2026-01-02 03:04:05+00:00")]

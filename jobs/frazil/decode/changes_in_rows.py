@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from dataclasses import replace
+from functools import lru_cache, reduce
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -31,11 +32,16 @@ def unwrapped(record_type: RecordType, envelope: Envelope) -> RecordType:
 def _decoder(of_record: Decoder, form: Unwrapped, target: Struct) -> Decoder:
     """Return one decoder for all writers that are read and unwrapped alike."""
 
+    # The operation is a step of its own: each column of the row asks for it.
+    def operation(value: Column, *steps: Column) -> Column:
+        return form.change(steps[-1], target).operation
+
     def row(value: Column, *steps: Column) -> Column:
-        return _row(steps[-1], form.change(steps[-1], target), target)
+        record, operation = steps[-2:]
+        return _row(record, replace(form.change(record, target), operation=operation), target)
 
     thorough = _decoder(of_record.thorough, form, target) if of_record.thorough is not None else None
-    return Decoder((*of_record.steps, row), thorough)
+    return Decoder((*of_record.steps, operation, row), thorough)
 
 
 def _row(record: Column, change: Change, target: Struct) -> Column:
@@ -47,11 +53,9 @@ def _row(record: Column, change: Change, target: Struct) -> Column:
         for name, nothing in missing.items()
     ]
     names = F.array_compact(F.array(*(F.when(is_it, F.lit(name)) for name, is_it in change.unavailable.items())))
-    marks = {
-        OPERATION: change.operation,
-        CHANGED_AT: change.time,
-        UNAVAILABLE: F.when(is_write & (F.size(names) > 0), names) if change.unavailable else None,
-    }
+    is_any = reduce(Column.__or__, change.unavailable.values(), F.lit(False))  # most records make no list
+    left_out = F.when(is_write & is_any, names) if change.unavailable else None
+    marks = {OPERATION: change.operation, CHANGED_AT: change.time, UNAVAILABLE: left_out}
     made = (
         (F.lit(None) if column is None else column).cast(spark_type(types[name])).alias(name)
         for name, column in marks.items()

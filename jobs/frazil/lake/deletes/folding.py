@@ -28,6 +28,8 @@ KAFKA_PARTITION, KAFKA_OFFSET, KAFKA_TIMESTAMP = "_kafka_partition", "_kafka_off
 _RANK, _NEXT, _TIE, _VALUES = "_frazil_rank", "_frazil_next", "_frazil_tie", "_frazil_values"
 _LAST = "_frazil_last"  # the timestamp of the last record of a key and partition
 _BEFORE = "_frazil_before"
+IS_BARE = "_frazil_bare"
+"""Column that says of a soft delete whether neither it nor the change before it knows the delete of the source."""
 _OF_RECORD = frozenset({f"_kafka_{f.name}" for f in COORDINATES} - {"_kafka_schema_id"}) | {
     INGESTED_AT.name,
     DELETED_AT.name,
@@ -144,7 +146,9 @@ def _with_values(changed: DataFrame, key: Sequence[str], rules: Rules) -> dict[s
         of_source = F.coalesce(F.col(DELETED_AT.name), F.col(_BEFORE)[DELETED_AT.name])
         at = F.coalesce(of_source, F.col(KAFKA_TIMESTAMP), F.timestamp_seconds(F.lit(0)))
         found[DELETED_AT.name] = F.when(is_delete, at)
-        is_repeated = is_delete & F.col(DELETED_AT.name).isNull() & F.col(_BEFORE).isNotNull()
+        says_nothing = is_delete & F.col(DELETED_AT.name).isNull()
+        is_repeated = says_nothing & F.col(_BEFORE).isNotNull()
+        found[IS_BARE] = says_nothing & of_source.isNull()
         found |= {name: F.when(is_repeated, F.col(_BEFORE)[name]).otherwise(F.col(name)) for name in rules.about}
     if rules.ordered:
         # With fields that may be null: Arrow takes no null struct whose fields are never null.

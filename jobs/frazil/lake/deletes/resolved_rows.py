@@ -7,12 +7,13 @@ from collections.abc import Collection, Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from frazil.lake.deletes.folding import KAFKA_OFFSET, KAFKA_PARTITION, Rules, value_columns
+from frazil.lake.deletes.folding import IS_BARE, KAFKA_OFFSET, KAFKA_PARTITION, Rules, value_columns
 from frazil.lake.deletes.key_literals import conditions
 from frazil.lake.deletes.left_out import IS_GONE, UNRESOLVED
 from frazil.lake.deletes.positions import IS_DELETE, LACKS, LEFT_OUT
 from frazil.lake.deletes.resolved_changes import ResolvedChanges
 from frazil.lake.iceberg_java import Iceberg
+from frazil.schemas.metadata import DELETED_AT
 
 _HELD = "_frazil_held_"
 
@@ -52,7 +53,8 @@ def rows_to_write(
     stored = iceberg.spark.table(f"{iceberg.name}.{table}")
     for condition in conditions(changes.keys_of(kept), last.select(*changes.key).schema, changes.key):
         stored = stored.where(condition)  # else every row of the table would be read with all its columns
-    stored = stored.select(*changes.key, *(F.col(n).alias(_HELD + n) for n in held))
+    of_delete = (DELETED_AT.name, *rules.about) if rules.soft and LEFT_OUT in last.columns else ()
+    stored = stored.select(*changes.key, *(F.col(n).alias(_HELD + n) for n in (*held, *of_delete)))
     of_row = {name: F.col(_HELD + name) for name in held}
     if rules.fills:
         # A soft delete with an order may have values that are older than the row's.
@@ -63,6 +65,9 @@ def rows_to_write(
         }
     else:
         lacking = lacking.drop(*held)
+    # A tombstone behind a delete of the source says nothing: the row is deleted already.
+    is_repeated = F.col(IS_BARE) & F.col(_HELD + DELETED_AT.name).isNotNull() if of_delete else F.lit(False)
+    of_row |= {name: F.when(is_repeated, F.col(_HELD + name)).otherwise(F.col(name)).alias(name) for name in of_delete}
     found = stored.join(F.broadcast(lacking), changes.key)
     found = found.repartition(tasks, *changes.key).dropDuplicates(changes.key)
     return rows.union(found.select(*(of_row.get(name, F.col(name)) for name in columns)))
