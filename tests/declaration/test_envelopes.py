@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from frazil.declaration import Append, Debezium, Pipeline, Table, Topic, Upsert
+from frazil.declaration import Append, Debezium, Pipeline, Table, Topic, Upsert, canonical, parse
+from frazil.declaration.document import document
 from tests.declaration.problems_of import problems_of
 
 
 def pipeline(envelope: Any = "debezium", **declared: Any) -> Pipeline:
     choices = {
-        "topic": Topic("orders", value_format="avro"),
+        "topic": Topic("orders", value_format="avro", key_format="avro"),
         "table": Table("shop.orders"),
         "write": Upsert(),
         **declared,
@@ -24,7 +25,23 @@ def test_change_data_is_a_state_in_avro_and_in_the_order_of_offsets():
     ordered = Upsert(order_by=("_kafka_timestamp", "lsn"), on_tombstone="soft_delete")
     topic = Topic("orders", value_format="json_schema")
     found = problems_of(lambda: pipeline(topic=topic, write=ordered))
-    assert list(found) == ["pipeline.topic.value_format", "pipeline.write.order_by[1]"]
+    assert list(found) == [
+        f"pipeline.{path}" for path in ("topic.value_format", "topic.key_format", "write.order_by[1]")
+    ]
+
+
+def test_no_other_engine_unwraps_an_envelope():
+    found = problems_of(lambda: pipeline(engine="tableflow", table=Table("kafka.orders")))
+    assert "Tableflow decides this itself" in found["pipeline.envelope"]
+
+
+def test_a_document_keeps_the_envelope():
+    declared = pipeline(Debezium(operation_column=True, unavailable_value="?"))
+    text = canonical(document([declared]))
+    assert parse(text) == (declared,)
+    assert b'"envelope":{' in text
+    assert b'"type":"debezium"' in text
+    assert parse(canonical(document([pipeline()])))[0].envelope == Debezium()
 
 
 def test_a_placeholder_has_a_character():

@@ -240,7 +240,7 @@ def test_flattened_events_are_the_same_table(shop_of: ShopOf) -> None:
 
 
 def test_a_topic_without_rows_is_refused(shop_of: ShopOf) -> None:
-    shop = debezium(shop_of, key_format=KeyFormat.BYTES)
+    shop = debezium(shop_of)
     fields = [{"name": name, "type": "string"} for name in ("status", "id", "event_count", "data_collections")]
     shop.register({"type": "record", "name": "Event", "fields": fields})
     with pytest.raises(InvalidInput, match="a connector's transactions"):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from frazil.declaration.constraints import matching
 from frazil.declaration.declared import Declared
-from frazil.declaration.options import ValueFormat
+from frazil.declaration.options import KeyFormat, ValueFormat
 from frazil.declaration.problems import Problem
 from frazil.declaration.validation import validate
 from frazil.declaration.write_modes import Append, order_by
@@ -70,6 +70,11 @@ def envelope_problems(pipeline: Pipeline) -> Iterator[Problem]:
     if pipeline.topic.value_format not in _READ:
         what = f"change data of format {pipeline.topic.value_format} has no types that are read"
         yield Problem("topic.value_format", what, "Choose avro, and Avro's converter in the connector")
+    if pipeline.topic.key_format is not KeyFormat.AVRO:
+        what = (
+            f"a delete names its row by the fields of the record's key, which {pipeline.topic.key_format} does not give"
+        )
+        yield Problem("topic.key_format", what, "Choose avro, and Avro's converter in the connector")
     for index, name in enumerate(order_by(pipeline.write)):
         if name != "_kafka_timestamp":
             what = f"a change event that deletes a row has no {name}"
