@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from frazil.declaration import Debezium, ErrorMode, KeyFormat, Upsert
+from frazil.declaration import Debezium, ErrorMode, KeyFormat, Limits, Upsert
 from frazil.errors import InvalidInput, RejectedRecords, SourceTruncated
 from frazil.lake.commit.entries import entry
 from frazil.recovery.apply import accept
@@ -277,3 +278,51 @@ def test_values_that_no_column_holds_are_dead_letters(shop_of: ShopOf) -> None:
     source.delete(3)
     assert shop.drain().rejected == {"undecodable": 2}
     assert [(row["id"], str(row["placed"])) for row in shop.landed()] == [(1, "2026-01-02 03:04:05+00:00")]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("write", "seed"),
+    [
+        (Upsert(), 1),
+        (Upsert(on_tombstone="soft_delete"), 2),
+        (Upsert(order_by="_kafka_timestamp", on_tombstone="soft_delete"), 3),
+    ],
+)
+def test_any_changes_in_any_batches_end_in_the_rows_of_the_source(shop_of: ShopOf, write: Upsert, seed: int) -> None:
+    """A source leaves out only what its row has. A deleted row keeps its last values where deletes are soft."""
+    chance = random.Random(seed)
+    rows = chance.choice([9, 25])
+    shop = debezium(shop_of, write=write, limits=Limits(first_rows=rows, max_rows=rows))
+    source, gone = Source(shop, LARGE, partitions=2), dict[int, dict[str, Any]]()
+    for _ in range(3):
+        for _ in range(30):
+            number = chance.randrange(8)
+            if number not in source.rows:
+                values = {
+                    "customer": "c",
+                    "note": chance.choice([None, "n"]),
+                    "blob": b"b",
+                    "tags": chance.choice([None, ["t"]]),
+                }
+                source.write("c", number, **values)
+                gone.pop(number, None)
+            elif chance.random() < 0.25:
+                gone[number] = source.rows[number]
+                event, tombstone = chance.choice([(True, True), (True, False), (False, True)])
+                source.delete(number, event=event, tombstone=tombstone)
+            else:
+                new = {"note": f"n{source.lsn}", "blob": f"b{source.lsn}".encode(), "tags": [f"t{source.lsn}"]}
+                values = {name: ALL_GONE[name] if chance.random() < 0.6 else value for name, value in new.items()}
+                source.write("u", number, customer=f"c{source.lsn}", **values)
+        shop.drain()
+        there = {row["id"]: {name: row[name] for name in NAMES} for row in shop.landed() if not row.get("_deleted_at")}
+        assert there == {key: {name: row.get(name) for name in NAMES} for key, row in source.rows.items()}
+        deleted = {row["id"]: {name: row[name] for name in NAMES} for row in shop.landed() if row.get("_deleted_at")}
+        assert deleted == (
+            {key: {name: row.get(name) for name in NAMES} for key, row in gone.items()} if deleted else {}
+        )
+        proof = verified(shop, deep=True)
+        assert proof.outcome == "proven", proof.findings
+    assert bool(deleted) is (write != Upsert())
+    assert len(shop.seen("batch_committed")) > 3

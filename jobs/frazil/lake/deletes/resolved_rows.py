@@ -10,10 +10,10 @@ from pyspark.sql import functions as F
 from frazil.lake.deletes.folding import IS_BARE, KAFKA_OFFSET, KAFKA_PARTITION, Rules, value_columns
 from frazil.lake.deletes.key_literals import conditions
 from frazil.lake.deletes.left_out import IS_GONE, UNRESOLVED
-from frazil.lake.deletes.positions import IS_DELETE, LACKS, LEFT_OUT
+from frazil.lake.deletes.positions import IS_DELETE, LACKS, LEFT_OUT, OF_VALUES
 from frazil.lake.deletes.resolved_changes import ResolvedChanges
 from frazil.lake.iceberg_java import Iceberg
-from frazil.schemas.metadata import DELETED_AT
+from frazil.schemas.metadata import DELETED_AT, ORDER
 
 _HELD = "_frazil_held_"
 
@@ -54,11 +54,15 @@ def rows_to_write(
     for condition in conditions(changes.keys_of(kept), last.select(*changes.key).schema, changes.key):
         stored = stored.where(condition)  # else every row of the table would be read with all its columns
     of_delete = (DELETED_AT.name, *rules.about) if rules.soft and LEFT_OUT in last.columns else ()
-    stored = stored.select(*changes.key, *(F.col(n).alias(_HELD + n) for n in (*held, *of_delete)))
+    places = (ORDER, KAFKA_PARTITION, KAFKA_OFFSET) if rules.fills and rules.ordered else ()
+    of_stored = dict.fromkeys((*held, *of_delete, *places))
+    stored = stored.select(*changes.key, *(F.col(n).alias(_HELD + n) for n in of_stored))
     of_row = {name: F.col(_HELD + name) for name in held}
     if rules.fills:
-        # A soft delete with an order may have values that are older than the row's.
-        has_all = F.col(LEFT_OUT).isNull() | (is_delete & F.lit(rules.ordered))
+        has_all = F.col(LEFT_OUT).isNull()
+        if rules.ordered:  # the values of a soft delete may be older than the row's
+            then = F.struct(*(F.col(_HELD + name) for name in places)).cast(last.schema[OF_VALUES].dataType)
+            has_all = has_all | (is_delete & F.coalesce(F.col(OF_VALUES) < then, F.lit(False)))
         of_row = {
             name: F.when(has_all | F.array_contains(LEFT_OUT, name), value).otherwise(F.col(name)).alias(name)
             for name, value in of_row.items()
