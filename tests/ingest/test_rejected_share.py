@@ -9,8 +9,9 @@ from types import SimpleNamespace
 import pytest
 
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
-from frazil.errors import TooManyLate, TooManyRejected
-from frazil.ingest.rejected_share import accepted, check_late, check_share, still_accepted
+from frazil.errors import RejectedRecords, SourceTruncated, TooManyLate, TooManyRejected
+from frazil.ingest.record_counts import Rejected
+from frazil.ingest.rejected_share import accepted, check_late, check_mode, check_share, still_accepted
 from frazil.lake import ledger
 from frazil.lake.ledger import Entry
 from frazil.lake.offsets import Offsets
@@ -52,6 +53,7 @@ def test_more_than_is_allowed_stops_the_pipeline(batch: Counts, percent: int | N
         (counts(99, undecodable=99), None),
         (counts(1000, undecodable=1000), 100),
         (replace(counts(1000), written=0, skipped={"tombstone": 1000}), None),
+        (replace(counts(1000), written=0, skipped={"no_change": 1000}), None),
         (counts(0), None),
     ],
 )
@@ -130,3 +132,22 @@ def test_a_fenced_batch_is_late_because_of_another_driver() -> None:
     with pytest.raises(TooManyLate):
         check_share(pipeline, late, START, END, {})
     check_share(pipeline, late, START, END, {}, is_fenced=True)
+
+
+def test_one_truncate_stops_the_pipeline_unless_it_is_accepted() -> None:
+    with pytest.raises(SourceTruncated, match="source-truncated"):
+        check(counts(10, truncated=1), percent=100)
+    check(counts(10, truncated=1), allowed={0: 1000, 1: 5})
+    decision = replace(entry(START), summary={ledger.EVENTS: json.dumps({"event": ledger.SOURCE_TRUNCATED})})
+    assert accepted(decision, {0: SimpleNamespace(stable=7)}) == {0: 7}  # type: ignore[dict-item]
+    assert Accepted.SOURCE_TRUNCATED.value == ledger.SOURCE_TRUNCATED
+
+
+def test_a_truncate_is_no_record_that_the_error_mode_decides_on() -> None:
+    """An operator may keep the rows also where the error mode is `suspend`; other records stop the pipeline all the same."""
+    topic = Topic("orders", value_format="avro", key_format="avro")
+    pipeline = Pipeline(topic=topic, table=Table("shop.orders"), write="upsert", envelope="debezium")
+    check_mode(pipeline, Rejected(kept={"truncated": 1}, first=(0, 1, "truncated")))
+    with pytest.raises(RejectedRecords, match="undecodable") as stopped:
+        check_mode(pipeline, Rejected(kept={"truncated": 1, "undecodable": 2}, first=(0, 1, "undecodable")))
+    assert stopped.value.facts["counts"] == {"undecodable": 2}
