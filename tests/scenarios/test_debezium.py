@@ -224,6 +224,18 @@ def test_a_table_follows_the_columns_of_the_source(shop_of: ShopOf) -> None:
     }
 
 
+@pytest.mark.timeout(120)
+def test_a_row_of_many_columns_is_planned_in_a_moment(shop_of: ShopOf) -> None:
+    """Spark's optimizer would derive constraints from each subset of the columns that may be left out."""
+    columns = tuple(column(f"c{number}", optional("string")) for number in range(60))
+    source = Source(debezium(shop_of), columns=(column("id", "long"), *columns))
+    for number in range(3):
+        source.write("r", number, c1="one", c59="last")
+    source.write("u", 1, c1=PLACEHOLDER, c59="changed")
+    source.shop.drain()
+    check(source, "id", *(each["name"] for each in columns))
+
+
 def test_flattened_events_are_the_same_table(shop_of: ShopOf) -> None:
     shop = debezium(shop_of)
     source = Flattened(shop, partitions=2)

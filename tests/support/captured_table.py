@@ -69,11 +69,15 @@ class CapturedTable:
         self.sql(f"INSERT INTO {self.name} (id) VALUES ({_MARKER})", f"DELETE FROM {self.name} WHERE id = {_MARKER}")
         return self._events.until(lambda event: event.value is None and event.number == _MARKER)
 
+    def begin_incremental_snapshot(self) -> None:
+        """Ask for an incremental snapshot, and wait until the topic has its first row."""
+        self._signal()
+        self._events.until(lambda event: event.is_of_incremental_snapshot)
+
     def snapshot_incrementally(self) -> list[ChangeEvent]:
         """Ask for an incremental snapshot, and wait until the topic has a row of each key. Return the events."""
         missing = {row["id"] for row in self.selected("id")}
-        data = json.dumps({"data-collections": [f"public.{self.name}"], "type": "incremental"})
-        self.sql(f"INSERT INTO {SIGNALS} VALUES (gen_random_uuid(), 'execute-snapshot', '{data}')")
+        self._signal()
 
         def is_last(event: ChangeEvent) -> bool:
             if event.is_of_incremental_snapshot:
@@ -82,6 +86,10 @@ class CapturedTable:
 
         self._events.until(is_last)
         return self.captured()
+
+    def _signal(self) -> None:
+        data = json.dumps({"data-collections": [f"public.{self.name}"], "type": "incremental"})
+        self.sql(f"INSERT INTO {SIGNALS} VALUES (gen_random_uuid(), 'execute-snapshot', '{data}')")
 
     def selected(self, *columns: str) -> list[dict[str, Any]]:
         """Return the rows of the source, by key."""

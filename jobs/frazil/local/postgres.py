@@ -34,6 +34,8 @@ _SETTINGS = {
     "listen_addresses": HOST,
     "unix_socket_directories": "",
     "wal_level": "logical",
+    "max_replication_slots": "100",  # a connector that is deleted leaves its slot
+    "max_wal_senders": "100",
     "fsync": "off",
     "full_page_writes": "off",
     "timezone": "UTC",
