@@ -219,6 +219,32 @@ def test_a_type_that_widens_is_followed(copied_of: CopiedOf) -> None:
     copied.land()
 
 
+LIMITS_OF_TYPES = {
+    "smallint": "-32768",
+    "bigint": "9223372036854775807",
+    "real": "1.5",
+    "numeric(38, 10)": "1234567890123456789012345678.0123456789",
+    "char(5)": "'ab'",
+    "date": "'0001-01-01'",
+    "timestamp": "'0001-01-01 00:00:00.000001'",
+    "timestamp(3)": "'9999-12-31 23:59:59.999'",
+    "timestamptz": "'0001-06-01 00:00:00Z'",
+    "int[]": "ARRAY[1, NULL, -2147483648]",
+    "numeric(10, 2)[]": "ARRAY[1.50, NULL]",
+    "date[]": "ARRAY['9999-12-31'::date]",
+    "timestamp[]": "ARRAY['2026-01-02 03:04:05.678901'::timestamp]",
+    "timestamptz[]": "ARRAY['2026-01-02 03:04:05.678901+02'::timestamptz]",
+}
+
+
+@pytest.mark.long
+def test_extreme_values_are_what_the_source_selects(copied_of: CopiedOf) -> None:
+    columns = ", ".join(f"c{place} {of}" for place, of in enumerate(LIMITS_OF_TYPES))
+    copied = copied_of(columns, f"INSERT INTO {{t}} VALUES (1, {', '.join(LIMITS_OF_TYPES.values())})")
+    copied.source.sql(f"INSERT INTO {copied.source.name} VALUES (2, {', '.join(LIMITS_OF_TYPES.values())})")
+    copied.land()
+
+
 @pytest.mark.long
 def test_an_incremental_snapshot_beside_changes_leaves_what_the_source_selects(copied_of: CopiedOf) -> None:
     copied = copied_of("note text", "INSERT INTO {t} SELECT n, 'first' FROM generate_series(1, 1000) AS n")
