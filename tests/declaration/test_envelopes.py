@@ -22,12 +22,11 @@ def test_change_data_is_a_state_in_avro_and_in_the_order_of_offsets():
     found = problems_of(lambda: pipeline(write=Append()))
     assert list(found) == ["pipeline.envelope"]
     assert "write=Upsert()" in found["pipeline.envelope"]
-    ordered = Upsert(order_by=("_kafka_timestamp", "lsn"), on_tombstone="soft_delete")
+    ordered = Upsert(order_by="_kafka_timestamp", on_tombstone="soft_delete")
     topic = Topic("orders", value_format="json_schema")
     found = problems_of(lambda: pipeline(topic=topic, write=ordered))
-    assert list(found) == [
-        f"pipeline.{path}" for path in ("topic.value_format", "topic.key_format", "write.order_by[1]")
-    ]
+    assert list(found) == [f"pipeline.{path}" for path in ("topic.value_format", "topic.key_format", "write.order_by")]
+    assert list(problems_of(lambda: pipeline(write=Upsert(key="email")))) == ["pipeline.write.key"]
 
 
 def test_no_other_engine_unwraps_an_envelope():

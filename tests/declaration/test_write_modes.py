@@ -56,11 +56,10 @@ def test_a_state_stops_at_a_rejected_record_unless_it_is_declared_otherwise():
 def test_the_order_of_a_state_is_one_name_or_several():
     ordered = Upsert(order_by="changed_at", on_tombstone=Deletion.SOFT_DELETE)
     assert ordered == Upsert(order_by=("changed_at",), on_tombstone="soft_delete")
-    assert identity(ordered) == "upsert ordered by changed_at"
-    assert identity(Upsert(order_by=("_kafka_timestamp", "id"), on_tombstone="soft_delete")) == (
-        "upsert ordered by _kafka_timestamp, id"
-    )
-    assert identity(Upsert(on_tombstone="soft_delete")) == identity(Upsert()) == "upsert"
+    assert identity(state(write=ordered)) == "upsert ordered by changed_at"
+    by_two = Upsert(order_by=("_kafka_timestamp", "id"), on_tombstone="soft_delete")
+    assert identity(state(write=by_two)) == "upsert ordered by _kafka_timestamp, id"
+    assert identity(state(write=Upsert(on_tombstone="soft_delete"))) == identity(state()) == "upsert"
     assert parse(document([state(write=ordered)])) == (state(write=ordered),)
 
 

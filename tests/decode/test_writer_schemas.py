@@ -13,14 +13,15 @@ import pytest
 from frazil.clients.registry.client import Registry
 from frazil.clients.registry.schemas import SchemaType
 from frazil.clients.secrets import Secrets
-from frazil.declaration import KeyFormat, SubjectStrategy, Topic, ValueFormat
+from frazil.declaration import Debezium, KeyFormat, SubjectStrategy, Topic, ValueFormat
 from frazil.declaration.environment import Registry as RegistrySettings
 from frazil.declaration.options import Tombstones
 from frazil.decode.decoding import Decoding, schema_id_of
 from frazil.decode.met import MOST, Met
 from frazil.decode.occurring import NEWEST
 from frazil.decode.writer_schemas import TooMany, WriterSchemas
-from frazil.errors import RegistryUnavailable
+from frazil.envelopes.debezium import DebeziumEvents
+from frazil.errors import InvalidInput, RegistryUnavailable
 from frazil.schemas.reasons import Reason
 from frazil.schemas.table_mapping import landing
 from frazil.schemas.types import Struct
@@ -116,6 +117,20 @@ def test_a_schema_that_cannot_be_read_is_refused_and_says_why() -> None:
     assert not found.refresh()
     assert decoding(found).refused[frame(schema_id)] is Reason.UNREADABLE_SCHEMA
     assert set(found.problems) == {schema_id, other}
+
+
+def test_a_version_that_the_envelope_cannot_unwrap_stops_nothing_if_another_one_can() -> None:
+    registry = FakeRegistry()
+    envelope = DebeziumEvents(Debezium(operation_column=True))
+    ours = WriterSchemas(Topic("orders", value_format=ValueFormat.AVRO), registry, envelope=envelope)  # type: ignore[arg-type]
+    first = registry.register("orders-value", json.dumps(ORDER))
+    with pytest.raises(InvalidInput, match="flattened events do not have"):
+        ours.refresh()
+    marked = {**ORDER, "fields": [*ORDER["fields"], {"name": "__op", "type": "string"}]}  # type: ignore[misc]
+    second = registry.register("orders-value", json.dumps(marked))
+    assert ours.refresh()
+    assert [schema_id_of(number) for number, _ in ours.versions] == [second]
+    assert "add.fields" in ours.problems[first]
 
 
 def test_keys_have_a_subject_and_a_format_of_their_own() -> None:

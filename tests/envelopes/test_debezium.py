@@ -12,7 +12,7 @@ from frazil.declaration import Debezium
 from frazil.envelopes.debezium import DebeziumEvents
 from frazil.envelopes.envelope import Operation
 from frazil.errors import InvalidInput
-from frazil.schemas.types import Field, Kind, Primitive, Struct
+from frazil.schemas.types import Field, Kind, Primitive, Struct, Type
 from tests.envelopes.conformance import Case, Event, check_changes, check_operations, check_row
 
 TEXT, LONG = Primitive(Kind.STRING), Primitive(Kind.LONG)
@@ -146,16 +146,27 @@ def test_each_form_has_deletes_and_unknown_operations(name: str) -> None:
     ],
 )
 def test_other_topics_of_a_connector_are_refused(what: str, names: tuple[str, ...]) -> None:
-    fields = [Field(name, SOURCE if name == "source" else LONG if name == "ts_ms" else TEXT) for name in names]
+    structs = {"source": SOURCE, "message": Struct((Field("prefix", TEXT), Field("content", Primitive(Kind.BINARY))))}
+    fields = [Field(name, structs.get(name, LONG if name == "ts_ms" else TEXT)) for name in names]
     with pytest.raises(InvalidInput, match=what) as refused:
         DebeziumEvents(Debezium()).unwrapped(Struct(tuple(fields)))
     assert "PREFIX.SCHEMA.TABLE" in refused.value.do
 
 
+@pytest.mark.parametrize(
+    ("name", "of"),
+    [("source", SOURCE), ("before", ROW)],
+    ids=["rows as text, as MongoDB's", "without a source"],
+)
+def test_events_of_another_form_are_refused(name: str, of: Type) -> None:
+    """Taken as flattened ones, their deletes would be rows."""
+    fields = (Field("op", TEXT), Field("ts_ms", LONG), Field("after", TEXT), Field(name, of))
+    with pytest.raises(InvalidInput, match="not the form that Debezium gives"):
+        DebeziumEvents(Debezium()).unwrapped(Struct(fields))
+
+
 def test_a_row_may_have_fields_of_these_names() -> None:
-    row = Struct(
-        (Field("after", TEXT), Field("op", TEXT), Field("source", TEXT), Field("ts_ms", LONG), Field("ddl", TEXT))
-    )
+    row = Struct((*(Field(name, TEXT) for name in ("after", "op", "source", "message", "ddl")), Field("ts_ms", LONG)))
     assert DebeziumEvents(Debezium()).unwrapped(row).row == row
 
 

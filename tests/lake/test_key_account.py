@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from frazil.declaration import Append, Upsert
+from frazil.declaration import Append, Debezium, KeyFormat, Pipeline, Table, Topic, Upsert, ValueFormat
 from frazil.declaration.write_modes import WriteMode, identity, order_by
 from frazil.lake import ledger
 from frazil.lake.key_account import KeyAccount
@@ -30,7 +30,16 @@ def test_late_records_are_accounted_for_and_rows_that_are_marked_are_no_further_
 
 
 @pytest.mark.parametrize(
-    "mode", [Append(), Upsert(), Upsert(order_by=("a", "_kafka_timestamp"), on_tombstone="soft_delete")]
+    ("mode", "envelope"),
+    [
+        (Append(), None),
+        (Upsert(), None),
+        (Upsert(order_by=("a", "_kafka_timestamp"), on_tombstone="soft_delete"), None),
+        (Upsert(), Debezium()),
+    ],
 )
-def test_a_table_says_for_which_mode_and_order_it_was_made(mode: WriteMode) -> None:
-    assert ledger.made_for(ledger.mode_properties(mode.kind, order_by(mode))) == identity(mode)
+def test_a_table_says_for_which_mode_order_and_envelope_it_was_made(mode: WriteMode, envelope: Debezium | None) -> None:
+    topic = Topic("orders", value_format=ValueFormat.AVRO, key_format=KeyFormat.AVRO)
+    pipeline = Pipeline(topic=topic, table=Table("shop.orders"), write=mode, envelope=envelope)
+    kind = envelope.kind if envelope else None
+    assert ledger.made_for(ledger.mode_properties(mode.kind, order_by(mode), kind)) == identity(pipeline)

@@ -261,10 +261,9 @@ def test_a_topic_without_rows_is_refused(shop_of: ShopOf) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("write", [Upsert(), Upsert(key="day")])
-def test_a_key_is_what_its_type_means(shop_of: ShopOf, write: Upsert) -> None:
+def test_a_key_is_what_its_type_means(shop_of: ShopOf) -> None:
     """The key of the record and the column of the row are dates: a delete, which has no row, finds it."""
-    shop = debezium(shop_of, write=write)
+    shop = debezium(shop_of)
     day = column("day", named("int", "io.debezium.time.Date"))
     source = Source(shop, (day, column("customer", optional("string"))), (day,))
     for number in (20_454, 20_455, 20_456):
@@ -298,7 +297,6 @@ def test_values_that_no_column_holds_are_dead_letters(shop_of: ShopOf) -> None:
     [
         (Upsert(), 1),
         (Upsert(on_tombstone="soft_delete"), 2),
-        (Upsert(order_by="_kafka_timestamp", on_tombstone="soft_delete"), 3),
     ],
 )
 def test_any_changes_in_any_batches_end_in_the_rows_of_the_source(shop_of: ShopOf, write: Upsert, seed: int) -> None:

@@ -59,7 +59,9 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
             _always,
         ),
         "envelope": FieldEffect(
-            Outcome.FROM_NOW_ON, "records that are not landed yet are read in another way", _always
+            Outcome.STOPS,
+            "the table was made of records without it, or with another one, and no table changes that: only a rebuilt table has it",
+            _always,
         ),
         "envelope.operation_column": FieldEffect(
             Outcome.FROM_NOW_ON, "with true, the column `_op` is added; rows that are not changed again have null in it"

@@ -11,7 +11,7 @@ from frazil.declaration.declared import Declared
 from frazil.declaration.options import KeyFormat, ValueFormat
 from frazil.declaration.problems import Problem
 from frazil.declaration.validation import validate
-from frazil.declaration.write_modes import Append, order_by
+from frazil.declaration.write_modes import Append, Upsert, order_by
 
 if TYPE_CHECKING:
     from frazil.declaration.pipeline import Pipeline
@@ -75,8 +75,11 @@ def envelope_problems(pipeline: Pipeline) -> Iterator[Problem]:
             f"a delete names its row by the fields of the record's key, which {pipeline.topic.key_format} does not give"
         )
         yield Problem("topic.key_format", what, "Choose avro, and Avro's converter in the connector")
-    for index, name in enumerate(order_by(pipeline.write)):
-        if name != "_kafka_timestamp":
-            what = f"a change event that deletes a row has no {name}"
-            do = "Remove order_by: a connector writes the changes of a key in their order. Or choose _kafka_timestamp"
-            yield Problem(f"write.order_by[{index}]", what, do)
+    if order_by(pipeline.write):
+        what = "a value that a change leaves out is that of the change before it, by offset"
+        yield Problem("write.order_by", what, "Remove it: a connector writes the changes of a key in their order")
+    if isinstance(pipeline.write, Upsert) and pipeline.write.key is not None:
+        what = "a change of another column than those of the source's key says nothing of the row before it"
+        yield Problem(
+            "write.key", what, "Remove it: the key is that of the record, the connector's message.key.columns"
+        )

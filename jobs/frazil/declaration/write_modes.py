@@ -91,10 +91,11 @@ def order_by(mode: WriteMode) -> tuple[str, ...]:
     return mode.order_by if isinstance(mode, Upsert) else ()
 
 
-def identity(mode: WriteMode) -> str:
-    """Return what of a write mode never changes in a table, as text."""
-    order = ", ".join(order_by(mode))
-    return f"{mode.kind} ordered by {order}" if order else mode.kind
+def identity(pipeline: Pipeline) -> str:
+    """Return what of a pipeline's write mode and envelope never changes in a table, as text."""
+    mode, envelope = pipeline.write, pipeline.envelope
+    order, of = ", ".join(order_by(mode)), f" of {envelope.kind} events" if envelope is not None else ""
+    return f"{mode.kind}{of}{f' ordered by {order}' if order else ''}"
 
 
 def default_error_mode(mode: WriteMode) -> ErrorMode:

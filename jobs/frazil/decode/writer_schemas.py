@@ -18,6 +18,7 @@ from frazil.decode.record_type import RecordType, avro_type, json_type
 from frazil.decode.spark_types import spark_struct
 from frazil.decode.subjects import Ownership
 from frazil.envelopes.envelope import Envelope
+from frazil.errors import InvalidInput, UnreadableSchema
 from frazil.schemas.merge import same_field
 from frazil.schemas.reasons import Reason
 from frazil.schemas.types import Field, Kind, Primitive, Struct
@@ -55,6 +56,7 @@ class WriterSchemas:
         self._registry, self._is_key, self._owner = registry, keys, Ownership(topic, keys=keys)
         self._format = ValueFormat(topic.key_format.value) if keys else topic.value_format
         self.envelope = envelope
+        self._refused: InvalidInput | None = None
         self._known = KnownWriters(self._format, self._owner, registry, self._record_type)
         self._occurring = Occurring()
 
@@ -63,7 +65,13 @@ class WriterSchemas:
         if self.envelope is None:
             return (avro_type if self._format is ValueFormat.AVRO else json_type)(text, references)
         made = avro_type(text, references, connect_types=True)
-        return made if self._is_key else unwrapped(made, self.envelope)
+        if self._is_key:
+            return made
+        try:
+            return unwrapped(made, self.envelope)
+        except InvalidInput as refused:
+            self._refused = refused
+            raise UnreadableSchema(str(refused)) from refused
 
     @property
     def problems(self) -> Mapping[int, str]:
@@ -97,7 +105,10 @@ class WriterSchemas:
         return not self.is_framed or self._known.writers[number].is_single_value
 
     def refresh(self) -> bool:
-        """Ask the registry for the versions of the topic's subjects; returns whether there are new writers."""
+        """Ask the registry for the versions of the topic's subjects; returns whether there are new writers.
+
+        Raises `InvalidInput` if there are versions and the envelope can unwrap none of them.
+        """
         if self._registry is None or not self.is_framed:
             return False
         registry, known, subjects = self._registry, len(self._known.writers), self._owner.subjects(self._registry)
@@ -107,6 +118,8 @@ class WriterSchemas:
         registry.prefetch(version.id for version, _ in new)
         for version, subject in new:
             self._known.add(version, subject)
+        if self._refused is not None and not self._known.writers:
+            raise self._refused  # no version is one of the envelope's
         return len(self._known.writers) > known
 
     def learn(self, met: Met) -> bool:

@@ -18,7 +18,7 @@ from frazil.envelopes.unavailable_values import unavailable
 from frazil.errors import InvalidInput
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 
-_AFTER, _OP, _SOURCE, _TIME = "after", "op", "source", "ts_ms"
+_AFTER, _BEFORE, _OP, _SOURCE, _TIME = "after", "before", "op", "source", "ts_ms"
 _FLAT_OP, _FLAT_DELETED, _FLAT_TIME = "__op", "__deleted", "__source_ts_ms"
 """Fields that `ExtractNewRecordState` adds. All other fields that it adds are columns of the row."""
 _TEXT, _LONG = Primitive(Kind.STRING), Primitive(Kind.LONG)
@@ -34,7 +34,6 @@ _MOST_MS = 253_402_300_799_999  # the end of the year 9999
 _NO_ROWS = {
     "schema changes": {"ddl", "tableChanges"},
     "transactions": {"event_count", "data_collections"},
-    "logical decoding messages": {"op", "source", "message"},
 }
 """Topics of a connector that have no rows, by fields of their values."""
 _HEARTBEAT = {"ts_ms"}
@@ -51,13 +50,22 @@ class DebeziumEvents:
         fields = {field.source: field for field in record.fields}
         if _is_struct(fields.get(_AFTER)) and _OP in fields and _is_struct(fields.get(_SOURCE)):
             return _Plain.of(fields, self.declared)
-        topics = (what for what, names in _NO_ROWS.items() if names <= fields.keys())
-        what = next(topics, "heartbeats" if fields.keys() == _HEARTBEAT else None)
+        what = next((what for what, names in _NO_ROWS.items() if names <= fields.keys()), None)
+        if _is_struct(fields.get(_SOURCE)) and _is_struct(fields.get("message")) and _OP in fields:
+            what = "logical decoding messages"
+        elif fields.keys() == _HEARTBEAT:
+            what = "heartbeats"
         if what is not None:
             raise InvalidInput(
                 f"the topic has a connector's {what}, which are no changes of a table's rows",
                 where=f"fields {', '.join(sorted(fields))}",
                 do="Declare the topic of one table, like PREFIX.SCHEMA.TABLE, or remove envelope",
+            )
+        if _OP in fields and any(_is_struct(fields.get(name)) for name in (_BEFORE, _AFTER, _SOURCE)):
+            raise InvalidInput(
+                "the events have an operation and rows, and not the form that Debezium gives to those of a table",
+                where=f"fields {', '.join(sorted(fields))}",
+                do="Have the connector write after and source as records, as for PostgreSQL, or flatten the events",
             )
         return _Flat.of(fields, self.declared)
 

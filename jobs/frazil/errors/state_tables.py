@@ -88,8 +88,8 @@ class KeysMoved(DecisionRequired):
             pipeline=pipeline,
             place=f"table {table}",
             events=("keys-moved",),
-            do="If partitions were not added, have producers choose them by the columns of the table's key, or land the topic with "
-            "write=Append()",
+            do="If partitions were not added, have producers choose the partition by the columns of the table's key, or land the "
+            "topic with write=Append()",
             facts={"table": table, "number": number},
         )
 

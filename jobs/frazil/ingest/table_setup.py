@@ -65,7 +65,7 @@ def make_tables(
             target_file_size_bytes=table.target_file_size_bytes,
             keep_snapshots=table.keep_snapshots,
             offset_columns=(f"{prefix}topic", f"{prefix}partition", f"{prefix}offset"),
-            declared={**table.properties, **ledger.mode_properties(pipeline.write.kind, order_by(pipeline.write))},
+            declared={**table.properties, **_mode_properties(pipeline)},
         ),
         key=row_key,
     )
@@ -74,9 +74,14 @@ def make_tables(
     return made
 
 
+def _mode_properties(pipeline: Pipeline) -> dict[str, str]:
+    envelope = pipeline.envelope.kind if pipeline.envelope is not None else None
+    return ledger.mode_properties(pipeline.write.kind, order_by(pipeline.write), envelope)
+
+
 def _check_mode(iceberg: Iceberg, pipeline: Pipeline) -> None:
     table = pipeline.table.identifier
-    made_for, declared = ledger.made_for(iceberg.load(table).properties()), identity(pipeline.write)
+    made_for, declared = ledger.made_for(iceberg.load(table).properties()), identity(pipeline)
     if made_for != declared:
         raise WriteModeDiffers.of(pipeline.name, table, declared=declared, made_for=made_for)
 

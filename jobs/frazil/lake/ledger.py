@@ -57,6 +57,8 @@ WRITE_MODE = "frazil.write-mode"
 """Table property: the write mode that the table was made for. Append tables have none."""
 ORDER_BY = "frazil.order-by"
 """Table property: the columns that order the records of a key, by name. Tables without an order have none."""
+ENVELOPE = "frazil.envelope"
+"""Table property: the kind of the change events that the table is made of. Other tables have none."""
 APPEND, UPSERT = "append", "upsert"
 FORMAT_VERSION = "1"
 COMPACT_VERSION = "2"  # of a summary with a compact value, see `compact`
@@ -76,16 +78,18 @@ _NAMESPACE = UUID("b5f3e7a2-51f6-4c1c-9d57-0d3f8f1f7a10")
 
 
 def made_for(properties: Properties) -> str:
-    """Return the write mode that a table was made for, with its order, as `write_modes.identity` returns it of a declaration."""
-    mode, order = str(properties.get(WRITE_MODE) or APPEND), properties.get(ORDER_BY)
-    return f"{mode} ordered by {order}" if order else mode
+    """Return the write mode that a table was made for, with order and envelope, as `write_modes.identity` does of a pipeline."""
+    mode, order, envelope = (properties.get(name) for name in (WRITE_MODE, ORDER_BY, ENVELOPE))
+    of = f" of {envelope} events" if envelope else ""
+    return f"{mode or APPEND}{of}{f' ordered by {order}' if order else ''}"
 
 
-def mode_properties(mode: str, order_by: Sequence[str]) -> dict[str, str]:
-    """Return the properties of a new table that hold its write mode; none of an append table."""
+def mode_properties(mode: str, order_by: Sequence[str], envelope: str | None = None) -> dict[str, str]:
+    """Return the properties of a new table that hold its write mode and the kind of its envelope; none of an append table."""
     if mode == APPEND:
         return {}
-    return {WRITE_MODE: mode, **({ORDER_BY: ", ".join(order_by)} if order_by else {})}
+    more = {ORDER_BY: ", ".join(order_by), ENVELOPE: envelope}
+    return {WRITE_MODE: mode, **{name: value for name, value in more.items() if value}}
 
 
 def stored(summary: Mapping[str, str]) -> dict[str, str]:
