@@ -59,7 +59,7 @@ def ours(shop: Shop, iceberg: Iceberg, done: Counter[str]) -> None:
     [
         pytest.param(icebergs_own, 250, marks=pytest.mark.long),
         pytest.param(ours, 250, marks=pytest.mark.long),
-        (ours, 60),
+        pytest.param(ours, 60, marks=pytest.mark.long),
     ],
 )
 def test_upkeep_all_the_while_loses_and_doubles_nothing(

@@ -116,11 +116,10 @@ def test_a_batch_that_was_staged_before_the_decision_does_not_undo_it(shop_of: S
     assert keys_moved(state) is None
 
 
-@pytest.mark.parametrize("version", [2, pytest.param(3, marks=pytest.mark.long)])
-@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 7))])
-@pytest.mark.parametrize(
-    "write", [pytest.param(Upsert(), id="delete"), pytest.param(SOFT, id="soft", marks=pytest.mark.long)]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("seed", range(1, 7))
+@pytest.mark.parametrize("write", [pytest.param(Upsert(), id="delete"), pytest.param(SOFT, id="soft")])
 def test_keys_that_move_once_end_in_the_state_of_their_replay(
     shop_of: ShopOf, write: Upsert, seed: int, version: int
 ) -> None:

@@ -121,7 +121,9 @@ def test_a_table_set_back_behind_a_decision_that_left_its_offsets_is_not_proven(
     stock.assert_each_once()
 
 
-@pytest.mark.parametrize("way", [Accepted.ROLLED_BACK_REPLAY, Accepted.ROLLED_BACK_HOLD])
+@pytest.mark.parametrize(
+    "way", [Accepted.ROLLED_BACK_REPLAY, pytest.param(Accepted.ROLLED_BACK_HOLD, marks=pytest.mark.long)]
+)
 def test_a_rollback_deeper_than_one_that_was_held_keeps_the_account(stock: Ledgers, way: Accepted) -> None:
     """The dead letters that the hold kept are of commits that are in no history of the table any more."""
     for _ in range(2):

@@ -108,6 +108,7 @@ def test_a_compaction_beside_maintenance_is_one_of_the_two(shop_of: ShopOf) -> N
     assert "conflict" in [event["ended"] for event in shop.seen("files_compacted")]
 
 
+@pytest.mark.long
 def test_a_budget_that_is_over_ends_a_compaction(shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch) -> None:
     shop, state = busy(shop_of)
     monkeypatch.setattr(upkeep, "COMPACT_EVERY", 99)
