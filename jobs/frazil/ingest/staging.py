@@ -112,6 +112,7 @@ class Staging:
 
         Raises `StageAgain` if changes leave values out for the first time.
         """
+        rules_of_batch = self._rules(planned)
         thorough, at = self.decoding.thorough, datetime.fromtimestamp(self.job.clock(), UTC)
         decoding = thorough if self.thoroughness.is_needed else self.decoding
         observed = Observation()
@@ -151,7 +152,7 @@ class Staging:
                 at=at.timestamp(),
                 sort=order(table.sort_fields),
                 records=planned.rows,
-                rules=self._rules(planned),
+                rules=rules_of_batch,
             )
             files = changes.files
             if changes.left_out and not self.left_out.is_met:
