@@ -102,11 +102,15 @@ class _FourColumns(Staging):
 
 
 class _WithFour(Ingestion):
-    def _evolve(self) -> None:
-        super()._evolve()
-        assert self._staging is not None
-        usual = self._staging
-        self._staging = _FourColumns(usual.pipeline, usual.job, usual.decoding, usual.columns, usual.table)
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        staging = self._evolution.staging
+
+        def with_four() -> Staging:
+            usual = staging()
+            return _FourColumns(usual.pipeline, usual.job, usual.decoding, usual.columns, usual.table)
+
+        self._evolution.staging = with_four  # type: ignore[method-assign]
 
 
 def _create_with_four(shared: JobContext, pipeline: Pipeline, writers: WriterSchemas) -> None:
