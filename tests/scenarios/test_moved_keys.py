@@ -157,6 +157,17 @@ def test_keys_that_move_once_end_in_the_state_of_their_replay(
     state.check()
 
 
+def test_another_decision_before_the_next_batch_does_not_undo_one_on_rejected_records(shop_of: ShopOf) -> None:
+    state = state_of(shop_of, Upsert())
+    state.produce(1, "first", at=1)
+    state.shop.drain()
+    accept(state.shop.pipeline, Accepted.REJECTED_SHARE, "as the test says", state.shop.job())
+    accepted(state)
+    last = entry(state.shop.job().iceberg.load(state.shop.pipeline.table.identifier), state.shop.pipeline.name)
+    assert last is not None
+    assert last.accepts_next_rejects
+
+
 def test_only_a_state_without_an_order_has_such_a_decision(shop_of: ShopOf) -> None:
     state = state_of(shop_of, Upsert(order_by="version", on_tombstone="soft_delete"))
     state.produce(1, "first", version=1)

@@ -129,7 +129,8 @@ class _Accepting:
         staged = empty_commit(job.iceberg, self.pipeline.table.identifier, at=job.clock())
         job.failpoint("accept.decided")
         if not parts:
-            repeats = last is not None and last.accepts_next_rejects
+            # What was accepted of the next batches stays so, unless these are of another topic, or are read once more.
+            repeats = last is not None and last.accepts_next_rejects and not decided.goes_back
             publish(job, staged, batch, extra={ledger.REJECTS_NEXT: "true"} if repeats else None)
             return
         numbered_from = (found.newest.number or 0) if found.newest is not None else 0
@@ -137,8 +138,9 @@ class _Accepting:
 
     def _with_last(self, after: Offsets, before: Offsets | None) -> Offsets:
         """Return the offsets of a decision with what is known of the last records, and of when a state was complete last."""
-        is_lost = self.event is Accepted.OFFSETS_LOST and before is not None
-        return replace(after, last=before.last) if is_lost and before is not None else after
+        if self.event is not Accepted.OFFSETS_LOST or before is None:
+            return after
+        return replace(after, last=before.last)
 
     def _part(self) -> dict[str, Any]:
         """Return a decision's part for the dead-letter table as it is now: its ledger follows, its rows stay."""
