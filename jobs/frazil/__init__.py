@@ -13,6 +13,7 @@ These are the names that people write. What tools call (`check`, `parse`, `docum
 from frazil.declaration import (
     Append,
     At,
+    Changelog,
     Debezium,
     Earliest,
     ErrorMode,
@@ -34,6 +35,7 @@ from frazil.declaration import (
 __all__ = [
     "Append",
     "At",
+    "Changelog",
     "Debezium",
     "Earliest",
     "ErrorMode",

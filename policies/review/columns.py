@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from frazil.declaration import Pipeline, SchemaEvolution, SubjectStrategy, Upsert, ValueFormat
+from frazil.declaration import Pipeline, SchemaEvolution, SubjectStrategy, ValueFormat
 from frazil.declaration.change_effects import Outcome
+from frazil.declaration.write_modes import declared_key
 from frazil.errors import FrazilError
 from frazil.schemas import avro, json_schema
 from frazil.schemas.merge import merge, same_field
@@ -81,7 +82,7 @@ def _compared(pipeline: Pipeline, old: str, new: str) -> tuple[list[str], str, l
     needed = {str(change) for change in changes(table, table_before)}
     kept = [same_field(field, table_before.fields) for field in after.fields]
     gone = [field.name for field in table_before.fields if field not in kept]
-    key = (pipeline.write.key if isinstance(pipeline.write, Upsert) else None) or ()
+    key = declared_key(pipeline.write) or ()
     lines = [str(change) for change in found.changes if str(change) not in needed]
     stays = [
         f"column {name} stays, and is null in new rows: the schema has it no more" for name in gone if name not in key

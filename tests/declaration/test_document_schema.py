@@ -41,6 +41,7 @@ def test_an_editor_shows_meaning_bounds_choices_and_defaults():
     assert definitions["pipeline"]["properties"]["write"]["oneOf"] == [
         {"$ref": "#/$defs/append"},
         {"$ref": "#/$defs/upsert"},
+        {"$ref": "#/$defs/changelog"},
     ]
     assert definitions["append"]["required"] == ["type"]
     envelopes = [{"oneOf": [{"$ref": "#/$defs/debezium"}]}, {"type": "null"}]

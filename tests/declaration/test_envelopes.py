@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from frazil.declaration import Append, Debezium, Pipeline, Table, Topic, Upsert, canonical, parse
+from frazil.declaration import Append, Changelog, Debezium, Pipeline, Table, Topic, Upsert, canonical, parse
 from frazil.declaration.document import document
 from tests.declaration.problems_of import problems_of
 
@@ -27,6 +27,15 @@ def test_change_data_is_a_state_in_avro_and_in_the_order_of_offsets():
     found = problems_of(lambda: pipeline(topic=topic, write=ordered))
     assert list(found) == [f"pipeline.{path}" for path in ("topic.value_format", "topic.key_format", "write.order_by")]
     assert list(problems_of(lambda: pipeline(write=Upsert(key="email")))) == ["pipeline.write.key"]
+
+
+def test_a_changelog_has_the_operation_without_a_column_of_the_envelope():
+    assert pipeline(write=Changelog()).write == Changelog()
+    assert pipeline(Debezium(source_column=True), write=Changelog()).envelope == Debezium(source_column=True)
+    declared = Debezium(operation_column=True)
+    assert list(problems_of(lambda: pipeline(declared, write=Changelog()))) == ["pipeline.envelope.operation_column"]
+    assert list(problems_of(lambda: pipeline(write=Changelog(order_by="id")))) == ["pipeline.write.order_by"]
+    assert list(problems_of(lambda: pipeline(write=Changelog(key="id")))) == ["pipeline.write.key"]
 
 
 def test_no_other_engine_unwraps_an_envelope():

@@ -4,6 +4,7 @@ import pytest
 
 from frazil.declaration import (
     Append,
+    Changelog,
     Deletion,
     ErrorMode,
     KeyFormat,
@@ -16,7 +17,7 @@ from frazil.declaration import (
 )
 from frazil.declaration.document import document
 from frazil.declaration.to_json import to_json
-from frazil.declaration.write_modes import identity
+from frazil.declaration.write_modes import gaps_of_state, identity
 from tests.declaration.problems_of import problems_of
 
 
@@ -170,3 +171,39 @@ def test_an_order_by_columns_needs_a_record_whose_columns_are_known():
     assert set(problems_of(lambda: state(topic, write=by_column))) == {"pipeline.write.order_by"}
     state(topic | {"record_name": "shop.Order"}, write=by_column)
     state(topic, write=Upsert(order_by="_kafka_timestamp", on_tombstone="soft_delete"))
+
+
+# ── Changelogs ──────────────────────────────────────────────────────────────────────────────────
+def test_a_changelog_is_declared_by_its_name_alone():
+    assert state(write="changelog").write == Changelog()
+    assert to_json(Changelog()) == {"type": "changelog", "order_by": []}
+    keyed = state(write=Changelog(key="id", order_by=("at", "_kafka_timestamp")))
+    assert parse(document([keyed])) == (keyed,)
+    assert state(write=Changelog()).on_error is ErrorMode.SUSPEND
+
+
+def test_what_never_changes_of_a_changelog_has_its_key():
+    by_version = state(write=Changelog(key=("id", "line"), order_by="version"))
+    assert identity(by_version) == "changelog ordered by version"
+    assert identity(by_version, ("id", "line")) == "changelog by id, line ordered by version"
+    assert identity(state(), ("id",)) == "upsert"
+
+
+def test_what_a_changelog_cannot_be_is_refused():
+    assert {*problems_of(lambda: Changelog(order_by="_kafka_offset"))} == {"changelog.order_by[0]"}
+    assert {*problems_of(lambda: Changelog(key=(), order_by=("at", "at")))} == {
+        "changelog.key",
+        "changelog.order_by[1]",
+    }
+    found = problems_of(lambda: state({"key_format": "json"}, {"metadata_columns": "struct"}, write=Changelog()))
+    assert {*found} == {"pipeline.topic.key_format", "pipeline.table.metadata_columns"}
+    assert "a changelog compares" in found["pipeline.table.metadata_columns"]
+    assert "pipeline.write" in problems_of(lambda: state(write=Changelog(), engine="tableflow"))
+
+
+def test_an_incomplete_history_is_said():
+    assert list(gaps_of_state(state(write=Changelog()))) == []
+    late = list(gaps_of_state(state(write=Changelog(), start="latest", on_error="log")))
+    assert late[0] == "the table is not the complete history: it begins at latest, later than older keys"
+    assert "the last row of a key whose last record is rejected" in late[1]
+    assert list(gaps_of_state(state(write=Append(), start="latest"))) == []

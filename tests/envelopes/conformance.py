@@ -26,6 +26,7 @@ class Event:
     after: Mapping[str, Any] = field(default_factory=dict)
     about: Mapping[str, Any] = field(default_factory=dict)
     time: datetime | None = None
+    kind: str | None = None
     unavailable: frozenset[str] = frozenset()
 
 
@@ -65,6 +66,7 @@ def check_changes(case: Case, spark: SparkSession) -> None:
         F.struct(*(value.alias(name) for name, value in {**change.unavailable, "": F.lit(1)}.items())).alias(
             "unavailable"
         ),
+        (F.lit(None) if change.kind is None else change.kind).cast("string").alias("kind"),
         F.to_utc_timestamp((F.lit(None) if change.time is None else change.time).cast("timestamp"), "UTC").alias(
             "time"
         ),
@@ -79,6 +81,7 @@ def check_changes(case: Case, spark: SparkSession) -> None:
             after = row["after"].asDict(recursive=True)
             assert {name: after[name] for name in event.after} == dict(event.after), event
             assert after.get("of_another_version") is None
+            assert event.kind in (None, row["kind"]), event
             marks = row["unavailable"].asDict()
             assert {name for name, is_it in marks.items() if name and is_it} == event.unavailable, event
         if event.time is not None:

@@ -46,7 +46,7 @@ CASES = {
         record=PLAIN,
         columns=("id", "Name"),
         events=(
-            *(Event(record=event(op, ANN), **WRITE) for op in "rcu"),
+            *(Event(record=event(op, ANN), kind=op, **WRITE) for op in "rcu"),
             Event(
                 record=event("u", {"id": 1, "Name": GONE}), operation=Operation.WRITE, unavailable=frozenset({"name"})
             ),
@@ -112,7 +112,7 @@ CASES = {
         record=FLAT,
         columns=("id", "Name", "__source_ts_ms", "_op"),
         events=(
-            Event(record={**ANN, "__op": "u"}, operation=Operation.WRITE, after=EVE, about={"_op": "u"}),
+            Event(record={**ANN, "__op": "u"}, operation=Operation.WRITE, kind="u", after=EVE, about={"_op": "u"}),
             Event(record={**ANN, "__op": "d"}, operation=Operation.DELETE, about={"_op": "d"}),
             Event(record={**ANN, "__op": "?"}, operation=None),
         ),

@@ -9,7 +9,7 @@ import pytest
 
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
-from frazil.declaration import KeyFormat, Limits, Spark, Upsert
+from frazil.declaration import KeyFormat, Limits, Spark, Upsert, WriteMode
 from frazil.errors import DeletesLost, InvalidInput
 from frazil.lake.commit.entries import entry
 from frazil.lake.read.stored_tables import Lake
@@ -23,8 +23,8 @@ ShopOf = Callable[..., Shop]
 DAY_MS = 86_400_000
 
 
-def state_of(shop_of: ShopOf) -> Shop:
-    shop = shop_of(partitions=1, config=compaction.COMPACTED, write=Upsert(), key_format=KeyFormat.TEXT)
+def state_of(shop_of: ShopOf, write: WriteMode = Upsert()) -> Shop:  # noqa: B008 # frozen
+    shop = shop_of(partitions=1, config=compaction.COMPACTED, write=write, key_format=KeyFormat.TEXT)
     compaction.eager(shop.world.bootstrap)
     return shop
 

@@ -46,7 +46,7 @@ from frazil.declaration.secret import Secret
 from frazil.declaration.start import At, Earliest, Latest, Offsets, Start
 from frazil.declaration.table import Table
 from frazil.declaration.topic import Topic
-from frazil.declaration.write_modes import Append, Upsert, WriteMode
+from frazil.declaration.write_modes import Append, Changelog, Upsert, WriteMode
 
 __all__ = [
     "FLAT_COLUMNS",
@@ -55,6 +55,7 @@ __all__ = [
     "Append",
     "At",
     "Catalog",
+    "Changelog",
     "Debezium",
     "Deletion",
     "Earliest",

@@ -11,7 +11,7 @@ from frazil.declaration.declared import Declared
 from frazil.declaration.options import KeyFormat, ValueFormat
 from frazil.declaration.problems import Problem
 from frazil.declaration.validation import validate
-from frazil.declaration.write_modes import Append, Upsert, order_by
+from frazil.declaration.write_modes import Append, Changelog, declared_key, order_by
 
 if TYPE_CHECKING:
     from frazil.declaration.pipeline import Pipeline
@@ -66,7 +66,9 @@ def envelope_problems(pipeline: Pipeline) -> Iterator[Problem]:
     """Yield what change data cannot be landed as."""
     if isinstance(pipeline.write, Append):
         what = "a table that only grows would hold deletes as rows without values"
-        yield Problem("envelope", what, "Choose write=Upsert(), or remove envelope to land the events as they are")
+        yield Problem(
+            "envelope", what, "Choose write=Upsert() or Changelog(), or remove envelope to land the events as they are"
+        )
     if pipeline.topic.value_format not in _READ:
         what = f"change data of format {pipeline.topic.value_format} has no types that are read"
         yield Problem("topic.value_format", what, "Choose avro, and Avro's converter in the connector")
@@ -78,8 +80,10 @@ def envelope_problems(pipeline: Pipeline) -> Iterator[Problem]:
     if order_by(pipeline.write):
         what = "a value that a change leaves out is that of the change before it, by offset"
         yield Problem("write.order_by", what, "Remove it: a connector writes the changes of a key in their order")
-    if isinstance(pipeline.write, Upsert) and pipeline.write.key is not None:
+    if declared_key(pipeline.write) is not None:
         what = "a change of another column than those of the source's key says nothing of the row before it"
         yield Problem(
             "write.key", what, "Remove it: the key is that of the record, the connector's message.key.columns"
         )
+    if isinstance(pipeline.write, Changelog) and pipeline.envelope is not None and pipeline.envelope.operation_column:
+        yield Problem("envelope.operation_column", "a changelog has the column _op without it", "Remove it")

@@ -24,7 +24,7 @@ from frazil.declaration.start import Earliest, Start
 from frazil.declaration.table import Table
 from frazil.declaration.topic import Topic
 from frazil.declaration.validation import chosen, validate
-from frazil.declaration.write_modes import Append, Upsert, WriteMode, default_error_mode, upsert_problems
+from frazil.declaration.write_modes import Append, WriteMode, default_error_mode, is_keyed, key_problems
 
 _NAME = matching(
     "[a-z][a-z0-9_]{0,99}",
@@ -53,7 +53,8 @@ class Pipeline(metaclass=Declared):
     ] = default(None)
     start: Annotated[Chosen[Start], "Where to start when the table is created."] = default(Earliest())
     on_error: Annotated[
-        Chosen[ErrorMode], "How to handle a record that cannot land. Default: log, and suspend with upserts."
+        Chosen[ErrorMode],
+        "How to handle a record that cannot land. Default: log, and suspend with upserts and changelogs.",
     ] = default(None)
     max_rejected_percent: Annotated[
         int | None,
@@ -86,8 +87,8 @@ class Pipeline(metaclass=Declared):
         yield from option_problems(self.kafka_options)
         if isinstance(self.engine, Tableflow):
             yield from tableflow_problems(self)
-        if isinstance(self.write, Upsert):
-            yield from upsert_problems(self)
+        if is_keyed(self.write):
+            yield from key_problems(self)
         if self.envelope is not None:
             yield from envelope_problems(self)
         fields: dict[str, PartitionField | SortField] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -33,6 +33,18 @@ class Append(metaclass=Declared):
         validate(self)
 
 
+_Key = Annotated[
+    Chosen[tuple[Annotated[str, Rule(key_column_refusal, {"pattern": KEY_COLUMN_PATTERN})], ...] | None],
+    "The columns of the value that are the key: a name, or a tuple of names. Default: the record's key.",
+    ALONE,
+]
+_OrderBy = Annotated[
+    Chosen[tuple[Annotated[str, Rule(order_refusal, {"pattern": KEY_COLUMN_PATTERN})], ...]],
+    "The columns that say which of a key's records is the newer one; `_kafka_timestamp` may be one. Default: offsets.",
+    ALONE,
+]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upsert(metaclass=Declared):
     """The table is the topic's current state: one row a key, that of the key's last record. A record without a value deletes it.
@@ -44,16 +56,8 @@ class Upsert(metaclass=Declared):
 
     kind: ClassVar[str] = "upsert"
 
-    key: Annotated[
-        Chosen[tuple[Annotated[str, Rule(key_column_refusal, {"pattern": KEY_COLUMN_PATTERN})], ...] | None],
-        "The columns of the value that are the key: a name, or a tuple of names. Default: the record's key.",
-        ALONE,
-    ] = default(None)
-    order_by: Annotated[
-        Chosen[tuple[Annotated[str, Rule(order_refusal, {"pattern": KEY_COLUMN_PATTERN})], ...]],
-        "The columns that say which of a key's records is the newer one; `_kafka_timestamp` may be one. Default: offsets.",
-        ALONE,
-    ] = default(())
+    key: _Key = default(None)
+    order_by: _OrderBy = default(())
     on_tombstone: Annotated[
         Chosen[Deletion], "Whether a record without a value deletes the row, or marks it as deleted."
     ] = default(Deletion.DELETE)
@@ -62,66 +66,101 @@ class Upsert(metaclass=Declared):
         validate(self, self._contradictions)
 
     def _contradictions(self) -> Iterator[Problem]:
-        if self.key == ():
-            yield Problem("key", "a key without columns is one key for all records", "Name a column, or remove it")
-        for field, names in (("key", self.key or ()), ("order_by", self.order_by)):
-            for index, name in enumerate(names):
-                if name in names[:index]:
-                    yield Problem(f"{field}[{index}]", f"{name} is named twice", "Remove one of the two")
+        yield from _name_problems(self)
         if self.order_by and self.on_tombstone is not Deletion.SOFT_DELETE:
             what = "with order_by, an older update would bring a deleted row back"
             yield Problem("on_tombstone", what, "Choose soft_delete: the deleted row keeps its order")
 
 
-WriteMode = Append | Upsert
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changelog(metaclass=Declared):
+    """The table is the history of the topic's keys: every record is one more row, which says what it changed.
+
+    `_op` says what a record did, `_changed_at` when. A record without a value is a delete: its row has the key, and null elsewhere.
+    """
+
+    kind: ClassVar[str] = "changelog"
+
+    key: _Key = default(None)
+    order_by: _OrderBy = default(())
+
+    def __post_init__(self) -> None:
+        validate(self, self._contradictions)
+
+    def _contradictions(self) -> Iterator[Problem]:
+        yield from _name_problems(self)
+
+
+def _name_problems(mode: Upsert | Changelog) -> Iterator[Problem]:
+    if mode.key == ():
+        yield Problem("key", "a key without columns is one key for all records", "Name a column, or remove it")
+    for field, names in (("key", mode.key or ()), ("order_by", mode.order_by)):
+        for index, name in enumerate(names):
+            if name in names[:index]:
+                yield Problem(f"{field}[{index}]", f"{name} is named twice", "Remove one of the two")
+
+
+WriteMode = Append | Upsert | Changelog
 """The union of the write modes. Code that depends on the mode matches on it."""
 
 
 def tombstones(mode: WriteMode) -> Tombstones:
-    """Return how records without a value are decoded: in a table of current state they have a key, and no values."""
+    """Return how records without a value are decoded: in a table whose rows have a key they have that, and no values."""
     match mode:
         case Append(on_tombstone=on_tombstone):
             return on_tombstone
-        case Upsert():
+        case Upsert() | Changelog():
             return Tombstones.NULL_ROW
+
+
+def is_keyed(mode: WriteMode) -> bool:
+    """Return whether the rows have a key."""
+    return not isinstance(mode, Append)
+
+
+def declared_key(mode: WriteMode) -> tuple[str, ...] | None:
+    """Return the columns of the value that are the key; None if it is the record's, or there is none."""
+    return None if isinstance(mode, Append) else mode.key
 
 
 def order_by(mode: WriteMode) -> tuple[str, ...]:
     """Return the columns that order the records of a key; none where offsets do."""
-    return mode.order_by if isinstance(mode, Upsert) else ()
+    return () if isinstance(mode, Append) else mode.order_by
 
 
-def identity(pipeline: Pipeline) -> str:
-    """Return what of a pipeline's write mode and envelope never changes in a table, as text."""
+def identity(pipeline: Pipeline, key: Sequence[str] = ()) -> str:
+    """Return what of a pipeline's write mode and envelope never changes in a table, as text; of a changelog with its `key`."""
     mode, envelope = pipeline.write, pipeline.envelope
     order, of = ", ".join(order_by(mode)), f" of {envelope.kind} events" if envelope is not None else ""
-    return f"{mode.kind}{of}{f' ordered by {order}' if order else ''}"
+    by = f" by {', '.join(key)}" if key and isinstance(mode, Changelog) else ""
+    return f"{mode.kind}{of}{by}{f' ordered by {order}' if order else ''}"
 
 
 def default_error_mode(mode: WriteMode) -> ErrorMode:
     """Return the error mode of a pipeline that declares none. Without one record, a state may be that of an earlier one."""
-    return ErrorMode.SUSPEND if isinstance(mode, Upsert) else ErrorMode.LOG
+    return ErrorMode.SUSPEND if is_keyed(mode) else ErrorMode.LOG
 
 
 def gaps_of_state(pipeline: Pipeline) -> Iterator[str]:
-    """Yield why a table of current state will not have the last record of every key, though nothing fails."""
-    if not isinstance(pipeline.write, Upsert):
+    """Yield why a table will not have the last record of every key, or each change of it, though nothing fails."""
+    if not is_keyed(pipeline.write):
         return
+    what, row = ("history", "last row") if isinstance(pipeline.write, Changelog) else ("state", "row")
     if not isinstance(pipeline.start, Earliest):
-        yield f"the table is not the complete state: it begins at {pipeline.start.kind}, later than older keys"
+        yield f"the table is not the complete {what}: it begins at {pipeline.start.kind}, later than older keys"
     if pipeline.on_error is not ErrorMode.SUSPEND:
-        yield f"with on_error={pipeline.on_error}, the row of a key whose last record is rejected is of an earlier record"
+        yield f"with on_error={pipeline.on_error}, the {row} of a key whose last record is rejected is of an earlier record"
 
 
-def upsert_problems(pipeline: Pipeline) -> Iterator[Problem]:
-    """Yield what a table of current state cannot be."""
-    if pipeline.table.metadata_columns is not MetadataColumns.FLAT:
-        what = "the columns that an upsert compares are not in a struct"
-        yield Problem("table.metadata_columns", what, "Choose flat")
+def key_problems(pipeline: Pipeline) -> Iterator[Problem]:
+    """Yield what a table whose rows have a key cannot be."""
     topic, mode = pipeline.topic, pipeline.write
-    names = (mode.key if isinstance(mode, Upsert) else None) or ()
+    if pipeline.table.metadata_columns is not MetadataColumns.FLAT:
+        what = f"the columns that {'an upsert' if isinstance(mode, Upsert) else 'a changelog'} compares are not in a struct"
+        yield Problem("table.metadata_columns", what, "Choose flat")
+    names = declared_key(mode) or ()
     if topic.key_format is KeyFormat.JSON and not names:
-        do = "Choose json_schema, text if all producers write a key the same way, or name columns with Upsert(key=…)"
+        do = "Choose json_schema, text if all producers write a key the same way, or name columns in write.key"
         yield Problem("topic.key_format", "two texts of JSON can be one key", do)
     if names and topic.subject_strategy is SubjectStrategy.RECORD and topic.record_name is None:
         what = "columns are known only after a record has them, and the table needs those of its key at once"

@@ -9,7 +9,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from frazil.decode.decoder import Decoder
-from frazil.decode.decoding import CHANGE, CHANGED_AT, DECODED, OPERATION, UNAVAILABLE
+from frazil.decode.decoding import CHANGE, CHANGED_AT, DECODED, OPERATION, UNAVAILABLE, WRITE_KIND
 from frazil.decode.record_type import RecordType
 from frazil.decode.spark_types import spark_type
 from frazil.envelopes.envelope import Change, Envelope, Operation, Unwrapped
@@ -55,7 +55,7 @@ def _row(record: Column, change: Change, target: Struct) -> Column:
     names = F.array_compact(F.array(*(F.when(is_it, F.lit(name)) for name, is_it in change.unavailable.items())))
     is_any = reduce(Column.__or__, change.unavailable.values(), F.lit(False))  # most records make no list
     left_out = F.when(is_write & is_any, names) if change.unavailable else None
-    marks = {OPERATION: change.operation, CHANGED_AT: change.time, UNAVAILABLE: left_out}
+    marks = {OPERATION: change.operation, WRITE_KIND: change.kind, CHANGED_AT: change.time, UNAVAILABLE: left_out}
     made = (
         (F.lit(None) if column is None else column).cast(spark_type(types[name])).alias(name)
         for name, column in marks.items()

@@ -19,6 +19,7 @@ from frazil.decode.decoding import (
     WAITING,
     WAITING_KEY,
     Decoding,
+    is_truncate,
     schema_id_of,
 )
 from frazil.decode.frame_columns import body_of, choice, id_in_frame, step_columns, with_frames
@@ -66,7 +67,7 @@ def rows(decoded: DataFrame, decoding: Decoding | None = None, row_key: RowKey |
         if decoding.key is not None:
             is_row = is_row & has_valid_key(decoding.key)
     if row_key is not None:
-        is_row = is_row & row_key.verdict().isNull()
+        is_row = is_row & _verdict(row_key, decoding).isNull()
     return decoded.where(is_row & (F.col(_ONCE) >= 0))
 
 
@@ -98,11 +99,17 @@ def rejected(
         columns[UNKNOWN_KEY] = unknown_frame(decoding.key, Reason.KEY_SCHEMA)
         columns[WAITING_KEY] = waiting_frame(decoding.key, Reason.KEY_SCHEMA)
     if row_key is not None:
-        verdict = row_key.verdict()
+        verdict = _verdict(row_key, decoding)
         if unavailable is not None:
             verdict = F.coalesce(verdict, F.when(unavailable, Reason.VALUE_UNAVAILABLE.value))
         reason = reason.otherwise(verdict)
     return decoded.withColumn(REASON, reason).where(F.col(REASON).isNotNull()).withColumns(columns)
+
+
+def _verdict(row_key: RowKey, decoding: Decoding | None) -> Column:
+    """Return why a decoded record has no row for its key or order, null if it has one; a truncate that lands has neither."""
+    verdict = row_key.verdict()
+    return F.when(~is_truncate(), verdict) if decoding is not None and decoding.lands_truncates else verdict
 
 
 def columns_of(target: Sequence[str], key: Mapping[str, Column] | None = None) -> list[Column]:

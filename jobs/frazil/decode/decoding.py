@@ -19,12 +19,14 @@ ROW, SCHEMA_ID, REASON, KEY = "_frazil_row", "_frazil_schema_id", "_frazil_reaso
 UNKNOWN, UNKNOWN_KEY = "_frazil_unknown", "_frazil_unknown_key"
 WAITING, WAITING_KEY = "_frazil_waiting", "_frazil_waiting_key"
 OPERATION, CHANGED_AT, UNAVAILABLE = "_frazil_operation", "_frazil_changed_at", "_frazil_unavailable"
+WRITE_KIND = "_frazil_write_kind"
 CHANGE = (
     Field(OPERATION, Primitive(Kind.STRING)),
+    Field(WRITE_KIND, Primitive(Kind.STRING)),
     Field(CHANGED_AT, Primitive(Kind.TIMESTAMPTZ)),
     Field(UNAVAILABLE, ListOf(Primitive(Kind.STRING))),
 )
-"""Fields that a row from an envelope has beside its columns: the change's operation, its time, and columns without their value."""
+"""Fields that a row from an envelope has beside its columns: the operation and its kind, its time, columns without their value."""
 DECODED = "_decoded"  # the last field of a row: true exactly when the record could be decoded, else null
 
 
@@ -38,7 +40,8 @@ class Decoding:
     type; or all are decoded by `batched`, which takes the bodies and the writers' numbers. Others have one `unframed` body.
     `row_type` is the DDL of what all of them give; `unsure` are its columns if decoding lets through what readers of the table
     would fail on, as Avro's does: text that is not UTF-8, and years past 9999. `key` is how the keys beside the values are
-    decoded, if they are. With `has_changes` a row has `CHANGE`, too: what it does to the row of its key.
+    decoded, if they are. With `has_changes` a row has `CHANGE`, too: what it does to the row of its key. With `lands_truncates` a
+    truncate is a row of its own, without a key.
     """
 
     row_type: str
@@ -55,6 +58,7 @@ class Decoding:
     is_protobuf: bool = False
     unsure: Struct = Struct(())  # noqa: RUF009 # frozen
     has_changes: bool = False
+    lands_truncates: bool = False
     key: Decoding | None = None
 
     @property
@@ -74,6 +78,11 @@ class Decoding:
 def schema_id_of(number: int) -> int:
     """Return the schema id of a writer's number: its lower 32 bits. The upper bits number the schema's type."""
     return number & 0xFFFF_FFFF
+
+
+def is_truncate() -> Column:
+    """Return whether a decoded change is a truncate."""
+    return F.coalesce(F.col(ROW)[OPERATION] == Operation.TRUNCATE.value, F.lit(False))
 
 
 def is_delete(*, has_changes: bool) -> Column:

@@ -110,6 +110,7 @@ class _Plain:
         return Change(
             operation=F.when(is_empty, None).otherwise(operation),
             after={field.name: row[field.name] for field in of_row},
+            kind=record[_OP],
             about=about,
             time=_instant(source[time]),
             unavailable=unavailable(row, of_row, self.declared.unavailable_value),
@@ -160,6 +161,7 @@ class _Flat:
         return Change(
             operation=operation,
             after={field.name: record[field.name] for field in of_row},
+            kind=marks.get(_FLAT_OP),
             about=about,
             time=_instant(record[time.name]) if time is not None else None,
             unavailable=unavailable(record, of_row, self.declared.unavailable_value),

@@ -40,10 +40,12 @@ class Change:
     believed; None: it is not. `order` says which change of a key is the later one; None: offsets do, as all changes of a key are in
     one partition. `time` is when the source made the change, null or None if it does not say. `unavailable` says for columns of
     the row, by name, whether the source left their value out of a `WRITE` though the row has one; what `after` has then means
-    nothing.
+    nothing. `kind` is what a `WRITE` was for the source: c an insert, u an update, r a row that was read. It is null or None if
+    the source does not say.
     """
 
     operation: Column
+    kind: Column | None = None
     after: Mapping[str, Column]
     about: Mapping[str, Column] = field(default_factory=dict)
     key: Mapping[str, Column] | None = None

@@ -30,8 +30,8 @@ class KeysMissing(DecisionRequired):
     def of(cls, pipeline: str, topic: str, number: int) -> Self:
         """Return the error for a batch of `number` records."""
         return cls(
-            f"none of the first {number:,} records has a key, and a table of current state has one row a key; nothing of the batch "
-            "was committed",
+            f"none of the first {number:,} records has a key, and each row of the table needs one; nothing of the batch was "
+            "committed",
             pipeline=pipeline,
             place=f"topic {topic}",
             do="Name columns of the value with write=Upsert(key=…), or choose write=Append()",

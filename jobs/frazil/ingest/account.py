@@ -50,7 +50,7 @@ def commit_request(pipeline: Pipeline, job: JobContext, staged: StagedRows, reje
         schema_ids=staged.decoding.schema_ids,
         staged_us=round(staged.at.timestamp() * 1_000_000),
         valid_through=last.valid_through(planned.filled),
-        mode=identity(pipeline),
+        mode=identity(pipeline, staged.key),
     )
 
 

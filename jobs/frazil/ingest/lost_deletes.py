@@ -7,7 +7,8 @@ from dataclasses import replace
 from py4j.protocol import Py4JJavaError
 
 from frazil.clients.kafka import TopicState
-from frazil.declaration import Pipeline, Upsert
+from frazil.declaration import Pipeline
+from frazil.declaration.write_modes import is_keyed
 from frazil.errors import DeletesLost
 from frazil.ingest.plan import Plan
 from frazil.job.context import JobContext
@@ -43,7 +44,7 @@ def caught_up(pipeline: Pipeline, planned: Plan, topic: TopicState, last: LastRe
 
     The first batch counts from when it was planned: of what was removed before that, there is no row.
     """
-    if not isinstance(pipeline.write, Upsert) or not (last.caught_up is None or planned.is_to_end):
+    if not is_keyed(pipeline.write) or not (last.caught_up is None or planned.is_to_end):
         return last
     return replace(last, caught_up=CaughtUp(planned.as_of, topic.delete_retention_ms))
 
@@ -78,4 +79,4 @@ def stored(pipeline: Pipeline, job: JobContext, seen: Offsets, stored_us: int) -
 
 
 def _can_lose(pipeline: Pipeline, topic: TopicState) -> bool:
-    return isinstance(pipeline.write, Upsert) and topic.compacted
+    return is_keyed(pipeline.write) and topic.compacted

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from frazil.declaration import Pipeline
 from frazil.declaration.options import SchemaEvolution
-from frazil.declaration.write_modes import Upsert, tombstones
+from frazil.declaration.write_modes import Changelog, declared_key, is_keyed, order_by, tombstones
 from frazil.decode.decoding import schema_id_of
 from frazil.decode.keys import KeyLanding, Keys, check_bytes
 from frazil.decode.met import MOST, Met, UnknownSchemas
@@ -20,7 +20,7 @@ from frazil.ingest.remembered import Keyless, LeftOut, Thoroughness
 from frazil.ingest.staging import Staging
 from frazil.ingest.state_columns import state_changes, state_fields, without_state_fields
 from frazil.job.context import JobContext
-from frazil.lake import tables
+from frazil.lake import ledger, tables
 from frazil.lake.commit.entries import entry
 from frazil.lake.evolve import evolve
 from frazil.schemas.iceberg import identifier_fields, row_type
@@ -40,8 +40,8 @@ class Evolution:
         self._pipeline, self._job, self._writers, self._report = pipeline, job, writers, report
         layout = pipeline.table.metadata_columns
         self._keys = Keys.of(pipeline.topic, writers.registry, layout, writers.envelope)
-        self._is_keyed = isinstance(pipeline.write, Upsert)
-        self._names = pipeline.write.key if isinstance(pipeline.write, Upsert) else None
+        self._is_keyed, self._names = is_keyed(pipeline.write), declared_key(pipeline.write)
+        self._is_changelog = isinstance(pipeline.write, Changelog)
         self._thoroughness, self._left_out = Thoroughness(), LeftOut()
         self._reported: dict[int, str] = {}  # by writer, what was reported of it last
 
@@ -68,7 +68,7 @@ class Evolution:
         return merge(self._versions).type, self._keys.type if self._keys else None
 
     def row_key(self) -> tuple[str, ...]:
-        """Return the columns that identify a row of a new table; none in an append table.
+        """Return the columns of a new table's key; none of an append table.
 
         Raises `InvalidInput`, and `RegistryUnavailable`: keys that a schema describes begin with its id, so two versions of one
         key differ in their bytes.
@@ -89,11 +89,11 @@ class Evolution:
         return self._key_of(row, key or Primitive(Kind.BINARY)).names
 
     def made_of(self) -> tuple[tuple[str, ...], tuple[Field, ...]]:
-        """Return what a new table of current state has beside its rows: `row_key`, and the columns of its write mode.
+        """Return what a new table has beside its rows: `row_key`, and the columns of its write mode.
 
         Raises as `row_key` does.
         """
-        return self.row_key(), state_fields(self._pipeline.write, self.types[0])
+        return self.row_key(), state_fields(self._pipeline, self.types[0])
 
     def refresh(self) -> bool:
         """Ask for new schemas; returns whether there are any."""
@@ -139,11 +139,19 @@ class Evolution:
         if not self._is_keyed:
             return Staging(self._pipeline, self._job, decoding, columns, there, keys, None, self._thoroughness)
         identity = self._identity(landed.target, keys)
-        newest = entry(self._job.iceberg.load(table.identifier), self._pipeline.name)
-        has_records = newest is not None and newest.keys is not None and newest.keys.records > 0
-        keyless = Keyless(is_possible=self._names is None and not has_records)
+        decoding = replace(decoding, lands_truncates=self._is_changelog and decoding.has_changes)
+        keyless = Keyless(is_possible=self._names is None and not self._has_records())
         remembered = (self._thoroughness, keyless, self._left_out)
         return Staging(self._pipeline, self._job, decoding, columns, there, keys, identity, *remembered)
+
+    def _has_records(self) -> bool:
+        """Return whether the table has had records."""
+        stored = self._job.iceberg.load(self._pipeline.table.identifier)
+        if self._is_changelog:
+            head = stored.currentSnapshot()
+            return head is not None and int(head.summary().get("total-records") or 0) > 0
+        newest = entry(stored, self._pipeline.name)
+        return newest is not None and newest.keys is not None and newest.keys.records > 0
 
     @property
     def _key_fields(self) -> Struct | None:
@@ -188,19 +196,20 @@ class Evolution:
         Its columns are in the order of their ids: another engine may move a column, and the hash depends on their order.
         """
         iceberg, table = self._job.iceberg, self._pipeline.table.identifier
-        schema = iceberg.schema_json(iceberg.load(table))
+        stored = iceberg.load(table)
+        schema = iceberg.schema_json(stored)
         key = next(field.type for field in row_type(schema).fields if field.name == KEY_COLUMN)
         found = self._key_of(target, key, keys)
-        made_for = identifier_fields(schema)
+        made_for = ledger.key_of(stored.properties()) if self._is_changelog else identifier_fields(schema)
         if set(made_for) != set(found.names):
             raise WriteModeDiffers.of(
                 self._pipeline.name,
                 table,
-                declared=f"upsert by {', '.join(sorted(found.names))}",
-                made_for=f"upsert by {', '.join(sorted(made_for))}",
+                declared=f"{self._pipeline.write.kind} by {', '.join(sorted(found.names))}",
+                made_for=f"{self._pipeline.write.kind} by {', '.join(sorted(made_for))}",
             )
         columns = {column.name: column for column in found.columns}
-        order = row_order(self._pipeline.write.order_by, target) if isinstance(self._pipeline.write, Upsert) else None
+        order = row_order(order_by(self._pipeline.write), target)
         has_changes = self._writers.envelope is not None
         return replace(found, columns=tuple(columns[name] for name in made_for), order=order, has_changes=has_changes)
 
@@ -219,7 +228,7 @@ class Evolution:
         if self._keys is None:
             check_bytes(current, self._pipeline.table.metadata_columns)
         if self._is_keyed:
-            current = without_state_fields(current)
+            current = without_state_fields(self._pipeline.write, current)
             # The record's key fills the key's columns, whatever a version says of them.
             current = Struct(tuple(replace(field, required=False) for field in current.fields))
         found = landing(current, self._versions, may_add=may_add, may_widen=may_widen)
@@ -228,5 +237,5 @@ class Evolution:
 
     def _needed(self, current: Struct) -> tuple[Change, ...]:
         values, keys = self._landing(current)
-        more = state_changes(self._pipeline.write, current, values.target)
+        more = state_changes(self._pipeline, current, values.target)
         return (*values.changes, *(keys.changes if keys else ()), *more)

@@ -14,7 +14,7 @@ from frazil.dead_letters.rejected_rows import dead_letters
 from frazil.declaration import Pipeline
 from frazil.declaration.envelopes import added_columns
 from frazil.declaration.options import MetadataColumns
-from frazil.declaration.write_modes import tombstones
+from frazil.declaration.write_modes import Changelog, tombstones
 from frazil.decode.decode import columns_of, decode, rejected, rows
 from frazil.decode.decoding import REASON, ROW, SCHEMA_ID, UNAVAILABLE, Decoding, is_delete
 from frazil.decode.keys import KeyLanding, key_column
@@ -25,7 +25,7 @@ from frazil.ingest.read import HEADERS, consumer_options, read
 from frazil.ingest.record_counts import Read, Rejected
 from frazil.ingest.remembered import Keyless, LeftOut, Thoroughness
 from frazil.ingest.route import metadata, route
-from frazil.ingest.state_columns import rules, state_values
+from frazil.ingest.state_columns import changelog_values, rules, state_values
 from frazil.job.context import JobContext
 from frazil.lake.commit.check import StageAgain
 from frazil.lake.deletes.folding import Rules
@@ -46,7 +46,7 @@ class StagedRows:
     `by_driver` are the records that the driver read, as Spark cannot. Rows were decoded by `decoding`; `thorough` rejects none that
     has a row. They were staged `at` this time. In a table of current state, `changes` are the keys of the batch, `folded` is the
     number of their records, and `ties` keys have records of one order in two partitions. `unresolved` changes, by partition and
-    offset, leave out values that are nowhere.
+    offset, leave out values that are nowhere. In a changelog, `key` are the columns of its key.
     """
 
     plan: Plan
@@ -60,6 +60,7 @@ class StagedRows:
     folded: int = 0
     ties: int = 0
     unresolved: frozenset[tuple[int, int]] = frozenset()
+    key: tuple[str, ...] = ()
 
     @property
     def landed(self) -> int:
@@ -122,11 +123,17 @@ class Staging:
         self.job.failpoint("stage.started")
         landed, table = rows(decoded, decoding, self.row_key), self.pipeline.table
         changes: StagedChanges | None = None
-        if self.row_key is None:
+        changelog_key = self.row_key if isinstance(self.pipeline.write, Changelog) else None
+        if self.row_key is None or changelog_key is not None:
+            values = (
+                columns_of(self.columns)
+                if changelog_key is None
+                else list(changelog_values(self.table, changelog_key, self.columns))
+            )
             files = stage(
                 self.job.iceberg,
                 table.identifier,
-                route(landed, columns_of(self.columns), self._metadata(at)),
+                route(landed, values, self._metadata(at)),
                 unique_id=self.job.new_id(),
                 at=at.timestamp(),
                 sort=order(table.sort_fields),
@@ -160,7 +167,8 @@ class Staging:
                 raise StageAgain("changes leave values out", where=f"pipeline {self.pipeline.name}")
         self.job.failpoint("stage.written")
         read = record_counts.read(observed.get)
-        staged = StagedRows(planned, by_driver, decoding, thorough, files, read, at)
+        key = changelog_key.names if changelog_key is not None else ()
+        staged = StagedRows(planned, by_driver, decoding, thorough, files, read, at, key=key)
         return (
             staged
             if changes is None

@@ -10,7 +10,7 @@ from frazil.declaration.options import MetadataColumns
 from frazil.declaration.partitioning import PartitionField, Transform
 from frazil.declaration.start import At, Earliest, Latest, Start
 from frazil.declaration.start import Offsets as StartOffsets
-from frazil.declaration.write_modes import identity, order_by
+from frazil.declaration.write_modes import Changelog, identity, order_by
 from frazil.errors import InvalidInput, LedgerLost, RolledBack, WriteModeDiffers
 from frazil.ingest.plan import Span
 from frazil.lake import ledger, tables
@@ -49,6 +49,7 @@ def make_tables(
     """
     iceberg, table = job.iceberg, pipeline.table
     is_struct = table.metadata_columns is MetadataColumns.STRUCT
+    is_changelog = isinstance(pipeline.write, Changelog)  # many rows have one key; that of a truncate is null
     prefix = "_kafka." if is_struct else "_kafka_"
     columns = Struct((*row.fields, *metadata_fields(struct=is_struct, key=key), *more))
     if table.sort_fields:
@@ -65,23 +66,27 @@ def make_tables(
             target_file_size_bytes=table.target_file_size_bytes,
             keep_snapshots=table.keep_snapshots,
             offset_columns=(f"{prefix}topic", f"{prefix}partition", f"{prefix}offset"),
-            declared={**table.properties, **_mode_properties(pipeline)},
+            declared={**table.properties, **_mode_properties(pipeline, row_key)},
         ),
-        key=row_key,
+        key=() if is_changelog else row_key,
+        required=row_key if is_changelog and pipeline.envelope is None else (),
     )
     _check_mode(iceberg, pipeline)
     make_dead_letters(job, pipeline)
     return made
 
 
-def _mode_properties(pipeline: Pipeline) -> dict[str, str]:
+def _mode_properties(pipeline: Pipeline, row_key: Collection[str]) -> dict[str, str]:
     envelope = pipeline.envelope.kind if pipeline.envelope is not None else None
-    return ledger.mode_properties(pipeline.write.kind, order_by(pipeline.write), envelope)
+    key = tuple(row_key) if isinstance(pipeline.write, Changelog) else ()
+    return ledger.mode_properties(pipeline.write.kind, order_by(pipeline.write), envelope, key)
 
 
 def _check_mode(iceberg: Iceberg, pipeline: Pipeline) -> None:
+    """Raise `WriteModeDiffers` if the table was made for another mode. Its key is compared when its columns are known."""
     table = pipeline.table.identifier
-    made_for, declared = ledger.made_for(iceberg.load(table).properties()), identity(pipeline)
+    properties = iceberg.load(table).properties()
+    made_for, declared = ledger.made_for(properties), identity(pipeline, ledger.key_of(properties))
     if made_for != declared:
         raise WriteModeDiffers.of(pipeline.name, table, declared=declared, made_for=made_for)
 

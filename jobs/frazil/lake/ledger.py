@@ -57,9 +57,11 @@ WRITE_MODE = "frazil.write-mode"
 """Table property: the write mode that the table was made for. Append tables have none."""
 ORDER_BY = "frazil.order-by"
 """Table property: the columns that order the records of a key, by name. Tables without an order have none."""
+KEY = "frazil.key"
+"""Table property: the columns of a changelog's key, a JSON list. In tables of current state these are the identifier fields."""
 ENVELOPE = "frazil.envelope"
 """Table property: the kind of the change events that the table is made of. Other tables have none."""
-APPEND, UPSERT = "append", "upsert"
+APPEND, UPSERT, CHANGELOG = "append", "upsert", "changelog"
 FORMAT_VERSION = "1"
 COMPACT_VERSION = "2"  # of a summary with a compact value, see `compact`
 WINDOWS = (KEYS_MOVED, DELETES_LOST)
@@ -78,17 +80,28 @@ _NAMESPACE = UUID("b5f3e7a2-51f6-4c1c-9d57-0d3f8f1f7a10")
 
 
 def made_for(properties: Properties) -> str:
-    """Return the write mode that a table was made for, with order and envelope, as `write_modes.identity` does of a pipeline."""
+    """Return the write mode that a table was made for, with envelope, key and order, as `write_modes.identity` does."""
     mode, order, envelope = (properties.get(name) for name in (WRITE_MODE, ORDER_BY, ENVELOPE))
     of = f" of {envelope} events" if envelope else ""
-    return f"{mode or APPEND}{of}{f' ordered by {order}' if order else ''}"
+    by = f" by {', '.join(key)}" if (key := key_of(properties)) else ""
+    return f"{mode or APPEND}{of}{by}{f' ordered by {order}' if order else ''}"
 
 
-def mode_properties(mode: str, order_by: Sequence[str], envelope: str | None = None) -> dict[str, str]:
-    """Return the properties of a new table that hold its write mode and the kind of its envelope; none of an append table."""
+def key_of(properties: Properties) -> tuple[str, ...]:
+    """Return the columns of a changelog's key; none for another table."""
+    return tuple(json.loads(properties.get(KEY) or "[]"))
+
+
+def mode_properties(
+    mode: str, order_by: Sequence[str], envelope: str | None = None, key: Sequence[str] = ()
+) -> dict[str, str]:
+    """Return the properties of a new table that hold its write mode, the kind of its envelope and the key of a changelog.
+
+    An append table has none.
+    """
     if mode == APPEND:
         return {}
-    more = {ORDER_BY: ", ".join(order_by), ENVELOPE: envelope}
+    more = {ORDER_BY: ", ".join(order_by), ENVELOPE: envelope, KEY: canonical(list(key)) if key else None}
     return {WRITE_MODE: mode, **{name: value for name, value in more.items() if value}}
 
 

@@ -55,8 +55,11 @@ def create(
     partition_by: Sequence[PartitionField] = (),
     properties: Mapping[str, str],
     key: Collection[str] = (),
+    required: Collection[str] = (),
 ) -> bool:
-    """Create the table if it is missing; returns whether this call made it. `key` are the columns that identify a row.
+    """Create the table if it is missing; returns whether this call made it.
+
+    `key` are the columns that identify a row, and `required` others that are never null.
 
     A catalog that refuses a transform at creation gets the partition fields afterwards. So does a table that has no
     snapshot yet and no partition fields: its creator may have been killed in between.
@@ -65,7 +68,7 @@ def create(
         _partition(iceberg, table, partition_by)
         return False
     iceberg.create_namespace(table.rpartition(".")[0])
-    schema = schema_json(row, key=key)
+    schema = schema_json(row, key=key, required=required)
     check_sources(partition_by, field_ids(dict(schema)), table=table, field="partition_by")
     spec = _spec_json(schema, partition_by)
     try:

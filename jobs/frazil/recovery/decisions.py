@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from frazil.declaration.write_modes import Upsert, WriteMode, order_by
+from frazil.declaration.write_modes import Changelog, Upsert, WriteMode, is_keyed, order_by
 from frazil.errors import InvalidInput
 from frazil.ingest.plan import Span
 from frazil.lake import ledger
@@ -152,10 +152,12 @@ def rolled_back_hold(committed: Offsets, head: Offsets, kept: Mapping[int, int])
 def can_happen(event: Accepted, write: WriteMode) -> bool:
     """Return whether an event of the rows can happen in a table of this write mode."""
     if event is Accepted.LATE_RECORDS:
-        return bool(order_by(write))
+        return isinstance(write, Upsert) and bool(order_by(write))
+    if event is Accepted.SOURCE_TRUNCATED and isinstance(write, Changelog):
+        return False  # a truncate is a row of it
     if event is Accepted.KEYS_MOVED:
         return isinstance(write, Upsert) and not order_by(write)
-    return event is not Accepted.DELETES_LOST or isinstance(write, Upsert)
+    return event is not Accepted.DELETES_LOST or is_keyed(write)
 
 
 def not_happened(event: Accepted, where: str) -> InvalidInput:

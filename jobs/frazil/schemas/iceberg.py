@@ -19,17 +19,17 @@ _READ_AS = {
 }
 
 
-def schema_json(row: Struct, *, key: Collection[str] = ()) -> dict[str, Any]:
+def schema_json(row: Struct, *, key: Collection[str] = (), required: Collection[str] = ()) -> dict[str, Any]:
     """Return the schema of a new table, field ids given from 1 in the order of the columns.
 
-    Columns are optional even if no version leaves them out: a later version may. The columns of the `key` are required, and are
-    Iceberg's identifier fields.
+    Columns are optional even if no version leaves them out: a later version may. Those that are named `required`
+    are not, nor are the columns of the `key`, which are Iceberg's identifier fields.
     """
     ids = count(1)
     schema = {"schema-id": 0, **_struct_json(row, ids)}
     for column in schema["fields"]:
-        column["required"] = column["name"] in key
-    identifier = [column["id"] for column in schema["fields"] if column["required"]]
+        column["required"] = column["name"] in {*key, *required}
+    identifier = [column["id"] for column in schema["fields"] if column["name"] in key]
     return {**schema, "identifier-field-ids": identifier} if identifier else schema
 
 

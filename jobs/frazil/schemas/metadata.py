@@ -26,7 +26,16 @@ DELETED_AT = Field(
 ORDER = "_order"
 """In an ordered table of current state, the column with the row's order: the value of its one field, or a struct of several."""
 OF_STATES = (DELETED_AT.name, ORDER)
-"""Columns that only tables of current state have."""
+"""Columns that only tables of current state have, and the order of a changelog."""
+OP = Field("_op", _STRING, doc="c insert, u update, w one of both, r read by a snapshot, d delete, t truncate")
+CHANGED_AT = Field(
+    "_changed_at", _INSTANT, doc="when the source made the change; if it does not say, time of the record"
+)
+UNAVAILABLE = Field(
+    "_unavailable", ListOf(_STRING), doc="columns whose value the source left out: their null says nothing"
+)
+OF_CHANGELOGS = (OP.name, CHANGED_AT.name, ORDER, UNAVAILABLE.name)
+"""Columns that a changelog has beside those of its rows."""
 
 
 def metadata_fields(*, struct: bool, key: Type | None = None) -> tuple[Field, ...]:

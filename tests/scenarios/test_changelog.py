@@ -1,0 +1,336 @@
+"""Changelogs of keyed topics and of Debezium's events, on a real broker and registry."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from frazil.declaration import Append, Changelog, Debezium, ErrorMode, KeyFormat, Upsert
+from frazil.errors import DeletesLost, InvalidInput, KeysMissing, RejectedRecords, WriteModeDiffers
+from frazil.lake.ledger import KEY
+from frazil.recovery.apply import accept
+from frazil.recovery.decisions import Accepted
+from tests.scenarios import test_lost_deletes
+from tests.scenarios.test_upserts import KEY as KEY_SCHEMA
+from tests.scenarios.test_upserts import Died, State, stored, verified
+from tests.scenarios.test_value_keys import LINE, Lines, line
+from tests.support import compaction
+from tests.support.debezium_events import ORDERS, PLACEHOLDER, Flattened, Source, column, optional
+from tests.support.shop import ORDER, Shop, avro, frame
+from tests.support.state_replay import EPOCH_MS, StateReplay, seconds
+
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+ShopOf = Callable[..., Shop]
+LONG = pytest.mark.long
+
+
+def proven(shop: Shop) -> None:
+    """Check that the table has each record of the journal once, and that `verify` proves it."""
+    shop.assert_each_record_once()
+    for deep in (False, True):
+        proof = verified(shop, deep=deep)
+        assert proof.outcome == "proven", proof.findings
+
+
+def in_order(shop: Shop) -> list[dict[str, Any]]:
+    return sorted(shop.landed(), key=lambda row: (row["_kafka_partition"], row["_kafka_offset"]))
+
+
+def test_each_record_of_a_keyed_topic_is_a_change(shop_of: ShopOf) -> None:
+    shop = shop_of(write=Changelog(), key_format=KeyFormat.TEXT)
+    state = State(shop)
+    for number, word in ((1, "a"), (1, "b"), (2, "x")):
+        state.put(number, word, partition=0, timestamp=EPOCH_MS + number * 1000)
+    shop.drain()
+    state.delete(1, partition=0, timestamp=EPOCH_MS + 5000)
+    state.delete(1, partition=0)
+    state.put(1, "c", partition=0)
+    shop.drain()
+    rows = in_order(shop)
+    assert [(row["_op"], row["_kafka_key"], row["order_id"], row["user"]) for row in rows] == [
+        ("w", "k1", 1, "a"),
+        ("w", "k1", 1, "b"),
+        ("w", "k2", 2, "x"),
+        ("d", "k1", None, None),
+        ("d", "k1", None, None),
+        ("w", "k1", 1, "c"),
+    ]
+    assert [seconds(row["_changed_at"]) for row in rows[:4]] == [1, 1, 2, 5]
+    assert "_order" not in rows[0]
+    assert "_unavailable" not in rows[0]
+    table = stored(shop)
+    assert table.schema().find_field("_kafka_key").required
+    assert table.schema().identifier_field_ids == []
+    assert table.properties[KEY] == '["_kafka_key"]'
+    assert table.current_snapshot().summary.operation.value == "append"
+    assert "frazil.keys" not in table.current_snapshot().summary.additional_properties
+    proven(shop)
+
+
+@pytest.mark.parametrize("version", [2, pytest.param(3, marks=LONG)])
+def test_a_delete_has_the_fields_of_its_key(shop_of: ShopOf, version: int) -> None:
+    table = {"format_version": version, "partition_by": ("bucket(4, order_id)",), "sort_by": ("order_id",)}
+    shop = shop_of(write=Changelog(), key_format=KeyFormat.AVRO, on_error=ErrorMode.LOG, table=table)
+    state = State(shop, schema=KEY_SCHEMA)
+    state.put(1, "good")
+    state.delete(1)
+    other = avro(ORDER, {"order_id": 2, "user": "of another key", "amount": None})
+    shop.produce([frame(state.schema_id, other)], key=state.key(3))
+    shop.produce([frame(state.schema_id, other), None], key=None)
+    without = frame(state.key_id, avro(KEY_SCHEMA, {"order_id": 2, "region": None}))
+    shop.produce([frame(state.schema_id, other), None], key=without)
+    assert shop.drain().rejected == {"key_mismatch": 1, "key_missing": 2, "key_null": 2}
+    found = [(row["_op"], row["order_id"], row["region"], row["user"]) for row in in_order(shop)]
+    assert found == [("w", 1, "r1", "good"), ("d", 1, "r1", None)]
+    assert all(stored(shop).schema().find_field(name).required for name in ("order_id", "region"))
+    proven(shop)
+
+
+def test_columns_of_the_value_are_a_key(shop_of: ShopOf) -> None:
+    shop = shop_of(write=Changelog(key=("line", "order_id")), on_error=ErrorMode.LOG)
+    lines = Lines(shop, LINE)
+    for word in ("first", "second"):
+        lines.put(line(1, 1, word))
+    lines.put(None, b"no column")
+    assert shop.drain().rejected == {"tombstone_names_no_row": 1}
+    assert [(row["_op"], row["word"]) for row in in_order(shop)] == [("w", "first"), ("w", "second")]
+    assert json.loads(stored(shop).properties[KEY]) == ["order_id", "line"]
+    proven(shop)
+
+
+def test_an_order_is_kept_for_each_change(shop_of: ShopOf) -> None:
+    shop = shop_of(write=Changelog(order_by="_kafka_timestamp"), key_format=KeyFormat.TEXT)
+    replay = StateReplay(shop)
+    replay.produce(1, "late", at=9, partition=0)
+    replay.produce(1, "early", at=3, partition=1)
+    replay.produce(1, None, at=4, partition=1)
+    shop.drain()
+    found = [(row["_op"], row["user"], seconds(row["_order"])) for row in in_order(shop)]
+    assert found == [("w", "late", 9), ("w", "early", 3), ("d", None, 4)]
+    proven(shop)
+
+
+def test_a_record_without_an_order_is_rejected(shop_of: ShopOf) -> None:
+    shop = shop_of(write=Changelog(order_by=("version", "order_id")), key_format=KeyFormat.TEXT, on_error="log")
+    replay = StateReplay(shop)
+    replay.produce(1, "a", version=7)
+    replay.produce(1, "b")
+    replay.produce(1, None)
+    assert shop.drain().rejected == {"order_missing": 2}
+    assert [row["_order"] for row in shop.landed()] == [{"version": 7, "order_id": 1}]
+    proven(shop)
+
+
+WIDE = (*ORDERS, column("tags", optional({"type": "array", "items": ["null", "string"]})))
+
+
+def change_data(shop_of: ShopOf, **declared: Any) -> Shop:
+    choices = {"write": Changelog(), "key_format": KeyFormat.AVRO, "envelope": Debezium(), **declared}
+    return shop_of(**choices)
+
+
+def test_each_event_of_a_source_is_a_change(shop_of: ShopOf) -> None:
+    shop = change_data(shop_of, envelope=Debezium(source_column=True))
+    source = Source(shop, WIDE)
+    source.write("r", 1, customer="read", note="n1", tags=["t"])
+    source.write("c", 2, customer="made", note="n2")
+    source.write("u", 1, customer="changed", note=PLACEHOLDER, tags=[PLACEHOLDER])
+    source.write("u", 2, customer=None, note=None)
+    source.delete(2)
+    source.produce(None, source.event("t", None))
+    source.produce(0, source.event("m", None))
+    source.write("c", 2, customer="again", note="n3")
+    shop.drain()
+    rows = in_order(shop)
+    names = ("_op", "id", "customer", "note", "tags", "_unavailable")
+    assert [tuple(row[name] for name in names) for row in rows] == [
+        ("r", 1, "read", "n1", ["t"], None),
+        ("c", 2, "made", "n2", None, None),
+        ("u", 1, "changed", None, None, ["note", "tags"]),
+        ("u", 2, None, None, None, None),
+        ("d", 2, None, None, None, None),
+        ("d", 2, None, None, None, None),  # its tombstone
+        ("t", None, None, None, None, None),
+        ("c", 2, "again", "n3", None, None),
+    ]
+    of_source = [row["_source"] for row in rows]
+    assert of_source[5] is None
+    assert of_source[6]["lsn"] == of_source[4]["lsn"] + 152
+    for row in (rows[0], rows[4], rows[6]):
+        assert row["_changed_at"] == datetime.fromtimestamp(row["_source"]["ts_ms"] / 1000, UTC)
+    assert rows[5]["_changed_at"] == rows[5]["_kafka_timestamp"]
+    assert not stored(shop).schema().find_field("id").required  # a truncate has none
+    counts = json.loads(stored(shop).current_snapshot().summary["frazil.counts"])
+    assert counts["skipped"] == {"no_change": 1}
+    assert verified(shop, deep=True).outcome == "proven"
+    assert len(rows) + 1 == len(shop.journal)
+
+
+@pytest.mark.long
+def test_flattened_events_are_changes(shop_of: ShopOf) -> None:
+    shop = change_data(shop_of)
+    source = Flattened(shop)
+    source.write("r", 1, customer="read")
+    source.write("u", 1, customer="changed", note=PLACEHOLDER)
+    source.delete(1, tombstone=False)
+    shop.drain()
+    found = [(row["_op"], row["id"], row["customer"], row["_unavailable"]) for row in in_order(shop)]
+    assert found == [("r", 1, "read", None), ("u", 1, "changed", ["note"]), ("d", 1, None, None)]
+    proven(shop)
+
+
+@pytest.mark.long
+def test_flattened_events_that_do_not_say_what_they_are_are_writes(shop_of: ShopOf) -> None:
+    shop = change_data(shop_of)
+    source = Source(shop)
+    row = {"type": "record", "name": "Row", "fields": [column("id", "long"), column("customer", optional("string"))]}
+    schema_id = shop.register(row)
+    source.produce(1, frame(schema_id, avro(row, {"id": 1, "customer": "a"})))
+    source.produce(1, None)
+    shop.drain()
+    found = [(row["_op"], row["id"], row["customer"]) for row in in_order(shop)]
+    assert found == [("w", 1, "a"), ("d", 1, None)]
+    proven(shop)
+
+
+def test_the_mode_and_the_key_of_a_changelog_never_change(shop_of: ShopOf) -> None:
+    shop = shop_of(write=Changelog(), key_format=KeyFormat.AVRO)
+    state = State(shop, schema=KEY_SCHEMA)
+    state.put(1, "first")
+    shop.drain()
+    for write, declared in (
+        (Append(), "append"),
+        (Upsert(), "upsert"),
+        (Changelog(order_by="order_id"), "changelog by order_id, region ordered by order_id"),
+        (Changelog(key="order_id"), "changelog by order_id"),
+    ):
+        with pytest.raises(WriteModeDiffers) as refused:
+            shop.drain(replace(shop.pipeline, write=write))
+        assert refused.value.facts["declared"] == declared
+    assert len(shop.landed()) == 1
+
+
+def test_the_key_is_compared_inside_the_commit(shop_of: ShopOf) -> None:
+    shop = shop_of(write=Changelog(), key_format=KeyFormat.TEXT)
+    State(shop).put(1, "first")
+
+    def change(step: str) -> None:
+        if step == "stage.done":
+            table = shop.job().iceberg.load(shop.pipeline.table.identifier)
+            table.updateProperties().set(KEY, '["order_id"]').commit()
+
+    with pytest.raises(WriteModeDiffers, match="made for write mode changelog by order_id"):
+        shop.drain(failpoint=change)
+    assert shop.landed() == []
+
+
+def test_a_field_with_the_name_of_a_changelogs_column_is_refused(shop_of: ShopOf) -> None:
+    shop = shop_of(write=Changelog(), key_format=KeyFormat.TEXT)
+    shop.register({**ORDER, "fields": [*ORDER["fields"], {"name": "_op", "type": "string"}]})  # type: ignore[misc]
+    with pytest.raises(InvalidInput, match="the column _op is Frazil's own in changelogs"):
+        shop.drain()
+
+
+def test_a_topic_without_keys_stops_only_before_the_first_change(shop_of: ShopOf) -> None:
+    shop = shop_of(write=Changelog(), key_format=KeyFormat.TEXT, on_error=ErrorMode.LOG)
+    state = State(shop)
+    state.put(1, "nothing", key=None)
+    with pytest.raises(KeysMissing):
+        shop.drain()
+    state.put(1, "first")
+    assert shop.drain().rejected == {"key_missing": 1}
+    state.put(1, "nothing", key=None)
+    assert shop.drain().rejected == {"key_missing": 1}
+    proven(shop)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "publish.committed",
+        "decide.decided",
+        *(pytest.param(s, marks=LONG) for s in ("stage.written", "publish.filled")),
+    ],
+)
+def test_a_driver_that_died_at_a_step_lands_each_change_once(shop_of: ShopOf, step: str) -> None:
+    shop = shop_of(write=Changelog(), key_format=KeyFormat.TEXT, on_error=ErrorMode.LOG)
+    state = State(shop)
+    state.put(1, "first")
+    state.delete(1)
+    shop.produce([b"bad!!"], key=b"k1")
+
+    def die(reached: str) -> None:
+        if reached == step:
+            raise Died
+
+    with pytest.raises(Died):
+        shop.drain(failpoint=die)
+    shop.drain()
+    assert len(shop.dead()) == 1
+    proven(shop)
+
+
+@pytest.mark.parametrize("step", ["stage.written", pytest.param("publish.filled", marks=LONG)])
+def test_of_two_drivers_one_lands_each_change(shop_of: ShopOf, step: str) -> None:
+    shop = shop_of(write=Changelog(), key_format=KeyFormat.TEXT)
+    state = State(shop)
+    state.put(1, "before")
+    shop.drain()
+    state.put(1, "first")
+    state.delete(1)
+    others: list[int] = []
+
+    def twin(reached: str) -> None:
+        if reached == step and not others:
+            others.append(1)
+            shop.drain(run="the other")
+
+    assert shop.drain(failpoint=twin).fenced
+    assert [row["_op"] for row in in_order(shop)] == ["w", "w", "d"]
+    proven(shop)
+
+
+@pytest.mark.long
+def test_a_changelog_that_may_lack_deletes_stops_until_it_is_accepted(shop_of: ShopOf) -> None:
+    shop = test_lost_deletes.state_of(shop_of, Changelog())
+    put = test_lost_deletes.put
+    for key in range(3):
+        put(shop, key, key)
+    shop.drain()
+    put(shop, 0, None)
+    end = put(shop, 1, 10) + 1
+    test_lost_deletes.compact(shop, end, 2, keep_deletes_ms=0)
+    compaction.keep_deletes(shop.world.bootstrap, shop.topic, test_lost_deletes.DAY_MS)
+    clock = shop.job().clock
+    later = lambda: clock() + 1.1 * test_lost_deletes.DAY_MS / 1000  # noqa: E731
+    with pytest.raises(DeletesLost, match="`frazil accept .* deletes-lost"):
+        shop.drain(clock=later)
+    accept(shop.pipeline, Accepted.DELETES_LOST, "as the test says", shop.job(clock=later))
+    shop.drain(clock=later)
+    assert [(row["_op"], row["order_id"]) for row in in_order(shop) if row["_kafka_key"] == "k1"] == [
+        ("w", 1),
+        ("w", 10),
+    ]
+
+
+@pytest.mark.long
+def test_a_truncate_is_nothing_to_accept(shop_of: ShopOf) -> None:
+    shop = change_data(shop_of)
+    source = Source(shop)
+    source.produce(None, source.event("t", None))
+    shop.drain()
+    with pytest.raises(InvalidInput, match="there is nothing to accept"):
+        accept(shop.pipeline, Accepted.SOURCE_TRUNCATED, "as the test says", shop.job())
+
+
+def test_a_rejected_record_stops_a_changelog_by_default(shop_of: ShopOf) -> None:
+    shop = shop_of(write=Changelog(), key_format=KeyFormat.TEXT)
+    shop.register()
+    shop.produce([b"bad!!"], key=b"k1")
+    with pytest.raises(RejectedRecords):
+        shop.drain()
