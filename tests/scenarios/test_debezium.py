@@ -178,6 +178,38 @@ def test_a_soft_delete_keeps_the_values_that_were_left_out(shop_of: ShopOf) -> N
 
 
 @pytest.mark.long
+def test_a_row_marked_as_deleted_gives_no_value_to_one_of_its_key(shop_of: ShopOf) -> None:
+    """A row's key changes to one that was deleted: the event leaves out a value that no event of this key has."""
+    write = Upsert(on_tombstone="soft_delete")
+    shop = debezium(shop_of, write=write, on_error=ErrorMode.LOG, max_rejected_percent=100)
+    source = Source(shop)
+    for number in (1, 2, 3, 4):
+        source.write("c", number, customer=f"first {number}", note=f"n{number}")
+        source.delete(number)
+    assert shop.drain().rejected == {}
+    deleted = {row["id"]: row for row in shop.landed()}
+    source.write("c", 1, customer="of another key", note=GONE)
+    source.write("c", 2, customer="of another key", note=GONE)
+    source.delete(2)
+    source.write("c", 3, customer="of another key", note=GONE)
+    source.write("u", 3, customer="of another key", note="all of it")
+    source.write("c", 4, customer="again", note="n")
+    source.delete(4)
+    source.write("c", 4, customer="of another key", note=GONE)
+    assert shop.drain().rejected == {"value_unavailable": 2}
+    assert {row["offset"] for row in shop.dead()} == {12, 21}
+    found = {row["id"]: row for row in shop.landed()}
+    assert found[1] == deleted[1]
+    assert (found[2]["customer"], found[2]["note"]) == ("first 2", "n2")
+    assert found[2]["_deleted_at"] > deleted[2]["_deleted_at"]
+    assert (found[3]["note"], found[3]["_deleted_at"]) == ("all of it", None)
+    assert (found[4]["customer"], found[4]["note"]) == ("again", "n")
+    assert found[4]["_deleted_at"] > deleted[4]["_deleted_at"]
+    proof = verified(shop, deep=True)
+    assert proof.outcome == "proven", proof.findings
+
+
+@pytest.mark.long
 def test_a_truncate_stops_the_pipeline_until_it_is_accepted(shop_of: ShopOf) -> None:
     shop = debezium(shop_of, on_error=ErrorMode.SKIP)
     source = Source(shop)

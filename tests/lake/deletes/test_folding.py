@@ -27,7 +27,8 @@ def folded(spark: SparkSession, rules: Rules, *changes: Change) -> tuple[dict[in
         {"_kafka_timestamp": F.timestamp_seconds("_kafka_offset"), "_deleted_at": F.lit(None).cast("timestamp")}
     )
     observed = Observation()
-    rows = fold(changed, ["id"], rules, observed).toArrow().to_pylist()
+    values = value_columns(changed.columns, ["id"], rules)
+    rows = fold(changed, ["id"], values, rules, observed).toArrow().to_pylist()
     return {row["id"]: row for row in rows}, observed.get
 
 

@@ -48,6 +48,7 @@ def test_a_late_record_leaves_its_row_alone() -> None:
         "_frazil_number": pa.array([0, 1, 1, 2], pa.int32()),
         "_frazil_late": pa.array([False, True, False, False]),
         "_frazil_kept": pa.array([False, False, False, True]),
+        "_frazil_void": pa.array([False] * 4),
         "_frazil_ties": pa.array([False, True, False, False]),
     }
     for name, column in marks.items():
@@ -58,3 +59,21 @@ def test_a_late_record_leaves_its_row_alone() -> None:
     assert (result.late, result.kept, result.ties) == ({1}, {2}, 1)
     only_late = grouped(found.slice(1, 1))
     assert (only_late.rows, only_late.late) == (0, {1})
+
+
+def test_a_write_without_effect_leaves_its_row_alone() -> None:
+    """It lacks values that a row marked as deleted has, and this row stays."""
+    found = search(("a", 1, False, 5), ("a", 2, False, 6), ("b", 1, True, 7))
+    marks = {
+        "_frazil_number": pa.array([0, 1, 2], pa.int32()),
+        "_frazil_late": pa.array([False] * 3),
+        "_frazil_kept": pa.array([True, False, False]),
+        "_frazil_void": pa.array([False, True, False]),
+        "_frazil_ties": pa.array([False] * 3),
+    }
+    for name, column in marks.items():
+        found = found.append_column(name, column)
+    result = grouped(found)
+    assert {path: list(at) for path, at in result.at.items()} == {"a": [1], "b": [1]}
+    assert (result.updated, result.deleted, result.hash) == (1, 1, 12)
+    assert (result.late, result.kept) == (frozenset(), {0})

@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame, Observation, Window, WindowSpec
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from frazil.lake.deletes.left_out import Filled
+from frazil.lake.deletes.left_out import IS_GONE, fill
 from frazil.lake.deletes.positions import (
     HASH,
     IS_DELETE,
@@ -60,24 +60,32 @@ class Rules:
 
 
 def value_columns(columns: Sequence[str], key: Sequence[str], rules: Rules) -> list[str]:
-    """Return those of a table's columns that a soft delete keeps."""
+    """Return those of a table's columns that a soft delete keeps, and that a change can leave out."""
     others = {*key, *_OF_RECORD, *rules.about, IS_DELETE, LEFT_OUT}
     return [name for name in columns if name not in others]
 
 
-def fold(changed: DataFrame, key: Sequence[str], rules: Rules, observed: Observation) -> DataFrame:
+def fold(
+    changed: DataFrame, key: Sequence[str], values: Sequence[str], rules: Rules, observed: Observation
+) -> DataFrame:
     """Return the last change of each key, with marks; `observed` gets counts.
 
-    They are the number of `records`, of those that leave values out (`left_out`), of keys that `moved`, and of `ties`.
+    They are the number of `records`, of those that leave values out (`left_out`, 0 if these are filled), of keys that `moved`, and
+    of `ties`.
 
     The later record is that of the higher order if rows are ordered, else that of the higher partition and offset; of a key that
     `moved`, that of the highest offset in the partition whose last record has the highest timestamp. A soft
-    delete has the values of the record before it, if the batch has one that takes effect; else it `LACKS` them.
+    delete has the `values` of the record before it, if the batch has one that takes effect; else it `LACKS` them, as a change does
+    that leaves out values which none before it in the batch has.
     """
     if rules.moved:
         newest = Window.partitionBy(*key, KAFKA_PARTITION).orderBy(F.col(KAFKA_OFFSET).desc())
         changed = changed.withColumn(_LAST, F.first(KAFKA_TIMESTAMP).over(newest))
-    newest_first = Window.partitionBy(*key).orderBy(*(F.col(name).desc() for name in _sequence(rules)))
+    by = [F.col(name).desc() for name in _sequence(rules)]
+    if rules.fills:
+        changed = fill(changed, key, values, _sequence(rules))
+        by = [F.col(IS_GONE), *by]  # what has no effect precedes everything
+    newest_first = Window.partitionBy(*key).orderBy(*by)
     following = F.lead(KAFKA_PARTITION).over(newest_first)
     columns = {_RANK: F.row_number().over(newest_first), _NEXT: following != F.col(KAFKA_PARTITION)}
     if rules.ordered:
@@ -85,26 +93,21 @@ def fold(changed: DataFrame, key: Sequence[str], rules: Rules, observed: Observa
     if rules.need_rows:
         columns[RECORDS] = F.count(F.lit(1)).over(Window.partitionBy(*key))
     if rules.soft:
-        columns[_VALUES] = _values(changed, key, rules, newest_first)
+        columns[_VALUES] = _values(key, values, rules, newest_first)
         of_change = F.struct(DELETED_AT.name, *rules.about)
         columns[_BEFORE] = F.lead(F.when(F.col(IS_DELETE), of_change)).over(newest_first)
-    filled = Filled(changed, value_columns(changed.columns, key, rules), soft=rules.soft) if rules.fills else None
-    if filled is not None:
-        columns |= filled.over(newest_first, _sequence(rules))
     ranked = changed.withColumns(columns).observe(
         observed,
         F.count(F.lit(1)).alias("records"),
         (F.lit(0) if rules.ordered or rules.moved else F.count_if(F.col(_NEXT))).alias("moved"),
         (F.count_if(F.col(_TIE)) if rules.ordered else F.lit(0)).alias("ties"),
-        (F.count(LEFT_OUT) if LEFT_OUT in changed.columns else F.lit(0)).alias("left_out"),
+        (F.lit(0) if rules.fills or LEFT_OUT not in changed.columns else F.count(LEFT_OUT)).alias("left_out"),
     )
     last = ranked.where(F.col(_RANK) == 1)
-    last = last.withColumns({HASH: key_hash(changed, key), PARTITION: F.col(KAFKA_PARTITION)})
     if rules.need_rows:
-        last = last.withColumns(_with_values(changed, key, rules))
-    if filled is not None:
-        last = filled.of(last)
-    return last.drop(_RANK, _NEXT, _TIE, _VALUES, _LAST, _BEFORE)
+        last = last.withColumns(_with_values(last, values, rules))
+    last = last.withColumns({HASH: key_hash(changed, key), PARTITION: F.col(KAFKA_PARTITION)})
+    return last.drop(_RANK, _NEXT, _TIE, _VALUES, _LAST, _BEFORE, IS_GONE)
 
 
 def place() -> Column:
@@ -117,7 +120,7 @@ def _sequence(rules: Rules) -> tuple[str, ...]:
     return (*first, KAFKA_PARTITION, KAFKA_OFFSET)
 
 
-def _values(changed: DataFrame, key: Sequence[str], rules: Rules, newest_first: WindowSpec) -> Column:
+def _values(key: Sequence[str], values: Sequence[str], rules: Rules, newest_first: WindowSpec) -> Column:
     """Return the values that a soft delete keeps: those of the last record with a value that took effect before it.
 
     A record that came behind one of a higher order changed nothing, so that its values are in no row.
@@ -127,21 +130,23 @@ def _values(changed: DataFrame, key: Sequence[str], rules: Rules, newest_first: 
         before = Window.partitionBy(*key).orderBy(KAFKA_PARTITION, KAFKA_OFFSET)
         highest = F.max(place()).over(before.rowsBetween(Window.unboundedPreceding, -1))
         took_effect &= highest.isNull() | (place() > highest)
-    held = F.struct(*value_columns(changed.columns, key, rules), *([place().alias(PLACE)] if rules.ordered else []))
+    if rules.fills:
+        took_effect &= ~F.col(IS_GONE)
+    of_record = [LEFT_OUT] if rules.fills else []
+    held = F.struct(*values, *of_record, *([place().alias(PLACE)] if rules.ordered else []))
     every = newest_first.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
     return F.first(F.when(took_effect, held), ignorenulls=True).over(every)
 
 
-def _with_values(changed: DataFrame, key: Sequence[str], rules: Rules) -> dict[str, Column]:
-    found: dict[str, Column] = {LACKS: F.lit(False)}
+def _with_values(last: DataFrame, values: Sequence[str], rules: Rules) -> dict[str, Column]:
     is_delete = F.col(IS_DELETE)
+    found: dict[str, Column] = {LACKS: F.col(LEFT_OUT).isNotNull() if rules.fills else F.lit(False)}
     if rules.soft:
-        values = F.col(_VALUES)
-        found = {
-            name: F.when(is_delete, values[name]).otherwise(F.col(name))
-            for name in value_columns(changed.columns, key, rules)
-        }
-        found[LACKS] = is_delete & values.isNull()
+        held = F.col(_VALUES)
+        kept = [*values, LEFT_OUT] if rules.fills else values
+        found |= {name: F.when(is_delete, held[name]).otherwise(F.col(name)) for name in kept}
+        lacks = held.isNull() | (held[LEFT_OUT].isNotNull() if rules.fills else F.lit(False))
+        found[LACKS] = F.when(is_delete, lacks).otherwise(found[LACKS])
         # A source may follow its delete by a record that says nothing of it.
         of_source = F.coalesce(F.col(DELETED_AT.name), F.col(_BEFORE)[DELETED_AT.name])
         at = F.coalesce(of_source, F.col(KAFKA_TIMESTAMP), F.timestamp_seconds(F.lit(0)))
@@ -152,7 +157,7 @@ def _with_values(changed: DataFrame, key: Sequence[str], rules: Rules) -> dict[s
         found |= {name: F.when(is_repeated, F.col(_BEFORE)[name]).otherwise(F.col(name)) for name in rules.about}
     if rules.ordered:
         # With fields that may be null: Arrow takes no null struct whose fields are never null.
-        of = T.StructType([T.StructField(name, changed.schema[name].dataType) for name in _sequence(rules)])
+        of = T.StructType([T.StructField(name, last.schema[name].dataType) for name in _sequence(rules)])
         found[PLACE] = place().cast(of)
         found[OF_VALUES] = (F.when(is_delete, F.col(_VALUES)[PLACE]) if rules.soft else F.lit(None)).cast(of)
     return found

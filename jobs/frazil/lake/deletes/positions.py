@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from frazil.lake.deletes.key_literals import conditions
-from frazil.schemas.metadata import ORDER
+from frazil.schemas.metadata import DELETED_AT, ORDER
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,7 +26,7 @@ FILE, POSITION = "_file", "_pos"
 IS_DELETE, HASH, PARTITION = "_frazil_is_delete", "_frazil_hash", "_frazil_partition"
 """Columns beside the key's own: whether the batch deletes the key, its hash (`key_hash`), the Kafka partition of its record."""
 NUMBER, LACKS = "_frazil_number", "_frazil_lacks"
-"""Where rows depend on those in the table: a key's number, and whether the batch lacks values for the row that it deletes."""
+"""Where rows depend on those in the table: a key's number, and whether the batch lacks values of its row, which the table has."""
 LEFT_OUT = "_frazil_left_out"
 """Names of the columns that a change leaves out though its row has a value, null if there are none: no part of a key's marks."""
 PLACE, OF_VALUES = "_frazil_place", "_frazil_of_values"
@@ -34,7 +34,8 @@ PLACE, OF_VALUES = "_frazil_place", "_frazil_of_values"
 MARKS = (IS_DELETE, HASH, PARTITION, NUMBER, LACKS, PLACE, OF_VALUES)
 _KAFKA_PARTITION, _KAFKA_OFFSET, _INGESTED_AT = "_kafka_partition", "_kafka_offset", "_ingested_at"
 _WAS, _MOVED, _THEN = "_frazil_was", "_frazil_moved", "_frazil_then"
-_LATE, _KEPT, _TIES = "_frazil_late", "_frazil_kept", "_frazil_ties"
+_LATE, _KEPT, _TIES, _WAS_DELETED = "_frazil_late", "_frazil_kept", "_frazil_ties", "_frazil_was_deleted"
+_VOID = "_frazil_void"
 BROADCAST_AT_MOST = 2_000_000
 """So many keys are broadcast; a larger batch is joined as Spark decides. 2 M keys of 20 bytes take 0.2 GB of heap."""
 
@@ -98,7 +99,8 @@ def find(
         partition = F.when(is_later, partition)
     key = [F.col(named.get(name, name)).alias(name) for name in names]
     then = [_place_of_row(schema[PLACE].dataType).alias(_THEN)] if PLACE in schema.names else []
-    rows = rows.select(*key, FILE, POSITION, partition.alias(_WAS), *then)
+    was_deleted = F.col(DELETED_AT.name).isNotNull() if DELETED_AT.name in rows.columns else F.lit(False)
+    rows = rows.select(*key, FILE, POSITION, partition.alias(_WAS), was_deleted.alias(_WAS_DELETED), *then)
     is_renamed = any(named.get(name, name) != name for name in names)
     # Iceberg binds the filters of a snapshot to the table's own schema, which has not the names of before.
     literals = [] if is_renamed else conditions(keys, schema, names, partitioned_by=partitioned_by)
@@ -115,16 +117,20 @@ def _place_of_row(of: Any) -> Column:
 
 
 def _compared(schema: Any) -> list[Column]:
-    """Return what the comparison of a key's row with the batch's record says: late, kept, tied."""
-    if PLACE not in schema.names:
-        return [F.col(NUMBER), F.lit(False).alias(_LATE), F.col(LACKS).alias(_KEPT), F.lit(False).alias(_TIES)]
-    then, now = F.col(_THEN), F.col(PLACE)
-    is_tie = (then[ORDER] == now[ORDER]) & (then[_KAFKA_PARTITION] != now[_KAFKA_PARTITION])
+    """Return what the comparison of a key's row with the batch's record says: late, kept, without effect, tied."""
+    none = F.lit(False)
+    is_void = F.col(LACKS) & ~F.col(IS_DELETE) & F.col(_WAS_DELETED)
+    is_late, is_older, is_tie = none, none, none
+    if PLACE in schema.names:
+        then, now = F.col(_THEN), F.col(PLACE)
+        is_late, is_older = F.coalesce(now < then, none), F.coalesce(F.col(OF_VALUES) < then, none)
+        is_tie = (then[ORDER] == now[ORDER]) & (then[_KAFKA_PARTITION] != now[_KAFKA_PARTITION])
     return [
         F.col(NUMBER),
-        F.coalesce(now < then, F.lit(False)).alias(_LATE),
-        (F.col(LACKS) | F.coalesce(F.col(OF_VALUES) < then, F.lit(False))).alias(_KEPT),
-        F.coalesce(is_tie, F.lit(False)).alias(_TIES),
+        is_late.alias(_LATE),
+        ((F.col(LACKS) | is_older) & ~is_void).alias(_KEPT),
+        is_void.alias(_VOID),
+        F.coalesce(is_tie, none).alias(_TIES),
     ]
 
 
@@ -136,7 +142,8 @@ def grouped(found: pa.Table) -> Found:
     late, kept, ties = frozenset[int](), frozenset[int](), 0
     if NUMBER in found.column_names:
         late, ties = _numbers(found, _LATE), int(pc.sum(found[_TIES]).as_py() or 0)
-        found = found.filter(pc.invert(pc.is_in(found[NUMBER], value_set=_array(late))))
+        void = _numbers(found, _VOID)
+        found = found.filter(pc.invert(pc.is_in(found[NUMBER], value_set=_array(late | void))))
         kept = _numbers(found, _KEPT)
     if not found.num_rows:
         return Found(late=late, ties=ties)

@@ -7,28 +7,28 @@ from collections.abc import Collection, Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from frazil.lake.deletes.folding import IS_BARE, KAFKA_OFFSET, KAFKA_PARTITION, Rules, value_columns
+from frazil.lake.deletes.folding import IS_BARE, KAFKA_OFFSET, KAFKA_PARTITION, Rules
 from frazil.lake.deletes.key_literals import conditions
-from frazil.lake.deletes.left_out import IS_GONE, UNRESOLVED
-from frazil.lake.deletes.positions import IS_DELETE, LACKS, LEFT_OUT, OF_VALUES
+from frazil.lake.deletes.left_out import UNRESOLVED
+from frazil.lake.deletes.positions import IS_DELETE, LACKS, LEFT_OUT
 from frazil.lake.deletes.resolved_changes import ResolvedChanges
-from frazil.lake.iceberg_java import Iceberg
-from frazil.schemas.metadata import DELETED_AT, ORDER
+from frazil.schemas.metadata import DELETED_AT
 
 _HELD = "_frazil_held_"
 
 
 def rows_to_write(
-    iceberg: Iceberg,
-    table: str,
     last: DataFrame,
     columns: Sequence[str],
+    values: Sequence[str],
+    stored: DataFrame,
     changes: ResolvedChanges,
     rules: Rules,
     tasks: int,
 ) -> DataFrame:
     """Return the rows of the folded changes `last`, with those of the `columns` that the table has.
 
+    `stored` is the table. Its `values` are those that a soft delete keeps, and that a change can leave out.
     A late record has none. A change that leaves values out has those of the row in the table; without a row it has none. A soft
     delete without values in the batch has those of the row in the table. If there is none, it
     has no row, or, where rows are ordered, one without values: else a record of a lower order would bring the key back. So many
@@ -49,26 +49,22 @@ def rows_to_write(
         lacking = lacking.where(~is_delete)
     # Read by the table's own schema, which may be newer than that of the searched snapshot. Rows of a newer snapshot are the
     # same ones, or the commit finds that they are not.
-    held = value_columns(columns, changes.key, rules)
-    stored = iceberg.spark.table(f"{iceberg.name}.{table}")
     for condition in conditions(changes.keys_of(kept), last.select(*changes.key).schema, changes.key):
         stored = stored.where(condition)  # else every row of the table would be read with all its columns
     of_delete = (DELETED_AT.name, *rules.about) if rules.soft and LEFT_OUT in last.columns else ()
-    places = (ORDER, KAFKA_PARTITION, KAFKA_OFFSET) if rules.fills and rules.ordered else ()
-    of_stored = dict.fromkeys((*held, *of_delete, *places))
-    stored = stored.select(*changes.key, *(F.col(n).alias(_HELD + n) for n in of_stored))
-    of_row = {name: F.col(_HELD + name) for name in held}
+    of_stored = dict.fromkeys((*values, *of_delete))
+    stored = stored.select(*changes.key, *(F.col(name).alias(_HELD + name) for name in of_stored))
+    of_row = {name: F.col(_HELD + name) for name in values}
     if rules.fills:
-        has_all = F.col(LEFT_OUT).isNull()
-        if rules.ordered:  # the values of a soft delete may be older than the row's
-            then = F.struct(*(F.col(_HELD + name) for name in places)).cast(last.schema[OF_VALUES].dataType)
-            has_all = has_all | (is_delete & F.coalesce(F.col(OF_VALUES) < then, F.lit(False)))
+        # Behind a delete of before, a change that left values out had no effect.
+        was_deleted = is_delete & F.col(_HELD + DELETED_AT.name).isNotNull() if rules.soft else F.lit(False)
+        has_all = F.col(LEFT_OUT).isNull() | was_deleted
         of_row = {
             name: F.when(has_all | F.array_contains(LEFT_OUT, name), value).otherwise(F.col(name)).alias(name)
             for name, value in of_row.items()
         }
     else:
-        lacking = lacking.drop(*held)
+        lacking = lacking.drop(*values)
     # A tombstone behind a delete of the source says nothing: the row is deleted already.
     is_repeated = F.col(IS_BARE) & F.col(_HELD + DELETED_AT.name).isNotNull() if of_delete else F.lit(False)
     of_row |= {name: F.when(is_repeated, F.col(_HELD + name)).otherwise(F.col(name)).alias(name) for name in of_delete}
@@ -78,8 +74,8 @@ def rows_to_write(
 
 
 def unresolved_of(last: DataFrame, changes: ResolvedChanges) -> frozenset[tuple[int, int]]:
-    """Return partition and offset of the changes that leave out values which no change before them and no row has."""
-    gone = last.where(IS_GONE).select(UNRESOLVED)
+    """Return partition and offset of the changes that leave out values which no change before them and no live row has."""
+    gone = last.where(F.col(LEFT_OUT).isNull() | F.col(IS_DELETE)).where(F.size(UNRESOLVED) > 0).select(UNRESOLVED)
     if changes.unresolved:
         without = last.join(F.broadcast(_keys(last, changes, changes.unresolved)), changes.key, "left_semi")
         gone = gone.union(without.select(UNRESOLVED))

@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from frazil.errors import KeysMoved
-from frazil.lake.deletes.folding import RECORDS, Rules, fold
+from frazil.lake.deletes.folding import RECORDS, Rules, fold, value_columns
 from frazil.lake.deletes.key_changes import KeyChanges
 from frazil.lake.deletes.positions import IS_DELETE, LEFT_OUT, MARKS
 from frazil.lake.deletes.resolved_changes import ResolvedChanges
@@ -62,7 +62,8 @@ def stage_changes(
     tasks = max(min(changed.sparkSession.sparkContext.defaultParallelism, -(-records // ROWS_A_TASK)), 1)
     changed = changed.repartition(tasks, *key)
     observed = Observation()
-    last = fold(changed, key, rules, observed)
+    values = value_columns(changed.columns, key, rules)
+    last = fold(changed, key, values, rules, observed)
     last.persist(StorageLevel.MEMORY_AND_DISK)  # rows and keys are of one reading of the topic
     changes: KeyChanges
     unresolved = frozenset[tuple[int, int]]()
@@ -75,9 +76,10 @@ def stage_changes(
             keys = last.select(*key, *(mark for mark in (*MARKS, RECORDS) if mark in last.columns))
             found = ResolvedChanges(iceberg, table, keys.toArrow(), keys.schema, pipeline=pipeline, rules=rules)
             found.resolve()
-            files = staged(rows_to_write(iceberg, table, last, changed.columns, found, rules, tasks))
-            found.check_written(files.rows)
             unresolved = unresolved_of(last, found) if rules.fills else unresolved
+            stored = iceberg.spark.table(f"{iceberg.name}.{table}")
+            files = staged(rows_to_write(last, changed.columns, values, stored, found, rules, tasks))
+            found.check_written(files.rows)
             changes = found
         else:
             files = staged(last.where(~F.col(IS_DELETE)).drop(*MARKS, LEFT_OUT))
