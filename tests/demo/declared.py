@@ -12,7 +12,7 @@ SCHEMA = Path("stacks", "flights.avsc")
 
 _PIPELINES = '''"""The pipelines of the demonstration."""
 
-from frazil.declaration import Pipeline, SchemaEvolution, Table, Topic, ValueFormat
+from frazil.declaration import KeyFormat, Pipeline, SchemaEvolution, Table, Topic, Upsert, ValueFormat
 
 flights = Pipeline(
     topic=Topic("flights", value_format=ValueFormat.AVRO),
@@ -29,14 +29,20 @@ planes = Pipeline(
     table=Table("nyc.planes"),
 )
 
-pipelines = [flights, planes]
+fleet = Pipeline(
+    topic=Topic("fleet", value_format=ValueFormat.PROTOBUF, key_format=KeyFormat.TEXT),
+    table=Table("nyc.fleet"),
+    write=Upsert(),
+)
+
+pipelines = [flights, planes, fleet]
 '''
 _WEATHER = """weather = Pipeline(
     topic=Topic("weather", value_format=ValueFormat.JSON_SCHEMA),
     table=Table("nyc.weather", partition_by=("months(time_hour)",), sort_by=("time_hour",)),
 )
 
-pipelines = [flights, planes, weather]
+pipelines = [flights, planes, fleet, weather]
 """
 _TOPICS = '''"""The topics of the demonstration."""
 
@@ -45,6 +51,7 @@ from infra.managed_topic import ManagedTopic, SchemaFormat, ValueSchema
 topics = [
     ManagedTopic("flights", partitions=6, schema=ValueSchema(format=SchemaFormat.AVRO, file="flights.avsc")),
     ManagedTopic("planes", partitions=1),
+    ManagedTopic("fleet", partitions=2),
 ]
 '''
 _LOCAL = """
@@ -55,7 +62,7 @@ DEPLOYMENTS["local"] = local
 
 
 def declare(checkout: Path) -> None:
-    """Declare the first deployment: two topics with pipelines, one of which takes no new columns; one streaming run."""
+    """Declare the first deployment: three topics with pipelines, of which one takes no new columns and one is a state; one streaming run."""
     (checkout / PIPELINES).write_text(_PIPELINES)
     (checkout / TOPICS).write_text(_TOPICS)
     (checkout / SCHEMA).write_text(flights().versions[0].text)
@@ -67,7 +74,7 @@ def declare(checkout: Path) -> None:
 def change(checkout: Path) -> None:
     """Declare the change: flights takes and has a new column, weather is a new topic and pipeline, the version is new."""
     _replace(checkout / PIPELINES, "schema_evolution=SchemaEvolution.FREEZE", "schema_evolution=SchemaEvolution.WIDEN")
-    _replace(checkout / PIPELINES, "pipelines = [flights, planes]\n", _WEATHER)
+    _replace(checkout / PIPELINES, "pipelines = [flights, planes, fleet]\n", _WEATHER)
     _replace(
         checkout / TOPICS,
         '    ManagedTopic("planes"',

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, repeat
 from random import Random
@@ -15,12 +15,14 @@ from confluent_kafka import KafkaException, Producer
 
 from frazil.cli.demo.bad_records import KINDS
 from frazil.cli.demo.data import Row
-from frazil.cli.demo.topics import SOURCES, Source
+from frazil.cli.demo.topics import SOURCES, Source, planes
 from frazil.clients.registry.admin import RegistryAdmin
 
 PORTION, PAUSE_SECONDS = 100, 2.0
 """Records of each topic that are sent at once, and how long it then waits."""
-SPOILT_EVERY = 100
+SPOILT_EVERY, DELETED_EVERY = 100, 25
+STATE = "fleet"
+"""The topic of a table of current state: the planes, again and again, and deletes of some. None is invalid."""
 _FLUSH_SECONDS = 60.0
 
 Place = tuple[int, int]
@@ -33,10 +35,16 @@ class Journal:
 
     good: dict[str, set[Place]] = field(default_factory=lambda: defaultdict(set))
     spoilt: dict[str, set[Place]] = field(default_factory=lambda: defaultdict(set))
+    last: dict[bytes, Place] = field(default_factory=dict)
+    """The keys of the state that are not deleted, with their last record."""
 
     def count(self, topic: str) -> int:
         """Return the number of all records of a topic."""
         return len(self.good[topic]) + len(self.spoilt[topic])
+
+    def rows(self, topic: str) -> set[Place]:
+        """Return the records that a topic's table must have, each in one row."""
+        return set(self.last.values()) if topic == STATE else self.good[topic]
 
 
 class NotProduced(Exception):
@@ -58,13 +66,19 @@ class Feed:
         schema = self._registry.register(f"{self.source.topic}-value", chosen.text, self.source.type)
         self._write = (b"\0" + schema.to_bytes(4, "big") + self.source.index, chosen.encode)
 
-    def next(self) -> Iterator[tuple[bytes, bytes, bool]]:
-        """Return the next record: key, value, whether it is invalid. Each hundredth is followed by an invalid copy."""
+    def next(self) -> Iterator[tuple[bytes, bytes | None, bool]]:
+        """Return the next record: key, value, whether it is invalid. Each hundredth is followed by an invalid copy.
+
+        In the topic of the state, each 25th is followed by its delete instead.
+        """
         row, (frame, encode) = next(self._rows), self._write
         key, value = self.source.key(row).encode(), frame + encode(row)
         yield key, value, False
         self._sent += 1
-        if self._sent % SPOILT_EVERY == 0:
+        if self.source.topic == STATE:
+            if self._sent % DELETED_EVERY == 0:
+                yield key, None, False
+        elif self._sent % SPOILT_EVERY == 0:
             spoil = list(KINDS.values())[self._sent // SPOILT_EVERY % len(KINDS)]
             yield key, spoil(value, len(frame), self._random), True
 
@@ -85,7 +99,8 @@ class Producing:
 
     def add(self, topic: str, *, at_once: int = 0) -> None:
         """Add a topic, with a number of records at once."""
-        feed = Feed(SOURCES[topic](), self._registry)
+        source = replace(planes(), topic=STATE) if topic == STATE else SOURCES[topic]()
+        feed = Feed(source, self._registry)
         self._send(feed, at_once)
         with self._lock:
             self._feeds[topic] = feed
@@ -131,5 +146,9 @@ class Producing:
         if error is not None:
             self._refused.append(error.str())
             return
-        kept = self.journal.spoilt if is_spoilt else self.journal.good
-        kept[message.topic()].add((message.partition(), message.offset()))
+        kept, place = self.journal.spoilt if is_spoilt else self.journal.good, (message.partition(), message.offset())
+        kept[message.topic()].add(place)
+        if message.topic() == STATE:  # a key's records are of one partition, and acknowledged in their order
+            self.journal.last.pop(message.key(), None)
+            if message.value() is not None:
+                self.journal.last[message.key()] = place

@@ -14,12 +14,12 @@ from frazil.declaration import Pipeline
 from tests.demo import checkout as own_checkout
 from tests.demo import declared
 from tests.demo.clouds import LOCAL, Clouds
-from tests.demo.producing import Producing
+from tests.demo.producing import STATE, Producing
 from tests.demo.steps import Steps
 from tests.demo.summary import DIFFERENCE, REVIEW, Account, Summary
 
 STACKS = ("local-foundation", "local-confluent", "local-ingestion")
-BEGUN_WITH = {"flights": 20_000, "planes": 3_000}
+BEGUN_WITH = {"flights": 20_000, "planes": 3_000, STATE: 3_000}
 CDKTF = ("npx", "--no-install", "cdktf")
 OPTIONS = ("--auto-approve", "--skip-provider-lock", "--no-color")
 OUTPUTS = "outputs.json"
@@ -72,7 +72,7 @@ class Story:
         steps = self.steps
         self._release("first")
         self._deploy("deploy", "first")
-        steps.require(self._clouds.topics() == ["flights", "planes"], "deploy", "the topics are not those declared")
+        steps.require(self._clouds.topics() == sorted(BEGUN_WITH), "deploy", "the topics are not those declared")
         self._upload("first")
         with steps.watch("produce"):
             for topic, count in BEGUN_WITH.items():
@@ -143,11 +143,12 @@ class Story:
             verified = json.loads(said)
             landed, dead = self._clouds.landed(pipeline), self._clouds.dead_lettered(pipeline)
             topic = pipeline.topic.name
-            is_same = landed.places == journal.good[topic] and dead.places == journal.spoilt[topic]
+            is_same = landed.places == journal.rows(topic) and dead.places == journal.spoilt[topic]
             self.summary.topics[topic] = Account(
                 produced=journal.count(topic),
                 spoilt=len(journal.spoilt[topic]),
                 landed=landed.count,
+                superseded=len(journal.good[topic]) - len(journal.rows(topic)),
                 dead_lettered=dead.count,
                 is_same=is_same,
                 verified=verified["outcome"],

@@ -23,17 +23,19 @@ class Account:
     landed: int
     dead_lettered: int
     is_same: bool
-    """Whether the tables hold exactly the records of the journal, each once."""
+    """Whether the tables hold exactly the records of the journal, each once; of a state, the last ones of its keys."""
     verified: str
     read: int
+    superseded: int = 0
+    """Of a state: records whose key has a later one, and deletes."""
 
     @property
     def adds_up(self) -> bool:
-        """Whether every produced record is in one of the tables once, also according to `frazil verify`."""
+        """Whether every produced record is in one of the tables once or superseded, also according to `frazil verify`."""
         return (
             self.is_same
             and self.verified == "proven"
-            and self.produced == self.landed + self.dead_lettered == self.read
+            and self.produced == self.landed + self.superseded + self.dead_lettered == self.read
             and self.spoilt == self.dead_lettered
         )
 
@@ -79,12 +81,12 @@ def _page(summary: Summary) -> str:
         lines += ["```", summary.failure, "```", ""]
     if summary.topics:
         lines += [
-            "| topic | produced | landed | dead-lettered | `frazil verify` | read back |",
-            "|---|--:|--:|--:|---|---|",
+            "| topic | produced | landed | superseded | dead-lettered | `frazil verify` | read back |",
+            "|---|--:|--:|--:|--:|---|---|",
         ]
         for name, one in summary.topics.items():
             same = "the same records, each once" if one.is_same else "not the same"
-            figures = f"{one.produced:,} | {one.landed:,} | {one.dead_lettered:,}"
+            figures = f"{one.produced:,} | {one.landed:,} | {one.superseded:,} | {one.dead_lettered:,}"
             lines.append(f"| {name} | {figures} | {one.verified} | {same} |")
         lines.append("")
     facts = {

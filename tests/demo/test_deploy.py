@@ -27,11 +27,13 @@ def test_everything_is_deployed_changed_and_destroyed_and_no_record_is_lost_or_d
     assert ended.returncode == 0, ended.stdout[-4000:] + ended.stderr[-2000:]
     summary = json.loads((root / FOLDER / DOCUMENT).read_text())
     assert summary["outcome"] == "passed"
-    assert set(summary["topics"]) == {"flights", "planes", "weather"}
-    for one in summary["topics"].values():
-        assert one["produced"] == one["landed"] + one["dead_lettered"] == one["read"]
+    assert set(summary["topics"]) == {"flights", "planes", "weather", "fleet"}
+    for name, one in summary["topics"].items():
+        assert one["produced"] == one["landed"] + one["superseded"] + one["dead_lettered"] == one["read"]
         assert one["is_same"]
-        assert one["spoilt"] == one["dead_lettered"] > 0
+        assert one["verified"] == "proven"
+        assert (one["spoilt"] == one["dead_lettered"] > 0) is (name != "fleet")
+    assert summary["topics"]["fleet"]["superseded"] > 0
     assert summary["produced_meanwhile"] > 1_000, "the producer ran while the release was swapped"
     assert summary["columns"] == {"distance": ["int", "long"], "cancelled": ["none", "boolean"]}
     assert len(set(summary["releases"])) == 2

@@ -8,14 +8,19 @@ import subprocess
 import sys
 from dataclasses import replace
 from io import StringIO
+from itertools import chain
 from pathlib import Path
+from typing import cast
 
 import pytest
 from rich.console import Console
 
+from frazil.cli.demo.topics import planes
+from frazil.clients.registry.admin import RegistryAdmin
 from tests.demo import checkout as own_checkout
 from tests.demo import declared
 from tests.demo.machine import Missing, clean, terraform_settings
+from tests.demo.producing import DELETED_EVERY, SPOILT_EVERY, STATE, Feed, Journal
 from tests.demo.steps import StepFailed, Steps
 from tests.demo.summary import Account, Summary, write
 
@@ -125,17 +130,42 @@ FINE = Account(produced=10, spoilt=2, landed=8, dead_lettered=2, is_same=True, v
         {"is_same": False},
         {"verified": "not_proven"},
         {"read": 9},
+        {"superseded": 1},
+        {"superseded": 1, "landed": 7, "is_same": False},
     ],
 )
 def test_an_account_in_which_anything_is_wrong_does_not_add_up(wrong: dict[str, object]) -> None:
     assert FINE.adds_up
+    assert replace(FINE, superseded=3, landed=5).adds_up
     assert not replace(FINE, **wrong).adds_up  # type: ignore[arg-type]
 
 
 def test_the_page_tells_what_was_proven_and_what_failed(tmp_path: Path) -> None:
     summary = Summary(topics={"flights": FINE}, left={}, failure="it broke")
     page = write(summary, tmp_path)
-    assert "| flights | 10 | 8 | 2 | proven | the same records, each once |" in page
+    assert "| flights | 10 | 8 | 0 | 2 | proven | the same records, each once |" in page
     assert "it broke" in page
     assert "nothing" in page
     assert (tmp_path / "summary.md").read_text() == page
+
+
+def test_a_feed_of_the_state_deletes_some_keys_and_spoils_nothing() -> None:
+    class Registry:
+        def register(self, *given: object) -> int:
+            return 7
+
+    state = Feed(replace(planes(), topic=STATE), cast("RegistryAdmin", Registry()))
+    records = list(chain.from_iterable(state.next() for _ in range(2 * DELETED_EVERY)))
+    assert [number for number, (_, value, _) in enumerate(records) if value is None] == [25, 51]
+    assert records[25][0] == records[24][0]
+    assert not any(is_spoilt for _, _, is_spoilt in records)
+    other = Feed(planes(), cast("RegistryAdmin", Registry()))
+    records = list(chain.from_iterable(other.next() for _ in range(SPOILT_EVERY)))
+    assert [is_spoilt for _, _, is_spoilt in records] == [False] * 100 + [True]
+
+
+def test_the_rows_of_a_state_are_the_last_records_of_its_keys() -> None:
+    journal = Journal(last={b"a": (0, 3)})
+    journal.good[STATE] |= {(0, 1), (0, 2), (0, 3)}
+    journal.good["planes"] |= {(0, 1)}
+    assert (journal.rows(STATE), journal.rows("planes"), journal.count(STATE)) == ({(0, 3)}, {(0, 1)}, 3)
