@@ -34,6 +34,7 @@ from frazil.lake.commit.append import Published
 from frazil.lake.commit.check import StageAgain
 from frazil.lake.commit.multi_table import decide_and_finish
 from frazil.lake.offsets import Offsets
+from frazil.lake.spark_session import infer_no_constraints
 
 ATTEMPTS = 3  # how often one batch is staged before the run gives up
 _RETRIED = (UnknownSchemas, StageAgain, Fenced, CountsDisagree, MemoryError, LoginRefused)
@@ -202,6 +203,8 @@ class Ingestion:
     def _ready(self) -> bool:
         """Make the table and its ledger ready; False while the topic has no schema."""
         self.report(Event.PIPELINE_STARTED, version=self.job.version)
+        if self.pipeline.envelope is not None:
+            infer_no_constraints(self.job.spark)
         if not self._evolution.is_known:  # later versions are asked for when a record names them
             self._evolution.refresh()
         if not self._evolution.is_known:
