@@ -13,8 +13,8 @@ from click.testing import Result
 from rich.console import Console
 from typer.testing import CliRunner
 
-from frazil.audit.finding import Flaw
-from frazil.audit.verification import Verification
+from frazil.audit.finding import Finding, Flaw, Outcome
+from frazil.audit.verification import Replayed, Verification
 from frazil.cli.main import app
 from frazil.cli.verify import REASONS, print_result
 from frazil.declaration.document import canonical, document
@@ -151,3 +151,23 @@ def test_many_findings_are_cut_on_screen(tmp_path: Path) -> None:
     assert lines[0] == "NOT PROVEN orders: 100 records missing"
     assert sum(line.startswith("missing:") for line in lines) == 20
     assert "… and 80 more; --json has all" in lines
+
+
+def test_a_replay_is_refused_for_a_table_that_appends(ask: Ask) -> None:
+    ended = ask("--replay")
+    assert ended.exit_code == 2
+    assert "appends" in ended.output + ended.stderr
+
+
+def test_what_a_replay_found_is_printed() -> None:
+    proven = Verification(pipeline="p", table="t", dead_letters="d", topic="p", outcome=Outcome.PROVEN, is_deep=False)
+    shown = io.StringIO()
+    print_result(proven.with_replay(Replayed(records=1_200, rows=80)), Console(file=shown, width=120))
+    assert "the topic landed again: 1,200 records, the same 80 rows" in shown.getvalue()
+    finding = Finding(flaw=Flaw.ROW_DIFFERS, where="table t", what="2 rows are not those", count=2)
+    apart = proven.with_replay(Replayed(records=1_200, rows=80, findings=(finding,)))
+    assert (apart.outcome, apart.exit_code) == (Outcome.NOT_PROVEN, 1)
+    shown = io.StringIO()
+    print_result(apart, Console(file=shown, width=120))
+    assert shown.getvalue().splitlines()[0] == "NOT PROVEN p: 2 rows not of their keys' last records"
+    assert "landed again" not in shown.getvalue()

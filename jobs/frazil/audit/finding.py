@@ -47,8 +47,12 @@ class Flaw(StrEnum):
     `DECISION_LOST`, they cannot be, as its file does not exist. `SIDE_AHEAD`, there are dead letters of commits that the table
     does not have: it was rolled back, and its tag was moved too.
 
+    A second landing of the topic: `ROW_ABSENT`, keys that the topic has and the table has not; `ROW_LEFT`, keys that the table
+    has and the topic has not; `ROW_DIFFERS`, rows with other values than their key's last record.
+
     Unchecked: `NO_TABLE`, `NO_LEDGER` or `NO_TOTALS` (a ledger that does not reach back to the beginning) leave nothing
-    to compare with; `EQUALITY_DELETES`, rows deleted by value, which only an engine can apply.
+    to compare with; `EQUALITY_DELETES`, rows deleted by value, which only an engine can apply; `NOT_REPLAYED`, the topic does not
+    have all that the table is made of, or could not be landed again.
     """
 
     MISSING = "missing"
@@ -74,11 +78,15 @@ class Flaw(StrEnum):
     NO_LEDGER = "no_ledger"
     NO_TOTALS = "no_totals"
     EQUALITY_DELETES = "equality_deletes"
+    ROW_ABSENT = "row_absent"
+    ROW_LEFT = "row_left"
+    ROW_DIFFERS = "row_differs"
+    NOT_REPLAYED = "not_replayed"
 
     @property
     def outcome(self) -> Outcome:
         """What one such finding makes of the verification."""
-        unknown = (Flaw.NO_TABLE, Flaw.NO_LEDGER, Flaw.NO_TOTALS, Flaw.EQUALITY_DELETES)
+        unknown = (Flaw.NO_TABLE, Flaw.NO_LEDGER, Flaw.NO_TOTALS, Flaw.EQUALITY_DELETES, Flaw.NOT_REPLAYED)
         return Outcome.UNCHECKED if self in unknown else Outcome.NOT_PROVEN
 
 

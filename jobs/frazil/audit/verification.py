@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from frazil.audit.balance import PartitionAccount
 from frazil.audit.count import Read
 from frazil.audit.estimate import Estimate
-from frazil.audit.finding import Finding, Outcome
+from frazil.audit.finding import Finding, Outcome, worst
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replayed:
+    """A second landing of a state's topic: how many records it read, to how many rows they came, and what differs."""
+
+    records: int = 0
+    rows: int = 0
+    findings: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +25,8 @@ class Verification:
     """What was compared, and the result.
 
     `reads` say for each table how its files were counted, `estimate` what was to be read; `notes` is what a reader of the
-    proof should know. `is_deep` says that every file was read, whatever its manifest and earlier proofs say.
+    proof should know. `is_deep` says that every file was read, whatever its manifest and earlier proofs say. `replayed` is of a
+    state whose topic was landed once more.
     """
 
     pipeline: str
@@ -32,6 +42,12 @@ class Verification:
     commits: int = 0
     seconds: float = 0.0
     estimate: Estimate = field(default_factory=Estimate)
+    replayed: Replayed | None = None
+
+    def with_replay(self, replayed: Replayed) -> Verification:
+        """Return the verification with what a second landing found."""
+        findings = (*self.findings, *replayed.findings)
+        return replace(self, findings=findings, outcome=worst(findings), replayed=replayed)
 
     @property
     def exit_code(self) -> int:

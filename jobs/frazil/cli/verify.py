@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,17 +13,20 @@ from rich.table import Table
 from rich.text import Text
 
 from frazil.cli.console import duration, err, number, out, show_json, size, table
+from frazil.cli.local_spark import local_job
 from frazil.cli.options import AsJson, EnvironmentChoice, PipelineName, PipelinesFile
+from frazil.cli.run import Master, Memory
 from frazil.clients.secrets import Secrets
 from frazil.project import declaration_file, environments
 
 if TYPE_CHECKING:
     from frazil.audit.count import Read
     from frazil.audit.estimate import Estimate
-    from frazil.audit.verification import Verification
+    from frazil.audit.verification import Replayed, Verification
+    from frazil.declaration import Environment, Pipeline
 
-PROOFS = Path(".frazil/proofs")
-"""Where proofs are remembered, in a folder for each environment."""
+PROOFS, REPLAYS = Path(".frazil/proofs"), Path(".frazil/replays")
+"""Where proofs are remembered, in a folder for each environment, and where topics are landed again."""
 
 TERMS = {
     "read": "read",
@@ -68,6 +72,10 @@ REASONS = {
     "no_ledger": "no snapshot says which offsets the table holds",
     "no_totals": "the first commits have expired without totals",
     "equality_deletes": "rows are deleted by value",
+    "row_absent": "{} rows missing for keys of the topic",
+    "row_left": "{} rows of keys that the topic has not",
+    "row_differs": "{} rows not of their keys' last records",
+    "not_replayed": "the topic was not landed again",
 }
 """What a flaw is, in the first line; `{}` is how many."""
 
@@ -79,7 +87,12 @@ def verify(
     env: EnvironmentChoice = "local",
     deep: Annotated[bool, typer.Option("--deep", help="Read every data file; trust no manifest.")] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Use no remembered proof.")] = False,
+    replay: Annotated[
+        bool, typer.Option("--replay", help="Land a state's topic once more, here, and compare all rows.")
+    ] = False,
     plan: Annotated[bool, typer.Option("--plan", help="Print the files to read, without reading them.")] = False,
+    master: Master = "local[*]",
+    memory: Memory = "2g",
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print partitions, files and history.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -90,6 +103,7 @@ def verify(
     \b
     Reads the tables' files, without Kafka or a JVM.
     Unchanged files are read once; --fresh reads them again.
+    --replay reads the topic again, with Java and on disk.
 
     \b
     Exit codes:
@@ -102,11 +116,14 @@ def verify(
     from frazil.audit import verify as audit
     from frazil.audit.estimate import Estimate
     from frazil.audit.proofs import ProofFolder
+    from frazil.ingest.replay import check_is_state
     from frazil.lake.read.stored_tables import Lake
 
     (pipeline,) = declaration_file.chosen(declaration_file.declared(file), [name])
     secrets: Secrets = context.find_root().obj
     environment = environments.environment(env)
+    if replay:
+        check_is_state(pipeline)
     lake, proofs = Lake(environment, secrets.read), ProofFolder(PROOFS / environment.name)
     planning = audit.plan(pipeline, lake, deep=deep, fresh=fresh, proofs=proofs) if plan else None
     if isinstance(planning, Estimate):
@@ -121,12 +138,25 @@ def verify(
             err().print(f"{pipeline.name}: {planned(estimate)}", style="dim", markup=False)
 
     found = planning or audit.verify(pipeline, lake, deep=deep, fresh=fresh, proofs=proofs, announce=announce)
+    if replay and not plan:
+        found = found.with_replay(_replayed(pipeline, environment, secrets, master, memory))
     if as_json:
         show_json(found.document())
     else:
         print_result(found, out(), verbose=verbose or deep)
     if found.exit_code:
         raise typer.Exit(found.exit_code)
+
+
+def _replayed(pipeline: Pipeline, place: Environment, secrets: Secrets, master: str, memory: str) -> Replayed:
+    with local_job(place, secrets, master=master, memory=memory) as job:
+        from frazil.clients.registry.client import Registry
+        from frazil.ingest.replay import replay
+
+        registry = Registry.of(place.registry, secrets) if place.registry else None
+        REPLAYS.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=REPLAYS) as folder:
+            return replay(pipeline, job, registry, place, Path(folder).resolve())
 
 
 def print_result(found: Verification, console: Console, *, verbose: bool = False) -> None:
@@ -137,6 +167,11 @@ def print_result(found: Verification, console: Console, *, verbose: bool = False
         console.print(f"{finding.flaw}: {finding}", style="red", markup=False)
     if len(found.findings) > FINDINGS:
         console.print(f"… and {number(len(found.findings) - FINDINGS)} more; --json has all", style="red", markup=False)
+    if found.replayed is not None and not found.replayed.findings:
+        replayed = found.replayed
+        console.print(
+            f"the topic landed again: {number(replayed.records)} records, the same {number(replayed.rows)} rows"
+        )
     if verbose and found.partitions:
         console.print(accounts(found, console.width))
     if verbose:

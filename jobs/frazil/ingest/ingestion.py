@@ -17,7 +17,7 @@ from frazil.decode.writer_schemas import WriterSchemas
 from frazil.errors import CatalogUnavailable, CountsDisagree, Fenced, SparkFailed
 from frazil.ingest.events import Event, Reporter, Total
 from frazil.ingest.one_batch import StagedBatch, stage_batch
-from frazil.ingest.plan import Pace, Span, up_to
+from frazil.ingest.plan import Pace, Span, ended, up_to
 from frazil.ingest.planner import Planner
 from frazil.ingest.progress import Progress
 from frazil.ingest.read import beyond_spark
@@ -67,10 +67,12 @@ class Ingestion:
         return self.progress.total
 
     # ── The sequence of batches ─────────────────────────────────────────────────────────────────
-    def drain(self) -> Total:
-        """Land everything up to the stable offsets seen now; returns what was done. Being fenced is a normal end."""
+    def drain(self, until: Mapping[int, int] | None = None) -> Total:
+        """Land everything up to the stable offsets seen now, or `until` these; return the totals. Being fenced is a normal end."""
         self._planner.since = self.job.clock()
         spans = dict(self._spans())
+        if until is not None:
+            spans = dict(ended(spans, {partition: until.get(partition, 0) for partition in spans}))
         try:
             if not self._ready():
                 self.progress.idle(self._waiting)

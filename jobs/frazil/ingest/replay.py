@@ -1,0 +1,162 @@
+"""Land the topic of a state once more, in one batch and into a table on this machine, and compare the rows of both tables.
+
+The table is what many batches, compaction and other drivers made of it; the second landing depends on none of them. The decoders
+are the same, so a mistake in these is not found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from frazil.audit.finding import Finding, Flaw
+from frazil.audit.verification import Replayed
+from frazil.clients.registry.client import Registry
+from frazil.declaration import Environment, ErrorMode, Limits, LocalCatalog, Pipeline, Spark, Upsert
+from frazil.declaration.options import SchemaEvolution
+from frazil.declaration.start import Earliest
+from frazil.errors import InvalidInput, ServiceUnavailable
+from frazil.ingest.guard import guarded
+from frazil.job.context import JobContext
+from frazil.lake.catalogs import spark_options
+from frazil.lake.commit.entries import entry_of_head
+from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.offsets import Offsets
+from frazil.schemas.iceberg import identifier_fields
+from frazil.schemas.metadata import DELETED_AT, INGESTED_AT
+
+EXAMPLES = 5
+"""So many records are named of each kind of difference."""
+_PLACE = ("_kafka_partition", "_kafka_offset")
+_HELD, _AGAIN = "_frazil_held", "_frazil_again"
+_TEXT = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"}
+_WHAT = {
+    Flaw.ROW_ABSENT: "{} keys of the topic have no row",
+    Flaw.ROW_LEFT: "{} rows have keys that the topic has not, or has deleted",
+    Flaw.ROW_DIFFERS: "{} rows are not those of their keys' last records",
+}
+
+
+def replay(
+    pipeline: Pipeline, job: JobContext, registry: Registry | None, environment: Environment, folder: Path
+) -> Replayed:
+    """Compare a state's rows with what its topic comes to, up to the offsets that the table holds.
+
+    The second table is in `folder`. Rows are equal if all their columns are, but for the time at which they were staged. Rows that
+    are marked as deleted are not compared: compaction removes deletes. Raises `InvalidInput` for a table that is no state, and
+    `ServiceUnavailable`.
+    """
+    check_is_state(pipeline)
+    table = job.iceberg.load(pipeline.table.identifier)
+    last = entry_of_head(job.iceberg, table, pipeline.name)
+    if last is None or last.end is None:
+        return Replayed(findings=(_not_replayed(pipeline, "no snapshot says which offsets the table holds"),))
+    if problem := _lacks(pipeline, job, last.end):
+        return Replayed(findings=(_not_replayed(pipeline, problem),))
+    held = job.spark.read.option("versionAsOf", str(table.currentSnapshot().snapshotId()))
+    here = _on_this_machine(job, environment, folder)
+    count = max(sum(last.end.at.values()), 1)
+    again = replace(
+        pipeline,
+        on_error=ErrorMode.LOG,
+        max_rejected_percent=100,
+        engine=Spark(limits=Limits(first_rows=count, max_rows=count, max_bytes=2**62)),
+    )
+    until = last.end.at
+    outcome = guarded(again, here, registry, lambda event: None, lambda ingestion: ingestion.drain(until))
+    if isinstance(outcome.error, ServiceUnavailable):
+        raise outcome.error
+    problem = str(outcome.error) if outcome.error else outcome.total.waiting
+    if problem or outcome.total.stopped:
+        return Replayed(findings=(_not_replayed(pipeline, problem or "it was interrupted"),))
+    key = identifier_fields(job.iceberg.schema_json(table))
+    compared = _compared(
+        held.table(f"{job.iceberg.name}.{pipeline.table.identifier}"),
+        job.spark.table(f"{here.iceberg.name}.{pipeline.table.identifier}"),
+        key,
+    )
+    return _result(pipeline, compared, outcome.total.read)
+
+
+def check_is_state(pipeline: Pipeline) -> None:
+    """Raise `InvalidInput` for a pipeline whose table is no state."""
+    if not isinstance(pipeline.write, Upsert):
+        raise InvalidInput(
+            f"{pipeline.name} appends: its table is no state that a topic could be compared with",
+            where="--replay",
+            do="Verify it without --replay",
+        )
+
+
+def _lacks(pipeline: Pipeline, job: JobContext, end: Offsets) -> str:
+    """Return why the topic is not all that the table is made of; empty if it is."""
+    if not isinstance(pipeline.start, Earliest):
+        return f"the pipeline starts at {pipeline.start.kind}"
+    if pipeline.table.schema_evolution is SchemaEvolution.FREEZE:
+        return "its columns are frozen, so which records were rejected depends on their order"
+    topic = job.kafka.topic(pipeline.topic.name)
+    if topic.topic_id != end.topic_id:
+        return f"the topic {topic.name} is not the one that the table holds: it was created again"
+    spans = job.kafka.offsets(topic.name, pipeline.isolation)
+    if gone := [p for p in end.at if p not in spans or spans[p].stable < end.at[p]]:
+        return f"partition {gone[0]} of topic {topic.name} ends before offset {end.at[gone[0]]}"
+    if begun := [p for p, offset in end.at.items() if offset and spans[p].earliest]:
+        return f"partition {begun[0]} of topic {topic.name} begins at offset {spans[begun[0]].earliest}: retention removed records"
+    return ""
+
+
+def _on_this_machine(job: JobContext, environment: Environment, folder: Path) -> JobContext:
+    """Return the job with a catalog in `folder`."""
+    name = f"replay_{job.new_id()}"  # Spark remembers a catalog by its name
+    local = LocalCatalog(path=str(folder / "catalog.db"), warehouse=str(folder / "warehouse"), name=name)
+    options = spark_options(replace(environment, catalog=local, object_store=None), lambda secret: "")
+    for option, value in options.items():
+        if option.startswith(f"spark.sql.catalog.{name}"):
+            job.spark.conf.set(option, value)
+    return replace(job, iceberg=Iceberg(job.spark, name))
+
+
+def _compared(held: DataFrame, again: DataFrame, key: Sequence[str]) -> DataFrame:
+    """Return each key with a row in either table: where its records are, and the flaw, null if the rows are equal."""
+    names = [name for name in held.columns if name not in (INGESTED_AT.name, DELETED_AT.name)]
+    both = _rows(held, names, key, _HELD).join(_rows(again, names, key, _AGAIN), [*key], "full_outer")
+    of_held, of_again = F.col(_HELD), F.col(_AGAIN)
+    flaw = F.when(of_held.isNull(), Flaw.ROW_ABSENT.value).when(of_again.isNull(), Flaw.ROW_LEFT.value)
+    flaw = flaw.when(of_held["row"] != of_again["row"], Flaw.ROW_DIFFERS.value)
+    place: list[Column] = [F.coalesce(of_again[name], of_held[name]).alias(name) for name in _PLACE]
+    return both.select(flaw.alias("flaw"), *place)
+
+
+def _rows(table: DataFrame, names: Sequence[str], key: Sequence[str], alias: str) -> DataFrame:
+    """Return the key, and as one struct the place of its record and its row as JSON: a map cannot be compared otherwise."""
+    if DELETED_AT.name in table.columns:
+        table = table.where(F.col(DELETED_AT.name).isNull())
+    row = F.to_json(F.struct(*(name for name in names if name in table.columns)), _TEXT)
+    return table.select(*key, F.struct(*_PLACE, F.xxhash64(row).alias("row")).alias(alias))
+
+
+def _result(pipeline: Pipeline, compared: DataFrame, records: int) -> Replayed:
+    compared = compared.persist()
+    try:
+        counts = {row["flaw"]: int(row["count"]) for row in compared.groupBy("flaw").count().collect()}
+        findings = []
+        for flaw, what in _WHAT.items():
+            if number := counts.get(flaw.value, 0):
+                some = compared.where(F.col("flaw") == flaw.value).orderBy(*_PLACE).limit(EXAMPLES).collect()
+                where = ", ".join(f"partition {row[_PLACE[0]]} offset {row[_PLACE[1]]}" for row in some)
+                text = f"{what.format(number)}: records at {where}{' and others' if number > len(some) else ''}"
+                findings.append(Finding(flaw=flaw, where=f"table {pipeline.table.identifier}", what=text, count=number))
+    finally:
+        compared.unpersist()
+    rows = sum(counts.values()) - counts.get(Flaw.ROW_LEFT.value, 0)
+    return Replayed(records=records, rows=rows, findings=tuple(findings))
+
+
+def _not_replayed(pipeline: Pipeline, why: str) -> Finding:
+    return Finding(
+        flaw=Flaw.NOT_REPLAYED, where=f"table {pipeline.table.identifier}", what=f"it was not replayed: {why}"
+    )

@@ -1,0 +1,160 @@
+"""`verify --replay`: a state's rows beside what its topic comes to when it is landed once more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from frazil.audit.verification import Replayed
+from frazil.clients.registry.client import Registry
+from frazil.clients.secrets import Secrets
+from frazil.declaration import Append, ErrorMode, KeyFormat, Latest, Limits, Upsert
+from frazil.declaration.environment import Registry as RegistrySettings
+from frazil.declaration.options import SchemaEvolution
+from frazil.errors import InvalidInput
+from frazil.ingest.replay import replay
+from tests.scenarios.test_accept import delete_records
+from tests.scenarios.test_debezium import debezium
+from tests.scenarios.test_upserts import ShopOf, State, verified
+from tests.support.debezium_events import PLACEHOLDER, Source
+from tests.support.shop import Shop
+
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+Ask = Callable[[Shop], Replayed]
+
+
+@pytest.fixture
+def replayed(tmp_path: Path) -> Ask:
+    def ask(shop: Shop) -> Replayed:
+        registry = Registry.of(RegistrySettings(url=shop.world.registry_url), Secrets({}))
+        folder = tmp_path / shop.job().new_id()
+        folder.mkdir()
+        return replay(shop.pipeline, shop.job(), registry, shop.environment, folder)
+
+    return ask
+
+
+def flaws(found: Replayed) -> dict[str, int | None]:
+    return {finding.flaw.value: finding.count for finding in found.findings}
+
+
+def write(shop: Shop, sql: str) -> None:
+    """Change the table as another engine does."""
+    name = f"{shop.lake.catalog.name}.{shop.pipeline.table.identifier}"
+    shop.spark.sql(sql.format(name))
+
+
+def test_a_changed_value_is_found_that_the_proof_does_not_see(shop_of: ShopOf, replayed: Ask) -> None:
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT)
+    state = State(shop)
+    for word in ("first", "second"):
+        for number in range(8):
+            state.put(number, word)
+        state.delete(0)
+        shop.drain()
+    state.put(9, "not landed yet")
+    found = replayed(shop)
+    assert (found.findings, found.rows, found.records) == ((), 7, 18)
+    write(shop, "UPDATE {} SET user = 'other' WHERE order_id = 3")
+    assert verified(shop, deep=True).outcome == "proven"
+    found = replayed(shop)
+    assert flaws(found) == {"row_differs": 1}
+    assert "partition 1 offset" in found.findings[0].what
+    assert (found.rows, found.records) == (7, 18)
+
+
+@pytest.mark.long
+def test_a_row_that_is_missing_or_left_is_found(shop_of: ShopOf, replayed: Ask) -> None:
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT)
+    state = State(shop)
+    for number in range(8):
+        state.put(number, "first")
+    shop.drain()
+    write(shop, "UPDATE {} SET _kafka_key = 'k100' WHERE order_id = 3")
+    write(shop, "UPDATE {} SET _kafka_key = 'k101' WHERE order_id = 4")
+    write(shop, "DELETE FROM {} WHERE order_id = 5")
+    assert flaws(replayed(shop)) == {"row_absent": 3, "row_left": 2}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("order_by", [(), ("amount",)])
+def test_rows_marked_as_deleted_are_not_compared(shop_of: ShopOf, replayed: Ask, order_by: tuple[str, ...]) -> None:
+    shop = shop_of(
+        write=Upsert(order_by=("_kafka_timestamp",) if order_by else (), on_tombstone="soft_delete"),
+        key_format=KeyFormat.TEXT,
+        limits=Limits(first_rows=5, max_rows=5),
+    )
+    state = State(shop)
+    for number in range(6):
+        state.put(number, "first", timestamp=1_700_000_000_000 + number)
+    state.delete(1, timestamp=1_700_000_001_000)
+    state.delete(2, timestamp=1_700_000_001_000)
+    state.put(2, "again", timestamp=1_700_000_002_000)
+    shop.drain()
+    found = replayed(shop)
+    assert (found.findings, found.rows, found.records) == ((), 5, 9)
+    write(shop, "UPDATE {} SET _deleted_at = NULL WHERE order_id = 1")
+    assert flaws(replayed(shop)) == {"row_left": 1}
+
+
+@pytest.mark.long
+def test_values_that_were_left_out_are_compared(shop_of: ShopOf, replayed: Ask) -> None:
+    shop = debezium(shop_of)
+    source = Source(shop)
+    for number in range(4):
+        source.write("c", number, customer="first", note=f"n{number}")
+    shop.drain()
+    source.write("u", 1, customer="second", note=PLACEHOLDER)
+    source.delete(2)
+    shop.drain()
+    found = replayed(shop)
+    assert (found.findings, found.rows) == ((), 3)
+    write(shop, "UPDATE {} SET note = 'other' WHERE id = 1")
+    assert flaws(replayed(shop)) == {"row_differs": 1}
+
+
+@pytest.mark.long
+def test_records_that_were_rejected_make_no_difference(shop_of: ShopOf, replayed: Ask) -> None:
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.LOG, max_rejected_percent=100)
+    state = State(shop)
+    for number in range(4):
+        state.put(number, "first")
+    shop.produce([b"no frame"], key=b"k1", partition=1)
+    shop.drain()
+    found = replayed(shop)
+    assert (found.findings, found.rows, found.records) == ((), 4, 5)
+
+
+@pytest.mark.long
+def test_a_topic_that_is_not_all_of_the_table_is_not_compared(shop_of: ShopOf, replayed: Ask) -> None:
+    def why() -> str:
+        found = replayed(shop)
+        assert flaws(found) == {"not_replayed": None}
+        return found.findings[0].what
+
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT)
+    state, declared = State(shop), shop.pipeline
+    for number in range(4):
+        state.put(number, "first")
+    shop.drain()
+    shop.pipeline = replace(declared, start=Latest())
+    assert "starts at latest" in why()
+    shop.pipeline = replace(declared, table=replace(declared.table, schema_evolution=SchemaEvolution.FREEZE))
+    assert "columns are frozen" in why()
+    shop.pipeline = declared
+    state.put(2, "in another partition", partition=1)
+    assert not replayed(shop).findings, "it is behind the table's offsets"
+    delete_records(shop, 1)
+    assert "partition 0" in why()
+    shop.delete()
+    shop.create(2)
+    assert "created again" in why()
+
+
+def test_a_table_that_appends_is_refused(shop_of: ShopOf, replayed: Ask) -> None:
+    shop = shop_of(write=Append())
+    with pytest.raises(InvalidInput, match="appends"):
+        replayed(shop)
