@@ -87,9 +87,7 @@ def verify(
     env: EnvironmentChoice = "local",
     deep: Annotated[bool, typer.Option("--deep", help="Read every data file; trust no manifest.")] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Use no remembered proof.")] = False,
-    replay: Annotated[
-        bool, typer.Option("--replay", help="Land a state's topic once more, here, and compare all rows.")
-    ] = False,
+    replay: Annotated[bool, typer.Option("--replay", help="Land a state's topic again; compare all rows.")] = False,
     plan: Annotated[bool, typer.Option("--plan", help="Print the files to read, without reading them.")] = False,
     master: Master = "local[*]",
     memory: Memory = "2g",
