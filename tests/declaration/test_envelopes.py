@@ -17,13 +17,18 @@ def pipeline(envelope: Any = "debezium", **declared: Any) -> Pipeline:
     return Pipeline(envelope=envelope, **choices)
 
 
-def test_change_data_is_a_state_in_avro_and_in_the_order_of_offsets():
+def test_change_data_is_a_state_with_schemas_and_in_the_order_of_offsets():
     assert pipeline().envelope == Debezium()
+    for formats in (
+        {"value_format": "json_schema", "key_format": "json_schema"},
+        {"value_format": "avro", "key_format": "json_schema"},
+    ):
+        assert pipeline(topic=Topic("orders", **formats)).envelope == Debezium()
     found = problems_of(lambda: pipeline(write=Append()))
     assert list(found) == ["pipeline.envelope"]
     assert "write=Upsert()" in found["pipeline.envelope"]
     ordered = Upsert(order_by="_kafka_timestamp", on_tombstone="soft_delete")
-    topic = Topic("orders", value_format="json_schema")
+    topic = Topic("orders", value_format="protobuf")
     found = problems_of(lambda: pipeline(topic=topic, write=ordered))
     assert list(found) == [f"pipeline.{path}" for path in ("topic.value_format", "topic.key_format", "write.order_by")]
     assert list(problems_of(lambda: pipeline(write=Upsert(key="email")))) == ["pipeline.write.key"]

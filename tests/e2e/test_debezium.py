@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -24,10 +25,14 @@ from frazil.lake.read.stored_tables import Lake
 from frazil.local.connectors import Converter
 from frazil.local.services import CHANGE_DATA, LocalServices, up
 from tests.support.captured_table import CapturedTable
+from tests.support.json_schema_relay import JsonSchemaRelay
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-FORMATS = {Converter.AVRO: {"value_format": ValueFormat.AVRO, "key_format": KeyFormat.AVRO}}
+FORMATS = {
+    Converter.AVRO: {"value_format": ValueFormat.AVRO, "key_format": KeyFormat.AVRO},
+    Converter.JSON_WITH_SCHEMA: {"value_format": ValueFormat.JSON_SCHEMA, "key_format": KeyFormat.JSON_SCHEMA},
+}
 PLACEHOLDER = "__debezium_unavailable_value"
 COLUMNS = """
     customer text, note varchar(40), price numeric(10, 2), is_paid boolean, weight double precision, count smallint,
@@ -42,14 +47,16 @@ def change_data_world(local_world: LocalServices) -> LocalServices:
 
 
 class Copied:
-    """A table of PostgreSQL, and its copy."""
+    """A table of PostgreSQL, and its copy; a relay writes the topic that is landed, if the connector does not."""
 
-    def __init__(self, source: CapturedTable, shop: Shop) -> None:
-        self.source, self.shop = source, shop
+    def __init__(self, source: CapturedTable, shop: Shop, relay: JsonSchemaRelay | None = None) -> None:
+        self.source, self.shop, self.relay = source, shop, relay
 
     def land(self) -> None:
         """Land all changes so far, and check that copy and source are equal."""
         self.source.captured()
+        if self.relay is not None:
+            self.relay.copy()
         self.shop.drain()
         self.check()
 
@@ -96,15 +103,23 @@ def copied_of(
     """Makes the test's table and its copy. The statements run before the connector takes its snapshot; `t` is the table."""
     sources: list[CapturedTable] = []
 
-    def make(columns: str, *statements: str, converter: Converter = Converter.AVRO, **declared: Any) -> Copied:
+    def make(
+        columns: str,
+        *statements: str,
+        converter: Converter = Converter.AVRO,
+        is_relayed: bool = False,
+        more: Mapping[str, str] = MappingProxyType({}),
+        **declared: Any,
+    ) -> Copied:
         source = CapturedTable(change_data_world, name, columns)
         sources.append(source)
         choices = {"write": Upsert(), "envelope": Debezium(), **FORMATS[converter], "partitions": 1, **declared}
         table = {"identifier": f"captured.{name}", **choices.pop("table", {})}
-        shop = Shop(change_data_world, spark, lake_environment, source.topic, table=table, **choices)
+        topic = f"{source.topic}.relayed" if is_relayed else source.topic
+        shop = Shop(change_data_world, spark, lake_environment, topic, table=table, **choices)
         source.sql(*(statement.format(t=name) for statement in statements))
-        source.capture(converter)
-        return Copied(source, shop)
+        source.capture(converter, more)
+        return Copied(source, shop, JsonSchemaRelay(change_data_world, source.topic, topic) if is_relayed else None)
 
     yield make
     for source in sources:
@@ -242,6 +257,104 @@ def test_extreme_values_are_what_the_source_selects(copied_of: CopiedOf) -> None
     columns = ", ".join(f"c{place} {of}" for place, of in enumerate(LIMITS_OF_TYPES))
     copied = copied_of(columns, f"INSERT INTO {{t}} VALUES (1, {', '.join(LIMITS_OF_TYPES.values())})")
     copied.source.sql(f"INSERT INTO {copied.source.name} VALUES (2, {', '.join(LIMITS_OF_TYPES.values())})")
+    copied.land()
+
+
+OF_JSON_SCHEMA = {
+    "boolean": "true",
+    "double precision": "1e-300",
+    "numeric": "-12345.6789",
+    "varchar(9)": "'é\"\\'",
+    "timestamp(0)": "'2026-01-02 03:04:05'",
+    "time": "'10:00:00.000001'",
+    "time(3)": "'10:00:00.001'",
+    "timetz": "'10:00:01+02'",
+    "interval": "'1 month 2 seconds'",
+    "json": "'{\"a\": [1.50]}'",
+    "jsonb": "'{\"a\": [1.50]}'",
+    "uuid": "'c7cd37b9-708c-4340-8234-6ae52c5c460e'",
+    "bytea": "'\\x0001ff'",
+    "bit(9)": "B'111111111'",
+    "varbit(12)": "B'1111'",
+    "money": "12.34",
+    "inet": "'127.0.0.1'",
+    "xml": "'<a/>'",
+    "int4range": "'[1,5)'",
+    "text[]": "ARRAY['a', NULL, '']",
+    "boolean[]": "ARRAY[true, NULL]",
+    "double precision[]": "ARRAY[0.1, NULL]",
+    "uuid[]": "ARRAY['c7cd37b9-708c-4340-8234-6ae52c5c460e'::uuid]",
+}
+"""Types beside `LIMITS_OF_TYPES`."""
+LANDS_AS = {
+    "numeric": "{c}::text",
+    "time": "(extract(epoch FROM {c}) * 1000000)::bigint",
+    "time(3)": "(extract(epoch FROM {c}) * 1000)::int",
+    "timetz": "({c} AT TIME ZONE 'UTC')::time::text || 'Z'",
+    "interval": "(30.4375 * 86400 * 1000000 + 2000000)::bigint",
+    "json": "{c}::text",
+    "jsonb": "{c}::text",
+    "bit(9)": "'\\xff01'::bytea",
+    "varbit(12)": "'\\x0f'::bytea",
+    "money": "{c}::numeric(38, 2)",
+    "inet": "host({c})",
+    "xml": "{c}::text",
+    "int4range": "{c}::text",
+    "uuid[]": "{c}::text[]",
+}
+"""The column's value as PostgreSQL says it, of types that no table has."""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("precise", ["precise", "string"])
+def test_each_type_in_json_schema_is_what_the_source_selects(copied_of: CopiedOf, precise: str) -> None:
+    types = {**LIMITS_OF_TYPES, **OF_JSON_SCHEMA}
+    values = ", ".join(types.values())
+    copied = copied_of(
+        ", ".join(f"c{place} {of}" for place, of in enumerate(types)),
+        "INSERT INTO {t} VALUES (1, " + values.replace("{", "{{").replace("}", "}}") + ")",
+        converter=Converter.JSON_WITH_SCHEMA,
+        is_relayed=True,
+        more={"decimal.handling.mode": precise},
+    )
+    copied.source.captured()
+    name = copied.source.name
+    copied.source.sql(f"INSERT INTO {name} VALUES (2, {values})", f"INSERT INTO {name} (id) VALUES (3)")
+    copied.source.captured()
+    assert copied.relay is not None
+    copied.relay.copy()
+    copied.shop.drain()
+    texts = {"numeric(38, 10)", "numeric(10, 2)[]", "money"} if precise == "string" else set()
+    asked = []
+    for place, of in enumerate(types):
+        said = LANDS_AS.get(of, "{c}").format(c=f"c{place}")
+        said += ("::text[]" if of.endswith("[]") else "::text") if of in texts else ""
+        asked.append(f"CASE WHEN c{place} IS NOT NULL THEN {said} END AS c{place}")
+    wanted = {row["id"]: plain(row) for row in copied.source.selected("id", *asked)}
+    landed = copied.copied(*wanted[1])
+    for key, row in wanted.items():
+        for (column, value), of in zip(list(row.items())[1:], types, strict=True):
+            assert landed[key][column] == value, (key, of)
+    assert set(landed) == set(wanted)
+    assert len(landed) == 3
+    assert list(copied.shop.landed()[0])[: len(types) + 1] == ["id", *(f"c{place}" for place in range(len(types)))]
+
+
+@pytest.mark.long
+def test_changes_in_json_schema_leave_what_the_source_selects(copied_of: CopiedOf) -> None:
+    first = "INSERT INTO {t} " + LONG_ROWS.format(first=1, last=6)
+    copied = copied_of(LONG_COLUMNS, first, converter=Converter.JSON_WITH_SCHEMA, is_relayed=True)
+    copied.land()
+    assert {1, 11, 4} <= change_rows_with_long_values(copied.source, with_keys=False)
+    copied.land()
+    name = copied.source.name
+    copied.source.sql(
+        f"ALTER TABLE {name} ADD COLUMN price numeric(8, 2)",
+        f"ALTER TABLE {name} ALTER COLUMN note TYPE bigint",
+        f"UPDATE {name} SET price = 1.25, note = 5000000000 WHERE id = 2",
+        f"UPDATE {name} SET id = 1002, long = 'short', raw = NULL, tags = NULL, document = NULL WHERE id = 2",
+        f"DELETE FROM {name} WHERE id = 4",
+    )
     copied.land()
 
 

@@ -22,9 +22,9 @@ from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_type
 
 from frazil.decode.avro import avro_decoder
-from frazil.decode.json import json_decoder
 from frazil.decode.protobuf import decoded
 from frazil.decode.protobuf_projection import reading
+from frazil.decode.record_type import json_type
 from frazil.decode.spark_types import spark_struct
 from frazil.decode.years import all_in_years
 from frazil.schemas import avro, json_schema, protobuf
@@ -86,6 +86,10 @@ def json_row(schema: str) -> Struct:
     return json_schema.row_type(json_schema.parse(_json_text(schema), {}))
 
 
+def debezium_json_row(schema: str) -> Struct:
+    return json_type(_json_text(schema), {}, connect_types=True).row
+
+
 def protobuf_row(schema: str) -> Struct:
     return protobuf.row_type(compiled(_proto_text(schema)), "M")
 
@@ -107,12 +111,14 @@ def avro_values(spark: SparkSession, given: Sequence[Row], *, connect_types: boo
     return _on_spark(spark, columns)
 
 
-def json_values(spark: SparkSession, given: Sequence[Row]) -> list[str]:
+def json_values(spark: SparkSession, given: Sequence[Row], *, connect_types: bool = False) -> list[str]:
     """What each example of a JSON Schema row lands as."""
     columns = []
     for row in given:
-        target = landed(json_row(row.schema))
-        columns.append(json_decoder(target).at_once(F.lit(bytearray(f'{{"x":{row.written}}}'.encode()))))
+        of = json_type(_json_text(row.schema), {}, connect_types=connect_types)
+        assert of.decoder is not None
+        decoder = of.decoder(landed(of.row))
+        columns.append(decoder.at_once(F.lit(bytearray(f'{{"x":{row.written}}}'.encode()))))
     return _on_spark(spark, columns)
 
 

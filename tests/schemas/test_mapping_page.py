@@ -8,16 +8,19 @@ from pyspark.sql import SparkSession
 from frazil.schemas.avro.attributes import DEBEZIUM as SEMANTIC
 from frazil.schemas.avro.attributes import LOGICAL, VARIABLE_SCALE_DECIMAL
 from frazil.schemas.avro.schema import PRIMITIVES
+from frazil.schemas.connect_types import DECIMAL, NAMED
 from frazil.schemas.json_keywords import TYPES
 from frazil.schemas.json_schema import _FORMATS, _INTEGERS
 from frazil.schemas.protobuf import _JSON, _WELL_KNOWN, FieldKind
 from tests.schemas import mapping
 from tests.schemas.mapping import Row
 
-AVRO, DEBEZIUM, JSON, PROTOBUF = (mapping.rows(section) for section in ("Avro", "Debezium", "JSON Schema", "Protobuf"))
+SECTIONS = ("Avro", "Debezium", "Debezium in JSON Schema", "JSON Schema", "Protobuf")
+AVRO, DEBEZIUM, DEBEZIUM_JSON, JSON, PROTOBUF = (mapping.rows(section) for section in SECTIONS)
 COLUMNS = [
     *(("Avro", row, mapping.avro_row) for row in AVRO),
     *(("Debezium", row, mapping.debezium_row) for row in DEBEZIUM),
+    *(("Debezium in JSON Schema", row, mapping.debezium_json_row) for row in DEBEZIUM_JSON),
     *(("JSON Schema", row, mapping.json_row) for row in JSON),
     *(("Protobuf", row, mapping.protobuf_row) for row in PROTOBUF),
 ]
@@ -46,9 +49,23 @@ def test_debezium_examples_land_as_the_page_says(spark: SparkSession) -> None:
     assert {row.what: value for row, value in zip(DEBEZIUM, found, strict=True)} == wanted
 
 
+@pytest.mark.spark
+def test_debezium_examples_in_json_schema_land_as_the_page_says(spark: SparkSession) -> None:
+    found = mapping.json_values(spark, DEBEZIUM_JSON, connect_types=True)
+    wanted = {row.what: row.lands for row in DEBEZIUM_JSON}
+    assert {row.what: value for row, value in zip(DEBEZIUM_JSON, found, strict=True)} == wanted
+    assert len(wanted) == len(DEBEZIUM_JSON)
+
+
 def test_every_type_of_debezium_is_on_the_page() -> None:
     names = [*(name for _, name in SEMANTIC), VARIABLE_SCALE_DECIMAL]
     assert [name for name in names if f'"connect.name": "{name}"' not in schemas_of(DEBEZIUM)] == []
+    named = [*NAMED, VARIABLE_SCALE_DECIMAL, DECIMAL]
+    assert [name for name in named if f'"title": "{name}"' not in schemas_of(DEBEZIUM_JSON)] == []
+    in_avro = {row.schema.partition('"connect.name": "')[2].partition('"')[0] for row in DEBEZIUM}
+    assert {name for name in in_avro if name not in schemas_of(DEBEZIUM_JSON)} == set()
+    (day,) = [row for row in DEBEZIUM_JSON if row.what.startswith("date: days")]
+    assert mapping.column(mapping.json_row(day.schema)) == "int"
     (date,) = [row for row in DEBEZIUM if row.what.startswith("date: days")]
     assert mapping.column(mapping.avro_row(date.schema)) == "int"  # a topic without an envelope keeps its columns
 
@@ -68,8 +85,8 @@ def test_protobuf_examples_land_as_the_page_says() -> None:
 def test_every_line_of_a_table_is_a_row_that_is_run() -> None:
     lines = [line for line in mapping.PAGE.read_text("utf-8").splitlines() if line.startswith("| ")]
     heads = [line for line in lines if line.startswith("| what |")]
-    assert len(heads) == 4
-    assert len(lines) - len(heads) == len(AVRO) + len(DEBEZIUM) + len(JSON) + len(PROTOBUF)
+    assert len(heads) == len(SECTIONS)
+    assert len(lines) - len(heads) == sum(map(len, (AVRO, DEBEZIUM, DEBEZIUM_JSON, JSON, PROTOBUF)))
 
 
 def test_every_type_of_avro_is_on_the_page() -> None:

@@ -121,10 +121,14 @@ class Source:
         partitions: int = 1,
     ) -> None:
         self.shop, self.partitions, self.rows = shop, partitions, dict[Any, dict[str, Any]]()
-        self.lsn, self.key_name = 26_820_128, key[0]["name"]
-        self._key_schema = key_schema(key)
-        self._key_id = shop.registry_admin.register(f"{shop.topic}-key", json.dumps(self._key_schema))
+        self.lsn = 26_820_128
+        self.identify(key)
         self.evolve(columns)
+
+    def identify(self, key: Sequence[Mapping[str, Any]]) -> None:
+        """Say which columns the key has."""
+        self.key_name, self._key_schema = key[0]["name"], key_schema(key)
+        self._key_id = self.shop.registry_admin.register(f"{self.shop.topic}-key", json.dumps(self._key_schema))
 
     def evolve(self, columns: Sequence[Mapping[str, Any]]) -> None:
         """Change the table's columns; later events have another version of the schema."""
@@ -134,13 +138,16 @@ class Source:
 
     def event(self, op: str, after: Mapping[str, Any] | None, before: Mapping[str, Any] | None = None) -> bytes:
         """Return the bytes of an event."""
+        return frame(self._schema_id, avro(self._schema, self.change(op, after, before)))
+
+    def change(self, op: str, after: Any, before: Any) -> dict[str, Any]:
+        """Return the value of an event, which is a place further in the source's log."""
         self.lsn += 152
         now = STARTED_MS + self.lsn % 100_000
         place = {"version": "3.6.0.Final", "connector": "postgresql", "name": "shop", "ts_ms": now, "db": "shop"}
         place |= {"snapshot": "first" if op == "r" else "false", "schema": "public", "table": "orders"}
         place |= {"txId": 745, "lsn": self.lsn, "sequence": f'[null,"{self.lsn}"]'}
-        value = {"before": before, "after": after, "source": place, "op": op, "ts_ms": now + 7}
-        return frame(self._schema_id, avro(self._schema, value))
+        return {"before": before, "after": after, "source": place, "op": op, "ts_ms": now + 7}
 
     def key(self, number: Any) -> bytes:
         """Return the bytes of a record's key."""

@@ -16,7 +16,9 @@ from frazil.declaration.write_modes import Append, Changelog, declared_key, orde
 if TYPE_CHECKING:
     from frazil.declaration.pipeline import Pipeline
 
-_READ = (ValueFormat.AVRO,)
+_READ = (ValueFormat.AVRO, ValueFormat.JSON_SCHEMA)
+_KEYS = (KeyFormat.AVRO, KeyFormat.JSON_SCHEMA)
+_CONVERTER = "and the converter of that format in the connector"
 _PLACEHOLDER = matching(
     r"[\s\S]{1,1000}", "a placeholder", "Write the connector's unavailable.value.placeholder, 1 to 1000 characters"
 )
@@ -71,12 +73,12 @@ def envelope_problems(pipeline: Pipeline) -> Iterator[Problem]:
         )
     if pipeline.topic.value_format not in _READ:
         what = f"change data of format {pipeline.topic.value_format} has no types that are read"
-        yield Problem("topic.value_format", what, "Choose avro, and Avro's converter in the connector")
-    if pipeline.topic.key_format is not KeyFormat.AVRO:
+        yield Problem("topic.value_format", what, f"Choose avro or json_schema, {_CONVERTER}")
+    if pipeline.topic.key_format not in _KEYS:
         what = (
             f"a delete names its row by the fields of the record's key, which {pipeline.topic.key_format} does not give"
         )
-        yield Problem("topic.key_format", what, "Choose avro, and Avro's converter in the connector")
+        yield Problem("topic.key_format", what, f"Choose avro or json_schema, {_CONVERTER}")
     if order_by(pipeline.write):
         what = "a value that a change leaves out is that of the change before it, by offset"
         yield Problem("write.order_by", what, "Remove it: a connector writes the changes of a key in their order")

@@ -8,9 +8,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from frazil.decode.avro import avro_decoder
+from frazil.decode.connect_json import connect_decoder
 from frazil.decode.decoder import Decoder
-from frazil.decode.json import json_decoder
 from frazil.schemas import avro, json_schema
+from frazil.schemas.connect_types import held, row_meaning
 from frazil.schemas.types import Struct
 
 if TYPE_CHECKING:
@@ -44,16 +45,17 @@ def avro_type(text: str, references: Mapping[str, str], *, connect_types: bool =
     )
 
 
-def json_type(text: str, references: Mapping[str, str]) -> RecordType:
-    """Return the type of a JSON Schema. Raises `UnreadableSchema`."""
+def json_type(text: str, references: Mapping[str, str], *, connect_types: bool = False) -> RecordType:
+    """Return the type of a JSON Schema; `connect_types` is that of `json_schema.row_type`. Raises `UnreadableSchema`."""
     schema = json_schema.parse(text, references)
     is_single_value = json_schema.is_single_value(schema)
     title = schema.root.schema.get("title") if isinstance(schema.root.schema, dict) else None
+    written = json_schema.row_type(schema, connect_types=connect_types)
     return RecordType(
         name=title if isinstance(title, str) else "",
-        row=json_schema.row_type(schema),
+        row=row_meaning(written),
         is_single_value=is_single_value,
-        decoder=lambda target: json_decoder(target, single_value=is_single_value),
+        decoder=lambda target: connect_decoder(held(target, written), target, single_value=is_single_value),
     )
 
 

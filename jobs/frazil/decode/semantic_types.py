@@ -1,15 +1,21 @@
-"""Types of Debezium that no decoder reads by itself: from what holds them to what they mean, and whether they mean anything."""
+"""Types of Kafka Connect and Debezium that no decoder reads by itself: from what holds a value to what it means, if anything."""
 
 from __future__ import annotations
 
+import json
+
 from pyspark.sql import Column
 from pyspark.sql import functions as F
+from pyspark.sql.avro.functions import from_avro
 
 from frazil.decode.json_types import WRITTEN
 from frazil.decode.spark_types import spark_type
-from frazil.decode.years import in_years
-from frazil.schemas.types import Kind, ListOf, MapOf, Primitive, Struct, Type
+from frazil.decode.years import DAYS, MICROSECONDS, in_years
+from frazil.schemas.connect_types import LARGEST, Held, Notation, Number
+from frazil.schemas.types import Decimal, Kind, ListOf, MapOf, Primitive, Struct, Type
 
+_MOST_BYTES = 16
+"""Bytes of the largest number of 38 digits."""
 _SCALES = (-1_000, 20_000)
 """Scales of a number; PostgreSQL has up to 16,383 digits behind the point (https://www.postgresql.org/docs/current/datatype-numeric.html)."""
 
@@ -17,12 +23,16 @@ _SCALES = (-1_000, 20_000)
 def meant(value: Column, held: Type, of: Type) -> Column | None:
     """Return what a value of type `held` means as a value of type `of`, null if it means nothing; None if it is no such type."""
     match held, of:
+        case Held(notation=notation), _:
+            return _noted(value, notation, of)
+        case Number(), Primitive(Kind.STRING):
+            return _number(_unscaled(value["value"], 0), value["scale"])
         case Primitive(Kind.STRING), Primitive(Kind.TIMESTAMPTZ):
             return _instant(value)
         case Primitive(Kind.LONG), Primitive(Kind.TIMESTAMP):
             return _of_nanoseconds(value)
         case Struct(), Primitive(Kind.STRING):
-            return _number(value)
+            return _number(value["value"], value["scale"])
     return None
 
 
@@ -76,9 +86,43 @@ def _of_nanoseconds(number: Column) -> Column:
     return F.timestamp_micros(F.call_function("div", whole, F.lit(1000))).cast("timestamp_ntz")
 
 
-def _number(value: Column) -> Column:
+def _noted(value: Column, notation: Notation, of: Type) -> Column:
+    """Return what a value means that is written so; times of nanoseconds have 64 bits, so they are in no other years."""
+    match notation:
+        case Notation.DAYS:
+            return F.when(value.between(*DAYS), F.date_from_unix_date(value))
+        case Notation.MILLISECONDS:
+            return _of_microseconds(F.try_multiply(value, F.lit(1000)), of)
+        case Notation.MICROSECONDS:
+            return _of_microseconds(value, of)
+        case Notation.NANOSECONDS:
+            return _of_nanoseconds(value)
+        case Notation.ISO:
+            return _instant(value)
+        case Notation.UNSCALED:
+            assert isinstance(of, Decimal)
+            return _unscaled(value, of.scale).try_cast(spark_type(of))
+
+
+def _of_microseconds(number: Column, of: Type) -> Column:
+    """Return the time of so many microseconds since 1970, if it is in the years 1 to 9999."""
+    return F.when(number.between(*MICROSECONDS), F.timestamp_micros(number).cast(spark_type(of)))
+
+
+def _unscaled(octets: Column, scale: int) -> Column:
+    """Return the decimal of 38 digits that bytes are in two's complement; none if it has more digits.
+
+    Avro has it so, behind the length in bytes: one byte, twice the number.
+    """
+    schema = json.dumps({"type": "bytes", "logicalType": "decimal", "precision": LARGEST, "scale": scale})
+    count = F.length(octets)
+    head = F.substring(F.lit(bytearray(2 * n for n in range(_MOST_BYTES + 1))), count + 1, F.lit(1))
+    is_short = count.between(1, _MOST_BYTES)
+    return F.when(is_short, from_avro(F.concat(head, octets), schema, {"mode": "PERMISSIVE"}))
+
+
+def _number(unscaled: Column, scale: Column) -> Column:
     """Return the digits of a number with its own scale, as PostgreSQL writes them: no exponent, all zeros behind the point."""
-    unscaled, scale = value["value"], value["scale"]
     digits = F.abs(unscaled).cast("string")
     sign = F.when(unscaled < 0, "-").otherwise("")
     padded = F.lpad(digits, F.greatest(F.length(digits), scale + 1), "0")

@@ -62,10 +62,9 @@ class WriterSchemas:
 
     def _record_type(self, text: str, references: Mapping[str, str]) -> RecordType:
         """Return the type of a schema's rows. The types that Kafka Connect names are those of the connector's keys, too."""
-        if self.envelope is None:
-            return (avro_type if self._format is ValueFormat.AVRO else json_type)(text, references)
-        made = avro_type(text, references, connect_types=True)
-        if self._is_key:
+        type_of = avro_type if self._format is ValueFormat.AVRO else json_type
+        made = type_of(text, references, connect_types=self.envelope is not None)
+        if self.envelope is None or self._is_key:
             return made
         try:
             return unwrapped(made, self.envelope)

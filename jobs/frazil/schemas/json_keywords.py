@@ -14,7 +14,7 @@ NO_VALUE = "no value"
 """The entry in `Keywords.types` if nothing can be valid: a `false` schema, or two that exclude each other."""
 
 _ANYTHING = TYPES - {"integer"}
-_HINTS = ("description", "title", "format", "contentEncoding", "connect.type", "connect.parameters")
+_HINTS = ("description", "title", "format", "contentEncoding", "connect.type", "connect.parameters", "connect.index")
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _ANY_NAME = {"", ".*", "^.*$", ".+", "^.+$", "^.*", "^.+"}
 _OBJECT_KEYWORDS = ("properties", "patternProperties", "additionalProperties")

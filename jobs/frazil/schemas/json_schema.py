@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from frazil.schemas.connect_types import DECIMAL, NUMBER, VARIABLE_SCALE_DECIMAL, Held, Number, named, unscaled_decimal
 from frazil.schemas.json_documents import JsonSchema, parse
 from frazil.schemas.json_keywords import NO_VALUE, Keywords, keywords
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
@@ -32,18 +33,18 @@ _TEXT, _LONG, _DOUBLE = Primitive(Kind.STRING), Primitive(Kind.LONG), Primitive(
 _WRITTEN_AS_STRING = {Kind.STRING, Kind.DATE, Kind.TIMESTAMPTZ, Kind.BINARY}
 _FORMATS = {"date": Kind.DATE, "date-time": Kind.TIMESTAMPTZ}
 _INTEGERS = {"int8": Kind.INT, "int16": Kind.INT, "int32": Kind.INT}
-_CONNECT_DECIMAL = "org.apache.kafka.connect.data.Decimal"
 
 
-def row_type(schema: JsonSchema) -> Struct:
+def row_type(schema: JsonSchema, *, connect_types: bool = False) -> Struct:
     """Return the columns of records that were written with `schema`.
 
-    A schema of anything but an object with properties makes the one column `value`; see `is_single_value`.
+    A schema of anything but an object with properties makes the one column `value`; see `is_single_value`. With `connect_types`,
+    a type that Kafka Connect or Debezium names (`title`) is `Held` or `Number`, and columns have the order of Connect's fields.
     Raises `UnreadableSchema`, with the JSON pointer of the place, if a keyword is malformed or a reference leads
     nowhere.
     """
-    shape = _root(schema)
-    if isinstance(shape.type, Struct):
+    shape = _root(schema, connect_types=connect_types)
+    if isinstance(shape.type, Struct) and not isinstance(shape.type, Number):
         return shape.type
     required = not shape.nullable
     return Struct((Field(VALUE_COLUMN, shape.type or _TEXT, required=required, doc=shape.doc, as_json=shape.as_json),))
@@ -67,9 +68,11 @@ class _Shape:
 _JSON = _Shape(_TEXT, nullable=True, as_json=True)
 
 
-def _root(schema: JsonSchema) -> _Shape:
+def _root(schema: JsonSchema, *, connect_types: bool = False) -> _Shape:
     try:
-        shape = _Reading(schema).shape(keywords(schema, [schema.root]), Counter([schema.root.where]))
+        shape = _Reading(schema, connect_types=connect_types).shape(
+            keywords(schema, [schema.root]), Counter([schema.root.where])
+        )
     except RecursionError:
         raise schema.root.unreadable("the schema is nested too deeply") from None
     if shape is None or shape.type is None:
@@ -80,8 +83,8 @@ def _root(schema: JsonSchema) -> _Shape:
 class _Reading:
     """One walk over a schema, which counts the types it makes."""
 
-    def __init__(self, schema: JsonSchema) -> None:
-        self.schema = schema
+    def __init__(self, schema: JsonSchema, *, connect_types: bool) -> None:
+        self.schema, self.connect_types = schema, connect_types
         self.types = 0
 
     def shape(self, k: Keywords, outside: Counter[str]) -> _Shape | None:
@@ -108,16 +111,21 @@ class _Reading:
 
     def _of(self, kind: str, k: Keywords, inside: Counter[str]) -> _Shape:
         if kind not in ("object", "array"):
-            return _Shape(_scalar(kind, k))
+            return _Shape((_connect_type(kind, k) if self.connect_types else None) or _scalar(kind, k))
         if inside[""] == NESTING:
             return _JSON
         inside = inside + Counter([""])
         return self._object(k, inside) if kind == "object" else self._array(k, inside)
 
     def _object(self, k: Keywords, inside: Counter[str]) -> _Shape:
+        if self.connect_types and k.hints.get("title") == VARIABLE_SCALE_DECIMAL:
+            return _Shape(NUMBER)
         fields = []
-        for name, nodes in k.properties.items():
-            shape = self.shape(keywords(self.schema, nodes), inside)
+        properties = {name: keywords(self.schema, nodes) for name, nodes in k.properties.items()}
+        if self.connect_types:  # its converter writes the properties in no order
+            properties = dict(sorted(properties.items(), key=lambda item: _index(item[1])))
+        for name, property in properties.items():
+            shape = self.shape(property, inside)
             if shape is not None and shape.type is not None:
                 required = name in k.required and not shape.nullable
                 fields.append(Field(name, shape.type, required=required, doc=shape.doc, as_json=shape.as_json))
@@ -146,7 +154,7 @@ def _scalar(kind: str, k: Keywords) -> Type:
             return Primitive(Kind.BOOLEAN)
         case "integer":
             return Primitive(_INTEGERS.get(str(hint), Kind.LONG))
-        case "number" if k.hints.get("title") == _CONNECT_DECIMAL:
+        case "number" if k.hints.get("title") == DECIMAL:
             return _connect_decimal(k)
         case "number":
             return Primitive(Kind.FLOAT if hint == "float32" else Kind.DOUBLE)
@@ -154,6 +162,20 @@ def _scalar(kind: str, k: Keywords) -> Type:
             return Primitive(Kind.BINARY)
         case _:
             return Primitive(_FORMATS.get(str(k.hints.get("format")), Kind.STRING))
+
+
+def _connect_type(kind: str, k: Keywords) -> Type | None:
+    """Return what a scalar that Kafka Connect or Debezium names is held as; None if it means what JSON Schema says."""
+    title, of = k.hints.get("title"), _scalar(kind, k)
+    if title == DECIMAL and (decimal := unscaled_decimal(k.hints.get("connect.parameters"))):
+        return decimal.means if kind == "number" else decimal if of == Primitive(Kind.BINARY) else None
+    return named(title, of)
+
+
+def _index(k: Keywords) -> int:
+    """Return the place of a field in Kafka Connect's struct; fields without one are last."""
+    index = k.hints.get("connect.index")
+    return index if isinstance(index, int) else MOST_TYPES
 
 
 def _connect_decimal(k: Keywords) -> Type:
@@ -193,6 +215,8 @@ def _join(a: Type, b: Type) -> Type | None:
     match a, b:
         case _ if a == b:
             return a
+        case _ if isinstance(a, Held | Number) or isinstance(b, Held | Number):
+            return None
         case Primitive(left), Primitive(right) if {left, right} <= {Kind.INT, Kind.LONG}:
             return _LONG
         case Primitive(left), Primitive(right) if {left, right} <= {Kind.INT, Kind.LONG, Kind.FLOAT, Kind.DOUBLE}:

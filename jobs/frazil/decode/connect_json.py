@@ -1,0 +1,39 @@
+"""JSON bodies to rows whose values are written as Kafka Connect and Debezium write them: numbers for times, bytes for decimals."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache, reduce
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from frazil.decode.conform import conform
+from frazil.decode.decoder import Decoder
+from frazil.decode.decoding import DECODED
+from frazil.decode.json import json_decoder
+from frazil.decode.semantic_types import all_meant
+from frazil.schemas.connect_types import as_text
+from frazil.schemas.types import Field, Kind, Primitive, Struct
+
+_MARK = Field(DECODED, Primitive(Kind.BOOLEAN))
+
+
+@lru_cache(maxsize=1024)
+def connect_decoder(held: Struct, target: Struct, *, single_value: bool = False) -> Decoder:
+    """Return how JSON is converted to the columns of `target`, which it holds as `held` says; else it is `json_decoder`."""
+    of_held = json_decoder(held, single_value=single_value)
+    return of_held if held == target else _meant(of_held, as_text(held), as_text(target))
+
+
+def _meant(of_held: Decoder, held: Struct, target: Struct) -> Decoder:
+    """Return the decoder with one more step: values as they are meant, and no row if one of them has no meaning."""
+    types = Struct((*held.fields, _MARK)), Struct((*target.fields, _MARK))
+
+    def row(value: Column, *steps: Column) -> Column:
+        read = steps[-1]
+        checks = [F.coalesce(read[DECODED], F.lit(False)), *all_meant(read, *types)]
+        return F.when(reduce(Column.__and__, checks), conform(read, *types))
+
+    thorough = _meant(of_held.thorough, held, target) if of_held.thorough is not None else None
+    return replace(of_held, steps=(*of_held.steps, row), thorough=thorough)

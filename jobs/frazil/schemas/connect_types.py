@@ -1,0 +1,154 @@
+"""Types that Kafka Connect and Debezium name, as JSON holds them: what the value is in JSON, and what it means.
+
+https://debezium.io/documentation/reference/stable/connectors/postgresql.html#postgresql-data-types and
+https://github.com/apache/kafka/tree/4.1.1/connect/api/src/main/java/org/apache/kafka/connect/data
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
+
+
+class Notation(StrEnum):
+    """How a value is written that means something else than its JSON type.
+
+    `DAYS`, `MILLISECONDS`, `MICROSECONDS` and `NANOSECONDS`: a number of them since 1970. `ISO`: text with an offset. `UNSCALED`:
+    the bytes of a decimal without its point, in two's complement, the highest one first.
+    """
+
+    DAYS = "days"
+    MILLISECONDS = "milliseconds"
+    MICROSECONDS = "microseconds"
+    NANOSECONDS = "nanoseconds"
+    ISO = "iso"
+    UNSCALED = "unscaled"
+
+
+@dataclass(frozen=True, slots=True)
+class Held(Primitive):
+    """A primitive of JSON, `kind`, that means another value."""
+
+    notation: Notation
+    means: Primitive | Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Number(Struct):
+    """The object of a number with a scale of its own: `scale`, and `value`, which is unscaled. It means its digits as text."""
+
+
+NUMBER = Number((Field("scale", Primitive(Kind.INT)), Field("value", Primitive(Kind.BINARY))))
+VARIABLE_SCALE_DECIMAL = "io.debezium.data.VariableScaleDecimal"
+DECIMAL = "org.apache.kafka.connect.data.Decimal"
+LARGEST = 38
+"""Digits of the largest decimal in Spark and Iceberg."""
+
+
+def _held(kind: Kind, notation: Notation, means: Kind) -> Held:
+    return Held(kind, notation, Primitive(means))
+
+
+NAMED: Mapping[str, Held] = {
+    "io.debezium.time.Date": _held(Kind.INT, Notation.DAYS, Kind.DATE),
+    "io.debezium.time.Timestamp": _held(Kind.LONG, Notation.MILLISECONDS, Kind.TIMESTAMP),
+    "io.debezium.time.MicroTimestamp": _held(Kind.LONG, Notation.MICROSECONDS, Kind.TIMESTAMP),
+    "io.debezium.time.NanoTimestamp": _held(Kind.LONG, Notation.NANOSECONDS, Kind.TIMESTAMP),
+    "io.debezium.time.ZonedTimestamp": _held(Kind.STRING, Notation.ISO, Kind.TIMESTAMPTZ),
+    "org.apache.kafka.connect.data.Date": _held(Kind.INT, Notation.DAYS, Kind.DATE),
+    "org.apache.kafka.connect.data.Timestamp": _held(Kind.LONG, Notation.MILLISECONDS, Kind.TIMESTAMPTZ),
+}
+"""What a primitive with this name means. Other names change nothing."""
+
+
+def named(name: object, of: Type) -> Held | None:
+    """Return what a value of type `of` means that has this name; None if it means itself."""
+    found = NAMED.get(name) if isinstance(name, str) else None
+    return found if found is not None and of == Primitive(found.kind) else None
+
+
+def unscaled_decimal(parameters: Any) -> Held | None:
+    """Return the decimal in bytes that the parameters of Connect's `Decimal` describe; None if no column holds it.
+
+    A decimal of more than 38 digits is one of 38: larger values have no meaning.
+    """
+    given = parameters if isinstance(parameters, dict) else {}
+    scale, precision = str(given.get("scale", "0")), str(given.get("connect.decimal.precision", LARGEST))
+    if not (scale.isdecimal() and precision.isdecimal() and int(scale) <= LARGEST and int(precision) > 0):
+        return None
+    digits = max(min(int(precision), LARGEST), int(scale))
+    return Held(Kind.BINARY, Notation.UNSCALED, Decimal(digits, int(scale)))
+
+
+def meaning(of: Type) -> Type:
+    """Return the type with what its parts mean."""
+    match of:
+        case Held():
+            return of.means
+        case Number():
+            return Primitive(Kind.STRING)
+        case ListOf(element):
+            return ListOf(meaning(element), of.element_required)
+        case MapOf(key, value):
+            return MapOf(key, meaning(value), of.value_required)
+        case Struct():
+            return row_meaning(of)
+        case _:
+            return of
+
+
+def row_meaning(of: Struct) -> Struct:
+    """Return the struct with what its fields mean."""
+    return Struct(tuple(replace(field, type=meaning(field.type)) for field in of.fields))
+
+
+def held(target: Struct, written: Struct) -> Struct:
+    """Return `target` with its values as records hold them that are `written` so. Fields are found by their sources."""
+    there = {field.source: field for field in written.fields}
+    return Struct(
+        tuple(
+            replace(field, type=_as_held(field.type, there[field.source].type))
+            if field.source in there and not field.as_json
+            else field
+            for field in target.fields
+        )
+    )
+
+
+def _as_held(target: Type, written: Type) -> Type:
+    match target, written:
+        case Decimal(_, scale), Held(means=Decimal() as means) if means.scale == scale:
+            return written
+        case Primitive(), Held(means=means) if target == means:
+            return written
+        case Primitive(Kind.STRING), Number():
+            return written
+        case ListOf(element), ListOf(inner):
+            return ListOf(_as_held(element, inner), target.element_required)
+        case MapOf(key, value), MapOf(_, inner):
+            return MapOf(key, _as_held(value, inner), target.value_required)
+        case Struct(), Struct() if not isinstance(written, Number):
+            return held(target, written)
+        case _:
+            return target
+
+
+def as_text(of: Struct) -> Struct:
+    """Return the struct in which JSON text is text."""
+    return Struct(tuple(replace(field, type=_texts(field.type), as_json=False) for field in of.fields))
+
+
+def _texts(of: Type) -> Type:
+    match of:
+        case ListOf(element):
+            return ListOf(_texts(element), of.element_required)
+        case MapOf(key, value):
+            return MapOf(key, _texts(value), of.value_required)
+        case Struct() if not isinstance(of, Number):
+            return as_text(of)
+        case _:
+            return of
