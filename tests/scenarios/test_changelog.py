@@ -91,6 +91,7 @@ def test_a_delete_has_the_fields_of_its_key(shop_of: ShopOf, version: int) -> No
     proven(shop)
 
 
+@pytest.mark.long
 def test_columns_of_the_value_are_a_key(shop_of: ShopOf) -> None:
     shop = shop_of(write=Changelog(key=("line", "order_id")), on_error=ErrorMode.LOG)
     lines = Lines(shop, LINE)
@@ -115,6 +116,7 @@ def test_an_order_is_kept_for_each_change(shop_of: ShopOf) -> None:
     proven(shop)
 
 
+@pytest.mark.long
 def test_a_record_without_an_order_is_rejected(shop_of: ShopOf) -> None:
     shop = shop_of(write=Changelog(order_by=("version", "order_id")), key_format=KeyFormat.TEXT, on_error="log")
     replay = StateReplay(shop)
@@ -229,6 +231,7 @@ def test_the_key_is_compared_inside_the_commit(shop_of: ShopOf) -> None:
     assert shop.landed() == []
 
 
+@pytest.mark.long
 def test_a_field_with_the_name_of_a_changelogs_column_is_refused(shop_of: ShopOf) -> None:
     shop = shop_of(write=Changelog(), key_format=KeyFormat.TEXT)
     shop.register({**ORDER, "fields": [*ORDER["fields"], {"name": "_op", "type": "string"}]})  # type: ignore[misc]
@@ -236,6 +239,7 @@ def test_a_field_with_the_name_of_a_changelogs_column_is_refused(shop_of: ShopOf
         shop.drain()
 
 
+@pytest.mark.long
 def test_a_topic_without_keys_stops_only_before_the_first_change(shop_of: ShopOf) -> None:
     shop = shop_of(write=Changelog(), key_format=KeyFormat.TEXT, on_error=ErrorMode.LOG)
     state = State(shop)
@@ -252,9 +256,8 @@ def test_a_topic_without_keys_stops_only_before_the_first_change(shop_of: ShopOf
 @pytest.mark.parametrize(
     "step",
     [
-        "publish.committed",
         "decide.decided",
-        *(pytest.param(s, marks=LONG) for s in ("stage.written", "publish.filled")),
+        *(pytest.param(s, marks=LONG) for s in ("stage.written", "publish.filled", "publish.committed")),
     ],
 )
 def test_a_driver_that_died_at_a_step_lands_each_change_once(shop_of: ShopOf, step: str) -> None:
@@ -328,6 +331,7 @@ def test_a_truncate_is_nothing_to_accept(shop_of: ShopOf) -> None:
         accept(shop.pipeline, Accepted.SOURCE_TRUNCATED, "as the test says", shop.job())
 
 
+@pytest.mark.long
 def test_a_rejected_record_stops_a_changelog_by_default(shop_of: ShopOf) -> None:
     shop = shop_of(write=Changelog(), key_format=KeyFormat.TEXT)
     shop.register()

@@ -15,6 +15,7 @@ from frazil.cli import (
     check,
     dead_letters,
     environments,
+    history,
     local,
     maintain,
     reconcile,
@@ -38,7 +39,7 @@ JSON = "--json"
 
 
 GROUPS = {
-    "Pipelines": ("check", "run", "show", "verify", "maintain", "accept", "dead-letters"),
+    "Pipelines": ("check", "run", "show", "verify", "history", "maintain", "accept", "dead-letters"),
     "This machine": ("local", "demo"),
     "Deployments": ("release", "environments", "review", "reconcile", "runs", "logs", "stop", "start"),
 }
@@ -132,6 +133,7 @@ app.command("check", short_help="Check declarations.")(check.check)
 app.command("run", short_help="Land topics as tables, on this machine.")(run.run)
 app.command("show", short_help="Show a pipeline's offsets, lag and snapshots.")(show.show)
 app.command("verify", short_help="Prove that no record is lost or doubled.")(verify.verify)
+app.command("history", short_help="Print the SQL of a changelog's views.")(history.history)
 app.command("maintain", short_help="Compact files and expire snapshots.")(maintain.maintain)
 app.command("accept", short_help="Record an operator's decision.")(accept.accept)
 app.add_typer(dead_letters.app, name="dead-letters", short_help="List and show rejected records.")

@@ -1,0 +1,200 @@
+"""SQL over a changelog, for each engine: the time in which each row was valid, and the state. Pure: text from the table's columns.
+
+A change is valid until the next change of its key. The order of a key's changes is that of `_order`, partition and offset; without
+an order it is that of time, partition and offset, where time never goes back within a partition. Rows of deletes are left out:
+they end what was before them. A truncate ends the rows before it: by offset in its own partition, by time in others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from frazil.errors import InvalidInput
+from frazil.lake import ledger
+from frazil.lake.ledger import Properties
+from frazil.schemas.metadata import CHANGED_AT, OP, ORDER, UNAVAILABLE
+from frazil.schemas.types import ListOf, MapOf, Primitive, Struct
+
+VALID_FROM, VALID_TO = "valid_from", "valid_to"
+HISTORY, STATE = "__history", "__state"
+"""What the names of the views add to that of the table."""
+PARTITION, OFFSET = "_kafka_partition", "_kafka_offset"
+_LIFE, _NEXT, _TRUNCATED = "_frazil_life", "_frazil_next", "_frazil_truncated"
+_SO_FAR = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
+
+
+class SqlEngine(StrEnum):
+    """Whose SQL a text is."""
+
+    SPARK = "spark"
+    TRINO = "trino"
+    ATHENA = "athena"
+    DUCKDB = "duckdb"
+    SNOWFLAKE = "snowflake"
+
+    def quoted(self, name: str) -> str:
+        """Return a name as an identifier. Snowflake's are plain where they can be: else they are case-sensitive."""
+        if self is SqlEngine.SPARK:
+            return "`" + name.replace("`", "``") + "`"
+        if self is SqlEngine.SNOWFLAKE and name.isascii() and name.replace("$", "_").isidentifier():
+            return name
+        return '"' + name.replace('"', '""') + '"'
+
+    def named(self, *parts: str) -> str:
+        """Return the name of a table or view."""
+        return ".".join(map(self.quoted, parts))
+
+    def has(self, names: str, name: str) -> str:
+        """Return whether a list of strings has one."""
+        text = f"'{self._text(name)}'"
+        match self:
+            case SqlEngine.TRINO | SqlEngine.ATHENA:
+                return f"contains({names}, {text})"
+            case SqlEngine.SNOWFLAKE:
+                return f"ARRAY_CONTAINS({text}, {names})"
+            case _:
+                return f"array_contains({names}, {text})"
+
+    def _text(self, value: str) -> str:
+        if self in (SqlEngine.SPARK, SqlEngine.SNOWFLAKE):  # a backslash escapes the next character
+            value = value.replace("\\", "\\\\")
+        return value.replace("'", "\\'" if self is SqlEngine.SPARK else "''")
+
+    def last_known(self, value: str, over: str) -> str:
+        """Return the last value that is not null, in a window."""
+        if self is SqlEngine.DUCKDB:
+            return f"LAST_VALUE({value} IGNORE NULLS) OVER ({over})"
+        return f"LAST_VALUE({value}) IGNORE NULLS OVER ({over})"
+
+    def field(self, column: str, name: str) -> str:
+        """Return a field of a struct."""
+        return f"{self.quoted(column)}{':' if self is SqlEngine.SNOWFLAKE else '.'}{self.quoted(name)}"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangelogTable:
+    """A changelog as far as its SQL depends on it: its columns, and those of the key."""
+
+    columns: Struct
+    key: tuple[str, ...]
+
+    @classmethod
+    def of(cls, identifier: str, columns: Struct, properties: Properties) -> ChangelogTable:
+        """Return it. Raises `InvalidInput` for a table of another write mode, and for columns that the views add."""
+        key, names = ledger.key_of(properties), {field.name for field in columns.fields}
+        if properties.get(ledger.WRITE_MODE) != ledger.CHANGELOG or not key:
+            raise InvalidInput(
+                f"the table was made for write mode {ledger.made_for(properties)}, which keeps no history",
+                where=f"table {identifier}",
+                do="Name a pipeline with write=Changelog()",
+            )
+        if taken := {VALID_FROM, VALID_TO} & names:
+            raise InvalidInput(
+                f"the table has a column {', '.join(sorted(taken))} of its own, which the views add",
+                where=f"table {identifier}",
+                do="Rename the field of the value",
+            )
+        return cls(columns, key)
+
+    def history(self, engine: SqlEngine, table: str, at: Mapping[int, int] | None = None) -> str:
+        """Return the query of all rows with the time in which each was valid, `table` being SQL.
+
+        `at` leaves out changes from these offsets on, by partition, and partitions that it does not name.
+        """
+        q, names = engine.quoted, [field.name for field in self.columns.fields]
+        landed = f" AND {_before(engine, at)}" if at is not None else ""
+        key = ", ".join(map(q, self.key))
+        over = f"PARTITION BY {key} ORDER BY {self._sequence(engine)}"
+        values = {name: q(name) for name in names}
+        steps = [
+            f"changes AS (\n  SELECT *, {self._valid_from(engine)} AS {VALID_FROM}\n  FROM {table}\n"
+            f"  WHERE {q(OP.name)} <> 't'{landed}\n)"
+        ]
+        source = "changes"
+        if filled := self._filled(engine):
+            life = f"SUM(CASE WHEN {q(OP.name)} = 'd' THEN 1 ELSE 0 END) OVER ({over} {_SO_FAR})"
+            steps.append(f"lives AS (\n  SELECT *, {life} AS {_LIFE}\n  FROM changes\n)")
+            source = "lives"
+            known = f"PARTITION BY {key}, {_LIFE} ORDER BY {self._sequence(engine)} {_SO_FAR}"
+            for name, left_out in filled.items():
+                value = f"CASE WHEN {left_out} THEN {engine.last_known(q(name), known)} ELSE {q(name)} END"
+                values[name] = f"{value} AS {q(name)}"
+        listed = ",\n    ".join(values.values())
+        following = f"LEAD({VALID_FROM}) OVER ({over}) AS {_NEXT}"
+        steps.append(f"intervals AS (\n  SELECT\n    {listed},\n    {VALID_FROM},\n    {following}\n  FROM {source}\n)")
+        columns = ", ".join(f"i.{q(name)}" for name in names)
+        until, joined = f"i.{_NEXT}", ""
+        if UNAVAILABLE.name in names:  # of change data, which may have truncates
+            steps.append(self._truncated(engine, table, landed))
+            until, joined = _ends(), _JOIN.format(p=q(PARTITION), o=q(OFFSET))
+        chosen = f"SELECT {columns}, i.{VALID_FROM}, {until} AS {VALID_TO}\nFROM intervals i{joined}"
+        return f"WITH {_COMMA.join(steps)}\n{chosen}\nWHERE i.{q(OP.name)} <> 'd'"
+
+    def state(self, engine: SqlEngine, table: str, at: Mapping[int, int] | None = None) -> str:
+        """Return the query of the row that each key has now, or had `at` these offsets."""
+        columns = ", ".join(f"h.{engine.quoted(field.name)}" for field in self.columns.fields)
+        nested = self.history(engine, table, at).replace("\n", "\n  ")
+        return f"SELECT {columns}, h.{VALID_FROM}\nFROM (\n  {nested}\n) h\nWHERE h.{VALID_TO} IS NULL"
+
+    def _orders(self, engine: SqlEngine) -> list[str]:
+        """Return what `_order` is made of; nothing where rows have no order."""
+        order = next((field.type for field in self.columns.fields if field.name == ORDER), None)
+        if order is None:
+            return []
+        return (
+            [engine.field(ORDER, f.name) for f in order.fields] if isinstance(order, Struct) else [engine.quoted(ORDER)]
+        )
+
+    def _valid_from(self, engine: SqlEngine) -> str:
+        orders, q = self._orders(engine), engine.quoted
+        if orders:
+            return orders[0]
+        key = ", ".join(map(q, (*self.key, PARTITION)))
+        return f"MAX({q(CHANGED_AT.name)}) OVER (PARTITION BY {key} ORDER BY {q(OFFSET)} {_SO_FAR})"
+
+    def _sequence(self, engine: SqlEngine) -> str:
+        return ", ".join([*(self._orders(engine) or [VALID_FROM]), engine.quoted(PARTITION), engine.quoted(OFFSET)])
+
+    def _filled(self, engine: SqlEngine) -> dict[str, str]:
+        """Return the columns whose value a source may leave out, with whether it did."""
+        if all(field.name != UNAVAILABLE.name for field in self.columns.fields):
+            return {}
+        can_be = [f.name for f in self.columns.fields if isinstance(f.type, Primitive | ListOf | MapOf)]
+        own = {*self.key, OP.name, CHANGED_AT.name, UNAVAILABLE.name, "_ingested_at"}
+        names = [name for name in can_be if name not in own and not name.startswith("_kafka_")]
+        return {name: engine.has(engine.quoted(UNAVAILABLE.name), name) for name in names}
+
+    def _truncated(self, engine: SqlEngine, table: str, landed: str) -> str:
+        p, o, at, op = map(engine.quoted, (PARTITION, OFFSET, CHANGED_AT.name, OP.name))
+        return (
+            f"truncated AS (\n  SELECT c.{p}, c.{o}, MIN(t.{at}) AS {_TRUNCATED}\n  FROM changes c\n"
+            f"  JOIN (SELECT {p}, {o}, {at} FROM {table} WHERE {op} = 't'{landed}) t\n"
+            f"    ON (c.{p} = t.{p} AND c.{o} < t.{o}) OR (c.{p} <> t.{p} AND c.{VALID_FROM} <= t.{at})\n"
+            f"  GROUP BY c.{p}, c.{o}\n)"
+        )
+
+
+_COMMA = ",\n"
+_JOIN = "\nLEFT JOIN truncated t ON i.{p} = t.{p} AND i.{o} = t.{o}"
+
+
+def _ends() -> str:
+    """Return the end of a row that a later change or a truncate ends, whichever comes first, and never before it begins."""
+    by, following = f"t.{_TRUNCATED}", f"i.{_NEXT}"
+    return (
+        f"CASE\n  WHEN {by} IS NULL OR {following} <= {by} THEN {following}\n"
+        f"  WHEN {by} < i.{VALID_FROM} THEN i.{VALID_FROM}\n  ELSE {by}\nEND"
+    )
+
+
+def _before(engine: SqlEngine, at: Mapping[int, int]) -> str:
+    p, o = engine.quoted(PARTITION), engine.quoted(OFFSET)
+    parts = [f"({p} = {partition:d} AND {o} < {offset:d})" for partition, offset in sorted(at.items())]
+    return f"({' OR '.join(parts) or '1 = 0'})"
+
+
+def create_view(engine: SqlEngine, name: Sequence[str], query: str) -> str:
+    """Return the statement that creates a view, or replaces it."""
+    return f"CREATE OR REPLACE VIEW {engine.named(*name)} AS\n{query}"

@@ -1,0 +1,139 @@
+"""`frazil history` on a changelog in a catalog, without a broker."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.schema import Schema
+from pyiceberg.types import IntegerType, LongType, NestedField, StringType, TimestamptzType
+from typer.testing import CliRunner
+
+from frazil.cli.main import app
+from frazil.clients.secrets import Secrets
+from frazil.declaration import Changelog, Environment, GlueCatalog, Kafka, LocalCatalog, Pipeline, Table, Topic
+from frazil.declaration.document import canonical, document
+from frazil.declaration.environment import environment_document
+from frazil.lake import ledger
+from frazil.lake.catalogs import pyiceberg_properties
+
+Ask = Callable[..., Result]
+COLUMNS = {
+    "order_id": LongType(),
+    "_op": StringType(),
+    "_changed_at": TimestamptzType(),
+    "_kafka_partition": IntegerType(),
+    "_kafka_offset": LongType(),
+}
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Environment:
+    catalog = LocalCatalog(path=str(tmp_path / "catalog.db"), warehouse=f"file://{tmp_path}/warehouse")
+    return Environment(name="here", kafka=Kafka(bootstrap="127.0.0.1:9"), catalog=catalog)
+
+
+@pytest.fixture
+def made(environment: Environment) -> None:
+    """Create the table."""
+    properties = {**pyiceberg_properties(environment, Secrets({}).read), "init_catalog_tables": "true"}
+    properties.pop("type")
+    catalog = SqlCatalog("lake", **properties)
+    catalog.create_namespace("shop")
+    fields = [NestedField(i, name, of, required=False) for i, (name, of) in enumerate(COLUMNS.items(), start=1)]
+    properties = ledger.mode_properties(ledger.CHANGELOG, (), key=("order_id",))
+    catalog.create_table("shop.orders", Schema(*fields), properties=properties)
+
+
+@pytest.fixture
+def ask(environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
+    """Runs `frazil history orders …` in an empty folder."""
+    topic = Topic("orders", value_format="avro", key_format="avro")
+    pipeline = Pipeline(topic=topic, table=Table("shop.orders"), write=Changelog())
+    (tmp_path / "pipelines.json").write_bytes(canonical(document([pipeline])))
+    (tmp_path / "here.json").write_bytes(canonical(environment_document(environment)))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FRAZIL_PIPELINES", "pipelines.json")
+    monkeypatch.setenv("FRAZIL_ENV", "here.json")
+    return lambda *more: CliRunner().invoke(app, ["history", "orders", *more])
+
+
+@pytest.mark.usefixtures("made")
+@pytest.mark.parametrize(
+    ("engine", "view", "table"),
+    [
+        ("spark", "`lake`.`shop`.`orders__history`", "`lake`.`shop`.`orders`"),
+        ("trino", '"lake"."shop"."orders__history"', '"lake"."shop"."orders"'),
+        ("athena", '"shop"."orders__history"', '"shop"."orders"'),
+        ("duckdb", '"orders__history"', '"lake"."shop"."orders"'),
+        ("snowflake", "shop.orders__history", "shop.orders"),
+    ],
+)
+def test_it_prints_both_views_for_each_engine(ask: Ask, engine: str, view: str, table: str) -> None:
+    ended = ask("--engine", engine)
+    assert ended.exit_code == 0, ended.stderr
+    first, second, rest = ended.stdout.split(";\n")
+    assert first.startswith(f"CREATE OR REPLACE VIEW {view} AS\nWITH ")
+    assert second.lstrip().startswith(f"CREATE OR REPLACE VIEW {view.replace('history', 'state')} AS\nSELECT ")
+    assert rest == ""
+    assert f"FROM {table}\n" in first
+
+
+@pytest.mark.usefixtures("made")
+def test_it_prints_a_state_before_offsets_of_a_table_by_another_name(ask: Ask) -> None:
+    ended = ask("--engine", "duckdb", "--table", "iceberg_scan('x')", "--at", "0:120, 1:98")
+    assert ended.exit_code == 0, ended.stderr
+    assert ended.stdout.startswith("SELECT ")
+    assert "FROM iceberg_scan('x')" in ended.stdout
+    assert '("_kafka_partition" = 0 AND "_kafka_offset" < 120) OR ("_kafka_partition" = 1' in ended.stdout
+
+
+@pytest.mark.usefixtures("made")
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--at", "0-120"], "0-120 is no list of partitions and offsets"),
+        (["--at", "0:120,"], "is no list of partitions and offsets"),
+        (["--create", "--engine", "trino"], "--create takes no --engine"),
+        (["--create", "--at", "0:1"], "--create takes no --engine"),
+        (["--engine", "mysql"], "mysql"),
+    ],
+)
+def test_wrong_options_are_refused(ask: Ask, options: list[str], said: str) -> None:
+    ended = ask(*options)
+    assert ended.exit_code == 2
+    assert said in ended.stderr
+
+
+def test_a_table_that_does_not_exist_is_named(ask: Ask) -> None:
+    ended = ask()
+    assert ended.exit_code == 2
+    assert "table shop.orders: the table does not exist yet" in ended.stderr
+
+
+def test_glue_has_no_views(ask: Ask, tmp_path: Path) -> None:
+    catalog = GlueCatalog(warehouse="s3://lake/w", region="eu-central-1")
+    glue = Environment(name="glue", kafka=Kafka(bootstrap="k:9092"), catalog=catalog)
+    (tmp_path / "here.json").write_text(json.dumps(environment_document(glue)))
+    ended = ask("--create")
+    assert ended.exit_code == 2
+    assert "Iceberg's Glue catalog has no views" in ended.stderr
+    assert "--engine athena" in ended.stderr
+
+
+@pytest.mark.long
+@pytest.mark.spark
+@pytest.mark.usefixtures("made", "ask")
+def test_it_creates_the_views(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "frazil.cli.main", "history", "orders", "--create", "--master", "local[1]"]
+    for _ in range(2):  # they are replaced
+        ended = subprocess.run(command, cwd=tmp_path, env=dict(os.environ), capture_output=True, text=True, check=False)
+        assert ended.returncode == 0, ended.stderr
+        assert ended.stdout.endswith("created orders__history\ncreated orders__state\n")

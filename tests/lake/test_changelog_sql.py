@@ -1,0 +1,236 @@
+"""The SQL over a changelog, run by Spark and DuckDB, returns what a replay of its rows returns."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from frazil.errors import InvalidInput
+from frazil.lake import ledger
+from frazil.lake.changelog_sql import ChangelogTable, SqlEngine
+from frazil.schemas.types import Field, Kind, ListOf, Primitive, Struct
+from tests.support import change_replay
+
+LONG, INT, TEXT = Primitive(Kind.LONG), Primitive(Kind.INT), Primitive(Kind.STRING)
+INSTANT = Primitive(Kind.TIMESTAMPTZ)
+COLUMNS = (
+    Field("id", LONG),
+    Field("line it's", INT),
+    Field("word", TEXT),
+    Field("note's", TEXT),
+    Field("_kafka_partition", INT),
+    Field("_kafka_offset", LONG),
+    Field("_op", TEXT),
+    Field("_changed_at", INSTANT),
+)
+KEY = ("id", "line it's")
+SHOWN = (*KEY, "word", "note's", "_op", "_kafka_partition", "_kafka_offset")
+ARROW = {
+    "id": pa.int64(),
+    "line it's": pa.int32(),
+    "word": pa.string(),
+    "note's": pa.string(),
+    "_kafka_partition": pa.int32(),
+    "_kafka_offset": pa.int64(),
+    "_op": pa.string(),
+    "_changed_at": pa.timestamp("us", "UTC"),
+    "_unavailable": pa.list_(pa.string()),
+}
+ORDERS = {
+    "one": (Field("_order", LONG), pa.int64()),
+    "several": (
+        Field("_order", Struct((Field("version", LONG), Field("at's", LONG)))),
+        pa.struct([("version", pa.int64()), ("at's", pa.int64())]),
+    ),
+}
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+Rows = list[dict[str, Any]]
+Run = Callable[[str, pa.Table], list[tuple[Any, ...]]]
+
+
+def changelog(*more: Field) -> ChangelogTable:
+    return ChangelogTable(Struct((*COLUMNS, *more)), KEY)
+
+
+def made(seed: int, *, many: int = 120, partitions: int = 2, letters: str = "wwwd", order: str | None = None) -> Rows:
+    """Return rows of few keys: equal times, times that go back, keys in several partitions."""
+    chosen, offsets, rows = random.Random(seed), dict.fromkeys(range(partitions), 0), []
+    for number in range(many):
+        partition, op = chosen.randrange(partitions), chosen.choice(letters)
+        row: dict[str, Any] = dict.fromkeys(ARROW)
+        row |= {"_kafka_partition": partition, "_kafka_offset": offsets[partition], "_op": op}
+        row |= {"_changed_at": EPOCH + timedelta(milliseconds=chosen.randrange(max(0, number - 9), number + 9) // 3)}
+        offsets[partition] += chosen.choice((1, 1, 3))
+        if op != "t":
+            row |= {"id": chosen.randrange(5), "line it's": chosen.randrange(2)}
+        if op not in "dt":
+            row |= {"word": f"w{number}", "note's": chosen.choice((None, f"n{number}"))}
+        if op == "u" and chosen.random() < 0.5:
+            row |= {"note's": None, "_unavailable": ["note's"]}
+        if order is not None:
+            version = chosen.randrange(12)
+            row["_order"] = version if order == "one" else (version, chosen.randrange(3))
+        rows.append(row)
+    return rows
+
+
+def table_of(rows: Rows, columns: Sequence[str], order: str | None = None) -> pa.Table:
+    types = {**ARROW, **({"_order": ORDERS[order][1]} if order else {})}
+    named = ["version", "at's"]
+    values = {
+        name: [
+            dict(zip(named, row[name], strict=True)) if isinstance(row.get(name), tuple) else row.get(name)
+            for row in rows
+        ]
+        for name in columns
+    }
+    return pa.table({name: pa.array(values[name], types[name]) for name in columns})
+
+
+def by_duckdb(query: str, rows: pa.Table) -> list[tuple[Any, ...]]:
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.register("changelog", rows)
+        answer: pa.Table = connection.execute(query).to_arrow_table()
+        return [tuple(row.values()) for row in answer.to_pylist()]
+
+
+@pytest.fixture
+def by_spark(spark: SparkSession) -> Run:
+    def run(query: str, rows: pa.Table) -> list[tuple[Any, ...]]:
+        spark.createDataFrame(rows).createOrReplaceTempView("changelog")
+        answer: pa.Table = spark.sql(query).toArrow()
+        return [tuple(row.values()) for row in answer.to_pylist()]
+
+    return run
+
+
+def shown(table: ChangelogTable, answer: Sequence[tuple[Any, ...]], more: int) -> list[tuple[Any, ...]]:
+    """Return the values of `SHOWN`, and of the `more` columns behind those of the table."""
+    names = [field.name for field in table.columns.fields]
+    places = [names.index(name) for name in SHOWN]
+    return [(tuple(row[place] for place in places), *row[len(names) : len(names) + more]) for row in answer]
+
+
+def check(table: ChangelogTable, rows: Rows, engine: SqlEngine, run: Run, order: str | None = None) -> None:
+    arrow = table_of(rows, [field.name for field in table.columns.fields], order)
+    wanted = change_replay.intervals(rows, KEY, SHOWN, ordered=order is not None)
+    found = shown(table, run(table.history(engine, "changelog"), arrow), 2)
+    assert sorted(found, key=repr) == sorted(wanted, key=repr)
+    now = shown(table, run(table.state(engine, "changelog"), arrow), 0)
+    assert sorted(now) == sorted((values,) for values, _, end in wanted if end is None)
+    at = {0: 20, 1: 35}
+    before = shown(table, run(table.state(engine, "changelog", at), arrow), 0)
+    left = change_replay.landed(rows, at)
+    assert sorted(before) == sorted((v,) for v in change_replay.state(left, KEY, SHOWN, ordered=order is not None))
+    assert before != now
+
+
+UNAVAILABLE = Field("_unavailable", ListOf(TEXT))
+CASES: Mapping[str, tuple[tuple[Field, ...], dict[str, Any]]] = {
+    "a keyed topic": ((), {}),
+    "ordered by one column": ((ORDERS["one"][0],), {"order": "one"}),
+    "ordered by several": ((ORDERS["several"][0],), {"order": "several"}),
+    "change data": ((UNAVAILABLE,), {"letters": "rcuuuud", "partitions": 1}),
+    "change data with truncates": ((UNAVAILABLE,), {"letters": "cuuuuuuudt", "partitions": 2}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_duckdb_returns_what_a_replay_returns(case: str) -> None:
+    more, how = CASES[case]
+    for seed in range(8):
+        check(changelog(*more), made(seed, **how), SqlEngine.DUCKDB, by_duckdb, how.get("order"))
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "case", [*list(CASES)[:1], *(pytest.param(c, marks=pytest.mark.long) for c in list(CASES)[1:])]
+)
+def test_spark_returns_what_a_replay_returns(case: str, by_spark: Run) -> None:
+    more, how = CASES[case]
+    for seed in range(8, 10):
+        check(changelog(*more), made(seed, **how), SqlEngine.SPARK, by_spark, how.get("order"))
+
+
+def test_at_each_time_a_key_has_one_row_at_most() -> None:
+    """Intervals are half open: the row that ends at a time is not valid then, and the one that begins then is."""
+    table, rows = changelog(), made(3)
+    arrow = table_of(rows, [field.name for field in COLUMNS])
+    query = table.history(SqlEngine.DUCKDB, "changelog")
+    for moment in sorted({row["_changed_at"] for row in rows}):
+        so_far = f"valid_from <= '{moment.isoformat()}' AND (valid_to > '{moment.isoformat()}' OR valid_to IS NULL)"
+        valid = shown(table, by_duckdb(f"SELECT * FROM ({query}) WHERE {so_far}", arrow), 0)
+        assert len({values[:2] for (values,) in valid}) == len(valid)
+        wanted = [
+            (values,)
+            for values, begin, end in change_replay.intervals(rows, KEY, SHOWN)
+            if begin <= moment and (end is None or moment < end)
+        ]
+        assert sorted(valid) == sorted(wanted)
+
+
+def test_the_state_is_that_of_the_source_at_each_offset() -> None:
+    """A source whose changes are applied to a dictionary, the truncates too: one partition, as a connector writes."""
+    chosen, source, rows = random.Random(5), dict[tuple[int, int], tuple[Any, ...]](), Rows()
+    states = [dict(source)]
+    for offset in range(80):
+        row: dict[str, Any] = dict.fromkeys(ARROW)
+        row |= {"_kafka_partition": 0, "_kafka_offset": offset, "_changed_at": EPOCH + timedelta(seconds=offset // 4)}
+        key = (chosen.randrange(4), 0)
+        here = source.get(key)
+        op = chosen.choice("ud") if here else "c"
+        if offset % 23 == 22:
+            row["_op"] = "t"
+            source.clear()
+        elif op == "d":
+            row |= {"id": key[0], "line it's": key[1], "_op": "d"}
+            source.pop(key)
+        else:
+            is_left_out = here is not None and here[1] is not None and chosen.random() < 0.5
+            note = here[1] if here is not None and is_left_out else chosen.choice((None, f"n{offset}"))
+            row |= {"id": key[0], "line it's": key[1], "_op": op, "word": f"w{offset}"}
+            row |= {"note's": None, "_unavailable": ["note's"]} if is_left_out else {"note's": note}
+            source[key] = (f"w{offset}", note)
+        rows.append(row)
+        states.append(dict(source))
+    table = changelog(UNAVAILABLE)
+    arrow = table_of(rows, [field.name for field in table.columns.fields])
+    for landed, state in enumerate(states):
+        answer = shown(table, by_duckdb(table.state(SqlEngine.DUCKDB, "changelog", {0: landed}), arrow), 0)
+        assert {values[:2]: values[2:4] for (values,) in answer} == state, landed
+        assert len(answer) == len(state)
+
+
+@pytest.mark.parametrize("engine", list(SqlEngine))
+def test_names_are_those_of_the_engine(engine: SqlEngine) -> None:
+    quote = "`" if engine is SqlEngine.SPARK else '"'
+    query = changelog(UNAVAILABLE).history(engine, "T")
+    assert f"{quote}line it's{quote}" in query
+    assert ("_kafka_offset" if engine is SqlEngine.SNOWFLAKE else f"{quote}_kafka_offset{quote}") in query
+    assert "IGNORE NULLS" in query
+    known = "contains(" if engine in (SqlEngine.TRINO, SqlEngine.ATHENA) else "array_contains("
+    assert known in (query.lower() if engine is SqlEngine.SNOWFLAKE else query)
+
+
+def test_a_state_before_no_offset_is_empty() -> None:
+    arrow = table_of(made(1), [field.name for field in COLUMNS])
+    assert by_duckdb(changelog().state(SqlEngine.DUCKDB, "changelog", {}), arrow) == []
+
+
+def test_only_a_changelog_has_these_queries() -> None:
+    columns = Struct(COLUMNS)
+    properties = ledger.mode_properties(ledger.CHANGELOG, (), key=KEY)
+    assert ChangelogTable.of("s.t", columns, properties) == ChangelogTable(columns, KEY)
+    for other in ({}, ledger.mode_properties(ledger.UPSERT, ("at",))):
+        with pytest.raises(InvalidInput, match="which keeps no history"):
+            ChangelogTable.of("s.t", columns, other)
+    with pytest.raises(InvalidInput, match="a column valid_to of its own"):
+        ChangelogTable.of("s.t", Struct((*COLUMNS, Field("valid_to", TEXT))), properties)
