@@ -43,7 +43,7 @@ def state(topic=None, table=None, **choices):
 
 def test_a_state_is_declared_by_its_name_alone():
     assert state(write="upsert").write == Upsert()
-    assert to_json(Upsert()) == {"type": "upsert", "order_by": [], "on_tombstone": "delete"}
+    assert to_json(Upsert()) == {"type": "upsert", "order_by": [], "on_tombstone": "delete", "on_truncate": "refuse"}
     assert parse(document([state()])) == (state(),)
 
 
@@ -79,6 +79,10 @@ def test_the_order_of_a_state_is_one_name_or_several():
         ({"order_by": "_order", "on_tombstone": "soft_delete"}, {"upsert.order_by[0]": "'_order' orders no records"}),
         ({"order_by": "At", "on_tombstone": "soft_delete"}, {"upsert.order_by[0]": "'At' is no column's name"}),
         ({"on_tombstone": "skip"}, {"upsert.on_tombstone": "'skip' is not one of its values"}),
+        (
+            {"on_truncate": "delete_all", "on_tombstone": "soft_delete"},
+            {"upsert.on_truncate": "a truncate would write each row of the table again, marked as deleted"},
+        ),
     ],
 )
 def test_what_orders_no_records_is_refused(declared, problems):
@@ -92,6 +96,7 @@ def test_what_orders_no_records_is_refused(declared, problems):
     [
         ({"topic": {"key_format": KeyFormat.JSON}}, "pipeline.topic.key_format"),
         ({"table": {"metadata_columns": "struct"}}, "pipeline.table.metadata_columns"),
+        ({"write": Upsert(on_truncate="delete_all")}, "pipeline.write.on_truncate"),
     ],
 )
 def test_what_no_state_can_be_is_refused(declared, path):

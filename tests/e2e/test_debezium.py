@@ -473,3 +473,26 @@ def test_a_truncate_stops_the_pipeline(copied_of: CopiedOf) -> None:
     copied.source.captured()
     with pytest.raises(SourceTruncated):
         copied.shop.drain()
+
+
+@pytest.mark.long
+def test_a_truncate_deletes_all_rows_where_that_is_declared(copied_of: CopiedOf) -> None:
+    copied = copied_of(
+        "note text",
+        "INSERT INTO {t} SELECT n, 'first' FROM generate_series(1, 50) n",
+        write=Upsert(on_truncate="delete_all"),
+    )
+    copied.land()
+    name = copied.source.name
+    copied.source.sql(
+        f"UPDATE {name} SET note = 'before' WHERE id < 5",
+        f"TRUNCATE {name}",
+        f"INSERT INTO {name} VALUES (3, 'behind')",
+    )
+    copied.source.captured()
+    copied.land()
+    assert [row["id"] for row in copied.shop.landed()] == [3]
+    copied.source.sql(f"TRUNCATE {name}")
+    copied.source.captured()
+    copied.land()
+    assert copied.shop.landed() == []

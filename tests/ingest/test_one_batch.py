@@ -18,7 +18,7 @@ from frazil.errors import KeysMissing, RejectedRecords
 from frazil.ingest.one_batch import StagedBatch, stage_batch
 from frazil.ingest.plan import Plan
 from frazil.ingest.record_counts import Read, Rejected
-from frazil.ingest.remembered import Keyless
+from frazil.ingest.remembered import Keyless, Truncated
 from frazil.ingest.spark_errors import TimestampOverflow
 from frazil.ingest.staging import StagedRejected, StagedRows
 from frazil.lake.offsets import Offsets
@@ -37,7 +37,7 @@ class Stages:
     decoding: Any = SimpleNamespace(schema_ids=(3,))
 
     def __init__(self, rejected: Rejected, fails: str = "") -> None:
-        self.rejected, self.fails, self.keyless = rejected, fails, Keyless()
+        self.rejected, self.fails, self.keyless, self.truncated = rejected, fails, Keyless(), Truncated()
         self.steps: list[str] = []
 
     def stage(self, planned: Plan, by_driver: Sequence[Record] = ()) -> StagedRows:

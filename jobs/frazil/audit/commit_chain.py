@@ -149,7 +149,9 @@ def _keys(newer: Entry, older: Entry) -> str | None:
     was = before or KeyAccount()
     if (now.inserted + now.updated, now.deleted + now.absent) != (counts.written, counts.deletes):
         return "it counts other keys than it wrote and deleted"
-    rows = was.rows + now.inserted - now.deleted + counts.marked
+    if now.cleared not in (0, was.rows):
+        return "it counts other rows than it took away"
+    rows = was.rows - now.cleared + now.inserted - now.deleted + counts.marked
     if (now.rows, now.records, now.late) != (rows, was.records + counts.landed, was.late + counts.late):
         return "it does not carry on the account of the keys before it"
     return None

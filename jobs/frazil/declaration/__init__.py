@@ -37,6 +37,7 @@ from frazil.declaration.options import (
     SchemaEvolution,
     SubjectStrategy,
     Tombstones,
+    Truncation,
     ValueFormat,
 )
 from frazil.declaration.partitioning import PartitionField, SortField, Transform
@@ -94,6 +95,7 @@ __all__ = [
     "Tombstones",
     "Topic",
     "Transform",
+    "Truncation",
     "Upsert",
     "ValueFormat",
     "WriteMode",

@@ -12,7 +12,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
-from frazil.declaration.options import Deletion, ErrorMode, Isolation, KeyFormat, Tombstones
+from frazil.declaration.options import Deletion, ErrorMode, Isolation, KeyFormat, Tombstones, Truncation
 
 
 class Outcome(StrEnum):
@@ -137,6 +137,11 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
             "a record without a value becomes a rejected record or a row of nulls, or, with skip, is only counted; in a table of "
             "current state it deletes the row, or marks it as deleted. Rows that are deleted or marked already stay so",
             lambda before, after: after in (Tombstones.SKIP, Deletion.DELETE),
+        ),
+        "write.on_truncate": FieldEffect(
+            Outcome.FROM_NOW_ON,
+            "a truncate of the source's table stops the pipeline, or, with delete_all, deletes all rows of the table",
+            lambda before, after: after is Truncation.DELETE_ALL,
         ),
         "write.order_by": FieldEffect(
             Outcome.STOPS,

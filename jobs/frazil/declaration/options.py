@@ -106,6 +106,17 @@ class Deletion(StrEnum, metaclass=Choices):
     SOFT_DELETE = "soft_delete"
 
 
+class Truncation(StrEnum, metaclass=Choices):
+    """What a truncate of the source's table does to a table of current state.
+
+    `refuse`: the pipeline stops (`SourceTruncated`) until an operator decides. `delete_all`: all rows go, in the commit of the
+    batch that has the truncate. The topic must have one partition: nothing orders a truncate among records of others.
+    """
+
+    REFUSE = "refuse"
+    DELETE_ALL = "delete_all"
+
+
 class SchemaEvolution(StrEnum, metaclass=Choices):
     """How far a new schema version may change the table by itself.
 

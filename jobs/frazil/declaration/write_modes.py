@@ -10,7 +10,15 @@ from frazil.declaration.chosen import Chosen, default
 from frazil.declaration.column_rules import KEY_COLUMN_PATTERN, key_column_refusal, order_refusal, value_key_refusal
 from frazil.declaration.constraints import ALONE, Rule
 from frazil.declaration.declared import Declared
-from frazil.declaration.options import Deletion, ErrorMode, KeyFormat, MetadataColumns, SubjectStrategy, Tombstones
+from frazil.declaration.options import (
+    Deletion,
+    ErrorMode,
+    KeyFormat,
+    MetadataColumns,
+    SubjectStrategy,
+    Tombstones,
+    Truncation,
+)
 from frazil.declaration.problems import Problem
 from frazil.declaration.start import Earliest
 from frazil.declaration.validation import validate
@@ -61,6 +69,10 @@ class Upsert(metaclass=Declared):
     on_tombstone: Annotated[
         Chosen[Deletion], "Whether a record without a value deletes the row, or marks it as deleted."
     ] = default(Deletion.DELETE)
+    on_truncate: Annotated[
+        Chosen[Truncation],
+        "With an envelope: whether a truncate of the source's table stops the pipeline, or deletes all rows.",
+    ] = default(Truncation.REFUSE)
 
     def __post_init__(self) -> None:
         validate(self, self._contradictions)
@@ -70,6 +82,9 @@ class Upsert(metaclass=Declared):
         if self.order_by and self.on_tombstone is not Deletion.SOFT_DELETE:
             what = "with order_by, an older update would bring a deleted row back"
             yield Problem("on_tombstone", what, "Choose soft_delete: the deleted row keeps its order")
+        if self.on_truncate is Truncation.DELETE_ALL and self.on_tombstone is Deletion.SOFT_DELETE:
+            what = "a truncate would write each row of the table again, marked as deleted"
+            yield Problem("on_truncate", what, "Choose refuse, or on_tombstone delete")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,6 +173,9 @@ def key_problems(pipeline: Pipeline) -> Iterator[Problem]:
     if pipeline.table.metadata_columns is not MetadataColumns.FLAT:
         what = f"the columns that {'an upsert' if isinstance(mode, Upsert) else 'a changelog'} compares are not in a struct"
         yield Problem("table.metadata_columns", what, "Choose flat")
+    if isinstance(mode, Upsert) and mode.on_truncate is Truncation.DELETE_ALL and pipeline.envelope is None:
+        what = "no record without an envelope is a truncate"
+        yield Problem("write.on_truncate", what, "Remove it, or declare the envelope")
     names = declared_key(mode) or ()
     if topic.key_format is KeyFormat.JSON and not names:
         do = "Choose json_schema, text if all producers write a key the same way, or name columns in write.key"

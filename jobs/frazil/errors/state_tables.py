@@ -106,6 +106,7 @@ class SourceTruncated(DecisionRequired):
             pipeline=pipeline,
             place=f"table {table}",
             events=("source-truncated",),
-            do="To have the source's state, name another table and start=At(…) behind the truncate",
+            do='Declare write=Upsert(on_truncate="delete_all") if the topic has one partition; else name another table, with '
+            "start=At(…) behind the truncate",
             facts={"table": table, "offsets": offsets, "number": number},
         )

@@ -13,6 +13,7 @@ from frazil.ingest.rejected_share import check_keys, check_mode
 from frazil.ingest.schema_tracking import Evolution
 from frazil.ingest.spark_errors import explained
 from frazil.ingest.staging import StagedRejected, Staging
+from frazil.ingest.truncates import check_met
 from frazil.job.context import JobContext
 from frazil.lake.commit.check import CommitRequest
 from frazil.lake.deletes.key_changes import KeyChanges
@@ -64,6 +65,7 @@ def stage_batch(
     with explained(f"pipeline {pipeline.name}", stopping=job.stopping, redact=job.redact):
         rows = staging.stage(planned, by_driver)
         rejected = StagedRejected() if rows.are_all else staging.stage_rejected(rows)
+    check_met(pipeline, planned, staging.truncated, rejected.counted)
     evolution.learn(rejected.counted.values, rejected.counted.keys)
     if staging.keyless.is_possible:
         check_keys(pipeline, rejected.counted, rows.read.records)

@@ -42,7 +42,8 @@ class Read:
 class Rejected:
     """What was counted of rejected records: those that are kept and those that are skipped by reason, and these by partition.
 
-    `values` and `keys` are the frames without a decoder. `first` is the partition, offset and reason of the first record.
+    `values` and `keys` are the frames without a decoder. `first` is the partition, offset and reason of the first record, and
+    `last_truncate` the highest offset of a truncate.
     """
 
     kept: Mapping[str, int] = field(default_factory=dict)
@@ -51,6 +52,7 @@ class Rejected:
     values: Met = Met()  # noqa: RUF009 # frozen
     keys: Met = Met()  # noqa: RUF009 # frozen
     first: tuple[int, int, str] | None = None
+    last_truncate: int | None = None
 
     @property
     def records(self) -> int:
@@ -119,9 +121,11 @@ def last_records(
     return found
 
 
-def skips(reason: Column, on_error: ErrorMode, tombstones: Tombstones) -> Column:
-    """Return whether the declaration lets a rejected record go."""
+def skips(reason: Column, on_error: ErrorMode, tombstones: Tombstones, *, truncates: bool = False) -> Column:
+    """Return whether the declaration lets a rejected record go; `truncates` too, whose effect is that of the batch."""
     skipped = reason == Reason.NO_CHANGE.value
+    if truncates:
+        skipped = skipped | (reason == Reason.TRUNCATED.value)
     if tombstones is Tombstones.SKIP:
         skipped = skipped | (reason == Reason.TOMBSTONE.value)
     if on_error is ErrorMode.SKIP:
@@ -137,7 +141,8 @@ def observe_rejected(rejected: DataFrame, observed: Observation, skipped: Column
     counted.append(by_partition(F.when(skipped, F.col("partition"))).alias("skipped_at"))
     first = F.min(F.struct("partition", "offset", REASON)).alias("first")
     values, keys = _frames(UNKNOWN, WAITING, "values"), _frames(UNKNOWN_KEY, WAITING_KEY, "keys")
-    return rejected.observe(observed, *counted, *values, *keys, first)
+    last_truncate = F.max(F.when(reason == Reason.TRUNCATED.value, F.col("offset"))).alias("last_truncate")
+    return rejected.observe(observed, *counted, *values, *keys, first, last_truncate)
 
 
 def _frames(unknown: str, waiting: str, name: str) -> list[Column]:
@@ -160,6 +165,7 @@ def rejected(observed: Mapping[str, Any]) -> Rejected:
         values=met(observed, "values"),
         keys=met(observed, "keys"),
         first=None if first is None else (first["partition"], first["offset"], first[REASON]),
+        last_truncate=observed["last_truncate"],
     )
 
 

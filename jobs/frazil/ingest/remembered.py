@@ -20,6 +20,13 @@ class LeftOut:
 
 
 @dataclass(slots=True)
+class Truncated:
+    """The offset of the last truncate that a pipeline has met: a batch with it deletes all rows, and lands what is behind it."""
+
+    at: int | None = None
+
+
+@dataclass(slots=True)
 class Keyless:
     """Whether a table of current state has had no record yet, those of staged batches included."""
 

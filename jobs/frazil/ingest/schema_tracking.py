@@ -16,7 +16,7 @@ from frazil.decode.row_order import row_order
 from frazil.decode.writer_schemas import TooMany, WriterSchemas
 from frazil.errors import IncompatibleSchema, InvalidInput, WriteModeDiffers
 from frazil.ingest.events import Event, Reporter
-from frazil.ingest.remembered import Keyless, LeftOut, Thoroughness
+from frazil.ingest.remembered import Keyless, LeftOut, Thoroughness, Truncated
 from frazil.ingest.staging import Staging
 from frazil.ingest.state_columns import state_changes, state_fields, without_state_fields
 from frazil.job.context import JobContext
@@ -42,7 +42,7 @@ class Evolution:
         self._keys = Keys.of(pipeline.topic, writers.registry, layout, writers.envelope)
         self._is_keyed, self._names = is_keyed(pipeline.write), declared_key(pipeline.write)
         self._is_changelog = isinstance(pipeline.write, Changelog)
-        self._thoroughness, self._left_out = Thoroughness(), LeftOut()
+        self._thoroughness, self._left_out, self._truncated = Thoroughness(), LeftOut(), Truncated()
         self._reported: dict[int, str] = {}  # by writer, what was reported of it last
 
     @property
@@ -141,7 +141,7 @@ class Evolution:
         identity = self._identity(landed.target, keys)
         decoding = replace(decoding, lands_truncates=self._is_changelog and decoding.has_changes)
         keyless = Keyless(is_possible=self._names is None and not self._has_records())
-        remembered = (self._thoroughness, keyless, self._left_out)
+        remembered = (self._thoroughness, keyless, self._left_out, self._truncated)
         return Staging(self._pipeline, self._job, decoding, columns, there, keys, identity, *remembered)
 
     def _has_records(self) -> bool:

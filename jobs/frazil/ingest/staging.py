@@ -19,11 +19,11 @@ from frazil.decode.decode import columns_of, decode, rejected, rows
 from frazil.decode.decoding import REASON, ROW, SCHEMA_ID, UNAVAILABLE, Decoding, is_delete
 from frazil.decode.keys import KeyLanding, key_column
 from frazil.decode.row_key import RowKey
-from frazil.ingest import record_counts
+from frazil.ingest import record_counts, truncates
 from frazil.ingest.plan import Plan
 from frazil.ingest.read import HEADERS, consumer_options, read
 from frazil.ingest.record_counts import Read, Rejected
-from frazil.ingest.remembered import Keyless, LeftOut, Thoroughness
+from frazil.ingest.remembered import Keyless, LeftOut, Thoroughness, Truncated
 from frazil.ingest.route import metadata, route
 from frazil.ingest.state_columns import changelog_values, rules, state_values
 from frazil.job.context import JobContext
@@ -98,6 +98,7 @@ class Staging:
     thoroughness: Thoroughness = field(default_factory=Thoroughness)
     keyless: Keyless = field(default_factory=Keyless)
     left_out: LeftOut = field(default_factory=LeftOut)
+    truncated: Truncated = field(default_factory=Truncated)
 
     def needs_rows(self, planned: Plan) -> bool:
         """Return whether a batch can only be staged when those before it are committed: what it writes depends on their rows."""
@@ -139,12 +140,13 @@ class Staging:
                 sort=order(table.sort_fields),
             )
         else:
+            of_state = truncates.Landed.of(landed, planned, self.truncated)
             columns = columns_of(self.columns, self.row_key.values())
             changes = stage_changes(
                 self.job.iceberg,
                 table.identifier,
                 route(
-                    landed,
+                    of_state.behind,
                     columns,
                     [
                         *self._metadata(at),
@@ -160,7 +162,9 @@ class Staging:
                 sort=order(table.sort_fields),
                 records=planned.rows,
                 rules=rules_of_batch,
+                clears=of_state.clears,
             )
+            changes = replace(changes, records=changes.records + of_state.before)
             files = changes.files
             if changes.left_out and not self.left_out.is_met:
                 self.left_out.is_met = True
@@ -187,7 +191,12 @@ class Staging:
         Raises `StageAgain` if there are rows that only the thorough bodies decode.
         """
         observed = Observation()
-        skipped = record_counts.skips(F.col(REASON), self.pipeline.on_error, tombstones(self.pipeline.write))
+        skipped = record_counts.skips(
+            F.col(REASON),
+            self.pipeline.on_error,
+            tombstones(self.pipeline.write),
+            truncates=truncates.deletes_all(self.pipeline, staged.plan),
+        )
         records = self._read(staged.plan, staged.by_driver, headers=True)  # a replay needs headers
         unavailable = None
         if staged.unresolved:

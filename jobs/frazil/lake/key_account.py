@@ -18,7 +18,8 @@ class KeyAccount:
 
     `staged` is when the newest of the rows were staged, `_ingested_at` in microseconds since 1970, and `until` what it was when an
     operator's decision last closed the account of a partition, or when all records had landed before which keys changed their
-    partition: the partitions of rows up to it say nothing of those of today. It is 0 if that never was.
+    partition: the partitions of rows up to it say nothing of those of today. It is 0 if that never was. `cleared` is how many rows
+    the commit took away because the source's table was truncated, before its own keys.
     """
 
     rows: int = 0
@@ -31,11 +32,12 @@ class KeyAccount:
     staged: int = 0
     until: int = 0
     late: int = 0
+    cleared: int = 0
 
     def __str__(self) -> str:
         """Return canonical JSON, as the summary holds it; the hash is 16 hexadecimal digits."""
         counts = {"inserted": self.inserted, "updated": self.updated, "deleted": self.deleted, "absent": self.absent}
-        more = {name: number for name in ("until", "late") if (number := getattr(self, name))}
+        more = {name: number for name in ("until", "late", "cleared") if (number := getattr(self, name))}
         rows = {"rows": self.rows, "hash": f"{self.hash:016x}", "records": self.records, "staged": self.staged}
         return canonical({**rows, **more, **counts})
 
@@ -48,4 +50,4 @@ class KeyAccount:
     @property
     def unchanged(self) -> KeyAccount:
         """The account after a commit that changes no row."""
-        return replace(self, inserted=0, updated=0, deleted=0, absent=0)
+        return replace(self, inserted=0, updated=0, deleted=0, absent=0, cleared=0)

@@ -177,7 +177,12 @@ def fill(
     tag = ledger.tag(batch.pipeline)
     tagged = transaction.table().refs().containsKey(tag)
     files = [*staged.files, *(iceberg.file(table, document) for document in staged.documents)]
-    if deletes is None or not (files or deletes.added):  # a row delta without a file would be an overwrite of nothing
+    if deletes is not None and deletes.clears:
+        change = transaction.newOverwrite()
+        change.overwriteByRowFilter(iceberg.classes.static("expressions.Expressions", "alwaysTrue"))
+        for file in files:
+            change.addFile(file)
+    elif deletes is None or not (files or deletes.added):  # a row delta without a file would be an overwrite of nothing
         change = transaction.newAppend()
         for file in files:
             change.appendFile(file)

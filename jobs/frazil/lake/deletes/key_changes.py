@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from frazil.errors import KeysMoved
@@ -21,14 +22,23 @@ class KeyChanges:
     """Every row of a table whose key the batch writes or deletes is to go in the batch's commit.
 
     `keys` and `schema` are as in `positions.find`. Keys are searched on the head of the commit: positions of another snapshot may
-    be those of other rows. `pipeline` is for messages. `moves` says that rows of another Kafka partition are older than the batch.
+    be those of other rows. `pipeline` is for messages. `moves` says that rows of another Kafka partition are older than the batch,
+    `clears` that the source's table was truncated: all rows go.
     """
 
     def __init__(
-        self, iceberg: Iceberg, table: str, keys: pa.Table, schema: Any, *, pipeline: str = "", moves: bool = False
+        self,
+        iceberg: Iceberg,
+        table: str,
+        keys: pa.Table,
+        schema: Any,
+        *,
+        pipeline: str = "",
+        moves: bool = False,
+        clears: bool = False,
     ) -> None:
         self._iceberg, self._table, self._keys, self._schema = iceberg, table, keys, schema
-        self._pipeline, self._moves = pipeline, moves
+        self._pipeline, self._moves, self._clears = pipeline, moves, clears
         self._made: StagedDeletes | None = None
         is_delete = keys[IS_DELETE].to_numpy().astype(bool)
         self.deletes = int(is_delete.sum())
@@ -43,8 +53,8 @@ class KeyChanges:
         if self._made is None or self._made.snapshot_id != head:
             self._made = None
             iceberg, name = self._iceberg, f"{self._iceberg.name}.{self._table}"
-            if not self._keys.num_rows or _is_empty(table, head):
-                self._made = StagedDeletes(snapshot_id=head)
+            if self._clears or not self._keys.num_rows or _is_empty(table, head):
+                self._made = StagedDeletes(snapshot_id=head, clears=self._clears)
             else:
                 named = _names_on(table, head, self._schema.fieldNames())
                 sources = _partition_sources(table)
@@ -72,7 +82,9 @@ class KeyChanges:
 
     def account(self, before: KeyAccount, deletes: StagedDeletes, records: int) -> KeyAccount:
         """Return the table's account after a commit of these deletes and the batch's rows, which are of so many records."""
-        found = deletes.found
+        found, cleared = deletes.found, before.rows if deletes.clears else 0
+        if deletes.clears:
+            before = replace(before, rows=0, hash=0)
         return KeyAccount(
             rows=before.rows + self.writes - found.rows,
             hash=(before.hash + self._written_hash - found.hash) % 2**64,
@@ -82,6 +94,7 @@ class KeyChanges:
             deleted=found.deleted,
             absent=self.deletes - found.deleted,
             late=before.late,
+            cleared=cleared,
         )
 
     def forget(self) -> None:

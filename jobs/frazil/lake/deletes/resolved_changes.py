@@ -34,7 +34,15 @@ class ResolvedChanges(KeyChanges):
     """
 
     def __init__(
-        self, iceberg: Iceberg, table: str, keys: pa.Table, schema: Any, *, pipeline: str, rules: Rules
+        self,
+        iceberg: Iceberg,
+        table: str,
+        keys: pa.Table,
+        schema: Any,
+        *,
+        pipeline: str,
+        rules: Rules,
+        clears: bool = False,
     ) -> None:
         import pyarrow as pa
 
@@ -49,6 +57,7 @@ class ResolvedChanges(KeyChanges):
             T.StructType(fields),
             pipeline=pipeline,
             moves=rules.ordered or rules.moved,
+            clears=clears,
         )
         self.key = [field.name for field in fields if field.name not in MARKS]
         self._rules = rules

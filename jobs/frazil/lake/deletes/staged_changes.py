@@ -50,6 +50,7 @@ def stage_changes(
     sort: Sequence[Column] = (),
     records: int = ROWS_A_TASK,
     rules: Rules = Rules(),  # noqa: B008 # frozen
+    clears: bool = False,
 ) -> StagedChanges:
     """Fold the changes to the last one of each key, and stage their rows; `new_id`, `at` and `sort` are as in `stage`.
 
@@ -57,7 +58,8 @@ def stage_changes(
     `LEFT_OUT` if changes can leave values out; without rules that fill them, the rows are right only if none does. Without an
     order, records of one key in two partitions raise `KeysMoved`, which names the `pipeline`. `records` is about how many there
     are: it decides how many tasks fold them, and so how many files they become. Rules that need the rows in the table search these
-    on its head: the batches before must be committed. Raises `StageAgain` if the table changes meanwhile.
+    on its head: the batches before must be committed. Before a batch that `clears` the table, it has none. Raises `StageAgain` if
+    the table changes meanwhile.
     """
     tasks = max(min(changed.sparkSession.sparkContext.defaultParallelism, -(-records // ROWS_A_TASK)), 1)
     changed = changed.repartition(tasks, *key)
@@ -74,7 +76,9 @@ def stage_changes(
     try:
         if rules.need_rows:
             keys = last.select(*key, *(mark for mark in (*MARKS, RECORDS) if mark in last.columns))
-            found = ResolvedChanges(iceberg, table, keys.toArrow(), keys.schema, pipeline=pipeline, rules=rules)
+            found = ResolvedChanges(
+                iceberg, table, keys.toArrow(), keys.schema, pipeline=pipeline, rules=rules, clears=clears
+            )
             found.resolve()
             unresolved = unresolved_of(last, found) if rules.fills else unresolved
             stored = iceberg.spark.table(f"{iceberg.name}.{table}")
@@ -84,7 +88,9 @@ def stage_changes(
         else:
             files = staged(last.where(~F.col(IS_DELETE)).drop(*MARKS, LEFT_OUT))
             keys = last.select(*key, *(mark for mark in MARKS if mark in last.columns))
-            changes = KeyChanges(iceberg, table, keys.toArrow(), keys.schema, pipeline=pipeline, moves=rules.moved)
+            changes = KeyChanges(
+                iceberg, table, keys.toArrow(), keys.schema, pipeline=pipeline, moves=rules.moved, clears=clears
+            )
     finally:
         last.unpersist()
     seen = observed.get

@@ -19,7 +19,8 @@ VECTORS_FROM = 3
 class StagedDeletes:
     """Delete files in no snapshot, which fit one snapshot only: `snapshot_id`, the table's head when they were made.
 
-    `removed` are vectors that the new ones contain, and `referenced` the paths of the data files that lose rows.
+    `removed` are vectors that the new ones contain, and `referenced` the paths of the data files that lose rows. If it `clears`,
+    all rows of the snapshot go instead.
     """
 
     snapshot_id: int
@@ -27,6 +28,7 @@ class StagedDeletes:
     added: tuple[Java, ...] = ()
     removed: tuple[Java, ...] = ()
     referenced: tuple[str, ...] = ()
+    clears: bool = False
 
     @property
     def paths(self) -> tuple[str, ...]:

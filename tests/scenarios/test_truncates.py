@@ -1,0 +1,182 @@
+"""A truncate of the source's table: with `on_truncate="delete_all"`, all rows go that the source had before it."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from frazil.declaration import Debezium, ErrorMode, Limits, Upsert
+from frazil.errors import SourceTruncated
+from frazil.ingest.ingestion import Ingestion
+from tests.scenarios.test_debezium import ShopOf, check, counts, debezium
+from tests.scenarios.test_upserts import stored, verified
+from tests.support.debezium_events import PLACEHOLDER, Source
+from tests.support.shop import Shop
+
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+DELETE_ALL = Upsert(on_truncate="delete_all")
+
+
+def truncating(shop_of: ShopOf, **declared: Any) -> tuple[Shop, Source]:
+    shop = debezium(shop_of, **{"write": DELETE_ALL, "partitions": 1, **declared})
+    return shop, Source(shop)
+
+
+def truncate(source: Source) -> None:
+    source.produce(None, source.event("t", None))
+    source.rows.clear()
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_all_rows_go_that_are_before_a_truncate(shop_of: ShopOf, version: int) -> None:
+    """Those of the table and of the batch. Nothing is left of their files, and the account of the keys begins again."""
+    shop, source = truncating(shop_of, table={"format_version": version})
+    for number in range(6):
+        source.write("c", number, customer="before", note=f"n{number}")
+    shop.drain()
+    source.write("u", 1, customer="updated")
+    source.delete(2)
+    source.write("c", 7, customer="before, in the batch")
+    truncate(source)
+    source.write("c", 1, customer="behind")
+    source.write("c", 8, customer="behind")
+    source.write("u", 8, customer="behind, again")
+    total = shop.drain()
+    assert total.skipped == {"truncated": 1}
+    check(source)
+    summary = stored(shop).current_snapshot().summary
+    assert (summary["total-records"], summary["total-delete-files"]) == ("2", "0")
+    assert counts(shop)["superseded"] == 5
+    assert [event["event"] for event in shop.events].count("batch_retried") == 1
+    source.write("u", 1, customer="later")
+    source.delete(8)
+    shop.drain()
+    check(source)
+
+
+@pytest.mark.long
+def test_a_truncate_can_be_first_last_alone_or_repeated(shop_of: ShopOf) -> None:
+    shop, source = truncating(shop_of)
+    truncate(source)
+    shop.drain()
+    check(source)
+    source.write("c", 1, customer="first")
+    truncate(source)
+    shop.drain()
+    check(source)
+    source.write("c", 1, customer="second")
+    shop.drain()
+    check(source)
+    truncate(source)
+    shop.drain()
+    check(source)
+    source.write("c", 1, customer="third")
+    truncate(source)
+    source.write("c", 1, customer="fourth")
+    truncate(source)
+    source.write("c", 2, customer="fifth")
+    shop.drain()
+    check(source)
+
+
+@pytest.mark.long
+def test_a_truncate_ends_the_values_of_a_row(shop_of: ShopOf) -> None:
+    shop, source = truncating(shop_of, on_error=ErrorMode.LOG, max_rejected_percent=100)
+    source.write("c", 1, customer="first", note="n1")
+    source.write("c", 2, customer="first", note="n2")
+    shop.drain()
+    source.write("u", 1, customer="left out", note=PLACEHOLDER)
+    source.produce(3, source.event("x", {"id": 3, "customer": "unknown", "note": None}))
+    shop.drain()
+    check(source)
+    source.write("u", 2, customer="left out", note=PLACEHOLDER)
+    source.produce(3, source.event("x", {"id": 3, "customer": "unknown", "note": None}))
+    truncate(source)
+    source.write("u", 1, customer="nowhere", note=PLACEHOLDER)
+    source.rows.clear()
+    source.write("c", 2, customer="new", note="n")
+    source.write("u", 2, customer="of the batch", note=PLACEHOLDER)
+    assert shop.drain().rejected == {"operation_unknown": 1, "value_unavailable": 1}
+    check(source)
+    truncate(source)
+    source.write("u", 2, customer="nowhere", note=PLACEHOLDER)
+    source.rows.clear()
+    assert shop.drain().rejected == {"value_unavailable": 1}
+    check(source)
+
+
+@pytest.mark.long
+def test_a_topic_of_several_partitions_does_not_say_what_is_before_a_truncate(shop_of: ShopOf) -> None:
+    shop, source = truncating(shop_of, partitions=2)
+    source.write("c", 1, customer="before")
+    shop.drain()
+    source.produce(None, source.event("t", None))
+    with pytest.raises(SourceTruncated, match="one partition"):
+        shop.drain()
+    check(source)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("step", ["stage.written", "publish.decided", "publish.filled", "publish.committed"])
+def test_a_driver_that_dies_or_is_passed_lands_a_truncate_once(shop_of: ShopOf, step: str) -> None:
+    """The driver dies at the step, after another one has landed the batch, and not."""
+
+    class Died(BaseException):
+        pass
+
+    def died(name: str) -> None:
+        if name == step:
+            raise Died
+
+    shop, source = truncating(shop_of)
+    for number in range(3):
+        source.write("c", number, customer="before")
+    shop.drain()
+    truncate(source)
+    source.write("c", 1, customer="behind")
+    with pytest.raises(Died):
+        shop.drain(failpoint=died)
+    shop.drain()
+    check(source)
+    truncate(source)
+    source.write("c", 2, customer="behind")
+    passed: list[Ingestion] = []
+
+    def pass_by(name: str) -> None:
+        if name == step and not passed:
+            passed.append(shop.ingestion(run="other"))
+            passed[0].drain()
+
+    shop.drain(failpoint=pass_by)
+    assert passed
+    check(source)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", [1, 2])
+def test_any_changes_and_truncates_in_any_batches_end_in_the_rows_of_the_source(shop_of: ShopOf, seed: int) -> None:
+    chance = random.Random(seed)
+    rows = chance.choice([7, 30])
+    shop, source = truncating(
+        shop_of, limits=Limits(first_rows=rows, max_rows=rows), envelope=Debezium(operation_column=True)
+    )
+    truncates = 0
+    for _ in range(4):
+        for _ in range(25):
+            number = chance.randrange(6)
+            if chance.random() < 0.08:
+                truncate(source)
+                truncates += 1
+            elif number not in source.rows:
+                source.write("c", number, customer="c", note=chance.choice([None, "n"]))
+            elif chance.random() < 0.25:
+                source.delete(number, tombstone=chance.random() < 0.5)
+            else:
+                note = PLACEHOLDER if chance.random() < 0.5 else f"n{source.lsn}"
+                source.write("u", number, customer=f"c{source.lsn}", note=note)
+        shop.drain()
+        check(source)
+    assert verified(shop, deep=True).outcome == "proven"
+    assert truncates > 2
