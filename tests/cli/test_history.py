@@ -71,7 +71,6 @@ def ask(environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     [
         ("spark", "`lake`.`shop`.`orders__history`", "`lake`.`shop`.`orders`"),
         ("trino", '"lake"."shop"."orders__history"', '"lake"."shop"."orders"'),
-        ("athena", '"shop"."orders__history"', '"shop"."orders"'),
         ("duckdb", '"orders__history"', '"lake"."shop"."orders"'),
         ("snowflake", "shop.orders__history", "shop.orders"),
     ],
@@ -84,6 +83,16 @@ def test_it_prints_both_views_for_each_engine(ask: Ask, engine: str, view: str, 
     assert second.lstrip().startswith(f"CREATE OR REPLACE VIEW {view.replace('history', 'state')} AS\nSELECT ")
     assert rest == ""
     assert f"FROM {table}\n" in first
+
+
+@pytest.mark.usefixtures("made")
+def test_it_prints_queries_for_athena(ask: Ask) -> None:
+    """Its views take no timestamp with time zone."""
+    first, second, rest = ask("--engine", "athena").stdout.split(";\n")
+    assert first.startswith("-- orders__history\nWITH ")
+    assert second.lstrip().startswith("-- orders__state\nSELECT ")
+    assert 'FROM "shop"."orders"\n' in first
+    assert rest == ""
 
 
 @pytest.mark.usefixtures("made")

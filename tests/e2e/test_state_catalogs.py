@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
-from frazil.declaration import KeyFormat, Upsert
+from frazil.declaration import Changelog, KeyFormat, Upsert
 from frazil.declaration.environment import Environment
 from frazil.lake.read.stored_tables import Lake
 from frazil.local.services import LocalServices
@@ -86,6 +86,38 @@ def test_a_state_lands_is_fenced_compacted_and_proven(shop_of: Callable[..., Sho
     produce("third", range(4, 8), 9)
     shop.drain()
     check(shop, state)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("catalog", ["rest_lake", "glue_lake"])
+def test_a_changelog_lands_is_fenced_compacted_and_proven(shop_of: Callable[..., Shop]) -> None:
+    shop = shop_of(write=Changelog(), key_format=KeyFormat.TEXT)
+    schema_id, met = shop.register(), list[str]()
+
+    def produce(word: str | None, numbers: range) -> None:
+        for number in numbers:
+            value = avro(ORDER, {"order_id": number, "user": word, "amount": None}) if word is not None else None
+            framed = frame(schema_id, value) if value is not None else None
+            shop.produce([framed], partition=number % 2, key=f"k{number}".encode())
+
+    def twin(reached: str) -> None:
+        if reached == "publish.filled" and not met:
+            met.append(reached)
+            shop.drain()
+
+    produce("first", range(10))
+    shop.drain()
+    produce(None, range(4, 7))
+    assert shop.drain(failpoint=twin).fenced
+    target = Target(shop.pipeline, is_dead_letter_table=False)
+    assert compact(MaintenanceRun(shop.job(), Policy(grace_seconds=0)), target, Lease.of({})).ended is Status.DONE
+    produce("again", range(5))
+    shop.drain()
+    shop.assert_each_record_once()
+    found = verify(shop.pipeline, Lake(shop.lake, Secrets({}).read), deep=True, wait=lambda seconds: None)
+    assert found.outcome == "proven", found.findings
+    ops = sorted((row["_kafka_key"], row["_kafka_offset"], row["_op"]) for row in shop.landed())
+    assert [op for key, _, op in ops if key == "k4"] == ["w", "d", "w"]
 
 
 @pytest.mark.long

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from frazil.declaration import Changelog, Debezium, Environment, KeyFormat, Limits
+from frazil.audit.verify import verify
+from frazil.clients.secrets import Secrets
+from frazil.declaration import Changelog, Debezium, Environment, KeyFormat, Limits, Pipeline, Spark, Table, Upsert
 from frazil.errors import InvalidInput
 from frazil.lake import changelog_views
 from frazil.lake.changelog_sql import ChangelogTable, SqlEngine
+from frazil.lake.read.stored_tables import Lake
 from frazil.local.duckdb_query import ask
 from frazil.schemas.iceberg import row_type
 from tests.scenarios.test_upserts import stored
 from tests.support import change_replay
+from tests.support.connect_events import ConnectSource
 from tests.support.debezium_events import PLACEHOLDER, Source
 from tests.support.shop import Shop
 from tests.support.state_replay import EPOCH_MS, StateReplay
@@ -27,16 +32,17 @@ EPOCH = datetime.fromtimestamp(EPOCH_MS / 1000, UTC)
 SHOWN = ("_kafka_key", "user", "_op", "_kafka_partition", "_kafka_offset")
 
 
-def changelog(shop: Shop) -> ChangelogTable:
-    table, iceberg = shop.pipeline.table.identifier, shop.job().iceberg
+def changelog(shop: Shop, table: str = "") -> ChangelogTable:
+    table, iceberg = table or shop.pipeline.table.identifier, shop.job().iceberg
     loaded = iceberg.load(table)
     return ChangelogTable.of(table, row_type(iceberg.schema_json(loaded)), loaded.properties())
 
 
-def create_views(shop: Shop) -> str:
+def create_views(shop: Shop, table: str = "") -> str:
     """Create the views, and return the name of the table, to which theirs add something."""
-    catalog, table = shop.job().iceberg.name, shop.pipeline.table.identifier
-    changelog_views.create(shop.spark, changelog_views.statements(changelog(shop), SqlEngine.SPARK, catalog, table))
+    catalog, table = shop.job().iceberg.name, table or shop.pipeline.table.identifier
+    views = changelog_views.statements(changelog(shop, table), SqlEngine.SPARK, catalog, table)
+    changelog_views.create(shop.spark, views)
     return f"{catalog}.{table}"
 
 
@@ -159,3 +165,57 @@ def test_a_service_without_views_is_named(shop_of: ShopOf, rest_lake: Environmen
     with pytest.raises(InvalidInput, match="Server does not support endpoint") as refused:
         create_views(shop)
     assert "run the command without --create" in str(refused.value)
+
+
+def beside(shop: Shop, write: Changelog) -> Pipeline:
+    """Return the pipeline that lands the same topic as a changelog."""
+    pipeline = shop.pipeline
+    return replace(pipeline, name=f"{pipeline.name}_log", table=Table(f"shop.{pipeline.name}_log"), write=write)
+
+
+@pytest.mark.parametrize("order_by", [(), ("version",), ("_kafka_timestamp",)], ids=str)
+def test_the_view_of_a_changelog_is_the_state_that_upserts_make(shop_of: ShopOf, order_by: tuple[str, ...]) -> None:
+    """Of the same topic, in other batches."""
+    deletes = "soft_delete" if order_by else "delete"
+    shop = shop_of(write=Upsert(order_by=order_by, on_tombstone=deletes), key_format=KeyFormat.TEXT)
+    replay, chosen = StateReplay(shop), random.Random(3)
+    log = replace(beside(shop, Changelog(order_by=order_by)), engine=Spark(limits=Limits(first_rows=17, max_rows=17)))
+    for _ in range(3):
+        for number in range(25):
+            word = None if chosen.random() < 0.25 and order_by != ("version",) else f"w{number}"
+            partition = chosen.randrange(2) if order_by else None
+            version = chosen.randrange(50)
+            replay.produce(chosen.randrange(6), word, at=chosen.randrange(30), version=version, partition=partition)
+        shop.drain()
+        shop.drain(log)
+        name = create_views(shop, log.table.identifier)
+        shown = ("_kafka_key", "user", "version", "_kafka_partition", "_kafka_offset")
+        state = [tuple(row[name] for name in shown) for row in shop.landed() if row.get("_deleted_at") is None]
+        assert by_spark(shop, f"SELECT * FROM {name}__state", shown) == sorted(state, key=repr)
+        proof = verify(log, Lake(shop.lake, Secrets({}).read), deep=True)
+        assert proof.outcome == "proven", proof.findings
+
+
+@pytest.mark.parametrize("relay", [Source, ConnectSource], ids=["avro", "json_schema"])
+def test_the_view_of_change_data_is_the_state_that_upserts_make(shop_of: ShopOf, relay: Any) -> None:
+    formats = (
+        {"key_format": "avro"} if relay is Source else {"key_format": "json_schema", "value_format": "json_schema"}
+    )
+    shop = shop_of(write=Upsert(), envelope=Debezium(), **formats)
+    source, chosen, log = relay(shop), random.Random(4), beside(shop, Changelog())
+    for _ in range(2):
+        for number in range(30):
+            key = chosen.randrange(5)
+            if key not in source.rows:
+                source.write("c", key, customer=f"c{number}", note=f"n{number}")
+            elif chosen.random() < 0.3:
+                source.delete(key, tombstone=chosen.random() < 0.5)
+            else:
+                note = PLACEHOLDER if source.rows[key]["note"] is not None and chosen.random() < 0.5 else f"n{number}"
+                source.write("u", key, customer=chosen.choice((None, f"c{number}")), note=note)
+        shop.drain()
+        shop.drain(log)
+        name, columns = create_views(shop, log.table.identifier), ("id", "customer", "note")
+        wanted = sorted((tuple(row[column] for column in columns) for row in shop.landed()), key=repr)
+        assert by_spark(shop, f"SELECT * FROM {name}__state", columns) == wanted
+        assert len(wanted) == len(source.rows)

@@ -23,11 +23,16 @@ def table_name(engine: SqlEngine, catalog: str, identifier: str) -> str:
 def statements(
     changelog: ChangelogTable, engine: SqlEngine, catalog: str, identifier: str, *, table: str = ""
 ) -> Mapping[str, str]:
-    """Return the statements that create the views, by the name of each; `table` is SQL that names the table another way."""
+    """Return the statements that create the views, by the name of each; `table` is SQL that names the table another way.
+
+    Of Athena they are queries: its views take no column of type timestamp with time zone, and each changelog has some.
+    """
     known, name = table or table_name(engine, catalog, identifier), identifier.rpartition(".")[2]
     # DuckDB creates no view in a catalog that is attached.
     place = () if engine is SqlEngine.DUCKDB else _place(engine, catalog, identifier)
     queries = {f"{name}{HISTORY}": changelog.history(engine, known), f"{name}{STATE}": changelog.state(engine, known)}
+    if engine is SqlEngine.ATHENA:
+        return {view: f"-- {view}\n{query}" for view, query in queries.items()}
     return {view: create_view(engine, (*place, view), query) for view, query in queries.items()}
 
 
@@ -37,7 +42,7 @@ def check_catalog(environment: Environment) -> None:
         raise InvalidInput(
             "Iceberg's Glue catalog has no views",
             where=f"environment {environment.name}, catalog",
-            do="Run the command without --create, and the SQL that it prints in Athena: --engine athena",
+            do="Create the views in Trino (--engine trino), or run the queries in Athena (--engine athena)",
         )
 
 
