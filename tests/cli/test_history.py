@@ -72,7 +72,7 @@ def ask(environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ("spark", "`lake`.`shop`.`orders__history`", "`lake`.`shop`.`orders`"),
         ("trino", '"lake"."shop"."orders__history"', '"lake"."shop"."orders"'),
         ("duckdb", '"orders__history"', '"lake"."shop"."orders"'),
-        ("snowflake", "shop.orders__history", "shop.orders"),
+        ("snowflake", '"SHOP"."ORDERS__HISTORY"', '"SHOP"."ORDERS"'),
     ],
 )
 def test_it_prints_both_views_for_each_engine(ask: Ask, engine: str, view: str, table: str) -> None:
@@ -80,7 +80,9 @@ def test_it_prints_both_views_for_each_engine(ask: Ask, engine: str, view: str, 
     assert ended.exit_code == 0, ended.stderr
     first, second, rest = ended.stdout.split(";\n")
     assert first.startswith(f"CREATE OR REPLACE VIEW {view} AS\nWITH ")
-    assert second.lstrip().startswith(f"CREATE OR REPLACE VIEW {view.replace('history', 'state')} AS\nSELECT ")
+    assert second.lstrip().startswith(
+        f"CREATE OR REPLACE VIEW {view.replace('history', 'state').replace('HISTORY', 'STATE')} AS\nSELECT "
+    )
     assert rest == ""
     assert f"FROM {table}\n" in first
 

@@ -214,7 +214,10 @@ def test_names_are_those_of_the_engine(engine: SqlEngine) -> None:
     quote = "`" if engine is SqlEngine.SPARK else '"'
     query = changelog(UNAVAILABLE).history(engine, "T")
     assert f"{quote}line it's{quote}" in query
-    assert ("_kafka_offset" if engine is SqlEngine.SNOWFLAKE else f"{quote}_kafka_offset{quote}") in query
+    assert ('"_KAFKA_OFFSET"' if engine is SqlEngine.SNOWFLAKE else f"{quote}_kafka_offset{quote}") in query
+    ordered = changelog(ORDERS["several"][0]).history(engine, "T")
+    dot = ('"_ORDER":"version"', "`_order`.`version`", '"_order"."version"')
+    assert dot[0 if engine is SqlEngine.SNOWFLAKE else 1 if engine is SqlEngine.SPARK else 2] in ordered
     assert "IGNORE NULLS" in query
     known = "contains(" if engine in (SqlEngine.TRINO, SqlEngine.ATHENA) else "array_contains("
     assert known in (query.lower() if engine is SqlEngine.SNOWFLAKE else query)

@@ -74,7 +74,11 @@ def test_each_record_of_a_keyed_topic_is_a_change(shop_of: ShopOf) -> None:
 
 @pytest.mark.parametrize("version", [2, pytest.param(3, marks=LONG)])
 def test_a_delete_has_the_fields_of_its_key(shop_of: ShopOf, version: int) -> None:
-    table = {"format_version": version, "partition_by": ("bucket(4, order_id)",), "sort_by": ("order_id",)}
+    table = {
+        "format_version": version,
+        "partition_by": ("bucket(4, order_id)", "days(_changed_at)"),
+        "sort_by": ("_op",),
+    }
     shop = shop_of(write=Changelog(), key_format=KeyFormat.AVRO, on_error=ErrorMode.LOG, table=table)
     state = State(shop, schema=KEY_SCHEMA)
     state.put(1, "good")
@@ -197,6 +201,31 @@ def test_flattened_events_that_do_not_say_what_they_are_are_writes(shop_of: Shop
     shop.drain()
     found = [(row["_op"], row["id"], row["customer"]) for row in in_order(shop)]
     assert found == [("w", 1, "a"), ("d", 1, None)]
+    proven(shop)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("value_format", ["text", "json", "bytes"])
+def test_values_without_a_schema_are_changes(shop_of: ShopOf, value_format: str) -> None:
+    shop = shop_of(write=Changelog(), key_format=KeyFormat.TEXT, value_format=value_format, partitions=1)
+    shop.produce([b'{"a":1}', None, b'{"a":2}'], key=b"k")
+    shop.drain()
+    as_stored = (lambda text: text.encode()) if value_format == "bytes" else str
+    found = [(row["_op"], row["_kafka_key"], row["value"]) for row in in_order(shop)]
+    assert found == [("w", "k", as_stored('{"a":1}')), ("d", "k", None), ("w", "k", as_stored('{"a":2}'))]
+    proven(shop)
+
+
+@pytest.mark.long
+def test_the_order_of_a_changelog_widens_with_its_column(shop_of: ShopOf) -> None:
+    shop = shop_of(write=Changelog(order_by="order_id"), key_format=KeyFormat.TEXT)
+    narrow = {**ORDER, "fields": [{"name": "order_id", "type": "int"}, *ORDER["fields"][1:]]}  # type: ignore[index]
+    for schema, number in ((narrow, 1), (ORDER, 2**40)):
+        body = avro(schema, {"order_id": number, "user": "u", "amount": None})
+        shop.produce([frame(shop.register(schema), body)], key=b"k", partition=0)
+        shop.drain()
+    assert [row["_order"] for row in in_order(shop)] == [1, 2**40]
+    assert str(stored(shop).schema().find_field("_order").field_type) == "long"
     proven(shop)
 
 

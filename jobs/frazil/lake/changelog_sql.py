@@ -7,6 +7,7 @@ they end what was before them. A truncate ends the rows before it: by offset in 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -35,11 +36,11 @@ class SqlEngine(StrEnum):
     SNOWFLAKE = "snowflake"
 
     def quoted(self, name: str) -> str:
-        """Return a name as an identifier. Snowflake's are plain where they can be: else they are case-sensitive."""
+        """Return a name as an identifier. Snowflake has simple names in upper case; quoted, a reserved word is one too."""
         if self is SqlEngine.SPARK:
             return "`" + name.replace("`", "``") + "`"
-        if self is SqlEngine.SNOWFLAKE and name.isascii() and name.replace("$", "_").isidentifier():
-            return name
+        if self is SqlEngine.SNOWFLAKE and _SIMPLE.fullmatch(name):
+            name = name.upper()
         return '"' + name.replace('"', '""') + '"'
 
     def named(self, *parts: str) -> str:
@@ -69,8 +70,13 @@ class SqlEngine(StrEnum):
         return f"LAST_VALUE({value}) IGNORE NULLS OVER ({over})"
 
     def field(self, column: str, name: str) -> str:
-        """Return a field of a struct."""
-        return f"{self.quoted(column)}{':' if self is SqlEngine.SNOWFLAKE else '.'}{self.quoted(name)}"
+        """Return a field of a struct. Snowflake's have their case."""
+        if self is SqlEngine.SNOWFLAKE:
+            return f"{self.quoted(column)}:" + '"' + name.replace('"', '""') + '"'
+        return f"{self.quoted(column)}.{self.quoted(name)}"
+
+
+_SIMPLE = re.compile(r"[a-z_][a-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True)
