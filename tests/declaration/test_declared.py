@@ -21,14 +21,14 @@ ORDERS = Topic("orders", value_format="avro")
             lambda: Topic("orders", value_fromat="avro"),
             {
                 "topic.value_fromat": "there is no such field. Did you mean value_format?",
-                "topic.value_format": "the field is missing. Write one of avro, json_schema, protobuf, json, text, bytes",
+                "topic.value_format": "the field is missing. Write one of avro, json_schema, protobuf, json, connect_json, text, bytes",
             },
         ),
         (
             lambda: Topic(),
             {
                 "topic.name": "the field is missing. Write text",
-                "topic.value_format": "the field is missing. Write one of avro, json_schema, protobuf, json, text, bytes",
+                "topic.value_format": "the field is missing. Write one of avro, json_schema, protobuf, json, connect_json, text, bytes",
             },
         ),
         (

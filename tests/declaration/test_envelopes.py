@@ -43,6 +43,29 @@ def test_a_changelog_has_the_operation_without_a_column_of_the_envelope():
     assert list(problems_of(lambda: pipeline(write=Changelog(key="id")))) == ["pipeline.write.key"]
 
 
+SCHEMALESS = {
+    "value_format": "json",
+    "columns": ("id long",),
+    "key_format": "connect_json",
+    "key_columns": ("id long",),
+}
+
+
+def test_change_data_without_a_registry_has_declared_columns():
+    assert pipeline(topic=Topic("orders", **SCHEMALESS)).envelope == Debezium()
+    found = problems_of(lambda: pipeline(topic=Topic("orders", value_format="json", key_format="json")))
+    assert list(found) == ["pipeline.topic.key_format", "pipeline.topic.columns"]
+    topic = Topic("orders", **SCHEMALESS)
+    assert list(problems_of(lambda: pipeline(Debezium(source_column=True), topic=topic))) == [
+        "pipeline.envelope.source_column"
+    ]
+    flat = Topic("orders", **{**SCHEMALESS, "columns": ("id long", "__deleted string")})
+    assert list(problems_of(lambda: pipeline(Debezium(operation_column=True), topic=flat))) == [
+        "pipeline.envelope.operation_column"
+    ]
+    assert pipeline(Debezium(operation_column=True), topic=topic).envelope.operation_column
+
+
 def test_no_other_engine_unwraps_an_envelope():
     found = problems_of(lambda: pipeline(engine="tableflow", table=Table("kafka.orders")))
     assert "Tableflow decides this itself" in found["pipeline.envelope"]

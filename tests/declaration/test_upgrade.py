@@ -179,3 +179,9 @@ def test_a_job_refuses_a_version_that_it_does_not_know_and_says_what_to_use(vers
     told = problems_of(lambda: parse({"version": version, "pipelines": []}))["version"]
     assert "is not a version that this release reads (1 and 2)" in told
     assert told.endswith("or use the release that wrote the document or a newer one")
+
+
+@pytest.mark.parametrize("name", ["columns", "key_columns"])
+def test_declared_columns_are_of_version_2(name):
+    document = version_1({**ORDERS["topic"], "value_format": "json", name: ["id long"]})
+    assert "version 1 has no such field" in problems_of(lambda: parse(document))[f"pipelines[0].topic.{name}"]

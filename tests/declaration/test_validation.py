@@ -101,7 +101,10 @@ def test_a_choice_without_parameters_is_named_by_its_type():
 @pytest.mark.parametrize(
     ("value", "told"),
     [
-        ("Avro", "'Avro' is not one of its values. Write one of avro, json_schema, protobuf, json, text, bytes"),
+        (
+            "Avro",
+            "'Avro' is not one of its values. Write one of avro, json_schema, protobuf, json, connect_json, text, bytes",
+        ),
         ("AVRO", "'AVRO' is not one of its values. Write one of avro"),
         (KeyFormat.AVRO, "<KeyFormat.AVRO: 'avro'> is of type KeyFormat. Write one of avro"),
         (1, "1 is of type int. Write one of avro"),

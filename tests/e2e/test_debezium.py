@@ -105,6 +105,7 @@ def copied_of(
 
     def make(
         columns: str,
+        /,
         *statements: str,
         converter: Converter = Converter.AVRO,
         is_relayed: bool = False,
@@ -113,7 +114,7 @@ def copied_of(
     ) -> Copied:
         source = CapturedTable(change_data_world, name, columns)
         sources.append(source)
-        choices = {"write": Upsert(), "envelope": Debezium(), **FORMATS[converter], "partitions": 1, **declared}
+        choices = {"write": Upsert(), "envelope": Debezium(), **FORMATS.get(converter, {}), "partitions": 1, **declared}
         table = {"identifier": f"captured.{name}", **choices.pop("table", {})}
         topic = f"{source.topic}.relayed" if is_relayed else source.topic
         shop = Shop(change_data_world, spark, lake_environment, topic, table=table, **choices)
@@ -305,26 +306,75 @@ LANDS_AS = {
 """The column's value as PostgreSQL says it, of types that no table has."""
 
 
+DECLARED = {
+    "smallint": "int",
+    "bigint": "long",
+    "real": "float",
+    "numeric(38, 10)": "decimal(38, 10)",
+    "date": "io.debezium.time.Date",
+    "timestamp": "io.debezium.time.MicroTimestamp",
+    "timestamp(3)": "io.debezium.time.Timestamp",
+    "timestamp(0)": "io.debezium.time.Timestamp",
+    "timestamptz": "io.debezium.time.ZonedTimestamp",
+    "int[]": "list<int>",
+    "numeric(10, 2)[]": "list<decimal(10, 2)>",
+    "date[]": "list<io.debezium.time.Date>",
+    "timestamp[]": "list<io.debezium.time.MicroTimestamp>",
+    "timestamptz[]": "list<io.debezium.time.ZonedTimestamp>",
+    "boolean": "boolean",
+    "double precision": "double",
+    "numeric": "io.debezium.data.VariableScaleDecimal",
+    "time": "long",
+    "time(3)": "int",
+    "interval": "long",
+    "bytea": "binary",
+    "bit(9)": "binary",
+    "varbit(12)": "binary",
+    "money": "decimal(38, 2)",
+    "text[]": "list<string>",
+    "boolean[]": "list<boolean>",
+    "double precision[]": "list<double>",
+    "uuid[]": "list<string>",
+}
+"""The column to declare for a type, if decimals are numbers; of other types it is a string."""
+AS_TEXT = {"numeric(38, 10)": "string", "numeric(10, 2)[]": "list<string>", "numeric": "string", "money": "string"}
+"""The same with `decimal.handling.mode=string`."""
+SCHEMALESS = {
+    "json": {"converter": Converter.JSON, "value_format": ValueFormat.JSON, "key_format": KeyFormat.JSON},
+    "connect_json": {
+        "converter": Converter.JSON_WITH_SCHEMA,
+        "value_format": ValueFormat.CONNECT_JSON,
+        "key_format": KeyFormat.CONNECT_JSON,
+    },
+    "json_schema": {"converter": Converter.JSON_WITH_SCHEMA, "is_relayed": True},
+}
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("precise", ["precise", "string"])
-def test_each_type_in_json_schema_is_what_the_source_selects(copied_of: CopiedOf, precise: str) -> None:
+@pytest.mark.parametrize("mode", ["precise", "string"])
+@pytest.mark.parametrize("written", SCHEMALESS)
+def test_each_type_in_json_is_what_the_source_selects(copied_of: CopiedOf, written: str, mode: str) -> None:
     types = {**LIMITS_OF_TYPES, **OF_JSON_SCHEMA}
-    values = ", ".join(types.values())
+    values, more = ", ".join(types.values()), {"decimal.handling.mode": mode}
+    choices: dict[str, Any] = dict(SCHEMALESS[written])
+    if written != "json_schema":
+        more["value.converter.decimal.format"] = "NUMERIC"
+        declared = {**DECLARED, **AS_TEXT} if mode == "string" else DECLARED
+        columns = (f"c{place} {declared.get(of, 'string')}" for place, of in enumerate(types))
+        choices |= {"columns": ("id long", *columns), "key_columns": ("id long",)}
     copied = copied_of(
         ", ".join(f"c{place} {of}" for place, of in enumerate(types)),
         "INSERT INTO {t} VALUES (1, " + values.replace("{", "{{").replace("}", "}}") + ")",
-        converter=Converter.JSON_WITH_SCHEMA,
-        is_relayed=True,
-        more={"decimal.handling.mode": precise},
+        more=more,
+        **choices,
     )
-    copied.source.captured()
     name = copied.source.name
     copied.source.sql(f"INSERT INTO {name} VALUES (2, {values})", f"INSERT INTO {name} (id) VALUES (3)")
     copied.source.captured()
-    assert copied.relay is not None
-    copied.relay.copy()
+    if copied.relay is not None:
+        copied.relay.copy()
     copied.shop.drain()
-    texts = {"numeric(38, 10)", "numeric(10, 2)[]", "money"} if precise == "string" else set()
+    texts = {"numeric(38, 10)", "numeric(10, 2)[]", "money"} if mode == "string" else set()
     asked = []
     for place, of in enumerate(types):
         said = LANDS_AS.get(of, "{c}").format(c=f"c{place}")
@@ -340,10 +390,26 @@ def test_each_type_in_json_schema_is_what_the_source_selects(copied_of: CopiedOf
     assert list(copied.shop.landed()[0])[: len(types) + 1] == ["id", *(f"c{place}" for place in range(len(types)))]
 
 
+LONG_DECLARED = (
+    "id long",
+    "note long",
+    "long string",
+    "raw binary",
+    "tags list<string>",
+    "document string",
+    "price decimal(8, 2)",
+)
+
+
 @pytest.mark.long
-def test_changes_in_json_schema_leave_what_the_source_selects(copied_of: CopiedOf) -> None:
+@pytest.mark.parametrize("written", SCHEMALESS)
+def test_changes_in_json_leave_what_the_source_selects(copied_of: CopiedOf, written: str) -> None:
     first = "INSERT INTO {t} " + LONG_ROWS.format(first=1, last=6)
-    copied = copied_of(LONG_COLUMNS, first, converter=Converter.JSON_WITH_SCHEMA, is_relayed=True)
+    choices: dict[str, Any] = dict(SCHEMALESS[written])
+    if written != "json_schema":
+        choices |= {"columns": LONG_DECLARED, "key_columns": ("id long",)}
+        choices["more"] = {"value.converter.decimal.format": "NUMERIC", "decimal.handling.mode": "precise"}
+    copied = copied_of(LONG_COLUMNS, first, **choices)
     copied.land()
     assert {1, 11, 4} <= change_rows_with_long_values(copied.source, with_keys=False)
     copied.land()

@@ -47,6 +47,14 @@ def check_row(case: Case) -> None:
     assert (form, hash(form)) == (again, hash(again))
 
 
+def check_record(envelope: Envelope, row: Struct, *marks: Field) -> None:
+    """Check that records of declared rows are unwrapped to them, with or without the fields that say what an event does."""
+    assert envelope.unwrapped(envelope.record(row)).row == row
+    for mark in marks:
+        flat = envelope.unwrapped(envelope.record(Struct((*row.fields, mark))))
+        assert (flat.row, flat.decoded(row).fields[-1].required) == (row, True)
+
+
 def check_changes(case: Case, spark: SparkSession) -> None:
     """Check each event, in a table of these columns and another one that the record lacks; and a record that was not decoded."""
     form = case.envelope.unwrapped(case.record)

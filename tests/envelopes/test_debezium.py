@@ -13,7 +13,7 @@ from frazil.envelopes.debezium import DebeziumEvents
 from frazil.envelopes.envelope import Operation
 from frazil.errors import InvalidInput
 from frazil.schemas.types import Field, Kind, Primitive, Struct, Type
-from tests.envelopes.conformance import Case, Event, check_changes, check_operations, check_row
+from tests.envelopes.conformance import Case, Event, check_changes, check_operations, check_record, check_row
 
 TEXT, LONG = Primitive(Kind.STRING), Primitive(Kind.LONG)
 ROW = Struct((Field("id", LONG), Field("Name", TEXT)))
@@ -123,6 +123,10 @@ CASES = {
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_the_type_of_a_record_says_what_its_row_is(case: Case) -> None:
     check_row(case)
+
+
+def test_a_declared_row_says_what_its_records_are() -> None:
+    check_record(DebeziumEvents(Debezium()), ROW, Field("__op", TEXT), Field("__deleted", Primitive(Kind.BOOLEAN)))
 
 
 @pytest.mark.spark

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -9,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import Debezium, ErrorMode, Upsert
+from frazil.declaration import Changelog, Debezium, ErrorMode, Upsert
 from tests.scenarios.test_debezium import check, counts
 from tests.scenarios.test_upserts import verified
-from tests.support.connect_events import ORDERS, ConnectSource
-from tests.support.connect_schemas import decimal, field
+from tests.support.connect_events import ORDERS, ConnectSource, Written
+from tests.support.connect_schemas import decimal, declared, field
 from tests.support.debezium_events import PLACEHOLDER
 from tests.support.shop import Shop
 
@@ -131,3 +132,129 @@ def test_values_that_no_column_holds_are_dead_letters(shop_of: ShopOf) -> None:
     source.write("c", 3, price=b"\x01\x86\xa0")  # six digits
     assert shop.drain().rejected == {"undecodable": 2}
     assert [(row["id"], row["price"]) for row in shop.landed()] == [(1, Decimal("999.99"))]
+
+
+SCHEMALESS = (*LARGE[:-1], field("price", "double"), field("day", "int32", "io.debezium.time.Date"))
+
+
+def schemaless(shop_of: ShopOf, written: Written, *more: str, **declaration: Any) -> Shop:
+    """A topic without a registry, with the columns of `SCHEMALESS` and others."""
+    formats = {"value_format": written.value, "key_format": written.value, "key_columns": declared(ORDERS[:1])}
+    return debezium(shop_of, **formats, columns=(*declared(SCHEMALESS), *more), **declaration)
+
+
+@pytest.mark.parametrize("written", [Written.JSON, pytest.param(Written.CONNECT_JSON, marks=pytest.mark.long)])
+def test_without_a_registry_a_table_is_that_of_the_source(shop_of: ShopOf, written: Written) -> None:
+    shop = schemaless(shop_of, written, envelope=Debezium(operation_column=True))
+    source = ConnectSource(shop, SCHEMALESS, written=written, partitions=2)
+    for number in range(5):
+        source.write("r", number, customer=f"c{number}", note="n", blob=b"b", tags=["t", None], at=number, day=number)
+    shop.drain()
+    check(source, *NAMES)
+    assert list(shop.landed()[0])[:9] == [*NAMES, "at", "price", "day", "_op"]
+    source.write("u", 1, customer="left out", note=PLACEHOLDER, blob=PLACEHOLDER.encode(), tags=[PLACEHOLDER], at=7)
+    source.write("c", 7, customer="new", tags=[], price=1.5)
+    source.write("u", 7, customer="new and changed", tags=[PLACEHOLDER])
+    source.delete(2)
+    source.delete(3, event=False)
+    source.delete(4, tombstone=False)
+    source.produce(0, source.event("m", None))
+    shop.drain()
+    check(source, *NAMES)
+    found = {row["id"]: (row["at"], row["price"], row["day"], row["_op"]) for row in shop.landed()}
+    assert found == {
+        0: (datetime(1970, 1, 1), None, date(1970, 1, 1), "r"),
+        1: (datetime(1970, 1, 1, microsecond=7), None, None, "u"),
+        7: (None, None, None, "u"),
+    }
+    assert counts(shop)["skipped"] == {"no_change": 1}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("written", [Written.JSON, Written.CONNECT_JSON])
+def test_without_a_registry_flattened_events_are_the_same_table(shop_of: ShopOf, written: Written) -> None:
+    shop = schemaless(shop_of, written, "__op string", "__deleted string", "__lsn long")
+    source = ConnectSource(shop, SCHEMALESS, written=written, flat=True)
+    for number in range(4):
+        source.write("r", number, customer=f"c{number}", note="n")
+    shop.drain()
+    source.write("u", 1, customer="changed", note=PLACEHOLDER)
+    source.delete(2, tombstone=False)
+    source.delete(3)
+    source.write("c", 5, customer="new")
+    shop.drain()
+    check(source)
+    assert {"__deleted", "__op"}.isdisjoint(shop.landed()[0])
+    assert {row["__lsn"] is not None for row in shop.landed()} == {True}
+
+
+@pytest.mark.long
+def test_events_of_another_form_than_declared_are_dead_letters(shop_of: ShopOf) -> None:
+    """Without a schema, nothing else says so: as rows of the declared form, all their columns would be null."""
+    plain = schemaless(shop_of, Written.JSON, on_error=ErrorMode.LOG, max_rejected_percent=100)
+    flat_source = ConnectSource(plain, SCHEMALESS, written=Written.JSON, flat=True)
+    flat_source.write("c", 1, customer="x")
+    plain.produce([b'{"schema": {}, "payload": {"op": "c", "after": {"id": 2}}}'], key=b'{"id": 2}', partition=0)
+    plain.produce([b'{"op": "c", "after": {"id": 3}}'], key=b'{"schema": {}, "payload": {"id": 3}}', partition=0)
+    plain.produce([b'{"op": "c", "after": {"id": 4, "day": "2026-01-01"}}'], key=b'{"id": 4}', partition=0)
+    plain.produce([b'{"op": "c", "after": {"id": 5, "customer": "lands"}}'], key=b'{"id": 5}', partition=0)
+    assert plain.drain().rejected == {"operation_unknown": 2, "key_null": 1, "undecodable": 1}
+    assert [(row["id"], row["customer"]) for row in plain.landed()] == [(5, "lands")]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mark", ["__op string", "__deleted boolean"])
+def test_a_plain_event_is_no_flattened_one(shop_of: ShopOf, mark: str) -> None:
+    shop = schemaless(shop_of, Written.JSON, mark, on_error=ErrorMode.LOG, max_rejected_percent=100)
+    plain = ConnectSource(shop, SCHEMALESS, written=Written.JSON)
+    plain.write("c", 1, customer="x")
+    plain.delete(1, tombstone=False)
+    name, of = mark.split()
+    lands = {"id": 2, "customer": "lands", name: "c" if of == "string" else False}
+    shop.produce([json.dumps(lands).encode()], key=b'{"id": 2}', partition=0)
+    gone = {"id": 3, name: "d" if of == "string" else True}
+    shop.produce([json.dumps(gone).encode()], key=b'{"id": 3}', partition=0)
+    assert shop.drain().rejected == {"operation_unknown": 2}
+    assert [(row["id"], row["customer"]) for row in shop.landed()] == [(2, "lands")]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("written", Written)
+def test_a_changelog_has_each_event(shop_of: ShopOf, written: Written) -> None:
+    if written is Written.JSON_SCHEMA:
+        shop = debezium(shop_of, write=Changelog())
+    else:
+        shop = schemaless(shop_of, written, write=Changelog())
+    source = ConnectSource(shop, SCHEMALESS, written=written)
+    source.write("r", 1, customer="first", note="n", at=1)
+    source.write("u", 1, customer="second", note=PLACEHOLDER, at=2)
+    source.delete(1)
+    shop.drain()
+    rows = sorted(shop.landed(), key=lambda row: row["_kafka_offset"])
+    assert [(row["_op"], row["id"], row["customer"], row["_unavailable"]) for row in rows] == [
+        ("r", 1, "first", None),
+        ("u", 1, "second", ["note"]),
+        ("d", 1, None, None),
+        ("d", 1, None, None),
+    ]
+    assert verified(shop, deep=True).outcome == "proven"
+
+
+@pytest.mark.long
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("written", [Written.JSON_SCHEMA, Written.JSON])
+def test_a_row_of_many_columns_is_planned_in_a_moment(shop_of: ShopOf, written: Written) -> None:
+    texts = tuple(field(f"c{number}", "string") for number in range(60))
+    times = tuple(field(f"t{number}", "int64", "io.debezium.time.MicroTimestamp") for number in range(20))
+    prices = tuple(decimal(f"p{number}", 10, 2) for number in range(20)) if written is Written.JSON_SCHEMA else ()
+    columns = (ORDERS[0], *texts, *times, *prices)
+    declaration: dict[str, Any] = {}
+    if written is Written.JSON:
+        keys = {"key_format": "json", "key_columns": declared(ORDERS[:1])}
+        declaration = {"value_format": "json", "columns": declared(columns), **keys}
+    source = ConnectSource(debezium(shop_of, **declaration), columns, written=written)
+    for number in range(3):
+        source.write("r", number, c1="one", c59="last", t19=number)
+    source.write("u", 1, c1=PLACEHOLDER, c59="changed")
+    source.shop.drain()
+    check(source, "id", *(each["field"] for each in texts))

@@ -17,9 +17,11 @@ ORDERS = (field("id", "int64", optional=False), field("customer", "string"), fie
 
 
 class Written(StrEnum):
-    """How a converter writes: JSON Schema in Confluent's frame."""
+    """How a converter writes: JSON Schema in Confluent's frame, or Kafka Connect's JSON without or with its schema."""
 
     JSON_SCHEMA = "json_schema"
+    JSON = "json"
+    CONNECT_JSON = "connect_json"
 
 
 class ConnectSource(Source):
@@ -62,11 +64,15 @@ class ConnectSource(Source):
         return self._bytes(self._key_id, self._key_schema, {self.key_name: number})
 
     def _registered(self, side: str, schema: Mapping[str, Any]) -> int:
+        if self.written is not Written.JSON_SCHEMA:
+            return 0
         text = json.dumps(confluent(schema))
         return self.shop.registry_admin.register(f"{self.shop.topic}-{side}", text, SchemaType.JSON)
 
     def _bytes(self, schema_id: int, schema: Mapping[str, Any], value: Any) -> bytes:
-        return frame(schema_id, json.dumps(value, default=_in_base64).encode())
+        value = {"schema": schema, "payload": value} if self.written is Written.CONNECT_JSON else value
+        body = json.dumps(value, default=_in_base64).encode()
+        return frame(schema_id, body) if self.written is Written.JSON_SCHEMA else body
 
 
 def _in_base64(value: Any) -> str:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from frazil.schemas.connect_types import DECIMAL, NAMED, VARIABLE_SCALE_DECIMAL
+
 NUMBERS = {"float": "float32", "double": "float64"}
 
 
@@ -77,6 +79,32 @@ def confluent(schema: Mapping[str, Any], index: int | None = None) -> dict[str, 
     if schema.get("optional"):
         made = {"oneOf": [{"type": "null"}, made]}
     return made if index is None else {**made, "connect.index": index}
+
+
+def declared(columns: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return the same columns as a declaration has them."""
+    return tuple(f"{each['field']} {_declared(each)}" for each in columns)
+
+
+def _declared(of: Mapping[str, Any]) -> str:
+    if of.get("name") in (*NAMED, VARIABLE_SCALE_DECIMAL):
+        return str(of["name"])
+    if of.get("name") == DECIMAL:
+        return f"decimal({of['parameters']['connect.decimal.precision']}, {of['parameters']['scale']})"
+    match kind := of["type"]:
+        case "array":
+            return f"list<{_declared(of['items'])}>"
+        case "map":
+            return f"map<string, {_declared(of['values'])}>"
+        case "struct":
+            return f"struct<{', '.join(each['field'] + ': ' + _declared(each) for each in of['fields'])}>"
+        case "int8" | "int16" | "int32":
+            return "int"
+        case "int64":
+            return "long"
+        case "bytes":
+            return "binary"
+    return str(kind)
 
 
 def hash_of(name: str) -> int:

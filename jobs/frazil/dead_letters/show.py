@@ -202,7 +202,7 @@ def _attempt(body: bytes | None, written: ValueFormat | KeyFormat, schema: avro.
     match ValueFormat(written.value):
         case ValueFormat.AVRO:
             return attempt(body, lambda data: avro_value(data, schema)) if schema is not None else None
-        case ValueFormat.JSON_SCHEMA | ValueFormat.JSON:
+        case ValueFormat.JSON_SCHEMA | ValueFormat.JSON | ValueFormat.CONNECT_JSON:
             return attempt(body, json_value)
         case ValueFormat.PROTOBUF:
             return attempt(body, protobuf_fields)

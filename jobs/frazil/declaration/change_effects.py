@@ -98,6 +98,18 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
             "rebuilt. Between text and json the type is the same, and the pipeline continues",
             lambda before, after: {before, after} != {KeyFormat.TEXT, KeyFormat.JSON},
         ),
+        "topic.columns": FieldEffect(
+            Outcome.FROM_NOW_ON,
+            "a new column is added, and is null in existing rows; a column that is no longer declared stays, and is null in new "
+            "rows; a type that the column does not widen to stops the pipeline",
+            _always,
+        ),
+        "topic.key_columns": FieldEffect(
+            Outcome.FROM_NOW_ON,
+            "a new field is added to the column of keys, and is null in existing rows. If there were none or are none now, the "
+            "column has another type, and nothing lands until the table is rebuilt. No table of current state changes its key",
+            _always,
+        ),
         "topic.subject_strategy": FieldEffect(
             Outcome.FROM_NOW_ON,
             "schemas are looked up under other subjects: types that exist only there add columns, and records of types that are "

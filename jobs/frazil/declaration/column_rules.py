@@ -75,12 +75,14 @@ def key_column_refusal(name: str) -> Refusal | None:
     return Refusal(f"{shown(name)} is no column's name", "Columns have a-z, 0-9 and _, at most 128, and no digit first")
 
 
-def value_key_refusal(name: str, value_format: ValueFormat) -> Refusal | None:
-    """Return why the column cannot be part of a key if the value has no schema, and `value` is its only column."""
+def value_key_refusal(name: str, value_format: ValueFormat, *, has_columns: bool = False) -> Refusal | None:
+    """Return why the column cannot be part of a key if the value has no columns, and `value` is its only one."""
+    if value_format.has_schema or has_columns:
+        return None
     if value_format is ValueFormat.JSON:
-        do = "Choose json_schema, or remove key: then the record's key is the key"
+        do = "Declare the topic's columns, choose json_schema, or remove key: then the record's key is the key"
         return Refusal("a value of format json is JSON text, and two texts can be one key", do)
-    if value_format.has_schema or name == VALUE_COLUMN:
+    if name == VALUE_COLUMN:
         return None
     return Refusal(f"a table of format {value_format} has no column {name}", f"Use {VALUE_COLUMN}")
 
@@ -142,8 +144,10 @@ def type_refusal(field: PartitionField, kind: str) -> Refusal | None:
     return None
 
 
-def key_refusal(source: str, key_format: KeyFormat) -> Refusal | None:
+def key_refusal(source: str, key_format: KeyFormat, *, has_columns: bool = False) -> Refusal | None:
     """Return why the key cannot be a source: one with a schema may be a struct, and its type is known only later."""
+    if source in _KEY_SOURCES and has_columns:
+        return Refusal("a key with columns is a struct", "Choose another column, or key_format bytes, text or json")
     if source in _KEY_SOURCES and key_format.has_schema:
         return Refusal(
             f"a key of format {key_format} may be a struct", "Choose another column, or key_format bytes, text or json"
@@ -151,9 +155,11 @@ def key_refusal(source: str, key_format: KeyFormat) -> Refusal | None:
     return None
 
 
-def schemaless_refusal(field: PartitionField | SortField, value_format: ValueFormat) -> Refusal | None:
-    """Return why the field cannot be a source if the value has no schema, and `value` is its only column."""
-    if value_format.has_schema or is_reserved(field.source.partition(".")[0]):
+def schemaless_refusal(
+    field: PartitionField | SortField, value_format: ValueFormat, *, has_columns: bool = False
+) -> Refusal | None:
+    """Return why the field cannot be a source if the value has no columns, and `value` is its only one."""
+    if value_format.has_schema or has_columns or is_reserved(field.source.partition(".")[0]):
         return None
     if field.source != VALUE_COLUMN:
         what = f"a table of format {value_format} has no column {field.source}"

@@ -6,18 +6,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
+from frazil.declaration.column_notation import columns
 from frazil.declaration.constraints import matching
 from frazil.declaration.declared import Declared
-from frazil.declaration.options import KeyFormat, ValueFormat
 from frazil.declaration.problems import Problem
 from frazil.declaration.validation import validate
 from frazil.declaration.write_modes import Append, Changelog, declared_key, order_by
 
 if TYPE_CHECKING:
     from frazil.declaration.pipeline import Pipeline
+    from frazil.declaration.topic import Topic
 
-_READ = (ValueFormat.AVRO, ValueFormat.JSON_SCHEMA)
-_KEYS = (KeyFormat.AVRO, KeyFormat.JSON_SCHEMA)
+_SCHEMALESS = ("json", "connect_json")
+_READ = ("avro", "json_schema", *_SCHEMALESS)
 _CONVERTER = "and the converter of that format in the connector"
 _PLACEHOLDER = matching(
     r"[\s\S]{1,1000}", "a placeholder", "Write the connector's unavailable.value.placeholder, 1 to 1000 characters"
@@ -71,14 +72,7 @@ def envelope_problems(pipeline: Pipeline) -> Iterator[Problem]:
         yield Problem(
             "envelope", what, "Choose write=Upsert() or Changelog(), or remove envelope to land the events as they are"
         )
-    if pipeline.topic.value_format not in _READ:
-        what = f"change data of format {pipeline.topic.value_format} has no types that are read"
-        yield Problem("topic.value_format", what, f"Choose avro or json_schema, {_CONVERTER}")
-    if pipeline.topic.key_format not in _KEYS:
-        what = (
-            f"a delete names its row by the fields of the record's key, which {pipeline.topic.key_format} does not give"
-        )
-        yield Problem("topic.key_format", what, f"Choose avro or json_schema, {_CONVERTER}")
+    yield from _format_problems(pipeline.topic, pipeline.envelope)
     if order_by(pipeline.write):
         what = "a value that a change leaves out is that of the change before it, by offset"
         yield Problem("write.order_by", what, "Remove it: a connector writes the changes of a key in their order")
@@ -89,3 +83,26 @@ def envelope_problems(pipeline: Pipeline) -> Iterator[Problem]:
         )
     if isinstance(pipeline.write, Changelog) and pipeline.envelope is not None and pipeline.envelope.operation_column:
         yield Problem("envelope.operation_column", "a changelog has the column _op without it", "Remove it")
+
+
+def _format_problems(topic: Topic, envelope: Envelope | None) -> Iterator[Problem]:
+    if topic.value_format.value not in _READ:
+        what = f"change data of format {topic.value_format} has no types that are read"
+        yield Problem("topic.value_format", what, f"Choose avro or json_schema, {_CONVERTER}, or json with columns")
+    if topic.key_format.value not in _READ:
+        what = f"a delete names its row by the fields of the record's key, which {topic.key_format} does not give"
+        yield Problem("topic.key_format", what, f"Choose avro or json_schema, {_CONVERTER}, or json with key_columns")
+    if topic.value_format.value not in _SCHEMALESS:
+        return
+    if not topic.columns:
+        what = f"change data of format {topic.value_format} has the columns that are declared, and none are"
+        yield Problem(
+            "topic.columns", what, 'Write those of the source\'s table, like columns=("id long", "name string")'
+        )
+    if envelope is not None and envelope.source_column:
+        what = f"the fields of the source block are known from a schema, and format {topic.value_format} has none"
+        yield Problem("envelope.source_column", what, "Remove it, or choose avro or json_schema")
+    names = {each.name for each in columns(topic.columns or ())}
+    if envelope is not None and envelope.operation_column and "__deleted" in names and "__op" not in names:
+        what = "flattened events have their operation in the field __op, which is not among the columns"
+        yield Problem("envelope.operation_column", what, "Declare the column __op string, or remove operation_column")

@@ -12,13 +12,15 @@ class ValueFormat(StrEnum, metaclass=Choices):
 
     `avro`, `json_schema` and `protobuf` are framed as Confluent's serialisers do it and described by a schema in the
     registry: each field becomes a column. The others have one column, `value`: `json` is validated JSON without a
-    schema, kept as its text (string); `text` is UTF-8 (string); `bytes` is anything (binary).
+    schema, kept as its text (string); `text` is UTF-8 (string); `bytes` is anything (binary). With declared columns, `json` has
+    those, and so has `connect_json`: the payload of what Kafka Connect's JsonConverter writes with schemas.enable.
     """
 
     AVRO = "avro"
     JSON_SCHEMA = "json_schema"
     PROTOBUF = "protobuf"
     JSON = "json"
+    CONNECT_JSON = "connect_json"
     TEXT = "text"
     BYTES = "bytes"
 
@@ -31,7 +33,8 @@ class ValueFormat(StrEnum, metaclass=Choices):
 class KeyFormat(StrEnum, metaclass=Choices):
     """What the bytes of a record's key are, and what the column `_kafka_key` holds.
 
-    `bytes` is anything (binary), `text` UTF-8 (string), `json` validated JSON without a schema, kept as its text (string).
+    `bytes` is anything (binary), `text` UTF-8 (string), `json` validated JSON without a schema, kept as its text (string). With
+    declared columns, `json` is a struct of those, and so is `connect_json`, the payload of Kafka Connect's JSON with schemas.
     `avro`, `json_schema` and `protobuf` are framed and described by the subject `<topic>-key`: a record is a struct of its
     fields, any other key a value of its type.
     """
@@ -39,6 +42,7 @@ class KeyFormat(StrEnum, metaclass=Choices):
     BYTES = "bytes"
     TEXT = "text"
     JSON = "json"
+    CONNECT_JSON = "connect_json"
     AVRO = "avro"
     JSON_SCHEMA = "json_schema"
     PROTOBUF = "protobuf"
@@ -46,7 +50,7 @@ class KeyFormat(StrEnum, metaclass=Choices):
     @property
     def has_schema(self) -> bool:
         """Whether the registry describes it."""
-        return self not in {KeyFormat.BYTES, KeyFormat.TEXT, KeyFormat.JSON}
+        return self in {KeyFormat.AVRO, KeyFormat.JSON_SCHEMA, KeyFormat.PROTOBUF}
 
 
 class SubjectStrategy(StrEnum, metaclass=Choices):

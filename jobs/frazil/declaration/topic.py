@@ -10,7 +10,8 @@ from typing import Annotated, ClassVar
 
 from frazil.declaration.choice import Moved
 from frazil.declaration.chosen import Chosen, default, required
-from frazil.declaration.constraints import NOT_EMPTY, matching
+from frazil.declaration.column_notation import column, column_problems
+from frazil.declaration.constraints import NOT_EMPTY, matching, notation
 from frazil.declaration.declared import Declared
 from frazil.declaration.options import KeyFormat, SubjectStrategy, ValueFormat
 from frazil.declaration.problems import Problem
@@ -40,6 +41,14 @@ class Topic(metaclass=Declared):
     name: Annotated[str, "The topic's name in Kafka.", _TOPIC_NAME] = field(kw_only=False)
     value_format: Annotated[Chosen[ValueFormat], "The format of values."] = required()
     key_format: Annotated[Chosen[KeyFormat], "The format of keys."] = default(KeyFormat.BYTES)
+    columns: Annotated[
+        tuple[Annotated[str, notation(column)], ...] | None,
+        "With the formats json and connect_json: the columns of values, each a name and a type, like id long.",
+    ] = None
+    key_columns: Annotated[
+        tuple[Annotated[str, notation(column)], ...] | None,
+        "With the key formats json and connect_json: the fields of keys, each a name and a type.",
+    ] = None
     subject_strategy: Annotated[Chosen[SubjectStrategy], "The naming strategy of the producers' subjects."] = default(
         SubjectStrategy.TOPIC
     )
@@ -57,6 +66,8 @@ class Topic(metaclass=Declared):
         validate(self, self._contradictions)
 
     def _contradictions(self) -> Iterator[Problem]:
+        yield from _column_problems("columns", self.columns, self.value_format)
+        yield from _column_problems("key_columns", self.key_columns, self.key_format)
         if self.subject_strategy is not SubjectStrategy.TOPIC and not self.value_format.has_schema:
             what = f"values of format {self.value_format} have no schema, hence no subject"
             yield Problem("subject_strategy", what, "Remove it, or choose avro, json_schema or protobuf")
@@ -70,3 +81,16 @@ class Topic(metaclass=Declared):
         # A JSON Schema is named by its title, which may be any text.
         if self.value_format in {ValueFormat.AVRO, ValueFormat.PROTOBUF} and not _FULL_NAME.fullmatch(record_name):
             yield Problem("record_name", "this is not a record's full name", "Write it like com.example.Order")
+
+
+def _column_problems(name: str, texts: tuple[str, ...] | None, of: ValueFormat | KeyFormat) -> Iterator[Problem]:
+    yield from column_problems(name, texts or ())
+    if texts == ():
+        yield Problem(name, "no column is declared", "Write one, or leave the field out")
+    elif texts and of.value not in ("json", "connect_json"):
+        what = f"columns of format {of} come from its schema" if of.has_schema else f"format {of} has no columns"
+        side = "key_format" if isinstance(of, KeyFormat) else "value_format"
+        yield Problem(name, what, f"Remove it, or choose {side} json or connect_json")
+    elif texts is None and of.value == "connect_json":
+        what = f"the columns of format {of} are declared: a schema in each record is not read"
+        yield Problem(name, what, f'Write them, like {name}=("id long",)')

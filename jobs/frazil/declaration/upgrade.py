@@ -25,9 +25,10 @@ _ONLY_IN_2 = {
     "envelope": "",
 }
 """Members of a pipeline that version 1 does not have, and where it has the same; empty if it has nothing like it."""
+_TOPIC_ONLY_IN_2 = ("columns", "key_columns")
 FIELDS: Mapping[Any, tuple[str, ...]] = {
     Pipeline: (*(name for name in hints(Pipeline) if name not in _ONLY_IN_2), "limits"),
-    Topic: (*hints(Topic), *CHOICES, "tombstones"),
+    Topic: (*(name for name in hints(Topic) if name not in _TOPIC_ONLY_IN_2), *CHOICES, "tombstones"),
 }
 """The fields that version 1 has in the objects of these classes."""
 
@@ -79,7 +80,11 @@ def _pipeline(pipeline: Any, path: str, upgrade: Upgrade) -> Any:
             do = f"Write {place}, or make it a document of version 2" if place else "Remove it, or write version 2"
             upgrade.problems.append(Problem(f"{path}.{name}", "version 1 has no such field here", do))
         elif name == "topic" and isinstance(value, Mapping):
-            moved["topic"] = {key: part for key, part in value.items() if key not in {*CHOICES, "tombstones"}}
+            others = {*CHOICES, "tombstones", *_TOPIC_ONLY_IN_2}
+            moved["topic"] = {key: part for key, part in value.items() if key not in others}
+            for key in (key for key in _TOPIC_ONLY_IN_2 if key in value):
+                what = "version 1 has no such field here"
+                upgrade.problems.append(Problem(f"{path}.topic.{key}", what, "Remove it, or write version 2"))
         elif name not in {"engine", "limits"}:
             moved[name] = value
     topic = pipeline.get("topic")

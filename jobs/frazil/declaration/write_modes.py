@@ -177,8 +177,8 @@ def key_problems(pipeline: Pipeline) -> Iterator[Problem]:
         what = "no record without an envelope is a truncate"
         yield Problem("write.on_truncate", what, "Remove it, or declare the envelope")
     names = declared_key(mode) or ()
-    if topic.key_format is KeyFormat.JSON and not names:
-        do = "Choose json_schema, text if all producers write a key the same way, or name columns in write.key"
+    if topic.key_format is KeyFormat.JSON and not topic.key_columns and not names:
+        do = "Declare key_columns, choose text if all producers write a key the same way, or name columns in write.key"
         yield Problem("topic.key_format", "two texts of JSON can be one key", do)
     if names and topic.subject_strategy is SubjectStrategy.RECORD and topic.record_name is None:
         what = "columns are known only after a record has them, and the table needs those of its key at once"
@@ -188,5 +188,5 @@ def key_problems(pipeline: Pipeline) -> Iterator[Problem]:
         what = "columns are known only after a record has them, and the table needs their order at once"
         yield Problem("write.order_by", what, "Declare the topic's record_name, or choose _kafka_timestamp")
     for index, name in enumerate(names):
-        if refusal := value_key_refusal(name, topic.value_format):
+        if refusal := value_key_refusal(name, topic.value_format, has_columns=bool(topic.columns)):
             yield Problem(f"write.key[{index}]", *refusal)

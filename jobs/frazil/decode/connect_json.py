@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache, reduce
 
 from pyspark.sql import Column
@@ -19,11 +18,33 @@ from frazil.schemas.types import Field, Kind, Primitive, Struct
 _MARK = Field(DECODED, Primitive(Kind.BOOLEAN))
 
 
+_PAYLOAD = "payload"
+
+
 @lru_cache(maxsize=1024)
-def connect_decoder(held: Struct, target: Struct, *, single_value: bool = False) -> Decoder:
-    """Return how JSON is converted to the columns of `target`, which it holds as `held` says; else it is `json_decoder`."""
-    of_held = json_decoder(held, single_value=single_value)
+def connect_decoder(held: Struct, target: Struct, *, single_value: bool = False, in_payload: bool = False) -> Decoder:
+    """Return how JSON is converted to the columns of `target`, which it holds as `held` says; else it is `json_decoder`.
+
+    With `in_payload` the row is the member `payload` of a record, and there is no row without it.
+    """
+    if in_payload:
+        of_held = _of_payload(json_decoder(Struct((Field(_PAYLOAD, held),))), held)
+    else:
+        of_held = json_decoder(held, single_value=single_value)
     return of_held if held == target else _meant(of_held, as_text(held), as_text(target))
+
+
+def _of_payload(of_record: Decoder, held: Struct) -> Decoder:
+    """Return the decoder with one more step: the payload is the row."""
+
+    def row(value: Column, *steps: Column) -> Column:
+        record = steps[-1]
+        is_row = F.when(record[_PAYLOAD].isNotNull(), record[DECODED])
+        columns = [record[_PAYLOAD][field.name].alias(field.name) for field in held.fields]
+        return F.struct(*columns, is_row.alias(DECODED))
+
+    thorough = _of_payload(of_record.thorough, held) if of_record.thorough is not None else None
+    return Decoder((*of_record.steps, row), thorough)
 
 
 def _meant(of_held: Decoder, held: Struct, target: Struct) -> Decoder:
@@ -36,4 +57,4 @@ def _meant(of_held: Decoder, held: Struct, target: Struct) -> Decoder:
         return F.when(reduce(Column.__and__, checks), conform(read, *types))
 
     thorough = _meant(of_held.thorough, held, target) if of_held.thorough is not None else None
-    return replace(of_held, steps=(*of_held.steps, row), thorough=thorough)
+    return Decoder((*of_held.steps, row), thorough)

@@ -22,7 +22,7 @@ from frazil.decode.decoding import (
     is_truncate,
     schema_id_of,
 )
-from frazil.decode.frame_columns import body_of, choice, id_in_frame, step_columns, with_frames
+from frazil.decode.frame_columns import body_of, choice, id_in_frame, step_columns, unframed_columns, with_frames
 from frazil.decode.rejection import (
     change_reason,
     has_row,
@@ -123,7 +123,7 @@ def _row(decoding: Decoding) -> Column:
     # Null always; written so that Spark does not see it, which else drops the read from the plan, and fails to observe it.
     nothing = F.when(F.spark_partition_id() < 0, F.from_json(F.lit("{}"), decoding.row_type))
     if decoding.unframed is not None:
-        row = decoding.unframed(value)
+        row = decoding.unframed.steps[-1](value, *map(F.col, unframed_columns(decoding)))
     elif decoding.batched is not None:
         number = choice(
             decoding, lambda number: F.lit(number).cast("long"), F.lit(None).cast("long"), same=lambda number: number

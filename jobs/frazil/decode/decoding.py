@@ -9,7 +9,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from frazil.declaration.options import Tombstones
-from frazil.decode.decoder import Decoder, Step
+from frazil.decode.decoder import Decoder
 from frazil.envelopes.envelope import Operation
 from frazil.schemas.reasons import Reason
 from frazil.schemas.types import Field, Kind, ListOf, Primitive, Struct
@@ -51,7 +51,7 @@ class Decoding:
     refused: Mapping[bytes, Reason] = field(default_factory=dict)
     bodies: Mapping[int, Decoder] = field(default_factory=dict)
     batched: Callable[[Column, Column], Column] | None = None
-    unframed: Step | None = None
+    unframed: Decoder | None = None
     tombstones: Tombstones = Tombstones.DEAD_LETTER
     column: str = "value"
     header: str = VALUE_HEADER
@@ -70,9 +70,11 @@ class Decoding:
     def thorough(self) -> Decoding:
         """The same by thorough bodies; itself if there are none."""
         key = self.key.thorough if self.key is not None else None
-        if key is self.key and not any(body.thorough for body in self.bodies.values()):
+        unframed = self.unframed.thorough or self.unframed if self.unframed is not None else None
+        if (key, unframed) == (self.key, self.unframed) and not any(body.thorough for body in self.bodies.values()):
             return self
-        return replace(self, bodies={n: body.thorough or body for n, body in self.bodies.items()}, key=key)
+        bodies = {n: body.thorough or body for n, body in self.bodies.items()}
+        return replace(self, bodies=bodies, unframed=unframed, key=key)
 
 
 def schema_id_of(number: int) -> int:

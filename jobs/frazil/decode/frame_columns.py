@@ -16,6 +16,10 @@ from frazil.decode.lookup import lookup
 def with_frames(records: DataFrame, decoding: Decoding) -> DataFrame:
     """Return the records with the frame and the body of each, and what is parsed of it, each computed once."""
     if decoding.unframed is not None:
+        given = [F.col(decoding.column)]
+        for step, column in zip(decoding.unframed.steps, unframed_columns(decoding), strict=False):
+            records = records.withColumn(column, step(*given))
+            given.append(F.col(column))
         return records
     value, name = F.col(decoding.column), decoding.column
     records = records.withColumn(f"_frazil_{name}_header", wire_format.header(F.col("headers"), decoding.header))
@@ -40,6 +44,12 @@ def step_columns(decoding: Decoding) -> dict[Decoder, list[str]]:
         body: [f"_frazil_{decoding.column}_{number}_{step}" for step in range(len(body.steps) - 1)]
         for number, body in enumerate(several)
     }
+
+
+def unframed_columns(decoding: Decoding) -> list[str]:
+    """Return the columns that hold what all but the last step of an unframed body give."""
+    assert decoding.unframed is not None
+    return [f"_frazil_{decoding.column}_{step}" for step in range(len(decoding.unframed.steps) - 1)]
 
 
 def header_of(decoding: Decoding) -> Column:

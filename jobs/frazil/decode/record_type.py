@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING
 from frazil.decode.avro import avro_decoder
 from frazil.decode.connect_json import connect_decoder
 from frazil.decode.decoder import Decoder
+from frazil.decode.json_envelope import NAME
+from frazil.envelopes.envelope import Envelope
 from frazil.schemas import avro, json_schema
-from frazil.schemas.connect_types import held, row_meaning
+from frazil.schemas.connect_types import held, only, row_meaning
+from frazil.schemas.declared_columns import declared_type
 from frazil.schemas.types import Struct
 
 if TYPE_CHECKING:
@@ -57,6 +60,27 @@ def json_type(text: str, references: Mapping[str, str], *, connect_types: bool =
         is_single_value=is_single_value,
         decoder=lambda target: connect_decoder(held(target, written), target, single_value=is_single_value),
     )
+
+
+def declared_json(texts: Iterable[str], *, in_payload: bool, envelope: Envelope | None = None) -> RecordType:
+    """Return the type of JSON whose columns are declared. With an `envelope` they are those of its rows.
+
+    With `in_payload` they are in Kafka Connect's object of schema and payload.
+    """
+    written = declared_type(texts)
+    if envelope is not None:
+        written = envelope.record(written)
+    return RecordType(
+        name="",
+        row=row_meaning(written),
+        decoder=lambda target: _declared_decoder(target, written, in_payload=in_payload),
+    )
+
+
+def _declared_decoder(target: Struct, written: Struct, *, in_payload: bool) -> Decoder:
+    """Return the decoder of declared columns; others of the table are null, whatever properties records have."""
+    known = only(target, written, lambda number: f"{NAME}_{number}")
+    return connect_decoder(held(known, written), known, in_payload=in_payload)
 
 
 @lru_cache(maxsize=256)

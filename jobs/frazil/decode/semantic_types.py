@@ -82,8 +82,9 @@ def _instant(text: Column) -> Column:
 
 def _of_nanoseconds(number: Column) -> Column:
     """Return the time of so many nanoseconds since 1970, cut to microseconds."""
-    whole = F.try_subtract(number, F.pmod(number, F.lit(1000)))
-    return F.timestamp_micros(F.call_function("div", whole, F.lit(1000))).cast("timestamp_ntz")
+    is_cut = (number < 0) & (F.pmod(number, F.lit(1000)) != 0)  # division goes towards zero
+    micros = F.call_function("div", number, F.lit(1000)) - F.when(is_cut, 1).otherwise(0)
+    return F.timestamp_micros(micros).cast("timestamp_ntz")
 
 
 def _noted(value: Column, notation: Notation, of: Type) -> Column:

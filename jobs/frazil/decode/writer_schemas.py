@@ -10,15 +10,16 @@ from frazil.declaration.options import Tombstones, ValueFormat
 from frazil.declaration.topic import Topic
 from frazil.decode import raw
 from frazil.decode.changes_in_rows import unwrapped
+from frazil.decode.decoder import Decoder
 from frazil.decode.decoding import CHANGE, DECODED, Decoding
 from frazil.decode.known_writers import KnownWriters
 from frazil.decode.met import Met
 from frazil.decode.occurring import Occurring
-from frazil.decode.record_type import RecordType, avro_type, json_type
+from frazil.decode.record_type import RecordType, avro_type, declared_json, json_type
 from frazil.decode.spark_types import spark_struct
 from frazil.decode.subjects import Ownership
 from frazil.envelopes.envelope import Envelope
-from frazil.errors import InvalidInput, UnreadableSchema
+from frazil.errors import IncompatibleSchema, InvalidInput, UnreadableSchema
 from frazil.schemas.merge import same_field
 from frazil.schemas.reasons import Reason
 from frazil.schemas.types import Field, Kind, Primitive, Struct
@@ -27,7 +28,12 @@ from frazil.schemas.wire_format import (
     VALUE_HEADER,
 )
 
-UNFRAMED = {ValueFormat.JSON: Kind.STRING, ValueFormat.TEXT: Kind.STRING, ValueFormat.BYTES: Kind.BINARY}
+UNFRAMED = {
+    ValueFormat.JSON: Kind.STRING,
+    ValueFormat.CONNECT_JSON: Kind.STRING,
+    ValueFormat.TEXT: Kind.STRING,
+    ValueFormat.BYTES: Kind.BINARY,
+}
 
 
 class TooMany(Exception):
@@ -56,6 +62,7 @@ class WriterSchemas:
         self._registry, self._is_key, self._owner = registry, keys, Ownership(topic, keys=keys)
         self._format = ValueFormat(topic.key_format.value) if keys else topic.value_format
         self.envelope = envelope
+        self._declared = self._declared_type(topic.key_columns if keys else topic.columns)
         self._refused: InvalidInput | None = None
         self._known = KnownWriters(self._format, self._owner, registry, self._record_type)
         self._occurring = Occurring()
@@ -71,6 +78,15 @@ class WriterSchemas:
         except InvalidInput as refused:
             self._refused = refused
             raise UnreadableSchema(str(refused)) from refused
+
+    def _declared_type(self, columns: tuple[str, ...] | None) -> RecordType | None:
+        """Return the type of rows whose columns are declared; None if none are. Raises `InvalidInput` as the envelope does."""
+        if not columns:
+            return None
+        in_payload = self._format is ValueFormat.CONNECT_JSON
+        if self.envelope is None or self._is_key:
+            return declared_json(columns, in_payload=in_payload)
+        return unwrapped(declared_json(columns, in_payload=in_payload, envelope=self.envelope), self.envelope)
 
     @property
     def problems(self) -> Mapping[int, str]:
@@ -95,12 +111,16 @@ class WriterSchemas:
     @property
     def versions(self) -> tuple[tuple[int, Struct], ...]:
         """The row type of each writer, by its number; for a format without a registry, one."""
+        if self._declared is not None:
+            return ((0, self._declared.row),)
         if not self.is_framed:
             return ((0, Struct((Field("value", Primitive(UNFRAMED[self._format])),))),)
         return tuple((number, writer.row) for number, writer in self._known.writers.items())
 
     def is_single_value(self, number: int) -> bool:
         """Return whether this writer's records are no objects of fields but one value each."""
+        if self._declared is not None:
+            return False
         return not self.is_framed or self._known.writers[number].is_single_value
 
     def refresh(self) -> bool:
@@ -152,12 +172,21 @@ class WriterSchemas:
         """Forget which writers were met, if they are more than a few; whether `decoding` has fewer then."""
         return self._occurring.forget()
 
-    def decoding(self, target: Struct, unfit: Mapping[int, object], tombstones: Tombstones) -> Decoding:
-        """Return how to decode into `target`; writers in `unfit`, by number, do not fit it and are refused."""
+    def decoding(self, target: Struct, unfit: Mapping[int, IncompatibleSchema], tombstones: Tombstones) -> Decoding:
+        """Return how to decode into `target`; writers in `unfit`, by number, do not fit it and are refused.
+
+        Raises the problem of declared columns that do not fit.
+        """
         has_changes = self.envelope is not None and not self._is_key
         fields = (*target.fields, *(CHANGE if has_changes else ()), Field(DECODED, Primitive(Kind.BOOLEAN)))
         ddl = spark_struct(Struct(fields)).simpleString()
         column = "key" if self._is_key else "value"
+        if self._declared is not None:
+            assert self._declared.decoder is not None
+            if problem := next(iter(unfit.values()), None):
+                raise problem  # nothing could land
+            body = self._declared.decoder(target)
+            return Decoding(row_type=ddl, unframed=body, tombstones=tombstones, column=column, has_changes=has_changes)
         if not self.is_framed:
             fields = target.fields  # a table may have more: those of a key, or of another engine
             name = (same_field(self.versions[0][1].fields[0], fields) or fields[0]).name
@@ -167,7 +196,7 @@ class WriterSchemas:
                 ValueFormat.BYTES: raw.raw,
             }
             step = raw.among(made[self._format](name), name, fields)
-            return Decoding(row_type=ddl, unframed=step, tombstones=tombstones, column=column)
+            return Decoding(row_type=ddl, unframed=Decoder((step,)), tombstones=tombstones, column=column)
         fitting = {number: writer for number, writer in self._known.writers.items() if number not in unfit}
         misfits = {f: Reason.INCOMPATIBLE_SCHEMA for f, number in self._known.frames.items() if number in unfit}
         decoded = self._occurring.of(list(fitting))

@@ -69,6 +69,16 @@ class DebeziumEvents:
             )
         return _Flat.of(fields, self.declared)
 
+    def record(self, row: Struct) -> Struct:
+        """Return the type of records whose rows are declared: flattened ones, if a field says what an event does.
+
+        Each record of such a topic has that field: without it, another form of events would land as rows of nulls.
+        """
+        marks = {_FLAT_OP, _FLAT_DELETED}
+        if any(field.source in marks for field in row.fields):
+            return Struct(tuple(replace(field, required=field.source in marks) for field in row.fields))
+        return Struct((Field(_AFTER, row), Field(_OP, _TEXT), Field(_SOURCE, Struct((Field(_TIME, _LONG),)))))
+
 
 @dataclass(frozen=True, slots=True)
 class _Plain:
@@ -139,7 +149,7 @@ class _Flat:
         marks = tuple(fields[name] for name in (_FLAT_OP, _FLAT_DELETED) if name in fields)
         columns = tuple(field for field in fields.values() if field not in marks)
         added = [Field(OPERATION_COLUMN, _TEXT, doc="operation that made the row: r, c, u or d")]
-        return cls(_with(columns, added, declared), declared, tuple(Field(m.source, m.type) for m in marks))
+        return cls(_with(columns, added, declared), declared, tuple(Field(m.source, m.type, m.required) for m in marks))
 
     def decoded(self, target: Struct) -> Struct:
         """Return the row, and the fields that say what an event does."""
@@ -157,6 +167,9 @@ class _Flat:
                 about[added[OPERATION_COLUMN].name] = marks[_FLAT_OP]
         if _FLAT_DELETED in marks:
             operation = F.when(marks[_FLAT_DELETED] == "true", Operation.DELETE.value).otherwise(operation)
+        for field in self.marks:
+            if field.required:
+                operation = F.when(marks[field.source].isNotNull(), operation)
         time = next((field for field in of_row if field.source == _FLAT_TIME and field.type == _LONG), None)
         return Change(
             operation=operation,

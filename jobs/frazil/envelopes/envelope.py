@@ -78,3 +78,7 @@ class Envelope(Protocol):
     def unwrapped(self, record: Struct) -> Unwrapped:
         """Return how records of this type are unwrapped. Raises `InvalidInput` if they are no changes of a table's rows."""
         ...
+
+    def record(self, row: Struct) -> Struct:
+        """Return the type of records without a schema, whose rows have these declared columns."""
+        ...

@@ -6,7 +6,7 @@ https://github.com/apache/kafka/tree/4.1.1/connect/api/src/main/java/org/apache/
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -133,6 +133,31 @@ def _as_held(target: Type, written: Type) -> Type:
             return MapOf(key, _as_held(value, inner), target.value_required)
         case Struct(), Struct() if not isinstance(written, Number):
             return held(target, written)
+        case _:
+            return target
+
+
+def only(target: Struct, written: Struct, absent: Callable[[int], str]) -> Struct:
+    """Return `target` in which fields that are not `written` have the sources that `absent` numbers, which no record has."""
+    there = {field.source: field.type for field in written.fields}
+    return Struct(
+        tuple(
+            replace(field, type=_only(field.type, there[field.source], absent))
+            if field.source in there
+            else replace(field, source=absent(number))
+            for number, field in enumerate(target.fields)
+        )
+    )
+
+
+def _only(target: Type, written: Type, absent: Callable[[int], str]) -> Type:
+    match target, written:
+        case ListOf(element), ListOf(inner):
+            return ListOf(_only(element, inner, absent), target.element_required)
+        case MapOf(key, value), MapOf(_, inner):
+            return MapOf(key, _only(value, inner, absent), target.value_required)
+        case Struct(), Struct():
+            return only(target, written, absent)
         case _:
             return target
 

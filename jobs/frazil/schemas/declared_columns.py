@@ -1,0 +1,38 @@
+"""The row type of declared columns. A type that a connector names is held as it is in JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from frazil.declaration.column_notation import JSON, Column, ColumnType, columns
+from frazil.schemas.connect_types import NAMED, NUMBER, VARIABLE_SCALE_DECIMAL
+from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
+
+
+def declared_type(texts: Iterable[str]) -> Struct:
+    """Return the type of records with these columns, in their order, as JSON holds them (`connect_types`)."""
+    return Struct(tuple(map(_field, columns(texts))))
+
+
+def _field(declared: Column) -> Field:
+    if declared.type.name == JSON:
+        return Field(declared.name, Primitive(Kind.STRING), as_json=True)
+    return Field(declared.name, _type(declared.type))
+
+
+def _type(declared: ColumnType) -> Type:
+    match declared.name:
+        case "decimal":
+            return Decimal(*declared.numbers)
+        case "list":
+            return ListOf(_type(declared.inner[0].type))
+        case "map":
+            return MapOf(Primitive(Kind.STRING), _type(declared.inner[0].type))
+        case "struct":
+            return Struct(tuple(map(_field, declared.inner)))
+        case name if name == VARIABLE_SCALE_DECIMAL:
+            return NUMBER
+        case name if name in NAMED:
+            return NAMED[name]
+        case name:
+            return Primitive(Kind(name))
