@@ -21,7 +21,7 @@ from tests.bench.contenders.partitions import few_of, small_of
 from tests.bench.environment import OUT, BenchEnvironment, ground, tell
 from tests.bench.fill import fill, make
 from tests.bench.goals import Results, goals
-from tests.bench.plan import ASKED_FOR, INITIAL_LOAD, MANY_ROWS, OTHERS, RACES, UPSERTS, chosen
+from tests.bench.plan import ASKED_FOR, CHANGES, INITIAL_LOAD, MANY_ROWS, OTHERS, RACES, UPSERTS, chosen
 from tests.bench.plot import plot
 from tests.bench.report import CAPTIONS, document, table
 from tests.bench.shapes import SHAPES
@@ -39,7 +39,8 @@ def main() -> None:
     began = time.monotonic()
     results = Results()
     with ground(seed=given.seed, heap=given.heap, cores=given.cores, out=given.out) as here:
-        races = chosen(RACES, shapes=given.shape, ways=given.way, scale=given.scale, rounds=given.rounds)
+        named = tuple(race for race in (INITIAL_LOAD, CHANGES) if race.shape in given.shape)
+        races = chosen((*RACES, *named), shapes=given.shape, ways=given.way, scale=given.scale, rounds=given.rounds)
         for race in races if not given.only or given.shape or given.way else ():
             results = replace(results, races={**results.races, race.shape: rounds.run(here, race)})
             _keep(results, given)
@@ -59,9 +60,9 @@ def main() -> None:
             _keep(results, given)
             results = replace(results, aging=[_aging(here, v, given.upsert_commits, given.scale) for v in (2, 3)])
             _keep(results, given)
-            race = INITIAL_LOAD.sized(given.scale, given.rounds)
-            results = replace(results, races={**results.races, race.shape: rounds.run(here, race)})
-            _keep(results, given)
+            for race in (INITIAL_LOAD.sized(given.scale, given.rounds), CHANGES.sized(given.scale, given.rounds)):
+                results = replace(results, races={**results.races, race.shape: rounds.run(here, race)})
+                _keep(results, given)
         if "partitions" in others:
             results = replace(results, partitions=_partitions(here, given.rounds or 3, given.scale))
             _keep(results, given)
@@ -74,7 +75,9 @@ def main() -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench ARGS=…", description=__doc__)
-    parser.add_argument("--shape", action="append", default=[], choices=[race.shape for race in RACES])
+    parser.add_argument(
+        "--shape", action="append", default=[], choices=[race.shape for race in (*RACES, INITIAL_LOAD, CHANGES)]
+    )
     parser.add_argument("--way", action="append", default=[], choices=list(CAPTIONS), help="a contender")
     parser.add_argument(
         "--only", action="append", default=[], choices=(*OTHERS, *ASKED_FOR), help="one of what is no race of shapes"

@@ -30,6 +30,8 @@ def pool(shape: Shape, *, seed: int, size: int = POOL) -> tuple[Head, list[bytes
     """Return the function of record i's head (after the frame), the tails and the keys."""
     made = shape.rows(random.Random(f"{seed} {shape.name}"))
     drawn = [next(made) for _ in range(size)]
+    if shape.changes:
+        return _change_head, _changes(shape, drawn), [_key(row) for row in drawn]
     tails = {Format.AVRO: _avro, Format.JSON: _json, Format.PROTOBUF: _protobuf}[shape.format](shape, drawn)
     return HEADS[shape.format], tails, [_key(row) for row in drawn]
 
@@ -56,6 +58,10 @@ _LOWEST = [bytes((low & 0x7F | 0x80, low >> 7 | 0x80)) for low in range(0x4000)]
 
 def _avro_head(number: int) -> bytes:
     return varint(number << 1) + varint((BEGIN_MS + number) << 1)
+
+
+def _change_head(number: int) -> bytes:
+    return b"\0\2" + _avro_head(number)  # no row before, and one after
 
 
 def _protobuf_head(number: int) -> bytes:
@@ -90,6 +96,31 @@ def _avro(shape: Shape, drawn: Sequence[dict[str, Any]]) -> list[bytes]:
     for row in drawn:
         buffer = io.BytesIO()
         fastavro.schemaless_writer(buffer, rest, row)
+        tails.append(buffer.getvalue())
+    return tails
+
+
+def _changes(shape: Shape, drawn: Sequence[dict[str, Any]]) -> list[bytes]:
+    """Return what follows `id` and `at` of the row in an event: the other columns, the source block, the operation and its times."""
+    fields = json.loads(shape.schema)["fields"]
+    row = next(kind for kind in fields[0]["type"] if kind != "null")
+    rest = {"type": "record", "name": "Rest", "fields": [*row["fields"][2:], *fields[2:]]}
+    source = {"version": "3.6.0.Final", "connector": "postgresql", "name": "bench", "snapshot": "false", "db": "bench"}
+    source |= {"schema": "public", "table": "orders", "sequence": '["24023128","24023128"]'}
+    parsed, tails = fastavro.parse_schema(rest), []
+    for number, values in enumerate(drawn):
+        at = BEGIN_MS + number
+        place = {
+            **source,
+            "ts_ms": at,
+            "ts_us": at * 1000,
+            "ts_ns": at * 1_000_000,
+            "txId": number,
+            "lsn": number * 152,
+        }
+        event = {**values, "source": place, "op": "u", "ts_ms": at, "ts_us": at * 1000, "ts_ns": at * 1_000_000}
+        buffer = io.BytesIO()
+        fastavro.schemaless_writer(buffer, parsed, event)
         tails.append(buffer.getvalue())
     return tails
 

@@ -24,6 +24,7 @@ HOSTS = {  # the module and the function; only the chosen one is imported, so th
     "spike": (f"{_ROOM}.spike", "spike"),
     "ours": (f"{_ROOM}.product", "ours"),
     "state": (f"{_ROOM}.product", "state"),
+    "changelog": (f"{_ROOM}.product", "changelog"),
     "ours_as_spike": (f"{_ROOM}.product", "ours_as_spike"),
     "parts": (f"{_ROOM}.parts", "parts"),
 }

@@ -25,7 +25,7 @@ from frazil.lake.catalogs import pyiceberg_properties
 from frazil.local.process import noted
 from frazil.local.services import LocalServices, world
 from tests.bench.contender import ANSWER
-from tests.bench.fill import ROOT, fill, make
+from tests.bench.fill import ROOT, fill, key, live_keys, make
 from tests.bench.shapes import SHAPES
 from tests.bench.topics import Job, Topic
 
@@ -161,14 +161,20 @@ class BenchEnvironment:
         environment = self.world.environment
         return load_catalog(environment.catalog.name, **pyiceberg_properties(environment, Secrets({}).read))
 
-    def check(self, table: str, topic: Topic) -> None:
-        """Check that every record is there once: rows, sum of ids, distinct offsets; files by PyIceberg, rows by DuckDB."""
+    def check(self, table: str, topic: Topic, *, state: bool = False) -> None:
+        """Check that every record is there once, or every live key of a `state` of changes.
+
+        Rows, sum of ids, distinct offsets; files by PyIceberg, rows by DuckDB.
+        """
         files = [task.file.file_path for task in self.catalog().load_table(table).scan().plan_files()]
         found = duckdb.sql(
             "select count(*), sum(id), count(distinct (_kafka_partition, _kafka_offset)) from read_parquet($files)",
             params={"files": [urlparse(file).path for file in files]},
         ).fetchone()
         wanted = (topic.rows, topic.rows * (topic.rows - 1) // 2, topic.rows)
+        if topic.key_schema_id:
+            ids = live_keys(topic) if state else [key(topic, number)[0] for number in range(topic.rows)]
+            wanted = (len(ids), sum(ids), len(ids))
         if found != wanted:
             raise NotWhatWasProducedError(f"{table}: rows, sum of ids and distinct offsets are {found}, not {wanted}")
 

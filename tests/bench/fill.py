@@ -17,9 +17,10 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from frazil.clients.registry.admin import RegistryAdmin
 from frazil.local.services import LocalServices
-from tests.bench.bodies import POOL, Head, pool
+from tests.bench.bodies import POOL, Head, pool, varint
 from tests.bench.shapes import SHAPES, Format, Shape
 from tests.bench.topics import Topic
+from tests.support.debezium_events import KEY, key_schema
 
 ROOT = Path(__file__).parents[2]
 PARTITIONS = 4
@@ -44,8 +45,19 @@ def make(world: LocalServices, shape: Shape, name: str, rows: int, *, partitions
         {"bootstrap.servers": world.bootstrap, "log_level": 3}
     )  # named: without it, the client ends before the answer
     admin.create_topics([NewTopic(name, partitions, 1)])[name].result()
-    keys = rows if shape.keyed else 0
-    return Topic(name=name, shape=shape.name, rows=rows, partitions=partitions, schema_id=schema_id, keys=keys)
+    keys = rows if shape.keyed else min(shape.changes, rows)
+    of_key = (
+        RegistryAdmin(world.registry_url).register(f"{name}-key", json.dumps(key_schema(KEY))) if shape.changes else 0
+    )
+    return Topic(
+        name=name,
+        shape=shape.name,
+        rows=rows,
+        partitions=partitions,
+        schema_id=schema_id,
+        keys=keys,
+        key_schema_id=of_key,
+    )
 
 
 def key(topic: Topic, number: int) -> tuple[int, bool]:
@@ -63,6 +75,12 @@ def key(topic: Topic, number: int) -> tuple[int, bool]:
 @lru_cache(maxsize=8)
 def _stride(each: int) -> int:
     return next(stride for stride in range(each * 2 // 3 + 1, 2 * each + 2) if gcd(stride, each) == 1)
+
+
+def live_keys(topic: Topic) -> set[int]:
+    """Return the keys that a topic's records leave, of those with a number each."""
+    last = dict(key(topic, number) for number in range(topic.rows))
+    return {number for number, is_delete in last.items() if not is_delete}
 
 
 def fill(bootstrap: str, topics: Sequence[Topic], *, seed: int, first: int = 0) -> float:
@@ -97,6 +115,9 @@ def _produce(
         if topic.keys:
             chosen, is_delete = key(topic, number)
             record_key, value = b"k%d" % chosen, None if is_delete else value
+            if topic.key_schema_id:
+                record_key = b"\0" + topic.key_schema_id.to_bytes(4, "big") + varint(chosen << 1)
+                value = None if is_delete else frame + head(chosen) + tails[place]
         while True:
             try:
                 produce(name, value, record_key, partition)

@@ -172,6 +172,9 @@ def _upserts(results: Results) -> Iterator[Goal]:
             yield Goal(f"{says}, bytes", _merged(mine, "bytes"), smaller, is_least=True)
     loads = results.races.get("keyed_avro", ())
     yield Goal("a topic of new keys, wall: current state / append", ratio(loads, ["state"], "ours", "wall"), 1.3)
+    changes = results.races.get("changes_avro", ())
+    value = ratio(changes, ["state"], "changelog", "wall")
+    yield Goal("Debezium's changes, wall: current state / every change", value, 1.6)
     for version in (2, 3):
         found = next((one for one in results.aging if one["version"] == version), None)
         says = f"after batches of changes, v{version}, read by"

@@ -16,6 +16,7 @@ CAPTIONS = {
     "ours_as_spike": "Frazil, the spike's columns",
     "ours": "Frazil",
     "state": "Frazil, a table of current state",
+    "changelog": "Frazil, a table of every change",
     "read": "… read: Kafka to nowhere",
     "decode": "… and decoded, to nowhere",
     "files": "… and written to files",

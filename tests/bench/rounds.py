@@ -101,7 +101,7 @@ def _land(ground: BenchEnvironment, contender: Contender, way: str, topic: Topic
     if used["counted"] is not None and used["counted"] != topic.rows:
         raise RuntimeError(f"{way} says it wrote {used['counted']} rows of {topic.rows}")
     if host(way) != "parts":
-        ground.check(table, topic)
+        ground.check(table, topic, state=way == "state")
     ground.drop(table)
     cpu = dict(used["cpu"])
     return Figure(

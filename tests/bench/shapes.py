@@ -13,6 +13,7 @@ from frazil.clients.registry.schemas import SchemaType
 from frazil.declaration.options import ValueFormat
 from tests.bench import rows
 from tests.bench.rows import Row
+from tests.support.debezium_events import envelope_schema
 
 
 class Format(StrEnum):
@@ -42,6 +43,8 @@ class Shape:
     says: str
     keyed: bool = False
     """Whether each record of a topic has another key; else they have few, as many as the pool has users."""
+    changes: int = 0
+    """How many rows of a source the records are changes of, as Debezium writes them; 0 for records without an envelope."""
 
     @property
     def type(self) -> SchemaType:
@@ -74,6 +77,11 @@ def _json(properties: Mapping[str, Any]) -> str:
 
 def _object(**properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties}
+
+
+def _row_of(schema: str) -> list[dict[str, Any]]:
+    fields: list[dict[str, Any]] = json.loads(schema)["fields"]
+    return fields
 
 
 _INT, _DOUBLE, _STRING, _BOOLEAN = ({"type": t} for t in ("integer", "number", "string", "boolean"))
@@ -162,6 +170,15 @@ SHAPES = {
             _ORDER_DDL,
             "nested orders, each of another key, Avro",
             keyed=True,
+        ),
+        Shape(
+            "changes_avro",
+            Format.AVRO,
+            rows.orders,
+            json.dumps(envelope_schema(_row_of(_avro("Order", _ORDER_AVRO)), "bench.public.orders")),
+            _ORDER_DDL,
+            "changes of nested orders, Debezium's Avro",
+            changes=100_000,
         ),
         Shape(
             "wide_avro",

@@ -14,9 +14,10 @@ from pyspark.sql import functions as F
 from frazil.cli.local_spark import settings_here
 from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
-from frazil.declaration import KeyFormat, Limits, Pipeline, Spark, Table, Upsert
+from frazil.declaration import Changelog, Debezium, KeyFormat, Limits, Pipeline, Spark, Table, Upsert
 from frazil.declaration import Topic as DeclaredTopic
 from frazil.decode.writer_schemas import WriterSchemas
+from frazil.envelopes.chosen_envelope import envelope
 from frazil.ingest import schema_tracking
 from frazil.ingest.events import Reporter
 from frazil.ingest.ingestion import Ingestion
@@ -49,14 +50,20 @@ def state(job: Job) -> Iterator[Mapping[str, Way]]:
 
 
 @contextmanager
+def changelog(job: Job) -> Iterator[Mapping[str, Way]]:
+    """Do the same for a table of every change."""
+    with _lands(job, "changelog", write=Changelog()) as ways:
+        yield ways
+
+
+@contextmanager
 def _lands(job: Job, way: str, **more: Any) -> Iterator[Mapping[str, Way]]:
     with driver(job) as (shared, registry):
 
         def ready(topic: Topic, table: str) -> Callable[[], int]:
             pipeline = declared(job, topic, table, **more)
-            return _landing(
-                Ingestion(pipeline, shared, WriterSchemas(pipeline.topic, registry), _report(shared, pipeline))
-            )
+            writers = WriterSchemas(pipeline.topic, registry, envelope=envelope(pipeline.envelope))
+            return _landing(Ingestion(pipeline, shared, writers, _report(shared, pipeline)))
 
         yield {way: ready}
 
@@ -87,7 +94,8 @@ def _landing(ingestion: Ingestion) -> Callable[[], int]:
     def land() -> int:
         while ingestion.poll():
             pass
-        return ingestion.total.written
+        total = ingestion.total
+        return total.read if ingestion.pipeline.envelope is not None else total.written
 
     return land
 
@@ -130,6 +138,8 @@ def _create_with_four(shared: JobContext, pipeline: Pipeline, writers: WriterSch
 def declared(job: Job, topic: Topic, table: str, **more: Any) -> Pipeline:
     """Return the pipeline that lands a topic in batches of the bench's size."""
     keys: dict[str, Any] = {"key_format": KeyFormat.TEXT} if isinstance(more.get("write"), Upsert) else {}
+    if job.shape.changes:
+        keys, more = {"key_format": KeyFormat.AVRO}, {**more, "envelope": Debezium()}
     return Pipeline(
         topic=DeclaredTopic(topic.name, value_format=job.shape.value_format, **keys),
         table=Table(table, properties=dict(job.properties)),
