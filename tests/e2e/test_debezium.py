@@ -424,6 +424,48 @@ def test_changes_in_json_leave_what_the_source_selects(copied_of: CopiedOf, writ
     copied.land()
 
 
+FLATTENED = {
+    "transforms": "unwrap",
+    "transforms.unwrap.type": "io.debezium.transforms.ExtractNewRecordState",
+    "transforms.unwrap.delete.tombstone.handling.mode": "rewrite-with-tombstone",
+    "transforms.unwrap.add.fields": "op",
+}
+ORDERS_DECLARED = (
+    *(
+        "id long",
+        "customer string",
+        "note string",
+        "price decimal(10, 2)",
+        "is_paid boolean",
+        "weight double",
+        "count int",
+    ),
+    *("at io.debezium.time.ZonedTimestamp", "local io.debezium.time.MicroTimestamp", "day io.debezium.time.Date"),
+    *("token string", "raw binary", "tags list<string>", "document string"),
+)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("written", SCHEMALESS)
+def test_flattened_changes_in_json_leave_what_the_source_selects(copied_of: CopiedOf, written: str) -> None:
+    choices: dict[str, Any] = {**SCHEMALESS[written], "more": FLATTENED}
+    if written != "json_schema":
+        marks = ("__op string", "__deleted string")
+        choices |= {"columns": (*ORDERS_DECLARED, *marks), "key_columns": ("id long",)}
+        choices["more"] = {**FLATTENED, "value.converter.decimal.format": "NUMERIC", "decimal.handling.mode": "precise"}
+    copied = copied_of(COLUMNS, insert(1, 20), "INSERT INTO {t} (id) VALUES (41)", **choices)
+    name = copied.source.name
+    copied.land()
+    copied.source.sql(
+        f"UPDATE {name} SET price = price + 1, note = NULL WHERE id % 4 = 0",
+        f"UPDATE {name} SET id = id + 1000 WHERE id BETWEEN 10 AND 12",
+        f"DELETE FROM {name} WHERE id % 5 = 0",
+        f"INSERT INTO {name} (id, note) VALUES (5, 'again')",
+    )
+    copied.land()
+    assert len(copied.copied()) > 15
+
+
 @pytest.mark.long
 def test_an_incremental_snapshot_beside_changes_leaves_what_the_source_selects(copied_of: CopiedOf) -> None:
     copied = copied_of("note text", "INSERT INTO {t} SELECT n, 'first' FROM generate_series(1, 1000) AS n")
