@@ -59,6 +59,10 @@ def test_change_data_without_a_registry_has_declared_columns():
     assert list(problems_of(lambda: pipeline(Debezium(source_column=True), topic=topic))) == [
         "pipeline.envelope.source_column"
     ]
+    as_json = Topic("orders", **{**SCHEMALESS, "columns": ("id long", "document json")})
+    found = problems_of(lambda: pipeline(topic=as_json))
+    assert list(found) == ["pipeline.topic.columns[1]"]
+    assert "Write document string" in found["pipeline.topic.columns[1]"]
     flat = Topic("orders", **{**SCHEMALESS, "columns": ("id long", "__deleted string")})
     assert list(problems_of(lambda: pipeline(Debezium(operation_column=True), topic=flat))) == [
         "pipeline.envelope.operation_column"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from frazil.declaration.column_notation import columns
+from frazil.declaration.column_notation import JSON, columns
 from frazil.declaration.constraints import matching
 from frazil.declaration.declared import Declared
 from frazil.declaration.problems import Problem
@@ -102,7 +102,12 @@ def _format_problems(topic: Topic, envelope: Envelope | None) -> Iterator[Proble
     if envelope is not None and envelope.source_column:
         what = f"the fields of the source block are known from a schema, and format {topic.value_format} has none"
         yield Problem("envelope.source_column", what, "Remove it, or choose avro or json_schema")
-    names = {each.name for each in columns(topic.columns or ())}
+    declared = columns(topic.columns or ())
+    for index, each in enumerate(declared):
+        if each.type.name == JSON:
+            what = f"a connector writes JSON as text, so {each.name} is text, also where its value is left out"
+            yield Problem(f"topic.columns[{index}]", what, f"Write {each.name} string")
+    names = {each.name for each in declared}
     if envelope is not None and envelope.operation_column and "__deleted" in names and "__op" not in names:
         what = "flattened events have their operation in the field __op, which is not among the columns"
         yield Problem("envelope.operation_column", what, "Declare the column __op string, or remove operation_column")
