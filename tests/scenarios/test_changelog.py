@@ -217,6 +217,19 @@ def test_values_without_a_schema_are_changes(shop_of: ShopOf, value_format: str)
 
 
 @pytest.mark.long
+def test_declared_columns_of_json_are_a_changelogs_key_and_row(shop_of: ShopOf) -> None:
+    json_of: dict[str, Any] = {"value_format": "json", "columns": ("Id long", "word string")}
+    json_of |= {"key_format": "json", "key_columns": ("Id long",)}
+    shop = shop_of(write=Changelog(), on_error=ErrorMode.LOG, partitions=1, **json_of)
+    shop.produce([b'{"Id": 1, "word": "a"}', None, b'{"word": "b"}', b'{"Id": 7, "word": "c"}'], key=b'{"Id": 1}')
+    assert shop.drain().rejected == {"key_mismatch": 1}
+    found = [(row["_op"], row["id"], row["word"]) for row in in_order(shop)]
+    assert found == [("w", 1, "a"), ("d", 1, None), ("w", 1, "b")]
+    assert json.loads(stored(shop).properties[KEY]) == ["id"]
+    proven(shop)
+
+
+@pytest.mark.long
 def test_the_order_of_a_changelog_widens_with_its_column(shop_of: ShopOf) -> None:
     shop = shop_of(write=Changelog(order_by="order_id"), key_format=KeyFormat.TEXT)
     narrow = {**ORDER, "fields": [{"name": "order_id", "type": "int"}, *ORDER["fields"][1:]]}  # type: ignore[index]
