@@ -12,7 +12,7 @@ from frazil.errors import SourceTruncated
 from frazil.ingest.ingestion import Ingestion
 from tests.scenarios.test_debezium import ShopOf, check, counts, debezium
 from tests.scenarios.test_upserts import stored, verified
-from tests.support.debezium_events import PLACEHOLDER, Source
+from tests.support.debezium_events import ORDERS, PLACEHOLDER, Source, column, optional
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
@@ -180,3 +180,53 @@ def test_any_changes_and_truncates_in_any_batches_end_in_the_rows_of_the_source(
         check(source)
     assert verified(shop, deep=True).outcome == "proven"
     assert truncates > 2
+
+
+@pytest.mark.long
+def test_a_truncate_says_nothing_of_a_partition_that_was_added(shop_of: ShopOf) -> None:
+    """The offset of the last truncate occurs in each partition; the driver that met it goes on."""
+    shop, source = truncating(shop_of)
+    follower = shop.ingestion()
+    for number in range(3):
+        source.write("c", number, customer="before")
+    truncate(source)
+    for number in range(20, 24):
+        source.write("c", number, customer="behind")
+    follower.poll()
+    check(source)
+    shop.add_partitions(2)
+    for number in range(30, 36):
+        row = {"id": number, "customer": "added", "note": None}
+        shop.produce([source.event("c", row)], key=source.key(number), partition=1)
+        source.rows[number] = row
+    follower.poll()
+    check(source)
+    source.produce(None, source.event("t", None))
+    with pytest.raises(SourceTruncated):
+        follower.poll()
+    check(source)
+
+
+@pytest.mark.long
+def test_what_a_batch_teaches_is_no_failed_attempt(shop_of: ShopOf) -> None:
+    """Versions of the schema, left-out values and a truncate, all met by the first batch of a driver."""
+    shop, source = truncating(shop_of)
+    source.write("c", 1, customer="first", note="n")
+    source.write("u", 1, customer="first", note=PLACEHOLDER)
+    for name in ("a", "b", "c"):
+        source.evolve([*ORDERS, column(name, optional("string"))])
+    truncate(source)
+    source.write("c", 2, customer="new", note="n", c="c")
+    source.write("u", 2, customer="newer", note=PLACEHOLDER, c="c")
+    shop.drain()
+    check(source)
+
+
+def test_truncates_are_no_rejected_records(shop_of: ShopOf) -> None:
+    shop, source = truncating(shop_of, max_rejected_percent=1)
+    for _ in range(2):
+        truncate(source)
+        for number in range(50):
+            source.write("c", number, customer="loaded")
+    shop.drain()
+    check(source)

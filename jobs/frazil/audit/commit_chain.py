@@ -11,6 +11,7 @@ from frazil.lake.key_account import KeyAccount
 from frazil.lake.ledger import Entry
 from frazil.lake.read.stored_tables import Snapshot, StoredTable
 from frazil.lake.totals import Counts, Totals
+from frazil.schemas.reasons import Reason
 
 
 def check(table: StoredTable, pipeline: str, commits: Sequence[Snapshot]) -> list[Finding]:
@@ -149,7 +150,7 @@ def _keys(newer: Entry, older: Entry) -> str | None:
     was = before or KeyAccount()
     if (now.inserted + now.updated, now.deleted + now.absent) != (counts.written, counts.deletes):
         return "it counts other keys than it wrote and deleted"
-    if now.cleared not in (0, was.rows):
+    if now.cleared not in (0, was.rows) or (now.cleared and not counts.skipped.get(Reason.TRUNCATED.value)):
         return "it counts other rows than it took away"
     rows = was.rows - now.cleared + now.inserted - now.deleted + counts.marked
     if (now.rows, now.records, now.late) != (rows, was.records + counts.landed, was.late + counts.late):

@@ -22,6 +22,7 @@ from frazil.ingest.planner import Planner
 from frazil.ingest.progress import Progress
 from frazil.ingest.read import beyond_spark
 from frazil.ingest.rejected_share import check_share, still_accepted
+from frazil.ingest.remembered import Learned
 from frazil.ingest.resume import resume
 from frazil.ingest.schema_tracking import Evolution
 from frazil.ingest.spark_errors import Cancelled, LoginRefused, TimestampOverflow
@@ -134,7 +135,7 @@ class Ingestion:
                 except _RETRIED as problem:
                     if isinstance(problem, Fenced) and problem.is_by_another_than(self.job.run):
                         raise
-                    self._attempts += 1
+                    self._attempts += not isinstance(problem, Learned)
                     self._again(problem, self._attempts)
                     committed = self._committed
 
@@ -225,19 +226,18 @@ class Ingestion:
     def _again(self, problem: Exception, attempts: int) -> None:
         if isinstance(problem, UnknownSchemas):  # expected with each new schema
             self.report(Event.SCHEMA_LOOKED_UP, message=f"1 retry: {problem.looked_up}")
-        else:
-            self.report(Event.BATCH_RETRIED, message=str(problem), attempt=attempts)
-        if isinstance(problem, UnknownSchemas):
             # What is remembered of a batch's frames may be forgotten for others of the same batch, unless it is a small one.
             most_rows = MOST if attempts >= ATTEMPTS else problem.most_rows
             if most_rows is not None:
                 self.pace = self.pace.at_most(most_rows)
             self._staging = self._evolution.staging()
-        elif isinstance(problem, MemoryError) and self.pace.rows > 1:
+            return
+        self.report(Event.BATCH_RETRIED, message=str(problem), attempt=attempts)
+        if isinstance(problem, MemoryError) and self.pace.rows > 1:
             self.pace = self.pace.halved()
         elif isinstance(problem, LoginRefused) and attempts == 1:
             self.job.kafka.read_secrets_again()
-        elif isinstance(problem, StageAgain | Fenced) and attempts < ATTEMPTS:
+        elif isinstance(problem, Learned) or (isinstance(problem, StageAgain | Fenced) and attempts < ATTEMPTS):
             self._resume()  # the table is not as it was: what it holds and its columns are read again
         elif attempts >= (2 if isinstance(problem, CountsDisagree) else ATTEMPTS):
             if isinstance(problem, MemoryError):

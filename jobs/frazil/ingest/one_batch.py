@@ -65,7 +65,7 @@ def stage_batch(
     with explained(f"pipeline {pipeline.name}", stopping=job.stopping, redact=job.redact):
         rows = staging.stage(planned, by_driver)
         rejected = StagedRejected() if rows.are_all else staging.stage_rejected(rows)
-    check_met(pipeline, planned, staging.truncated, rejected.counted)
+    check_met(pipeline, planned, staging.truncated, rejected.counted.last_truncate, clears=rows.clears)
     evolution.learn(rejected.counted.values, rejected.counted.keys)
     if staging.keyless.is_possible:
         check_keys(pipeline, rejected.counted, rows.read.records)

@@ -19,6 +19,7 @@ MOST_PERCENT_LATE = 1
 LEAST_RECORDS = 100
 """A smaller batch says too little about a topic."""
 _NO_FAULT = frozenset({Reason.TOMBSTONE.value, Reason.NO_CHANGE.value})
+_NO_SKIPPED_FAULT = _NO_FAULT | {Reason.TRUNCATED.value}  # where a truncate is declared to delete all rows
 _OF_THE_FRAME = frozenset({Reason.WRONG_MAGIC.value, Reason.TOO_SHORT.value})
 
 
@@ -47,14 +48,14 @@ def check_share(
 ) -> None:
     """Raise `TooManyRejected` if more of a batch is rejected or skipped than `max_rejected_percent` allows.
 
-    Tombstones and events that change no row do not count. A batch that ends at or before the `accepted` offsets, by partition,
-    may be as it is. Raises as `check_late` and `check_truncates` do, too, unless the batch `is_fenced`: its records are then late
-    because another driver landed them.
+    Tombstones, events that change no row and truncates that take effect do not count. A batch that ends at or before the `accepted`
+    offsets, by partition, may be as it is. Raises as `check_late` and `check_truncates` do, too, unless the batch `is_fenced`: its
+    records are then late because another driver landed them.
     """
     if not is_fenced:
         check_late(pipeline, counts, start, end, accepted)
         check_truncates(pipeline, counts, start, end, accepted)
-    reasons = {**counts.rejected, **{r: n for r, n in counts.skipped.items() if r not in _NO_FAULT}}
+    reasons = {**counts.rejected, **{r: n for r, n in counts.skipped.items() if r not in _NO_SKIPPED_FAULT}}
     number, most = sum(reasons.values()), pipeline.max_rejected_percent or MOST_PERCENT
     if counts.read < LEAST_RECORDS or number * 100 <= most * counts.read or _is_accepted(end, accepted):
         return

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from frazil.lake.commit.check import StageAgain
+
+
+class Learned(StageAgain):
+    """A batch is to be staged again, as it taught what was not known before: no failed attempt."""
+
 
 @dataclass(slots=True)
 class Thoroughness:
@@ -19,11 +25,20 @@ class LeftOut:
     is_met: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A record of a topic."""
+
+    topic_id: str
+    partition: int
+    offset: int
+
+
 @dataclass(slots=True)
 class Truncated:
-    """The offset of the last truncate that a pipeline has met: a batch with it deletes all rows, and lands what is behind it."""
+    """The last truncate that a pipeline has met: a batch with it deletes all rows, and lands what is behind it."""
 
-    at: int | None = None
+    at: Place | None = None
 
 
 @dataclass(slots=True)

@@ -23,11 +23,10 @@ from frazil.ingest import record_counts, truncates
 from frazil.ingest.plan import Plan
 from frazil.ingest.read import HEADERS, consumer_options, read
 from frazil.ingest.record_counts import Read, Rejected
-from frazil.ingest.remembered import Keyless, LeftOut, Thoroughness, Truncated
+from frazil.ingest.remembered import Keyless, Learned, LeftOut, Thoroughness, Truncated
 from frazil.ingest.route import metadata, route
 from frazil.ingest.state_columns import changelog_values, rules, state_values
 from frazil.job.context import JobContext
-from frazil.lake.commit.check import StageAgain
 from frazil.lake.deletes.folding import Rules
 from frazil.lake.deletes.key_changes import KeyChanges
 from frazil.lake.deletes.positions import IS_DELETE, LEFT_OUT
@@ -69,8 +68,13 @@ class StagedRows:
 
     @property
     def are_all(self) -> bool:
-        """Whether each record that was read landed."""
-        return self.read.records == self.landed
+        """Whether each record that was read landed, and no truncate is to be looked for again."""
+        return self.read.records == self.landed and not self.clears
+
+    @property
+    def clears(self) -> bool:
+        """Whether all rows of the table go."""
+        return self.changes is not None and self.changes.clears
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +116,7 @@ class Staging:
     def stage(self, planned: Plan, by_driver: Sequence[Record] = ()) -> StagedRows:
         """Stage the rows of a plan, and count its records as they are read.
 
-        Raises `StageAgain` if changes leave values out for the first time.
+        Raises `Learned` if changes leave values out for the first time.
         """
         rules_of_batch = self._rules(planned)
         thorough, at = self.decoding.thorough, datetime.fromtimestamp(self.job.clock(), UTC)
@@ -140,7 +144,7 @@ class Staging:
                 sort=order(table.sort_fields),
             )
         else:
-            of_state = truncates.Landed.of(landed, planned, self.truncated)
+            of_state = truncates.Landed.of(landed, self.pipeline, planned, self.truncated)
             columns = columns_of(self.columns, self.row_key.values())
             changes = stage_changes(
                 self.job.iceberg,
@@ -168,27 +172,20 @@ class Staging:
             files = changes.files
             if changes.left_out and not self.left_out.is_met:
                 self.left_out.is_met = True
-                raise StageAgain("changes leave values out", where=f"pipeline {self.pipeline.name}")
+                raise Learned("changes leave values out", where=f"pipeline {self.pipeline.name}")
         self.job.failpoint("stage.written")
         read = record_counts.read(observed.get)
         key = changelog_key.names if changelog_key is not None else ()
         staged = StagedRows(planned, by_driver, decoding, thorough, files, read, at, key=key)
-        return (
-            staged
-            if changes is None
-            else replace(
-                staged,
-                changes=changes.changes,
-                folded=changes.records,
-                ties=changes.ties,
-                unresolved=changes.unresolved,
-            )
-        )
+        if changes is None:
+            return staged
+        made, ties, unresolved = changes.changes, changes.ties, changes.unresolved
+        return replace(staged, changes=made, folded=changes.records, ties=ties, unresolved=unresolved)
 
     def stage_rejected(self, staged: StagedRows) -> StagedRejected:
         """Stage the dead letters of a batch, by a second job over the same range, and count them.
 
-        Raises `StageAgain` if there are rows that only the thorough bodies decode.
+        Raises `Learned` if there are rows that only the thorough bodies decode.
         """
         observed = Observation()
         skipped = record_counts.skips(
@@ -225,7 +222,7 @@ class Staging:
         counted = record_counts.rejected(observed.get)
         if staged.decoding is not staged.thorough and counted.records != staged.read.records - staged.landed:
             self.thoroughness.is_needed = True
-            raise StageAgain("records need a thorough decoder", where=f"pipeline {self.pipeline.name}")
+            raise Learned("records need a thorough decoder", where=f"pipeline {self.pipeline.name}")
         return StagedRejected(counted, files)
 
     def _read(self, planned: Plan, by_driver: Sequence[Record], *, headers: bool = False) -> DataFrame:

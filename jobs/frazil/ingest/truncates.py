@@ -10,9 +10,7 @@ from pyspark.sql import functions as F
 from frazil.declaration import Pipeline, Upsert
 from frazil.declaration.options import Truncation
 from frazil.ingest.plan import Plan
-from frazil.ingest.record_counts import Rejected
-from frazil.ingest.remembered import Truncated
-from frazil.lake.commit.check import StageAgain
+from frazil.ingest.remembered import Learned, Place, Truncated
 
 
 def deletes_all(pipeline: Pipeline, planned: Plan) -> bool:
@@ -21,12 +19,15 @@ def deletes_all(pipeline: Pipeline, planned: Plan) -> bool:
     return isinstance(write, Upsert) and write.on_truncate is Truncation.DELETE_ALL and len(planned.end.at) == 1
 
 
-def check_met(pipeline: Pipeline, planned: Plan, truncated: Truncated, rejected: Rejected) -> None:
-    """Raise `StageAgain` if a batch has a truncate that was not known when its rows were staged."""
-    last = rejected.last_truncate
-    if last is not None and last != truncated.at and deletes_all(pipeline, planned):
-        truncated.at = last
-        raise StageAgain("the source's table was truncated", where=f"pipeline {pipeline.name}")
+def check_met(pipeline: Pipeline, planned: Plan, truncated: Truncated, last: int | None, *, clears: bool) -> None:
+    """Raise `Learned` if the `last` truncate of a batch is not the one for which its rows were staged, or for which it `clears`."""
+    if not deletes_all(pipeline, planned):
+        return
+    ((partition, _),) = planned.end.at.items()
+    met = Place(planned.end.topic_id, partition, last) if last is not None else None
+    if met != (truncated.at if clears else None):
+        truncated.at = met
+        raise Learned("the source's table was truncated", where=f"pipeline {pipeline.name}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +38,16 @@ class Landed:
     observed: Observation | None = None
 
     @classmethod
-    def of(cls, landed: DataFrame, planned: Plan, truncated: Truncated) -> Landed:
+    def of(cls, landed: DataFrame, pipeline: Pipeline, planned: Plan, truncated: Truncated) -> Landed:
         """Return the records behind the truncate, all if the batch has none."""
         at = truncated.at
-        if at is None or not any(one.start <= at < one.end for one in planned.ranges):
+        if at is None or not deletes_all(pipeline, planned) or planned.end.topic_id != at.topic_id:
+            return cls(landed)
+        if not any(one.partition == at.partition and one.start <= at.offset < one.end for one in planned.ranges):
             return cls(landed)
         observed = Observation()
-        counted = landed.observe(observed, F.count_if(F.col("offset") < at).alias("before"))
-        return cls(counted.where(F.col("offset") > at), observed)
+        counted = landed.observe(observed, F.count_if(F.col("offset") <= at.offset).alias("before"))
+        return cls(counted.where(F.col("offset") > at.offset), observed)
 
     @property
     def clears(self) -> bool:

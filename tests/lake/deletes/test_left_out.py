@@ -10,8 +10,7 @@ import pytest
 from pyspark.sql import Observation, SparkSession
 from pyspark.sql import functions as F
 
-from frazil.lake.deletes.folding import Rules, fold
-from frazil.lake.deletes.left_out import UNRESOLVED
+from frazil.lake.deletes.folding import UNRESOLVED, Rules, fold
 from frazil.lake.deletes.positions import IS_DELETE, LACKS, LEFT_OUT
 
 pytestmark = pytest.mark.spark

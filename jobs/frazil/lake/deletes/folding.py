@@ -30,6 +30,12 @@ _LAST = "_frazil_last"  # the timestamp of the last record of a key and partitio
 _BEFORE = "_frazil_before"
 IS_BARE = "_frazil_bare"
 """Column that says of a soft delete whether neither it nor the change before it knows the delete of the source."""
+UNRESOLVED = "_frazil_unresolved"
+"""Partition and offset of the changes of a key that are rejected, if this one is the last that has an effect.
+
+They are those behind it without effect. If it leaves out values itself, no delete is before it: then they are all that leave out
+values, and they are rejected if the table has no row with these values.
+"""
 _OF_RECORD = frozenset({f"_kafka_{f.name}" for f in COORDINATES} - {"_kafka_schema_id"}) | {
     INGESTED_AT.name,
     DELETED_AT.name,
@@ -92,6 +98,9 @@ def fold(
         columns[_TIE] = columns[_NEXT] & (F.lead(ORDER).over(newest_first) == F.col(ORDER))
     if rules.need_rows:
         columns[RECORDS] = F.count(F.lit(1)).over(Window.partitionBy(*key))
+    if rules.fills:
+        # In the window of the rank: a list on each row would be sorted with it. It is as long as a key has changes.
+        columns[UNRESOLVED] = _without_values(rules, newest_first)
     if rules.soft:
         columns[_VALUES] = _values(key, values, rules, newest_first)
         of_change = F.struct(DELETED_AT.name, *rules.about)
@@ -118,6 +127,13 @@ def place() -> Column:
 def _sequence(rules: Rules) -> tuple[str, ...]:
     first = (ORDER,) if rules.ordered else (_LAST,) if rules.moved else ()
     return (*first, KAFKA_PARTITION, KAFKA_OFFSET)
+
+
+def _without_values(rules: Rules, newest_first: WindowSpec) -> Column:
+    at, depends = F.struct(*_sequence(rules)), F.col(LEFT_OUT).isNotNull()
+    every = newest_first.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
+    listed = F.collect_list(F.when(F.col(IS_GONE) | depends, at)).over(every)
+    return F.when(depends, listed).otherwise(F.filter(listed, lambda other: other > at))
 
 
 def _values(key: Sequence[str], values: Sequence[str], rules: Rules, newest_first: WindowSpec) -> Column:

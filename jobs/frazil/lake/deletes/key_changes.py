@@ -38,7 +38,7 @@ class KeyChanges:
         clears: bool = False,
     ) -> None:
         self._iceberg, self._table, self._keys, self._schema = iceberg, table, keys, schema
-        self._pipeline, self._moves, self._clears = pipeline, moves, clears
+        self._pipeline, self._moves, self.clears = pipeline, moves, clears
         self._made: StagedDeletes | None = None
         is_delete = keys[IS_DELETE].to_numpy().astype(bool)
         self.deletes = int(is_delete.sum())
@@ -53,8 +53,8 @@ class KeyChanges:
         if self._made is None or self._made.snapshot_id != head:
             self._made = None
             iceberg, name = self._iceberg, f"{self._iceberg.name}.{self._table}"
-            if self._clears or not self._keys.num_rows or _is_empty(table, head):
-                self._made = StagedDeletes(snapshot_id=head, clears=self._clears)
+            if self.clears or not self._keys.num_rows or _is_empty(table, head):
+                self._made = StagedDeletes(snapshot_id=head, clears=self.clears)
             else:
                 named = _names_on(table, head, self._schema.fieldNames())
                 sources = _partition_sources(table)

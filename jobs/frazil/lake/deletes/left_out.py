@@ -16,12 +16,6 @@ from frazil.lake.deletes.positions import IS_DELETE, LEFT_OUT
 
 IS_GONE = "_frazil_gone"
 """Whether a change leaves out a value that a delete before it in the batch removed: it has no effect."""
-UNRESOLVED = "_frazil_unresolved"
-"""Partition and offset of the changes of a key that are rejected if this one is the last that has an effect.
-
-They are those behind it without effect. If it leaves out values itself, no delete is before it: then they are all that leave out
-values, and they are rejected if the table has no row with these values.
-"""
 _FILLED = "_frazil_filled_"
 _CAN_BE_LEFT_OUT = (T.StringType, T.BinaryType, T.ArrayType, T.MapType)
 
@@ -50,8 +44,5 @@ def fill(changed: DataFrame, key: Sequence[str], values: Sequence[str], place: S
     of_table = F.when(~is_delete & (F.size(of_table) > 0), of_table)
     # One after the other: the second reads what the first has not changed yet.
     changed = changed.withColumns({IS_GONE: ~is_delete & is_gone, LEFT_OUT: of_table})
-    at, depends = F.struct(*place), F.col(LEFT_OUT).isNotNull()
-    listed = F.collect_list(F.when(F.col(IS_GONE) | depends, at)).over(Window.partitionBy(*key))
     filled = {name: F.when(is_delete, F.col(name)).otherwise(value) for name, value in filled.items()}
-    filled[UNRESOLVED] = F.when(depends, listed).otherwise(F.filter(listed, lambda other: other > at))
     return changed.withColumns(filled).drop(*(_FILLED + name for name in names))

@@ -7,9 +7,8 @@ from collections.abc import Collection, Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from frazil.lake.deletes.folding import IS_BARE, KAFKA_OFFSET, KAFKA_PARTITION, Rules
+from frazil.lake.deletes.folding import IS_BARE, KAFKA_OFFSET, KAFKA_PARTITION, UNRESOLVED, Rules
 from frazil.lake.deletes.key_literals import conditions
-from frazil.lake.deletes.left_out import UNRESOLVED
 from frazil.lake.deletes.positions import IS_DELETE, LACKS, LEFT_OUT
 from frazil.lake.deletes.resolved_changes import ResolvedChanges
 from frazil.schemas.metadata import DELETED_AT
