@@ -143,7 +143,9 @@ def test_a_topic_that_is_not_all_of_the_table_is_not_compared(shop_of: ShopOf, r
     shop.pipeline = replace(declared, start=Latest())
     assert "starts at latest" in why()
     shop.pipeline = replace(declared, table=replace(declared.table, schema_evolution=SchemaEvolution.FREEZE))
-    assert "columns are frozen" in why()
+    assert "schema_evolution=freeze" in why()
+    shop.pipeline = replace(declared, table=replace(declared.table, schema_evolution=SchemaEvolution.ADD_COLUMNS))
+    assert "schema_evolution=add_columns" in why()
     shop.pipeline = declared
     state.put(2, "in another partition", partition=1)
     assert not replayed(shop).findings, "it is behind the table's offsets"
@@ -158,3 +160,44 @@ def test_a_table_that_appends_is_refused(shop_of: ShopOf, replayed: Ask) -> None
     shop = shop_of(write=Append())
     with pytest.raises(InvalidInput, match="appends"):
         replayed(shop)
+
+
+@pytest.mark.long
+def test_a_compacted_topic_is_compared_only_at_its_end(shop_of: ShopOf, replayed: Ask) -> None:
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, config={"cleanup.policy": "compact"})
+    state = State(shop)
+    for number in range(4):
+        state.put(number, "first")
+    shop.drain()
+    assert not replayed(shop).findings
+    state.put(1, "second")
+    assert "compacted and has later records" in replayed(shop).findings[0].what
+    shop.drain()
+    assert not replayed(shop).findings
+
+
+@pytest.mark.long
+def test_a_column_that_was_dropped_is_found(shop_of: ShopOf, replayed: Ask) -> None:
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT)
+    state = State(shop)
+    for number in range(4):
+        state.put(number, "first")
+    shop.drain()
+    name = f"{shop.lake.catalog.name}.{shop.pipeline.table.identifier}"
+    shop.spark.sql(f"ALTER TABLE {name} DROP COLUMN amount")
+    assert not replayed(shop).findings, "it was null in all rows"
+    shop.spark.sql(f"ALTER TABLE {name} DROP COLUMN user")
+    found = replayed(shop)
+    assert flaws(found) == {"row_differs": None}
+    assert "lacks columns that its topic has values of: user" in found.findings[0].what
+
+
+@pytest.mark.long
+def test_headers_that_are_kept_later_make_no_difference(shop_of: ShopOf, replayed: Ask) -> None:
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, headers=False)
+    state = State(shop)
+    for number in range(4):
+        state.put(number, "first", headers=[("h", b"1")])
+    shop.drain()
+    shop.pipeline = replace(shop.pipeline, headers=True)
+    assert not replayed(shop).findings

@@ -6,17 +6,19 @@ are the same, so a mistake in these is not found.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from frazil.audit.finding import Finding, Flaw
 from frazil.audit.verification import Replayed
 from frazil.clients.registry.client import Registry
 from frazil.declaration import Environment, ErrorMode, Limits, LocalCatalog, Pipeline, Spark, Upsert
+from frazil.declaration.envelopes import added_columns
 from frazil.declaration.options import SchemaEvolution
 from frazil.declaration.start import Earliest
 from frazil.errors import InvalidInput, ServiceUnavailable
@@ -32,6 +34,7 @@ from frazil.schemas.metadata import DELETED_AT, INGESTED_AT
 EXAMPLES = 5
 """So many records are named of each kind of difference."""
 _PLACE = ("_kafka_partition", "_kafka_offset")
+_HEADERS = "_kafka_headers"
 _HELD, _AGAIN = "_frazil_held", "_frazil_again"
 _TEXT = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"}
 _WHAT = {
@@ -46,9 +49,9 @@ def replay(
 ) -> Replayed:
     """Compare a state's rows with what its topic comes to, up to the offsets that the table holds.
 
-    The second table is in `folder`. Rows are equal if all their columns are, but for the time at which they were staged. Rows that
-    are marked as deleted are not compared: compaction removes deletes. Raises `InvalidInput` for a table that is no state, and
-    `ServiceUnavailable`.
+    The second table is in `folder`. Rows are equal if all their columns are, but for the time at which they were staged, headers
+    and the columns of an event. Rows that are marked as deleted are not compared: compaction removes deletes. Raises `InvalidInput`
+    for a table that is no state, and `ServiceUnavailable`.
     """
     check_is_state(pipeline)
     table = job.iceberg.load(pipeline.table.identifier)
@@ -74,12 +77,13 @@ def replay(
     if problem or outcome.total.stopped:
         return Replayed(findings=(_not_replayed(pipeline, problem or "it was interrupted"),))
     key = identifier_fields(job.iceberg.schema_json(table))
-    compared = _compared(
-        held.table(f"{job.iceberg.name}.{pipeline.table.identifier}"),
-        job.spark.table(f"{here.iceberg.name}.{pipeline.table.identifier}"),
-        key,
-    )
-    return _result(pipeline, compared, outcome.total.read)
+    # Declared later, the last three are null in earlier rows.
+    ignored = {INGESTED_AT.name, DELETED_AT.name, _HEADERS, *added_columns(pipeline.envelope)}
+    fresh = job.spark.table(f"{here.iceberg.name}.{pipeline.table.identifier}")
+    compared = _compared(held.table(f"{job.iceberg.name}.{pipeline.table.identifier}"), fresh, key, ignored)
+    found = _result(pipeline, compared, outcome.total.read)
+    columns = {field["name"] for field in job.iceberg.schema_json(table)["fields"]} | ignored
+    return replace(found, findings=(*found.findings, *_dropped(pipeline, columns, fresh)))
 
 
 def check_is_state(pipeline: Pipeline) -> None:
@@ -96,14 +100,20 @@ def _lacks(pipeline: Pipeline, job: JobContext, end: Offsets) -> str:
     """Return why the topic is not all that the table is made of; empty if it is."""
     if not isinstance(pipeline.start, Earliest):
         return f"the pipeline starts at {pipeline.start.kind}"
-    if pipeline.table.schema_evolution is SchemaEvolution.FREEZE:
-        return "its columns are frozen, so which records were rejected depends on their order"
+    if pipeline.table.schema_evolution is not SchemaEvolution.WIDEN:
+        return (
+            f"with schema_evolution={pipeline.table.schema_evolution}, the order of records decides which are rejected"
+        )
+    if pipeline.envelope is not None and pipeline.on_error is not ErrorMode.SUSPEND:
+        return f"with on_error={pipeline.on_error}, batches decide which changes that leave values out are rejected"
     topic = job.kafka.topic(pipeline.topic.name)
     if topic.topic_id != end.topic_id:
         return f"the topic {topic.name} is not the one that the table holds: it was created again"
     spans = job.kafka.offsets(topic.name, pipeline.isolation)
     if gone := [p for p in end.at if p not in spans or spans[p].stable < end.at[p]]:
         return f"partition {gone[0]} of topic {topic.name} ends before offset {end.at[gone[0]]}"
+    if topic.compacted and any(spans[p].stable > offset for p, offset in end.at.items()):
+        return f"topic {topic.name} is compacted and has later records, for which earlier ones may be gone. Land them first"
     if begun := [p for p, offset in end.at.items() if offset and spans[p].earliest]:
         return f"partition {begun[0]} of topic {topic.name} begins at offset {spans[begun[0]].earliest}: retention removed records"
     return ""
@@ -120,9 +130,9 @@ def _on_this_machine(job: JobContext, environment: Environment, folder: Path) ->
     return replace(job, iceberg=Iceberg(job.spark, name))
 
 
-def _compared(held: DataFrame, again: DataFrame, key: Sequence[str]) -> DataFrame:
+def _compared(held: DataFrame, again: DataFrame, key: Sequence[str], ignored: Collection[str]) -> DataFrame:
     """Return each key with a row in either table: where its records are, and the flaw, null if the rows are equal."""
-    names = [name for name in held.columns if name not in (INGESTED_AT.name, DELETED_AT.name)]
+    names = [name for name in held.columns if name not in ignored]
     both = _rows(held, names, key, _HELD).join(_rows(again, names, key, _AGAIN), [*key], "full_outer")
     of_held, of_again = F.col(_HELD), F.col(_AGAIN)
     flaw = F.when(of_held.isNull(), Flaw.ROW_ABSENT.value).when(of_again.isNull(), Flaw.ROW_LEFT.value)
@@ -135,8 +145,38 @@ def _rows(table: DataFrame, names: Sequence[str], key: Sequence[str], alias: str
     """Return the key, and as one struct the place of its record and its row as JSON: a map cannot be compared otherwise."""
     if DELETED_AT.name in table.columns:
         table = table.where(F.col(DELETED_AT.name).isNull())
-    row = F.to_json(F.struct(*(name for name in names if name in table.columns)), _TEXT)
+    columns = [
+        _by_name(F.col(name), table.schema[name].dataType).alias(name) for name in names if name in table.columns
+    ]
+    row = F.to_json(F.struct(*columns), _TEXT)
     return table.select(*key, F.struct(*_PLACE, F.xxhash64(row).alias("row")).alias(alias))
+
+
+def _by_name(column: Column, of: T.DataType) -> Column:
+    """Return a value with the fields of its structs in the order of their names."""
+    match of:
+        case _ if "struct<" not in of.simpleString():
+            return column
+        case T.StructType():
+            fields = [_by_name(column[f.name], f.dataType).alias(f.name) for f in sorted(of, key=lambda f: f.name)]
+            return F.when(column.isNotNull(), F.struct(*fields))
+        case T.ArrayType():
+            return F.transform(column, lambda value: _by_name(value, of.elementType))
+        case T.MapType():
+            return F.transform_values(column, lambda _, value: _by_name(value, of.valueType))
+        case _:
+            return column
+
+
+def _dropped(pipeline: Pipeline, held: Collection[str], again: DataFrame) -> list[Finding]:
+    """Return the columns with values that the table has no more."""
+    lacking = [name for name in again.columns if name not in held]
+    counts = again.agg(*(F.count(name).alias(name) for name in lacking)).first() if lacking else None
+    dropped = [name for name in lacking if counts is not None and counts[name]]
+    if not dropped:
+        return []
+    what = f"the table lacks columns that its topic has values of: {', '.join(dropped)}"
+    return [Finding(flaw=Flaw.ROW_DIFFERS, where=f"table {pipeline.table.identifier}", what=what)]
 
 
 def _result(pipeline: Pipeline, compared: DataFrame, records: int) -> Replayed:
