@@ -48,7 +48,7 @@ def made(environment: Environment) -> None:
     catalog = SqlCatalog("lake", **properties)
     catalog.create_namespace("shop")
     fields = [NestedField(i, name, of, required=False) for i, (name, of) in enumerate(COLUMNS.items(), start=1)]
-    properties = ledger.mode_properties(ledger.CHANGELOG, (), key=("order_id",))
+    properties = ledger.mode_properties(ledger.CHANGELOG, (), key=(1,))
     catalog.create_table("shop.orders", Schema(*fields), properties=properties)
 
 

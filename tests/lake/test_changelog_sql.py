@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,6 +16,7 @@ from pyspark.sql import SparkSession
 from frazil.errors import InvalidInput
 from frazil.lake import ledger
 from frazil.lake.changelog_sql import ChangelogTable, SqlEngine
+from frazil.schemas.iceberg import row_type, schema_json
 from frazil.schemas.types import Field, Kind, ListOf, Primitive, Struct
 from tests.support import change_replay
 
@@ -27,6 +29,7 @@ COLUMNS = (
     Field("note's", TEXT),
     Field("_kafka_partition", INT),
     Field("_kafka_offset", LONG),
+    Field("_kafka_timestamp", INSTANT),
     Field("_op", TEXT),
     Field("_changed_at", INSTANT),
 )
@@ -39,9 +42,11 @@ ARROW = {
     "note's": pa.string(),
     "_kafka_partition": pa.int32(),
     "_kafka_offset": pa.int64(),
+    "_kafka_timestamp": pa.timestamp("us", "UTC"),
     "_op": pa.string(),
     "_changed_at": pa.timestamp("us", "UTC"),
     "_unavailable": pa.list_(pa.string()),
+    "_source": pa.struct([("db", pa.string()), ("lsn", pa.int64())]),
 }
 ORDERS = {
     "one": (Field("_order", LONG), pa.int64()),
@@ -59,8 +64,19 @@ def changelog(*more: Field) -> ChangelogTable:
     return ChangelogTable(Struct((*COLUMNS, *more)), KEY)
 
 
-def made(seed: int, *, many: int = 120, partitions: int = 2, letters: str = "wwwd", order: str | None = None) -> Rows:
-    """Return rows of few keys: equal times, times that go back, keys in several partitions."""
+def made(
+    seed: int,
+    *,
+    many: int = 120,
+    partitions: int = 2,
+    letters: str = "wwwd",
+    order: str | None = None,
+    placed: bool = False,
+) -> Rows:
+    """Return rows of few keys: equal times, times that go back, keys in several partitions.
+
+    Of change data, records are later than their changes, and many deletes have a tombstone behind them.
+    """
     chosen, offsets, rows = random.Random(seed), dict.fromkeys(range(partitions), 0), []
     for number in range(many):
         partition, op = chosen.randrange(partitions), chosen.choice(letters)
@@ -72,12 +88,21 @@ def made(seed: int, *, many: int = 120, partitions: int = 2, letters: str = "www
             row |= {"id": chosen.randrange(5), "line it's": chosen.randrange(2)}
         if op not in "dt":
             row |= {"word": f"w{number}", "note's": chosen.choice((None, f"n{number}"))}
+        lag = timedelta(milliseconds=chosen.randrange(1, 5))
+        row |= {"_kafka_timestamp": row["_changed_at"] + (lag if "u" in letters else timedelta(0))}
+        if placed and chosen.random() < 0.9:
+            row["_source"] = {"db": "shop", "lsn": number + chosen.randrange(3)}
         if op == "u" and chosen.random() < 0.5:
             row |= {"note's": None, "_unavailable": ["note's"]}
         if order is not None:
             version = chosen.randrange(12)
             row["_order"] = version if order == "one" else (version, chosen.randrange(3))
         rows.append(row)
+        if op == "d" and "u" in letters and chosen.random() < 0.7:
+            at = row["_kafka_timestamp"] + timedelta(milliseconds=chosen.randrange(9))
+            bare = {"_kafka_offset": offsets[partition], "_kafka_timestamp": at, "_changed_at": at, "_source": None}
+            rows.append({**row, **bare, "is_tombstone": True})
+            offsets[partition] += 1
     return rows
 
 
@@ -134,12 +159,14 @@ def check(table: ChangelogTable, rows: Rows, engine: SqlEngine, run: Run, order:
 
 
 UNAVAILABLE = Field("_unavailable", ListOf(TEXT))
+SOURCE = Field("_source", Struct((Field("db", TEXT), Field("lsn", LONG))))
 CASES: Mapping[str, tuple[tuple[Field, ...], dict[str, Any]]] = {
     "a keyed topic": ((), {}),
     "ordered by one column": ((ORDERS["one"][0],), {"order": "one"}),
     "ordered by several": ((ORDERS["several"][0],), {"order": "several"}),
     "change data": ((UNAVAILABLE,), {"letters": "rcuuuud", "partitions": 1}),
     "change data with truncates": ((UNAVAILABLE,), {"letters": "cuuuuuuudt", "partitions": 2}),
+    "change data with its source": ((SOURCE, UNAVAILABLE), {"letters": "cuuuuuuudt", "placed": True}),
 }
 
 
@@ -209,6 +236,73 @@ def test_the_state_is_that_of_the_source_at_each_offset() -> None:
         assert len(answer) == len(state)
 
 
+def event(
+    op: str, number: int, place: tuple[int, int], at: float, *, record: float, lsn: int | None = None
+) -> dict[str, Any]:
+    """Return the change of a source at a second, and the record that it is at another; a truncate is of no key."""
+    row: dict[str, Any] = dict.fromkeys(ARROW)
+    row |= {"_op": op, "_kafka_partition": place[0], "_kafka_offset": place[1]}
+    times = {"_changed_at": at, "_kafka_timestamp": record}
+    row |= {name: EPOCH + timedelta(seconds=seconds) for name, seconds in times.items()}
+    row["_source"] = {"db": "shop", "lsn": lsn}
+    return row if op == "t" else {**row, "id": number, "line it's": 0, "word": None if op == "d" else f"{op}{number}"}
+
+
+def spans(rows: Rows, *more: Field) -> list[tuple[str, float, float | None]]:
+    """Return the word of each row, and its interval in seconds."""
+    table = changelog(*more, UNAVAILABLE)
+    arrow = table_of(rows, [field.name for field in table.columns.fields])
+    seconds = lambda at: None if at is None else (at - EPOCH).total_seconds()  # noqa: E731
+    answer = shown(table, by_duckdb(table.history(SqlEngine.DUCKDB, "changelog"), arrow), 2)
+    return sorted((values[2], seconds(begin), seconds(end)) for values, begin, end in answer)
+
+
+def test_rows_behind_the_truncate_of_their_transaction_stay() -> None:
+    """A truncate and the inserts behind it, in one transaction: PostgreSQL gives all of them the time of its commit."""
+    before = event("c", 0, (1, 0), 3, record=4)
+    for record in (10, 10.001):  # the records of the inserts may have the time of the truncate's
+        inserts = [event("c", number, (number, 7), 9, record=record) for number in range(1, 3)]
+        rows = [before, event("t", 0, (0, 0), 9, record=10), *inserts]
+        assert spans(rows) == [("c0", 3, 9), ("c1", 9, None), ("c2", 9, None)]
+
+
+def test_a_row_before_the_truncate_of_its_transaction_ends() -> None:
+    earlier = event("c", 1, (1, 0), 9, record=10, lsn=100)
+    by_record = event("t", 0, (0, 0), 9, record=10.001, lsn=50)
+    assert spans([earlier, by_record]) == [("c1", 9, 9)]
+    by_log = event("t", 0, (0, 0), 9, record=10, lsn=150)
+    assert spans([earlier, by_log]) == [("c1", 9, None)]  # the table does not have the log's places
+    assert spans([earlier, by_log], SOURCE) == [("c1", 9, 9)]
+    assert spans([earlier, by_record], SOURCE) == [("c1", 9, None)]
+    unplaced = {**by_record, "_source": None}
+    assert spans([earlier, unplaced], SOURCE) == [("c1", 9, 9)]
+
+
+def test_a_tombstone_behind_its_delete_has_the_time_of_that() -> None:
+    """A connector that is an hour late: its tombstones have the time of the records."""
+    hour = 3600.0
+    rows = [
+        event("r", 1, (0, 0), 5, record=hour + 5),
+        event("d", 1, (0, 1), 10, record=hour + 10),
+        event("d", 1, (0, 2), hour + 10, record=hour + 10),
+        event("c", 1, (0, 3), 10, record=hour + 10),
+        event("u", 1, (0, 4), 20, record=hour + 20),
+    ]
+    assert spans(rows) == [("c1", 10, 20), ("r1", 5, 10), ("u1", 20, None)]
+    truncate = event("t", 0, (1, 0), 1800, record=hour + 1800)
+    assert spans([*rows, truncate]) == [("c1", 10, 20), ("r1", 5, 10), ("u1", 20, 1800)]
+    moved = {**rows[3], "_kafka_partition": 2}
+    assert spans([*rows[:3], moved]) == [("c1", 10, None), ("r1", 5, 10)]
+
+
+def test_a_tombstone_without_its_delete_ends_the_row() -> None:
+    """Compaction may have removed the delete: the record's time is all that is known."""
+    rows = [event("c", 1, (0, 0), 10, record=12), event("d", 1, (0, 1), 30, record=30)]
+    assert spans([*rows, event("d", 1, (0, 2), 40, record=40)]) == [("c1", 10, 30)]
+    again = event("d", 1, (0, 2), 40, record=45)  # of the source, which is no tombstone
+    assert spans([*rows, again, event("c", 1, (0, 3), 35, record=50)]) == [("c1", 10, 30), ("c1", 40, None)]
+
+
 @pytest.mark.parametrize("engine", list(SqlEngine))
 def test_names_are_those_of_the_engine(engine: SqlEngine) -> None:
     quote = "`" if engine is SqlEngine.SPARK else '"'
@@ -229,11 +323,15 @@ def test_a_state_before_no_offset_is_empty() -> None:
 
 
 def test_only_a_changelog_has_these_queries() -> None:
-    columns = Struct(COLUMNS)
-    properties = ledger.mode_properties(ledger.CHANGELOG, (), key=KEY)
-    assert ChangelogTable.of("s.t", columns, properties) == ChangelogTable(columns, KEY)
+    schema = schema_json(Struct(COLUMNS))
+    properties = ledger.mode_properties(ledger.CHANGELOG, (), key=(1, 2))
+    assert ChangelogTable.of("s.t", schema, properties) == ChangelogTable(row_type(schema), KEY)
+    renamed = schema_json(Struct((replace(COLUMNS[0], name="number"), *COLUMNS[1:])))
+    assert ChangelogTable.of("s.t", renamed, properties).key == ("number", "line it's")
+    with pytest.raises(InvalidInput, match="lacks a column of its key: dropped column 99"):
+        ChangelogTable.of("s.t", schema, ledger.mode_properties(ledger.CHANGELOG, (), key=(1, 99)))
     for other in ({}, ledger.mode_properties(ledger.UPSERT, ("at",))):
         with pytest.raises(InvalidInput, match="which keeps no history"):
-            ChangelogTable.of("s.t", columns, other)
+            ChangelogTable.of("s.t", schema, other)
     with pytest.raises(InvalidInput, match="a column valid_to of its own"):
-        ChangelogTable.of("s.t", Struct((*COLUMNS, Field("valid_to", TEXT))), properties)
+        ChangelogTable.of("s.t", schema_json(Struct((*COLUMNS, Field("valid_to", TEXT)))), properties)

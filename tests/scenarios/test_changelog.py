@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from frazil.declaration import Append, Changelog, Debezium, ErrorMode, KeyFormat, Upsert
+from frazil.declaration.options import SchemaEvolution
 from frazil.errors import DeletesLost, InvalidInput, KeysMissing, RejectedRecords, WriteModeDiffers
+from frazil.lake.changelog_sql import ChangelogTable, SqlEngine
 from frazil.lake.ledger import KEY
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
@@ -35,6 +37,12 @@ def proven(shop: Shop) -> None:
     for deep in (False, True):
         proof = verified(shop, deep=deep)
         assert proof.outcome == "proven", proof.findings
+
+
+def key_of(shop: Shop) -> list[str]:
+    """Return the columns of the table's key, which its property lists by field id."""
+    table = stored(shop)
+    return [table.schema().find_field(number).name for number in json.loads(table.properties[KEY])]
 
 
 def in_order(shop: Shop) -> list[dict[str, Any]]:
@@ -66,7 +74,7 @@ def test_each_record_of_a_keyed_topic_is_a_change(shop_of: ShopOf) -> None:
     table = stored(shop)
     assert table.schema().find_field("_kafka_key").required
     assert table.schema().identifier_field_ids == []
-    assert table.properties[KEY] == '["_kafka_key"]'
+    assert key_of(shop) == ["_kafka_key"]
     assert table.current_snapshot().summary.operation.value == "append"
     assert "frazil.keys" not in table.current_snapshot().summary.additional_properties
     proven(shop)
@@ -104,7 +112,7 @@ def test_columns_of_the_value_are_a_key(shop_of: ShopOf) -> None:
     lines.put(None, b"no column")
     assert shop.drain().rejected == {"tombstone_names_no_row": 1}
     assert [(row["_op"], row["word"]) for row in in_order(shop)] == [("w", "first"), ("w", "second")]
-    assert json.loads(stored(shop).properties[KEY]) == ["order_id", "line"]
+    assert key_of(shop) == ["order_id", "line"]
     proven(shop)
 
 
@@ -266,11 +274,63 @@ def test_the_key_is_compared_inside_the_commit(shop_of: ShopOf) -> None:
     def change(step: str) -> None:
         if step == "stage.done":
             table = shop.job().iceberg.load(shop.pipeline.table.identifier)
-            table.updateProperties().set(KEY, '["order_id"]').commit()
+            order_id = table.schema().findField("order_id").fieldId()
+            table.updateProperties().set(KEY, f"[{order_id}]").commit()
 
     with pytest.raises(WriteModeDiffers, match="made for write mode changelog by order_id"):
         shop.drain(failpoint=change)
     assert shop.landed() == []
+
+
+def rename(shop: Shop, old: str, new: str) -> None:
+    """Rename a column of the table, as another engine may."""
+    table = shop.job().iceberg.load(shop.pipeline.table.identifier)
+    table.updateSchema().renameColumn(old, new).commit()
+
+
+@pytest.mark.parametrize(
+    "evolution",
+    [
+        SchemaEvolution.WIDEN,
+        *(pytest.param(e, marks=LONG) for e in (SchemaEvolution.ADD_COLUMNS, SchemaEvolution.FREEZE)),
+    ],
+)
+def test_a_key_column_of_a_changelog_is_renamed_by_an_alias(shop_of: ShopOf, evolution: SchemaEvolution) -> None:
+    shop = shop_of(write=Changelog(key=("order_id", "line")), table={"schema_evolution": evolution})
+    lines = Lines(shop, LINE)
+    lines.put(line(1, 1, "first"))
+    shop.drain()
+    renamed = {"name": "number", "type": "int", "aliases": ["line"]}
+    lines.evolve({**LINE, "fields": [LINE["fields"][0], renamed, LINE["fields"][2]]})
+    for word in ("second", "third"):  # the first batch renames the column, and the second one finds it renamed
+        lines.put({"order_id": 1, "number": 1, "word": word})
+        shop.drain()
+    shop.pipeline = replace(shop.pipeline, write=Changelog(key=("order_id", "number")))
+    lines.put({"order_id": 1, "number": 2, "word": "of another row"})
+    shop.drain()
+    column = "line" if evolution is SchemaEvolution.FREEZE else "number"
+    assert key_of(shop) == ["order_id", column]
+    schema = json.loads(stored(shop).schema().model_dump_json())
+    table = ChangelogTable.of("s.t", schema, stored(shop).properties)
+    assert f'PARTITION BY "order_id", "{column}"' in table.history(SqlEngine.DUCKDB, "t")
+    found = [(row[column], row["word"]) for row in in_order(shop)]
+    assert found == [(1, "first"), (1, "second"), (1, "third"), (2, "of another row")]
+    proven(shop)
+
+
+def test_a_rename_between_staging_and_commit_changes_no_key(shop_of: ShopOf) -> None:
+    shop = shop_of(write=Changelog(key=("order_id", "line")))
+    lines = Lines(shop, LINE)
+    lines.put(line(1, 1, "first"))
+    shop.drain(failpoint=lambda step: rename(shop, "line", "number") if step == "stage.done" else None)
+    assert [(row["number"], row["word"]) for row in shop.landed()] == [(1, "first")]
+    assert key_of(shop) == ["order_id", "number"]
+    renamed = {"name": "number", "type": "int", "aliases": ["line"]}
+    lines.evolve({**LINE, "fields": [LINE["fields"][0], renamed, LINE["fields"][2]]})
+    lines.put({"order_id": 1, "number": 1, "word": "second"})
+    shop.pipeline = replace(shop.pipeline, write=Changelog(key=("order_id", "number")))
+    shop.drain()
+    assert [(row["number"], row["word"]) for row in in_order(shop)] == [(1, "first"), (1, "second")]
 
 
 @pytest.mark.long

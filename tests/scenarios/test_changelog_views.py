@@ -18,24 +18,24 @@ from frazil.lake import changelog_views
 from frazil.lake.changelog_sql import ChangelogTable, SqlEngine
 from frazil.lake.read.stored_tables import Lake
 from frazil.local.duckdb_query import ask
-from frazil.schemas.iceberg import row_type
 from tests.scenarios.test_upserts import stored
 from tests.support import change_replay
 from tests.support.connect_events import ConnectSource
-from tests.support.debezium_events import PLACEHOLDER, Source
+from tests.support.debezium_events import PLACEHOLDER, STARTED_MS, Source
 from tests.support.shop import Shop
 from tests.support.state_replay import EPOCH_MS, StateReplay
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.long]
 ShopOf = Callable[..., Shop]
 EPOCH = datetime.fromtimestamp(EPOCH_MS / 1000, UTC)
+EPOCH_OF_SOURCE = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=STARTED_MS)
 SHOWN = ("_kafka_key", "user", "_op", "_kafka_partition", "_kafka_offset")
 
 
 def changelog(shop: Shop, table: str = "") -> ChangelogTable:
     table, iceberg = table or shop.pipeline.table.identifier, shop.job().iceberg
     loaded = iceberg.load(table)
-    return ChangelogTable.of(table, row_type(iceberg.schema_json(loaded)), loaded.properties())
+    return ChangelogTable.of(table, iceberg.schema_json(loaded), loaded.properties())
 
 
 def create_views(shop: Shop, table: str = "") -> str:
@@ -142,6 +142,51 @@ def test_the_state_of_change_data_is_that_of_the_source(shop_of: ShopOf) -> None
     shop.drain()
     assert by_spark(shop, f"SELECT * FROM {name}__state", columns) == [(9, "behind", "n9")]
     assert shop.spark.sql(f"SELECT * FROM {name}__history WHERE valid_to < valid_from").isEmpty()
+
+
+class Transactions(Source):
+    """A source whose changes have the time of the commit of their transaction."""
+
+    at = STARTED_MS
+
+    def change(self, op: str, after: Any, before: Any) -> dict[str, Any]:
+        """Return the value of an event."""
+        found = super().change(op, after, before)
+        return {**found, "source": {**found["source"], "ts_ms": self.at}}
+
+
+def test_the_intervals_of_change_data_are_those_of_the_source(shop_of: ShopOf) -> None:
+    """The records are days later than the changes, and so are the tombstones behind deletes."""
+    shop = shop_of(write=Changelog(), key_format=KeyFormat.AVRO, envelope=Debezium(source_column=True))
+    source = Transactions(shop, partitions=2)
+    for number in range(4):
+        source.write("r", number, customer=f"c{number}")
+    source.at += 1000
+    source.delete(1)
+    source.write("c", 1, customer="again")
+    source.at += 1000
+    source.write("u", 1, customer="changed")
+    source.at += 1000
+    source.write("c", 5, customer="in vain")
+    source.produce(None, source.event("t", None))
+    source.rows.clear()
+    for number in range(1, 4):
+        source.write("c", number, customer="behind")
+    shop.drain()
+    name, shown = create_views(shop), ("id", "customer", "_op", "_kafka_partition", "_kafka_offset")
+    rows = [{**row, "is_tombstone": row["_op"] == "d" and row["_source"] is None} for row in shop.landed()]
+    assert {row["_changed_at"] > EPOCH_OF_SOURCE + timedelta(hours=1) for row in rows if row["is_tombstone"]} == {True}
+    wanted, columns = flat(change_replay.intervals(rows, ["id"], shown)), (*shown, "valid_from", "valid_to")
+    assert by_spark(shop, f"SELECT * FROM {name}__history", columns) == wanted
+    assert by_duckdb(shop, changelog(shop).history(SqlEngine.DUCKDB, "lake_table"), columns) == wanted
+    seconds = {
+        (row[0], row[1]): tuple(at and (at - EPOCH_OF_SOURCE).total_seconds() for at in row[-2:]) for row in wanted
+    }
+    assert seconds[(1, "again")] == (1, 2)
+    assert seconds[(1, "changed")] == (2, 3)
+    assert seconds[(5, "in vain")] == (3, 3)
+    now = by_spark(shop, f"SELECT * FROM {name}__state", ("id", "customer", "note"))
+    assert now == sorted(map(tuple, map(dict.values, source.rows.values())))
 
 
 def test_views_follow_a_new_column_when_they_are_created_again(shop_of: ShopOf) -> None:

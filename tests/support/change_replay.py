@@ -1,4 +1,7 @@
-"""What the queries of a changelog must return: its rows applied one after the other, in memory."""
+"""What the queries of a changelog must return: its rows applied one after the other, in memory.
+
+A row that its maker marked with `is_tombstone` is the tombstone behind Debezium's `d`.
+"""
 
 from __future__ import annotations
 
@@ -53,29 +56,40 @@ def _by_key(rows: Iterable[Row], key: Sequence[str]) -> dict[tuple[Any, ...], li
 
 
 def _begun(changes: Sequence[Row], *, ordered: bool) -> list[tuple[Any, Row]]:
-    """Return the changes of a key in their order, each with its begin: time never goes back in a partition."""
+    """Return the changes of a key in their order, each with its begin: time never goes back in a partition.
+
+    A tombstone behind a `d` happened when that did.
+    """
     place = lambda row: (row["_kafka_partition"], row["_kafka_offset"])  # noqa: E731
     if ordered:
         orders = lambda row: row["_order"] if isinstance(row["_order"], tuple) else (row["_order"],)  # noqa: E731
         return [(orders(row)[0], row) for row in sorted(changes, key=lambda row: (*orders(row), *place(row)))]
     newest: dict[int, Any] = {}
+    ops: dict[int, str] = {}
     begun = []
     for row in sorted(changes, key=place):
         partition, at = row["_kafka_partition"], row["_changed_at"]
+        if row.get("is_tombstone") and ops.get(partition) == "d":
+            at = newest[partition]
         newest[partition] = max(at, newest.get(partition, at))
+        ops[partition] = row["_op"]
         begun.append((newest[partition], row))
     return sorted(begun, key=lambda one: (one[0], *place(one[1])))
 
 
 def _cut(row: Row, begin: Any, truncates: Iterable[Row]) -> Any:
     """Return when the first truncate behind a row ended it: by offset in its partition, by time in others."""
-    behind = [
-        each["_changed_at"]
-        for each in truncates
-        if (
-            each["_kafka_offset"] > row["_kafka_offset"]
-            if each["_kafka_partition"] == row["_kafka_partition"]
-            else each["_changed_at"] >= begin
-        )
-    ]
+    behind = [each["_changed_at"] for each in truncates if _is_before(row, begin, each)]
     return max(min(behind), begin) if behind else None
+
+
+def _is_before(row: Row, begin: Any, truncate: Row) -> bool:
+    """Return whether a truncate is behind a row. Of one source time, the log decides, then the records' times; else it is not."""
+    if truncate["_kafka_partition"] == row["_kafka_partition"]:
+        return bool(row["_kafka_offset"] < truncate["_kafka_offset"])
+    if begin != truncate["_changed_at"]:
+        return bool(begin < truncate["_changed_at"])
+    mine, its = (each.get("_source") or {} for each in (row, truncate))
+    if mine.get("lsn") is not None and its.get("lsn") is not None:
+        return bool(mine["lsn"] < its["lsn"])
+    return bool(row["_kafka_timestamp"] < truncate["_kafka_timestamp"])

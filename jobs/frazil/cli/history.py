@@ -63,7 +63,7 @@ def history(
     stored = Lake(place, secrets.read).table(identifier)
     if stored is None:
         raise InvalidInput("the table does not exist yet", where=f"table {identifier}", do=f"Run `frazil run {name}`")
-    changelog = ChangelogTable.of(identifier, stored.columns, stored.properties)
+    changelog = ChangelogTable.of(identifier, stored.schema, stored.properties)
     if at:
         known = table or changelog_views.table_name(engine, catalog, identifier)
         sys.stdout.write(f"{changelog.state(engine, known, _offsets(at))};\n")

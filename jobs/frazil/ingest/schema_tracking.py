@@ -23,7 +23,7 @@ from frazil.job.context import JobContext
 from frazil.lake import ledger, tables
 from frazil.lake.commit.entries import entry
 from frazil.lake.evolve import evolve
-from frazil.schemas.iceberg import identifier_fields, row_type
+from frazil.schemas.iceberg import column_names, identifier_fields, row_type
 from frazil.schemas.merge import merge
 from frazil.schemas.schema_changes import Change
 from frazil.schemas.table_mapping import Landing, landing
@@ -200,7 +200,8 @@ class Evolution:
         schema = iceberg.schema_json(stored)
         key = next(field.type for field in row_type(schema).fields if field.name == KEY_COLUMN)
         found = self._key_of(target, key, keys)
-        made_for = ledger.key_of(stored.properties()) if self._is_changelog else identifier_fields(schema)
+        names = column_names(schema)
+        made_for = ledger.key_of(stored.properties(), names) if self._is_changelog else identifier_fields(schema)
         if set(made_for) != set(found.names):
             raise WriteModeDiffers.of(
                 self._pipeline.name,

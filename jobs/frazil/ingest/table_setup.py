@@ -26,7 +26,7 @@ from frazil.lake.ledger import Entry
 from frazil.lake.lineage import head_follows
 from frazil.lake.offsets import Offsets
 from frazil.lake.stage import empty_commit
-from frazil.schemas.iceberg import field_ids, schema_json
+from frazil.schemas.iceberg import column_names, field_ids, schema_json
 from frazil.schemas.metadata import metadata_fields
 from frazil.schemas.schema_changes import AddColumn
 from frazil.schemas.types import Field, Struct, Type
@@ -66,7 +66,7 @@ def make_tables(
             target_file_size_bytes=table.target_file_size_bytes,
             keep_snapshots=table.keep_snapshots,
             offset_columns=(f"{prefix}topic", f"{prefix}partition", f"{prefix}offset"),
-            declared={**table.properties, **_mode_properties(pipeline, row_key)},
+            declared={**table.properties, **_mode_properties(pipeline, columns, row_key)},
         ),
         key=() if is_changelog else row_key,
         required=row_key if is_changelog and pipeline.envelope is None else (),
@@ -76,17 +76,19 @@ def make_tables(
     return made
 
 
-def _mode_properties(pipeline: Pipeline, row_key: Collection[str]) -> dict[str, str]:
+def _mode_properties(pipeline: Pipeline, columns: Struct, row_key: Collection[str]) -> dict[str, str]:
     envelope = pipeline.envelope.kind if pipeline.envelope is not None else None
-    key = tuple(row_key) if isinstance(pipeline.write, Changelog) else ()
+    ids = field_ids(schema_json(columns))  # as Iceberg gives them to a new table
+    key = [ids[name] for name in row_key] if isinstance(pipeline.write, Changelog) else ()
     return ledger.mode_properties(pipeline.write.kind, order_by(pipeline.write), envelope, key)
 
 
 def _check_mode(iceberg: Iceberg, pipeline: Pipeline) -> None:
     """Raise `WriteModeDiffers` if the table was made for another mode. Its key is compared when its columns are known."""
     table = pipeline.table.identifier
-    properties = iceberg.load(table).properties()
-    made_for, declared = ledger.made_for(properties), identity(pipeline, ledger.key_of(properties))
+    loaded = iceberg.load(table)
+    properties, names = loaded.properties(), column_names(iceberg.schema_json(loaded))
+    made_for, declared = ledger.made_for(properties, names), identity(pipeline, ledger.key_of(properties, names))
     if made_for != declared:
         raise WriteModeDiffers.of(pipeline.name, table, declared=declared, made_for=made_for)
 

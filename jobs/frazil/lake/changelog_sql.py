@@ -2,7 +2,8 @@
 
 A change is valid until the next change of its key. The order of a key's changes is that of `_order`, partition and offset; without
 an order it is that of time, partition and offset, where time never goes back within a partition. Rows of deletes are left out:
-they end what was before them. A truncate ends the rows before it: by offset in its own partition, by time in others.
+they end what was before them. A truncate ends the rows before it: by offset in its own partition, by time in others. Changes of
+one transaction have one time in the source; there the source's log or the record's time decides, and a row stays if both are equal.
 """
 
 from __future__ import annotations
@@ -11,18 +12,21 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from frazil.errors import InvalidInput
 from frazil.lake import ledger
 from frazil.lake.ledger import Properties
+from frazil.schemas.iceberg import column_names, row_type
 from frazil.schemas.metadata import CHANGED_AT, OP, ORDER, UNAVAILABLE
 from frazil.schemas.types import ListOf, MapOf, Primitive, Struct
 
 VALID_FROM, VALID_TO = "valid_from", "valid_to"
 HISTORY, STATE = "__history", "__state"
 """What the names of the views add to that of the table."""
-PARTITION, OFFSET = "_kafka_partition", "_kafka_offset"
-_LIFE, _NEXT, _TRUNCATED = "_frazil_life", "_frazil_next", "_frazil_truncated"
+PARTITION, OFFSET, TIMESTAMP = "_kafka_partition", "_kafka_offset", "_kafka_timestamp"
+SOURCE, LSN = "_source", "lsn"
+_LIFE, _NEXT, _TRUNCATED, _TIME = "_frazil_life", "_frazil_next", "_frazil_truncated", "_frazil_time"
 _SO_FAR = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
 
 
@@ -87,14 +91,24 @@ class ChangelogTable:
     key: tuple[str, ...]
 
     @classmethod
-    def of(cls, identifier: str, columns: Struct, properties: Properties) -> ChangelogTable:
-        """Return it. Raises `InvalidInput` for a table of another write mode, and for columns that the views add."""
-        key, names = ledger.key_of(properties), {field.name for field in columns.fields}
+    def of(cls, identifier: str, schema: dict[str, Any], properties: Properties) -> ChangelogTable:
+        """Return it, `schema` being Iceberg's JSON.
+
+        Raises `InvalidInput` for a table of another write mode, without a column of its key, or with one that the views add.
+        """
+        columns = row_type(schema)
+        key, names = ledger.key_of(properties, column_names(schema)), {field.name for field in columns.fields}
         if properties.get(ledger.WRITE_MODE) != ledger.CHANGELOG or not key:
             raise InvalidInput(
                 f"the table was made for write mode {ledger.made_for(properties)}, which keeps no history",
                 where=f"table {identifier}",
                 do="Name a pipeline with write=Changelog()",
+            )
+        if lost := set(key) - names:
+            raise InvalidInput(
+                f"the table lacks a column of its key: {', '.join(sorted(lost))}",
+                where=f"table {identifier}",
+                do="Name another table: the pipeline lands the topic into it from the declared start",
             )
         if taken := {VALID_FROM, VALID_TO} & names:
             raise InvalidInput(
@@ -114,10 +128,7 @@ class ChangelogTable:
         key = ", ".join(map(q, self.key))
         over = f"PARTITION BY {key} ORDER BY {self._sequence(engine)}"
         values = {name: q(name) for name in names}
-        steps = [
-            f"changes AS (\n  SELECT *, {self._valid_from(engine)} AS {VALID_FROM}\n  FROM {table}\n"
-            f"  WHERE {q(OP.name)} <> 't'{landed}\n)"
-        ]
+        steps = self._changes(engine, table, landed)
         source = "changes"
         if filled := self._filled(engine):
             life = f"SUM(CASE WHEN {q(OP.name)} = 'd' THEN 1 ELSE 0 END) OVER ({over} {_SO_FAR})"
@@ -132,7 +143,7 @@ class ChangelogTable:
         steps.append(f"intervals AS (\n  SELECT\n    {listed},\n    {VALID_FROM},\n    {following}\n  FROM {source}\n)")
         columns = ", ".join(f"i.{q(name)}" for name in names)
         until, joined = f"i.{_NEXT}", ""
-        if UNAVAILABLE.name in names:  # of change data, which may have truncates
+        if self._has_changes:
             steps.append(self._truncated(engine, table, landed))
             until, joined = _ends(), _JOIN.format(p=q(PARTITION), o=q(OFFSET))
         chosen = f"SELECT {columns}, i.{VALID_FROM}, {until} AS {VALID_TO}\nFROM intervals i{joined}"
@@ -153,19 +164,39 @@ class ChangelogTable:
             [engine.field(ORDER, f.name) for f in order.fields] if isinstance(order, Struct) else [engine.quoted(ORDER)]
         )
 
-    def _valid_from(self, engine: SqlEngine) -> str:
+    def _changes(self, engine: SqlEngine, table: str, landed: str) -> list[str]:
+        """Return the steps that give each change its begin.
+
+        Debezium's tombstone directly behind the `d` of its key has the record's time. That is later than the change by the
+        connector's lag, so it does not count: the changes behind it would begin late.
+        """
         orders, q = self._orders(engine), engine.quoted
-        if orders:
-            return orders[0]
-        key = ", ".join(map(q, (*self.key, PARTITION)))
-        return f"MAX({q(CHANGED_AT.name)}) OVER (PARTITION BY {key} ORDER BY {q(OFFSET)} {_SO_FAR})"
+        begin, source, steps = next(iter(orders), ""), table, list[str]()
+        chosen = f"WHERE {q(OP.name)} <> 't'{landed}"
+        if not orders:
+            key, time = ", ".join(map(q, (*self.key, PARTITION))), q(CHANGED_AT.name)
+            over = f"PARTITION BY {key} ORDER BY {q(OFFSET)}"
+            if self._has_changes:
+                before = f"LAG({q(OP.name)}) OVER ({over})"
+                is_tombstone = f"{q(OP.name)} = 'd' AND {time} = {q(TIMESTAMP)} AND {before} = 'd'"
+                timed = f"CASE WHEN {is_tombstone} THEN NULL ELSE {time} END AS {_TIME}"
+                steps.append(f"timed AS (\n  SELECT *, {timed}\n  FROM {table}\n  {chosen}\n)")
+                source, chosen, time = "timed", "", _TIME
+            begin = f"MAX({time}) OVER ({over} {_SO_FAR})"
+        lines = [f"SELECT *, {begin} AS {VALID_FROM}", f"FROM {source}", *([chosen] if chosen else [])]
+        return [*steps, "changes AS (\n  " + "\n  ".join(lines) + "\n)"]
+
+    @property
+    def _has_changes(self) -> bool:
+        """Whether the rows are change data, which may have truncates, left-out values and tombstones behind deletes."""
+        return any(field.name == UNAVAILABLE.name for field in self.columns.fields)
 
     def _sequence(self, engine: SqlEngine) -> str:
         return ", ".join([*(self._orders(engine) or [VALID_FROM]), engine.quoted(PARTITION), engine.quoted(OFFSET)])
 
     def _filled(self, engine: SqlEngine) -> dict[str, str]:
         """Return the columns whose value a source may leave out, with whether it did."""
-        if all(field.name != UNAVAILABLE.name for field in self.columns.fields):
+        if not self._has_changes:
             return {}
         can_be = [f.name for f in self.columns.fields if isinstance(f.type, Primitive | ListOf | MapOf)]
         own = {*self.key, OP.name, CHANGED_AT.name, UNAVAILABLE.name, "_ingested_at"}
@@ -174,12 +205,25 @@ class ChangelogTable:
 
     def _truncated(self, engine: SqlEngine, table: str, landed: str) -> str:
         p, o, at, op = map(engine.quoted, (PARTITION, OFFSET, CHANGED_AT.name, OP.name))
+        is_later = f"c.{VALID_FROM} < t.{at} OR (c.{VALID_FROM} = t.{at} AND {self._precedes(engine)})"
         return (
             f"truncated AS (\n  SELECT c.{p}, c.{o}, MIN(t.{at}) AS {_TRUNCATED}\n  FROM changes c\n"
-            f"  JOIN (SELECT {p}, {o}, {at} FROM {table} WHERE {op} = 't'{landed}) t\n"
-            f"    ON (c.{p} = t.{p} AND c.{o} < t.{o}) OR (c.{p} <> t.{p} AND c.{VALID_FROM} <= t.{at})\n"
+            f"  JOIN (SELECT * FROM {table} WHERE {op} = 't'{landed}) t\n"
+            f"    ON (c.{p} = t.{p} AND c.{o} < t.{o}) OR (c.{p} <> t.{p} AND ({is_later}))\n"
             f"  GROUP BY c.{p}, c.{o}\n)"
         )
+
+    def _precedes(self, engine: SqlEngine) -> str:
+        """Return whether the change `c` was before the truncate `t` of the same time.
+
+        PostgreSQL's truncate locks the table until its transaction ends, so places in the log have the order of the changes.
+        """
+        record = f"c.{engine.quoted(TIMESTAMP)} < t.{engine.quoted(TIMESTAMP)}"
+        source = next((field.type for field in self.columns.fields if field.name == SOURCE), None)
+        if not isinstance(source, Struct) or all(field.name != LSN for field in source.fields):
+            return record
+        lsn = engine.field(SOURCE, LSN)
+        return f"COALESCE(c.{lsn} < t.{lsn}, {record})"
 
 
 _COMMA = ",\n"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Protocol
 from uuid import UUID, uuid5
 
@@ -58,7 +59,7 @@ WRITE_MODE = "frazil.write-mode"
 ORDER_BY = "frazil.order-by"
 """Table property: the columns that order the records of a key, by name. Tables without an order have none."""
 KEY = "frazil.key"
-"""Table property: the columns of a changelog's key, a JSON list. In tables of current state these are the identifier fields."""
+"""Table property: the field ids of a changelog's key, a JSON list. In tables of current state these are the identifier fields."""
 ENVELOPE = "frazil.envelope"
 """Table property: the kind of the change events that the table is made of. Other tables have none."""
 APPEND, UPSERT, CHANGELOG = "append", "upsert", "changelog"
@@ -79,25 +80,32 @@ class Properties(Protocol):
 _NAMESPACE = UUID("b5f3e7a2-51f6-4c1c-9d57-0d3f8f1f7a10")
 
 
-def made_for(properties: Properties) -> str:
-    """Return the write mode that a table was made for, with envelope, key and order, as `write_modes.identity` does."""
+def made_for(properties: Properties, columns: Mapping[int, str] = MappingProxyType({})) -> str:
+    """Return the write mode that a table was made for, with envelope, key and order, as `write_modes.identity` does.
+
+    `columns` are the names of the table's columns by field id.
+    """
     mode, order, envelope = (properties.get(name) for name in (WRITE_MODE, ORDER_BY, ENVELOPE))
     of = f" of {envelope} events" if envelope else ""
-    by = f" by {', '.join(key)}" if (key := key_of(properties)) else ""
+    by = f" by {', '.join(key)}" if (key := key_of(properties, columns)) else ""
     return f"{mode or APPEND}{of}{by}{f' ordered by {order}' if order else ''}"
 
 
-def key_of(properties: Properties) -> tuple[str, ...]:
-    """Return the columns of a changelog's key; none for another table."""
-    return tuple(json.loads(properties.get(KEY) or "[]"))
+def key_of(properties: Properties, columns: Mapping[int, str]) -> tuple[str, ...]:
+    """Return the columns of a changelog's key; none for another table.
+
+    Field ids stay when a column is renamed, so the names are those of now. One that was dropped is named by its id.
+    """
+    ids = json.loads(properties.get(KEY) or "[]")
+    return tuple(columns.get(number, f"dropped column {number}") for number in ids)
 
 
 def mode_properties(
-    mode: str, order_by: Sequence[str], envelope: str | None = None, key: Sequence[str] = ()
+    mode: str, order_by: Sequence[str], envelope: str | None = None, key: Sequence[int] = ()
 ) -> dict[str, str]:
     """Return the properties of a new table that hold its write mode, the kind of its envelope and the key of a changelog.
 
-    An append table has none.
+    The key is a list of field ids. An append table has none.
     """
     if mode == APPEND:
         return {}

@@ -35,8 +35,13 @@ def schema_json(row: Struct, *, key: Collection[str] = (), required: Collection[
 
 def identifier_fields(schema: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the names of a table's identifier fields, in the order of their ids."""
-    names = {column["id"]: column["name"] for column in schema["fields"]}
+    names = column_names(schema)
     return tuple(names[number] for number in sorted(schema.get("identifier-field-ids", ())))
+
+
+def column_names(schema: Mapping[str, Any]) -> dict[int, str]:
+    """Return the names of a table's columns by field id."""
+    return {column["id"]: column["name"] for column in schema["fields"]}
 
 
 def row_type(schema: dict[str, Any]) -> Struct:

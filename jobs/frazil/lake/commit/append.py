@@ -27,7 +27,7 @@ from frazil.lake.java_classes import Java
 from frazil.lake.ledger import Entry
 from frazil.lake.lineage import ancestors, head_follows
 from frazil.lake.stage import Staged
-from frazil.schemas.iceberg import field_ids
+from frazil.schemas.iceberg import column_names, field_ids
 
 FOREVER_MS = 2**63 - 1  # an explicit maximum age of the tag: a table property may expire tags that have none
 REFUSALS = frozenset({"ValidationException", "IllegalArgumentException"})
@@ -215,14 +215,17 @@ def _read(iceberg: Iceberg, table: Java, staged: Staged, batch: CommitRequest) -
             if own_commit is not None or (found.end is not None and found.end.same_as(batch.committed)):
                 break
     follows = head_follows(iceberg, table, tagged)
+    schema = iceberg.schema_json(table)
+    # A batch names its key's columns as they were when it was staged: a rename since then changes no field.
+    names = {**column_names(schema), **{number: name for name, number in staged.field_ids.items()}}
     return Base(
         table_uuid=str(table.uuid()),
-        field_ids=field_ids(iceberg.schema_json(table)),
+        field_ids=field_ids(schema),
         tagged=tagged,
         head_follows_tag=follows,
         own_commit=own_commit,
         last=tagged if follows else entry_of_head(iceberg, table, batch.pipeline) or tagged,
-        mode=ledger.made_for(table.properties()),
+        mode=ledger.made_for(table.properties(), names),
         head=head.snapshotId() if (head := table.currentSnapshot()) is not None else None,
     )
 

@@ -82,9 +82,15 @@ class StoredTable:
         return dict(self.iceberg.properties)
 
     @cached_property
+    def schema(self) -> dict[str, Any]:
+        """The table's current schema as Iceberg's JSON."""
+        parsed: dict[str, Any] = json.loads(self.iceberg.schema().model_dump_json())
+        return parsed
+
+    @cached_property
     def columns(self) -> Struct:
         """The table's columns as a row type."""
-        return row_type(json.loads(self.iceberg.schema().model_dump_json()))
+        return row_type(self.schema)
 
     @cached_property
     def snapshots(self) -> Mapping[int, Snapshot]:
