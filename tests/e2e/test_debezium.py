@@ -446,13 +446,20 @@ ORDERS_DECLARED = (
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("written", SCHEMALESS)
-def test_flattened_changes_in_json_leave_what_the_source_selects(copied_of: CopiedOf, written: str) -> None:
-    choices: dict[str, Any] = {**SCHEMALESS[written], "more": FLATTENED}
+@pytest.mark.parametrize(
+    ("written", "deleted"),
+    [*((each, "rewrite-with-tombstone") for each in SCHEMALESS), ("json", "tombstone"), ("connect_json", "tombstone")],
+)
+def test_flattened_changes_in_json_leave_what_the_source_selects(
+    copied_of: CopiedOf, written: str, deleted: str
+) -> None:
+    """A converter may write a delete as null in JSON, and not as a record without a value."""
+    flattened = {**FLATTENED, "transforms.unwrap.delete.tombstone.handling.mode": deleted}
+    choices: dict[str, Any] = {**SCHEMALESS[written], "more": flattened}
     if written != "json_schema":
-        marks = ("__op string", "__deleted string")
+        marks = ("__op string", "__deleted string") if deleted != "tombstone" else ("__op string",)
         choices |= {"columns": (*ORDERS_DECLARED, *marks), "key_columns": ("id long",)}
-        choices["more"] = {**FLATTENED, "value.converter.decimal.format": "NUMERIC", "decimal.handling.mode": "precise"}
+        choices["more"] = {**flattened, "value.converter.decimal.format": "NUMERIC", "decimal.handling.mode": "precise"}
     copied = copied_of(COLUMNS, insert(1, 20), "INSERT INTO {t} (id) VALUES (41)", **choices)
     name = copied.source.name
     copied.land()

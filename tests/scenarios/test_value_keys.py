@@ -246,6 +246,14 @@ def test_what_is_no_key_is_refused(shop_of: ShopOf, kind: Any, said: str) -> Non
     assert not shop.job().iceberg.exists(shop.pipeline.table.identifier)
 
 
+def test_a_declared_number_with_its_own_scale_is_no_key(shop_of: ShopOf) -> None:
+    columns = ("id io.debezium.data.VariableScaleDecimal", "word string")
+    shop = shop_of(write=Upsert(key="id"), value_format="json", columns=columns)
+    shop.produce([b'{"id": {"scale": 1, "value": "Cg=="}, "word": "x"}'])
+    with pytest.raises(InvalidInput, match="holds numbers that each have a scale of their own"):
+        shop.drain()
+
+
 @pytest.mark.parametrize(
     ("names", "said"),
     [

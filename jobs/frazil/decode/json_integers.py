@@ -15,7 +15,8 @@ from pyspark.sql import types as T
 
 _PLAIN = r"^(-?\d+)(?:\.0+)?$"
 _PAST_ITS_DIGITS = r"[\d.]{16,}[eE]|[\d.]{39,}"
-_TO_NOTHING = r"[eE]-"
+_TO_NOTHING = r"[1-9][\d.]*[eE]-\d{3}"
+"""Without the digits past its own, a double is 0 only where the number is, or below 1e-308."""
 _EXACT = float(2**53)
 """Up to here every integer is a double of its own."""
 

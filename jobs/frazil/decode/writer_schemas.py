@@ -12,6 +12,7 @@ from frazil.decode import raw
 from frazil.decode.changes_in_rows import unwrapped
 from frazil.decode.decoder import Decoder
 from frazil.decode.decoding import CHANGE, DECODED, Decoding
+from frazil.decode.json_nulls import pattern_of
 from frazil.decode.known_writers import KnownWriters
 from frazil.decode.met import Met
 from frazil.decode.occurring import Occurring
@@ -186,7 +187,14 @@ class WriterSchemas:
             if problem := next(iter(unfit.values()), None):
                 raise problem  # nothing could land
             body = self._declared.decoder(target)
-            return Decoding(row_type=ddl, unframed=body, tombstones=tombstones, column=column, has_changes=has_changes)
+            return Decoding(
+                row_type=ddl,
+                unframed=body,
+                tombstones=tombstones,
+                column=column,
+                has_changes=has_changes,
+                null=pattern_of(self._format) if has_changes else "",
+            )
         if not self.is_framed:
             fields = target.fields  # a table may have more: those of a key, or of another engine
             name = (same_field(self.versions[0][1].fields[0], fields) or fields[0]).name
@@ -220,4 +228,5 @@ class WriterSchemas:
             is_protobuf=self._known.is_protobuf,
             unsure=target if self._format is ValueFormat.AVRO else Struct(()),
             has_changes=has_changes,
+            null=pattern_of(self._format) if has_changes else "",
         )

@@ -103,7 +103,14 @@ def meaning(of: Type) -> Type:
 
 def row_meaning(of: Struct) -> Struct:
     """Return the struct with what its fields mean."""
-    return Struct(tuple(replace(field, type=meaning(field.type)) for field in of.fields))
+    return Struct(
+        tuple(
+            replace(
+                field, type=meaning(field.type), has_own_scale=field.has_own_scale or isinstance(field.type, Number)
+            )
+            for field in of.fields
+        )
+    )
 
 
 def held(target: Struct, written: Struct) -> Struct:
