@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.bench.fill import key
+from tests.bench.fill import key, live_keys
 from tests.bench.goals import Goal, Results, goals
 from tests.bench.latency import Followed
-from tests.bench.plan import INITIAL_LOAD, RACES, chosen
+from tests.bench.plan import CHANGES, INITIAL_LOAD, RACES, chosen
 from tests.bench.report import CAPTIONS, document, table
 from tests.bench.rounds import Figure, Race, middle, ratio
 from tests.bench.shapes import SHAPES
@@ -80,6 +80,7 @@ def test_each_goal_is_judged_by_its_own_figures() -> None:
                 figure("files", 0, cpu=11),
             ],
             "keyed_avro": [figure("ours", 0, wall=10), figure("state", 0, wall=12)],
+            "changes_avro": [figure("changelog", 0, wall=10), figure("state", 0, wall=17)],
             "light_json": [figure("n0", 0, wall=13), figure("n1", 0, wall=2), figure("ours", 0, wall=1)],
         },
         fast=Followed(0.2, [1.0, 1.2, 9.0], 0.5, 5.0, memory),
@@ -138,6 +139,7 @@ def test_each_goal_is_judged_by_its_own_figures() -> None:
         *("met", "met"),  # of 5 million rows
         *["not measured"] * 6,
         "met",  # 1.2 times an append
+        "missed",  # 1.7 times a changelog
         *("missed", "met", "met", "missed"),  # 1.5, 1.3, 1.2, and twice the seconds
         *["not measured"] * 4,
     ]
@@ -167,7 +169,7 @@ def test_what_is_chosen_is_run_and_nothing_else() -> None:
 
 
 def test_every_race_is_of_a_known_shape_and_known_contenders() -> None:
-    assert all(race.shape in SHAPES and set(race.ways) <= CAPTIONS.keys() for race in (*RACES, INITIAL_LOAD))
+    assert all(race.shape in SHAPES and set(race.ways) <= CAPTIONS.keys() for race in (*RACES, INITIAL_LOAD, CHANGES))
 
 
 def test_a_topic_of_keys_has_each_once_before_any_again() -> None:
@@ -178,3 +180,13 @@ def test_a_topic_of_keys_has_each_once_before_any_again() -> None:
     assert not any(is_delete for _, is_delete in first)
     assert sum(is_delete for _, is_delete in second) == 4
     assert all(k % 4 == number % 4 for number, (k, _) in enumerate(first + second))
+
+
+def test_the_live_keys_of_changes_are_those_that_are_not_deleted_last() -> None:
+    topic = Topic(name="t", shape="changes_avro", rows=80, partitions=4, schema_id=1, keys=40, key_schema_id=2)
+    last = {}
+    for number in range(80):
+        chosen_key, is_delete = key(topic, number)
+        last[chosen_key] = is_delete
+    assert live_keys(topic) == {each for each, is_delete in last.items() if not is_delete}
+    assert len(live_keys(topic)) == 36
