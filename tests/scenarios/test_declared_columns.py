@@ -167,21 +167,44 @@ def test_the_fields_of_a_key_are_compared_and_not_its_text(shop_of: ShopOf) -> N
     texts = (
         b'{"id": 1, "at": 0}',
         b'{"at":0,"id":1}',
-        b'{"at": 0, "id": 1, "x": 2}',
+        b'{"at": 0e0, "id": 1.0}',
         b'{"id": 2, "at": 0}',
         b'{"id": 3, "at": 1}',
     )
     for number, key in enumerate(texts):
         shop.produce(bodies({"name": f"n{number}"}), key=key, partition=0)
-    for key in (b'{"id": 4}', b"7", b"null", None):
+    for key in (b'{"id": 4}', b"7", b"null", None, b'{"at": 0, "id": 1, "x": 2}', b'{"at": 0, "id": 1, "id": 1}'):
         shop.produce(bodies({"name": "no row"}), key=key, partition=0)
     shop.produce(bodies({"name": "another key", "id": 9}), key=texts[0], partition=0)
     shop.produce(bodies(None), key=b'{"at": 1, "id": 3}', partition=0)
-    assert shop.drain().rejected == {"key_null": 1, "key_undecodable": 2, "key_missing": 1, "key_mismatch": 1}
+    assert shop.drain().rejected == {"key_null": 1, "key_undecodable": 4, "key_missing": 1, "key_mismatch": 1}
     epoch = datetime(1970, 1, 1, tzinfo=UTC)
     found = sorted(((row["id"], row["at"], row["name"]) for row in shop.landed()), key=lambda row: row[0])
     assert found == [(1, epoch, "n2"), (2, epoch, "n3")]
     assert verified(shop, deep=True).outcome == "proven"
+
+
+def test_two_keys_of_the_source_are_two_rows(shop_of: ShopOf) -> None:
+    keyed = {"key_format": "json", "key_columns": ("code string", "at io.debezium.time.NanoTimestamp")}
+    shop = shop_of(value_format="json", columns=("n long",), write=Upsert(), on_error=ErrorMode.LOG, **keyed)
+    keys = ('"1"', "1", "1.0", "true", '"é"')
+    for number, code in enumerate(keys):
+        shop.produce(bodies({"n": number}), key=f'{{"code": {code}, "at": 1000}}'.encode(), partition=0)
+    shop.produce(bodies({"n": 9}, None), key=b'{"code": "1", "at": 1001}', partition=0)
+    assert shop.drain().rejected == {"key_undecodable": 5}
+    assert {row["code"]: row["n"] for row in shop.landed()} == {"1": 0, "é": 4}
+    assert verified(shop, deep=True).outcome == "proven"
+
+
+@pytest.mark.long
+def test_strings_of_the_value_are_a_key_only_if_they_are_strings(shop_of: ShopOf) -> None:
+    columns = {"columns": ("id string", "name string")}
+    shop = shop_of(value_format="json", write=Upsert(key="id"), on_error=ErrorMode.LOG, **columns)
+    shop.produce(
+        bodies({"id": "1", "name": 7}, {"id": 1, "name": "x"}, {"id": 1.0}, {"id": "2"}), key=None, partition=0
+    )
+    assert shop.drain().rejected == {"undecodable": 2}
+    assert {row["id"]: row["name"] for row in shop.landed()} == {"1": "7", "2": None}
 
 
 @pytest.mark.long

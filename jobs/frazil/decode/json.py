@@ -18,7 +18,16 @@ from pyspark.sql import types as T
 from frazil.decode import json_doubts, json_integers
 from frazil.decode.decoder import Decoder
 from frazil.decode.json_envelope import CORRUPT, Envelope, around_anything, around_objects
-from frazil.decode.json_types import WRITTEN, Has, has_no_checks, is_ambiguous, is_read_as_is, written
+from frazil.decode.json_types import (
+    PAST_MICROSECONDS,
+    WRITTEN,
+    Has,
+    has_no_checks,
+    is_ambiguous,
+    is_exact_text,
+    is_read_as_is,
+    written,
+)
 from frazil.decode.leaves import Leaves, leaves
 from frazil.decode.spark_types import spark_type
 from frazil.decode.years import in_years
@@ -34,6 +43,9 @@ _OPTIONS = {
     "allowSingleQuotes": "false",
     "maxStringLen": str(LONGEST_STRING),
 }
+
+
+_TIMES = (Primitive(Kind.TIMESTAMP), Primitive(Kind.TIMESTAMPTZ))
 
 
 @lru_cache(maxsize=1024)
@@ -74,13 +86,10 @@ def json_decoder(target: Struct, *, single_value: bool = False) -> Decoder:
         raw = F.get(documents, F.lit(0))
         checks = [read[CORRUPT].isNull() & envelope.is_alone(read)]
         if document is not None:
-            checks += reading.checks(raw, document.type, text, as_json=document.as_json)
+            checks += reading.checks_of(raw, document, text)
             checks += reading.doubts(raw, document, text)
         if single_value:
-            columns = [
-                (reading.value(raw, f.type, as_json=f.as_json) if f is document else _null(f)).alias(f.name)
-                for f in target.fields
-            ]
+            columns = [(reading.value_of(raw, f) if f is document else _null(f)).alias(f.name) for f in target.fields]
         else:
             columns = [reading.field(raw, field) for field in target.fields]
             checks.append(raw.isNotNull())
@@ -94,7 +103,8 @@ def json_decoder(target: Struct, *, single_value: bool = False) -> Decoder:
 def _envelope(document: Field | None, *, single_value: bool, by_source: bool = True) -> Envelope:
     if document is None:
         return around_anything(T.VariantType())
-    as_read = written(document.type, as_json=document.as_json, by_source=by_source)
+    as_variant = document.as_json or is_exact_text(document)
+    as_read = written(document.type, as_variant=as_variant, by_source=by_source)
     if single_value:
         return around_anything(as_read)
     assert isinstance(as_read, T.StructType)
@@ -113,12 +123,18 @@ class _Reading:
 
     def field(self, struct: Column, field: Field) -> Column:
         """Return the field as a column of its name."""
-        return self.value(self._raw(struct, field), field.type, as_json=field.as_json).alias(field.name)
+        return self.value_of(self._raw(struct, field), field).alias(field.name)
 
-    def value(self, raw: Column, of: Type, *, as_json: bool = False) -> Column:
-        """Return the column's value; null, or anything, where `checks` fail."""
-        if as_json:
+    def value_of(self, raw: Column, field: Field) -> Column:
+        """Return the field's value; null, or anything, where `checks_of` fail."""
+        if field.as_json:
             return F.when(~F.is_variant_null(raw), json_doubts.digits(F.to_json(raw)))
+        if is_exact_text(field):
+            return F.try_variant_get(raw, "$", "string")
+        return self.value(raw, field.type)
+
+    def value(self, raw: Column, of: Type) -> Column:
+        """Return a value of this type; null, or anything, where `checks` fail."""
         if is_read_as_is(of):
             return raw if not isinstance(of, Struct | ListOf | MapOf) else raw.cast(spark_type(of))
         match of:
@@ -135,10 +151,19 @@ class _Reading:
             case Struct(fields):
                 return F.when(raw.isNotNull(), F.struct(*[self.field(raw, field) for field in fields]))
 
-    def checks(self, raw: Column, of: Type, text: Column, *, as_json: bool = False) -> list[Column]:
-        """Return what must hold, none of it null, for the value to be what was written in the document `text`."""
-        if as_json:
+    def checks_of(self, raw: Column, field: Field, text: Column) -> list[Column]:
+        """Return what must hold, none of it null, for the field's value to be what was written in the document `text`."""
+        if field.as_json:
             return []
+        if is_exact_text(field):
+            return [raw.isNull() | F.is_variant_null(raw) | (F.schema_of_variant(raw) == "STRING")]
+        checks = self.checks(raw, field.type, text)
+        if field.is_exact and field.type in _TIMES:
+            checks.append(F.coalesce(~raw.rlike(PAST_MICROSECONDS), F.lit(True)))
+        return checks
+
+    def checks(self, raw: Column, of: Type, text: Column) -> list[Column]:
+        """Return what must hold, none of it null, for a value of this type to be what was written."""
         match of:
             case Primitive(kind) if kind in WRITTEN:
                 value = self.value(raw, of)
@@ -155,17 +180,18 @@ class _Reading:
                 once = F.coalesce(F.size(F.array_distinct(keys)) == F.size(keys), F.lit(True))
                 return [once, *self._every(F.map_values(raw), value, text)]
             case Struct(fields):
-                return [c for f in fields for c in self.checks(self._raw(raw, f), f.type, text, as_json=f.as_json)]
+                return [c for f in fields for c in self.checks_of(self._raw(raw, f), f, text)]
             case _:
                 return []
 
     def doubts(self, raw: Column, document: Field, text: Column) -> list[Column]:
         """Return what must hold, none of it null, if no value in the document was changed unnoticed."""
         has, as_read = Has.of(document), self._as_read(document.type)
+        is_variant = document.as_json or is_exact_text(document)
         floats, doubles, strings = (
-            Leaves() if document.as_json else leaves(raw, as_read, {kind})
-            for kind in (Kind.FLOAT, Kind.DOUBLE, Kind.STRING)
+            Leaves() if is_variant else leaves(raw, as_read, {kind}) for kind in (Kind.FLOAT, Kind.DOUBLE, Kind.STRING)
         )
+        strings = Leaves((*strings.ones, *self._exact_texts(raw, document)), strings.arrays)
         checks = json_doubts.is_finite(floats, doubles, text)
         if has.json:
             checks.append(json_doubts.is_json(text))
@@ -183,12 +209,19 @@ class _Reading:
             case MapOf(key, value):
                 return MapOf(key, self._as_read(value))
             case Struct(fields):
-                plain = (f for f in fields if not f.as_json)
+                plain = (f for f in fields if not f.as_json and not is_exact_text(f))
                 return Struct(
                     tuple(Field(f.source if self.by_source else f.name, self._as_read(f.type)) for f in plain)
                 )
             case _:
                 return of
+
+    def _exact_texts(self, raw: Column, field: Field) -> list[Column]:
+        """Return the strings of a key; those of an event are in structs."""
+        if is_exact_text(field):
+            return [self.value_of(raw, field)]
+        inner = field.type.fields if isinstance(field.type, Struct) and not field.as_json else ()
+        return [text for f in inner for text in self._exact_texts(self._raw(raw, f), f)]
 
     def _raw(self, struct: Column, field: Field) -> Column:
         return struct.getField(field.source if self.by_source else field.name)

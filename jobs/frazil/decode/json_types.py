@@ -1,4 +1,7 @@
-"""The types that `from_json` is given for a target: a string or a variant wherever it would be lenient."""
+"""The types that `from_json` is given for a target: a string or a variant wherever it would be lenient.
+
+It makes a string of whatever is in place of one: `1` and `"1"`, two keys, would be one. So a string of a key is a variant, too.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,8 @@ WRITTEN = {
     Kind.TIMESTAMPTZ: rf"^{_DAY}{_TIME}([Zz]|[+-]\d{{2}}:?\d{{2}})$",
 }
 """How a string of these kinds must be written."""
+PAST_MICROSECONDS = r"\.\d{6}\d*[1-9]"
+"""A time that has more digits than its column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +53,14 @@ class Has:
         return cls()
 
 
-def written(of: Type, *, as_json: bool = False, by_source: bool = True) -> T.DataType:
+def is_exact_text(field: Field) -> bool:
+    """Return whether the field is a string of a key; a text that means a time is one, too."""
+    return field.is_exact and isinstance(field.type, Primitive) and field.type.kind is Kind.STRING
+
+
+def written(of: Type, *, as_variant: bool = False, by_source: bool = True) -> T.DataType:
     """Return the type to read as: a variant or a string where `from_json` would be lenient."""
-    if as_json:
+    if as_variant:
         return T.VariantType()
     match of:
         case Primitive(kind):
@@ -65,7 +75,8 @@ def written(of: Type, *, as_json: bool = False, by_source: bool = True) -> T.Dat
             return T.StructType(
                 [
                     T.StructField(
-                        f.source if by_source else f.name, written(f.type, as_json=f.as_json, by_source=by_source)
+                        f.source if by_source else f.name,
+                        written(f.type, as_variant=f.as_json or is_exact_text(f), by_source=by_source),
                     )
                     for f in fields
                 ]
@@ -84,7 +95,7 @@ def is_read_as_is(of: Type) -> bool:
         case MapOf(_, value):
             return is_read_as_is(value)
         case Struct(fields):
-            return all(not f.as_json and is_read_as_is(f.type) for f in fields)
+            return all(not f.as_json and not is_exact_text(f) and is_read_as_is(f.type) for f in fields)
 
 
 def has_no_checks(of: Type) -> bool:
@@ -95,7 +106,7 @@ def has_no_checks(of: Type) -> bool:
         case ListOf(element):
             return has_no_checks(element)
         case Struct(fields):
-            return all(f.as_json or has_no_checks(f.type) for f in fields)
+            return all(f.as_json or (not is_exact_text(f) and has_no_checks(f.type)) for f in fields)
         case _:
             return False
 

@@ -63,6 +63,11 @@ class Keys:
         return merge(self._shaped()[0]).type
 
     @property
+    def single(self) -> Field | None:
+        """The field of a key that is one value; None for a record."""
+        return self.row.fields[0] if self.is_single_value else None
+
+    @property
     def type(self) -> Type:
         """Return the type of the column in a new table; there must be a version."""
         return self.row.fields[0].type if self.is_single_value else self.row
@@ -91,9 +96,13 @@ class Keys:
             is_single_value=self.is_single_value,
         )
 
-    def decoding(self, landed: KeyLanding) -> Decoding:
-        """Return how keys are decoded into the column."""
-        return self.writers.decoding(landed.target, landed.incompatible, Tombstones.DEAD_LETTER)
+    def decoding(self, landed: KeyLanding, *, is_exact: bool = False, is_closed: bool = False) -> Decoding:
+        """Return how keys are decoded into the column.
+
+        With `is_exact` no value of theirs becomes another one, with `is_closed` they have nothing besides the column.
+        """
+        target = landed.target.exact() if is_exact else landed.target
+        return self.writers.decoding(target, landed.incompatible, Tombstones.DEAD_LETTER, is_closed=is_closed)
 
     @property
     def is_single_value(self) -> bool:

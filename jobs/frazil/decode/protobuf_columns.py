@@ -53,6 +53,8 @@ def _column(array: pa.Array | None, column: Column, to: pa.DataType, rows: int, 
             return _within(array, _INSTANTS).cast(to)
         case How.DURATION:
             return _within(array, _DURATIONS)
+        case How.EXACT:
+            return _exact(array, column.children[0].how, to)
         case How.ONCE:
             return _column(_once(array), column.children[0], to, rows, schema)
         case How.ENUM:
@@ -107,6 +109,19 @@ def _within(array: pa.Array, bounds: tuple[int, int]) -> pa.Array:
     if least is not None and (least < bounds[0] or most > bounds[1]):
         raise ValueError("a timestamp or a duration is out of its range")
     return numbers if pa.types.is_duration(array.type) else array
+
+
+def _exact(array: pa.Array, how: How, to: pa.DataType) -> pa.Array:
+    """Return the times whose seconds and nanoseconds these are; `ValueError` if one has more digits than microseconds have."""
+    seconds, nanos = (pc.fill_null(part.cast(pa.int64()), 0).to_numpy(zero_copy_only=False) for part in array.flatten())
+    if (nanos % 1000 != 0).any():
+        raise ValueError("a key has a part of a microsecond")
+    least, most = (bound // 1_000_000 for bound in (_INSTANTS if how is How.INSTANT else _DURATIONS))
+    if ((seconds < least) | (seconds > most) | (nanos <= -1_000_000_000) | (nanos >= 1_000_000_000)).any():
+        raise ValueError("a timestamp or a duration is out of its range")
+    micros = pa.array(seconds * 1_000_000 + nanos // 1000, mask=array.is_null().to_numpy(zero_copy_only=False))
+    made = micros.cast(pa.timestamp("us") if how is How.INSTANT else pa.duration("us"))
+    return _column(made, Column(how), to, len(array), b"")
 
 
 def _enum(numbers: pa.Array, column: Column) -> pa.Array:

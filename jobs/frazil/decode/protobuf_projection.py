@@ -24,6 +24,7 @@ ROOT = "frazil.Row"
 """The full name of the message that is read."""
 
 _REPEATED = FieldDescriptorProto.LABEL_REPEATED
+_PARTS = (("seconds", FieldDescriptorProto.TYPE_INT64), ("nanos", FieldDescriptorProto.TYPE_INT32))
 _WELL_KNOWN_FILES = (timestamp_pb2, duration_pb2, wrappers_pb2)
 
 
@@ -31,15 +32,16 @@ class How(StrEnum):
     """What is done with a column that ptars has made.
 
     `ABSENT` the message has no such field; `AS_IS` the value is it, perhaps widened; `INSTANT` and `DURATION` must be in the
-    range of their message; `ONCE` is a list with the occurrences of a field, at most one; `ENUM` a number becomes its name;
-    `STRUCT` and `LIST` go on inside; `MAP` is a list of entries; `JSON` is a list with the bytes of each occurrence of the field;
-    `JSON_LIST` is a list of scalars that becomes JSON text.
+    range of their message; `EXACT` is one of these two that a key has, as its seconds and nanoseconds; `ONCE` is a list with the
+    occurrences of a field, at most one; `ENUM` a number becomes its name; `STRUCT` and `LIST` go on inside; `MAP` is a list of
+    entries; `JSON` is a list with the bytes of each occurrence of the field; `JSON_LIST` is a list of scalars as JSON text.
     """
 
     ABSENT = "absent"
     AS_IS = "as is"
     INSTANT = "instant"
     DURATION = "duration"
+    EXACT = "exact"
     ONCE = "once"
     ENUM = "enum"
     STRUCT = "struct"
@@ -47,6 +49,9 @@ class How(StrEnum):
     MAP = "map"
     JSON = "json"
     JSON_LIST = "json list"
+
+
+_TIMES = {"Timestamp": How.INSTANT, "Duration": How.DURATION}
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +135,7 @@ class _Building:
             column = self._map(made, added, entry, wanted.type)
         else:
             of = wanted.type.element if found.repeated and isinstance(wanted.type, ListOf) else wanted.type
-            column = self._single(added, found, of)
+            column = self._single(added, found, of, is_exact=wanted.is_exact)
             if found.repeated:
                 added.label = _REPEATED
                 column = Column(How.LIST, children=(column,))
@@ -163,7 +168,9 @@ class _Building:
             children.append(replace(column, name=field_.name))
         return Column(How.MAP, children=tuple(children))
 
-    def _single(self, added: FieldDescriptorProto, found: MessageField, of: Type | None) -> Column:
+    def _single(
+        self, added: FieldDescriptorProto, found: MessageField, of: Type | None, *, is_exact: bool = False
+    ) -> Column:
         """Return one value of the field, whatever its label."""
         if found.kind is FieldKind.ENUM:
             added.type = FieldDescriptorProto.TYPE_INT32
@@ -173,13 +180,24 @@ class _Building:
             return Column(How.AS_IS)
         added.type = FieldDescriptorProto.TYPE_MESSAGE
         if well_known(found.type_name) is not None:
+            how = _TIMES.get(found.type_name.rpartition(".")[2], How.AS_IS)
+            if is_exact and how is not How.AS_IS:
+                return self._parts(added, how)
             added.type_name = f".{found.type_name}"
-            last = found.type_name.rpartition(".")[2]
-            return Column({"Timestamp": How.INSTANT, "Duration": How.DURATION}.get(last, How.AS_IS))
+            return Column(how)
         name = f"M{len(self.file.message_type)}"
         added.type_name = f".{self.file.package}.{name}"
         inner = of if isinstance(of, Struct) else Struct(())
         return self.message(name, self._schema.messages[found.type_name], inner)
+
+    def _parts(self, added: FieldDescriptorProto, how: How) -> Column:
+        """Return a time as the two numbers that it is, which ptars would cut."""
+        name = f"M{len(self.file.message_type)}"
+        added.type_name = f".{self.file.package}.{name}"
+        made = self.file.message_type.add(name=name)
+        for number, (part, kind) in enumerate(_PARTS, start=1):
+            made.field.add(name=part, number=number, label=FieldDescriptorProto.LABEL_OPTIONAL, type=kind)
+        return Column(How.EXACT, children=(Column(how),))
 
 
 def _once(added: FieldDescriptorProto, column: Column) -> Column:

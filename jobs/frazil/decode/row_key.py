@@ -127,18 +127,18 @@ def check_type(column: str, of: Type, *, do: str = _OF_RECORD) -> None:
 
 
 def row_key(
-    target: Struct, values: Struct, key: Type, fields: Struct | None, landing: KeyLanding | None = None
+    target: Struct, values: Struct, key: Field, fields: Struct | None, landing: KeyLanding | None = None
 ) -> RowKey:
     """Return the key of rows of type `target`, if it is that of the records.
 
-    `values` is the merged type of the values, `key` that of the record's key, and `fields` the key's fields if it is a record.
+    `values` is the merged type of the values, `key` the column of the record's key, and `fields` its fields if it is a record.
     Each of them is a column of the target, in whose order they come: schemas may list fields in any order, and hashes depend on
     it. Raises `InvalidInput` as `check_type` does.
     """
     _check_names(target)
     if fields is None:
-        check_type(KEY_COLUMN, key)
-        return RowKey((Field(KEY_COLUMN, key),), {KEY_COLUMN: None}, landing=landing)
+        _check(key, do=_OF_RECORD, has_own_scale=key.has_own_scale)
+        return RowKey((Field(KEY_COLUMN, key.type),), {KEY_COLUMN: None}, landing=landing)
     columns = {field.name: column for field in fields.fields if (column := same_field(field, target.fields))}
     if not columns:
         raise InvalidInput(

@@ -8,7 +8,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
-from frazil.decode.json_types import WRITTEN
+from frazil.decode.json_types import PAST_MICROSECONDS, WRITTEN
 from frazil.decode.spark_types import spark_type
 from frazil.decode.years import DAYS, MICROSECONDS, in_years
 from frazil.schemas.connect_types import LARGEST, Held, Notation, Number
@@ -43,11 +43,23 @@ def all_meant(value: Column, held: Type, of: Type) -> list[Column]:
     match held, of:
         case Struct(found), Struct(wanted):
             pairs = zip(found, wanted, strict=True)
-            return [c for f, w in pairs if f.name and not f.as_json for c in all_meant(value[f.name], f.type, w.type)]
+            there = [(value[f.name], f.type, w) for f, w in pairs if f.name and not f.as_json]
+            exact = [is_whole for one, kind, w in there if w.is_exact for is_whole in _whole(one, kind, w.type)]
+            return [*exact, *(c for one, kind, w in there for c in all_meant(one, kind, w.type))]
         case ListOf(old), ListOf(new):
             return _every(value, old, new)
         case MapOf(_, old), MapOf(_, new):
             return _every(F.map_values(value), old, new)
+    return []
+
+
+def _whole(value: Column, held: Type, of: Type) -> list[Column]:
+    """Return whether a value means a time of no more digits than microseconds have, as columns none of which is null."""
+    match held, of:
+        case (Held(notation=Notation.NANOSECONDS), _) | (Primitive(Kind.LONG), Primitive(Kind.TIMESTAMP)):
+            return [value.isNull() | (F.pmod(value, F.lit(1000)) == 0)]
+        case (Held(notation=Notation.ISO), _) | (Primitive(Kind.STRING), Primitive(Kind.TIMESTAMPTZ)):
+            return [value.isNull() | ~value.rlike(PAST_MICROSECONDS)]
     return []
 
 

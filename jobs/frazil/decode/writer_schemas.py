@@ -10,6 +10,7 @@ from frazil.declaration.options import Tombstones, ValueFormat
 from frazil.declaration.topic import Topic
 from frazil.decode import raw
 from frazil.decode.changes_in_rows import unwrapped
+from frazil.decode.closed_keys import decoder_of
 from frazil.decode.decoder import Decoder
 from frazil.decode.decoding import CHANGE, DECODED, Decoding
 from frazil.decode.json_nulls import pattern_of
@@ -173,8 +174,17 @@ class WriterSchemas:
         """Forget which writers were met, if they are more than a few; whether `decoding` has fewer then."""
         return self._occurring.forget()
 
-    def decoding(self, target: Struct, unfit: Mapping[int, IncompatibleSchema], tombstones: Tombstones) -> Decoding:
+    def decoding(
+        self,
+        target: Struct,
+        unfit: Mapping[int, IncompatibleSchema],
+        tombstones: Tombstones,
+        *,
+        is_closed: bool = False,
+    ) -> Decoding:
         """Return how to decode into `target`; writers in `unfit`, by number, do not fit it and are refused.
+
+        With `is_closed`, an object of JSON that has other members than `target` is not decoded.
 
         Raises the problem of declared columns that do not fit.
         """
@@ -183,10 +193,9 @@ class WriterSchemas:
         ddl = spark_struct(Struct(fields)).simpleString()
         column = "key" if self._is_key else "value"
         if self._declared is not None:
-            assert self._declared.decoder is not None
             if problem := next(iter(unfit.values()), None):
                 raise problem  # nothing could land
-            body = self._declared.decoder(target)
+            body = decoder_of(self._declared, target, self._format, is_closed=is_closed)
             return Decoding(
                 row_type=ddl,
                 unframed=body,
@@ -220,7 +229,9 @@ class WriterSchemas:
             waiting={f for f, number in self._known.frames.items() if number not in decoded and number not in unfit},
             guids=dict(self._known.guids),
             refused={**self._known.refused, **misfits},
-            bodies={number: w.decoder(target) for number, w in fitting.items() if w.decoder},
+            bodies={
+                n: decoder_of(w, target, self._format, is_closed=is_closed) for n, w in fitting.items() if w.decoder
+            },
             batched=batched,
             tombstones=tombstones,
             column=column,

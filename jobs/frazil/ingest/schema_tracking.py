@@ -132,13 +132,18 @@ class Evolution:
         there = tables.columns(self._job.iceberg, table.identifier)
         landed, keys = self._landing(there)
         self._report_incompatible([*landed.incompatible.items(), *(keys.incompatible.items() if keys else ())])
-        decoding = self._writers.decoding(landed.target, landed.incompatible, tombstones(self._pipeline.write))
+        identity = self._identity(landed.target, keys) if self._is_keyed else None
+        of_value = identity.names if identity is not None and self._names is not None else ()
+        target = landed.target.exact(of_value)
+        decoding = self._writers.decoding(target, landed.incompatible, tombstones(self._pipeline.write))
         if self._keys is not None and keys is not None:
-            decoding = replace(decoding, key=self._keys.decoding(keys))
+            is_keyed = self._is_keyed
+            decoding = replace(
+                decoding, key=self._keys.decoding(keys, is_exact=is_keyed, is_closed=is_keyed and not self._names)
+            )
         columns = tuple(f.name for f in landed.target.fields)
-        if not self._is_keyed:
+        if identity is None:
             return Staging(self._pipeline, self._job, decoding, columns, there, keys, None, self._thoroughness)
-        identity = self._identity(landed.target, keys)
         decoding = replace(decoding, lands_truncates=self._is_changelog and decoding.has_changes)
         keyless = Keyless(is_possible=self._names is None and not self._has_records())
         remembered = (self._thoroughness, keyless, self._left_out, self._truncated)
@@ -176,7 +181,9 @@ class Evolution:
         values, fields = merge(self._writers.versions).type, self._key_fields
         if self._names is not None:
             return value_key(row, values, self._names, fields, keys)
-        return row_key(row, values, key, fields, keys)
+        single = self._keys.single if self._keys is not None else None
+        column = Field(KEY_COLUMN, key) if single is None else replace(single, name=KEY_COLUMN, type=key)
+        return row_key(row, values, column, fields, keys)
 
     def _check_types(self, incompatible: Mapping[int, IncompatibleSchema]) -> None:
         """Raise if the columns of the key do not hold what the record's key has."""

@@ -6,7 +6,8 @@ Writer schemas are converted to a `Struct`; versions of one subject are merged t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import cast
 
@@ -83,6 +84,7 @@ class Field:
     `required` says that no version leaves it out or writes null; columns are created optional all the same.
     `as_json` says that the source value is structured and lands as its JSON text (recursion, free-form objects).
     `has_own_scale` says that its bytes are numbers, each with a scale of its own: equal numbers may differ in their bytes.
+    `is_exact` says that a key has the value: a record is rejected if its value becomes another one in the column's type.
     """
 
     name: str
@@ -93,6 +95,7 @@ class Field:
     aliases: tuple[str, ...] = ()
     as_json: bool = False
     has_own_scale: bool = False
+    is_exact: bool = False
 
     def __post_init__(self) -> None:
         if self.source is None:
@@ -104,6 +107,10 @@ class Struct:
     """A struct, in the order of its fields. A row type is a struct."""
 
     fields: tuple[Field, ...]
+
+    def exact(self, names: Collection[str] | None = None) -> Struct:
+        """Return the struct with these fields, or all, `is_exact`."""
+        return Struct(tuple(replace(f, is_exact=True) if names is None or f.name in names else f for f in self.fields))
 
     def __str__(self) -> str:
         return "struct<" + ", ".join(f"{f.name}: {f.type}" for f in self.fields) + ">"
