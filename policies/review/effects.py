@@ -92,7 +92,7 @@ def _changes(old: Pipeline, new: Pipeline) -> Iterator[Effect]:
             pipeline=new.name,
             table=old.table.identifier,
             outcome=known.outcome,
-            what=known.what,
+            what=known.said(before, after),
             changed=path,
             before=_shown(before),
             after=_shown(after),

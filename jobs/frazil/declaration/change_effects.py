@@ -12,6 +12,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
+from frazil.declaration.column_changes import other_readings
 from frazil.declaration.options import Deletion, ErrorMode, Isolation, KeyFormat, Tombstones, Truncation
 
 
@@ -38,17 +39,26 @@ def _never(before: Any, after: Any) -> bool:
     return False
 
 
+def _nothing(before: Any, after: Any) -> str:
+    return ""
+
+
 def _always(before: Any, after: Any) -> bool:
     return True
 
 
 @dataclass(frozen=True, slots=True)
 class FieldEffect:
-    """The effect of one changed field; `is_dangerous` judges the old and the new value."""
+    """The effect of one changed field; `is_dangerous` judges the old and the new value, `more` says what these alone show."""
 
     outcome: Outcome
     what: str
     is_dangerous: Callable[[Any, Any], bool] = _never
+    more: Callable[[Any, Any], str] = _nothing
+
+    def said(self, before: Any, after: Any) -> str:
+        """Return the effect in words."""
+        return "; ".join(filter(None, (self.what, self.more(before, after))))
 
 
 FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
@@ -103,12 +113,14 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
             "a new column is added, and is null in existing rows; a column that is no longer declared stays, and is null in new "
             "rows; a type that the column does not widen to stops the pipeline",
             _always,
+            other_readings,
         ),
         "topic.key_columns": FieldEffect(
             Outcome.FROM_NOW_ON,
             "a new field is added to the column of keys, and is null in existing rows. If there were none or are none now, the "
             "column has another type, and nothing lands until the table is rebuilt. No table of current state changes its key",
             _always,
+            other_readings,
         ),
         "topic.subject_strategy": FieldEffect(
             Outcome.FROM_NOW_ON,

@@ -10,6 +10,7 @@ from frazil.declaration.chosen import Chosen, default
 from frazil.declaration.column_rules import KEY_COLUMN_PATTERN, key_column_refusal, order_refusal, value_key_refusal
 from frazil.declaration.constraints import ALONE, Rule
 from frazil.declaration.declared import Declared
+from frazil.declaration.key_columns import key_column_problems
 from frazil.declaration.options import (
     Deletion,
     ErrorMode,
@@ -180,6 +181,7 @@ def key_problems(pipeline: Pipeline) -> Iterator[Problem]:
     if topic.key_format is KeyFormat.JSON and not topic.key_columns and not names:
         do = "Declare key_columns, choose text if all producers write a key the same way, or name columns in write.key"
         yield Problem("topic.key_format", "two texts of JSON can be one key", do)
+    yield from key_column_problems(topic, names)
     if names and topic.subject_strategy is SubjectStrategy.RECORD and topic.record_name is None:
         what = "columns are known only after a record has them, and the table needs those of its key at once"
         yield Problem("write.key", what, "Declare the topic's record_name")

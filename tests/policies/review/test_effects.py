@@ -68,6 +68,15 @@ def test_a_pipeline_that_is_gone_leaves_its_table_and_loses_what_comes_later() -
     assert (effect.pipeline, effect.outcome, effect.is_dangerous) == ("planes", Outcome.LEFT, True)
 
 
+def test_another_unit_of_a_declared_column_is_in_the_review() -> None:
+    def of(unit: str) -> Pipeline:
+        return with_topic(FLIGHTS, value_format=ValueFormat.JSON, columns=("id long", f"time_hour {unit}"))
+
+    [effect] = effects([of("io.debezium.time.Timestamp")], [of("io.debezium.time.MicroTimestamp")])
+    assert effect.is_dangerous
+    assert "time_hour was io.debezium.time.Timestamp and is read as io.debezium.time.MicroTimestamp" in effect.what
+
+
 def test_a_pipeline_by_another_name_stops() -> None:
     stopped, left = effects([PLANES], [replace(PLANES, name="aircraft")])
     assert (stopped.outcome, stopped.is_dangerous) == (Outcome.STOPS, True)
