@@ -11,7 +11,7 @@ import pytest
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.errors import RejectedRecords, SourceTruncated, TooManyLate, TooManyRejected
 from frazil.ingest.record_counts import Rejected
-from frazil.ingest.rejected_share import accepted, check_late, check_mode, check_share, still_accepted
+from frazil.ingest.rejected_share import ANY, accepted, check_late, check_mode, check_share, still_accepted
 from frazil.lake import ledger
 from frazil.lake.ledger import Entry
 from frazil.lake.offsets import Offsets
@@ -21,10 +21,15 @@ from frazil.recovery.decisions import Accepted
 START, END = Offsets("orders", "T1", {0: 0, 1: 5}), Offsets("orders", "T1", {0: 1000, 1: 5})
 
 
-def check(counts: Counts, percent: int | None = None, allowed: dict[int, int] | None = None) -> None:
+def check(
+    counts: Counts,
+    percent: int | None = None,
+    allowed: dict[int, int] | None = None,
+    event: str = ledger.REJECTED_SHARE,
+) -> None:
     topic = Topic("orders", value_format=ValueFormat.AVRO)
     pipeline = Pipeline(topic=topic, table=Table("shop.orders"), max_rejected_percent=percent)
-    check_share(pipeline, counts, START, END, allowed or {})
+    check_share(pipeline, counts, START, END, {event: allowed or {}})
 
 
 def counts(read: int, **rejected: int) -> Counts:
@@ -71,15 +76,15 @@ def entry(end: Offsets) -> Entry:
     return Entry(1, None, None, end, None, None, None, {})
 
 
-def test_what_is_accepted_is_repeated_until_it_is_reached() -> None:
+def test_what_an_older_release_accepted_is_repeated_until_it_is_reached() -> None:
     decision = replace(entry(START), summary={ledger.EVENTS: json.dumps({"event": ledger.REJECTED_SHARE})})
     ends = {0: SimpleNamespace(stable=1000), 1: SimpleNamespace(stable=9)}
-    found = accepted(decision, ends)  # type: ignore[arg-type]
+    found = accepted(decision, ends)[ANY]  # type: ignore[arg-type]
     assert found == {0: 1000, 1: 9}
     repeated = still_accepted(found, END)
     assert repeated is not None
     commit = replace(entry(END), summary={ledger.REJECTS_ACCEPTED: str(repeated)})
-    assert accepted(commit, {}) == found
+    assert accepted(commit, {}) == {ANY: found}
     assert still_accepted(found, Offsets("orders", "T1", {0: 1000, 1: 9})) is None
     assert still_accepted({}, END) is None
 
@@ -104,7 +109,7 @@ def test_the_decision_has_one_name() -> None:
 
 def late(number: int, read: int, allowed: dict[int, int] | None = None) -> None:
     pipeline = Pipeline(topic=Topic("orders", value_format=ValueFormat.AVRO), table=Table("shop.orders"))
-    check_late(pipeline, Counts(read, read - number, late=number), START, END, allowed or {})
+    check_late(pipeline, Counts(read, read - number, late=number), START, END, {ledger.LATE_RECORDS: allowed or {}})
 
 
 @pytest.mark.parametrize(("number", "read"), [(99, 99), (100, 10_000), (0, 1000), (120, 12_000)])
@@ -119,10 +124,37 @@ def test_more_late_records_than_one_percent_stop_unless_they_are_accepted(number
     late(number, read, allowed={0: 1000, 1: 5})
 
 
-def test_an_accepted_decision_on_late_records_is_kept_as_one_on_rejected_ones_is() -> None:
-    decision = replace(entry(START), summary={ledger.EVENTS: json.dumps({"event": ledger.LATE_RECORDS})})
-    assert accepted(decision, {0: SimpleNamespace(stable=7)}) == {0: 7}  # type: ignore[dict-item]
-    assert Accepted.LATE_RECORDS.value == ledger.LATE_RECORDS
+@pytest.mark.parametrize("event", ledger.BATCH_EVENTS)
+def test_a_decision_counts_for_its_own_event_up_to_the_ends_of_then(event: str) -> None:
+    ends, later = Offsets("orders", "T1", {0: 1000, 1: 5}), {0: SimpleNamespace(stable=2000)}
+    made = {ledger.EVENTS: json.dumps({"event": event, ledger.UNTIL: ends.at}), ledger.window_of(event): str(ends)}
+    found = accepted(replace(entry(START), summary=made), later)  # type: ignore[arg-type]
+    assert found == {event: {0: 1000, 1: 5}}
+    asked = {
+        ledger.REJECTED_SHARE: counts(1000, undecodable=1000),
+        ledger.LATE_RECORDS: Counts(1000, 0, late=1000),
+        ledger.SOURCE_TRUNCATED: counts(1000, truncated=1),
+    }
+    for name, batch in asked.items():
+        if name == event:
+            check(batch, allowed=found[event], event=event)
+            continue
+        with pytest.raises((TooManyRejected, TooManyLate, SourceTruncated)):
+            check(batch, allowed=found[event], event=event)
+
+
+def test_a_decision_of_which_nothing_waits_accepts_nothing() -> None:
+    made = {ledger.EVENTS: json.dumps({"event": ledger.REJECTED_SHARE, ledger.UNTIL: {}})}
+    assert accepted(replace(entry(START), summary=made), {0: SimpleNamespace(stable=7)}) == {}  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize("event", ledger.BATCH_EVENTS)
+def test_what_an_older_release_accepted_counts_for_all_events(event: str) -> None:
+    decision = replace(entry(START), summary={ledger.EVENTS: json.dumps({"event": event})})
+    assert accepted(decision, {0: SimpleNamespace(stable=7)}) == {ANY: {0: 7}}  # type: ignore[dict-item]
+    for batch in (counts(1000, undecodable=1000), Counts(1000, 0, late=1000), counts(1000, truncated=1)):
+        check(batch, allowed={0: 1000, 1: 5}, event=ANY)
+    assert Accepted(event) in Accepted
 
 
 def test_a_fenced_batch_is_late_because_of_another_driver() -> None:
@@ -137,10 +169,7 @@ def test_a_fenced_batch_is_late_because_of_another_driver() -> None:
 def test_one_truncate_stops_the_pipeline_unless_it_is_accepted() -> None:
     with pytest.raises(SourceTruncated, match="source-truncated"):
         check(counts(10, truncated=1), percent=100)
-    check(counts(10, truncated=1), allowed={0: 1000, 1: 5})
-    decision = replace(entry(START), summary={ledger.EVENTS: json.dumps({"event": ledger.SOURCE_TRUNCATED})})
-    assert accepted(decision, {0: SimpleNamespace(stable=7)}) == {0: 7}  # type: ignore[dict-item]
-    assert Accepted.SOURCE_TRUNCATED.value == ledger.SOURCE_TRUNCATED
+    check(counts(10, truncated=1), allowed={0: 1000, 1: 5}, event=ledger.SOURCE_TRUNCATED)
 
 
 def test_a_truncate_is_no_record_that_the_error_mode_decides_on() -> None:

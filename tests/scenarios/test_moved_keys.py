@@ -161,11 +161,13 @@ def test_another_decision_before_the_next_batch_does_not_undo_one_on_rejected_re
     state = state_of(shop_of, Upsert())
     state.produce(1, "first", at=1)
     state.shop.drain()
+    state.produce(1, "second", at=2)
     accept(state.shop.pipeline, Accepted.REJECTED_SHARE, "as the test says", state.shop.job())
     accepted(state)
     last = entry(state.shop.job().iceberg.load(state.shop.pipeline.table.identifier), state.shop.pipeline.name)
     assert last is not None
-    assert last.accepts_next_rejects
+    windows = [ledger.window_of(event) for event in (Accepted.REJECTED_SHARE, Accepted.KEYS_MOVED)]
+    assert [name in last.summary for name in windows] == [True, True]
 
 
 def test_only_a_state_without_an_order_has_such_a_decision(shop_of: ShopOf) -> None:

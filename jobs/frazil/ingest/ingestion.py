@@ -21,7 +21,7 @@ from frazil.ingest.plan import Pace, Span, ended, up_to
 from frazil.ingest.planner import Planner
 from frazil.ingest.progress import Progress
 from frazil.ingest.read import beyond_spark
-from frazil.ingest.rejected_share import check_share, still_accepted
+from frazil.ingest.rejected_share import ANY, check_share, still_accepted
 from frazil.ingest.remembered import Learned
 from frazil.ingest.resume import resume
 from frazil.ingest.schema_tracking import Evolution
@@ -122,7 +122,7 @@ class Ingestion:
                     batch = staged.batch
                     counts, fenced, accepted = batch.counts, staged.is_fenced, self._planner.accepted
                     check_share(self.pipeline, counts, batch.start, batch.end, accepted, is_fenced=fenced)
-                    batch = replace(batch, rejects_accepted=still_accepted(accepted, batch.end))
+                    batch = replace(batch, rejects_accepted=still_accepted(accepted.get(ANY, {}), batch.end))
                     publishing = publisher.submit(self._publish, replace(staged, batch=batch))
                     self._publishing = publishing, publisher.submit(self._upkeep.after, publishing)
                     committed, landed = batch.end, landed + 1

@@ -11,7 +11,7 @@ from frazil.ingest import lost_deletes
 from frazil.ingest.events import Reporter
 from frazil.ingest.log_check import LogCheck
 from frazil.ingest.plan import Plan, Span, ended, is_before, no_further, plan
-from frazil.ingest.rejected_share import accepted
+from frazil.ingest.rejected_share import Accepted, accepted
 from frazil.ingest.slices import slice_ends
 from frazil.job.context import JobContext
 from frazil.lake import ledger
@@ -24,7 +24,7 @@ Spans = Mapping[int, Span]
 class Planner:
     """Plans the batches of one pipeline.
 
-    `accepted` are the offsets, by partition, up to which an operator accepts any share of rejected records. `since` is when the
+    `accepted` are the offsets up to which an operator accepts batches (`rejected_share.accepted`). `since` is when the
     ends were seen up to which the run lands, in seconds since 1970; 0 for a run that follows the topic.
     """
 
@@ -35,7 +35,7 @@ class Planner:
         self._windows: Mapping[str, Mapping[int, int]] = {}
         self._by_time = isinstance(pipeline.write, Upsert) and not pipeline.write.order_by
         self._slice_ms = self._stored_us = 0
-        self.accepted: Mapping[int, int] = {}
+        self.accepted: Accepted = {}
         self.since = 0.0
 
     def forget(self) -> None:
@@ -57,8 +57,8 @@ class Planner:
         self._topic, as_of = self._job.kafka.topic(self._pipeline.topic.name), self.since or self._job.clock()
         seen = spans()
         # A batch that went beyond what an operator decided about would be refused with all that is in it.
-        there = no_further(seen, after, self.accepted)
-        for ends in self._windows.values():
+        there = seen
+        for ends in (*self.accepted.values(), *self._windows.values()):
             there = no_further(there, after, ends)
         name, topic_id = self._pipeline.name, self._topic.topic_id
         planned = plan(name, after, topic_id, there, max_rows=max_rows, topic=self._pipeline.topic.name)

@@ -9,7 +9,7 @@ from frazil.declaration.options import ErrorMode
 from frazil.errors import KeysMissing, RejectedRecords, SourceTruncated, TooManyLate, TooManyRejected
 from frazil.ingest.plan import Span
 from frazil.ingest.record_counts import Rejected
-from frazil.lake.ledger import Entry
+from frazil.lake.ledger import BATCH_EVENTS, LATE_RECORDS, REJECTED_SHARE, SOURCE_TRUNCATED, Entry, window_of
 from frazil.lake.offsets import Offsets
 from frazil.lake.totals import Counts
 from frazil.schemas.reasons import Reason
@@ -18,6 +18,10 @@ MOST_PERCENT = 50  # where the declaration says nothing
 MOST_PERCENT_LATE = 1
 LEAST_RECORDS = 100
 """A smaller batch says too little about a topic."""
+Accepted = Mapping[str, Mapping[int, int]]
+"""The offsets, by partition, up to which each decision counts."""
+ANY = ""
+"""In place of a decision: each of `BATCH_EVENTS`, as older releases meant it."""
 _NO_FAULT = frozenset({Reason.TOMBSTONE.value, Reason.NO_CHANGE.value})
 _NO_SKIPPED_FAULT = _NO_FAULT | {Reason.TRUNCATED.value}  # where a truncate is declared to delete all rows
 _OF_THE_FRAME = frozenset({Reason.WRONG_MAGIC.value, Reason.TOO_SHORT.value})
@@ -42,22 +46,22 @@ def check_share(
     counts: Counts,
     start: Offsets,
     end: Offsets,
-    accepted: Mapping[int, int],
+    accepted: Accepted,
     *,
     is_fenced: bool = False,
 ) -> None:
     """Raise `TooManyRejected` if more of a batch is rejected or skipped than `max_rejected_percent` allows.
 
     Tombstones, events that change no row and truncates that take effect do not count. A batch that ends at or before the `accepted`
-    offsets, by partition, may be as it is. Raises as `check_late` and `check_truncates` do, too, unless the batch `is_fenced`: its
-    records are then late because another driver landed them.
+    offsets of this decision may be as it is. Raises as `check_late` and `check_truncates` do, too, unless the batch `is_fenced`:
+    its records are then late because another driver landed them.
     """
     if not is_fenced:
         check_late(pipeline, counts, start, end, accepted)
         check_truncates(pipeline, counts, start, end, accepted)
     reasons = {**counts.rejected, **{r: n for r, n in counts.skipped.items() if r not in _NO_SKIPPED_FAULT}}
     number, most = sum(reasons.values()), pipeline.max_rejected_percent or MOST_PERCENT
-    if counts.read < LEAST_RECORDS or number * 100 <= most * counts.read or _is_accepted(end, accepted):
+    if counts.read < LEAST_RECORDS or number * 100 <= most * counts.read or _is_accepted(end, accepted, REJECTED_SHARE):
         return
     raise TooManyRejected.of(
         pipeline.name,
@@ -69,11 +73,11 @@ def check_share(
     )
 
 
-def check_late(pipeline: Pipeline, counts: Counts, start: Offsets, end: Offsets, accepted: Mapping[int, int]) -> None:
+def check_late(pipeline: Pipeline, counts: Counts, start: Offsets, end: Offsets, accepted: Accepted) -> None:
     """Raise `TooManyLate` if more than 1 % of a batch, and at least 100 records, are late, unless it ends within `accepted`."""
     if counts.late < LEAST_RECORDS or counts.late * 100 <= MOST_PERCENT_LATE * counts.read:
         return
-    if not _is_accepted(end, accepted):
+    if not _is_accepted(end, accepted, LATE_RECORDS):
         raise TooManyLate.of(
             pipeline.name,
             pipeline.table.identifier,
@@ -83,36 +87,32 @@ def check_late(pipeline: Pipeline, counts: Counts, start: Offsets, end: Offsets,
         )
 
 
-def check_truncates(
-    pipeline: Pipeline, counts: Counts, start: Offsets, end: Offsets, accepted: Mapping[int, int]
-) -> None:
+def check_truncates(pipeline: Pipeline, counts: Counts, start: Offsets, end: Offsets, accepted: Accepted) -> None:
     """Raise `SourceTruncated` if a batch has truncates, unless it ends within `accepted`."""
     number = counts.rejected.get(Reason.TRUNCATED.value, 0)
-    if number and not _is_accepted(end, accepted):
+    if number and not _is_accepted(end, accepted, SOURCE_TRUNCATED):
         offsets = f"{start} to {end}"
         raise SourceTruncated.of(pipeline.name, pipeline.table.identifier, offsets=offsets, number=number)
 
 
-def _is_accepted(end: Offsets, accepted: Mapping[int, int]) -> bool:
-    return bool(accepted) and all(offset <= accepted.get(p, 0) for p, offset in end.at.items())
+def _is_accepted(end: Offsets, accepted: Accepted, event: str) -> bool:
+    until = [ends for name in (event, ANY) if (ends := accepted.get(name))]
+    return any(all(offset <= ends.get(p, 0) for p, offset in end.at.items()) for ends in until)
 
 
-def accepted(newest: Entry, spans: Mapping[int, Span]) -> dict[int, int]:
-    """Return the offsets, by partition, up to which an operator accepted such batches; nothing if the ledger has no such decision.
+def accepted(newest: Entry, spans: Mapping[int, Span]) -> dict[str, dict[int, int]]:
+    """Return the offsets, by decision and partition, up to which an operator accepted such batches.
 
-    If no batch was committed since the decision, these are the topic's ends now. The commits of batches before these offsets
-    repeat them.
+    What an older release stored counts for all decisions. If it committed no batch since, the offsets are the topic's ends now.
     """
-    known = newest.rejects_accepted
-    if newest.accepts_next_rejects:
-        return {p: span.stable for p, span in spans.items()}
-    if known is None or newest.end is None or known.topic_id != newest.end.topic_id:
-        return {}
-    return dict(known.at)
+    known = {event: newest.window(window_of(event)) for event in BATCH_EVENTS} | {ANY: newest.rejects_accepted}
+    topic_id = newest.end.topic_id if newest.end is not None else None
+    found = {event: dict(ends.at) for event, ends in known.items() if ends is not None and ends.topic_id == topic_id}
+    return found | {ANY: {p: span.stable for p, span in spans.items()}} if newest.accepts_next_rejects else found
 
 
 def still_accepted(accepted: Mapping[int, int], end: Offsets) -> Offsets | None:
-    """Return the accepted offsets as the commit of a batch repeats them; None if the batch that ends at `end` reaches all."""
+    """Return the offsets of `ANY` decision as a commit repeats them; None if the batch that ends at `end` reaches all."""
     if all(end.at.get(p, 0) >= offset for p, offset in accepted.items()):
         return None
     return Offsets(end.topic, end.topic_id, accepted)

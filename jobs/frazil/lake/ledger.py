@@ -34,13 +34,13 @@ RUN = "frazil.run"  # id of the driver's run that committed
 VERSION = "frazil.version"  # of this software
 EVENTS = "frazil.accepted"  # JSON: an operator's decision that this snapshot records
 REJECTS_ACCEPTED = (
-    "frazil.rejects-accepted"  # offsets up to which an operator accepted rejected records, until they are reached
+    "frazil.rejects-accepted"  # as an older release accepted records of `BATCH_EVENTS`: offsets, until they are reached
 )
 KEYS_MOVED = "frazil.keys-moved"  # offsets before which keys may change their partition, until they are reached
 DELETES_LOST = (
     "frazil.deletes-lost"  # offsets before which deletes may be lost, as an operator accepted, until they are reached
 )
-REJECTS_NEXT = "frazil.rejects-next"  # "true": such a decision was made, and upkeep came before its first batch
+REJECTS_NEXT = "frazil.rejects-next"  # "true": an older release did so, and upkeep came before its first batch
 STAGED_AT = "frazil.staged-at"  # microseconds since 1970; with the run, it names the dead letters of one batch
 STAGED_BY = "frazil.staged-by"  # in dead-letter tables: the run that staged what this snapshot appended
 DECISION = (
@@ -52,7 +52,14 @@ UPKEEP = "frazil.upkeep"  # in a snapshot that changed neither rows nor offsets:
 REJECTED_SHARE = "rejected-share"  # the decision, in EVENTS, that accepts rejected records
 LATE_RECORDS = "late-records"  # the decision, in EVENTS, that accepts late records
 SOURCE_TRUNCATED = "source-truncated"  # the decision, in EVENTS, that keeps the rows of a truncated source
+UNTIL = "until"  # in the JSON of such a decision: the offsets, by partition, before which it counts
 RECOUNT = "counts-recount"  # the decision, in EVENTS, that takes back what earlier commits counted as gaps by mistake
+
+
+def window_of(event: str) -> str:
+    """Return the key of the offsets before which a decision counts."""
+    return f"frazil.{event}"
+
 
 WRITE_MODE = "frazil.write-mode"
 """Table property: the write mode that the table was made for. Append tables have none."""
@@ -65,7 +72,9 @@ ENVELOPE = "frazil.envelope"
 APPEND, UPSERT, CHANGELOG = "append", "upsert", "changelog"
 FORMAT_VERSION = "1"
 COMPACT_VERSION = "2"  # of a summary with a compact value, see `compact`
-WINDOWS = (KEYS_MOVED, DELETES_LOST)
+BATCH_EVENTS = (REJECTED_SHARE, LATE_RECORDS, SOURCE_TRUNCATED)
+"""Decisions about batches. The offsets before which each of them counts are in a key of its own, until they are reached."""
+WINDOWS = (KEYS_MOVED, DELETES_LOST, *map(window_of, BATCH_EVENTS))
 """Offsets that each commit repeats until it has come to all of them."""
 MAY_BE_COMPACT = (START, END, COUNTS, TOTALS, *WINDOWS)
 
@@ -190,7 +199,7 @@ class Entry:
 
     @property
     def rejects_accepted(self) -> Offsets | None:
-        """The offsets up to which an operator accepted batches however many are rejected; None if nothing of that is left."""
+        """The offsets up to which an older release accepts batches of all `BATCH_EVENTS`; None if nothing of that is left."""
         return Offsets.parse(self.summary[REJECTS_ACCEPTED]) if REJECTS_ACCEPTED in self.summary else None
 
     def window(self, name: str) -> Offsets | None:
@@ -199,13 +208,18 @@ class Entry:
 
     @property
     def accepts_next_rejects(self) -> bool:
-        """Whether an operator accepted the rejected and late records of the next batches, and none of them is committed yet."""
-        return self.event in (REJECTED_SHARE, LATE_RECORDS, SOURCE_TRUNCATED) or REJECTS_NEXT in self.summary
+        """Whether an older release recorded a decision of `BATCH_EVENTS`, without offsets, and no batch is committed since."""
+        return (self.event in BATCH_EVENTS and UNTIL not in self._decision) or REJECTS_NEXT in self.summary
+
+    @property
+    def _decision(self) -> Mapping[str, Any]:
+        decision: Mapping[str, Any] = json.loads(self.summary.get(EVENTS, "{}"))
+        return decision
 
     @property
     def event(self) -> str | None:
         """What an operator decided about, as `frazil accept` names it; None if this snapshot records no decision."""
-        event: str | None = json.loads(self.summary[EVENTS]).get("event") if EVENTS in self.summary else None
+        event: str | None = self._decision.get("event")
         return event
 
     @property

@@ -89,11 +89,9 @@ class _Accepting:
             raise not_happened(self.event, f"pipeline {self.pipeline.name}")
         if self.event is Accepted.SOURCE_TRUNCATED and self.pipeline.envelope is None:
             raise not_happened(self.event, f"pipeline {self.pipeline.name}")
-        if self.event in (Accepted.REJECTED_SHARE, Accepted.LATE_RECORDS, Accepted.SOURCE_TRUNCATED):
-            return Acceptance(self.event, found.last.end, found.last.end)
         committed, topic, kafka = found.last.end, self.pipeline.topic, self.job.kafka
         spans, topic_id = kafka.offsets(topic.name, self.pipeline.isolation), kafka.topic(topic.name).topic_id
-        if self.event in (Accepted.KEYS_MOVED, Accepted.DELETES_LOST):
+        if ledger.window_of(self.event) in ledger.WINDOWS:
             # With open transactions, too: what they hold back was written before the decision.
             spans = kafka.offsets(topic.name, Isolation.READ_UNCOMMITTED)
             return decisions.up_to_the_ends(self.event, committed, topic_id, spans)
@@ -108,6 +106,8 @@ class _Accepting:
         job, last = self.job, found.last
         at = datetime.fromtimestamp(job.clock(), UTC).isoformat()
         lost = {str(p): n for p, n in decided.lost.items()}
+        until = decided.windows.get(ledger.window_of(self.event))
+        more = {} if until is None else {ledger.UNTIL: {str(p): o for p, o in until.at.items()}}
         is_rollback = self.event in (Accepted.ROLLED_BACK_REPLAY, Accepted.ROLLED_BACK_HOLD)
         head = found.main.currentSnapshot()
         batch = CommitRequest(
@@ -119,7 +119,7 @@ class _Accepting:
             committed=last.end if last else None,
             topic_id=decided.after.topic_id,
             counts=Counts(gaps=decided.lost),
-            accepted=canonical({"event": self.event.value, "reason": self.reason, "at": at, "lost": lost}),
+            accepted=canonical({"event": self.event.value, "reason": self.reason, "at": at, "lost": lost, **more}),
             windows=decided.windows,
             rejects_accepted=last.rejects_accepted if last else None,
             over_rollback=is_rollback,

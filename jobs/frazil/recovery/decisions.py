@@ -22,11 +22,10 @@ class Accepted(StrEnum):
     `ROLLED_BACK_REPLAY`: the rollback was meant to land the records again. `ROLLED_BACK_HOLD`: it was meant to remove the
     rows; continue from the ledger's offsets. The same two after a rollback of the dead-letter table: put its dead letters back, or
     give them up. `LEDGER_LOST`: take the offsets from the rows themselves. `SIDE_TABLE_REPLACED`: give up the dead letters that
-    the dead-letter table lacks. `REJECTED_SHARE`: the next run lands what is in the topic when it starts, however much is
-    rejected. `LATE_RECORDS`: it leaves out those that are late, however many they are. `KEYS_MOVED`: up to the topic's ends now, a
-    key's records may be in several partitions, and behind these each key may have another one than before. `DELETES_LOST`:
-    continue, though the deletes of some rows may be lost. `SOURCE_TRUNCATED`: the next run keeps the rows that the source has
-    truncated; truncates are dead letters.
+    the dead-letter table lacks. Up to the topic's ends now, `REJECTED_SHARE` lands batches however much is rejected,
+    `LATE_RECORDS` leaves out late records however many they are, `KEYS_MOVED` takes a key's records from several partitions, and
+    behind these each key may have another one than before, `DELETES_LOST` continues, though the deletes of some rows may be lost,
+    and `SOURCE_TRUNCATED` keeps the rows that the source has truncated: truncates are dead letters.
     """
 
     TOPIC_RECREATED = "topic-recreated"
@@ -129,8 +128,9 @@ def up_to_the_ends(event: Accepted, committed: Offsets, topic_id: str, spans: Ma
     if committed.topic_id != topic_id:
         raise not_happened(event, f"topic {committed.topic}")
     ends = {p: max(span.stable, committed.at.get(p, 0)) for p, span in sorted(spans.items())}
-    window = ledger.KEYS_MOVED if event is Accepted.KEYS_MOVED else ledger.DELETES_LOST
-    return Acceptance(event, committed, committed, windows={window: Offsets(committed.topic, topic_id, ends)})
+    return Acceptance(
+        event, committed, committed, windows={ledger.window_of(event): Offsets(committed.topic, topic_id, ends)}
+    )
 
 
 def rolled_back_replay(head: Offsets, lost: Mapping[int, int]) -> Acceptance:
