@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import Observation, SparkSession
 from pyspark.sql import functions as F
 
-from frazil.lake.deletes.folding import UNRESOLVED, Rules, fold
+from frazil.lake.deletes.folding import IS_LAST, UNRESOLVED, Rules, fold
 from frazil.lake.deletes.positions import IS_DELETE, LACKS, LEFT_OUT
 
 pytestmark = pytest.mark.spark
@@ -71,9 +71,8 @@ def replayed(changes: list[Change], *, soft: bool) -> Change:
     return {"is_delete": True, "unresolved": unresolved, **(written or {"lacking": None})}
 
 
-def found_of(row: dict[str, Any], *, soft: bool) -> Change:
-    offsets = sorted(at["_kafka_offset"] for at in row[UNRESOLVED])
-    found = {"is_delete": row[IS_DELETE], "unresolved": offsets}
+def found_of(row: dict[str, Any], unresolved: list[int], *, soft: bool) -> Change:
+    found = {"is_delete": row[IS_DELETE], "unresolved": unresolved}
     if row[IS_DELETE] and not soft:
         return found
     lacking = row[LEFT_OUT]
@@ -97,8 +96,32 @@ def test_a_key_has_the_values_that_its_changes_have_one_by_one(spark: SparkSessi
         for key in range(keys)
         if (of_key := [change for change in changes if change["id"] == key])
     }
-    assert {row["id"]: found_of(row, soft=soft) for row in rows} == wanted
+    last, others = [row for row in rows if row[IS_LAST]], [row for row in rows if row[UNRESOLVED] is not False]
+    unresolved = {key: sorted(row["_kafka_offset"] for row in others if row["id"] == key) for key in range(keys)}
+    assert {row["id"]: found_of(row, unresolved[row["id"]], soft=soft) for row in last} == wanted
+    for row in others:
+        depends = not wanted[row["id"]]["is_delete"] and "lacking" in wanted[row["id"]]
+        assert row[UNRESOLVED] is (None if depends else True)
     shapes = {tuple(sorted(shape)) for shape in wanted.values()}
     assert len(shapes) >= 4, "the changes show too little"
     seen = observed.get
     assert seen["records"] == len(changes)
+
+
+def test_a_change_of_a_hot_key_is_as_large_as_any_other(spark: SparkSession) -> None:
+    """A window function gives its result to each row: a list of the key's changes would be copied for each of them."""
+    sizes = []
+    for number in (50, 200):
+        texts = [(1, None, 0, 0, True, None), *((1, "left out", 0, at + 1, False, ["a"]) for at in range(number))]
+        schema = f"id long, a string, _kafka_partition int, _kafka_offset long, {IS_DELETE} boolean, {LEFT_OUT} array<string>"
+        of_record = {
+            "_kafka_timestamp": F.timestamp_seconds("_kafka_offset"),
+            "_deleted_at": F.lit(None).cast("timestamp"),
+        }
+        changed, observed = spark.createDataFrame(texts, schema).withColumns(of_record), Observation()
+        folded = fold(changed, ["id"], ["a"], Rules(fills=True), observed)
+        assert "collect_list" not in folded._jdf.queryExecution().optimizedPlan().toString()
+        rows = folded.toArrow().to_pylist()
+        assert sum(row[UNRESOLVED] is True for row in rows) == number
+        sizes.append(max(len(str(row)) for row in rows))
+    assert sizes[1] < sizes[0] + 20

@@ -30,11 +30,13 @@ _LAST = "_frazil_last"  # the timestamp of the last record of a key and partitio
 _BEFORE = "_frazil_before"
 IS_BARE = "_frazil_bare"
 """Column that says of a soft delete whether neither it nor the change before it knows the delete of the source."""
+IS_LAST = "_frazil_is_last"
+"""Column that says whether a change is the last of its key that has an effect."""
 UNRESOLVED = "_frazil_unresolved"
-"""Partition and offset of the changes of a key that are rejected, if this one is the last that has an effect.
+"""Column that says whether a change is rejected: it has no effect, and is behind the last one that has.
 
-They are those behind it without effect. If it leaves out values itself, no delete is before it: then they are all that leave out
-values, and they are rejected if the table has no row with these values.
+Null means: if the table has no row with the values that the last one leaves out. No delete is before such a one, and all changes
+that leave out values, the last one among them, are rejected then.
 """
 _OF_RECORD = frozenset({f"_kafka_{f.name}" for f in COORDINATES} - {"_kafka_schema_id"}) | {
     INGESTED_AT.name,
@@ -74,7 +76,9 @@ def value_columns(columns: Sequence[str], key: Sequence[str], rules: Rules) -> l
 def fold(
     changed: DataFrame, key: Sequence[str], values: Sequence[str], rules: Rules, observed: Observation
 ) -> DataFrame:
-    """Return the last change of each key, with marks; `observed` gets counts.
+    """Return the last change of each key, with marks, and, with `fills`, those that are or may be `UNRESOLVED`.
+
+    `IS_LAST` distinguishes them. `observed` gets counts.
 
     They are the number of `records`, of those that leave values out (`left_out`, 0 if these are filled), of keys that `moved`, and
     of `ties`.
@@ -99,8 +103,8 @@ def fold(
     if rules.need_rows:
         columns[RECORDS] = F.count(F.lit(1)).over(Window.partitionBy(*key))
     if rules.fills:
-        # In the window of the rank: a list on each row would be sorted with it. It is as long as a key has changes.
-        columns[UNRESOLVED] = _without_values(rules, newest_first)
+        # A list of them, on any row, would be copied for each change of the key.
+        columns[UNRESOLVED] = _is_unresolved(rules, newest_first)
     if rules.soft:
         columns[_VALUES] = _values(key, values, rules, newest_first)
         of_change = F.struct(DELETED_AT.name, *rules.about)
@@ -112,7 +116,9 @@ def fold(
         (F.count_if(F.col(_TIE)) if rules.ordered else F.lit(0)).alias("ties"),
         (F.lit(0) if rules.fills or LEFT_OUT not in changed.columns else F.count(LEFT_OUT)).alias("left_out"),
     )
-    last = ranked.where(F.col(_RANK) == 1)
+    is_last = F.col(_RANK) == 1
+    is_needed = is_last | F.coalesce(F.col(UNRESOLVED), F.lit(True)) if rules.fills else is_last
+    last = ranked.where(is_needed).withColumn(IS_LAST, is_last)
     if rules.need_rows:
         last = last.withColumns(_with_values(last, values, rules))
     last = last.withColumns({HASH: key_hash(changed, key), PARTITION: F.col(KAFKA_PARTITION)})
@@ -129,11 +135,12 @@ def _sequence(rules: Rules) -> tuple[str, ...]:
     return (*first, KAFKA_PARTITION, KAFKA_OFFSET)
 
 
-def _without_values(rules: Rules, newest_first: WindowSpec) -> Column:
+def _is_unresolved(rules: Rules, newest_first: WindowSpec) -> Column:
     at, depends = F.struct(*_sequence(rules)), F.col(LEFT_OUT).isNotNull()
-    every = newest_first.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
-    listed = F.collect_list(F.when(F.col(IS_GONE) | depends, at)).over(every)
-    return F.when(depends, listed).otherwise(F.filter(listed, lambda other: other > at))
+    so_far = newest_first.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    last = F.first(F.struct(at.alias("at"), depends.alias("depends"))).over(so_far)
+    of_table = F.when(~depends & ~F.col(IS_GONE), F.lit(False))
+    return F.when(last["depends"], of_table).otherwise(F.coalesce(F.col(IS_GONE) & (at > last["at"]), F.lit(False)))
 
 
 def _values(key: Sequence[str], values: Sequence[str], rules: Rules, newest_first: WindowSpec) -> Column:

@@ -72,13 +72,18 @@ def rows_to_write(
     return rows.union(found.select(*(of_row.get(name, F.col(name)) for name in columns)))
 
 
-def unresolved_of(last: DataFrame, changes: ResolvedChanges) -> frozenset[tuple[int, int]]:
+def unresolved_of(folded: DataFrame, changes: ResolvedChanges) -> frozenset[tuple[int, int]]:
     """Return partition and offset of the changes that leave out values which no change before them and no live row has."""
-    gone = last.where(F.col(LEFT_OUT).isNull() | F.col(IS_DELETE)).where(F.size(UNRESOLVED) > 0).select(UNRESOLVED)
+    gone = folded.where(UNRESOLVED)
     if changes.unresolved:
-        without = last.join(F.broadcast(_keys(last, changes, changes.unresolved)), changes.key, "left_semi")
-        gone = gone.union(without.select(UNRESOLVED))
-    return frozenset((int(at[KAFKA_PARTITION]), int(at[KAFKA_OFFSET])) for row in gone.collect() for at in row[0])
+        of_table = folded.where(F.col(UNRESOLVED).isNull())
+        gone = gone.union(
+            of_table.join(F.broadcast(_keys(folded, changes, changes.unresolved)), changes.key, "left_semi").select(
+                *gone.columns
+            )
+        )
+    at = gone.select(KAFKA_PARTITION, KAFKA_OFFSET).collect()
+    return frozenset((int(row[0]), int(row[1])) for row in at)
 
 
 def _keys(last: DataFrame, changes: ResolvedChanges, numbers: Collection[int]) -> DataFrame:

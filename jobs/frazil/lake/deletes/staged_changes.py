@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from frazil.errors import KeysMoved
-from frazil.lake.deletes.folding import RECORDS, Rules, fold, value_columns
+from frazil.lake.deletes.folding import IS_LAST, RECORDS, Rules, fold, value_columns
 from frazil.lake.deletes.key_changes import KeyChanges
 from frazil.lake.deletes.positions import IS_DELETE, LEFT_OUT, MARKS
 from frazil.lake.deletes.resolved_changes import ResolvedChanges
@@ -65,8 +65,9 @@ def stage_changes(
     changed = changed.repartition(tasks, *key)
     observed = Observation()
     values = value_columns(changed.columns, key, rules)
-    last = fold(changed, key, values, rules, observed)
-    last.persist(StorageLevel.MEMORY_AND_DISK)  # rows and keys are of one reading of the topic
+    folded = fold(changed, key, values, rules, observed)
+    folded.persist(StorageLevel.MEMORY_AND_DISK)  # rows and keys are of one reading of the topic
+    last = folded.where(IS_LAST).drop(IS_LAST)
     changes: KeyChanges
     unresolved = frozenset[tuple[int, int]]()
 
@@ -80,7 +81,7 @@ def stage_changes(
                 iceberg, table, keys.toArrow(), keys.schema, pipeline=pipeline, rules=rules, clears=clears
             )
             found.resolve()
-            unresolved = unresolved_of(last, found) if rules.fills else unresolved
+            unresolved = unresolved_of(folded, found) if rules.fills else unresolved
             stored = iceberg.spark.table(f"{iceberg.name}.{table}")
             files = staged(rows_to_write(last, changed.columns, values, stored, found, rules, tasks))
             found.check_written(files.rows)
@@ -92,7 +93,7 @@ def stage_changes(
                 iceberg, table, keys.toArrow(), keys.schema, pipeline=pipeline, moves=rules.moved, clears=clears
             )
     finally:
-        last.unpersist()
+        folded.unpersist()
     seen = observed.get
     if seen["moved"]:
         raise KeysMoved.of(pipeline, table, int(seen["moved"]))
