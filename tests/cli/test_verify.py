@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -157,6 +159,23 @@ def test_a_replay_is_refused_for_a_table_that_appends(ask: Ask) -> None:
     ended = ask("--replay")
     assert ended.exit_code == 2
     assert "appends" in ended.output + ended.stderr
+
+
+def test_a_replay_is_not_planned(ask: Ask) -> None:
+    ended = ask("--replay", "--plan")
+    assert ended.exit_code == 2
+    assert "--replay and --plan exclude each other" in ended.output + ended.stderr
+
+
+def test_a_verification_loads_no_spark(ask: Ask) -> None:
+    """A proof of files is done before a JVM, or the modules of one, would have started."""
+    assert ask().exit_code == 0
+    code = (
+        "import sys; from frazil.cli.main import app; app(sys.argv[1:], standalone_mode=False); "
+        "assert 'frazil.audit.verify' in sys.modules; assert 'pyspark.sql' not in sys.modules"
+    )
+    files = ["--pipelines", "../pipelines.json", "--env", "../here.json"]
+    subprocess.run([sys.executable, "-c", code, "verify", "orders", *files], check=True, capture_output=True)
 
 
 def test_what_a_replay_found_is_printed() -> None:

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from frazil.declaration.options import ValueFormat
-from frazil.decode.json_nulls import pattern_of, without_nulls
+from frazil.decode.json_nulls import null_of, without_nulls
 
 pytestmark = pytest.mark.spark
 
@@ -46,9 +46,11 @@ def test_a_null_of_json_is_no_value(
 ) -> None:
     given = [*null, *kept, None]
     frame = spark.createDataFrame([(number, value) for number, value in enumerate(given)], "n int, value binary")
-    found = without_nulls(frame, "value", pattern_of(value_format)).orderBy("n").collect()
+    is_null = null_of(value_format)
+    assert is_null is not None
+    found = without_nulls(frame, "value", is_null).orderBy("n").collect()
     assert [None if row.value is None else bytes(row.value) for row in found] == [*[None] * len(null), *kept, None]
 
 
 def test_other_formats_have_no_null() -> None:
-    assert {pattern_of(each) for each in ValueFormat if "json" not in each.value} == {""}
+    assert {null_of(each) for each in ValueFormat if "json" not in each.value} == {None}

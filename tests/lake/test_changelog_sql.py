@@ -252,9 +252,11 @@ def spans(rows: Rows, *more: Field) -> list[tuple[str, float, float | None]]:
     """Return the word of each row, and its interval in seconds."""
     table = changelog(*more, UNAVAILABLE)
     arrow = table_of(rows, [field.name for field in table.columns.fields])
-    seconds = lambda at: None if at is None else (at - EPOCH).total_seconds()  # noqa: E731
     answer = shown(table, by_duckdb(table.history(SqlEngine.DUCKDB, "changelog"), arrow), 2)
-    return sorted((values[2], seconds(begin), seconds(end)) for values, begin, end in answer)
+    return sorted(
+        (values[2], (begin - EPOCH).total_seconds(), end and (end - EPOCH).total_seconds())
+        for values, begin, end in answer
+    )
 
 
 def test_rows_behind_the_truncate_of_their_transaction_stay() -> None:

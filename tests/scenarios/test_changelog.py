@@ -412,7 +412,10 @@ def test_a_changelog_that_may_lack_deletes_stops_until_it_is_accepted(shop_of: S
     test_lost_deletes.compact(shop, end, 2, keep_deletes_ms=0)
     compaction.keep_deletes(shop.world.bootstrap, shop.topic, test_lost_deletes.DAY_MS)
     clock = shop.job().clock
-    later = lambda: clock() + 1.1 * test_lost_deletes.DAY_MS / 1000  # noqa: E731
+
+    def later() -> float:
+        return clock() + 1.1 * test_lost_deletes.DAY_MS / 1000
+
     with pytest.raises(DeletesLost, match="`frazil accept .* deletes-lost"):
         shop.drain(clock=later)
     accept(shop.pipeline, Accepted.DELETES_LOST, "as the test says", shop.job(clock=later))

@@ -268,20 +268,23 @@ def test_a_row_of_many_columns_is_planned_in_a_moment(shop_of: ShopOf) -> None:
     check(source, "id", *(each["name"] for each in columns))
 
 
-def test_flattened_events_are_the_same_table(shop_of: ShopOf) -> None:
-    shop = debezium(shop_of)
-    source = Flattened(shop, partitions=2)
+def check_flattened(source: Source) -> None:
+    """Snapshot, changes and deletes of `ExtractNewRecordState` are the table of the source, without the columns of an event."""
     for number in range(4):
         source.write("r", number, customer=f"c{number}", note="n")
-    shop.drain()
+    source.shop.drain()
     source.write("u", 1, customer="changed", note=GONE)
     source.delete(2, tombstone=False)
     source.delete(3)
     source.write("c", 5, customer="new")
-    shop.drain()
+    source.shop.drain()
     check(source)
-    assert {"__deleted", "__op"}.isdisjoint(shop.landed()[0])
-    assert {row["__lsn"] is not None for row in shop.landed()} == {True}
+    assert {"__deleted", "__op"}.isdisjoint(source.shop.landed()[0])
+    assert {row["__lsn"] is not None for row in source.shop.landed()} == {True}
+
+
+def test_flattened_events_are_the_same_table(shop_of: ShopOf) -> None:
+    check_flattened(Flattened(debezium(shop_of), partitions=2))
 
 
 def test_a_topic_without_rows_is_refused(shop_of: ShopOf) -> None:

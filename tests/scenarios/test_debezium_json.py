@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from frazil.declaration import Changelog, Debezium, ErrorMode, Upsert
-from tests.scenarios.test_debezium import check, counts
+from tests.scenarios.test_debezium import check, check_flattened, counts
 from tests.scenarios.test_upserts import verified
 from tests.support.connect_events import ORDERS, ConnectSource, Written
 from tests.support.connect_schemas import decimal, declared, field
@@ -68,19 +68,7 @@ def test_a_table_is_that_of_the_source(shop_of: ShopOf) -> None:
 
 @pytest.mark.long
 def test_flattened_events_are_the_same_table(shop_of: ShopOf) -> None:
-    shop = debezium(shop_of)
-    source = ConnectSource(shop, partitions=2, flat=True)
-    for number in range(4):
-        source.write("r", number, customer=f"c{number}", note="n")
-    shop.drain()
-    source.write("u", 1, customer="changed", note=PLACEHOLDER)
-    source.delete(2, tombstone=False)
-    source.delete(3)
-    source.write("c", 5, customer="new")
-    shop.drain()
-    check(source)
-    assert {"__deleted", "__op"}.isdisjoint(shop.landed()[0])
-    assert {row["__lsn"] is not None for row in shop.landed()} == {True}
+    check_flattened(ConnectSource(debezium(shop_of), partitions=2, flat=True))
 
 
 @pytest.mark.long
@@ -174,18 +162,7 @@ def test_without_a_registry_a_table_is_that_of_the_source(shop_of: ShopOf, writt
 @pytest.mark.parametrize("written", [Written.JSON, Written.CONNECT_JSON])
 def test_without_a_registry_flattened_events_are_the_same_table(shop_of: ShopOf, written: Written) -> None:
     shop = schemaless(shop_of, written, "__op string", "__deleted string", "__lsn long")
-    source = ConnectSource(shop, SCHEMALESS, written=written, flat=True)
-    for number in range(4):
-        source.write("r", number, customer=f"c{number}", note="n")
-    shop.drain()
-    source.write("u", 1, customer="changed", note=PLACEHOLDER)
-    source.delete(2, tombstone=False)
-    source.delete(3)
-    source.write("c", 5, customer="new")
-    shop.drain()
-    check(source)
-    assert {"__deleted", "__op"}.isdisjoint(shop.landed()[0])
-    assert {row["__lsn"] is not None for row in shop.landed()} == {True}
+    check_flattened(ConnectSource(shop, SCHEMALESS, written=written, flat=True))
 
 
 @pytest.mark.long

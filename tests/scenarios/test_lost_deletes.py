@@ -70,7 +70,10 @@ def test_a_delete_that_compaction_removed_unread_stops_the_pipeline_until_it_is_
     compact(shop, end, 2, keep_deletes_ms=0)  # k2 and k1 are left of the first five offsets
     compaction.keep_deletes(shop.world.bootstrap, shop.topic, DAY_MS)
     clock = shop.job().clock
-    later = lambda: clock() + 1.1 * DAY_MS / 1000  # noqa: E731
+
+    def later() -> float:
+        return clock() + 1.1 * DAY_MS / 1000
+
     for _ in range(2):
         with pytest.raises(DeletesLost, match="`frazil accept .* deletes-lost"):
             shop.drain(clock=later)
@@ -121,7 +124,10 @@ def test_gaps_alone_do_not_stop_it(shop_of: ShopOf) -> None:
     shop.drain()
     assert rows(shop) == {"k1": 19, "k2": 2}
     job = shop.job()
-    later = lambda: job.clock() + 0.9 * DAY_MS / 1000  # noqa: E731
+
+    def later() -> float:
+        return job.clock() + 0.9 * DAY_MS / 1000
+
     put(shop, 2, 21)
     end = put(shop, 2, 22) + 1
     compact(shop, end, 3, keep_deletes_ms=DAY_MS)

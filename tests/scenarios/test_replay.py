@@ -156,6 +156,26 @@ def test_a_topic_that_is_not_all_of_the_table_is_not_compared(shop_of: ShopOf, r
     assert "created again" in why()
 
 
+@pytest.mark.long
+def test_a_table_that_is_not_there_is_not_compared(shop_of: ShopOf, replayed: Ask) -> None:
+    found = replayed(shop_of(write=Upsert(), key_format=KeyFormat.TEXT))
+    assert flaws(found) == {"not_replayed": None}
+    assert "the table does not exist" in found.findings[0].what
+
+
+@pytest.mark.long
+def test_a_lost_file_ends_no_verification(shop_of: ShopOf, replayed: Ask) -> None:
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT)
+    state = State(shop)
+    for number in range(4):
+        state.put(number, "first")
+    shop.drain()
+    table = f"{shop.lake.catalog.name}.{shop.pipeline.table.identifier}"
+    (file, *_) = shop.spark.table(f"{table}.data_files").select("file_path").collect()
+    Path(file.file_path.removeprefix("file:")).unlink()
+    assert flaws(replayed(shop)) == {"not_replayed": None}
+
+
 def test_a_table_that_appends_is_refused(shop_of: ShopOf, replayed: Ask) -> None:
     shop = shop_of(write=Append())
     with pytest.raises(InvalidInput, match="appends"):

@@ -55,26 +55,32 @@ def _by_key(rows: Iterable[Row], key: Sequence[str]) -> dict[tuple[Any, ...], li
     return found
 
 
+def _place(row: Row) -> tuple[int, int]:
+    return row["_kafka_partition"], row["_kafka_offset"]
+
+
+def _orders(row: Row) -> tuple[Any, ...]:
+    return row["_order"] if isinstance(row["_order"], tuple) else (row["_order"],)
+
+
 def _begun(changes: Sequence[Row], *, ordered: bool) -> list[tuple[Any, Row]]:
     """Return the changes of a key in their order, each with its begin: time never goes back in a partition.
 
     A tombstone behind a `d` happened when that did.
     """
-    place = lambda row: (row["_kafka_partition"], row["_kafka_offset"])  # noqa: E731
     if ordered:
-        orders = lambda row: row["_order"] if isinstance(row["_order"], tuple) else (row["_order"],)  # noqa: E731
-        return [(orders(row)[0], row) for row in sorted(changes, key=lambda row: (*orders(row), *place(row)))]
+        return [(_orders(row)[0], row) for row in sorted(changes, key=lambda row: (*_orders(row), *_place(row)))]
     newest: dict[int, Any] = {}
     ops: dict[int, str] = {}
     begun = []
-    for row in sorted(changes, key=place):
+    for row in sorted(changes, key=_place):
         partition, at = row["_kafka_partition"], row["_changed_at"]
         if row.get("is_tombstone") and ops.get(partition) == "d":
             at = newest[partition]
         newest[partition] = max(at, newest.get(partition, at))
         ops[partition] = row["_op"]
         begun.append((newest[partition], row))
-    return sorted(begun, key=lambda one: (one[0], *place(one[1])))
+    return sorted(begun, key=lambda one: (one[0], *_place(one[1])))
 
 
 def _cut(row: Row, begin: Any, truncates: Iterable[Row]) -> Any:

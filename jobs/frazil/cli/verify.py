@@ -17,6 +17,7 @@ from frazil.cli.local_spark import local_job
 from frazil.cli.options import AsJson, EnvironmentChoice, PipelineName, PipelinesFile
 from frazil.cli.run import Master, Memory
 from frazil.clients.secrets import Secrets
+from frazil.errors import InvalidInput
 from frazil.project import declaration_file, environments
 
 if TYPE_CHECKING:
@@ -114,13 +115,18 @@ def verify(
     from frazil.audit import verify as audit
     from frazil.audit.estimate import Estimate
     from frazil.audit.proofs import ProofFolder
-    from frazil.ingest.replay import check_is_state
     from frazil.lake.read.stored_tables import Lake
 
     (pipeline,) = declaration_file.chosen(declaration_file.declared(file), [name])
     secrets: Secrets = context.find_root().obj
     environment = environments.environment(env)
+    if replay and plan:
+        raise InvalidInput(
+            "--replay and --plan exclude each other: what a replay reads is the topic", do="Leave one of them out"
+        )
     if replay:
+        from frazil.ingest.replay import check_is_state
+
         check_is_state(pipeline)
     lake, proofs = Lake(environment, secrets.read), ProofFolder(PROOFS / environment.name)
     planning = audit.plan(pipeline, lake, deep=deep, fresh=fresh, proofs=proofs) if plan else None
@@ -136,7 +142,7 @@ def verify(
             err().print(f"{pipeline.name}: {planned(estimate)}", style="dim", markup=False)
 
     found = planning or audit.verify(pipeline, lake, deep=deep, fresh=fresh, proofs=proofs, announce=announce)
-    if replay and not plan:
+    if replay:
         found = found.with_replay(_replayed(pipeline, environment, secrets, master, memory))
     if as_json:
         show_json(found.document())

@@ -5,29 +5,41 @@ Such is a delete of `ExtractNewRecordState`. Other formats have no value then.
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from collections.abc import Callable
+from functools import partial
+
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from frazil.declaration.options import ValueFormat
 
 _SPACE = r"[ \t\r\n]*"
-_NULLS = {
-    ValueFormat.JSON: f"^{_SPACE}null{_SPACE}$",
-    ValueFormat.CONNECT_JSON: rf'"payload"{_SPACE}:{_SPACE}null{_SPACE}\}}{_SPACE}$',
-    ValueFormat.JSON_SCHEMA: r"(?s)^(\x00.{1,4})?null$",  # four bytes of a frame are as many characters, or fewer
-}
 _END = 64
-"""So many bytes at the end of a value are looked at; the payload is the last member that the converter writes."""
+"""So many bytes at the end of a value are looked at: no null is longer, and a converter writes `payload` last."""
 
 
-def pattern_of(value_format: object) -> str:
-    """Return the pattern of null in this format, empty if it has none."""
-    return _NULLS.get(value_format, "") if isinstance(value_format, ValueFormat) else ""
+def null_of(value_format: object) -> Callable[[Column], Column] | None:
+    """Return what says of a value in this format whether it is null; None if the format has no null."""
+    match value_format:
+        case ValueFormat.JSON:
+            return partial(_is, f"^{_SPACE}null{_SPACE}$")
+        case ValueFormat.JSON_SCHEMA:  # four bytes of a frame are as many characters, or fewer
+            return partial(_is, r"(?s)^(\x00.{1,4})?null$")
+        case ValueFormat.CONNECT_JSON:
+            return partial(_ends_with, rf'"payload"{_SPACE}:{_SPACE}null{_SPACE}\}}{_SPACE}$')
+        case _:
+            return None
 
 
-def without_nulls(records: DataFrame, column: str, pattern: str) -> DataFrame:
+def without_nulls(records: DataFrame, column: str, is_null: Callable[[Column], Column]) -> DataFrame:
     """Return the records with no value where it is JSON's null."""
     value = F.col(column)
-    is_short = F.lit(True) if pattern.endswith("}" + _SPACE + "$") else F.length(value) <= _END
-    is_null = is_short & F.substring(value, -_END, _END).cast("string").rlike(pattern)
-    return records.withColumn(column, F.when(~is_null, value))
+    return records.withColumn(column, F.when(~is_null(value), value))
+
+
+def _is(pattern: str, value: Column) -> Column:
+    return (F.length(value) <= _END) & value.cast("string").rlike(pattern)
+
+
+def _ends_with(pattern: str, value: Column) -> Column:
+    return F.substring(value, -_END, _END).cast("string").rlike(pattern)

@@ -13,7 +13,7 @@ from frazil.decode.changes_in_rows import unwrapped
 from frazil.decode.closed_keys import decoder_of
 from frazil.decode.decoder import Decoder
 from frazil.decode.decoding import CHANGE, DECODED, Decoding
-from frazil.decode.json_nulls import pattern_of
+from frazil.decode.json_nulls import null_of
 from frazil.decode.known_writers import KnownWriters
 from frazil.decode.met import Met
 from frazil.decode.occurring import Occurring
@@ -202,7 +202,7 @@ class WriterSchemas:
                 tombstones=tombstones,
                 column=column,
                 has_changes=has_changes,
-                null=pattern_of(self._format) if has_changes else "",
+                is_null=null_of(self._format) if has_changes else None,
             )
         if not self.is_framed:
             fields = target.fields  # a table may have more: those of a key, or of another engine
@@ -239,5 +239,5 @@ class WriterSchemas:
             is_protobuf=self._known.is_protobuf,
             unsure=target if self._format is ValueFormat.AVRO else Struct(()),
             has_changes=has_changes,
-            null=pattern_of(self._format) if has_changes else "",
+            is_null=null_of(self._format) if has_changes else None,
         )

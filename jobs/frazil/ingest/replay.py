@@ -21,8 +21,9 @@ from frazil.declaration import Environment, ErrorMode, Limits, LocalCatalog, Pip
 from frazil.declaration.envelopes import added_columns
 from frazil.declaration.options import SchemaEvolution
 from frazil.declaration.start import Earliest
-from frazil.errors import InvalidInput, ServiceUnavailable
+from frazil.errors import InvalidInput, ServiceUnavailable, SparkFailed
 from frazil.ingest.guard import guarded
+from frazil.ingest.spark_errors import Cancelled, explained
 from frazil.job.context import JobContext
 from frazil.lake.catalogs import spark_options
 from frazil.lake.commit.entries import entry_of_head
@@ -50,10 +51,12 @@ def replay(
     """Compare a state's rows with what its topic comes to, up to the offsets that the table holds.
 
     The second table is in `folder`. Rows are equal if all their columns are, but for the time at which they were staged, headers
-    and the columns of an event. Rows that are marked as deleted are not compared: compaction removes deletes. Raises `InvalidInput`
-    for a table that is no state, and `ServiceUnavailable`.
+    and the columns of an event. Rows that are marked as deleted are not compared: compaction removes deletes. What keeps the rows
+    from being compared is a finding. Raises `InvalidInput` for a table that is no state, and `ServiceUnavailable`.
     """
     check_is_state(pipeline)
+    if not job.iceberg.exists(pipeline.table.identifier):
+        return Replayed(findings=(_not_replayed(pipeline, "the table does not exist"),))
     table = job.iceberg.load(pipeline.table.identifier)
     last = entry_of_head(job.iceberg, table, pipeline.name)
     if last is None or last.end is None:
@@ -80,10 +83,14 @@ def replay(
     # Declared later, the last three are null in earlier rows.
     ignored = {INGESTED_AT.name, DELETED_AT.name, _HEADERS, *added_columns(pipeline.envelope)}
     fresh = job.spark.table(f"{here.iceberg.name}.{pipeline.table.identifier}")
-    compared = _compared(held.table(f"{job.iceberg.name}.{pipeline.table.identifier}"), fresh, key, ignored)
-    found = _result(pipeline, compared, outcome.total.read)
     columns = {field["name"] for field in job.iceberg.schema_json(table)["fields"]} | ignored
-    return replace(found, findings=(*found.findings, *_dropped(pipeline, columns, fresh)))
+    try:
+        with explained(f"table {pipeline.table.identifier}", stopping=job.stopping, redact=job.redact):
+            compared = _compared(held.table(f"{job.iceberg.name}.{pipeline.table.identifier}"), fresh, key, ignored)
+            found = _result(pipeline, compared, outcome.total.read)
+            return replace(found, findings=(*found.findings, *_dropped(pipeline, columns, fresh)))
+    except (Cancelled, MemoryError, SparkFailed) as error:
+        return Replayed(findings=(_not_replayed(pipeline, str(error)),))
 
 
 def check_is_state(pipeline: Pipeline) -> None:

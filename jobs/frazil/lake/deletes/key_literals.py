@@ -8,7 +8,7 @@ read. Text, bytes and decimals get one interval.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Column
@@ -53,7 +53,7 @@ def _condition(column: Column, values: pa.ChunkedArray, kind: str, *, is_listed:
         number, literal = _NUMBERED[kind]
         values = _as_numbers(values, number)
     elif kind in _COMPARED or kind.startswith("decimal"):
-        literal = lambda value: F.lit(value).cast(kind)  # noqa: E731
+        literal = partial(_cast, kind)
     else:
         return None
     if not len(values):
@@ -62,6 +62,10 @@ def _condition(column: Column, values: pa.ChunkedArray, kind: str, *, is_listed:
         return column.isin([literal(value) for value in distinct.to_pylist()])
     ends = intervals(values) if kind in _NUMBERED else [_ends(values)]
     return reduce(Column.__or__, (column.between(literal(low), literal(high)) for low, high in ends))
+
+
+def _cast(kind: str, value: object) -> Column:
+    return F.lit(value).cast(kind)
 
 
 def intervals(values: pa.ChunkedArray, most: int = INTERVALS_AT_MOST) -> list[tuple[int, int]]:

@@ -28,10 +28,11 @@ def rows_to_write(
     """Return the rows of the folded changes `last`, with those of the `columns` that the table has.
 
     `stored` is the table. Its `values` are those that a soft delete keeps, and that a change can leave out.
-    A late record has none. A change that leaves values out has those of the row in the table; without a row it has none. A soft
-    delete without values in the batch has those of the row in the table. If there is none, it
-    has no row, or, where rows are ordered, one without values: else a record of a lower order would bring the key back. So many
-    `tasks` write each of the two kinds.
+
+    A late record has no row. A change that leaves values out has those of the row in the table; without a row it has none. A soft
+    delete without values in the batch has those of the row in the table. If there is none, it has no row, or, where rows are
+    ordered, one without values: else a record of a lower order would bring the key back. So many `tasks` write each of the two
+    kinds.
     """
     columns = [name for name in columns if name not in (IS_DELETE, LEFT_OUT)]
     late, kept = changes.found.late, changes.found.kept
