@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
+from frazil.clients.registry.schemas import SchemaType
 from frazil.declaration import Changelog, Debezium, ErrorMode, Upsert
 from tests.scenarios.test_debezium import check, check_flattened, counts
+from tests.scenarios.test_json_schema import DRAFT
 from tests.scenarios.test_upserts import verified
 from tests.support.connect_events import ORDERS, ConnectSource, Written
-from tests.support.connect_schemas import decimal, declared, field
+from tests.support.connect_schemas import confluent, decimal, declared, field
 from tests.support.debezium_events import PLACEHOLDER
-from tests.support.shop import Shop
+from tests.support.shop import Shop, frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 ShopOf = Callable[..., Shop]
@@ -64,6 +66,30 @@ def test_a_table_is_that_of_the_source(shop_of: ShopOf) -> None:
     }
     assert counts(shop)["skipped"] == {"no_change": 1}
     assert {"before", "after", "op", "source", "ts_ms"}.isdisjoint(shop.landed()[0])
+
+
+class _Optional(ConnectSource):
+    """Its keys and values are optional structs."""
+
+    def _registered(self, side: str, schema: Mapping[str, Any]) -> int:
+        text = json.dumps({"$schema": DRAFT, **confluent({**schema, "optional": True})})
+        return self.shop.registry_admin.register(f"{self.shop.topic}-{side}", text, SchemaType.JSON)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("flat", [False, True])
+def test_events_may_be_optional_structs(shop_of: ShopOf, flat: bool) -> None:
+    shop = debezium(shop_of)
+    source = _Optional(shop, flat=flat)
+    for number in range(4):
+        source.write("r", number, customer=f"c{number}", note="n")
+    shop.drain()
+    source.write("u", 1, customer="changed", note="m")
+    source.delete(2)
+    source.delete(3, event=False, tombstone=False)
+    shop.produce([frame(source._schema_id, b"null")], key=source.key(3), partition=0)
+    shop.drain()
+    check(source, *NAMES[:3])
 
 
 @pytest.mark.long

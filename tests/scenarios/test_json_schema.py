@@ -11,7 +11,8 @@ import pyarrow.parquet as parquet
 import pytest
 
 from frazil.clients.registry.schemas import Reference, SchemaType
-from frazil.declaration import ValueFormat
+from frazil.declaration import Append, ErrorMode, Upsert, ValueFormat
+from tests.scenarios.test_upserts import verified
 from tests.support import oracle
 from tests.support.shop import Shop, frame
 
@@ -198,3 +199,52 @@ def test_columns_have_the_types_and_comments_of_the_schema(shop: Shop) -> None:
         "orderid": "long", "amount": "double", "day": "date", "at": "timestamptz",
     }  # fmt: skip
     assert found.find_field("orderid").doc == "unique"
+
+
+DRAFT = "http://json-schema.org/draft-07/schema#"  # Apicurio takes it for JSON Schema only with this
+OPTIONAL: dict[str, Any] = {
+    "$schema": DRAFT,
+    "oneOf": [
+        {"type": "null"},
+        {"type": "object", "title": "Order", "properties": {"id": {"type": "integer"}, "name": {"type": "string"}}},
+    ],
+}
+"""As Confluent's JSON Schema converter writes an optional struct of Kafka Connect."""
+
+
+def test_null_is_no_value_where_the_schema_has_an_optional_object(shop: Shop) -> None:
+    optional = register(shop, OPTIONAL)
+    shop.registry_admin.set_compatibility("NONE", f"{shop.topic}-value")
+    required = register(shop, OPTIONAL["oneOf"][1])
+    shop.produce([framed(optional, {"id": 1, "name": "a"}), framed(optional, None), frame(optional, b" null\n")])
+    shop.produce([framed(required, {"id": 2}), framed(required, None), framed(optional, {"id": None}), None])
+    shop.produce([framed(optional, "null"), frame(optional, b"nul"), frame(optional, b"null null")])
+    assert shop.drain().rejected == {"tombstone": 3, "undecodable": 4}
+    assert sorted((row["id"] or 0, row["name"]) for row in shop.landed()) == [(0, None), (1, "a"), (2, None)]
+
+
+@pytest.mark.long
+def test_null_of_an_optional_object_is_what_the_write_mode_makes_of_no_value(shop_of: ShopOf) -> None:
+    rows = shop_of(value_format=ValueFormat.JSON_SCHEMA, write=Append(on_tombstone="null_row"))
+    optional = register(rows, {"type": ["object", "null"], "properties": {"id": {"type": "integer"}}})
+    rows.produce([framed(optional, {"id": 1}), framed(optional, None)])
+    assert rows.drain().rejected == {}
+    assert sorted(row["id"] or 0 for row in rows.landed()) == [0, 1]
+
+
+@pytest.mark.long
+def test_keys_and_values_may_be_optional_objects(shop_of: ShopOf) -> None:
+    keyed = {"key_format": "json_schema", "write": Upsert(), "on_error": ErrorMode.LOG}
+    shop = shop_of(value_format=ValueFormat.JSON_SCHEMA, **keyed)
+    of_key = {
+        "$schema": DRAFT,
+        "oneOf": [{"type": "null"}, {"type": "object", "properties": {"id": {"type": "integer"}}}],
+    }
+    optional, key_id = register(shop, OPTIONAL), register(shop, of_key, subject=f"{shop.topic}-key")
+    for number, value in ((1, "a"), (2, "b"), (1, None), (2, "c")):
+        body = framed(optional, None if value is None else {"id": number, "name": value})
+        shop.produce([body], key=framed(key_id, {"id": number}), partition=0)
+    shop.produce([framed(optional, {"id": 3, "name": "no key"})], key=framed(key_id, None), partition=0)
+    assert shop.drain().rejected == {"key_missing": 1}
+    assert [(row["id"], row["name"]) for row in shop.landed()] == [(2, "c")]
+    assert verified(shop, deep=True).outcome == "proven"

@@ -23,7 +23,7 @@ from frazil.decode.decoding import (
     schema_id_of,
 )
 from frazil.decode.frame_columns import body_of, choice, id_in_frame, step_columns, unframed_columns, with_frames
-from frazil.decode.json_nulls import without_nulls
+from frazil.decode.json_nulls import without_framed_nulls, without_nulls
 from frazil.decode.rejection import (
     change_reason,
     has_row,
@@ -49,10 +49,10 @@ def decode(records: DataFrame, decoding: Decoding) -> DataFrame:
     """
     if decoding.is_null is not None:
         records = without_nulls(records, decoding.column, decoding.is_null)
-    records = with_frames(records, decoding)
+    records = without_framed_nulls(with_frames(records, decoding), decoding)
     columns = {ROW: _row(decoding), SCHEMA_ID: _schema_id(decoding), _ONCE: F.spark_partition_id()}
     if decoding.key is not None:
-        records = with_frames(records, decoding.key)
+        records = without_framed_nulls(with_frames(records, decoding.key), decoding.key)
         columns[KEY] = _row(decoding.key)
     return records.withColumns(columns)
 

@@ -41,7 +41,8 @@ class Decoding:
     `row_type` is the DDL of what all of them give; `unsure` are its columns if decoding lets through what readers of the table
     would fail on, as Avro's does: text that is not UTF-8, and years past 9999. `key` is how the keys beside the values are
     decoded, if they are. With `has_changes` a row has `CHANGE`, too: what it does to the row of its key. With `lands_truncates` a
-    truncate is a row of its own, without a key. A value counts as none if it `is_null`.
+    truncate is a row of its own, without a key. A value counts as none if it `is_null`, and so does JSON's null behind one of the
+    `nullable` frames.
     """
 
     row_type: str
@@ -60,6 +61,7 @@ class Decoding:
     has_changes: bool = False
     lands_truncates: bool = False
     is_null: Callable[[Column], Column] | None = None
+    nullable: Collection[bytes] = ()
     key: Decoding | None = None
 
     @property

@@ -227,6 +227,7 @@ class WriterSchemas:
             row_type=ddl,
             frames={f: number for f, number in self._known.frames.items() if number in decoded},
             waiting={f for f, number in self._known.frames.items() if number not in decoded and number not in unfit},
+            nullable={f for f, n in self._known.frames.items() if n in decoded and self._known.writers[n].is_nullable},
             guids=dict(self._known.guids),
             refused={**self._known.refused, **misfits},
             bodies={

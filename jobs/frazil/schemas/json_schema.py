@@ -7,15 +7,25 @@ land. A list or a map whose elements have no type lands as one JSON text.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from frazil.schemas.connect_types import DECIMAL, NUMBER, VARIABLE_SCALE_DECIMAL, Held, Number, named, unscaled_decimal
+from frazil.schemas.connect_types import DECIMAL, NUMBER, VARIABLE_SCALE_DECIMAL, Number, named, unscaled_decimal
 from frazil.schemas.json_documents import JsonSchema, parse
 from frazil.schemas.json_keywords import NO_VALUE, Keywords, keywords
+from frazil.schemas.json_shapes import Shape, union
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 
-__all__ = ["MOST_TYPES", "NESTING", "RECURSIONS", "VALUE_COLUMN", "JsonSchema", "is_single_value", "parse", "row_type"]
+__all__ = [
+    "MOST_TYPES",
+    "NESTING",
+    "RECURSIONS",
+    "VALUE_COLUMN",
+    "JsonSchema",
+    "is_nullable",
+    "is_single_value",
+    "parse",
+    "row_type",
+]
 
 RECURSIONS = 1
 """How many levels of a definition inside itself are columns; the next level is JSON text."""
@@ -30,7 +40,6 @@ VALUE_COLUMN = "value"
 """The column that holds a complete record which is no object with known properties."""
 
 _TEXT, _LONG, _DOUBLE = Primitive(Kind.STRING), Primitive(Kind.LONG), Primitive(Kind.DOUBLE)
-_WRITTEN_AS_STRING = {Kind.STRING, Kind.DATE, Kind.TIMESTAMPTZ, Kind.BINARY}
 _FORMATS = {"date": Kind.DATE, "date-time": Kind.TIMESTAMPTZ}
 _INTEGERS = {"int8": Kind.INT, "int16": Kind.INT, "int32": Kind.INT}
 
@@ -55,20 +64,16 @@ def is_single_value(schema: JsonSchema) -> bool:
     return not isinstance(_root(schema).type, Struct)
 
 
-@dataclass(frozen=True, slots=True)
-class _Shape:
-    """What values look like: `type` is None if the only value is null."""
-
-    type: Type | None
-    nullable: bool = False
-    as_json: bool = False
-    doc: str = ""
+def is_nullable(schema: JsonSchema) -> bool:
+    """Return whether a record is an object with columns or null, as Kafka Connect's optional struct is."""
+    shape = _root(schema)
+    return shape.nullable and isinstance(shape.type, Struct)
 
 
-_JSON = _Shape(_TEXT, nullable=True, as_json=True)
+_JSON = Shape(_TEXT, nullable=True, as_json=True)
 
 
-def _root(schema: JsonSchema, *, connect_types: bool = False) -> _Shape:
+def _root(schema: JsonSchema, *, connect_types: bool = False) -> Shape:
     try:
         shape = _Reading(schema, connect_types=connect_types).shape(
             keywords(schema, [schema.root]), Counter([schema.root.where])
@@ -87,7 +92,7 @@ class _Reading:
         self.schema, self.connect_types = schema, connect_types
         self.types = 0
 
-    def shape(self, k: Keywords, outside: Counter[str]) -> _Shape | None:
+    def shape(self, k: Keywords, outside: Counter[str]) -> Shape | None:
         """Return the shape of what the keywords describe; None if no value can be valid.
 
         `outside` counts the definitions that the place is in, and under "" the structs, lists and maps.
@@ -103,23 +108,23 @@ class _Reading:
         if k.alternatives:
             shapes = [self.shape(branch, outside) for branch in k.branches(self.schema)]
             possible = [shape for shape in shapes if shape is not None]
-            return _with(_union(possible), k) if possible else None
+            return _with(union(possible), k) if possible else None
         options = [self._of(kind, k, inside) for kind in sorted(k.types - {"null"})]
         if "null" in k.types:
-            options.append(_Shape(None, nullable=True))
-        return _with(_union(options) if options else _JSON, k)
+            options.append(Shape(None, nullable=True))
+        return _with(union(options) if options else _JSON, k)
 
-    def _of(self, kind: str, k: Keywords, inside: Counter[str]) -> _Shape:
+    def _of(self, kind: str, k: Keywords, inside: Counter[str]) -> Shape:
         if kind not in ("object", "array"):
-            return _Shape((_connect_type(kind, k) if self.connect_types else None) or _scalar(kind, k))
+            return Shape((_connect_type(kind, k) if self.connect_types else None) or _scalar(kind, k))
         if inside[""] == NESTING:
             return _JSON
         inside = inside + Counter([""])
         return self._object(k, inside) if kind == "object" else self._array(k, inside)
 
-    def _object(self, k: Keywords, inside: Counter[str]) -> _Shape:
+    def _object(self, k: Keywords, inside: Counter[str]) -> Shape:
         if self.connect_types and k.hints.get("title") == VARIABLE_SCALE_DECIMAL:
-            return _Shape(NUMBER)
+            return Shape(NUMBER)
         fields = []
         properties = {name: keywords(self.schema, nodes) for name, nodes in k.properties.items()}
         if self.connect_types:  # its converter writes the properties in no order
@@ -130,20 +135,20 @@ class _Reading:
                 required = name in k.required and not shape.nullable
                 fields.append(Field(name, shape.type, required=required, doc=shape.doc, as_json=shape.as_json))
         if fields:
-            return _Shape(Struct(tuple(fields)))
+            return Shape(Struct(tuple(fields)))
         values = [*k.patterns, *([k.additional] if k.additional else [])] if k.is_map else []
         value = self._element([keywords(self.schema, [node]) for node in values], inside)
-        return _JSON if value is None else _Shape(MapOf(_TEXT, value[0], value_required=value[1]))
+        return _JSON if value is None else Shape(MapOf(_TEXT, value[0], value_required=value[1]))
 
-    def _array(self, k: Keywords, inside: Counter[str]) -> _Shape:
+    def _array(self, k: Keywords, inside: Counter[str]) -> Shape:
         candidates = [keywords(self.schema, k.items)] if k.items and not k.is_tuple else []
         element = self._element(candidates, inside)
-        return _JSON if element is None else _Shape(ListOf(element[0], element_required=element[1]))
+        return _JSON if element is None else Shape(ListOf(element[0], element_required=element[1]))
 
     def _element(self, candidates: Sequence[Keywords], inside: Counter[str]) -> tuple[Type, bool] | None:
         """Return the type of elements or values, and whether they are never null; None if only JSON text fits."""
         shapes = [shape for k in candidates if (shape := self.shape(k, inside)) is not None]
-        joined = _union(shapes) if shapes else _JSON
+        joined = union(shapes) if shapes else _JSON
         return None if joined.type is None or joined.as_json else (joined.type, not joined.nullable)
 
 
@@ -187,64 +192,7 @@ def _connect_decimal(k: Keywords) -> Type:
     return _DOUBLE
 
 
-def _with(shape: _Shape, k: Keywords) -> _Shape:
+def _with(shape: Shape, k: Keywords) -> Shape:
     """Return the shape with the description of the place that uses it, which goes before that of the definition."""
     doc = k.hints.get("description")
-    return _Shape(shape.type, shape.nullable, shape.as_json, doc.strip() if isinstance(doc, str) else shape.doc)
-
-
-def _union(shapes: Iterable[_Shape]) -> _Shape:
-    """Return the one shape that takes the values of all."""
-    first, *others = shapes
-    for other in others:
-        first = _either(first, other)
-    return first
-
-
-def _either(a: _Shape, b: _Shape) -> _Shape:
-    nullable, doc = a.nullable or b.nullable, a.doc or b.doc
-    if a.type is None or b.type is None:
-        some = b if a.type is None else a
-        return _Shape(some.type, True, some.as_json, doc)
-    joined = None if a.as_json or b.as_json else _join(a.type, b.type)
-    return _Shape(_TEXT, nullable, True, doc) if joined is None else _Shape(joined, nullable, False, doc)
-
-
-def _join(a: Type, b: Type) -> Type | None:
-    """Return the type that takes values of both without loss of meaning, or None."""
-    match a, b:
-        case _ if a == b:
-            return a
-        case _ if isinstance(a, Held | Number) or isinstance(b, Held | Number):
-            return None
-        case Primitive(left), Primitive(right) if {left, right} <= {Kind.INT, Kind.LONG}:
-            return _LONG
-        case Primitive(left), Primitive(right) if {left, right} <= {Kind.INT, Kind.LONG, Kind.FLOAT, Kind.DOUBLE}:
-            return _DOUBLE
-        case Primitive(left), Primitive(right) if {left, right} <= _WRITTEN_AS_STRING:
-            return _TEXT
-        case Struct(), Struct():
-            return _join_structs(a, b)
-        case ListOf(), ListOf():
-            element = _join(a.element, b.element)
-            return None if element is None else ListOf(element, a.element_required and b.element_required)
-        case MapOf(), MapOf():
-            value = _join(a.value, b.value)
-            return None if value is None else MapOf(_TEXT, value, a.value_required and b.value_required)
-        case _:
-            return None
-
-
-def _join_structs(a: Struct, b: Struct) -> Struct:
-    """Return all fields of both; one that is not in both may be absent, one whose types differ is JSON text."""
-    theirs = {f.name: f for f in b.fields}
-    fields = [_join_fields(f, theirs.pop(f.name, None)) for f in a.fields]
-    return Struct((*fields, *(_join_fields(f, None) for f in theirs.values())))
-
-
-def _join_fields(a: Field, b: Field | None) -> Field:
-    if b is None:
-        return Field(a.name, a.type, doc=a.doc, as_json=a.as_json)
-    joined = None if a.as_json or b.as_json else _join(a.type, b.type)
-    required, doc = a.required and b.required, a.doc or b.doc
-    return Field(a.name, _TEXT if joined is None else joined, required=required, doc=doc, as_json=joined is None)
+    return Shape(shape.type, shape.nullable, shape.as_json, doc.strip() if isinstance(doc, str) else shape.doc)
