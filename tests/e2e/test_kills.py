@@ -21,6 +21,11 @@ MORE = {**ORDER, "fields": [*ORDER["fields"], {"name": "note", "type": ["null", 
 OF_A_NEW_TABLE = ("begin.resolved",)
 KILLED = ("publish.filled",)
 """Where every run of the tests kills a process of its own; the others are long, as each starts a JVM."""
+DIED = (
+    *("begin.resolved", "evolve.committed", "decide.written", "publish.filled", "publish.committed"),
+    *("decide.decided", "finish.started"),
+)
+"""Where every run of the tests ends a driver: after each step that left something behind."""
 
 
 def prepared(shop: Shop, step: str) -> None:
@@ -37,7 +42,7 @@ class Died(BaseException):
     """A driver that does nothing more, as if it had been killed; no code catches it."""
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", [s if s in DIED else pytest.param(s, marks=pytest.mark.long) for s in STEPS])
 def test_a_driver_that_died_at_a_step_loses_and_doubles_nothing(shop: Shop, step: str) -> None:
     prepared(shop, step)
 

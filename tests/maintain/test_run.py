@@ -100,6 +100,7 @@ def test_one_actions_error_is_told_and_the_others_go_on(stock: Stock, monkeypatc
     assert stock.lease.holder is None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("moves", "ended"), [(True, "done"), (False, "failed")])
 def test_what_failed_while_the_table_moved_on_is_tried_again(
     stock: Stock, monkeypatch: pytest.MonkeyPatch, moves: bool, ended: str

@@ -143,6 +143,7 @@ def test_a_rollback_to_replay_lands_the_records_again_once(one: Shop) -> None:
     assert_proven(one)
 
 
+@pytest.mark.long
 def test_a_replayed_record_with_another_verdict_is_in_one_place_only(
     shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,6 +181,7 @@ def test_a_rollback_to_hold_goes_on_and_tells_what_is_gone(one: Shop) -> None:
     assert_proven(one)
 
 
+@pytest.mark.long
 def test_a_rollback_to_hold_gives_up_the_rows_of_a_partition_that_was_added_after_the_head(one: Shop) -> None:
     one.add_partitions(2)
     one.produce([*one.orders(3, one.register(), first=30), *BAD], partition=1)
@@ -231,6 +233,7 @@ def test_what_has_not_happened_cannot_be_accepted(one: Shop) -> None:
         assert after == before, event
 
 
+@pytest.mark.long
 def test_the_reason_is_in_the_ledger_and_verification_tells_it(one: Shop) -> None:
     roll_back(one, 1)
     accepted(one, Accepted.ROLLED_BACK_HOLD)

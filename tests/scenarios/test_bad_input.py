@@ -102,7 +102,7 @@ def became(shop: Shop, case: str) -> str:
     return "landed" if landed else str(dead[0]["reason"])
 
 
-@pytest.mark.parametrize("length", range(5))
+@pytest.mark.parametrize("length", [4, *(pytest.param(length, marks=pytest.mark.long) for length in range(4))])
 def test_a_frame_of_less_than_five_bytes_is_a_dead_letter(framed: Shop, length: int) -> None:
     framed.assert_each_record_once()
     assert became(framed, "good") == "landed"

@@ -42,6 +42,7 @@ def keys_moved(state: StateReplay) -> object:
     return last.window(ledger.KEYS_MOVED)
 
 
+@pytest.mark.long
 def test_what_the_topic_holds_lands_by_time_and_what_follows_from_any_partition(shop_of: ShopOf) -> None:
     """The old partition has most of the records, and a batch has one: read by their share, its records would come last."""
     state = state_of(shop_of, Upsert())

@@ -271,6 +271,7 @@ def test_many_late_records_stop_the_pipeline_until_they_are_accepted(shop_of: Sh
     state.check(late=100)
 
 
+@pytest.mark.long
 def test_what_never_changes_and_what_may(shop_of: ShopOf) -> None:
     """The order is the table's. A plain delete may become a soft one, and back."""
     state = state_of(shop_of, Upsert())

@@ -121,6 +121,7 @@ def test_a_table_set_back_behind_a_decision_that_left_its_offsets_is_not_proven(
     stock.assert_each_once()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "way", [Accepted.ROLLED_BACK_REPLAY, pytest.param(Accepted.ROLLED_BACK_HOLD, marks=pytest.mark.long)]
 )
@@ -169,6 +170,7 @@ def test_a_replay_over_a_hold_does_not_remove_the_dead_letters_of_an_earlier_top
         stock.start()
 
 
+@pytest.mark.long
 def test_a_second_hold_does_not_count_the_dead_letters_of_an_earlier_topic(stock: Ledgers) -> None:
     """Of the 30 offsets that are given up, six have a dead letter; two more are of the first topic."""
     roll_back_behind_a_hold_after_the_topic_was_recreated(stock)
@@ -200,6 +202,7 @@ def set_head(stock: Ledgers, snapshot_id: int) -> None:
     stock.iceberg.load(stock.table).manageSnapshots().setCurrentSnapshot(snapshot_id).commit()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("event", [Accepted.ROLLED_BACK_HOLD, Accepted.ROLLED_BACK_REPLAY])
 @pytest.mark.parametrize("case", ["plain", "behind a hold", "expired", "at the first topic's end"])
 def test_a_rollback_to_before_the_topic_was_recreated_can_be_taken_back_only(
@@ -231,6 +234,7 @@ def test_a_rollback_to_before_the_topic_was_recreated_can_be_taken_back_only(
     stock.assert_proven()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("event", [Accepted.ROLLED_BACK_HOLD, Accepted.ROLLED_BACK_REPLAY])
 def test_the_refusal_names_the_snapshot_since_which_a_rollback_can_be_decided(stock: Ledgers, event: Accepted) -> None:
     stock.recreate_topic()
@@ -252,6 +256,7 @@ def test_the_refusal_names_the_snapshot_since_which_a_rollback_can_be_decided(st
     stock.assert_proven()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("event", [Accepted.ROLLED_BACK_HOLD, Accepted.ROLLED_BACK_REPLAY])
 def test_a_rollback_to_before_the_log_was_truncated_can_be_taken_back_only(stock: Ledgers, event: Accepted) -> None:
     """The topic still has its id, and the table's offset is not above the ledger's: only the account shows two logs."""
@@ -320,6 +325,7 @@ def test_a_replay_after_dead_letter_commits_were_expired_doubles_none(stock: Led
     stock.assert_each_once()
 
 
+@pytest.mark.long
 def test_a_replay_after_expiry_whose_dead_letters_do_not_add_up_is_refused(stock: Ledgers) -> None:
     older = stock.metadata_file()
     stock.land_with_dead_letters()

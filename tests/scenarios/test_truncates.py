@@ -29,7 +29,7 @@ def truncate(source: Source) -> None:
     source.rows.clear()
 
 
-@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("version", [2, pytest.param(3, marks=pytest.mark.long)])
 def test_all_rows_go_that_are_before_a_truncate(shop_of: ShopOf, version: int) -> None:
     """Those of the table and of the batch. Nothing is left of their files, and the account of the keys begins again."""
     shop, source = truncating(shop_of, table={"format_version": version})
@@ -222,6 +222,7 @@ def test_what_a_batch_teaches_is_no_failed_attempt(shop_of: ShopOf) -> None:
     check(source)
 
 
+@pytest.mark.long
 def test_truncates_are_no_rejected_records(shop_of: ShopOf) -> None:
     shop, source = truncating(shop_of, max_rejected_percent=1)
     for _ in range(2):

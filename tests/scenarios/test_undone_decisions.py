@@ -33,6 +33,7 @@ def other_commit(stock: Ledgers) -> None:
 
 
 # ── No commit of the pipeline is left in the table's history ────────────────────────────────────
+@pytest.mark.long
 def test_a_hold_on_a_head_without_history_counts_what_the_rollback_removed(stock: Ledgers) -> None:
     """The account began again at the ledger's offsets: the rows that are there were said to be of offsets never read."""
     other_commit(stock)
@@ -123,6 +124,7 @@ def test_a_hold_after_expiry_counts_dead_letters_whatever_the_clocks_said(stock:
 
 
 # ── A rollback undoes a decision that gave records up ───────────────────────────────────────────
+@pytest.mark.long
 @BOTH
 @pytest.mark.parametrize("gave_up", [Accepted.SIDE_TABLE_REPLACED, Accepted.ROLLED_BACK_HOLD])
 def test_dead_letters_that_were_given_up_stay_so_when_the_decision_is_undone(
@@ -246,6 +248,7 @@ def test_an_expired_parent_whose_id_was_erased_is_no_beginning(stock: Ledgers) -
     stock.assert_each_once()
 
 
+@pytest.mark.long
 def test_what_lands_while_a_decision_is_finished_late_is_not_removed(stock: Ledgers) -> None:
     """The next run finishes the operator's decision and lands the records again, before the operator's command removes any."""
     stock.land_with_dead_letters()

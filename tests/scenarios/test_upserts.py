@@ -153,7 +153,7 @@ def test_small_batches_end_in_the_same_state(shop_of: ShopOf) -> None:
     assert len(shop.seen("batch_committed")) >= 5
 
 
-@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("version", [2, pytest.param(3, marks=pytest.mark.long)])
 def test_a_record_key_is_columns(shop_of: ShopOf, version: int) -> None:
     shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO, table={"format_version": version})
     state = State(shop, schema=KEY)
@@ -295,7 +295,7 @@ def test_a_key_keeps_its_row_when_its_column_widens(shop_of: ShopOf) -> None:
     [
         ("DELETE FROM {} WHERE order_id = 3", "missing"),
         ("INSERT INTO {} SELECT * FROM {} WHERE order_id = 3", "doubled"),
-        ("UPDATE {} SET _kafka_key = 'other' WHERE order_id = 3", "other_keys"),
+        pytest.param("UPDATE {} SET _kafka_key = 'other' WHERE order_id = 3", "other_keys", marks=pytest.mark.long),
     ],
 )
 def test_verify_finds_what_another_engine_did(shop: Shop, statement: str, flaw: str) -> None:
@@ -347,7 +347,7 @@ def test_verify_names_a_file_that_is_lost_or_spoilt(shop: Shop, kind: str, is_lo
     assert any(path.name in finding.what for finding in found.findings)
 
 
-@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("version", [2, pytest.param(3, marks=pytest.mark.long)])
 def test_compaction_takes_deleted_rows_away_and_brings_none_back(shop_of: ShopOf, version: int) -> None:
     shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, table={"format_version": version})
     state = State(shop)

@@ -78,6 +78,7 @@ def test_the_order_of_the_keys_fields_does_not_matter(shop: Shop) -> None:
     check(shop, "user", "first", "second")
 
 
+@pytest.mark.long
 def test_another_engine_moves_a_column_of_the_key(shop: Shop) -> None:
     keyed = Keyed(shop, record("Key", order_id="long", region="string"))
     for word in ("first", "second"):
@@ -155,6 +156,7 @@ KEYS = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("format_", [KeyFormat.TEXT, pytest.param(KeyFormat.BYTES, marks=pytest.mark.long)])
 def test_keys_of_odd_text(shop_of: ShopOf, format_: KeyFormat) -> None:
     shop = shop_of(write=Upsert(), key_format=format_)
@@ -202,6 +204,7 @@ def test_keys_of_many_types(shop: Shop) -> None:
     check(shop, "word", "second 0", "second 1", "second 2")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("field", ["Id", pytest.param("id", marks=pytest.mark.long)])
 def test_a_value_gains_a_field_with_the_keys_name(shop: Shop, field: str) -> None:
     keyed = Keyed(shop, record("Key", id="long"), record("Value", word="string"))
@@ -214,6 +217,7 @@ def test_a_value_gains_a_field_with_the_keys_name(shop: Shop, field: str) -> Non
     check(shop, "word", "second")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "format_",
     [*(pytest.param(one, marks=pytest.mark.long) for one in (ValueFormat.TEXT, ValueFormat.BYTES)), ValueFormat.JSON],
@@ -231,6 +235,7 @@ def test_values_without_a_schema(shop_of: ShopOf, format_: ValueFormat) -> None:
     check(shop, "id", 1, 2)
 
 
+@pytest.mark.long
 def test_a_table_is_upgraded_to_version_3(shop_of: ShopOf) -> None:
     shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO, table={"format_version": 2})
     keyed = Keyed(shop, record("Key", order_id="long"))
@@ -300,7 +305,7 @@ def test_a_later_life_of_a_topic_has_partitions_too(shop_of: ShopOf) -> None:
     ("version", "transform"),
     [
         (2, "bucket(4, id)"),
-        (3, "truncate(2, name)"),
+        pytest.param(3, "truncate(2, name)", marks=pytest.mark.long),
         pytest.param(3, "bucket(4, id)", marks=pytest.mark.long),
         pytest.param(2, "truncate(2, name)", marks=pytest.mark.long),
     ],
@@ -320,6 +325,7 @@ def test_a_table_is_partitioned_by_a_part_of_the_key(shop_of: ShopOf, version: i
     assert sorted(row["word"] for row in shop.landed()) == sorted(f"second {n}" for n in (-3, -2, -1, 0, 3))
 
 
+@pytest.mark.long
 def test_skipped_records_are_counted(shop_of: ShopOf) -> None:
     shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.SKIP)
     schema_id = shop.register()

@@ -140,6 +140,7 @@ def test_a_record_key_with_the_columns_deletes_and_is_compared(shop_of: ShopOf) 
     assert {"shop"}.isdisjoint(shop.landed()[0])
 
 
+@pytest.mark.long
 def test_a_record_key_that_gains_a_column_is_compared_where_it_has_it(shop_of: ShopOf) -> None:
     shop = shop_of(write=BY_LINE, key_format=KeyFormat.AVRO, on_error=ErrorMode.LOG)
     lines = Lines(shop, key=record("Key", order_id="int"))
@@ -175,6 +176,7 @@ def test_a_null_in_a_key_column_is_a_dead_letter(shop_of: ShopOf) -> None:
     check(shop, "second")
 
 
+@pytest.mark.long
 def test_a_key_in_two_partitions_stops_the_pipeline(shop_of: ShopOf) -> None:
     shop = shop_of(write=BY_LINE)
     lines = Lines(shop)
@@ -394,6 +396,7 @@ def _decimal(precision: int) -> dict[str, Any]:
     return {"type": "bytes", "logicalType": "decimal", "precision": precision, "scale": 2}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("version", [2, pytest.param(3, marks=LONG)])
 @pytest.mark.parametrize(
     ("transform", "narrow", "wide"),

@@ -49,6 +49,7 @@ def test_debezium_examples_land_as_the_page_says(spark: SparkSession) -> None:
     assert {row.what: value for row, value in zip(DEBEZIUM, found, strict=True)} == wanted
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_debezium_examples_in_json_schema_land_as_the_page_says(spark: SparkSession) -> None:
     found = mapping.json_values(spark, DEBEZIUM_JSON, connect_types=True)

@@ -135,7 +135,7 @@ def test_another_client_commits_in_between(
     table.check()
 
 
-@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("version", [2, pytest.param(3, marks=pytest.mark.long)])
 @pytest.mark.parametrize("step", STEPS)
 def test_a_twin_wins_in_between(table_of: Callable[[int], KeyedTable], version: int, step: str) -> None:
     table = table_of(version)
