@@ -43,7 +43,13 @@ def state(topic=None, table=None, **choices):
 
 def test_a_state_is_declared_by_its_name_alone():
     assert state(write="upsert").write == Upsert()
-    assert to_json(Upsert()) == {"type": "upsert", "order_by": [], "on_tombstone": "delete", "on_truncate": "refuse"}
+    assert to_json(Upsert()) == {
+        "type": "upsert",
+        "order_by": [],
+        "on_tombstone": "delete",
+        "on_truncate": "refuse",
+        "deletes": "merge_on_read",
+    }
     assert parse(document([state()])) == (state(),)
 
 
@@ -61,6 +67,7 @@ def test_the_order_of_a_state_is_one_name_or_several():
     by_two = Upsert(order_by=("_kafka_timestamp", "id"), on_tombstone="soft_delete")
     assert identity(state(write=by_two)) == "upsert ordered by _kafka_timestamp, id"
     assert identity(state(write=Upsert(on_tombstone="soft_delete"))) == identity(state()) == "upsert"
+    assert identity(state(write=Upsert(deletes="copy_on_write"))) == "upsert"
     assert parse(document([state(write=ordered)])) == (state(write=ordered),)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
-from frazil.declaration import ErrorMode, KeyFormat, Limits, Upsert
+from frazil.declaration import Deletes, ErrorMode, KeyFormat, Limits, Upsert
 from frazil.declaration.environment import Environment
 from frazil.lake.read.stored_tables import Lake
 from frazil.local.duckdb_query import ask
@@ -80,6 +81,10 @@ class Life(RuleBasedStateMachine):
     def add_a_field(self) -> None:
         self.fields.append({"name": f"more_{len(self.fields)}", "type": ["null", "int"], "default": None})
         self.schema_id = self.shop.register({**ORDER, "fields": self.fields})
+
+    @rule(deletes=st.sampled_from(Deletes))
+    def declare(self, deletes: Deletes) -> None:
+        self.shop.pipeline = replace(self.shop.pipeline, write=Upsert(deletes=deletes))
 
     # ── Drivers ─────────────────────────────────────────────────────────────────────────────────
     @rule()

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from frazil.declaration.column_changes import other_readings
-from frazil.declaration.options import Deletion, ErrorMode, Isolation, KeyFormat, Tombstones, Truncation
+from frazil.declaration.options import Deletes, Deletion, ErrorMode, Isolation, KeyFormat, Tombstones, Truncation
 
 
 class Outcome(StrEnum):
@@ -166,6 +166,12 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
             Outcome.FROM_NOW_ON,
             "a truncate of the source's table stops the pipeline, or, with delete_all, deletes all rows of the table",
             lambda before, after: after is Truncation.DELETE_ALL,
+        ),
+        "write.deletes": FieldEffect(
+            Outcome.FROM_NOW_ON,
+            "a batch writes the positions of replaced rows, or, with copy_on_write, the data files that have them again: its cost "
+            "grows with the table. Deletes that are there already stay until a batch or a compaction writes their files again",
+            lambda before, after: after is Deletes.COPY_ON_WRITE,
         ),
         "write.order_by": FieldEffect(
             Outcome.STOPS,

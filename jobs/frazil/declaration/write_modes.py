@@ -12,6 +12,7 @@ from frazil.declaration.constraints import ALONE, Rule
 from frazil.declaration.declared import Declared
 from frazil.declaration.key_columns import key_column_problems
 from frazil.declaration.options import (
+    Deletes,
     Deletion,
     ErrorMode,
     KeyFormat,
@@ -74,6 +75,9 @@ class Upsert(metaclass=Declared):
         Chosen[Truncation],
         "With an envelope: whether a truncate of the source's table stops the pipeline, or deletes all rows.",
     ] = default(Truncation.REFUSE)
+    deletes: Annotated[
+        Chosen[Deletes], "Whether readers leave out replaced rows, or a batch writes their data files again."
+    ] = default(Deletes.MERGE_ON_READ)
 
     def __post_init__(self) -> None:
         validate(self, self._contradictions)

@@ -8,7 +8,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from frazil.declaration import Pipeline
-from frazil.declaration.options import Deletion
+from frazil.declaration.options import Deletes, Deletion
 from frazil.declaration.write_modes import Append, Changelog, Upsert, WriteMode
 from frazil.decode import decoding
 from frazil.decode.decode import columns_of
@@ -35,7 +35,8 @@ def rules(write: WriteMode, *, keys_move: bool = False, fills: bool = False, abo
     if not isinstance(write, Upsert):
         return Rules()
     ordered, soft = bool(write.order_by), write.on_tombstone is Deletion.SOFT_DELETE
-    return Rules(ordered=ordered, soft=soft, moved=keys_move and not ordered, fills=fills, about=about)
+    copies = write.deletes is Deletes.COPY_ON_WRITE
+    return Rules(ordered=ordered, soft=soft, moved=keys_move and not ordered, fills=fills, about=about, copies=copies)
 
 
 def state_fields(pipeline: Pipeline, row: Struct) -> tuple[Field, ...]:

@@ -65,6 +65,13 @@ class JavaClasses:
             made.add(item)
         return made
 
+    def list_of(self, items: Iterable[Java]) -> Java:
+        """Return Java objects as a list that lives in the JVM."""
+        made = self.java("java.util.ArrayList")()
+        for item in items:
+            made.add(item)
+        return made
+
     def map_of(self, entries: Mapping[str, str]) -> Java:
         """Return texts as a map that lives in the JVM."""
         made = self.java("java.util.HashMap")()

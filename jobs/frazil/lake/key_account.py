@@ -19,7 +19,8 @@ class KeyAccount:
     `staged` is when the newest of the rows were staged, `_ingested_at` in microseconds since 1970, and `until` what it was when an
     operator's decision last closed the account of a partition, or when all records had landed before which keys changed their
     partition: the partitions of rows up to it say nothing of those of today. It is 0 if that never was. `cleared` is how many rows
-    the commit took away because the source's table was truncated, before its own keys.
+    the commit took away because the source's table was truncated, before its own keys, and `copied` how many it wrote again beside
+    those that it replaced or deleted.
     """
 
     rows: int = 0
@@ -33,11 +34,12 @@ class KeyAccount:
     until: int = 0
     late: int = 0
     cleared: int = 0
+    copied: int = 0
 
     def __str__(self) -> str:
         """Return canonical JSON, as the summary holds it; the hash is 16 hexadecimal digits."""
         counts = {"inserted": self.inserted, "updated": self.updated, "deleted": self.deleted, "absent": self.absent}
-        more = {name: number for name in ("until", "late", "cleared") if (number := getattr(self, name))}
+        more = {name: number for name in ("until", "late", "cleared", "copied") if (number := getattr(self, name))}
         rows = {"rows": self.rows, "hash": f"{self.hash:016x}", "records": self.records, "staged": self.staged}
         return canonical({**rows, **more, **counts})
 
@@ -50,4 +52,4 @@ class KeyAccount:
     @property
     def unchanged(self) -> KeyAccount:
         """The account after a commit that changes no row."""
-        return replace(self, inserted=0, updated=0, deleted=0, absent=0, cleared=0)
+        return replace(self, inserted=0, updated=0, deleted=0, absent=0, cleared=0, copied=0)

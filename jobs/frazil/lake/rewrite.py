@@ -6,12 +6,12 @@ apart here so that rows are counted between writing and committing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java, items
@@ -78,32 +78,17 @@ def rewrite(
     spark: SparkSession, iceberg: Iceberg, table: Java, group: Group, *, unique_id: str, order: Sequence[Column] = ()
 ) -> Rewritten:
     """Write the rows of a group's files to new files of the target size, in the order `order` within each file."""
-    sets, cache, coordinator = iceberg.task_sets(), iceberg.table_cache(), iceberg.coordinator()
-    source = f"{unique_id}-source"  # Spark mixes up the options of a read and a write that name one table
-    cache.add(unique_id, table)
-    cache.add(source, table)
-    sets.stageTasks(table, source, group.java.fileScanTasks())
-    try:
-        rows = (
-            spark.read.option("split-size", str(group.java.inputSplitSize()))
-            .option("file-open-cost", "0")
-            .table(f"{CATALOG}.`{source}`")
-        )
-        (
-            (rows.sortWithinPartitions(*order) if order else rows)
-            .writeTo(f"{CATALOG}.`{unique_id}`")
-            .option("target-file-size-bytes", str(group.java.maxOutputFileSize()))
-            .option("output-spec-id", str(group.java.outputSpecId()))
-            .option("fanout-enabled", "true")
-            .option("check-nullability", "false")
-            .append()
-        )
-        files = list(coordinator.fetchNewFiles(table, unique_id))
-    finally:
-        sets.removeTasks(table, source)
-        cache.remove(source)
-        cache.remove(unique_id)
-        coordinator.clearRewrite(table, unique_id)
+    files = write_again(
+        spark,
+        iceberg,
+        table,
+        group.java.fileScanTasks(),
+        unique_id=unique_id,
+        order=order,
+        task_bytes=group.java.inputSplitSize(),
+        file_bytes=group.java.maxOutputFileSize(),
+        spec_id=group.java.outputSpecId(),
+    )
     group.java.setOutputFiles(iceberg.classes.set_of(files))
     return Rewritten(
         group,
@@ -111,6 +96,48 @@ def rewrite(
         sum(f.recordCount() for f in files),
         sum(f.fileSizeInBytes() for f in files),
     )
+
+
+def write_again(
+    spark: SparkSession,
+    iceberg: Iceberg,
+    table: Java,
+    tasks: Java,
+    *,
+    unique_id: str,
+    order: Sequence[Column],
+    task_bytes: int,
+    file_bytes: int,
+    spec_id: int,
+    kept: Callable[[DataFrame], DataFrame] = lambda rows: rows,
+) -> list[Java]:
+    """Write the rows that scan tasks read, as far as they are `kept`, to data files in no snapshot; return these.
+
+    A task of Spark reads about `task_bytes`; a file has `file_bytes` at most, and the partition spec `spec_id`.
+    """
+    sets, cache, coordinator = iceberg.task_sets(), iceberg.table_cache(), iceberg.coordinator()
+    source = f"{unique_id}-source"  # Spark mixes up the options of a read and a write that name one table
+    cache.add(unique_id, table)
+    cache.add(source, table)
+    sets.stageTasks(table, source, tasks)
+    try:
+        read = spark.read.option("split-size", str(task_bytes)).option("file-open-cost", "0")
+        rows = kept(read.table(f"{CATALOG}.`{source}`"))
+        (
+            (rows.sortWithinPartitions(*order) if order else rows)
+            .writeTo(f"{CATALOG}.`{unique_id}`")
+            .option("target-file-size-bytes", str(file_bytes))
+            .option("output-spec-id", str(spec_id))
+            .option("fanout-enabled", "true")
+            .option("check-nullability", "false")
+            .append()
+        )
+        return list(coordinator.fetchNewFiles(table, unique_id))
+    finally:
+        sets.removeTasks(table, source)
+        cache.remove(source)
+        cache.remove(unique_id)
+        coordinator.clearRewrite(table, unique_id)
 
 
 def commit(

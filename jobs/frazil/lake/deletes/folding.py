@@ -53,6 +53,7 @@ class Rules:
     Where nothing orders the records of a key but their offsets, and keys `moved` from one partition to another, those of the
     partition take effect whose last record has the highest timestamp. With `fills`, a value that a change leaves out is that of the
     change before, or of the row in the table. `about` are columns of the change that made a row what it is, deletes included.
+    With `copies`, the data files of replaced rows are written again.
     """
 
     ordered: bool = False
@@ -60,6 +61,7 @@ class Rules:
     moved: bool = False
     fills: bool = False
     about: tuple[str, ...] = ()
+    copies: bool = False
 
     @property
     def need_rows(self) -> bool:

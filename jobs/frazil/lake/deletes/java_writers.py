@@ -14,18 +14,17 @@ PATH_ID, POSITION_ID = 2147483546, 2147483545
 _TABLE, _MAP = ICEBERG + "Table", "java.util.Map"
 
 
-def tasks(table: Java, snapshot_id: int, paths: Collection[str]) -> dict[str, tuple[Java, tuple[Java, ...]]]:
-    """Return path -> (data file, its delete files) of a snapshot, for the wanted data files."""
-    found: dict[str, tuple[Java, tuple[Java, ...]]] = {}
+def tasks(table: Java, snapshot_id: int, paths: Collection[str]) -> dict[str, Java]:
+    """Return the scan tasks of a snapshot for the wanted data files, by path: each a data file with its delete files."""
+    found: dict[str, Java] = {}
     planned = table.newScan().useSnapshot(snapshot_id).planFiles()
     try:
         iterator = planned.iterator()
         while len(found) < len(paths) and iterator.hasNext():
             task = iterator.next()
-            file = task.file()
-            path = str(file.location())
+            path = str(task.file().location())
             if path in paths:
-                found[path] = (file, items(task.deletes()))
+                found[path] = task
     finally:
         planned.close()
     return found

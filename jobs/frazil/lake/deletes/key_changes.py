@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from frazil.errors import KeysMoved
-from frazil.lake.deletes.positions import HASH, IS_DELETE, find, total
+from frazil.lake.deletes.files_written_again import CopyOnWrite
+from frazil.lake.deletes.positions import HASH, IS_DELETE, Found, find, total
 from frazil.lake.deletes.staged_deletes import StagedDeletes, write
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java, items
@@ -23,7 +24,7 @@ class KeyChanges:
 
     `keys` and `schema` are as in `positions.find`. Keys are searched on the head of the commit: positions of another snapshot may
     be those of other rows. `pipeline` is for messages. `moves` says that rows of another Kafka partition are older than the batch,
-    `clears` that the source's table was truncated: all rows go.
+    `clears` that the source's table was truncated: all rows go. With `copies`, data files are written again instead of deletes.
     """
 
     def __init__(
@@ -36,7 +37,9 @@ class KeyChanges:
         pipeline: str = "",
         moves: bool = False,
         clears: bool = False,
+        copies: CopyOnWrite | None = None,
     ) -> None:
+        self._copies = copies
         self._iceberg, self._table, self._keys, self._schema = iceberg, table, keys, schema
         self._pipeline, self._moves, self.clears = pipeline, moves, clears
         self._made: StagedDeletes | None = None
@@ -68,8 +71,13 @@ class KeyChanges:
                     until=until,
                     partitioned_by=sources,
                 )
-                self._made = write(iceberg, table, head, found)
+                self._made = self._deletes(table, head, found)
         return self._made
+
+    def _deletes(self, table: Java, head: int, found: Found) -> StagedDeletes:
+        if self._copies is None:
+            return write(self._iceberg, table, head, found)
+        return self._copies.write(self._iceberg, table, head, found, self._keys, self._schema)
 
     def is_on(self, committed: Offsets | None) -> bool:
         """Return whether what is known of the changes is still so where these offsets are committed: nothing depends on rows."""
@@ -95,6 +103,7 @@ class KeyChanges:
             absent=self.deletes - found.deleted,
             late=before.late,
             cleared=cleared,
+            copied=deletes.copied,
         )
 
     def forget(self) -> None:

@@ -55,6 +55,7 @@ class Found:
     hash: int = 0
     moved: int = 0
     late: frozenset[int] = frozenset()
+    void: frozenset[int] = frozenset()
     kept: frozenset[int] = frozenset()
     ties: int = 0
 
@@ -88,10 +89,7 @@ def find(
     columns have in the snapshot's schema, where they are other ones. Rows that were staged up to `until`, microseconds since 1970,
     do not count as moved. `partitioned_by` are columns that the table is partitioned by.
     """
-    names = [f.name for f in schema.fields if f.name not in MARKS]
-    wanted = spark.createDataFrame(keys, schema=schema)
-    if keys.num_rows <= BROADCAST_AT_MOST:
-        wanted = F.broadcast(wanted)
+    names, wanted = key_names(schema), broadcast(spark, keys, schema)
     rows = spark.read.option("versionAsOf", str(snapshot_id)).table(table)
     partition = F.col(_KAFKA_PARTITION) if _KAFKA_PARTITION in rows.columns else F.lit(None).cast("int")
     if until:
@@ -109,6 +107,17 @@ def find(
     moved = F.coalesce(F.col(_WAS) != F.col(PARTITION), F.lit(False)).alias(_MOVED)
     compared = _compared(schema) if NUMBER in schema.names else ()
     return grouped(rows.join(wanted, names).select(FILE, POSITION, IS_DELETE, HASH, moved, *compared).toArrow())
+
+
+def key_names(schema: Any) -> list[str]:
+    """Return the columns of the key among those of `keys`."""
+    return [field.name for field in schema.fields if field.name not in MARKS]
+
+
+def broadcast(spark: SparkSession, keys: pa.Table, schema: Any) -> DataFrame:
+    """Return the keys as a side of a join, broadcast if they are few enough."""
+    wanted = spark.createDataFrame(keys, schema=schema)
+    return F.broadcast(wanted) if keys.num_rows <= BROADCAST_AT_MOST else wanted
 
 
 def _place_of_row(of: Any) -> Column:
@@ -139,14 +148,14 @@ def grouped(found: pa.Table) -> Found:
     import numpy as np
     import pyarrow.compute as pc
 
-    late, kept, ties = frozenset[int](), frozenset[int](), 0
+    late, void, kept, ties = frozenset[int](), frozenset[int](), frozenset[int](), 0
     if NUMBER in found.column_names:
         late, ties = _numbers(found, _LATE), int(pc.sum(found[_TIES]).as_py() or 0)
         void = _numbers(found, _VOID)
         found = found.filter(pc.invert(pc.is_in(found[NUMBER], value_set=_array(late | void))))
         kept = _numbers(found, _KEPT)
     if not found.num_rows:
-        return Found(late=late, ties=ties)
+        return Found(late=late, void=void, ties=ties)
     paths = pc.dictionary_encode(found[FILE].cast("string")).combine_chunks()
     files = paths.indices.to_numpy(zero_copy_only=False)
     order = np.lexsort((found[POSITION].to_numpy(), files))
@@ -164,6 +173,7 @@ def grouped(found: pa.Table) -> Found:
         hash=total(hashes),
         moved=int(moved.sum()),
         late=late,
+        void=void,
         kept=kept,
         ties=ties,
     )

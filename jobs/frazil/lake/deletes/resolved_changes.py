@@ -10,6 +10,7 @@ from pyspark.sql import types as T
 
 from frazil.lake.commit.check import StageAgain
 from frazil.lake.commit.entries import entry
+from frazil.lake.deletes.files_written_again import CopyOnWrite
 from frazil.lake.deletes.folding import RECORDS, Rules
 from frazil.lake.deletes.key_changes import KeyChanges
 from frazil.lake.deletes.positions import HASH, IS_DELETE, LACKS, MARKS, NUMBER, Found, total
@@ -43,6 +44,7 @@ class ResolvedChanges(KeyChanges):
         pipeline: str,
         rules: Rules,
         clears: bool = False,
+        copies: CopyOnWrite | None = None,
     ) -> None:
         import pyarrow as pa
 
@@ -58,6 +60,7 @@ class ResolvedChanges(KeyChanges):
             pipeline=pipeline,
             moves=rules.ordered or rules.moved,
             clears=clears,
+            copies=copies,
         )
         self.key = [field.name for field in fields if field.name not in MARKS]
         self._rules = rules

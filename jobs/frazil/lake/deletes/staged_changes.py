@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from frazil.errors import KeysMoved
+from frazil.lake.deletes.files_written_again import CopyOnWrite
 from frazil.lake.deletes.folding import IS_LAST, RECORDS, Rules, fold, value_columns
 from frazil.lake.deletes.key_changes import KeyChanges
 from frazil.lake.deletes.positions import IS_DELETE, LEFT_OUT, MARKS
@@ -63,6 +64,7 @@ def stage_changes(
     """
     tasks = max(min(changed.sparkSession.sparkContext.defaultParallelism, -(-records // ROWS_A_TASK)), 1)
     changed = changed.repartition(tasks, *key)
+    copies = CopyOnWrite(new_id, sort) if rules.copies else None
     observed = Observation()
     values = value_columns(changed.columns, key, rules)
     folded = fold(changed, key, values, rules, observed)
@@ -78,7 +80,14 @@ def stage_changes(
         if rules.need_rows:
             keys = last.select(*key, *(mark for mark in (*MARKS, RECORDS) if mark in last.columns))
             found = ResolvedChanges(
-                iceberg, table, keys.toArrow(), keys.schema, pipeline=pipeline, rules=rules, clears=clears
+                iceberg,
+                table,
+                keys.toArrow(),
+                keys.schema,
+                pipeline=pipeline,
+                rules=rules,
+                clears=clears,
+                copies=copies,
             )
             found.resolve()
             unresolved = unresolved_of(folded, found) if rules.fills else unresolved
@@ -90,7 +99,14 @@ def stage_changes(
             files = staged(last.where(~F.col(IS_DELETE)).drop(*MARKS, LEFT_OUT))
             keys = last.select(*key, *(mark for mark in MARKS if mark in last.columns))
             changes = KeyChanges(
-                iceberg, table, keys.toArrow(), keys.schema, pipeline=pipeline, moves=rules.moved, clears=clears
+                iceberg,
+                table,
+                keys.toArrow(),
+                keys.schema,
+                pipeline=pipeline,
+                moves=rules.moved,
+                clears=clears,
+                copies=copies,
             )
     finally:
         folded.unpersist()

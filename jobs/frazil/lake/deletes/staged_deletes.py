@@ -9,7 +9,7 @@ from typing import Any
 from frazil.lake.deletes import java_writers
 from frazil.lake.deletes.positions import Found
 from frazil.lake.iceberg_java import Iceberg
-from frazil.lake.java_classes import Java
+from frazil.lake.java_classes import Java, items
 
 VECTORS_FROM = 3
 """The format version from which deletes are deletion vectors (https://iceberg.apache.org/spec/#deletion-vectors)."""
@@ -19,8 +19,9 @@ VECTORS_FROM = 3
 class StagedDeletes:
     """Delete files in no snapshot, which fit one snapshot only: `snapshot_id`, the table's head when they were made.
 
-    `removed` are vectors that the new ones contain, and `referenced` the paths of the data files that lose rows. If it `clears`,
-    all rows of the snapshot go instead.
+    `removed` are vectors that the new ones contain, and `referenced` the paths of the data files that lose rows. Where data files
+    are written again, `written` are in place of those `replaced`, and `removed` are the vectors of these. If it `clears`, all rows
+    of the snapshot go instead.
     """
 
     snapshot_id: int
@@ -28,19 +29,27 @@ class StagedDeletes:
     added: tuple[Java, ...] = ()
     removed: tuple[Java, ...] = ()
     referenced: tuple[str, ...] = ()
+    replaced: tuple[Java, ...] = ()
+    written: tuple[Java, ...] = ()
     clears: bool = False
+
+    @property
+    def copied(self) -> int:
+        """The number of rows in the data files that are written again."""
+        return sum(int(file.recordCount()) for file in self.written)
 
     @property
     def paths(self) -> tuple[str, ...]:
         """Where the new files are."""
-        return tuple(dict.fromkeys(str(file.location()) for file in self.added))
+        return tuple(dict.fromkeys(str(file.location()) for file in (*self.added, *self.written)))
 
 
 def write(iceberg: Iceberg, table: Java, snapshot_id: int, found: Found) -> StagedDeletes:
     """Write the deletes of the rows that were found on a snapshot of the loaded `table`."""
     if not found.at:
         return StagedDeletes(snapshot_id=snapshot_id, found=found)
-    files = java_writers.tasks(table, snapshot_id, found.at.keys())
+    tasks = java_writers.tasks(table, snapshot_id, found.at.keys())
+    files = {path: (task.file(), items(task.deletes())) for path, task in tasks.items()}
     version = int(iceberg.metadata(table)["format-version"])
     made = _vectors if version >= VECTORS_FROM else _parquet
     added, removed = made(iceberg, table, found, files)

@@ -1,0 +1,105 @@
+"""Take rows away by writing the data files that have them again, without them: no reader has deletes to merge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import Column, DataFrame
+
+from frazil.errors import RowsWouldChange
+from frazil.lake.deletes import java_writers
+from frazil.lake.deletes.live_rows import live_rows
+from frazil.lake.deletes.positions import NUMBER, Found, broadcast, key_names
+from frazil.lake.deletes.staged_deletes import StagedDeletes
+from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.java_classes import Java, items
+from frazil.lake.rewrite import write_again
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FILE_BYTES = 512 << 20
+"""Iceberg's default of the table property `write.target-file-size-bytes`."""
+
+
+@dataclass(frozen=True, slots=True)
+class CopyOnWrite:
+    """How the files of a table are written again: `new_id` and `sort` are as in `stage`."""
+
+    new_id: Callable[[], str]
+    sort: Sequence[Column] = ()
+
+    def write(
+        self, iceberg: Iceberg, table: Java, snapshot_id: int, found: Found, keys: pa.Table, schema: Any
+    ) -> StagedDeletes:
+        """Write the data files again that have rows of the keys which were found on a snapshot of the loaded `table`.
+
+        `keys` and `schema` are as in `positions.find`. Raises `RowsWouldChange` if other rows than these would go.
+        """
+        if not found.at:
+            return StagedDeletes(snapshot_id=snapshot_id, found=found)
+        tasks = java_writers.tasks(table, snapshot_id, found.at.keys())
+        ordered = [
+            tasks[path]  # Spark reads neighbours in one task, which writes a file for each partition that it meets
+            for path in sorted(tasks, key=lambda path: (_partition(iceberg, table, tasks[path]), path))
+        ]
+        gone = broadcast(iceberg.spark, _without(keys, found), schema)
+        names = key_names(schema)
+
+        def kept(rows: DataFrame) -> DataFrame:
+            return rows.join(gone.select(*names), names, "left_anti").select(*rows.columns)
+
+        file_bytes = int(table.properties().get("write.target-file-size-bytes") or FILE_BYTES)
+        written = write_again(
+            iceberg.spark,
+            iceberg,
+            table,
+            iceberg.classes.list_of(ordered),
+            unique_id=self.new_id(),
+            order=self.sort,
+            task_bytes=file_bytes,
+            file_bytes=file_bytes,
+            spec_id=int(table.spec().specId()),
+            kept=kept,
+        )
+        _check(table, ordered, found, sum(int(file.recordCount()) for file in written))
+        vectors = (
+            delete
+            for task in ordered
+            for delete in items(task.deletes())
+            if java_writers.is_of_one_file(iceberg, delete)
+        )
+        return StagedDeletes(
+            snapshot_id=snapshot_id,
+            found=found,
+            removed=tuple(vectors),
+            referenced=tuple(sorted(found.at)),
+            replaced=tuple(task.file() for task in ordered),
+            written=tuple(written),
+        )
+
+
+def _partition(iceberg: Iceberg, table: Java, task: Java) -> tuple[int, str, tuple[bool, ...]]:
+    return java_writers.partition_of(iceberg, table, task.file())
+
+
+def _without(keys: pa.Table, found: Found) -> pa.Table:
+    """Return the keys whose rows go: those of late records, and of changes without effect, stay."""
+    import numpy as np
+
+    if not (stay := found.late | found.void):
+        return keys
+    return keys.filter(~np.isin(keys[NUMBER].to_numpy(), sorted(stay)))
+
+
+def _check(table: Java, tasks: list[Java], found: Found, written: int) -> None:
+    live = live_rows(table, tasks)
+    if live is not None and written != live - found.rows:
+        raise RowsWouldChange(
+            f"{len(tasks)} data files have {live} rows, of which {found.rows} are replaced or deleted; written again they have "
+            f"{written}; nothing of it was committed",
+            where=f"table {table.name()}",
+            do="`frazil verify --deep` reports whether a file was altered",
+        )
