@@ -10,7 +10,7 @@ from typing import Any
 
 from frazil.declaration.from_json import from_json
 from frazil.declaration.problems import InvalidDeclaration
-from frazil.declaration.table import DEAD_LETTERS_SUFFIX
+from frazil.declaration.table import DEAD_LETTERS_SUFFIX, HISTORY_SUFFIX
 from frazil.rollout.worker_sizes import Worker, Workers
 from policies.resources import Json, Reviewed, policy
 
@@ -47,8 +47,9 @@ class Facts:
         self.reviewed, self.today = reviewed, today
         pipelines = [each for document in reviewed.documents for each in document.get("pipelines", ())]
         declared = {str(each["table"]["identifier"]) for each in pipelines}
-        self.tables = declared | {f"{identifier}{DEAD_LETTERS_SUFFIX}" for identifier in declared}
-        """Identifiers of all declared tables, whoever lands them, and of their dead letters."""
+        suffixes = ("", DEAD_LETTERS_SUFFIX, HISTORY_SUFFIX)
+        self.tables = {f"{identifier}{suffix}" for identifier in declared for suffix in suffixes}
+        """Identifiers of all declared tables, whoever lands them, of their dead letters, and of histories that they may have."""
         self._topics = {_pipeline_name(each): str(each["topic"]["name"]) for each in pipelines}
 
     def lag_seconds(self, topic: str) -> int | None:

@@ -19,13 +19,13 @@ DOCUMENTS = "documents"
 
 
 def places(deployment: Deployment, foundation: FoundationOutputs, pipelines: Sequence[Pipeline]) -> Places:
-    """Return the locations of the pipelines' tables and dead-letter tables."""
+    """Return the locations of the pipelines' tables, dead-letter tables and histories."""
     return Places(
         region=deployment.region,
         account=deployment.account,
         table_bucket=foundation.table_bucket,
         warehouse=WAREHOUSE,
-        tables=[name for p in pipelines for name in (p.table.identifier, p.table.dead_letters)],
+        tables=[name for p in pipelines for name in p.tables],
     )
 
 

@@ -18,6 +18,7 @@ from frazil.errors import (
     DeletesLost,
     Fault,
     FrazilError,
+    HistoryMismatch,
     JvmEnded,
     KafkaRefused,
     KafkaUnavailable,
@@ -66,6 +67,7 @@ EXAMPLES: dict[str, DecisionRequired] = {
     "lost deletes, without a time": DeletesLost.of("p", "s.t", gaps=3, caught_up=0, retention_ms=86_400_000),
     "many late records": TooManyLate.of("p", "s.t", offsets="0 to 9", read=1000, late=200),
     "a truncated source": SourceTruncated.of("p", "s.t", offsets="0 to 9", number=2),
+    "another history": HistoryMismatch.of("p", "s.t__changes", "it was rolled back"),
     "another write mode": WriteModeDiffers.of("p", "s.t", declared="append", made_for="upsert"),
     "lost offsets": OffsetsLost.of("p", "t", partition=0, first=3, earliest=8),
 }

@@ -54,7 +54,7 @@ def _concerns(change: Planned, name: str, pipeline: Pipeline) -> bool:
         case "aws_glue_catalog_database":
             return name == pipeline.table.namespace
         case "aws_glue_catalog_table":
-            return name in {pipeline.table.name, f"{pipeline.table.name}__dead_letters"}
+            return name in {identifier.partition(".")[2] for identifier in pipeline.tables}
         case "confluent_kafka_topic" | "confluent_tableflow_topic":
             return name.partition(",")[0] == pipeline.topic.name
         case "confluent_schema":

@@ -166,4 +166,4 @@ def right_dangers(changes: Sequence[Planned], plans: Iterable[Mapping[str, Any]]
 
 
 def _tables(pipelines: Iterable[Pipeline]) -> set[str]:
-    return {name for each in pipelines for name in (each.table.identifier, each.table.dead_letters)}
+    return {name for each in pipelines for name in each.tables}

@@ -63,7 +63,7 @@ def _new(pipeline: Pipeline, earlier: str | None) -> Effect:
         outcome=Outcome.MADE,
         what="; ".join(
             [
-                f"{table.identifier} and {table.dead_letters} are made from the topic {pipeline.topic.name}, "
+                f"{_listed(pipeline.tables)} are made from the topic {pipeline.topic.name}, "
                 f"from {started(pipeline)}{layout}",
                 *gaps_of_state(pipeline),
             ]
@@ -73,13 +73,17 @@ def _new(pipeline: Pipeline, earlier: str | None) -> Effect:
     )
 
 
+def _listed(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
 def _gone(pipeline: Pipeline, kept: set[str]) -> Effect:
     table = pipeline.table.identifier
     if table in kept:
         what = "the pipeline is gone, another one has its table"
     else:
         what = (
-            f"{table} and {pipeline.table.dead_letters} stay with all rows; nothing is landed or maintained any more, "
+            f"{_listed(pipeline.tables)} stay with all rows; nothing is landed or maintained any more, "
             "and what is not landed yet is lost when Kafka's retention has passed"
         )
     return Effect(pipeline=pipeline.name, table=table, outcome=Outcome.LEFT, what=what, is_dangerous=table not in kept)

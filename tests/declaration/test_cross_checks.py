@@ -3,6 +3,7 @@ import pytest
 from frazil.declaration import (
     Environment,
     GlueCatalog,
+    History,
     Kafka,
     KeyFormat,
     LocalCatalog,
@@ -13,6 +14,7 @@ from frazil.declaration import (
     RestCatalog,
     Table,
     Topic,
+    Upsert,
     ValueFormat,
     check,
 )
@@ -78,3 +80,11 @@ def test_a_format_with_a_schema_needs_a_registry():
     paths = [problem.path for problem in check(three, environment(registry=None))]
     assert paths == ["pipelines[0].topic.value_format", "pipelines[2].topic.key_format"]
     assert check(three, environment()) == ()
+
+
+def test_the_table_of_a_history_is_taken_if_it_is_declared():
+    topic = Topic("a", value_format=ValueFormat.AVRO, key_format=KeyFormat.TEXT)
+    state = Pipeline(topic=topic, table=Table("x.t"), write=Upsert(history=History(keep_days=1)))
+    (problem,) = check([state, pipeline("b", "x.t__changes")])
+    assert (problem.path, "keeps its history" in problem.what) == ("pipelines[1].table.identifier", True)
+    assert check([Pipeline(topic=topic, table=Table("x.t"), write=Upsert()), pipeline("b", "x.t__changes")]) == ()

@@ -7,6 +7,7 @@ from frazil.declaration import (
     Changelog,
     Deletion,
     ErrorMode,
+    History,
     KeyFormat,
     Pipeline,
     Table,
@@ -50,6 +51,7 @@ def test_a_state_is_declared_by_its_name_alone():
         "on_truncate": "refuse",
         "deletes": "merge_on_read",
     }
+    assert to_json(Upsert(history=History(keep_days=30)))["history"] == {"keep_days": 30}
     assert parse(document([state()])) == (state(),)
 
 
@@ -219,3 +221,15 @@ def test_an_incomplete_history_is_said():
     assert late[0] == "the table is not the complete history: it begins at latest, later than older keys"
     assert "the last row of a key whose last record is rejected" in late[1]
     assert list(gaps_of_state(state(write=Append(), start="latest"))) == []
+
+
+def test_a_history_is_no_part_of_the_modes_identity_and_has_its_own_table():
+    def of(history):
+        write = Upsert(history=history)
+        return Pipeline(topic=Topic("t", value_format="avro", key_format="text"), table=Table("s.t"), write=write)
+
+    plain, with_history = of(None), of(History(keep_days=30))
+    assert identity(plain) == identity(with_history)
+    assert plain.tables == ("s.t", "s.t__dead_letters")
+    assert with_history.tables == ("s.t", "s.t__dead_letters", "s.t__changes")
+    assert parse(document([with_history])) == (with_history,)

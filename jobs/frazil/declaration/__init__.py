@@ -48,7 +48,7 @@ from frazil.declaration.secret import Secret
 from frazil.declaration.start import At, Earliest, Latest, Offsets, Start
 from frazil.declaration.table import Table
 from frazil.declaration.topic import Topic
-from frazil.declaration.write_modes import Append, Changelog, Upsert, WriteMode
+from frazil.declaration.write_modes import Append, Changelog, History, Upsert, WriteMode
 
 __all__ = [
     "FLAT_COLUMNS",
@@ -67,6 +67,7 @@ __all__ = [
     "Environment",
     "ErrorMode",
     "GlueCatalog",
+    "History",
     "InvalidDeclaration",
     "Isolation",
     "Kafka",

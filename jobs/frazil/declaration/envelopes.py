@@ -11,7 +11,7 @@ from frazil.declaration.constraints import matching
 from frazil.declaration.declared import Declared
 from frazil.declaration.problems import Problem
 from frazil.declaration.validation import validate
-from frazil.declaration.write_modes import Append, Changelog, declared_key, order_by
+from frazil.declaration.write_modes import Append, Changelog, declared_key, history, order_by
 
 if TYPE_CHECKING:
     from frazil.declaration.pipeline import Pipeline
@@ -83,6 +83,9 @@ def envelope_problems(pipeline: Pipeline) -> Iterator[Problem]:
         )
     if isinstance(pipeline.write, Changelog) and pipeline.envelope is not None and pipeline.envelope.operation_column:
         yield Problem("envelope.operation_column", "a changelog has the column _op without it", "Remove it")
+    if history(pipeline.write) is not None and pipeline.envelope is not None and pipeline.envelope.operation_column:
+        what = "the history of the table has a column _op of its own"
+        yield Problem("envelope.operation_column", what, "Remove it, or write.history")
 
 
 def _format_problems(topic: Topic, envelope: Envelope | None) -> Iterator[Problem]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from frazil.declaration.chosen import Chosen, default
 from frazil.declaration.column_rules import KEY_COLUMN_PATTERN, key_column_refusal, order_refusal, value_key_refusal
-from frazil.declaration.constraints import ALONE, Rule
+from frazil.declaration.constraints import ALONE, Rule, between
 from frazil.declaration.declared import Declared
 from frazil.declaration.key_columns import key_column_problems
 from frazil.declaration.options import (
@@ -56,6 +56,16 @@ _OrderBy = Annotated[
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class History(metaclass=Declared):
+    """The history of a table of current state: `<table>__changes` gets what each commit changed, with the rows before it."""
+
+    keep_days: Annotated[int, "Maintenance deletes changes whose commit is older.", between(1, 36_500)]
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Upsert(metaclass=Declared):
     """The table is the topic's current state: one row a key, that of the key's last record. A record without a value deletes it.
 
@@ -78,6 +88,9 @@ class Upsert(metaclass=Declared):
     deletes: Annotated[
         Chosen[Deletes], "Whether readers leave out replaced rows, or a batch writes their data files again."
     ] = default(Deletes.MERGE_ON_READ)
+    history: Annotated[
+        Chosen[History | None], "Keep each change of the table as a row of <table>__changes. Default: none."
+    ] = default(None)
 
     def __post_init__(self) -> None:
         validate(self, self._contradictions)
@@ -154,6 +167,11 @@ def identity(pipeline: Pipeline, key: Sequence[str] = ()) -> str:
     order, of = ", ".join(order_by(mode)), f" of {envelope.kind} events" if envelope is not None else ""
     by = f" by {', '.join(key)}" if key and isinstance(mode, Changelog) else ""
     return f"{mode.kind}{of}{by}{f' ordered by {order}' if order else ''}"
+
+
+def history(mode: WriteMode) -> History | None:
+    """Return the history that is declared of a table of current state."""
+    return mode.history if isinstance(mode, Upsert) else None
 
 
 def default_error_mode(mode: WriteMode) -> ErrorMode:

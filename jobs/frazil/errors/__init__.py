@@ -18,6 +18,7 @@ FrazilError                    says what, where and what to do
 │   ├── KeysMoved              records of one key are in two partitions, without an order
 │   ├── DeletesLost            compaction may have removed deletes that a table of current state has not landed
 │   ├── TooManyLate            more than 1 % of a batch is older than the rows of its keys, by the declared order
+│   ├── HistoryMismatch        the history of a table of current state cannot follow its commits
 │   ├── SourceTruncated        the source's table was truncated, and change data cannot say which rows of the table go
 │   ├── LedgerLost             no snapshot says which offsets the table holds
 │   ├── RolledBack             the table's head is not the snapshot that the ledger names, nor its descendant
@@ -107,6 +108,7 @@ from frazil.errors.outages import (
 )
 from frazil.errors.state_tables import (
     DeletesLost,
+    HistoryMismatch,
     KeysMissing,
     KeysMoved,
     SourceTruncated,
@@ -127,6 +129,7 @@ __all__ = [
     "FenceUnproven",
     "Fenced",
     "FrazilError",
+    "HistoryMismatch",
     "IncompatibleSchema",
     "InvalidInput",
     "JarMismatch",

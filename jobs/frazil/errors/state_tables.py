@@ -110,3 +110,18 @@ class SourceTruncated(DecisionRequired):
             "start=At(…) behind the truncate",
             facts={"table": table, "offsets": offsets, "number": number},
         )
+
+
+class HistoryMismatch(DecisionRequired):
+    """The history of a table of current state is not the one that its commits belong to, or can no longer follow them."""
+
+    @classmethod
+    def of(cls, pipeline: str, table: str, what: str) -> Self:
+        """Return the error for the history `table`."""
+        return cls(
+            what,
+            pipeline=pipeline,
+            place=f"table {table}",
+            do=f"Rename {table}, then run again: a new history begins at the state's head. Or remove history from write=Upsert()",
+            facts={"table": table},
+        )

@@ -19,6 +19,8 @@ class Event(StrEnum):
     `SCHEMA_LOOKED_UP`: a batch was staged again because a record had a new schema id. `FENCED`: another driver committed first.
     `SCHEMA_INCOMPATIBLE`: records of a writer schema cannot land. `SNAPSHOTS_EXPIRED`: old snapshots left the metadata.
 
+    `HISTORY_BEGAN`: a history has its first commit. `HISTORY_RECORDED`: it got changes that an earlier driver had left open, or
+    lost those of commits that were undone.
     `FILES_COMPACTED`: the driver of a table of current state rewrote data files without their deleted rows, or why it did not.
     `LOG_UNVERIFIED`: the last record that was read of a partition is gone, so a truncated log would not be noticed.
     `PIPELINE_RETRIED`: an error that is neither an outage nor a decision; the pipeline starts again after a pause.
@@ -44,6 +46,8 @@ class Event(StrEnum):
     SERVICE_UNAVAILABLE = "service_unavailable"
     SNAPSHOTS_EXPIRED = "snapshots_expired"
     FILES_COMPACTED = "files_compacted"
+    HISTORY_BEGAN = "history_began"
+    HISTORY_RECORDED = "history_recorded"
     LOG_UNVERIFIED = "log_unverified"
 
 

@@ -39,8 +39,7 @@ from frazil.lake.spark_session import infer_no_constraints
 
 ATTEMPTS = 3  # how often one batch is staged before the run gives up
 _RETRIED = (UnknownSchemas, StageAgain, Fenced, CountsDisagree, MemoryError, LoginRefused)
-# Commits between two times that many met versions are forgotten; one that still occurs is then met once more.
-FORGET_COMMITS = 100
+FORGET_COMMITS = 100  # after so many commits, many met versions are forgotten; one that still occurs is met once more
 
 
 class Ingestion:
@@ -219,6 +218,7 @@ class Ingestion:
         """Read from the table where to continue, and its columns."""
         last = resume(self.pipeline, self.job, self.report, *self._evolution.types, *self._evolution.made_of())
         self._committed, self._settled = last.end, last.snapshot_id
+        self._upkeep.catch_up()
         self._planner.resume(last, self._spans)
         self._evolution.recall(last.schema_ids)
         self._staging = self._evolution.staging()

@@ -7,6 +7,7 @@ delete, so trimming leaves the snapshots that name them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -42,6 +43,7 @@ def trim(
     keep_days: int | None = None,
     now_ms: int,
     at_least: int = EVERY,
+    kept_from: Callable[[Java], int | None] = lambda table: None,
 ) -> Trimmed:
     """Expire what is beyond the newest `keep` snapshots of a table and older than `keep_days`, if it is `at_least` so many.
 
@@ -50,7 +52,8 @@ def trim(
     `gave_up` says so, the table is as good as before, and the next call tries again. It never raises.
 
     Call it between two commits of the same driver (`due` says after which), for the table and its dead-letter table, and
-    once at the end of a run, for drivers whose runs are all short. Takes one metadata load; if there is something to do,
+    once at the end of a run, for drivers whose runs are all short. `kept_from` returns that of `expirable` for the
+    loaded table. Takes one metadata load; if there is something to do,
     one commit.
     """
     try:
@@ -58,7 +61,9 @@ def trim(
             return Trimmed()
         loaded = iceberg.load(table)
         history = History.of(iceberg.metadata(loaded))
-        going = expirable(history, keep=keep, since_ms=since(now_ms, keep_days), with_data=False)
+        going = expirable(
+            history, keep=keep, since_ms=since(now_ms, keep_days), with_data=False, kept_from=kept_from(loaded)
+        )
         if len(going) < max(1, at_least):
             return Trimmed()
         expire = loaded.expireSnapshots().expireOlderThan(0).cleanupLevel(iceberg.metadata_only())

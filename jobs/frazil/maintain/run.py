@@ -1,4 +1,4 @@
-"""The order of one maintenance run, top to bottom: each pipeline's table, then its dead letters."""
+"""The order of one maintenance run, top to bottom: each pipeline's table, its dead letters, then its history."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def maintain(
     for pipeline in pipelines:
         report = Reporter(sink, pipeline.name, run.job.run, run.job.clock)
         outcomes = done.setdefault(pipeline.name, [])
-        for target in (Target(pipeline, is_dead_letter_table=False), Target(pipeline, is_dead_letter_table=True)):
+        for target in Target.of(pipeline):
             for outcome in _whatever_happens(run, target, orphans=orphans):
                 report(outcome)
                 outcomes.append(outcome)

@@ -1,0 +1,70 @@
+"""The proof of a history: the account that its changes make, compared with that of the state's commits at the same offsets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from frazil.audit.finding import Finding, Flaw, worst
+from frazil.audit.verification import Verification
+from frazil.declaration import Pipeline
+from frazil.declaration.write_modes import history
+from frazil.lake import ledger
+from frazil.lake.history.history_ledger import HISTORY, Recorded
+from frazil.lake.read.stored_tables import Lake, StoredTable
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedHistory:
+    """The history of a pipeline that declares one, loaded before the state: it can only be behind that, never ahead."""
+
+    pipeline: Pipeline
+    stored: StoredTable | None
+
+    @classmethod
+    def of(cls, pipeline: Pipeline, lake: Lake) -> LoadedHistory | None:
+        """Load it; None for a pipeline without a history."""
+        if history(pipeline.write) is None:
+            return None
+        return cls(pipeline, lake.table(pipeline.table.history))
+
+    def added_to(self, result: Verification, state: StoredTable | None) -> Verification:
+        """Return the verification with what is found in the history."""
+        findings, notes = self._compared(state) if state is not None else ([], ())
+        found = (*result.findings, *findings)
+        return replace(result, findings=found, notes=(*result.notes, *notes), outcome=worst(found))
+
+    def _compared(self, state: StoredTable) -> tuple[list[Finding], tuple[str, ...]]:
+        name, held = self.pipeline.name, state.newest(self.pipeline.name)
+        if held is None:
+            return [], ()
+        newest = self.stored.newest(name) if self.stored is not None else None
+        if self.stored is None or newest is None:
+            return [], (f"table {self.pipeline.table.history} has not begun: the next run of the pipeline begins it",)
+        if self.stored.properties.get(ledger.WRITE_MODE) != HISTORY:
+            return [self._wrong("the table was not made as a history")], ()
+        last = Recorded.of(newest.entry)
+        if last.table_uuid != state.uuid:
+            return [self._wrong("it is the history of a table that was dropped and created again")], ()
+        if state.head is not None and last.sequence > state.head.sequence_number:
+            return [
+                self._wrong(f"it has changes up to the state's snapshot {last.snapshot_id}, which the state lacks")
+            ], ()
+        since = (f"the history begins with {last.account.began:,} rows",) if last.account.began else ()
+        commits = state.commits(name)
+        behind = sum(c.sequence_number > last.sequence and ledger.UPKEEP not in c.summary for c in commits)
+        notes = (
+            *since,
+            *([f"the history is {behind} commits behind the table; the next run appends them"] if behind else []),
+        )
+        keys = next((c.entry.keys for c in commits if c.sequence_number <= last.sequence), None)
+        if keys is None or (keys.rows, keys.hash) == (last.account.rows, last.account.hash):
+            return [], notes
+        what = (
+            f"its changes make {last.account.rows} rows, and the table had {keys.rows} at the same offsets"
+            if keys.rows != last.account.rows
+            else f"its changes make {last.account.rows} rows, which are of other keys than those of the table at the same offsets"
+        )
+        return [self._wrong(what)], notes
+
+    def _wrong(self, what: str) -> Finding:
+        return Finding(flaw=Flaw.HISTORY_DIFFERS, where=f"table {self.pipeline.table.history}", what=what)

@@ -1,0 +1,74 @@
+"""What each commit of a history records: the commit of the state that it follows, and the account of the rows of both."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+from frazil.lake import ledger
+from frazil.lake.ledger import Entry
+from frazil.lake.offsets import canonical
+
+HISTORY = "history"
+"""The value of `ledger.WRITE_MODE` in the table of a history."""
+OF_SNAPSHOT = "frazil.of-snapshot"  # the state's snapshot up to which its changes are recorded
+OF_SEQUENCE = "frazil.of-sequence"  # the sequence number of that snapshot
+ACCOUNT = "frazil.history"  # canonical JSON of `HistoryAccount`
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryAccount:
+    """The rows that the recorded changes make of the state with which the history began.
+
+    `rows` and `hash` are as in `KeyAccount`, computed from the changes. The history begins behind the state's snapshot of the
+    sequence number `since`, which had `began` rows; the history of a state that began empty is complete. `inserted`, `updated`
+    and `deleted` count the changes since then: rows that came, that were replaced, and that went.
+    """
+
+    rows: int
+    hash: int
+    since: int
+    began: int
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+
+    def __str__(self) -> str:
+        """Return canonical JSON; the hash is 16 hexadecimal digits."""
+        return canonical({**asdict(self), "hash": f"{self.hash:016x}"})
+
+    @classmethod
+    def parse(cls, text: str) -> HistoryAccount:
+        """Return the account that `str()` wrote."""
+        document = json.loads(text)
+        return cls(**{**document, "hash": int(document["hash"], 16)})
+
+    def after(self, *, inserted: int, updated: int, deleted: int, hash_difference: int) -> HistoryAccount:
+        """Return the account after a commit with so many changes; the keys that came minus those that went have this hash."""
+        return HistoryAccount(
+            rows=self.rows + inserted - deleted,
+            hash=(self.hash + hash_difference) % 2**64,
+            since=self.since,
+            began=self.began,
+            inserted=self.inserted + inserted,
+            updated=self.updated + updated,
+            deleted=self.deleted + deleted,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """The newest commit of a history: its ledger entry, and what it says of the state."""
+
+    entry: Entry
+    table_uuid: str
+    snapshot_id: int
+    sequence: int
+    account: HistoryAccount
+
+    @classmethod
+    def of(cls, entry: Entry) -> Recorded:
+        """Read a ledger entry of a history."""
+        said = entry.summary
+        account = HistoryAccount.parse(said[ACCOUNT])
+        return cls(entry, said[ledger.TABLE], int(said[OF_SNAPSHOT]), int(said[OF_SEQUENCE]), account)

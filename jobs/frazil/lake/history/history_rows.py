@@ -1,0 +1,66 @@
+"""The rows of a history: what one commit of the state did to each key that it changed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from frazil.lake import ledger
+from frazil.lake.history.history_columns import BEFORE, COMMITTED_AT, END, SEQUENCE
+from frazil.lake.history.row_changes import AFTER, is_there
+from frazil.lake.history.row_changes import BEFORE as ROW_BEFORE
+from frazil.lake.ledger import Entry
+from frazil.lake.offsets import Offsets, canonical
+from frazil.schemas.metadata import CHANGED_AT, DELETED_AT, OP
+
+_KAFKA_TIMESTAMP = "_kafka_timestamp"
+
+
+def _next(offsets: Mapping[str, str]) -> str:
+    at = Offsets.parse(offsets[ledger.END]).at
+    return canonical({str(partition): offset for partition, offset in at.items()})
+
+
+def history_values(
+    changed: DataFrame, columns: Sequence[Any], by: Entry, sequence: int, offsets: Mapping[str, str]
+) -> Iterator[Column]:
+    """Yield the values of a history's `columns`, fields of its Spark schema, for the keys that the commit `by` changed."""
+    after, before = F.col(AFTER), F.col(ROW_BEFORE)
+    row = changed.schema[AFTER].dataType
+    names, keys = set(row.fieldNames()), {*changed.columns} - {AFTER, ROW_BEFORE}  # type: ignore[attr-defined]
+    committed = F.timestamp_millis(F.lit(by.at_ms))
+    staged_us = by.summary.get(ledger.STAGED_AT)
+    batch = F.timestamp_micros(F.lit(int(staged_us))) if staged_us else committed
+    is_live, was_live = is_there(AFTER), is_there(ROW_BEFORE)
+    times: list[Column] = []
+    if DELETED_AT.name in names:
+        is_live, was_live = is_live & after[DELETED_AT.name].isNull(), was_live & before[DELETED_AT.name].isNull()
+        times.append(after[DELETED_AT.name])
+    if _KAFKA_TIMESTAMP in names:
+        times.append(after[_KAFKA_TIMESTAMP])
+    own = {
+        OP.name: F.when(~is_live, "d").when(was_live, "u").otherwise("c"),
+        CHANGED_AT.name: F.coalesce(*times, batch),
+        COMMITTED_AT.name: committed,
+        SEQUENCE.name: F.lit(sequence).cast("long"),
+        END.name: F.lit(_next(offsets)),
+    }
+    for column in columns:
+        name, null = column.name, F.lit(None).cast(column.dataType)
+        if name == BEFORE:
+            fields = (_value(before, field, names).alias(field.name) for field in column.dataType.fields)
+            yield F.when(is_there(ROW_BEFORE), F.struct(*fields)).alias(BEFORE)
+        elif name in own:
+            yield own[name].alias(name)
+        elif name in keys:
+            yield F.col(f"`{name}`").alias(name)
+        else:
+            yield F.when(is_there(AFTER), _value(after, column, names)).otherwise(null).alias(name)
+
+
+def _value(row: Column, column: Any, names: Collection[str]) -> Column:
+    """Return a column of a row; null if the state has it no longer."""
+    return row[column.name] if column.name in names else F.lit(None).cast(column.dataType)

@@ -1,0 +1,205 @@
+"""What one commit of a table of current state changed: its rows after the commit, beside those before it.
+
+The files that the commit added have the rows after it. The rows before it are those of its parent at the positions that its delete
+files name, and those of the data files that it removed. Of data files that got a deletion vector, they are the rows whose keys
+these have no longer, as a key has one row. Both are read with the schema that the table has now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from frazil.lake.deletes.java_writers import PATH_ID, POSITION_ID
+from frazil.lake.deletes.positions import FILE, POSITION
+from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.java_classes import Java, items
+from frazil.lake.stage import CATALOG
+from frazil.schemas.metadata import DELETED_AT, INGESTED_AT
+
+_OF_A_ROW = ("_kafka_partition", "_kafka_offset", INGESTED_AT.name, DELETED_AT.name)
+AFTER, BEFORE = "_frazil_after", "_frazil_before"
+
+
+class CannotFollow(Exception):
+    """The change cannot be made from what the table still has; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFiles:
+    """The files of a commit: paths of data files that it `added` and `removed`, and positions that it deleted in others.
+
+    If it `has_vectors` the positions are left out: Spark gives no positions of rows to staged reads of version 3.
+    """
+
+    added: frozenset[str]
+    removed: frozenset[str]
+    deleted: Mapping[str, Any]
+    has_vectors: bool = False
+
+    @classmethod
+    def of(cls, table: Java, snapshot: Java) -> ChangedFiles:
+        """Read them. Raises `CannotFollow` for deletes by value, which name no rows."""
+        if (
+            table.snapshot(snapshot.snapshotId()) is None
+        ):  # only older metadata files name it, and its manifests may be gone
+            raise CannotFollow("it was expired before its history had its changes")
+        io = table.io()
+        added = frozenset(str(file.location()) for file in items(snapshot.addedDataFiles(io)))
+        removed = frozenset(str(file.location()) for file in items(snapshot.removedDataFiles(io)))
+        deleted: dict[str, list[Any]] = {}
+        has_vectors = False
+        for file in items(snapshot.addedDeleteFiles(io)):
+            has_vectors |= str(file.format()) == "PUFFIN"
+            for path, positions in _positions(table, file).items():
+                deleted.setdefault(path, []).append(positions)
+        import numpy as np
+
+        return cls(added, removed, {path: np.concatenate(parts) for path, parts in deleted.items()}, has_vectors)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no row came or went."""
+        return not (self.added or self.removed or self.deleted)
+
+
+@contextmanager
+def changed_rows(
+    iceberg: Iceberg, table: Java, snapshot: Java, files: ChangedFiles, key: Sequence[str], new_id: Any
+) -> Iterator[DataFrame]:
+    """Yield the changed keys of a commit: the key's columns, and its row `AFTER` and `BEFORE` it, null where there is none."""
+    touched = files.removed | files.deleted.keys()
+    columns = [column["name"] for column in iceberg.schema_json(table)["fields"]]
+    here, parent = snapshot.snapshotId(), snapshot.parentId()
+    places = (FILE, POSITION) if files.deleted and not files.has_vectors else ()
+    with ExitStack() as stack:
+
+        def read(snapshot_id: int, paths: Collection[str], names: Sequence[str]) -> DataFrame:
+            return stack.enter_context(_read(iceberg, table, snapshot_id, paths, names, new_id()))
+
+        after = read(here, files.added, columns) if files.added else None
+        before = read(parent, touched, [*columns, *places]) if touched else None
+        if before is not None and files.has_vectors:
+            stay = read(here, files.deleted.keys(), key)
+            gone_keys = before.select(*map(_quoted, key)).join(stay, list(key), "left_anti")
+            before = before.join(F.broadcast(gone_keys), list(key), "left_semi")
+        elif before is not None and files.deleted:
+            named = before.join(F.broadcast(_deleted(iceberg, files)), [FILE, POSITION], "left_semi")
+            removed = before.where(F.col(FILE).isin(sorted(files.removed)))
+            before = named.unionByName(removed) if files.removed else named
+        there = next(side for side in (after, before) if side is not None)
+        row, names = F.struct(*map(_quoted, columns)), [*map(_quoted, key)]
+        came, gone = (there.where(F.lit(False)) if side is None else side for side in (after, before))
+        both = came.select(*names, row.alias(AFTER)).join(gone.select(*names, row.alias(BEFORE)), list(key), "full")
+        yield both.where(~_is_same(columns)) if files.added and files.removed else both
+
+
+def _is_same(columns: Collection[str]) -> Column:
+    """Return whether a row was only written to another file, as copy-on-write does: it is of the same record and batch."""
+    names = [name for name in _OF_A_ROW if name in columns]
+    if INGESTED_AT.name not in names:
+        return F.lit(False)
+    same = reduce(Column.__and__, (F.col(AFTER)[name].eqNullSafe(F.col(BEFORE)[name]) for name in names))
+    return F.col(AFTER).isNotNull() & F.col(BEFORE).isNotNull() & same
+
+
+def _deleted(iceberg: Iceberg, files: ChangedFiles) -> DataFrame:
+    import numpy as np
+    import pyarrow as pa
+
+    paths = sorted(files.deleted)
+    names = pa.concat_arrays([pa.repeat(pa.scalar(path), len(files.deleted[path])) for path in paths])
+    positions = pa.array(np.concatenate([files.deleted[path] for path in paths]).astype(np.int64))
+    return iceberg.spark.createDataFrame(pa.table({FILE: names, POSITION: positions})).distinct()
+
+
+@contextmanager
+def _read(
+    iceberg: Iceberg,
+    table: Java,
+    snapshot_id: int | None,
+    paths: Collection[str],
+    columns: Sequence[str],
+    unique_id: str,
+) -> Iterator[DataFrame]:
+    """Read columns of the live rows of some data files of a snapshot."""
+    sets, cache = iceberg.task_sets(), iceberg.table_cache()
+    cache.add(unique_id, table)
+    sets.stageTasks(table, unique_id, _tasks(table, snapshot_id, paths))
+    try:
+        rows = iceberg.spark.read.table(f"{CATALOG}.`{unique_id}`").select(*map(_quoted, columns))
+        yield rows
+    finally:
+        sets.removeTasks(table, unique_id)
+        cache.remove(unique_id)
+
+
+def _tasks(table: Java, snapshot_id: int | None, paths: Collection[str]) -> list[Java]:
+    """Return the scan tasks of data files of a snapshot, with the deletes that it has of them."""
+    if snapshot_id is None or table.snapshot(snapshot_id) is None:
+        raise CannotFollow(f"its snapshot {snapshot_id} was expired before its history had the changes behind it")
+    found: dict[str, Java] = {}
+    planned = table.newScan().useSnapshot(snapshot_id).planFiles()
+    try:
+        iterator = planned.iterator()
+        while len(found) < len(paths) and iterator.hasNext():
+            task = iterator.next()
+            path = str(task.file().location())
+            if path in paths:
+                found[path] = task
+    finally:
+        planned.close()
+    if len(found) < len(paths):
+        raise CannotFollow(f"its snapshot {snapshot_id} lacks {len(paths) - len(found)} of the files of a change")
+    return list(found.values())
+
+
+def _positions(table: Java, file: Java) -> dict[str, Any]:
+    """Return the positions that a delete file names, by path of the data file; none for a vector, which is of one data file."""
+    kind = str(file.format())
+    if kind == "PUFFIN":
+        return {str(file.referencedDataFile()): ()}
+    if kind == "PARQUET" and str(file.content()) == "POSITION_DELETES":
+        return _parquet(_bytes(table, str(file.location())))
+    raise CannotFollow(f"the delete file {file.location()} is of a kind that names no rows, and no writer of Frazil's")
+
+
+def _bytes(table: Java, location: str) -> bytes:
+    stream = table.io().newInputFile(location).newStream()
+    try:
+        return bytes(stream.readAllBytes())
+    finally:
+        stream.close()
+
+
+def _parquet(payload: bytes) -> dict[str, Any]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    names = {
+        int(field.metadata[b"PARQUET:field_id"]): field.name
+        for field in pq.read_schema(pa.BufferReader(payload))
+        if field.metadata and b"PARQUET:field_id" in field.metadata
+    }
+    if PATH_ID not in names or POSITION_ID not in names:
+        raise CannotFollow("a delete file has no positions")
+    columns = [names[PATH_ID], names[POSITION_ID]]
+    found = pq.read_table(pa.BufferReader(payload), columns=columns).select(columns)
+    grouped = found.rename_columns(["path", "position"]).group_by("path").aggregate([("position", "list")])
+    lists = zip(grouped["path"].to_pylist(), grouped["position_list"].combine_chunks(), strict=True)
+    return {path: positions.values.to_numpy() for path, positions in lists}
+
+
+def _quoted(name: str) -> Column:
+    return F.col(f"`{name.replace('`', '``')}`").alias(name)
+
+
+def is_there(side: str) -> Column:
+    """Return whether a changed key has a row `AFTER` or `BEFORE` the commit."""
+    return F.col(side).isNotNull()

@@ -1,0 +1,51 @@
+"""The columns of a history, and how they follow those of the state."""
+
+from __future__ import annotations
+
+import pytest
+
+from frazil.errors import InvalidInput
+from frazil.lake.history.history_columns import BEFORE, OWN, check_names, wanted
+from frazil.schemas.iceberg import field_ids, row_type, schema_json
+from frazil.schemas.schema_changes import AddColumn, RenameColumn, WidenColumn, applied, changes
+from frazil.schemas.types import Field, Kind, ListOf, Primitive, Struct
+
+INT, LONG, TEXT = Primitive(Kind.INT), Primitive(Kind.LONG), Primitive(Kind.STRING)
+STATE = Struct((Field("id", INT), Field("address", Struct((Field("street", TEXT),))), Field("tags", ListOf(TEXT))))
+IDS = field_ids(schema_json(STATE))
+KNOWN = {number: name for name, number in IDS.items()}
+
+
+def history() -> Struct:
+    return row_type(schema_json(wanted(STATE, IDS, {})))
+
+
+def test_a_history_has_the_columns_of_the_state_twice_and_its_own() -> None:
+    names = [field.name for field in history().fields]
+    assert names == ["id", "address", "tags", *OWN]
+    before = history().fields[-1]
+    assert before.name == BEFORE
+    assert isinstance(before.type, Struct)
+    assert [field.name for field in before.type.fields] == ["id", "address", "tags"]
+    assert not changes(history(), wanted(STATE, IDS, KNOWN))
+
+
+def test_columns_of_both_images_widen_are_added_and_renamed_at_any_depth() -> None:
+    address = Struct((Field("road", TEXT), Field("city", TEXT)))
+    state = Struct((Field("number", LONG), Field("address", address), Field("tags", ListOf(TEXT))))
+    ids = {"number": IDS["id"], "address": IDS["address"], "address.road": IDS["address.street"]}
+    ids |= {"address.city": 99, "tags": IDS["tags"]}
+    made = changes(history(), wanted(state, ids, KNOWN))
+    renamed = {change.path for change in made if isinstance(change, RenameColumn)}
+    assert renamed == {("id",), ("address", "street"), (BEFORE, "id"), (BEFORE, "address", "street")}
+    assert {change.path for change in made if isinstance(change, WidenColumn)} == {("id",), (BEFORE, "id")}
+    added = {change.path for change in made if isinstance(change, AddColumn)}
+    assert added == {("address", "city"), (BEFORE, "address", "city")}
+    followed = {number: name for name, number in ids.items()}
+    assert not changes(applied(history(), made), wanted(state, ids, followed))
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_no_column_of_the_state_has_a_name_of_the_history(name: str) -> None:
+    with pytest.raises(InvalidInput, match="own in the history"):
+        check_names(Struct((Field(name, TEXT),)), "s.t__changes")

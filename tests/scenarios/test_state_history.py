@@ -1,0 +1,414 @@
+"""The history of a table of current state: each change of each commit, with the row before it, exactly once."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from frazil.audit.verify import verify
+from frazil.clients.secrets import Secrets
+from frazil.declaration import History, KeyFormat, Limits, Upsert
+from frazil.errors import FrazilError, HistoryMismatch, InvalidInput
+from frazil.job.failpoints import HISTORY_STEPS
+from frazil.lake.commit.entries import entry
+from frazil.lake.history.history_ledger import Recorded
+from frazil.lake.history.recorded import recorded
+from frazil.lake.read.stored_tables import Lake
+from frazil.maintain.expire import expire
+from frazil.maintain.result import Status
+from frazil.maintain.target import MaintenanceRun, Target
+from frazil.recovery.apply import accept
+from frazil.recovery.decisions import Accepted
+from tests.scenarios.test_debezium import debezium
+from tests.scenarios.test_upserts import State
+from tests.support import oracle
+from tests.support.debezium_events import Source
+from tests.support.shop import ORDER, Shop, avro, frame
+from tests.support.state_replay import StateReplay
+
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+ShopOf = Callable[..., Shop]
+HISTORY = History(keep_days=30)
+WITH_HISTORY = Upsert(history=HISTORY)
+OWN = ("_op", "_changed_at", "_committed_at", "_sequence", "_end", "_before")
+Row = dict[str, Any]
+
+
+def changes(shop: Shop) -> list[Row]:
+    rows = oracle.rows(shop.lake, shop.pipeline.table.history)
+    return sorted(rows, key=lambda row: (row["_sequence"], str(row["_kafka_key"])))
+
+
+def newest(shop: Shop) -> Recorded:
+    found = recorded(shop.job().iceberg.load(shop.pipeline.table.history), shop.pipeline.name)
+    assert found is not None
+    return found
+
+
+def check(shop: Shop, *, began: dict[str, Row] | None = None) -> list[Row]:
+    """Assert that the changes, one after the other, lead from the rows that the history `began` with to those of the state."""
+    state, now, seen = by_key(shop.landed()), dict(began or {}), set[tuple[Any, int]]()
+    found = changes(shop)
+    for row in found:
+        place = (row["_kafka_key"], row["_sequence"])
+        assert place not in seen
+        seen.add(place)
+        before, key = now.get(row["_kafka_key"]), row["_kafka_key"]
+        assert row["_before"] == before, row
+        after = {name: value for name, value in row.items() if name not in OWN}
+        if row["_op"] == "d" and after.get("_deleted_at") is None:
+            assert {name for name, value in after.items() if value not in (None, [])} == {"_kafka_key"}
+            del now[key]
+        else:
+            now[key] = after
+    assert now == state
+    last = newest(shop)
+    table = shop.job().iceberg.load(shop.pipeline.table.identifier)
+    held = entry(table, shop.pipeline.name)
+    assert held is not None
+    assert held.keys is not None
+    assert (last.entry.end, last.account.rows, last.account.hash) == (held.end, held.keys.rows, held.keys.hash)
+    return found
+
+
+def by_key(rows: list[Row]) -> dict[str, Row]:
+    return {row["_kafka_key"]: row for row in rows}
+
+
+def crash_at(step: str, hit: int = 1) -> Callable[[str], None]:
+    hits: list[str] = []
+
+    def reached(here: str) -> None:
+        hits.append(here)
+        if here == step and hits.count(step) == hit:
+            raise FrazilError(f"crash at {step}")
+
+    return reached
+
+
+def state_of(shop_of: ShopOf, write: Upsert = WITH_HISTORY, **choices: Any) -> tuple[Shop, State]:
+    shop = shop_of(write=write, key_format=KeyFormat.TEXT, **choices)
+    return shop, State(shop)
+
+
+@pytest.mark.parametrize("version", [2, pytest.param(3, marks=pytest.mark.long)])
+def test_each_change_of_a_state_is_a_row_with_the_row_before_it(shop_of: ShopOf, version: int) -> None:
+    shop, state = state_of(shop_of, table={"format_version": version})
+    for number in range(4):
+        state.put(number, "first")
+    shop.drain()
+    state.put(0, "second")
+    state.put(1, "superseded")
+    state.delete(1)
+    state.put(5, "new")
+    shop.drain()
+    state.put(1, "again")
+    state.delete(7)
+    shop.drain()
+    state.check()
+    found = [(row["_kafka_key"], row["_op"], row["user"], (row["_before"] or {}).get("user")) for row in check(shop)]
+    assert found == [
+        *((f"k{number}", "c", "first", None) for number in range(4)),
+        ("k0", "u", "second", "first"),
+        ("k1", "d", None, "first"),
+        ("k5", "c", "new", None),
+        ("k1", "c", "again", None),
+    ]
+    account = newest(shop).account
+    assert (account.began, account.inserted, account.updated, account.deleted) == (0, 6, 1, 1)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize(
+    "write",
+    [
+        WITH_HISTORY,
+        Upsert(on_tombstone="soft_delete", history=HISTORY),
+        Upsert(order_by="_kafka_timestamp", on_tombstone="soft_delete", history=HISTORY),
+        Upsert(deletes="copy_on_write", history=HISTORY),
+    ],
+    ids=["hard", "soft", "ordered", "copies"],
+)
+def test_any_changes_lead_from_nothing_to_the_state_and_back(shop_of: ShopOf, write: Upsert, version: int) -> None:
+    """The rows before the changes lead back to the state of each commit, also where compaction came in between."""
+    dice, past = random.Random(version), list[tuple[int, dict[str, Row]]]()
+    shop = shop_of(write=write, key_format=KeyFormat.TEXT, table={"format_version": version})
+    replay = StateReplay(shop, ordered_by=write.order_by[0] if write.order_by else None)
+    for turn in range(6):
+        for _ in range(dice.randrange(3, 25)):
+            word = None if dice.random() < 0.3 else f"w{dice.randrange(1000)}"
+            replay.produce(dice.randrange(6), word, at=dice.randrange(40))
+        if turn == 3:
+            shop.spark.sql(
+                f"CALL lake.system.rewrite_data_files(table => '{shop.pipeline.table.identifier}', options => "
+                "map('rewrite-all', 'true', 'delete-file-threshold', '1'))"
+            )
+        shop.drain()
+        replay.check()
+        past.append((newest(shop).sequence, by_key(shop.landed())))
+        found = check(shop)
+    for sequence, state in past:
+        then = by_key(shop.landed())
+        for row in reversed([row for row in found if row["_sequence"] > sequence]):
+            then.pop(row["_kafka_key"], None)
+            if row["_before"] is not None:
+                then[row["_kafka_key"]] = row["_before"]
+        assert then == state
+
+
+@pytest.mark.parametrize("step", [pytest.param(s, marks=[pytest.mark.long]) for s in HISTORY_STEPS])
+def test_a_driver_that_fails_at_any_step_leaves_what_the_next_one_finishes(shop_of: ShopOf, step: str) -> None:
+    shop, state = state_of(shop_of)
+    for turn in range(3):
+        state.put(1, f"word {turn}")
+        state.put(turn, f"word {turn}")
+        with pytest.raises(FrazilError, match=r"crash at"):
+            shop.drain(failpoint=crash_at("history.staged" if turn and step == "history.began" else step))
+        shop.drain()
+        state.check()
+        check(shop)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("step", HISTORY_STEPS)
+def test_a_driver_that_is_killed_leaves_what_the_next_one_finishes(shop_of: ShopOf, tmp_path: Path, step: str) -> None:
+    shop, state = state_of(shop_of)
+    state.put(1, "first")
+    if step != "history.began":
+        shop.drain()
+        state.put(1, "second")
+        state.delete(2)
+    killed = shop.process(tmp_path, failpoints=f"{step}=kill")
+    killed.communicate(timeout=200)
+    assert killed.returncode == -9
+    shop.drain()
+    state.check()
+    check(shop)
+
+
+def test_two_drivers_record_each_commit_once(shop_of: ShopOf) -> None:
+    shop, state = state_of(shop_of)
+    state.put(1, "first")
+    shop.drain()
+    for number, step in enumerate(("history.staged", "history.filled")):
+        state.put(1, f"word {number}")
+        state.put(2 + number, "new")
+        hits: list[str] = []
+
+        def meanwhile(here: str, step: str = step, hits: list[str] = hits, number: int = number) -> None:
+            if here == step and not hits:
+                hits.append(here)
+                state.put(7, f"of the other one, {number}")
+                shop.drain()
+
+        shop.drain(failpoint=meanwhile)
+        assert hits
+        shop.drain()
+        check(shop)
+
+
+@pytest.mark.long
+def test_a_history_that_is_declared_later_begins_at_the_head(shop_of: ShopOf) -> None:
+    shop, state = state_of(shop_of, Upsert())
+    with_history = replace(shop.pipeline, write=WITH_HISTORY)
+    for number in range(3):
+        state.put(number, "first")
+    shop.drain()
+    began = by_key(shop.landed())
+    shop.pipeline = with_history
+    state.put(0, "second")
+    state.delete(1)
+    shop.drain()
+    (event,) = shop.seen("history_began")
+    assert event["rows_before"] == 3
+    assert [row["_op"] for row in check(shop, began=began)] == ["u", "d"]
+    shop.pipeline = replace(shop.pipeline, write=Upsert())
+    state.put(0, "third")
+    shop.drain()
+    shop.pipeline = with_history
+    shop.drain()
+    assert [row["_op"] for row in check(shop, began=began)] == ["u", "d", "u"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("event", [Accepted.ROLLED_BACK_REPLAY, Accepted.ROLLED_BACK_HOLD])
+def test_changes_of_undone_commits_go(shop_of: ShopOf, event: Accepted) -> None:
+    shop, state = state_of(shop_of, limits=Limits(first_rows=1, max_rows=1))
+    for number in range(3):
+        state.put(1, f"word {number}")
+        state.put(number + 2, "new")
+        shop.drain()
+    table = shop.job().iceberg.load(shop.pipeline.table.identifier)
+    behind = table.currentSnapshot().parentId()
+    table.manageSnapshots().rollbackTo(table.snapshot(behind).parentId()).commit()
+    accept(shop.pipeline, event, "as the test says", shop.job())
+    shop.drain()
+    check(shop)
+    state.put(1, "later")
+    state.put(9, "later")
+    shop.drain()
+    check(shop)
+    assert any(each["undone"] for each in shop.seen("history_recorded"))
+
+
+@pytest.mark.long
+def test_a_history_that_cannot_follow_stops_the_pipeline(shop_of: ShopOf) -> None:
+    shop, state = state_of(shop_of)
+    state.put(1, "first")
+    shop.drain()
+    shop.pipeline = replace(shop.pipeline, write=Upsert())
+    for number in range(3):
+        state.put(1, f"word {number}")
+        shop.drain()
+    shop.spark.sql(
+        f"CALL lake.system.expire_snapshots(table => '{shop.pipeline.table.identifier}', "
+        "older_than => TIMESTAMP '2999-01-01', retain_last => 1)"
+    )
+    shop.pipeline = replace(shop.pipeline, write=WITH_HISTORY)
+    state.put(1, "last")
+    with pytest.raises(HistoryMismatch, match=r"Rename shop\.\w+__changes"):
+        shop.drain()
+    assert by_key(shop.landed())["k1"]["user"] == "word 2"
+    history = shop.pipeline.table.history
+    shop.spark.sql(f"ALTER TABLE lake.{history} RENAME TO {history}_until_now")
+    began = by_key(shop.landed())
+    shop.drain()
+    assert [row["_op"] for row in check(shop, began=began)] == ["u"]
+
+
+@pytest.mark.long
+def test_a_history_of_another_table_stops_the_pipeline(shop_of: ShopOf) -> None:
+    shop, state = state_of(shop_of)
+    state.put(1, "first")
+    shop.drain()
+    shop.job().iceberg.drop(shop.pipeline.table.identifier, purge=False)
+    with pytest.raises(HistoryMismatch, match="dropped and created again"):
+        shop.drain()
+
+
+@pytest.mark.long
+def test_a_history_follows_the_columns_of_the_state(shop_of: ShopOf) -> None:
+    narrow = {**ORDER, "fields": [{"name": "order_id", "type": "int"}, *ORDER["fields"][1:]]}  # type: ignore[index]
+    shop = shop_of(write=WITH_HISTORY, key_format=KeyFormat.TEXT)
+    first = shop.register(narrow)
+    shop.produce([frame(first, avro(narrow, {"order_id": 1, "user": "first", "amount": None}))], partition=0, key=b"k1")
+    shop.drain()
+    wide = {
+        **ORDER,
+        "fields": [
+            {"name": "order_id", "type": "long"},
+            {"name": "buyer", "aliases": ["user"], "type": "string"},
+            {"name": "amount", "type": ["null", "double"], "default": None},
+            {"name": "note", "type": ["null", "string"], "default": None},
+        ],
+    }
+    second = shop.register(wide)
+    value = {"order_id": 2**40, "buyer": "second", "amount": 1.0, "note": "new"}
+    shop.produce([frame(second, avro(wide, value))], partition=0, key=b"k1")
+    shop.drain()
+    found = changes(shop)
+    assert "user" not in found[0]
+    assert [(row["buyer"], row["order_id"], row["note"]) for row in found] == [
+        ("first", 1, None),
+        ("second", 2**40, "new"),
+    ]
+    assert (found[1]["_before"]["buyer"], found[1]["_before"]["order_id"]) == ("first", 1)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_truncate_deletes_each_row(shop_of: ShopOf, version: int) -> None:
+    write = Upsert(on_truncate="delete_all", history=HISTORY)
+    shop = debezium(shop_of, write=write, partitions=1, table={"format_version": version})
+    source = Source(shop)
+    for number in range(4):
+        source.write("c", number, customer="before", note=f"n{number}")
+    shop.drain()
+    source.write("u", 3, customer="updated")
+    shop.drain()
+    source.produce(None, source.event("t", None))
+    source.rows.clear()
+    source.write("c", 1, customer="behind")
+    shop.drain()
+    rows = sorted(oracle.rows(shop.lake, shop.pipeline.table.history), key=lambda row: (row["_sequence"], row["id"]))
+    found = [(row["id"], row["_op"], (row["_before"] or {}).get("customer")) for row in rows]
+    assert found == [
+        *((number, "c", None) for number in range(4)),
+        (3, "u", "before"),
+        (0, "d", "before"),
+        (1, "u", "before"),
+        (2, "d", "before"),
+        (3, "d", "updated"),
+    ]
+    proof = verify(shop.pipeline, Lake(shop.lake, Secrets({}).read), deep=True)
+    assert proof.outcome == "proven", proof.findings
+
+
+@pytest.mark.long
+def test_a_driver_keeps_the_snapshots_that_its_history_needs(shop_of: ShopOf) -> None:
+    shop, state = state_of(shop_of, table={"keep_snapshots": 1})
+    state.put(1, "first")
+    shop.drain()
+    for number in range(3):
+        state.put(1, f"word {number}")
+        with pytest.raises(FrazilError, match=r"crash at"):
+            shop.drain(failpoint=crash_at("history.filled"))
+    shop.drain()
+    state.check()
+    check(shop)
+
+
+@pytest.mark.long
+def test_maintenance_deletes_old_changes_and_later_ones_still_lead_back(shop_of: ShopOf) -> None:
+    shop, state = state_of(shop_of, Upsert(history=History(keep_days=2)))
+    for number in range(3):
+        state.put(1, f"word {number}")
+        shop.drain()
+    later = time.time() + 4 * 86_400
+    for clock, left in ((time.time, 3), (lambda: later, 0)):
+        run, history = MaintenanceRun(shop.job(clock=clock)), Target.of(shop.pipeline)[-1]
+        done = {target.identifier: expire(run, target) for target in Target.of(shop.pipeline)}
+        assert {outcome.ended for outcome in done.values()} == {Status.DONE}
+        assert (history.identifier, done[history.identifier].rows) == (shop.pipeline.table.history, 3 - left)
+        assert len(changes(shop)) == left
+        found = newest(shop)
+        assert (found.account.inserted, found.account.updated) == (1, 2)
+    state.put(1, "after maintenance")
+    shop.drain()
+    state.check()
+    assert [(row["_op"], row["_before"]["user"]) for row in changes(shop)] == [("u", "word 2")]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "statement", ["DELETE FROM {} WHERE order_id = 1", "UPDATE {} SET _kafka_key = 'x' WHERE order_id = 1"]
+)
+def test_verify_finds_a_state_that_its_history_does_not_make(shop_of: ShopOf, statement: str) -> None:
+    """What another engine changes is in the history, and not in the account of the state's commits."""
+    shop, state = state_of(shop_of)
+    for number in range(3):
+        state.put(number, "first")
+    shop.drain()
+    shop.spark.sql(statement.format(f"lake.{shop.pipeline.table.identifier}"))
+    state.put(2, "second")
+    shop.drain()
+    found = verify(shop.pipeline, Lake(shop.lake, Secrets({}).read), deep=True)
+    assert "history_differs" in [finding.flaw for finding in found.findings]
+
+
+@pytest.mark.long
+def test_a_value_with_a_name_of_the_history_is_refused(shop_of: ShopOf) -> None:
+    shop = shop_of(write=WITH_HISTORY, key_format=KeyFormat.TEXT)
+    more = {"name": "_before", "type": ["null", "string"], "default": None}
+    schema = {**ORDER, "fields": [*ORDER["fields"], more]}  # type: ignore[misc]
+    schema_id = shop.register(schema)
+    shop.produce([frame(schema_id, avro(schema, {"order_id": 1, "user": "u", "amount": None}))], key=b"k1")
+    with pytest.raises(InvalidInput, match="_before is Frazil's own in the history"):
+        shop.drain()
