@@ -26,7 +26,7 @@ from frazil.maintain.target import MaintenanceRun, Target
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from tests.scenarios.test_debezium import debezium
-from tests.scenarios.test_upserts import State
+from tests.scenarios.test_upserts import State, stored
 from tests.support import oracle
 from tests.support.debezium_events import Source
 from tests.support.shop import ORDER, Shop, avro, frame
@@ -401,6 +401,69 @@ def test_verify_finds_a_state_that_its_history_does_not_make(shop_of: ShopOf, st
     shop.drain()
     found = verify(shop.pipeline, Lake(shop.lake, Secrets({}).read), deep=True)
     assert "history_differs" in [finding.flaw for finding in found.findings]
+
+
+@pytest.mark.long
+def test_what_another_engine_writes_is_a_change(shop_of: ShopOf) -> None:
+    """Its UPDATE writes the file again and leaves the columns of the record as they were."""
+    shop, state = state_of(shop_of)
+    for number in range(3):
+        state.put(number, "first")
+    shop.drain()
+    shop.spark.sql(f"UPDATE lake.{shop.pipeline.table.identifier} SET user = 'by hand' WHERE order_id = 1")
+    state.put(2, "second")
+    shop.drain()
+    rows = [(row["_op"], row["order_id"], row["user"], row["_before"]["user"]) for row in check(shop) if row["_before"]]
+    assert rows == [("u", 1, "by hand", "first"), ("u", 2, "second", "first")]
+
+
+@pytest.mark.long
+def test_a_rollback_to_a_compaction_behind_an_expired_commit_is_followed_or_asked_for(shop_of: ShopOf) -> None:
+    shop, state = state_of(shop_of)
+    state.put(1, "first")
+    shop.drain()
+    first = int(stored(shop).current_snapshot().snapshot_id)
+    shop.spark.sql(
+        f"CALL lake.system.rewrite_data_files(table => '{shop.pipeline.table.identifier}', options => map('rewrite-all', 'true'))"
+    )
+    compacted = int(stored(shop).current_snapshot().snapshot_id)
+    state.put(1, "second")
+    shop.drain()
+    table = shop.job().iceberg.load(shop.pipeline.table.identifier)
+    table.manageSnapshots().rollbackTo(compacted).commit()
+    table = shop.job().iceberg.load(shop.pipeline.table.identifier)
+    table.expireSnapshots().expireSnapshotId(first).cleanExpiredFiles(False).commit()
+    accept(shop.pipeline, Accepted.ROLLED_BACK_REPLAY, "as the test says", shop.job())
+    shop.drain()
+    state.check()
+    check(shop)
+
+
+@pytest.mark.long
+def test_a_later_version_with_a_name_of_the_history_changes_no_table(shop_of: ShopOf) -> None:
+    shop, state = state_of(shop_of)
+    state.put(1, "first")
+    shop.drain()
+    more = {"name": "_end", "type": ["null", "string"], "default": None}
+    schema = {**ORDER, "fields": [*ORDER["fields"], more]}  # type: ignore[misc]
+    schema_id = shop.register(schema)
+    value = avro(schema, {"order_id": 2, "user": "u", "amount": None, "_end": "x"})
+    shop.produce([frame(schema_id, value)], key=b"k2", partition=0)
+    with pytest.raises(InvalidInput, match="_end is Frazil's own in the history"):
+        shop.drain()
+    assert "_end" not in shop.landed()[0], "the state would keep it for ever"
+
+
+@pytest.mark.long
+def test_verify_finds_a_history_that_was_rolled_back(shop_of: ShopOf) -> None:
+    shop, state = state_of(shop_of)
+    for word in ("first", "second"):
+        state.put(1, word)
+        shop.drain()
+    history = shop.job().iceberg.load(shop.pipeline.table.history)
+    history.manageSnapshots().rollbackTo(history.currentSnapshot().parentId()).commit()
+    found = verify(shop.pipeline, Lake(shop.lake, Secrets({}).read))
+    assert [finding.flaw for finding in found.findings] == ["history_differs"]
 
 
 @pytest.mark.long

@@ -42,6 +42,8 @@ class LoadedHistory:
             return [], (f"table {self.pipeline.table.history} has not begun: the next run of the pipeline begins it",)
         if self.stored.properties.get(ledger.WRITE_MODE) != HISTORY:
             return [self._wrong("the table was not made as a history")], ()
+        if not self.stored.follows_tag(name):
+            return [self._wrong("its head is not its last commit, nor comes after it: it was rolled back by hand")], ()
         last = Recorded.of(newest.entry)
         if last.table_uuid != state.uuid:
             return [self._wrong("it is the history of a table that was dropped and created again")], ()

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from frazil.declaration import Pipeline
 from frazil.declaration.options import Deletes, Deletion
-from frazil.declaration.write_modes import Append, Changelog, Upsert, WriteMode
+from frazil.declaration.write_modes import Append, Changelog, Upsert, WriteMode, history
 from frazil.decode import decoding
 from frazil.decode.decode import columns_of
 from frazil.decode.decoding import ROW, is_delete, is_truncate
@@ -18,6 +18,7 @@ from frazil.decode.row_order import row_order
 from frazil.decode.spark_types import spark_type
 from frazil.errors import InvalidInput
 from frazil.lake.deletes.folding import Rules
+from frazil.lake.history.history_columns import check_names
 from frazil.schemas.metadata import CHANGED_AT, DELETED_AT, OF_CHANGELOGS, OF_STATES, OP, ORDER, UNAVAILABLE
 from frazil.schemas.schema_changes import Change, changes
 from frazil.schemas.types import Field, ListOf, MapOf, Primitive, Struct
@@ -52,6 +53,8 @@ def state_fields(pipeline: Pipeline, row: Struct) -> tuple[Field, ...]:
                 where=f"column {field.name}",
                 do="Rename the field, or choose write=Append()",
             )
+    if history(write) is not None:
+        check_names(row, pipeline.table.history)
     if (order := row_order(write.order_by, row)) is not None:
         fields.append(Field(ORDER, order.type, doc=_DOC))
     match write:

@@ -108,7 +108,7 @@ class Follower:
             rows=rows, hash=keys.hash if keys is not None else 0, since=int(head.sequenceNumber()), began=rows
         )
         empty = empty_commit(self.job.iceberg, self.history, at=self.job.clock())
-        said = self._summary(_offsets(newest), account, state, head)
+        said = self._summary(_offsets(newest), account, state, _at(head))
         self.job.failpoint("history.began")
         return account if commit(self.job, empty, said, pipeline=self.pipeline, on=None) else None
 
@@ -135,7 +135,8 @@ class Follower:
         if base is None:
             raise self._mismatch("the state was rolled back behind all commits that its history still knows")
         empty = empty_commit(self.job.iceberg, self.history, at=self.job.clock())
-        said = self._summary(_offsets(base.entry), base.account, state, state.snapshot(base.snapshot_id))
+        at = (base.snapshot_id, base.sequence)  # it may have expired
+        said = self._summary(_offsets(base.entry), base.account, state, at)
         on = last.entry.snapshot_id
         return int(commit(self.job, empty, said, pipeline=self.pipeline, on=on, undone_behind=base.sequence))
 
@@ -173,10 +174,12 @@ class Follower:
         staged = empty_commit(iceberg, self.history, at=self.job.clock())
         if not files.is_empty:
             key = identifier_fields(iceberg.schema_json(state))
-            with changed_rows(iceberg, state, snapshot, files, key, self.job.new_id) as changed:
-                staged, account = self._stage(changed, key, of(snapshot), int(snapshot.sequenceNumber()), offsets, last)
+            by = of(snapshot)
+            is_own = by.keys is not None and by.summary.get(ledger.PIPELINE) == self.pipeline
+            with changed_rows(iceberg, state, snapshot, files, key, self.job.new_id, is_own=is_own) as changed:
+                staged, account = self._stage(changed, key, by, int(snapshot.sequenceNumber()), offsets, last)
         self.job.failpoint("history.staged")
-        said = self._summary(offsets, account, state, snapshot)
+        said = self._summary(offsets, account, state, _at(snapshot))
         is_done = commit(self.job, staged, said, pipeline=self.pipeline, on=last.entry.snapshot_id)
         return staged.rows if is_done else None
 
@@ -209,13 +212,17 @@ class Follower:
         return staged, last.account.after(**said, hash_difference=int(counts["hash"] or 0))
 
     def _summary(
-        self, offsets: Mapping[str, str], account: HistoryAccount, state: Java, snapshot: Java
+        self, offsets: Mapping[str, str], account: HistoryAccount, state: Java, at: tuple[int, int]
     ) -> dict[str, str]:
         job = self.job
-        return summary(job.run, job.version, self.pipeline, offsets, account, state=state, snapshot=snapshot)
+        return summary(job.run, job.version, self.pipeline, offsets, account, state=state, at=at)
 
     def _mismatch(self, what: str) -> HistoryMismatch:
         return HistoryMismatch.of(self.pipeline, self.history, what)
+
+
+def _at(snapshot: Java) -> tuple[int, int]:
+    return int(snapshot.snapshotId()), int(snapshot.sequenceNumber())
 
 
 def _offsets(entry: Entry) -> dict[str, str]:

@@ -17,13 +17,19 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from frazil.lake.deletes.java_writers import PATH_ID, POSITION_ID
-from frazil.lake.deletes.positions import FILE, POSITION
+from frazil.lake.deletes.positions import BROADCAST_AT_MOST, FILE, POSITION
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java, items
 from frazil.lake.stage import CATALOG
 from frazil.schemas.metadata import DELETED_AT, INGESTED_AT
 
 _OF_A_ROW = ("_kafka_partition", "_kafka_offset", INGESTED_AT.name, DELETED_AT.name)
+TEXT = {
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+    "ignoreNullFields": "false",
+}
+"""Options with which the JSON of two rows is the same only if they are: Spark's own formats end with milliseconds."""
 AFTER, BEFORE = "_frazil_after", "_frazil_before"
 
 
@@ -71,9 +77,19 @@ class ChangedFiles:
 
 @contextmanager
 def changed_rows(
-    iceberg: Iceberg, table: Java, snapshot: Java, files: ChangedFiles, key: Sequence[str], new_id: Any
+    iceberg: Iceberg,
+    table: Java,
+    snapshot: Java,
+    files: ChangedFiles,
+    key: Sequence[str],
+    new_id: Any,
+    *,
+    is_own: bool = False,
 ) -> Iterator[DataFrame]:
-    """Yield the changed keys of a commit: the key's columns, and its row `AFTER` and `BEFORE` it, null where there is none."""
+    """Yield the changed keys of a commit: the key's columns, and its row `AFTER` and `BEFORE` it, null where there is none.
+
+    `is_own` says that the commit is the pipeline's.
+    """
     touched = files.removed | files.deleted.keys()
     columns = [column["name"] for column in iceberg.schema_json(table)["fields"]]
     here, parent = snapshot.snapshotId(), snapshot.parentId()
@@ -88,25 +104,30 @@ def changed_rows(
         if before is not None and files.has_vectors:
             stay = read(here, files.deleted.keys(), key)
             gone_keys = before.select(*map(_quoted, key)).join(stay, list(key), "left_anti")
-            before = before.join(F.broadcast(gone_keys), list(key), "left_semi")
+            before = before.join(gone_keys, list(key), "left_semi")
         elif before is not None and files.deleted:
-            named = before.join(F.broadcast(_deleted(iceberg, files)), [FILE, POSITION], "left_semi")
+            named = before.join(_deleted(iceberg, files), [FILE, POSITION], "left_semi")
             removed = before.where(F.col(FILE).isin(sorted(files.removed)))
             before = named.unionByName(removed) if files.removed else named
         there = next(side for side in (after, before) if side is not None)
         row, names = F.struct(*map(_quoted, columns)), [*map(_quoted, key)]
         came, gone = (there.where(F.lit(False)) if side is None else side for side in (after, before))
         both = came.select(*names, row.alias(AFTER)).join(gone.select(*names, row.alias(BEFORE)), list(key), "full")
-        yield both.where(~_is_same(columns)) if files.added and files.removed else both
+        yield both.where(~_is_same(columns, is_own=is_own)) if files.added and files.removed else both
 
 
-def _is_same(columns: Collection[str]) -> Column:
-    """Return whether a row was only written to another file, as copy-on-write does: it is of the same record and batch."""
+def _is_same(columns: Collection[str], *, is_own: bool) -> Column:
+    """Return whether a row was only written to another file, as copy-on-write does.
+
+    In a commit of Frazil's own it is if it is of the same record and batch; another engine changes values and leaves these.
+    """
     names = [name for name in _OF_A_ROW if name in columns]
-    if INGESTED_AT.name not in names:
-        return F.lit(False)
-    same = reduce(Column.__and__, (F.col(AFTER)[name].eqNullSafe(F.col(BEFORE)[name]) for name in names))
-    return F.col(AFTER).isNotNull() & F.col(BEFORE).isNotNull() & same
+    after, before = F.col(AFTER), F.col(BEFORE)
+    if is_own and INGESTED_AT.name in names:
+        same = reduce(Column.__and__, (after[name].eqNullSafe(before[name]) for name in names))
+    else:  # as text: maps cannot be compared
+        same = F.to_json(after, TEXT) == F.to_json(before, TEXT)
+    return after.isNotNull() & before.isNotNull() & same
 
 
 def _deleted(iceberg: Iceberg, files: ChangedFiles) -> DataFrame:
@@ -116,7 +137,8 @@ def _deleted(iceberg: Iceberg, files: ChangedFiles) -> DataFrame:
     paths = sorted(files.deleted)
     names = pa.concat_arrays([pa.repeat(pa.scalar(path), len(files.deleted[path])) for path in paths])
     positions = pa.array(np.concatenate([files.deleted[path] for path in paths]).astype(np.int64))
-    return iceberg.spark.createDataFrame(pa.table({FILE: names, POSITION: positions})).distinct()
+    found = iceberg.spark.createDataFrame(pa.table({FILE: names, POSITION: positions})).distinct()
+    return F.broadcast(found) if len(positions) <= BROADCAST_AT_MOST else found
 
 
 @contextmanager
