@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -47,9 +47,10 @@ class Facts:
         self.reviewed, self.today = reviewed, today
         pipelines = [each for document in reviewed.documents for each in document.get("pipelines", ())]
         declared = {str(each["table"]["identifier"]) for each in pipelines}
-        suffixes = ("", DEAD_LETTERS_SUFFIX, HISTORY_SUFFIX)
-        self.tables = {f"{identifier}{suffix}" for identifier in declared for suffix in suffixes}
-        """Identifiers of all declared tables, whoever lands them, of their dead letters, and of histories that they may have."""
+        histories = {str(each["table"]["identifier"]) for each in pipelines if _has_history(each)}
+        self.tables = declared | {f"{identifier}{DEAD_LETTERS_SUFFIX}" for identifier in declared}
+        self.tables |= {f"{identifier}{HISTORY_SUFFIX}" for identifier in histories}
+        """Identifiers of all declared tables, whoever lands them, of their dead letters, and of their histories."""
         self._topics = {_pipeline_name(each): str(each["topic"]["name"]) for each in pipelines}
 
     def lag_seconds(self, topic: str) -> int | None:
@@ -127,6 +128,12 @@ class Facts:
         found = _ON_S3.fullmatch(location)
         if found:
             yield Place(self.bucket_name(found["bucket"]), found["prefix"].strip("/"))
+
+
+def _has_history(pipeline: Json) -> bool:
+    """Return whether a pipeline of a document keeps the history of its table; a mode without parameters may be its name."""
+    write = pipeline.get("write")
+    return isinstance(write, Mapping) and write.get("history") is not None
 
 
 def _pipeline_name(pipeline: Json) -> str:

@@ -85,6 +85,8 @@ def test_a_topic_is_not_made_by_asking_for_it(whole_world: LocalServices, admin:
 
 def test_old_records_are_kept_for_ever(admin: AdminClient, topic: str) -> None:
     resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
+    while topic not in admin.list_topics(timeout=30).topics:
+        pass  # made, and not yet known to the broker that answers
     settings = admin.describe_configs([resource])[resource].result()
     assert settings["retention.ms"].value == "-1"
 

@@ -250,10 +250,8 @@ def test_what_is_no_key_is_refused(shop_of: ShopOf, kind: Any, said: str) -> Non
 
 def test_a_declared_number_with_its_own_scale_is_no_key(shop_of: ShopOf) -> None:
     columns = ("id io.debezium.data.VariableScaleDecimal", "word string")
-    shop = shop_of(write=Upsert(key="id"), value_format="json", columns=columns)
-    shop.produce([b'{"id": {"scale": 1, "value": "Cg=="}, "word": "x"}'])
-    with pytest.raises(InvalidInput, match="holds numbers that each have a scale of their own"):
-        shop.drain()
+    with pytest.raises(InvalidInput, match="each number has a scale of its own"):
+        shop_of(write=Upsert(key="id"), value_format="json", columns=columns)
 
 
 @pytest.mark.parametrize(
