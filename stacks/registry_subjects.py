@@ -12,9 +12,9 @@ def subjects(pipelines: Sequence[Pipeline]) -> list[str]:
     wanted: set[str] = set()
     for pipeline in pipelines:
         topic = pipeline.topic
-        if topic.key_format.has_schema:
+        if topic.needs_key_registry:
             wanted.add(f"{topic.name}-key")
-        if topic.value_format.has_schema:
+        if topic.needs_registry:
             by_record = topic.subject_strategy is not SubjectStrategy.TOPIC
             wanted.add("*" if by_record else f"{topic.name}-value")
     return ["*"] if "*" in wanted else sorted(wanted)

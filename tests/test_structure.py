@@ -14,6 +14,7 @@ ROOMS = {
     "errors",
     "declaration",
     "schemas",
+    "schema_files",
     "clients",
     "lake",
     "decode",

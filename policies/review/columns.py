@@ -27,7 +27,7 @@ def column_effects(planned: Iterable[Planned], pipelines: Iterable[Pipeline]) ->
     """Yield the effects of changed schemas on the tables of these pipelines: columns added, widened, or refused."""
     readers: dict[str, list[Pipeline]] = {}
     for pipeline in pipelines:
-        if pipeline.topic.subject_strategy is SubjectStrategy.TOPIC and pipeline.topic.value_format.has_schema:
+        if pipeline.topic.subject_strategy is SubjectStrategy.TOPIC and pipeline.topic.needs_registry:
             readers.setdefault(_SUBJECT_OF.format(topic=pipeline.topic.name), []).append(pipeline)
     for change in planned:
         if change.type != "confluent_schema" or change.verb not in {Verb.UPDATE, Verb.REPLACE}:
@@ -38,12 +38,19 @@ def column_effects(planned: Iterable[Planned], pipelines: Iterable[Pipeline]) ->
 
 
 def _of(pipeline: Pipeline, change: Planned) -> Iterator[Effect]:
+    language = pipeline.topic.value_format
     old, new = str(change.before.get("schema") or ""), str(change.after.get("schema") or "")
     try:
-        lines, refused, lost = _compared(pipeline, old, new)
+        rows = _row(language, old), _row(language, new)
     except (FrazilError, _NotReadHere) as problem:
         yield _effect(pipeline, f"the schema changes; its effect on columns is unknown here: {problem}")
         return
+    yield from row_effects(pipeline, *rows)
+
+
+def row_effects(pipeline: Pipeline, before: Struct, after: Struct) -> Iterator[Effect]:
+    """Yield the effects on a pipeline's table if its values had the row type `before`, and have `after`."""
+    lines, refused, lost = _compared(pipeline, before, after)
     if refused:
         what = (
             f"the new version does not fit the table under schema_evolution={pipeline.table.schema_evolution}: {refused}. "
@@ -63,9 +70,8 @@ class _NotReadHere(Exception):
     """A schema's language needs a compiler that is not available."""
 
 
-def _compared(pipeline: Pipeline, old: str, new: str) -> tuple[list[str], str, list[str]]:
+def _compared(pipeline: Pipeline, before: Struct, after: Struct) -> tuple[list[str], str, list[str]]:
     """Return the changes of columns in words, why the new version is refused, if it is, and the key columns that it lacks."""
-    before, after = _row(pipeline.topic.value_format, old), _row(pipeline.topic.value_format, new)
     evolution = pipeline.table.schema_evolution
     table_before = merge([(1, before)]).type
     table = plain(table_before)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from frazil.declaration import Pipeline, Spark
+from frazil.declaration import Pipeline, SchemaFile, Spark
 from frazil.declaration.change_effects import FIELDS, Outcome
 from frazil.declaration.to_json import to_json
 from frazil.declaration.write_modes import gaps_of_state
@@ -128,7 +128,9 @@ def started(pipeline: Pipeline) -> str:
 
 
 def _shown(value: Any) -> str:
-    """Return a field's value as the document writes it."""
+    """Return a field's value as the document writes it; of schema files the names."""
+    if isinstance(value, tuple) and any(isinstance(each, SchemaFile) for each in value):
+        return ", ".join(map(str, value))
     plain = to_json(value)
     if plain is None:
         return "nothing"

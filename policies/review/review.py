@@ -15,6 +15,7 @@ from policies.resources import Resource, Reviewed, read, together
 from policies.review.columns import column_effects
 from policies.review.cost import Estimate, estimate
 from policies.review.dangers import Danger, change_dangers, effect_danger, expected, right_dangers
+from policies.review.declared_schemas import declared_schema_effects
 from policies.review.desired_effects import desired_effects
 from policies.review.effects import Effect, effects
 from policies.review.job_runs import documents
@@ -119,6 +120,7 @@ def review(
     all_effects: list[Effect] = []
     if not (old_problem or new_problem):
         all_effects += effects(old, new) if new_documents and _has_pipelines(new_documents) else ()
+        all_effects += declared_schema_effects(old, new)
     all_effects += column_effects(changes, new)
     all_effects += desired_effects(documents(old_resources), new_documents)
     rights = [each for name, plan in plans.items() for each in role_rights(plan, name)]

@@ -53,6 +53,29 @@ def test_check_says_that_a_state_will_not_be_complete(tmp_path: Path) -> None:
     assert told["notes"] == [said]
 
 
+def test_check_shows_the_columns_that_are_declared(tmp_path: Path) -> None:
+    (tmp_path / "orders.avsc").write_text(
+        '{"type": "record", "name": "O", "fields": [{"name": "Id", "type": "long"}, {"name": "note", "type": ["null", "string"]}]}'
+    )
+    (tmp_path / "mine.py").write_text(GOOD.replace("AVRO)", 'AVRO, schema="orders.avsc")'))
+    assert "orders: columns id long, note string\n" in frazil("check", "mine.py", cwd=tmp_path).stdout
+    [told] = json.loads(frazil("check", "mine.py", "--json", cwd=tmp_path).stdout)["pipelines"]
+    assert told["columns"] == {"id": "long", "note": "string"}
+    (tmp_path / "mine.py").write_text(GOOD.replace("AVRO)", 'JSON, columns=("id int", "at io.debezium.time.Date"))'))
+    assert "orders: columns id int, at date\n" in frazil("check", "mine.py", cwd=tmp_path).stdout
+
+
+def test_check_names_the_schema_file_that_is_wrong(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(GOOD.replace("AVRO)", 'AVRO, schema="orders.avsc")'))
+    ended = frazil("check", "mine.py", cwd=tmp_path)
+    assert ended.exit_code == 2
+    assert "mine.py:4: pipeline.topic.schema[0]: the schema file orders.avsc does not exist" in ended.stderr
+    (tmp_path / "orders.avsc").write_text('{"type": "record", "name": "O", "fields": [{"name": "a", "type": "b"}]}')
+    ended = frazil("check", "mine.py", cwd=tmp_path)
+    assert ended.exit_code == 2
+    assert "mine.py:4: pipelines[0].topic.schema[0]: orders.avsc: O.a: there is no type 'b'" in ended.stderr
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from frazil.declaration import (
@@ -12,6 +14,7 @@ from frazil.declaration import (
     Registry,
     RestAuth,
     RestCatalog,
+    SchemaFile,
     Table,
     Topic,
     Upsert,
@@ -80,6 +83,15 @@ def test_a_format_with_a_schema_needs_a_registry():
     paths = [problem.path for problem in check(three, environment(registry=None))]
     assert paths == ["pipelines[0].topic.value_format", "pipelines[2].topic.key_format"]
     assert check(three, environment()) == ()
+
+
+def test_a_declared_schema_needs_no_registry():
+    file = SchemaFile(file="o.avsc", content='"long"')
+    topic = Topic("a", value_format="avro", schema=(file,), key_format="avro")
+    (problem,) = check([Pipeline(topic=topic, table=Table("x.a"))], environment(registry=None))
+    assert (problem.path, "or declare key_schema" in problem.do) == ("pipelines[0].topic.key_format", True)
+    both = replace(topic, key_schema=(file,))
+    assert check([Pipeline(topic=both, table=Table("x.a"))], environment(registry=None)) == ()
 
 
 def test_the_table_of_a_history_is_taken_if_it_is_declared():

@@ -54,8 +54,21 @@ class Cases:
 
     def official(self, body: bytes) -> Any:
         """The row that fastavro's value is, `REJECTED` if it has none or docs/schemas.md says so; raises `Unclear`."""
+        return self._official(io.BytesIO(body))
+
+    def official_whole(self, body: bytes) -> Any:
+        """The same of a body that must fill its bytes. A row is `Unclear` whose bytes may also be a registry's frame and a body."""
+        source = io.BytesIO(body)
+        row = self._official(source)
+        if row != REJECTED and body[:1] == b"\0" and len(body) > 4:
+            behind = io.BytesIO(body[5:])
+            if self._official(behind) != REJECTED and not behind.read():
+                raise Unclear
+        return REJECTED if source.read() else row
+
+    def _official(self, source: io.BytesIO) -> Any:
         try:
-            value = fastavro.schemaless_reader(io.BytesIO(body), self._parsed, return_record_name=True)
+            value = fastavro.schemaless_reader(source, self._parsed, return_record_name=True)
         except Unclear:
             raise
         except Exception:  # noqa: BLE001 - fastavro raises whatever it meets

@@ -18,7 +18,9 @@ from frazil.decode import rejection
 from frazil.decode.avro import avro_decoder
 from frazil.decode.decoding import Decoding
 from frazil.decode.json import json_decoder
+from frazil.decode.plain_avro import plain_decoder
 from frazil.schemas import avro, json_schema
+from frazil.schemas.avro.schema_fingerprint import head
 from frazil.schemas.table_mapping import landing
 from frazil.schemas.types import Field, ListOf, MapOf, Struct, Type
 from tests.decode import avro_cases, json_cases, protobuf_cases
@@ -99,18 +101,26 @@ def official(read: Callable[[bytes], Any], body: bytes) -> Any:
         return UNCLEAR
 
 
-def check_avro(spark: SparkSession, dice: Random, schemas: int, each: int) -> None:
+def check_avro(spark: SparkSession, dice: Random, schemas: int, each: int, *, plain: bool = False) -> None:
+    """With `plain` a body must fill its bytes: what follows it, or lacks, makes it no row."""
     cases = {number: avro_cases.Cases(dice) for number in range(schemas)}
     parsed = {number: avro.parse(case.text) for number, case in cases.items()}
     targets = {number: target_of(avro.row_type(schema)) for number, schema in parsed.items()}
     given = {number: case.bodies(each) for number, case in cases.items()}
     bodies = {number: [body for body, _ in own] for number, own in given.items()}
 
+    if plain:
+        bodies = {number: [_longer(body, dice) for body in own] for number, own in bodies.items()}
+
     def made(number: int, body: Column) -> Column:
-        return avro_decoder(avro.reader(parsed[number], targets[number]), targets[number]).at_once(body)
+        reader = avro.reader(parsed[number], targets[number])
+        if plain:
+            return plain_decoder(reader, targets[number], (head(cases[number].text),)).at_once(body)
+        return avro_decoder(reader, targets[number]).at_once(body)
 
     found = landed(spark, targets, made, bodies, True)
-    wanted = {number: [official(cases[number].official, body) for body in own] for number, own in bodies.items()}
+    reads = {number: case.official_whole if plain else case.official for number, case in cases.items()}
+    wanted = {number: [official(reads[number], body) for body in own] for number, own in bodies.items()}
     for (
         number,
         own,
@@ -122,6 +132,11 @@ def check_avro(spark: SparkSession, dice: Random, schemas: int, each: int) -> No
                 found[number][at] = without_booleans(ours)
     wrong = compared({n: case.text for n, case in cases.items()}, bodies, found, wanted)
     assert not wrong, f"{len(wrong)}:\n" + "\n".join(wrong[:8])
+
+
+def _longer(body: bytes, dice: Random) -> bytes:
+    """Three of four bodies as they are, others with bytes behind them."""
+    return body if dice.random() < 0.75 else body + dice.randbytes(dice.choice((1, 1, 2, 16)))
 
 
 def without_booleans(value: Any) -> Any:
@@ -171,6 +186,13 @@ def test_protobuf_is_read_as_the_official_library_reads_it(seed: int) -> None:
 @pytest.mark.spark
 def test_avro_is_read_as_fastavro_reads_it(spark: SparkSession, seed: int) -> None:
     check_avro(spark, Random(seed), 8, 60)
+
+
+@pytest.mark.long
+@pytest.mark.spark
+@pytest.mark.parametrize("part", range(4))
+def test_plain_avro_is_read_as_fastavro_reads_it_to_the_last_byte(spark: SparkSession, seed: int, part: int) -> None:
+    check_avro(spark, Random(f"{seed} plain {part}"), 10, 150, plain=True)
 
 
 @pytest.mark.spark

@@ -17,6 +17,11 @@ from frazil.declaration.write_modes import gaps_of_state
 from frazil.errors import InvalidInput
 from frazil.exit_codes import Exit
 from frazil.project import declaration_file, environments, upgrade_file
+from frazil.schema_files.declared_rows import declared_rows
+from frazil.schemas.connect_types import row_meaning
+from frazil.schemas.declared_columns import declared_type
+from frazil.schemas.merge import merge
+from frazil.schemas.types import Struct
 
 
 def check(
@@ -61,12 +66,13 @@ def check(
         print_error(str(invalid))
         raise typer.Exit(Exit.INVALID_INPUT) from invalid
     found = [one.pipeline for one in listed]
+    columns = [_columns(pipeline) for pipeline in found]
     if write is not None:
         _write(write, canonical(document(found)))
     if as_json:
         name = digest(canonical(document(found)))
         moved = {"upgraded": [change._asdict() for change in changes]} if upgrade else {}
-        facts_of = [_facts(pipeline) for pipeline in found]
+        facts_of = [_facts(pipeline) | {"columns": shown} for pipeline, shown in zip(found, columns, strict=True)]
         show_json({"file": str(file), "digest": name, "pipelines": facts_of, "problems": [], **moved})
         return
     shown = table("pipeline", "topic", "format", "table", "partitioned by")
@@ -76,9 +82,35 @@ def check(
             *(str(facts[key]) for key in ("name", "topic", "format", "table")), ", ".join(facts["partitions"])
         )
     out().print(shown)
+    for pipeline, named in zip(found, columns, strict=True):
+        if named:
+            text = ", ".join(f"{name} {kind}" for name, kind in named.items())
+            out().print(f"{pipeline.name}: columns {text}", markup=False, highlight=False, soft_wrap=True)
     for pipeline in found:
         for note in gaps_of_state(pipeline):
             out().print(f"{pipeline.name}: {note}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _columns(pipeline: Pipeline) -> dict[str, str]:
+    """Return the columns that a declaration gives a table, with their types; none if a registry does.
+
+    Raises `InvalidInput` if the records that are declared have no envelope.
+    """
+    topic, of = pipeline.topic, None
+    if not (topic.columns or topic.schema):
+        return {}
+    if pipeline.envelope is not None:
+        from frazil.envelopes.chosen_envelope import envelope  # loads Spark
+
+        of = envelope(pipeline.envelope)
+    if topic.columns:
+        declared = declared_type(topic.columns)
+        rows: tuple[Struct, ...] = (row_meaning(declared if of is None else of.record(declared)),)
+    else:
+        rows = declared_rows(topic, connect_types=of is not None)
+    if of is not None:
+        rows = tuple(of.unwrapped(row).row for row in rows)
+    return {field.name: str(field.type) for field in merge(list(enumerate(rows))).type.fields}
 
 
 def _facts(pipeline: Pipeline) -> dict[str, str | list[str]]:

@@ -11,12 +11,13 @@ from frazil.dead_letters.diagnosis import Attempt, attempt, json_value, text
 from frazil.dead_letters.hexview import hexview
 from frazil.dead_letters.listing import COLUMNS, DeadLetter
 from frazil.dead_letters.protobuf_body import protobuf_fields
-from frazil.declaration import Pipeline
+from frazil.declaration import Pipeline, SchemaFile
 from frazil.declaration.options import KeyFormat, ValueFormat
 from frazil.errors import RegistryUnavailable, SchemaChanged, UnreadableSchema
 from frazil.lake.read.scan import Where, rows
 from frazil.lake.read.stored_tables import Lake
 from frazil.schemas import avro
+from frazil.schemas.avro.schema_fingerprint import HEAD_BYTES, head
 from frazil.schemas.wire_format import Frame, FrameProblem, parse
 
 
@@ -134,7 +135,7 @@ def show(
     found = [row for batch in rows(table, columns, place) for row in batch.to_pylist()] if table is not None else []
     if not found:
         return None
-    row = found[0]
+    row, topic = found[0], pipeline.topic
     headers = tuple((header["key"], header["value"]) for header in row["headers"] or ())
     return DeadLetterView(
         pipeline=pipeline.name,
@@ -142,8 +143,8 @@ def show(
         topic=row["topic"],
         letter=DeadLetter(**{name: row[name] for name in COLUMNS}),
         headers=headers,
-        key=_part(row["key"], headers, pipeline.topic.key_format, schemas, is_key=True),
-        value=_part(row["value"], headers, pipeline.topic.value_format, schemas),
+        key=_part(row["key"], headers, topic.key_format, schemas, declared=topic.key_schema, is_key=True),
+        value=_part(row["value"], headers, topic.value_format, schemas, declared=topic.schema),
     )
 
 
@@ -153,10 +154,13 @@ def _part(
     written: ValueFormat | KeyFormat,
     schemas: Schemas | None,
     *,
+    declared: Sequence[SchemaFile] | None = None,
     is_key: bool = False,
 ) -> Part:
     if data is None and is_key:
         return Part(data=None)
+    if declared is not None:
+        return _declared_part(data, written, declared)
     frame = None
     if written.has_schema:
         frame = parse(data, headers, protobuf=written.value == ValueFormat.PROTOBUF, key=is_key)
@@ -169,6 +173,17 @@ def _part(
         attempt=_attempt(body, written, schema),
         body_at=len(data) - len(body) if data is not None and body is not None else 0,
     )
+
+
+def _declared_part(data: bytes | None, written: ValueFormat | KeyFormat, declared: Sequence[SchemaFile]) -> Part:
+    """Return bytes that no registry describes, decoded by the schema that their fingerprint names, or by the newest one."""
+    if data is None or written.value != ValueFormat.AVRO:
+        return Part(data=data, attempt=_attempt(data, written, None))
+    heads = {head(file.content): file for file in declared}
+    file = heads.get(data[:HEAD_BYTES])
+    body_at = HEAD_BYTES if file is not None else 0
+    schema = avro.parse((file or declared[-1]).content)
+    return Part(data=data, attempt=_attempt(data[body_at:], written, schema), body_at=body_at)
 
 
 def _writer(

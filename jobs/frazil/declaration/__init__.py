@@ -32,6 +32,7 @@ from frazil.declaration.options import (
     Deletes,
     Deletion,
     ErrorMode,
+    Framing,
     Isolation,
     KeyFormat,
     MetadataColumns,
@@ -44,6 +45,7 @@ from frazil.declaration.options import (
 from frazil.declaration.partitioning import PartitionField, SortField, Transform
 from frazil.declaration.pipeline import Pipeline
 from frazil.declaration.problems import InvalidDeclaration, Problem
+from frazil.declaration.schema_file import SchemaFile
 from frazil.declaration.secret import Secret
 from frazil.declaration.start import At, Earliest, Latest, Offsets, Start
 from frazil.declaration.table import Table
@@ -66,6 +68,7 @@ __all__ = [
     "Envelope",
     "Environment",
     "ErrorMode",
+    "Framing",
     "GlueCatalog",
     "History",
     "InvalidDeclaration",
@@ -87,6 +90,7 @@ __all__ = [
     "RestAuth",
     "RestCatalog",
     "SchemaEvolution",
+    "SchemaFile",
     "Secret",
     "Security",
     "SortField",

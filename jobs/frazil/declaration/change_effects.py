@@ -6,72 +6,28 @@ batch, and which during maintenance. A new field of a declaration needs a row: a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
 
-from frazil.declaration.column_changes import other_readings
-from frazil.declaration.options import Deletes, Deletion, ErrorMode, Isolation, KeyFormat, Tombstones, Truncation
+from frazil.declaration.field_effect import FieldEffect, Outcome, always
+from frazil.declaration.options import Deletes, Deletion, ErrorMode, Isolation, Tombstones, Truncation
+from frazil.declaration.topic_effects import TOPIC_FIELDS
 
-
-class Outcome(StrEnum):
-    """The effect of a change on rows.
-
-    `stops`: the pipeline stops until an operator decides. `left`: the table stays, and Frazil no longer writes to it.
-    `rebuild`: an existing table does not follow; only a rebuilt table has the change. `from_now_on`: rows that land later have
-    the change, existing rows stay as they are. `made`: a missing table is created. `upkeep`: no row changes.
-    """
-
-    STOPS = "stops"
-    LEFT = "left"
-    REBUILD = "rebuild"
-    FROM_NOW_ON = "from_now_on"
-    MADE = "made"
-    UPKEEP = "upkeep"
-
+__all__ = ["FIELDS", "Outcome"]
 
 _ONLY_AT_BIRTH = "it applies when a table is created, so an existing table does not change"
-
-
-def _never(before: Any, after: Any) -> bool:
-    return False
-
-
-def _nothing(before: Any, after: Any) -> str:
-    return ""
-
-
-def _always(before: Any, after: Any) -> bool:
-    return True
-
-
-@dataclass(frozen=True, slots=True)
-class FieldEffect:
-    """The effect of one changed field; `is_dangerous` judges the old and the new value, `more` says what these alone show."""
-
-    outcome: Outcome
-    what: str
-    is_dangerous: Callable[[Any, Any], bool] = _never
-    more: Callable[[Any, Any], str] = _nothing
-
-    def said(self, before: Any, after: Any) -> str:
-        """Return the effect in words."""
-        return "; ".join(filter(None, (self.what, self.more(before, after))))
-
-
 FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
     {
+        **TOPIC_FIELDS,
         "write": FieldEffect(
             Outcome.STOPS,
             "the table has the old write mode, and no table changes its mode: only a rebuilt table has the new one",
-            _always,
+            always,
         ),
         "envelope": FieldEffect(
             Outcome.STOPS,
             "the table was made of records without it, or with another one, and no table changes that: only a rebuilt table has it",
-            _always,
+            always,
         ),
         "envelope.operation_column": FieldEffect(
             Outcome.FROM_NOW_ON, "with true, the column `_op` is added; rows that are not changed again have null in it"
@@ -83,53 +39,12 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
         "envelope.unavailable_value": FieldEffect(
             Outcome.FROM_NOW_ON,
             "records that are not landed yet hold the old placeholder or the new one: the other one lands as a value",
-            _always,
+            always,
         ),
         "engine": FieldEffect(
             Outcome.LEFT,
             "the other engine creates a separate table and does not continue the old one; records may be in both tables or in none",
-            _always,
-        ),
-        "topic.name": FieldEffect(
-            Outcome.STOPS,
-            "the table holds offsets of the old topic: the pipeline stops (TopicRecreated) until an operator has it land the new "
-            "topic from its beginning; the remaining records of the old topic do not land",
-            _always,
-        ),
-        "topic.value_format": FieldEffect(
-            Outcome.FROM_NOW_ON,
-            "records that are not landed yet are read in the new format, and records in the old one are rejected. Existing columns "
-            "stay; if the type of a column differs, the new versions are refused",
-            _always,
-        ),
-        "topic.key_format": FieldEffect(
-            Outcome.STOPS,
-            "the column of keys has the old format's type, and no column changes its type: nothing can land until the table is "
-            "rebuilt. Between text and json the type is the same, and the pipeline continues",
-            lambda before, after: {before, after} != {KeyFormat.TEXT, KeyFormat.JSON},
-        ),
-        "topic.columns": FieldEffect(
-            Outcome.FROM_NOW_ON,
-            "a new column is added, and is null in existing rows; a column that is no longer declared stays, and is null in new "
-            "rows; a type that the column does not widen to stops the pipeline",
-            _always,
-            other_readings,
-        ),
-        "topic.key_columns": FieldEffect(
-            Outcome.FROM_NOW_ON,
-            "a new field is added to the column of keys, and is null in existing rows. If there were none or are none now, the "
-            "column has another type, and nothing lands until the table is rebuilt. No table of current state changes its key",
-            _always,
-            other_readings,
-        ),
-        "topic.subject_strategy": FieldEffect(
-            Outcome.FROM_NOW_ON,
-            "schemas are looked up under other subjects: types that exist only there add columns, and records of types that are "
-            "no longer found are rejected",
-            _always,
-        ),
-        "topic.record_name": FieldEffect(
-            Outcome.FROM_NOW_ON, "records of this name land from now on, those of other names are rejected", _always
+            always,
         ),
         "start": FieldEffect(
             Outcome.REBUILD,
@@ -139,11 +54,6 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
             Outcome.FROM_NOW_ON,
             "with read_uncommitted, records of transactions that are later aborted land too, and stay",
             lambda before, after: after is Isolation.READ_UNCOMMITTED,
-        ),
-        "topic.transactional": FieldEffect(
-            Outcome.FROM_NOW_ON,
-            "with true, gaps between offsets are accepted; with false, a gap drops the batch",
-            lambda before, after: bool(after),
         ),
         "on_error": FieldEffect(
             Outcome.FROM_NOW_ON,
@@ -183,7 +93,7 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
             Outcome.STOPS,
             "the table has the old order of records, and no table changes its order: the pipeline stops (WriteModeDiffers); only a "
             "rebuilt table has the new one",
-            _always,
+            always,
         ),
         "write.key": FieldEffect(
             Outcome.STOPS,
@@ -201,7 +111,7 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
             Outcome.LEFT,
             "a new table is created and begins at the declared start; the old table stays, and no pipeline writes to it. Records "
             "may be in both tables, or in none if the start is later than the landed records",
-            _always,
+            always,
         ),
         "table.partition_by": FieldEffect(
             Outcome.REBUILD,
@@ -221,7 +131,7 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
             Outcome.STOPS,
             "the existing table lacks the columns of the new layout, and they are not added: nothing can land until the table is "
             "rebuilt",
-            _always,
+            always,
         ),
         "table.properties": FieldEffect(
             Outcome.REBUILD, f"{_ONLY_AT_BIRTH}. ALTER TABLE … SET TBLPROPERTIES changes it without a rebuild"

@@ -95,10 +95,13 @@ def misfits(listed: Iterable[Listed], environment: Environment) -> Iterator[Prob
                 do = "Use a column; metadata_columns flat makes one of each fact"
                 yield Problem(f"{one.path}.table.partition_by[{place}]", what, do)
         if environment.registry is None:
-            for name in ("value_format", "key_format"):
-                if (kind := getattr(one.pipeline.topic, name)).has_schema:
-                    what = f"format {kind} needs a schema registry, and the environment {environment.name} has none"
-                    yield Problem(f"{one.path}.topic.{name}", what, "Add registry to the environment's document")
+            topic = one.pipeline.topic
+            for side, is_needed in {"": topic.needs_registry, "key_": topic.needs_key_registry}.items():
+                if is_needed:
+                    name = f"{side or 'value_'}format"
+                    what = f"format {getattr(topic, name)} needs a schema registry, and the environment {environment.name} has none"
+                    do = f"Add registry to the environment's document, or declare {side}schema"
+                    yield Problem(f"{one.path}.topic.{name}", what, do)
 
 
 def _is_glue(catalog: Catalog) -> bool:

@@ -125,7 +125,9 @@ class Environment(metaclass=Declared):
 
     name: Annotated[str, "The environment's name, for `--env`.", _NAME]
     kafka: Annotated[Kafka, "The Kafka cluster."]
-    registry: Annotated[Registry | None, "The schema registry; without one only schemaless formats can be read."] = None
+    registry: Annotated[
+        Registry | None, "The schema registry; without one only schemaless formats and declared schemas can be read."
+    ] = None
     catalog: Annotated[Catalog, "The catalog of the tables."]
     object_store: Annotated[ObjectStore | None, "The object store, if not S3 with AWS's default credential chain."] = (
         None

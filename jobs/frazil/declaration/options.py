@@ -11,9 +11,10 @@ class ValueFormat(StrEnum, metaclass=Choices):
     """What the bytes of a record's value are.
 
     `avro`, `json_schema` and `protobuf` are framed as Confluent's serialisers do it and described by a schema in the
-    registry: each field becomes a column. The others have one column, `value`: `json` is validated JSON without a
-    schema, kept as its text (string); `text` is UTF-8 (string); `bytes` is anything (binary). With declared columns, `json` has
-    those, and so has `connect_json`: the payload of what Kafka Connect's JsonConverter writes with schemas.enable.
+    registry: each field becomes a column. With a declared schema that describes them, and they have no such frame. The others have
+    one column, `value`: `json` is validated JSON without a schema, kept as its text (string); `text` is UTF-8 (string); `bytes` is
+    anything (binary). With declared columns, `json` has those, and so has `connect_json`: the payload of what Kafka Connect's
+    JsonConverter writes with schemas.enable.
     """
 
     AVRO = "avro"
@@ -26,7 +27,7 @@ class ValueFormat(StrEnum, metaclass=Choices):
 
     @property
     def has_schema(self) -> bool:
-        """Whether the registry describes it."""
+        """Whether a schema describes it: the registry's, or a declared one."""
         return self in {ValueFormat.AVRO, ValueFormat.JSON_SCHEMA, ValueFormat.PROTOBUF}
 
 
@@ -35,8 +36,8 @@ class KeyFormat(StrEnum, metaclass=Choices):
 
     `bytes` is anything (binary), `text` UTF-8 (string), `json` validated JSON without a schema, kept as its text (string). With
     declared columns, `json` is a struct of those, and so is `connect_json`, the payload of Kafka Connect's JSON with schemas.
-    `avro`, `json_schema` and `protobuf` are framed and described by the subject `<topic>-key`: a record is a struct of its
-    fields, any other key a value of its type.
+    `avro`, `json_schema` and `protobuf` are framed and described by the subject `<topic>-key`, or by a declared schema: a record
+    is a struct of its fields, any other key a value of its type.
     """
 
     BYTES = "bytes"
@@ -49,8 +50,18 @@ class KeyFormat(StrEnum, metaclass=Choices):
 
     @property
     def has_schema(self) -> bool:
-        """Whether the registry describes it."""
+        """Whether a schema describes it: the registry's, or a declared one."""
         return self in {KeyFormat.AVRO, KeyFormat.JSON_SCHEMA, KeyFormat.PROTOBUF}
+
+
+class Framing(StrEnum, metaclass=Choices):
+    """How a record in Avro without a registry names the schema that wrote it. Without a framing its bytes are the body alone.
+
+    `single_object`: by Avro's single-object encoding, `C3 01` and the schema's fingerprint before the body. So the records may be
+    of several declared versions.
+    """
+
+    SINGLE_OBJECT = "single_object"
 
 
 class SubjectStrategy(StrEnum, metaclass=Choices):

@@ -11,10 +11,12 @@ from typing import Annotated, ClassVar
 from frazil.declaration.choice import Moved
 from frazil.declaration.chosen import Chosen, default, required
 from frazil.declaration.column_notation import column, column_problems
-from frazil.declaration.constraints import NOT_EMPTY, matching, notation
+from frazil.declaration.constraints import ALONE, NOT_EMPTY, matching, notation
 from frazil.declaration.declared import Declared
-from frazil.declaration.options import KeyFormat, SubjectStrategy, ValueFormat
+from frazil.declaration.options import Framing, KeyFormat, SubjectStrategy, ValueFormat
 from frazil.declaration.problems import Problem
+from frazil.declaration.schema_file import SchemaFiles
+from frazil.declaration.schema_options import schema_problems
 from frazil.declaration.validation import validate
 
 _TOPIC_NAME = matching(
@@ -49,14 +51,30 @@ class Topic(metaclass=Declared):
         tuple[Annotated[str, notation(column)], ...] | None,
         "With the key formats json and connect_json: the fields of keys, each a name and a type.",
     ] = None
+    schema: Annotated[
+        SchemaFiles,
+        "The schema of values without a registry: the path of an Avro, JSON Schema or Protobuf descriptor file; or several, see "
+        "framing.",
+        ALONE,
+    ] = default(None)
+    key_schema: Annotated[SchemaFiles, "The schema of keys without a registry, like schema.", ALONE] = default(None)
+    framing: Annotated[
+        Chosen[Framing | None],
+        "With an Avro schema: how a value names the one that wrote it. Default: not at all, it is the body alone.",
+    ] = default(None)
+    key_framing: Annotated[Chosen[Framing | None], "With an Avro key_schema: the same of keys."] = default(None)
     subject_strategy: Annotated[Chosen[SubjectStrategy], "The naming strategy of the producers' subjects."] = default(
         SubjectStrategy.TOPIC
     )
     record_name: Annotated[
         str | None,
         "With the strategies record and topic_record: the full name of the records to land. Records with other names are "
-        "rejected. Default: all records land, their types are merged, and a version is unknown until a record has it.",
+        "rejected. Default: all records land, their types are merged, and a version is unknown until a record has it. "
+        "With a Protobuf schema: the full name of the values' message.",
         NOT_EMPTY,
+    ] = None
+    key_record_name: Annotated[
+        str | None, "With a Protobuf key_schema: the full name of the keys' message.", NOT_EMPTY
     ] = None
     transactional: Annotated[
         bool, "Producers use transactions. Their markers and aborted records leave gaps between the offsets."
@@ -65,19 +83,35 @@ class Topic(metaclass=Declared):
     def __post_init__(self) -> None:
         validate(self, self._contradictions)
 
+    @property
+    def needs_registry(self) -> bool:
+        """Whether a registry describes the values."""
+        return self.value_format.has_schema and self.schema is None
+
+    @property
+    def needs_key_registry(self) -> bool:
+        """Whether a registry describes the keys."""
+        return self.key_format.has_schema and self.key_schema is None
+
     def _contradictions(self) -> Iterator[Problem]:
         yield from _column_problems("columns", self.columns, self.value_format)
         yield from _column_problems("key_columns", self.key_columns, self.key_format)
+        yield from schema_problems("", self.schema, self.value_format, self.framing, self.record_name)
+        yield from schema_problems("key_", self.key_schema, self.key_format, self.key_framing, self.key_record_name)
         if self.subject_strategy is not SubjectStrategy.TOPIC and not self.value_format.has_schema:
             what = f"values of format {self.value_format} have no schema, hence no subject"
             yield Problem("subject_strategy", what, "Remove it, or choose avro, json_schema or protobuf")
-        if self.record_name is not None:
+        if self.subject_strategy is not SubjectStrategy.TOPIC and self.schema is not None:
+            yield Problem("subject_strategy", "with a declared schema no subject is looked up", "Remove it, or schema")
+        elif self.record_name is not None:
             yield from self._record_name_problems(self.record_name)
+        if self.key_record_name is not None and not _FULL_NAME.fullmatch(self.key_record_name):
+            yield Problem("key_record_name", "this is not a record's full name", "Write it like com.example.OrderKey")
 
     def _record_name_problems(self, record_name: str) -> Iterator[Problem]:
-        if self.subject_strategy is SubjectStrategy.TOPIC:
+        if self.subject_strategy is SubjectStrategy.TOPIC and self.schema is None:
             what = "the subject strategy topic does not look at record names"
-            yield Problem("record_name", what, "Remove it, or choose record or topic_record")
+            yield Problem("record_name", what, "Remove it, or choose record or topic_record, or declare schema")
         # A JSON Schema is named by its title, which may be any text.
         if self.value_format in {ValueFormat.AVRO, ValueFormat.PROTOBUF} and not _FULL_NAME.fullmatch(record_name):
             yield Problem("record_name", "this is not a record's full name", "Write it like com.example.Order")

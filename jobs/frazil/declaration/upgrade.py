@@ -25,7 +25,10 @@ _ONLY_IN_2 = {
     "envelope": "",
 }
 """Members of a pipeline that version 1 does not have, and where it has the same; empty if it has nothing like it."""
-_TOPIC_ONLY_IN_2 = ("columns", "key_columns")
+_TOPIC_ONLY_IN_2 = (
+    *("columns", "key_columns", "schema", "key_schema", "framing", "key_framing"),
+    "key_record_name",
+)
 FIELDS: Mapping[Any, tuple[str, ...]] = {
     Pipeline: (*(name for name in hints(Pipeline) if name not in _ONLY_IN_2), "limits"),
     Topic: (*(name for name in hints(Topic) if name not in _TOPIC_ONLY_IN_2), *CHOICES, "tombstones"),

@@ -13,6 +13,7 @@ from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_
 
 from frazil.declaration.constraints import ALONE, PRIVATE, Rule, shown
 from frazil.declaration.frozen_map import FrozenMap
+from frazil.declaration.path_values import path_refusal, read
 from frazil.declaration.problems import InvalidDeclaration, Problem, Refusal
 
 
@@ -99,13 +100,15 @@ def chosen(cls: type, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _named_by(hint: Hint, value: Any) -> Any:
+    if type(value) is tuple and hint.origin is tuple:
+        return read(get_args(hint.type)[0], value)
     if type(value) is not str:
         return value
     if _is_enum(hint):
         return hint.type(value) if value in list(hint.type) else value
     if hint.is_choice:
         return next((kind() for kind in hint.types if kind.kind == value and not required_fields(kind)), value)
-    return (value,) if hint.may_be_alone else value
+    return read(get_args(hint.type)[0], (value,)) if hint.may_be_alone else value
 
 
 def required_fields(cls: Any) -> tuple[str, ...]:
@@ -175,6 +178,8 @@ def _mismatch(hint: Hint, value: Any) -> Refusal | None:
         return None
     if isinstance(value, type) and is_dataclass(value) and value in hint.types:
         return Refusal(f"this is {named(value)}, not an instance", f"Write {_call(value, required_fields(value))}")
+    if refused := path_refusal(hint.type, value):
+        return refused
     # A value in a dataclass's place may be a password where a `Secret` belongs: only its type is shown.
     is_secret = hint.is_private or (is_dataclass(hint.type) and not hint.is_choice)
     is_shown = isinstance(value, str | int | float) and not is_secret

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
 
 from pyspark.sql import Column
@@ -25,14 +26,20 @@ def avro_decoder(reader: Reader, target: Struct) -> Decoder:
     def parse(value: Column) -> Column:
         return from_avro(value, reader.writer, {**OPTIONS, "avroSchema": reader.reader})
 
+    make = row_step(reader, target)
+    return Decoder((parse,)) if make is None else Decoder((parse, lambda value, decoded: make(decoded)))
+
+
+def row_step(reader: Reader, target: Struct) -> Callable[[Column], Column] | None:
+    """Return what makes the row of a decoded record; None if that is the row."""
     if reader.conforms:
-        return Decoder((parse,))
+        return None
     types = Struct((*reader.yields.fields, _MARK)), Struct((*target.fields, _MARK))
 
-    def row(value: Column, decoded: Column) -> Column:
+    def row(decoded: Column) -> Column:
         row = conform(decoded, *types)
         found = texts(decoded, in_json(reader.yields))  # of which `to_json` makes UTF-8, whatever it is
         checks = [*([is_utf8(found)] if found else []), *all_meant(decoded, *types)]
         return F.when(reduce(Column.__and__, checks), row) if checks else row
 
-    return Decoder((parse, row))
+    return row

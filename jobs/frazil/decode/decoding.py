@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from frazil.declaration.options import Tombstones
+from frazil.declaration.options import Tombstones, ValueFormat
 from frazil.decode.decoder import Decoder
 from frazil.envelopes.envelope import Operation
 from frazil.schemas.reasons import Reason
@@ -43,6 +43,9 @@ class Decoding:
     decoded, if they are. With `has_changes` a row has `CHANGE`, too: what it does to the row of its key. With `lands_truncates` a
     truncate is a row of its own, without a key. A value counts as none if it `is_null`, and so does JSON's null behind one of the
     `nullable` frames.
+
+    Of what a declared schema describes, `plain` is the format if its bytes are the body alone. With `is_single_object` frames are
+    Avro's own: its mark and a fingerprint.
     """
 
     row_type: str
@@ -63,11 +66,18 @@ class Decoding:
     is_null: Callable[[Column], Column] | None = None
     nullable: Collection[bytes] = ()
     key: Decoding | None = None
+    plain: ValueFormat | None = None
+    is_single_object: bool = False
+
+    @property
+    def rejects_headers(self) -> bool:
+        """Whether a record is no row whose header names a schema: the declared one may not have written its bytes."""
+        return self.plain in (ValueFormat.AVRO, ValueFormat.PROTOBUF)
 
     @property
     def schema_ids(self) -> tuple[int, ...]:
         """The ids of the schemas whose records are landed."""
-        return tuple(sorted({schema_id_of(number) for number in self.frames.values()}))
+        return () if self.is_single_object else tuple(sorted({schema_id_of(number) for number in self.frames.values()}))
 
     @property
     def thorough(self) -> Decoding:

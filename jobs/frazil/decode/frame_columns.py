@@ -11,23 +11,42 @@ from frazil.decode import wire_format
 from frazil.decode.decoder import Decoder
 from frazil.decode.decoding import Decoding, schema_id_of
 from frazil.decode.lookup import lookup
+from frazil.decode.plain_avro import begins_as_single_object
+from frazil.schemas.avro.schema_fingerprint import HEAD_BYTES
+
+_ALL = 2_147_483_647
 
 
 def with_frames(records: DataFrame, decoding: Decoding) -> DataFrame:
     """Return the records with the frame and the body of each, and what is parsed of it, each computed once."""
     if decoding.unframed is not None:
-        given = [F.col(decoding.column)]
+        if decoding.rejects_headers:
+            in_header, value = wire_format.header(F.col("headers"), decoding.header), F.col(decoding.column)
+            records = records.withColumn(f"_frazil_{decoding.column}_header", in_header)
+            records = records.withColumn(f"_frazil_{decoding.column}_body", F.when(header_of(decoding).isNull(), value))
+        given = [bytes_of(decoding)]
         for step, column in zip(decoding.unframed.steps, unframed_columns(decoding), strict=False):
             records = records.withColumn(column, step(*given))
             given.append(F.col(column))
         return records
     value, name = F.col(decoding.column), decoding.column
+    if decoding.is_single_object:
+        records = records.withColumn(
+            f"_frazil_{name}_frame", F.when(begins_as_single_object(value), F.substring(value, 1, HEAD_BYTES))
+        )
+        body = F.substring(value, F.lit(HEAD_BYTES + 1), F.lit(_ALL))
+        records = records.withColumn(f"_frazil_{name}_body", body)
+        return _with_steps(records, decoding)
     records = records.withColumn(f"_frazil_{name}_header", wire_format.header(F.col("headers"), decoding.header))
     framed = wire_format.frame(value, header_of(decoding), protobuf=decoding.is_protobuf)
     records = records.withColumn(f"_frazil_{name}_frame", framed)
     records = records.withColumn(
         f"_frazil_{name}_body", wire_format.body(value, header_of(decoding), frame_of(decoding))
     )
+    return _with_steps(records, decoding)
+
+
+def _with_steps(records: DataFrame, decoding: Decoding) -> DataFrame:
     for body, columns in step_columns(decoding).items():
         frames = {f: n for f, n in decoding.frames.items() if decoding.bodies[n] == body}
         given = [F.when(is_one_of(frame_of(decoding), frames), body_of(decoding))]
@@ -67,6 +86,11 @@ def body_of(decoding: Decoding) -> Column:
     return F.col(f"_frazil_{decoding.column}_body")
 
 
+def bytes_of(decoding: Decoding) -> Column:
+    """Return the column of the bytes that an unframed body is decoded of."""
+    return body_of(decoding) if decoding.rejects_headers else F.col(decoding.column)
+
+
 def is_one_of(framed: Column, frames: Mapping[bytes, object]) -> Column:
     """Return whether a frame is one of these; null counts as no."""
     return F.coalesce(framed.isin([bytearray(f) for f in frames]), F.lit(False)) if frames else F.lit(False)
@@ -89,7 +113,7 @@ def choice(
 
 def id_in_frame(decoding: Decoding) -> Column:
     """Return the schema id that a frame names, whether known or not."""
-    if decoding.unframed is not None:
+    if decoding.unframed is not None or decoding.is_single_object:
         return F.lit(None).cast("long")
     by_guid = lookup(frame_of(decoding), {f: str(schema_id) for f, schema_id in decoding.guids.items()}).cast("long")
     return F.coalesce(wire_format.schema_id(F.col(decoding.column), header_of(decoding)), by_guid)

@@ -39,14 +39,23 @@ class RecordType:
     reading: Callable[[Struct], Reading] | None = None
 
 
-def avro_type(text: str, references: Mapping[str, str], *, connect_types: bool = False) -> RecordType:
-    """Return the type of an Avro schema; `connect_types` is that of `avro.parse`. Raises `UnreadableSchema`."""
+def avro_type(
+    text: str,
+    references: Mapping[str, str],
+    *,
+    connect_types: bool = False,
+    made: Callable[[avro.Reader, Struct], Decoder] | None = None,
+) -> RecordType:
+    """Return the type of an Avro schema, whose decoder is `made`; `connect_types` is that of `avro.parse`.
+
+    Raises `UnreadableSchema`.
+    """
     schema = avro.parse(text, references, connect_types=connect_types)
     return RecordType(
         name="" if schema.is_single_value else schema.root.name,
         row=avro.row_type(schema),
         is_single_value=schema.is_single_value,
-        decoder=lambda target: _avro_decoder(avro.reader(schema, target), target),
+        decoder=lambda target: (made or _avro_decoder)(avro.reader(schema, target), target),
     )
 
 

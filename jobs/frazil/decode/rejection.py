@@ -7,10 +7,12 @@ from functools import reduce
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from frazil.declaration.options import ValueFormat
 from frazil.decode.decoding import DECODED, KEY, OPERATION, REASON, ROW, Decoding
 from frazil.decode.frame_columns import frame_of, header_of, is_one_of
 from frazil.decode.leaves import is_utf8, texts
 from frazil.decode.lookup import lookup
+from frazil.decode.plain_avro import begins_as_registered, begins_as_single_object
 from frazil.decode.years import all_in_years
 from frazil.envelopes.envelope import Operation
 from frazil.schemas.reasons import Reason
@@ -38,7 +40,22 @@ def reason_of(decoding: Decoding) -> Column:
     """Return the reason of a record whose value has no row."""
     value, code = F.col(decoding.column), {reason: F.lit(reason.value) for reason in Reason}
     reason = F.when(value.isNull(), code[Reason.TOMBSTONE])
+    if decoding.plain is not None:
+        is_framed = begins_as_registered(value)
+        if decoding.plain is ValueFormat.AVRO:  # of which many bodies begin with 0; few ids have more than 24 bits
+            is_framed &= F.substring(value, 2, 1) == F.lit(bytearray(1))
+        if decoding.rejects_headers:
+            is_framed |= header_of(decoding).isNotNull()
+        reason = reason.when(is_framed, code[Reason.REGISTRY_FRAME])
+        if decoding.plain is ValueFormat.AVRO:
+            reason = reason.when(begins_as_single_object(value), code[Reason.SINGLE_OBJECT])
     if decoding.unframed is not None:
+        return reason.otherwise(code[Reason.UNDECODABLE])
+    if decoding.is_single_object:
+        has_frame, verdict = frame_of(decoding).isNotNull(), _verdict(decoding)
+        reason = reason.when(~has_frame & begins_as_registered(value), code[Reason.REGISTRY_FRAME])
+        reason = reason.when(~has_frame, code[Reason.NO_FINGERPRINT]).when(verdict.isNotNull(), verdict)
+        reason = reason.when(~is_one_of(frame_of(decoding), decoding.frames), code[Reason.UNKNOWN_FINGERPRINT])
         return reason.otherwise(code[Reason.UNDECODABLE])
     framed, header = frame_of(decoding), header_of(decoding)
     magic, in_header = F.substring(F.coalesce(header, value), 1, 1), header.isNotNull()
@@ -59,7 +76,7 @@ def reason_of(decoding: Decoding) -> Column:
 
 def unknown_frame(decoding: Decoding, *reasons: Reason) -> Column:
     """Return the frame, in hex, of a record that is rejected for one of these reasons without a final verdict."""
-    if decoding.unframed is not None:
+    if decoding.unframed is not None or decoding.is_single_object:
         return F.lit(None).cast("string")
     verdict = _verdict(decoding)
     is_open = F.col(REASON).isin([r.value for r in reasons])
@@ -69,7 +86,7 @@ def unknown_frame(decoding: Decoding, *reasons: Reason) -> Column:
 
 def waiting_frame(decoding: Decoding, reason: Reason) -> Column:
     """Return the frame, in hex, of a record that is rejected for this reason, only because its frame waits."""
-    if decoding.unframed is not None:
+    if decoding.unframed is not None or decoding.is_single_object:
         return F.lit(None).cast("string")
     return F.when((F.col(REASON) == reason.value) & (_verdict(decoding) == _WAITS), F.hex(frame_of(decoding)))
 

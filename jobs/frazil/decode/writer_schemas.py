@@ -11,13 +11,14 @@ from frazil.declaration.topic import Topic
 from frazil.decode import raw
 from frazil.decode.changes_in_rows import unwrapped
 from frazil.decode.closed_keys import decoder_of
+from frazil.decode.declared_writers import DeclaredWriters
 from frazil.decode.decoder import Decoder
 from frazil.decode.decoding import CHANGE, DECODED, Decoding
 from frazil.decode.json_nulls import null_of
 from frazil.decode.known_writers import KnownWriters
 from frazil.decode.met import Met
 from frazil.decode.occurring import Occurring
-from frazil.decode.record_type import RecordType, avro_type, declared_json, json_type
+from frazil.decode.record_type import RecordType, avro_type, json_type
 from frazil.decode.spark_types import spark_struct
 from frazil.decode.subjects import Ownership
 from frazil.envelopes.envelope import Envelope
@@ -64,7 +65,7 @@ class WriterSchemas:
         self._registry, self._is_key, self._owner = registry, keys, Ownership(topic, keys=keys)
         self._format = ValueFormat(topic.key_format.value) if keys else topic.value_format
         self.envelope = envelope
-        self._declared = self._declared_type(topic.key_columns if keys else topic.columns)
+        self._declared = DeclaredWriters.of(topic, self._format, keys=keys, envelope=envelope)
         self._refused: InvalidInput | None = None
         self._known = KnownWriters(self._format, self._owner, registry, self._record_type)
         self._occurring = Occurring()
@@ -81,15 +82,6 @@ class WriterSchemas:
             self._refused = refused
             raise UnreadableSchema(str(refused)) from refused
 
-    def _declared_type(self, columns: tuple[str, ...] | None) -> RecordType | None:
-        """Return the type of rows whose columns are declared; None if none are. Raises `InvalidInput` as the envelope does."""
-        if not columns:
-            return None
-        in_payload = self._format is ValueFormat.CONNECT_JSON
-        if self.envelope is None or self._is_key:
-            return declared_json(columns, in_payload=in_payload)
-        return unwrapped(declared_json(columns, in_payload=in_payload, envelope=self.envelope), self.envelope)
-
     @property
     def problems(self) -> Mapping[int, str]:
         """Why schemas cannot be read, by their ids."""
@@ -103,7 +95,7 @@ class WriterSchemas:
     @property
     def is_framed(self) -> bool:
         """Whether the bytes begin with a schema id, or a header names it."""
-        return self._format not in UNFRAMED
+        return self._format not in UNFRAMED and self._declared is None
 
     @property
     def may_begin_without(self) -> bool:
@@ -112,9 +104,9 @@ class WriterSchemas:
 
     @property
     def versions(self) -> tuple[tuple[int, Struct], ...]:
-        """The row type of each writer, by its number; for a format without a registry, one."""
+        """The row type of each writer, by its number; for a format without a schema, one."""
         if self._declared is not None:
-            return ((0, self._declared.row),)
+            return self._declared.versions
         if not self.is_framed:
             return ((0, Struct((Field("value", Primitive(UNFRAMED[self._format])),))),)
         return tuple((number, writer.row) for number, writer in self._known.writers.items())
@@ -122,7 +114,7 @@ class WriterSchemas:
     def is_single_value(self, number: int) -> bool:
         """Return whether this writer's records are no objects of fields but one value each."""
         if self._declared is not None:
-            return False
+            return self._declared.is_single_value(number)
         return not self.is_framed or self._known.writers[number].is_single_value
 
     def refresh(self) -> bool:
@@ -153,7 +145,7 @@ class WriterSchemas:
         numbers = [self._known.frames[frame] for frame in met.waiting if frame in self._known.frames]
         self._occurring.meet(numbers)
         is_other = bool(numbers)
-        if self._registry is None or (not met.unknown and met.is_all):
+        if self._registry is None or not self.is_framed or (not met.unknown and met.is_all):
             return is_other
         is_other = self.refresh() or is_other
         if not met.is_all:
@@ -186,24 +178,21 @@ class WriterSchemas:
 
         With `is_closed`, an object of JSON that has other members than `target` is not decoded.
 
-        Raises the problem of declared columns that do not fit.
+        Raises the problem of declared columns, or schemas, none of which fit.
         """
         has_changes = self.envelope is not None and not self._is_key
         fields = (*target.fields, *(CHANGE if has_changes else ()), Field(DECODED, Primitive(Kind.BOOLEAN)))
         ddl = spark_struct(Struct(fields)).simpleString()
         column = "key" if self._is_key else "value"
         if self._declared is not None:
-            if problem := next(iter(unfit.values()), None):
-                raise problem  # nothing could land
-            body = decoder_of(self._declared, target, self._format, is_closed=is_closed)
-            return Decoding(
+            base = Decoding(
                 row_type=ddl,
-                unframed=body,
                 tombstones=tombstones,
                 column=column,
+                header=KEY_HEADER if self._is_key else VALUE_HEADER,
                 has_changes=has_changes,
-                is_null=null_of(self._format) if has_changes else None,
             )
+            return self._declared.decoding(base, target, unfit, is_closed=is_closed)
         if not self.is_framed:
             fields = target.fields  # a table may have more: those of a key, or of another engine
             name = (same_field(self.versions[0][1].fields[0], fields) or fields[0]).name

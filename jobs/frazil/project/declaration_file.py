@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from frazil.declaration import Environment, InvalidDeclaration, Pipeline, parse
+from frazil.declaration import Environment, InvalidDeclaration, Pipeline, Problem, parse
 from frazil.declaration.cross_checks import Listed, clashes, misfits
 from frazil.declaration.validation import named
 from frazil.errors import InvalidInput
 from frazil.project.python_file import Names, run
+from frazil.schema_files.declared_rows import file_problems
 
 T = TypeVar("T")
 
@@ -44,10 +45,16 @@ def ran(file: Path) -> Names:
 def checked(names: Names) -> tuple[Listed, ...]:
     """Return the pipelines of a Python file, each with its line. Raises `InvalidDeclaration` with all conflicts of them."""
     pipelines = [Listed(index, pipeline, names.place(pipeline)) for index, pipeline in enumerate(_listed(names))]
-    problems = [*clashes(pipelines)]
+    problems = [*clashes(pipelines), *_schema_problems(pipelines)]
     if problems:
         raise InvalidDeclaration(problems)
     return tuple(pipelines)
+
+
+def _schema_problems(listed: Iterable[Listed]) -> Iterator[Problem]:
+    """Yield what is wrong with the content of declared schema files."""
+    for one in listed:
+        yield from (problem.moved("", f"{one.path}.") for problem in file_problems(one.pipeline))
 
 
 def refuse_misfits(pipelines: Iterable[Listed], environment: Environment) -> None:
@@ -88,7 +95,10 @@ def _document(file: Path) -> tuple[Listed, ...]:
     except InvalidDeclaration as invalid:
         placed = [replace(problem, path=f"{file}: {problem.path}") for problem in invalid.problems]
         raise InvalidDeclaration(placed) from None
-    return tuple(Listed(index, pipeline, str(file)) for index, pipeline in enumerate(pipelines))
+    listed = tuple(Listed(index, pipeline, str(file)) for index, pipeline in enumerate(pipelines))
+    if problems := [*_schema_problems(listed)]:
+        raise InvalidDeclaration(problems)
+    return listed
 
 
 def _listed(names: Names) -> tuple[Pipeline, ...]:

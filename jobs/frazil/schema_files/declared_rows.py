@@ -1,0 +1,85 @@
+"""The row types of declared schemas, by the same mapping as those of a registry, and what cannot be declared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from frazil.declaration import Pipeline, SchemaFile, Topic, ValueFormat
+from frazil.declaration.problems import Problem
+from frazil.errors import FrazilError, UnreadableSchema
+from frazil.schemas import avro, json_schema, protobuf
+from frazil.schemas.connect_types import row_meaning
+from frazil.schemas.merge import merge
+from frazil.schemas.types import Struct
+
+
+def declared_rows(topic: Topic, *, keys: bool = False, connect_types: bool = False) -> tuple[Struct, ...]:
+    """Return the row type of each declared schema of a topic's values, or keys, in their order.
+
+    `connect_types` is that of `avro.parse`. Raises `UnreadableSchema`, which names the file.
+    """
+    files, message = (topic.key_schema, topic.key_record_name) if keys else (topic.schema, topic.record_name)
+    return tuple(row_of(file, message, connect_types=connect_types) for file in files or ())
+
+
+def row_of(file: SchemaFile, message: str | None, *, connect_types: bool = False) -> Struct:
+    """Return the row type of a file; `message` is the one of a descriptor set."""
+    try:
+        match file.format:
+            case ValueFormat.AVRO:
+                return avro.row_type(avro.parse(file.content, connect_types=connect_types))
+            case ValueFormat.JSON_SCHEMA:
+                parsed = json_schema.parse(file.content, {})
+                return row_meaning(json_schema.row_type(parsed, connect_types=connect_types))
+            case _:
+                return _message(file, message or "")
+    except UnreadableSchema as problem:
+        raise named(file, problem) from None
+
+
+def named(file: SchemaFile, problem: UnreadableSchema) -> UnreadableSchema:
+    """Return the problem of a schema with the file's name as its place."""
+    where = f"{file.file}: {problem.where}" if problem.where else file.file
+    do = problem.do or "Change the schema, or land the topic as bytes"
+    if "$ref" in problem.what:
+        do = "Put what it refers to into the file, below $defs"
+    return UnreadableSchema(problem.what, where=where, do=do)
+
+
+def _message(file: SchemaFile, message: str) -> Struct:
+    from frazil.schema_files.descriptors import message_schema  # loads Protobuf, which most declarations do not need
+
+    return protobuf.row_type(message_schema(file.data, message), message)
+
+
+def file_problems(pipeline: Pipeline) -> Iterator[Problem]:
+    """Yield what is wrong with the content of a pipeline's schema files, with paths below the pipeline."""
+    topic = pipeline.topic
+    connect_types = pipeline.envelope is not None
+    sides = {"schema": (topic.schema, topic.record_name), "key_schema": (topic.key_schema, topic.key_record_name)}
+    for name, (files, message) in sides.items():
+        rows: list[tuple[int, Struct]] = []
+        for index, file in enumerate(files or ()):
+            try:
+                rows.append((index, row_of(file, message, connect_types=connect_types)))
+            except FrazilError as problem:
+                what = f"{problem.where}: {problem.what}" if problem.where else problem.what
+                yield Problem(f"topic.{name}[{index}]", what, problem.do)
+        for index, misfit in merge(rows).incompatible.items():
+            what = f"{(files or ())[index].file}: {misfit.where}: {misfit.what}"
+            yield Problem(f"topic.{name}[{index}]", what, "Give the field another name")
+        if len(files or ()) > 1:
+            yield from _same_fingerprints(f"topic.{name}", files or ())
+
+
+def _same_fingerprints(path: str, files: Sequence[SchemaFile]) -> Iterator[Problem]:
+    known: dict[bytes, SchemaFile] = {}
+    for index, file in enumerate(files):
+        try:
+            avro.parse(file.content)
+        except UnreadableSchema:
+            continue  # it is refused by itself
+        other = known.setdefault(avro.fingerprint(file.content), file)
+        if other is not file:
+            what = f"{file.file} has the fingerprint of {other.file}: both describe the same bytes"
+            yield Problem(f"{path}[{index}]", what, "Remove the older one")

@@ -1,0 +1,176 @@
+"""Avro, JSON and Protobuf with declared schemas on a real broker and table: the document alone says what the bytes are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from frazil.clients.secrets import Secrets
+from frazil.dead_letters.show import show
+from frazil.declaration import Debezium, ErrorMode, Framing, Pipeline, Upsert, canonical, parse
+from frazil.declaration.document import document
+from frazil.errors import IncompatibleSchema
+from frazil.lake.read.stored_tables import Lake
+from frazil.schemas.wire_format import prefixed
+from tests.scenarios.test_declared_columns import bodies
+from tests.scenarios.test_upserts import verified
+from tests.support.declared_schemas import avsc, descriptors, json_file, single_object
+from tests.support.proto import protobuf
+from tests.support.shop import Shop, avro
+
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+ShopOf = Callable[..., Shop]
+ORDER: dict[str, Any] = {
+    "type": "record",
+    "name": "Order",
+    "fields": [{"name": "id", "type": "long"}, {"name": "note", "type": ["null", "string"], "default": None}],
+}
+LATER = {**ORDER, "fields": [*ORDER["fields"], {"name": "price", "type": "double", "default": 0.5}]}
+KEY = {"type": "record", "name": "Key", "fields": [{"name": "id", "type": "long"}]}
+PROTO = """syntax = "proto3"; package shop;
+message Key { int64 id = 1; }
+message Order { int64 id = 1; string note = 2; }"""
+
+
+def from_document(pipeline: Pipeline) -> Pipeline:
+    """The pipeline as a job gets it."""
+    (found,) = parse(canonical(document([pipeline])))
+    return found
+
+
+def redeclared(pipeline: Pipeline, **topic: Any) -> Pipeline:
+    return replace(pipeline, topic=replace(pipeline.topic, **topic))
+
+
+def rows(shop: Shop, *names: str) -> list[tuple[Any, ...]]:
+    found = sorted(shop.landed(), key=lambda row: (row["_kafka_partition"], row["_kafka_offset"]))
+    return [tuple(row[name] for name in names) for row in found]
+
+
+def test_plain_avro_is_a_state_by_its_plain_key(shop_of: ShopOf) -> None:
+    shop = shop_of(
+        schema=(avsc(ORDER),),
+        key_format="avro",
+        key_schema=(avsc(KEY, "key.avsc"),),
+        write=Upsert(),
+        on_error=ErrorMode.LOG,
+    )
+    one, two, three = (avro(KEY, {"id": number}) for number in (1, 2, 3))
+    first, second = (avro(ORDER, {"id": number, "note": "a"}) for number in (1, 2))
+    wrong = [first + b"\0", first[:-1], prefixed(7, first), single_object(ORDER, {"id": 1, "note": None})]
+    shop.produce([first, avro(ORDER, {"id": 1, "note": "b"})], key=one, partition=0)
+    shop.produce([second, None], key=two, partition=0)
+    shop.produce([avro(ORDER, {"id": 3, "note": None}), *wrong], key=three, partition=0)
+    shop.produce([first], key=one + b"\0", partition=0)
+    total = shop.drain(from_document(shop.pipeline))
+    assert total.rejected == {"undecodable": 2, "registry_frame": 1, "single_object": 1, "key_undecodable": 1}
+    assert rows(shop, "id", "note", "_kafka_schema_id") == [(1, "b", None), (3, None, None)]
+    assert verified(shop, deep=True).outcome == "proven"
+    letter = show(shop.pipeline, Lake(shop.lake, Secrets({}).read), partition=0, offset=5)
+    assert letter is not None
+    assert letter.value.attempt is not None
+    assert "remove schema" not in (letter.letter.message or "")
+    assert letter.value.attempt.what == "1 bytes follow the value"
+
+
+@pytest.mark.long
+def test_records_of_several_versions_name_theirs(shop_of: ShopOf) -> None:
+    shop = shop_of(schema=(avsc(ORDER, "v1.avsc"),), framing=Framing.SINGLE_OBJECT)
+    old, new = single_object(ORDER, {"id": 1, "note": "a"}), single_object(LATER, {"id": 2, "note": None, "price": 2.5})
+    shop.produce([old, new], partition=0)
+    assert shop.drain(from_document(shop.pipeline)).rejected == {"unknown_fingerprint": 1}
+    shop.produce([new, old, avro(ORDER, {"id": 4, "note": None})], partition=0)
+    both = redeclared(shop.pipeline, schema=(avsc(ORDER, "v1.avsc"), avsc(LATER, "v2.avsc")))
+    assert shop.drain(from_document(both)).rejected == {"no_fingerprint": 1}
+    assert rows(shop, "id", "note", "price") == [(1, "a", None), (2, None, 2.5), (1, "a", None)]
+    shop.assert_each_record_once()
+
+
+@pytest.mark.long
+def test_plain_json_and_its_key_land_by_their_schemas(shop_of: ShopOf) -> None:
+    properties = {"id": {"type": "integer"}, "note": {"type": "string"}}
+    value, key = ({"type": "object", "properties": each} for each in (properties, {"id": {"type": "integer"}}))
+    shop = shop_of(
+        value_format="json_schema",
+        schema=(json_file(value),),
+        key_format="json_schema",
+        key_schema=(json_file(key, "key.json"),),
+        write=Upsert(),
+        on_error=ErrorMode.LOG,
+    )
+    shop.produce(bodies({"id": 1, "note": "a"}, {"id": 1, "note": "b"}, b"{} {}"), key=b'{"id": 1}', partition=0)
+    shop.produce(bodies({"id": 2, "note": "c"}), key=b'{"id": 2.0}', partition=0)
+    shop.produce(bodies({"id": 3}), key=b'{"id": 3, "other": 4}', partition=0)
+    assert shop.drain(from_document(shop.pipeline)).rejected == {"undecodable": 1, "key_undecodable": 1}
+    assert rows(shop, "id", "note") == [(1, "b"), (2, "c")]
+    wider = redeclared(
+        shop.pipeline, schema=(json_file({**value, "properties": {**properties, "more": {"type": "boolean"}}}),)
+    )
+    shop.produce(bodies({"id": 1, "more": True}), key=b'{"id": 1}', partition=0)
+    shop.drain(from_document(wider))
+    assert rows(shop, "id", "note", "more") == [(2, "c", None), (1, None, True)]
+    shop.produce(bodies({"id": 1}), key=b'{"id": 1}', partition=0)
+    other = json_file({**value, "properties": {**properties, "note": {"type": "boolean"}}})
+    with pytest.raises(IncompatibleSchema, match="string cannot become boolean"):
+        shop.drain(redeclared(shop.pipeline, schema=(other,)))
+
+
+@pytest.mark.long
+def test_plain_messages_and_their_keys_land_by_descriptors(shop_of: ShopOf) -> None:
+    shop = shop_of(
+        value_format="protobuf",
+        schema=(descriptors(PROTO),),
+        record_name="shop.Order",
+        key_format="protobuf",
+        key_schema=(descriptors(PROTO),),
+        key_record_name="shop.Key",
+        write=Upsert(),
+        on_error=ErrorMode.LOG,
+    )
+    one, two = (protobuf(PROTO, {"id": number}, message="shop.Key") for number in (1, 2))
+    body = protobuf(PROTO, {"id": 1, "note": "a"}, message="shop.Order")
+    shop.produce([body, protobuf(PROTO, {"id": 1, "note": "b"}, message="shop.Order")], key=one, partition=0)
+    shop.produce(
+        [protobuf(PROTO, {"id": 2}, message="shop.Order"), prefixed(7, body, (1,)), body[:-1]], key=two, partition=0
+    )
+    shop.produce([body], key=b"\xff", partition=0)
+    total = shop.drain(from_document(shop.pipeline))
+    assert total.rejected == {"registry_frame": 1, "undecodable": 1, "key_undecodable": 1}
+    assert rows(shop, "id", "note") == [(1, "b"), (2, "")]
+    assert verified(shop, deep=True).outcome == "proven"
+
+
+@pytest.mark.long
+def test_change_data_lands_by_a_declared_schema(shop_of: ShopOf) -> None:
+    source = {"type": "record", "name": "Source", "fields": [{"name": "ts_ms", "type": "long"}]}
+    event = {
+        "type": "record",
+        "name": "Envelope",
+        "fields": [
+            {"name": "before", "type": ["null", ORDER]},
+            {"name": "after", "type": ["null", "Order"]},
+            {"name": "op", "type": "string"},
+            {"name": "source", "type": source},
+        ],
+    }
+    shop = shop_of(
+        schema=(avsc(event),),
+        key_format="avro",
+        key_schema=(avsc(KEY, "key.avsc"),),
+        write=Upsert(),
+        envelope=Debezium(),
+        on_error=ErrorMode.LOG,
+    )
+
+    def change(op: str, row: dict[str, Any] | None) -> bytes:
+        return avro(event, {"before": None, "after": row, "op": op, "source": {"ts_ms": 1}})
+
+    one, two = (avro(KEY, {"id": number}) for number in (1, 2))
+    shop.produce([change("c", {"id": 1, "note": "a"}), change("u", {"id": 1, "note": "b"})], key=one, partition=0)
+    shop.produce([change("c", {"id": 2, "note": "c"}), change("d", None), None], key=two, partition=0)
+    shop.produce([change("u", {"id": 1, "note": "d"}) + b"\0"], key=one, partition=0)
+    assert shop.drain(from_document(shop.pipeline)).rejected == {"undecodable": 1}
+    assert rows(shop, "id", "note") == [(1, "b")]
