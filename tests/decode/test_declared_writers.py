@@ -109,6 +109,20 @@ def test_a_framed_record_is_no_plain_row_even_if_it_can_be_read_as_one(spark: Sp
 
 
 @pytest.mark.spark
+def test_a_body_that_begins_with_0_is_not_taken_for_a_frame_when_it_is_cut_off(spark: SparkSession) -> None:
+    how = decoding(writers(schema=(avsc(ORDER),)))
+    body = avro(ORDER, {"id": 0, "note": "a" * 9})
+    given = (body, body[:-1], prefixed(7, body), prefixed(2**24 - 1, body), prefixed(2**24, body))
+    assert landed(spark, how, *given) == [
+        (0, "a" * 9),
+        "undecodable",
+        "registry_frame",
+        "registry_frame",
+        "undecodable",
+    ]
+
+
+@pytest.mark.spark
 def test_a_registrys_header_makes_no_row_of_avro(spark: SparkSession) -> None:
     body = avro(ORDER, {"id": 1, "note": None})
     how = decoding(writers(schema=(avsc(ORDER),)))

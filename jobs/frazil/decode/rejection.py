@@ -12,7 +12,7 @@ from frazil.decode.decoding import DECODED, KEY, OPERATION, REASON, ROW, Decodin
 from frazil.decode.frame_columns import frame_of, header_of, is_one_of
 from frazil.decode.leaves import is_utf8, texts
 from frazil.decode.lookup import lookup
-from frazil.decode.plain_avro import begins_as_registered, begins_as_single_object
+from frazil.decode.plain_avro import begins_as_registered, begins_as_single_object, begins_with_small_id
 from frazil.decode.years import all_in_years
 from frazil.envelopes.envelope import Operation
 from frazil.schemas.reasons import Reason
@@ -41,13 +41,12 @@ def reason_of(decoding: Decoding) -> Column:
     value, code = F.col(decoding.column), {reason: F.lit(reason.value) for reason in Reason}
     reason = F.when(value.isNull(), code[Reason.TOMBSTONE])
     if decoding.plain is not None:
-        is_framed = begins_as_registered(value)
-        if decoding.plain is ValueFormat.AVRO:  # of which many bodies begin with 0; few ids have more than 24 bits
-            is_framed &= F.substring(value, 2, 1) == F.lit(bytearray(1))
+        is_avro = decoding.plain is ValueFormat.AVRO
+        is_framed = begins_with_small_id(value) if is_avro else begins_as_registered(value)
         if decoding.rejects_headers:
             is_framed |= header_of(decoding).isNotNull()
         reason = reason.when(is_framed, code[Reason.REGISTRY_FRAME])
-        if decoding.plain is ValueFormat.AVRO:
+        if is_avro:
             reason = reason.when(begins_as_single_object(value), code[Reason.SINGLE_OBJECT])
     if decoding.unframed is not None:
         return reason.otherwise(code[Reason.UNDECODABLE])
