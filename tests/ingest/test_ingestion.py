@@ -13,7 +13,7 @@ from frazil.declaration import Limits, Pipeline, Spark, Table, Topic, ValueForma
 from frazil.decode.met import Met, UnknownSchemas
 from frazil.decode.writer_schemas import WriterSchemas
 from frazil.errors import Fenced, KafkaUnavailable, TooManyRejected
-from frazil.ingest import ingestion, upkeep
+from frazil.ingest import ingestion, one_batch, upkeep
 from frazil.ingest.events import Event, Reporter
 from frazil.ingest.ingestion import Ingestion
 from frazil.ingest.one_batch import StagedBatch
@@ -93,7 +93,7 @@ class Loop:
         """Of the newest commit."""
         job: Any = SimpleNamespace(
             kafka=Kafka(records), iceberg=None, clock=lambda: 0.0, now_ms=lambda: 0, wait=None, failpoint=lambda step: None, run="me", version="1",
-            stopping=lambda: False,
+            stopping=lambda: False, redact=lambda text: text,
         )  # fmt: skip
         self.overflows: set[int] = set()
         """Of which first offsets Spark cannot read the batch, unless the driver has read something."""
@@ -101,7 +101,7 @@ class Loop:
         monkeypatch.setattr(ingestion, "beyond_spark", self._read_by_driver)
         monkeypatch.setattr(ingestion, "decide_and_finish", self._commit)
         monkeypatch.setattr(ingestion, "resume", self._resume)
-        monkeypatch.setattr(ingestion.tables, "columns", lambda *_: Struct(()))
+        monkeypatch.setattr(one_batch.tables, "columns", lambda *_: Struct(()))
         monkeypatch.setattr(upkeep.metadata_expiry, "trim", lambda *_, **__: SimpleNamespace(snapshots=0, gave_up=None))
         report = Reporter(self.events.append, "orders", "orders", "me", lambda: 0.0)
         self.ingestion = Ingestion(PIPELINE, job, WriterSchemas(PIPELINE.topic, None), report)

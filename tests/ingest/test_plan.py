@@ -115,7 +115,7 @@ def test_a_batch_that_must_not_be_larger_is_not_and_the_next_may_grow() -> None:
 
 
 def test_a_batch_that_memory_made_small_is_not_made_large_by_being_slow() -> None:
-    pace = PACE.halved().halved()
+    pace = PACE.halved(20_000).halved(10_000)
     assert pace.after(pace.rows, pace.rows * 100, 25).rows == 5_000
 
 
@@ -134,10 +134,18 @@ def test_a_batch_never_passes_the_declared_rows() -> None:
     assert pace.rows == 1_000_000
 
 
+def test_no_batch_is_as_large_again_as_one_that_died_of_memory_until_it_may_be_tried() -> None:
+    """Such a batch may be staged in no time, and die when it is committed."""
+    pace = PACE.after(20_000, 2_000_000, 1).halved(16)
+    assert pace.after(8, 800, 0.1).rows == 8
+    assert pace.lifted().after(8, 800, 0.1).rows == 16
+    assert PACE.lifted() == PACE
+
+
 def test_a_death_of_memory_halves_the_batch_down_to_one() -> None:
     pace = PACE
     for _ in range(30):
-        pace = pace.halved()
+        pace = pace.halved(pace.rows)
     assert pace.rows == 1
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
-from frazil.errors import FrazilError
+from frazil.errors import FrazilError, InvalidInput
 from frazil.lake import ledger
 from frazil.lake.commit.multi_table import finish_open
 from frazil.maintain.orphans import orphans
@@ -79,6 +79,42 @@ def test_files_may_come_and_go_while_it_lists(stock: Stock) -> None:
             ended.set()
         assert churning.result() > 0
     assert [outcome.files_removed for outcome in told] == [0, 0]
+
+
+def test_files_of_a_renamed_table_are_no_orphans_of_its_successor(stock: Stock, stock_of: Callable[..., Stock]) -> None:
+    """The renamed table keeps its location, and the new table of its name gets the same."""
+    stock.land(2)
+    renamed = f"{stock.table}_before"
+    before = paths(stock)
+    stock.spark.sql(f"ALTER TABLE lake.{stock.table} RENAME TO {renamed}")
+    successor = stock_of()
+    successor.land(1)
+    age(successor)
+    told = orphans(successor.maintenance(policy=Policy()), successor.main, remove=False)
+    assert (told.ended, told.files_removed) == (Status.DRY_RUN, 0)
+    assert "is metadata of table" in told.why
+    with pytest.raises(InvalidInput, match="whose files are no orphans as long as it exists"):
+        orphans(successor.maintenance(policy=Policy()), successor.main, remove=True)
+    assert before <= paths(successor)
+    assert stock.spark.table(f"lake.{renamed}").count() == 20
+
+
+def test_files_of_a_dropped_table_are_orphans_once_its_metadata_is_gone(
+    stock: Stock, stock_of: Callable[..., Stock]
+) -> None:
+    stock.land(1)
+    left = paths(stock)
+    stock.iceberg.drop(stock.table, purge=False)
+    successor = stock_of()
+    successor.land(1)
+    age(successor)
+    for file in left:
+        if file.endswith(".metadata.json"):
+            Path(urlsplit(file).path).unlink()
+    done = orphans(successor.maintenance(policy=Policy()), successor.main, remove=True)
+    assert done.ended is Status.DONE
+    assert done.files_removed >= 1
+    successor.assert_nothing_changed()
 
 
 def test_less_than_three_days_is_refused(stock: Stock) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from frazil.declaration import Deletes, ErrorMode, KeyFormat, Upsert
+from frazil.declaration import Deletes, ErrorMode, KeyFormat, Limits, Spark, Upsert
 from frazil.errors import RowsWouldChange
 from frazil.lake.deletes import files_written_again
+from frazil.lake.deletes.files_written_again import CopyOnWrite
 from frazil.lake.iceberg_java import Iceberg
 from frazil.maintain.compact import compact
 from frazil.maintain.lease import Lease
@@ -49,6 +51,30 @@ def test_no_reader_has_deletes_to_merge(shop_of: ShopOf, version: int) -> None:
     state.put(1, "again")
     shop.drain()
     state.check()
+
+
+def test_a_rewrite_that_dies_of_memory_halves_the_batch(shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop = copies(shop_of)
+    state = State(shop)
+    for number in range(16):
+        state.put(number, "first")
+    shop.drain()
+    for number in range(16):
+        state.put(number, "second")
+    write, sizes = CopyOnWrite.write, list[int]()
+
+    def dying(self: CopyOnWrite, iceberg: Iceberg, table: Any, head: int, found: Any, keys: Any, schema: Any) -> Any:
+        """As a task would: batches of more than five keys end in an OutOfMemoryError."""
+        sizes.append(keys.num_rows)
+        if keys.num_rows > 5:
+            shop.spark.sql("SELECT raise_error('java.lang.OutOfMemoryError: Java heap space')").collect()
+        return write(self, iceberg, table, head, found, keys, schema)
+
+    monkeypatch.setattr(CopyOnWrite, "write", dying)
+    shop.drain(replace(shop.pipeline, engine=Spark(limits=Limits(first_rows=16))))
+    state.check()
+    assert sizes[:2] == [16, 16], "once more on the same head: another commit might have been the reason"
+    assert sum(size > 5 for size in sizes) <= 6, "each batch that died makes the next ones smaller"
 
 
 @pytest.mark.long

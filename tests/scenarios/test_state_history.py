@@ -14,9 +14,12 @@ import pytest
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration import History, KeyFormat, Limits, Upsert
-from frazil.errors import FrazilError, HistoryMismatch, InvalidInput
+from frazil.errors import FrazilError, HistoryMismatch, InvalidInput, SparkFailed
+from frazil.ingest.events import Reporter
+from frazil.ingest.state_history import StateHistory
 from frazil.job.failpoints import HISTORY_STEPS
 from frazil.lake.commit.entries import entry
+from frazil.lake.history import follow
 from frazil.lake.history.history_ledger import Recorded
 from frazil.lake.history.recorded import recorded
 from frazil.lake.read.stored_tables import Lake
@@ -95,6 +98,35 @@ def crash_at(step: str, hit: int = 1) -> Callable[[str], None]:
 def state_of(shop_of: ShopOf, write: Upsert = WITH_HISTORY, **choices: Any) -> tuple[Shop, State]:
     shop = shop_of(write=write, key_format=KeyFormat.TEXT, **choices)
     return shop, State(shop)
+
+
+@pytest.mark.parametrize(
+    "too_large",
+    [MemoryError(), pytest.param(MemoryError("a task died of memory"), marks=pytest.mark.long)],
+)
+def test_a_commit_whose_changes_are_too_large_is_no_fault_of_the_batch(
+    shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch, too_large: MemoryError
+) -> None:
+    """The state has the changes: neither is the batch staged again, nor are later ones smaller."""
+    shop, state = state_of(shop_of)
+    state.put(0, "first")
+    shop.drain()
+    state.put(0, "second")
+    ingestion = shop.ingestion()
+    rows = ingestion.pace.rows
+
+    def fails(*_: object, **__: object) -> None:
+        raise too_large
+
+    with monkeypatch.context() as patched:
+        patched.setattr(follow, "stage", fails)
+        with pytest.raises(SparkFailed, match="could not be recorded.*Give the driver"):
+            ingestion.drain()
+    assert ingestion.pace.rows >= rows
+    assert len(changes(shop)) == 1
+    shop.drain()
+    state.check()
+    assert [row["_op"] for row in check(shop)] == ["c", "u"]
 
 
 @pytest.mark.parametrize("version", [2, pytest.param(3, marks=pytest.mark.long)])
@@ -454,6 +486,80 @@ def test_a_later_version_with_a_name_of_the_history_changes_no_table(shop_of: Sh
     assert "_end" not in shop.landed()[0], "the state would keep it for ever"
 
 
+def columns_changed(shop: Shop, *changes_: str) -> None:
+    for change in changes_:
+        shop.spark.sql(f"ALTER TABLE lake.{shop.pipeline.table.identifier} {change}")
+
+
+def test_a_renamed_column_and_a_new_one_of_its_former_name_are_two(shop_of: ShopOf) -> None:
+    """Between two batches, so that the history meets the renames at once; the second time two columns swap their names."""
+    shop, state = state_of(shop_of)
+    state.put(1, "first")
+    shop.drain()
+    columns_changed(shop, "RENAME COLUMN user TO buyer", "ADD COLUMN user string")
+    state.put(1, "second")
+    shop.drain()
+    first, second = check(shop)
+    assert (first["buyer"], first["user"]) == ("first", None)
+    assert (second["buyer"], second["user"]) == (None, "second")
+    assert (second["_before"]["buyer"], second["_before"]["user"]) == ("first", None)
+    columns_changed(
+        shop, "RENAME COLUMN user TO middle", "RENAME COLUMN buyer TO user", "RENAME COLUMN middle TO buyer"
+    )
+    state.put(1, "third")
+    shop.drain()
+    assert [(row["buyer"], row["user"]) for row in check(shop)] == [(None, "first"), ("second", None), (None, "third")]
+
+
+@pytest.mark.long
+def test_a_field_that_a_struct_lost_is_null_in_later_changes(shop_of: ShopOf) -> None:
+    shop = shop_of(write=WITH_HISTORY, key_format=KeyFormat.TEXT)
+    fields = [{"name": name, "type": "string"} for name in ("street", "city")]
+    more = [
+        {"name": "address", "type": {"type": "record", "name": "Address", "fields": fields}},
+        {"name": "places", "type": {"type": "array", "items": "Address"}},
+    ]
+    schema = {**ORDER, "fields": [*ORDER["fields"], *more]}  # type: ignore[misc]
+    schema_id = shop.register(schema)
+
+    def put(street: str) -> None:
+        at = {"street": street, "city": "Oslo"}
+        value = {"order_id": 1, "user": "u", "amount": None, "address": at, "places": [at]}
+        shop.produce([frame(schema_id, avro(schema, value))], key=b"k1", partition=0)
+
+    put("first")
+    shop.drain()
+    put("second")
+    with pytest.raises(FrazilError, match="crash at"):
+        shop.drain(failpoint=crash_at("publish.committed"))
+    columns_changed(shop, "DROP COLUMN address.city", "DROP COLUMN places.element.city")
+    shop.spark.sql(f"REFRESH TABLE lake.{shop.pipeline.table.identifier}")
+    StateHistory(shop.pipeline, shop.job(), Reporter(shop.events.append, "p", "t", "r", time.time)).catch_up()
+    first, second = changes(shop)
+    assert (first["address"], first["places"][0]["city"]) == ({"street": "first", "city": "Oslo"}, "Oslo")
+    assert (second["address"], second["places"]) == (
+        {"street": "second", "city": None},
+        [{"street": "second", "city": None}],
+    )
+    assert second["_before"]["address"] == {"street": "first", "city": None}
+
+
+@pytest.mark.long
+def test_a_commit_of_version_2_is_followed_in_a_table_of_version_3(shop_of: ShopOf) -> None:
+    shop, state = state_of(shop_of)
+    for number in range(3):
+        state.put(number, "first")
+    shop.drain()
+    state.put(0, "second")
+    state.delete(1)
+    with pytest.raises(FrazilError, match="crash at"):
+        shop.drain(failpoint=crash_at("publish.committed"))
+    columns_changed(shop, "SET TBLPROPERTIES ('format-version' = '3')")
+    shop.drain()
+    state.check()
+    assert [row["_op"] for row in check(shop)] == ["c", "c", "c", "u", "d"]
+
+
 @pytest.mark.long
 def test_verify_finds_a_history_that_was_rolled_back(shop_of: ShopOf) -> None:
     shop, state = state_of(shop_of)
@@ -464,6 +570,18 @@ def test_verify_finds_a_history_that_was_rolled_back(shop_of: ShopOf) -> None:
     history.manageSnapshots().rollbackTo(history.currentSnapshot().parentId()).commit()
     found = verify(shop.pipeline, Lake(shop.lake, Secrets({}).read))
     assert [finding.flaw for finding in found.findings] == ["history_differs"]
+
+
+@pytest.mark.long
+def test_verify_finds_rows_that_another_engine_deleted_from_a_history(shop_of: ShopOf) -> None:
+    shop, state = state_of(shop_of)
+    for word in ("first", "second"):
+        state.put(1, word)
+        shop.drain()
+    shop.spark.sql(f"DELETE FROM lake.{shop.pipeline.table.history} WHERE _op = 'u'")
+    (found,) = verify(shop.pipeline, Lake(shop.lake, Secrets({}).read)).findings
+    assert found.flaw == "history_differs"
+    assert "another writer's, and changed rows" in found.what
 
 
 @pytest.mark.long

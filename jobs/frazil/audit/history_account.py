@@ -9,8 +9,10 @@ from frazil.audit.verification import Verification
 from frazil.declaration import Pipeline
 from frazil.declaration.write_modes import history
 from frazil.lake import ledger
-from frazil.lake.history.history_ledger import HISTORY, Recorded
-from frazil.lake.read.stored_tables import Lake, StoredTable
+from frazil.lake.history.history_ledger import HISTORY, OF_SNAPSHOT, Recorded
+from frazil.lake.read.stored_tables import Lake, Snapshot, StoredTable
+
+_CHANGED = ("added-records", "deleted-records", "added-position-deletes", "added-equality-deletes", "added-dvs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +61,27 @@ class LoadedHistory:
             *([f"the history is {behind} commits behind the table; the next run appends them"] if behind else []),
         )
         keys = next((c.entry.keys for c in commits if c.sequence_number <= last.sequence), None)
+        foreign = [
+            self._wrong(f"snapshot {snapshot.id} is another writer's, and changed rows of the history")
+            for snapshot in self.stored.ancestors(self.stored.head)
+            if _is_foreign(snapshot)
+        ]
         if keys is None or (keys.rows, keys.hash) == (last.account.rows, last.account.hash):
-            return [], notes
+            return foreign, notes
         what = (
             f"its changes make {last.account.rows} rows, and the table had {keys.rows} at the same offsets"
             if keys.rows != last.account.rows
             else f"its changes make {last.account.rows} rows, which are of other keys than those of the table at the same offsets"
         )
-        return [self._wrong(what)], notes
+        return [self._wrong(what), *foreign], notes
 
     def _wrong(self, what: str) -> Finding:
         return Finding(flaw=Flaw.HISTORY_DIFFERS, where=f"table {self.pipeline.table.history}", what=what)
+
+
+def _is_foreign(snapshot: Snapshot) -> bool:
+    """Return whether a snapshot of a history changed rows and is neither a commit that follows the state nor upkeep."""
+    summary = snapshot.summary
+    if OF_SNAPSHOT in summary or ledger.UPKEEP in summary or snapshot.operation == "replace":
+        return False
+    return any(int(summary.get(name, 0)) for name in _CHANGED)

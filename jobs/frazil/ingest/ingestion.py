@@ -16,7 +16,7 @@ from frazil.decode.met import MOST, UnknownSchemas
 from frazil.decode.writer_schemas import WriterSchemas
 from frazil.errors import CatalogUnavailable, CountsDisagree, Fenced, SparkFailed
 from frazil.ingest.events import Event, Reporter, Total
-from frazil.ingest.one_batch import StagedBatch, stage_batch
+from frazil.ingest.one_batch import BatchTooLarge, StagedBatch, spark_jobs, stage_batch
 from frazil.ingest.plan import Pace, Span, ended, up_to
 from frazil.ingest.planner import Planner
 from frazil.ingest.progress import Progress
@@ -30,7 +30,6 @@ from frazil.ingest.staging import Staging
 from frazil.ingest.upkeep import Upkeep
 from frazil.ingest.waiting import waiting_now
 from frazil.job.context import JobContext
-from frazil.lake import tables
 from frazil.lake.commit.append import Published
 from frazil.lake.commit.check import StageAgain
 from frazil.lake.commit.multi_table import decide_and_finish
@@ -38,8 +37,9 @@ from frazil.lake.offsets import Offsets
 from frazil.lake.spark_session import infer_no_constraints
 
 ATTEMPTS = 3  # how often one batch is staged before the run gives up
-_RETRIED = (UnknownSchemas, StageAgain, Fenced, CountsDisagree, MemoryError, LoginRefused)
-FORGET_COMMITS = 100  # after so many commits, many met versions are forgotten; one that still occurs is met once more
+_RETRIED = (UnknownSchemas, StageAgain, Fenced, CountsDisagree, BatchTooLarge, LoginRefused)
+FORGET_COMMITS = 100
+"""After so many commits, many met versions are forgotten (one that still occurs is met once more), and batches may grow again."""
 
 
 class Ingestion:
@@ -122,7 +122,8 @@ class Ingestion:
                     counts, fenced, accepted = batch.counts, staged.is_fenced, self._planner.accepted
                     check_share(self.pipeline, counts, batch.start, batch.end, accepted, is_fenced=fenced)
                     batch = replace(batch, rejects_accepted=still_accepted(accepted.get(ANY, {}), batch.end))
-                    publishing = publisher.submit(self._publish, replace(staged, batch=batch))
+                    assert self._staging is not None
+                    publishing = publisher.submit(self._publish, replace(staged, batch=batch), self._staging)
                     self._publishing = publishing, publisher.submit(self._upkeep.after, publishing)
                     committed, landed = batch.end, landed + 1
                 except Cancelled:
@@ -155,25 +156,21 @@ class Ingestion:
         if self._staging is None:
             self._staging = self._evolution.staging()
         beyond = beyond_spark(self.pipeline, self.job.kafka, planned.ranges) if self._driver_reads else ()
-        try:
-            staged = stage_batch(self.pipeline, self.job, self._staging, self._evolution, planned, beyond)
-        except SparkFailed as error:
-            if tables.columns(self.job.iceberg, self.pipeline.table.identifier) == self._staging.table:
-                raise
-            raise StageAgain(f"the table's columns changed while a batch was staged: {error.what}") from error
+        staged = stage_batch(self.pipeline, self.job, self._staging, self._evolution, planned, beyond)
         self._driver_reads = False  # until Spark cannot read a batch again
         self.pace = self.pace.after(planned.rows, staged.bytes_read, staged.seconds)
         return staged
 
-    def _publish(self, staged: StagedBatch) -> tuple[StagedBatch, Published]:
+    def _publish(self, staged: StagedBatch, staging: Staging) -> tuple[StagedBatch, Published]:
         try:
-            published = decide_and_finish(
-                self.job,
-                staged.main,
-                [staged.dead_letters] if staged.dead_letters else [],
-                replace(staged.batch, settled=self._settled),
-                staged.changes,
-            )
+            with spark_jobs(self.pipeline, self.job, staging, staged.plan.rows):
+                published = decide_and_finish(
+                    self.job,
+                    staged.main,
+                    [staged.dead_letters] if staged.dead_letters else [],
+                    replace(staged.batch, settled=self._settled),
+                    staged.changes,
+                )
         except CatalogUnavailable as error:
             if staged.changes is None or not self.job.stopping():
                 raise
@@ -189,8 +186,10 @@ class Ingestion:
         staged, published = publishing[0].result()
         self._attempts = 0
         self._committed = staged.batch.end
-        if self._commits % FORGET_COMMITS == 0 and self._evolution.forget():
-            self._staging = None
+        if self._commits % FORGET_COMMITS == 0:
+            self.pace = self.pace.lifted()
+            if self._evolution.forget():
+                self._staging = None
         self.progress.committed(staged, published.snapshot_id)
         publishing[1].result()
 
@@ -233,14 +232,14 @@ class Ingestion:
             self._staging = self._evolution.staging()
             return
         self.report(Event.BATCH_RETRIED, message=str(problem), attempt=attempts)
-        if isinstance(problem, MemoryError) and self.pace.rows > 1:
-            self.pace = self.pace.halved()
+        if isinstance(problem, BatchTooLarge) and problem.rows > 1:
+            self.pace = self.pace.halved(problem.rows)
         elif isinstance(problem, LoginRefused) and attempts == 1:
             self.job.kafka.read_secrets_again()
         elif isinstance(problem, Learned) or (isinstance(problem, StageAgain | Fenced) and attempts < ATTEMPTS):
             self._resume()  # the table is not as it was: what it holds and its columns are read again
         elif attempts >= (2 if isinstance(problem, CountsDisagree) else ATTEMPTS):
-            if isinstance(problem, MemoryError):
+            if isinstance(problem, BatchTooLarge):
                 raise SparkFailed(
                     str(problem), where=f"pipeline {self.pipeline.name}", do="Give tasks more memory"
                 ) from None

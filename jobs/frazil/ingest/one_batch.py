@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline
+from frazil.errors import SparkFailed
 from frazil.ingest.account import commit_request
 from frazil.ingest.plan import Plan
 from frazil.ingest.rejected_share import check_keys, check_mode
 from frazil.ingest.schema_tracking import Evolution
-from frazil.ingest.spark_errors import explained
+from frazil.ingest.spark_errors import TimestampOverflow, explained
 from frazil.ingest.staging import StagedRejected, Staging
 from frazil.ingest.truncates import check_met
 from frazil.job.context import JobContext
-from frazil.lake.commit.check import CommitRequest
+from frazil.lake import tables
+from frazil.lake.commit.check import CommitRequest, StageAgain
 from frazil.lake.deletes.key_changes import KeyChanges
 from frazil.lake.stage import Staged
 
@@ -46,6 +49,35 @@ class StagedBatch:
         return last.valid_through(partitions) if last is not None else None
 
 
+class BatchTooLarge(MemoryError):
+    """A task or the driver ran out of memory at a batch of so many `rows`; a smaller one may do."""
+
+    def __init__(self, text: str, rows: int) -> None:
+        super().__init__(text)
+        self.rows = rows
+
+
+@contextmanager
+def spark_jobs(pipeline: Pipeline, job: JobContext, staging: Staging, rows: int) -> Iterator[None]:
+    """Turn what a Spark job of a batch of so many `rows` fails with into an error of Frazil, as `explained` does.
+
+    Raises `StageAgain` if no retry would help but the table's columns are not those that the batch is staged for, and
+    `BatchTooLarge`.
+    """
+    try:
+        with explained(f"pipeline {pipeline.name}", stopping=job.stopping, redact=job.redact):
+            yield
+    except MemoryError as error:
+        raise BatchTooLarge(str(error) or "the driver ran out of memory", rows) from None
+    except SparkFailed as error:
+        if (
+            isinstance(error, TimestampOverflow)
+            or tables.columns(job.iceberg, pipeline.table.identifier) == staging.table
+        ):
+            raise
+        raise StageAgain(f"the table's columns changed while a batch was staged: {error.what}") from error
+
+
 def stage_batch(
     pipeline: Pipeline,
     job: JobContext,
@@ -58,11 +90,12 @@ def stage_batch(
 
     `by_driver` are the records of the batch that the driver has read, as Spark cannot.
 
-    Raises `UnknownSchemas`, `RegistryUnavailable`, `RejectedRecords`, `KeysMissing`, `CountsDisagree`, `StageAgain`, and what a
-    failed Spark job means, `TimestampOverflow` among it; then there are files that no snapshot will name, and nothing else.
+    Raises `UnknownSchemas`, `RegistryUnavailable`, `RejectedRecords`, `KeysMissing`, `CountsDisagree`, `StageAgain`,
+    `BatchTooLarge`, and what a failed Spark job means, `TimestampOverflow` among it; then there are files that no snapshot will
+    name, and nothing else.
     """
     began = job.clock()
-    with explained(f"pipeline {pipeline.name}", stopping=job.stopping, redact=job.redact):
+    with spark_jobs(pipeline, job, staging, planned.rows):
         rows = staging.stage(planned, by_driver)
         rejected = StagedRejected() if rows.are_all else staging.stage_rejected(rows)
     check_met(pipeline, planned, staging.truncated, rejected.counted.last_truncate, clears=rows.clears)

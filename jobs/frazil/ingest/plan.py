@@ -166,7 +166,8 @@ class Pace:
 
     `rows` starts at `first_rows`, at most quadruples from one batch to the next, and aims at `target_seconds` a batch within
     `max_rows` and `max_bytes`; `row_bytes` is the running mean of a record's value in bytes. Time alone never takes it below
-    `first_rows`: where a commit takes longer than `target_seconds`, smaller batches take as long and land less.
+    `first_rows`: where a commit takes longer than `target_seconds`, smaller batches take as long and land less. After a batch
+    that died of memory none has more than `ceiling` rows, also if it was staged in time and died later.
     """
 
     target_seconds: float
@@ -175,6 +176,7 @@ class Pace:
     first_rows: int
     rows: int
     row_bytes: float = 0.0
+    ceiling: int | None = None
 
     @classmethod
     def of(cls, limits: Limits) -> Pace:
@@ -190,13 +192,19 @@ class Pace:
         grown = self.rows
         if rows >= self.rows // 2 or seconds > self.target_seconds:  # a small batch says little about large ones
             grown = max(min(wanted, self.rows * 4), self.rows // 4, min(self.first_rows, self.rows))
-        bounded = min(grown, self.max_rows, int(self.max_bytes / max(row_bytes, 1.0)))
+        most = self.max_rows if self.ceiling is None else min(self.max_rows, self.ceiling)
+        bounded = min(grown, most, int(self.max_bytes / max(row_bytes, 1.0)))
         return replace(self, rows=max(bounded, 1), row_bytes=row_bytes)
 
     def at_most(self, rows: int) -> Pace:
         """Return the pace for a batch that must not be larger; later batches may be."""
         return replace(self, rows=max(min(self.rows, rows), 1))
 
-    def halved(self) -> Pace:
-        """Return the pace after a task died of memory."""
-        return replace(self, rows=max(self.rows // 2, 1))
+    def halved(self, rows: int) -> Pace:
+        """Return the pace after a batch of so many rows that died of memory."""
+        half = max(min(self.rows, rows) // 2, 1)
+        return replace(self, rows=half, ceiling=half)
+
+    def lifted(self) -> Pace:
+        """Return the pace that tries larger batches again, if one had died of memory: its records may have been unusually large."""
+        return self if self.ceiling is None else replace(self, ceiling=self.ceiling * 2)

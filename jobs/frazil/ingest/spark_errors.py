@@ -11,6 +11,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from frazil.errors import CatalogUnavailable, KafkaUnavailable, SparkFailed
+from frazil.lake.commit.row_search import SearchFailed
 from frazil.lake.iceberg_java import error_text
 
 _LONGEST = 400  # characters of Spark's own words in a message
@@ -92,7 +93,8 @@ def explained(
     """
     try:
         yield
-    except (Py4JJavaError, PySparkException) as error:
+    except (Py4JJavaError, PySparkException, SearchFailed) as failed:
+        error = failed.error if isinstance(failed, SearchFailed) else failed
         text = redact(error_text(error))
         words = _short(text)
         if stopping():

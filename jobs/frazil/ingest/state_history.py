@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from frazil.declaration import Pipeline
 from frazil.declaration.write_modes import history
+from frazil.errors import SparkFailed
 from frazil.ingest.events import Event, Reporter
-from frazil.ingest.spark_errors import explained
+from frazil.ingest.spark_errors import TimestampOverflow, explained
 from frazil.job.context import JobContext
 from frazil.lake import tables
 from frazil.lake.history.follow import Followed, Follower
@@ -42,8 +43,18 @@ class StateHistory:
         if self._follower is None:
             return Followed()
         where = f"pipeline {self._pipeline.name}, table {self._follower.history}"
-        with explained(where, stopping=self._job.stopping, redact=self._job.redact):
-            done = self._follower.follow()
+        try:
+            with explained(where, stopping=self._job.stopping, redact=self._job.redact):
+                done = self._follower.follow()
+        except (
+            MemoryError,
+            TimestampOverflow,
+        ) as error:  # not the batch's: that is committed, and a smaller one would not help
+            raise SparkFailed(
+                f"the changes of a commit could not be recorded: {error or 'the driver has too little memory'}",
+                where=where,
+                do="The state has them, and its history gets them at the next try. Give the driver and the tasks more memory",
+            ) from None
         if done.began is not None:
             facts = {"rows_before": done.began.began, "since_sequence": done.began.since}
             self._report(Event.HISTORY_BEGAN, table=self._follower.history, **facts)

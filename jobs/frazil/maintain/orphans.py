@@ -1,23 +1,26 @@
 """Find files under a table's location that no metadata references. Reports them; deletes them only if asked.
 
 Batches that were staged and never published, rewrites that lost, and expiries that died leave such files. So does
-any other program that writes there: only the table belongs under its location.
+any other program that writes there: only the table belongs under its location. A table that was renamed keeps its location, and the
+next one of its former name gets the same: as long as metadata of another table is there, no file is an orphan.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 
 from frazil.declaration.partitioning import quoted
 from frazil.errors import InvalidInput
 from frazil.lake.commit.multi_table import open_decision
-from frazil.lake.java_classes import Java
+from frazil.lake.java_classes import Java, items
 from frazil.maintain.result import Action, Outcome, Status
 from frazil.maintain.selection import DAY_MS, ORPHANS_AT_LEAST_MS, namer
 from frazil.maintain.target import MaintenanceRun, Target
 
 SHOWN = 5
+METADATA_SUFFIX = ".metadata.json"  # gzipped ones, too: `<version>.gz.metadata.json`
 
 
 def check_age(seconds: float) -> None:
@@ -37,16 +40,21 @@ def orphans(run: MaintenanceRun, target: Target, *, remove: bool) -> Outcome:
     """Report a table's orphans, and delete them if asked to `remove` and this is no dry run.
 
     What an open decision names is no orphan, at the table and at its dead letters. Before a file is deleted it is asked for by
-    itself, so only existing files are counted. Raises `InvalidInput` for an age under three days, `CatalogUnavailable` when
-    an open decision cannot be read: what it names is not known then.
+    itself, so only existing files are counted. Raises `InvalidInput` for an age under three days, and before a removal if metadata
+    of another table is in the table's folder; `CatalogUnavailable` when an open decision cannot be read: what it names is not known
+    then.
     """
     check_age(run.policy.orphan_seconds)
     began, declared = run.job.clock(), target.pipeline.table
     table = run.job.iceberg.load(target.identifier)
+    removes = remove and not run.policy.dry_run
+    if refusal := _shared(run, table, target.identifier):
+        if removes:
+            raise refusal
+        return Outcome(action=Action.ORPHANS, table=target.identifier, ended=Status.DRY_RUN, why=str(refusal))
     found = _unreferred(run, target.identifier, by_prefix=str(table.location()).startswith("s3"))
     # Asked after the listing, so that what was decided meanwhile is known.
     named = open_decision(run.job.iceberg, declared.identifier, declared.dead_letters, target.pipeline.name) or ()
-    removes = remove and not run.policy.dry_run
     if removes:
         run.job.failpoint("orphans.decided")
     files, size, left, first = _gone(table, found, namer(named), remove=removes)
@@ -78,6 +86,39 @@ def _gone(
             if remove:
                 table.io().deleteFile(location)
     return files, size, left, first
+
+
+def _shared(run: MaintenanceRun, table: Java, name: str) -> InvalidInput | None:
+    """Return why no file under the table's location may go: metadata of another table is in its folder. Else None."""
+    current = table.operations().current()
+    newest, known = str(current.metadataFileLocation()), items(current.previousFiles())
+    own = {_path(location) for location in (newest, *(str(log.file()) for log in known))}
+    for location in _listed(table, newest.rpartition("/")[0]):
+        if not location.endswith(METADATA_SUFFIX) or _path(location) in own or _size(table, location) is None:
+            continue
+        if (uuid := str(run.job.iceberg.older_metadata(table, location).uuid())) != str(table.uuid()):
+            return InvalidInput(
+                f"{location} is metadata of table {uuid}, whose files are no orphans as long as it exists",
+                where=f"table {name}, whose uuid is {table.uuid()}",
+                do="If that table was dropped, delete its metadata files. If it was renamed, its files are still here: copy it "
+                "to a location of its own first (CREATE TABLE … AS SELECT), or leave the orphans where they are",
+            )
+    return None
+
+
+def _listed(table: Java, folder: str) -> Iterator[str]:
+    """Yield the locations of the files in a folder, and below it."""
+    if "://" not in folder or folder.startswith("file:"):  # Hadoop's listing fails if a file goes meanwhile
+        yield from (f"{folder}/{name}" for name in os.listdir(_path(folder)))
+        return
+    files = table.io().listPrefix(f"{folder}/").iterator()
+    while files.hasNext():
+        yield str(files.next().location())
+
+
+def _path(location: str) -> str:
+    """Return a location without its scheme: `s3a` and `s3` name the same object."""
+    return location.partition(":")[2].removeprefix("//") if ":" in location else location
 
 
 def _unreferred(run: MaintenanceRun, table: str, *, by_prefix: bool) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -10,6 +11,7 @@ from pyspark.sql import SparkSession
 from frazil.declaration.environment import Environment
 from frazil.errors import CatalogUnavailable, CommitRefused, Fenced
 from frazil.lake import ledger
+from frazil.lake.commit.row_search import SearchFailed
 from frazil.lake.iceberg_java import Iceberg
 from tests.support import oracle
 from tests.support.jobs import job
@@ -153,6 +155,38 @@ def test_what_iceberg_refuses_twice_on_one_head_is_no_outage(table: KeyedTable) 
     refs.removeTag("frazil_p").createBranch("frazil_p", head).commit()
     with pytest.raises(CommitRefused, match="frazil_p is a branch not a tag"):
         table.publish(table.staged(SECOND))
+    table.check()
+
+
+def failing(table: KeyedTable, changes: Any, times: int) -> list[int]:
+    """Have the search of a batch's rows fail so many times as a Spark job does; return the heads that it is called with."""
+    search, heads = changes.on, list[int]()
+
+    def on(loaded: Any, head: int, until: int = 0) -> Any:
+        heads.append(head)
+        if len(heads) <= times:
+            table.spark.sql(f"SELECT raise_error('try {len(heads)}')").collect()
+        return search(loaded, head, until)
+
+    changes.on = on
+    return heads
+
+
+def test_a_search_that_fails_once_is_made_again(table: KeyedTable) -> None:
+    """The files of the head that it read may have gone with another commit."""
+    batch = table.staged(SECOND)
+    failing(table, batch.changes, 1)
+    table.publish(batch)
+    table.expect(SECOND)
+    table.check()
+
+
+def test_a_search_that_fails_twice_on_one_head_is_an_error_of_its_job(table: KeyedTable) -> None:
+    batch = table.staged(SECOND)
+    heads = failing(table, batch.changes, 100)
+    with pytest.raises(SearchFailed, match="try 2"):
+        table.publish(batch)
+    assert len(heads) == 2
     table.check()
 
 

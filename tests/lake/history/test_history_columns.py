@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from frazil.errors import InvalidInput
-from frazil.lake.history.history_columns import BEFORE, OWN, check_names, wanted
+from frazil.lake.history.history_columns import BEFORE, OWN, check_names, renamed, wanted
 from frazil.schemas.iceberg import field_ids, row_type, schema_json
-from frazil.schemas.schema_changes import AddColumn, RenameColumn, WidenColumn, applied, changes
+from frazil.schemas.schema_changes import AddColumn, WidenColumn, applied, changes
 from frazil.schemas.types import Field, Kind, ListOf, Primitive, Struct
 
 INT, LONG, TEXT = Primitive(Kind.INT), Primitive(Kind.LONG), Primitive(Kind.STRING)
@@ -17,7 +17,7 @@ KNOWN = {number: name for name, number in IDS.items()}
 
 
 def history() -> Struct:
-    return row_type(schema_json(wanted(STATE, IDS, {})))
+    return row_type(schema_json(wanted(STATE)))
 
 
 def test_a_history_has_the_columns_of_the_state_twice_and_its_own() -> None:
@@ -27,22 +27,27 @@ def test_a_history_has_the_columns_of_the_state_twice_and_its_own() -> None:
     assert before.name == BEFORE
     assert isinstance(before.type, Struct)
     assert [field.name for field in before.type.fields] == ["id", "address", "tags"]
-    assert not changes(history(), wanted(STATE, IDS, KNOWN))
+    assert not changes(history(), wanted(STATE))
 
 
-def test_columns_of_both_images_widen_are_added_and_renamed_at_any_depth() -> None:
-    address = Struct((Field("road", TEXT), Field("city", TEXT)))
-    state = Struct((Field("number", LONG), Field("address", address), Field("tags", ListOf(TEXT))))
-    ids = {"number": IDS["id"], "address": IDS["address"], "address.road": IDS["address.street"]}
-    ids |= {"address.city": 99, "tags": IDS["tags"]}
-    made = changes(history(), wanted(state, ids, KNOWN))
-    renamed = {change.path for change in made if isinstance(change, RenameColumn)}
-    assert renamed == {("id",), ("address", "street"), (BEFORE, "id"), (BEFORE, "address", "street")}
+def test_columns_of_both_images_widen_and_are_added_at_any_depth() -> None:
+    address = Struct((Field("street", TEXT), Field("city", TEXT)))
+    state = Struct((Field("id", LONG), Field("address", address), Field("tags", ListOf(TEXT))))
+    made = changes(history(), wanted(state))
     assert {change.path for change in made if isinstance(change, WidenColumn)} == {("id",), (BEFORE, "id")}
     added = {change.path for change in made if isinstance(change, AddColumn)}
     assert added == {("address", "city"), (BEFORE, "address", "city")}
-    followed = {number: name for name, number in ids.items()}
-    assert not changes(applied(history(), made), wanted(state, ids, followed))
+    assert not changes(applied(history(), made), wanted(state))
+
+
+def test_columns_are_renamed_by_field_id_the_deepest_first() -> None:
+    names = {**KNOWN, IDS["id"]: "number", IDS["address"]: "place", IDS["address.street"]: "place.road", 99: "id"}
+    assert renamed(KNOWN, names) == (("address.street", "road"), ("address", "place"), ("id", "number"))
+    assert not renamed(names, names)
+
+
+def test_a_column_that_the_state_has_no_longer_keeps_its_name() -> None:
+    assert not renamed(KNOWN, {number: name for number, name in KNOWN.items() if name != "id"})
 
 
 @pytest.mark.parametrize("name", OWN)

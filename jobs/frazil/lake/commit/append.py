@@ -14,15 +14,16 @@ from itertools import islice
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import IllegalArgumentException, PySparkException
 
-from frazil.errors import CatalogUnavailable, CommitRefused
+from frazil.errors import CatalogUnavailable
 from frazil.lake import last_records, ledger
 from frazil.lake.commit.carried_on import carried_on
 from frazil.lake.commit.check import Base, CommitRequest, StageAgain, Verdict, check, refusal
 from frazil.lake.commit.committer import Committer
 from frazil.lake.commit.entries import entry, entry_of_head, of
 from frazil.lake.commit.row_delta import RowChanges, overwrite, row_delta
+from frazil.lake.commit.row_search import RowSearch
 from frazil.lake.deletes.staged_deletes import StagedDeletes
-from frazil.lake.iceberg_java import Iceberg, message, thrown
+from frazil.lake.iceberg_java import Iceberg, thrown
 from frazil.lake.java_classes import Java
 from frazil.lake.ledger import Entry
 from frazil.lake.lineage import ancestors, head_follows
@@ -30,8 +31,6 @@ from frazil.lake.stage import Staged
 from frazil.schemas.iceberg import column_names, field_ids
 
 FOREVER_MS = 2**63 - 1  # an explicit maximum age of the tag: a table property may expire tags that have none
-REFUSALS = frozenset({"ValidationException", "IllegalArgumentException"})
-"""What Java throws for a change that does not fit the table; also if another commit came after the search for rows."""
 STAGED_AT_MOST_SECONDS = 6 * 3600.0  # orphan removal refuses ages under three days; this is far below
 CHECK_FILES_AFTER_SECONDS = 60.0
 ATTEMPTS = 20
@@ -64,16 +63,16 @@ def publish(
 ) -> Published:
     """Commit a staged batch, exactly once.
 
-    Raises `Fenced`, `TableReplaced`, `RolledBack`, `TopicRecreated`, `StageAgain`, `CommitRefused` or `CatalogUnavailable`; in
-    each case nothing of this batch is in the table. `extra` are further summary entries; a dead-letter table finishes
-    a decision and keeps no totals of its own. A commit that names a side decision gets the next number, which is above
-    `numbered_from` too. With `restore` the head is first set back to the newest entry, over a rollback that only moved it; with
-    `clear` all rows go first. The rows that `changes` finds on the table's head are deleted; if another commit comes in between,
-    they are searched again.
+    Raises `Fenced`, `TableReplaced`, `RolledBack`, `TopicRecreated`, `StageAgain`, `CommitRefused`, `SearchFailed` or
+    `CatalogUnavailable`; in each case nothing of this batch is in the table. `extra` are further summary entries; a dead-letter
+    table finishes a decision and keeps no totals of its own. A commit that names a side decision gets the next number, which is
+    above `numbered_from` too. With `restore` the head is first set back to the newest entry, over a rollback that only moved it;
+    with `clear` all rows go first. The rows that `changes` finds on the table's head are deleted; if another commit comes in
+    between, they are searched again.
     """
     iceberg, failure = job.iceberg, ""
     base: Base | None = None
-    refused: set[tuple[int | None, str]] = set()  # on which head Iceberg refused, and why
+    search = RowSearch(changes, staged.table)
     for attempt in range(ATTEMPTS):
         if attempt and changes is not None and job.stopping():
             break  # a run that is to end has its Spark jobs cancelled, and so the search
@@ -90,10 +89,8 @@ def publish(
             if verdict is not Verdict.APPEND:
                 raise refusal(verdict, base, staged, batch)
             job.failpoint("publish.decided")
-            deletes = None
-            if changes is not None and base.head is not None:
-                deletes = changes.on(table, base.head, base.keys.until if base.keys is not None else 0)
-                changes.check(deletes)
+            deletes = search.on(table, base)
+            if deletes is not None:
                 job.failpoint("publish.searched")
             _check_files(table, staged, deletes, age=job.clock() - staged.at)
             summary = dict(extra or {})
@@ -114,44 +111,21 @@ def publish(
             job.failpoint("publish.committed")
             number = summary.get(ledger.DECISION)
             return Published(snapshot_id, found=False, number=None if number is None else int(number))
-        except Py4JJavaError as error:
+        except (Py4JJavaError, PySparkException) as error:
             # A failed commit, and one whose state is unknown, go through the same decision again: on a new base.
-            failure = f"{thrown(error)}: {message(error)}"
-            if thrown(error) in REFUSALS:
-                _search_again(changes, refused, base, failure, staged)
-            if thrown(error) in ("NoSuchTableException", "ForbiddenException"):
-                break
-        except PySparkException as error:  # of the search, or Java's IllegalArgumentException as PySpark has it
-            failure = str(error).partition("\n")[0]
-            if changes is None and not isinstance(error, IllegalArgumentException):
+            if (
+                changes is None
+                and isinstance(error, PySparkException)
+                and not isinstance(error, IllegalArgumentException)
+            ):
                 raise
-            _search_again(changes, refused, base, failure, staged)
+            failure = search.after(error, base)
+            if isinstance(error, Py4JJavaError) and thrown(error) in ("NoSuchTableException", "ForbiddenException"):
+                break
     raise CatalogUnavailable(
         f"the commit did not succeed: {failure}",
         where=f"table {staged.table}",
         do="Nothing was added. Run again; if it persists, look at the catalog",
-    )
-
-
-def _search_again(
-    changes: RowChanges | None, refused: set[tuple[int | None, str]], base: Base | None, failure: str, staged: Staged
-) -> None:
-    """Have the deletes made again: another commit may have come in between. Raises `CommitRefused` if it cannot be that.
-
-    So it is for a commit without deletes, and if the head on which the same was refused before is still the head.
-    """
-    known = (base.head if base is not None else None, failure)
-    if changes is None or known in refused:
-        raise _refused(failure, staged) from None
-    refused.add(known)
-    changes.forget()
-
-
-def _refused(failure: str, staged: Staged) -> CommitRefused:
-    return CommitRefused(
-        f"the commit was refused: {failure}",
-        where=f"table {staged.table}",
-        do="Nothing was added. Correct the table or the catalog, then run again",
     )
 
 

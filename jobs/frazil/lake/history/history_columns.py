@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+
+from py4j.protocol import Py4JJavaError
 
 from frazil.declaration.partitioning import PartitionField, Transform
-from frazil.errors import InvalidInput
+from frazil.errors import CatalogUnavailable, IncompatibleSchema, InvalidInput
 from frazil.lake import ledger, tables
 from frazil.lake.commit.committer import Committer
-from frazil.lake.evolve import evolve
+from frazil.lake.evolve import ATTEMPTS, evolve
 from frazil.lake.history.history_ledger import HISTORY
+from frazil.lake.iceberg_java import message, thrown
 from frazil.lake.java_classes import Java
 from frazil.schemas.iceberg import field_ids, row_type
 from frazil.schemas.metadata import CHANGED_AT, OP
 from frazil.schemas.schema_changes import changes, plain
-from frazil.schemas.types import Field, Kind, ListOf, MapOf, Primitive, Struct, Type
+from frazil.schemas.types import Field, Kind, Primitive, Struct
 
 COMMITTED_AT = Field("_committed_at", Primitive(Kind.TIMESTAMPTZ), doc="when the state's commit made the change")
 SEQUENCE = Field(
@@ -31,9 +33,9 @@ _NAMES = "frazil.state-columns"
 """Table property of a history: the names that the state's columns had, by field id, a JSON object. Renames are found by it."""
 
 
-def wanted(state: Struct, ids: Mapping[str, int], known: Mapping[int, str]) -> Struct:
-    """Return the columns of a history of `state`; `ids` are the state's field ids by name, `known` the last names by field id."""
-    fields = _named(Struct(tuple(replace(f, type=plain(f.type)) for f in state.fields)), "", ids, known).fields
+def wanted(state: Struct) -> Struct:
+    """Return the columns of a history of `state`."""
+    fields = tuple(replace(field, type=plain(field.type)) for field in state.fields)
     about = (replace(OP, doc="c insert, u update, d delete"), CHANGED_AT, COMMITTED_AT, SEQUENCE, END)
     return Struct((*fields, *about, Field(BEFORE, Struct(fields), doc="the row before the change; null for an insert")))
 
@@ -49,45 +51,69 @@ def check_names(state: Struct, table: str) -> None:
 
 
 def make(job: Committer, history: str, state: Java, properties: Mapping[str, str]) -> None:
-    """Create the history of a loaded state if it is missing, and have its columns follow those of the state."""
+    """Create the history of a loaded state if it is missing, and have its columns follow those of the state.
+
+    First columns get the names of the state's, by field id, then others are added: the new column of a name that another one
+    had is another column here, too. Raises `IncompatibleSchema` if a name is taken by a column that the state has no longer.
+    """
     iceberg = job.iceberg
     schema = iceberg.schema_json(state)
     row, ids = row_type(schema), field_ids(schema)
-    names = json.dumps({str(number): name for name, number in ids.items()}, sort_keys=True)
+    names = {number: name for name, number in ids.items()}
     check_names(row, history)
     if tables.create(
         iceberg,
         history,
-        wanted(row, ids, {}),
+        wanted(row),
         partition_by=(PartitionField(Transform.DAYS, COMMITTED_AT.name),),
-        properties={**properties, ledger.WRITE_MODE: HISTORY, _NAMES: names},
+        properties={**properties, ledger.WRITE_MODE: HISTORY, _NAMES: _text(names)},
     ):
         return
-    found = iceberg.load(history).properties().get(_NAMES)
-    if found == names:
+    if iceberg.load(history).properties().get(_NAMES) == _text(names):
         return
-    known = {int(number): name for number, name in json.loads(found or "{}").items()}
-    evolve(job, history, lambda columns: changes(columns, wanted(row, ids, known)))
-    iceberg.load(history).updateProperties().set(_NAMES, names).commit()
+    _rename(job, history, names)
+    evolve(job, history, lambda columns: changes(columns, wanted(row)))
+    iceberg.load(history).updateProperties().set(_NAMES, _text(names)).commit()
 
 
-def _named(struct: Struct, prefix: str, ids: Mapping[str, int], known: Mapping[int, str]) -> Struct:
-    """Return the struct with the former name of each field that was renamed, as an alias."""
-
-    def field(one: Field) -> Field:
-        path = f"{prefix}{one.name}"
-        was = known.get(ids[path], path).rpartition(".")[2] if path in ids else one.name
-        return replace(one, type=_inside(one.type, path, ids, known), aliases=(was,) if was != one.name else ())
-
-    return Struct(tuple(map(field, struct.fields)))
+def renamed(known: Mapping[int, str], names: Mapping[int, str]) -> tuple[tuple[str, str], ...]:
+    """Return path and new name of each column that was renamed, the deepest first; both are paths by the state's field id."""
+    found = ((known[number], names[number].rpartition(".")[2]) for number in known if number in names)
+    changed = ((path, name) for path, name in found if path.rpartition(".")[2] != name)
+    return tuple(sorted(changed, key=lambda one: (-one[0].count("."), one)))
 
 
-def _inside(of: Type, path: str, ids: Mapping[str, int], known: Mapping[int, str]) -> Any:
-    match of:
-        case Struct():
-            return _named(of, f"{path}.", ids, known)
-        case ListOf(element=element):
-            return replace(of, element=_inside(element, f"{path}.element", ids, known))
-        case MapOf(value=value):
-            return replace(of, value=_inside(value, f"{path}.value", ids, known))
-    return of
+def _rename(job: Committer, history: str, names: Mapping[int, str]) -> None:
+    """Rename the columns of both images, and keep their names in the same commit: done twice, a swap would be undone."""
+    failure = ""
+    for attempt in range(ATTEMPTS):
+        if attempt:
+            job.wait(min(2.0, 0.05 * 2**attempt))
+        table = job.iceberg.load(history)
+        known = {int(number): name for number, name in json.loads(table.properties().get(_NAMES) or "{}").items()}
+        if not (found := renamed(known, names)):
+            return
+        transaction, existing = table.newTransaction(), field_ids(job.iceberg.schema_json(table))
+        update = transaction.updateSchema()
+        for path, name in ((f"{image}{path}", name) for path, name in found for image in ("", f"{BEFORE}.")):
+            if path in existing:
+                update.renameColumn(path, name)
+        try:
+            update.commit()
+            kept = {number: names[number] for number in known if number in names}
+            transaction.updateProperties().set(_NAMES, _text(kept)).commit()
+            transaction.commitTransaction()
+            return
+        except Py4JJavaError as error:
+            failure = f"{thrown(error)}: {message(error)}"
+            if thrown(error) in tables.REFUSALS:
+                raise IncompatibleSchema(
+                    f"the history's columns cannot follow those of the state: {failure}",
+                    where=f"table {history}",
+                    do=f"Rename the column that has the name: {', '.join(f'{path} becomes {name}' for path, name in found)}",
+                ) from None
+    raise CatalogUnavailable(f"the schema commit did not succeed: {failure}", where=f"table {history}", do="Run again")
+
+
+def _text(names: Mapping[int, str]) -> str:
+    return json.dumps({str(number): name for number, name in sorted(names.items())})

@@ -14,10 +14,11 @@ from pyspark.sql import functions as F
 
 from frazil.errors import CatalogUnavailable
 from frazil.lake import ledger
-from frazil.lake.commit.append import FOREVER_MS, REFUSALS
+from frazil.lake.commit.append import FOREVER_MS
 from frazil.lake.commit.committer import Committer
 from frazil.lake.commit.entries import entry
 from frazil.lake.commit.row_delta import row_delta
+from frazil.lake.commit.row_search import REFUSALS
 from frazil.lake.deletes import staged_deletes
 from frazil.lake.deletes.positions import FILE, POSITION, Found
 from frazil.lake.deletes.staged_deletes import StagedDeletes

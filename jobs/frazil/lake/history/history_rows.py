@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from frazil.lake import ledger
 from frazil.lake.history.history_columns import BEFORE, COMMITTED_AT, END, SEQUENCE
@@ -30,7 +31,8 @@ def history_values(
     """Yield the values of a history's `columns`, fields of its Spark schema, for the keys that the commit `by` changed."""
     after, before = F.col(AFTER), F.col(ROW_BEFORE)
     row = changed.schema[AFTER].dataType
-    names, keys = set(row.fieldNames()), {*changed.columns} - {AFTER, ROW_BEFORE}  # type: ignore[attr-defined]
+    names = {field.name: field.dataType for field in row.fields}  # type: ignore[attr-defined]
+    keys = {*changed.columns} - {AFTER, ROW_BEFORE}
     committed = F.timestamp_millis(F.lit(by.at_ms))
     staged_us = by.summary.get(ledger.STAGED_AT)
     batch = F.timestamp_micros(F.lit(int(staged_us))) if staged_us else committed
@@ -61,6 +63,24 @@ def history_values(
             yield F.when(is_there(AFTER), _value(after, column, names)).otherwise(null).alias(name)
 
 
-def _value(row: Column, column: Any, names: Collection[str]) -> Column:
-    """Return a column of a row; null if the state has it no longer."""
-    return row[column.name] if column.name in names else F.lit(None).cast(column.dataType)
+def _value(row: Column, column: Any, fields: Mapping[str, Any]) -> Column:
+    """Return a column of a row, in the type of the history; null if the state has it no longer."""
+    if column.name not in fields:
+        return F.lit(None).cast(column.dataType)
+    return _as(row[column.name], fields[column.name], column.dataType)
+
+
+def _as(value: Column, of: Any, wanted: Any) -> Column:
+    """Return a value of a Spark type in another one, which has fields that this one has no longer: they are null."""
+    match of, wanted:
+        case _ if of == wanted:
+            return value
+        case T.StructType(), T.StructType():
+            fields = {field.name: field.dataType for field in of.fields}
+            inside = F.struct(*(_value(value, field, fields).alias(field.name) for field in wanted.fields))
+            return F.when(value.isNotNull(), inside)
+        case T.ArrayType(), T.ArrayType():
+            return F.transform(value, lambda element: _as(element, of.elementType, wanted.elementType))
+        case T.MapType(), T.MapType():
+            return F.transform_values(value, lambda _, inside: _as(inside, of.valueType, wanted.valueType))
+    return value.cast(wanted)

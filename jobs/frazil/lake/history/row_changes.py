@@ -31,6 +31,7 @@ TEXT = {
 }
 """Options with which the JSON of two rows is the same only if they are: Spark's own formats end with milliseconds."""
 AFTER, BEFORE = "_frazil_after", "_frazil_before"
+_FILE_NUMBER = "_frazil_file"
 
 
 class CannotFollow(Exception):
@@ -41,13 +42,14 @@ class CannotFollow(Exception):
 class ChangedFiles:
     """The files of a commit: paths of data files that it `added` and `removed`, and positions that it deleted in others.
 
-    If it `has_vectors` the positions are left out: Spark gives no positions of rows to staged reads of version 3.
+    `by_key`: which rows were deleted is found by key, as deletion vectors are no list of positions, and Spark gives no positions
+    of rows to staged reads of version 3.
     """
 
     added: frozenset[str]
     removed: frozenset[str]
     deleted: Mapping[str, Any]
-    has_vectors: bool = False
+    by_key: bool = False
 
     @classmethod
     def of(cls, table: Java, snapshot: Java) -> ChangedFiles:
@@ -60,14 +62,13 @@ class ChangedFiles:
         added = frozenset(str(file.location()) for file in items(snapshot.addedDataFiles(io)))
         removed = frozenset(str(file.location()) for file in items(snapshot.removedDataFiles(io)))
         deleted: dict[str, list[Any]] = {}
-        has_vectors = False
         for file in items(snapshot.addedDeleteFiles(io)):
-            has_vectors |= str(file.format()) == "PUFFIN"
             for path, positions in _positions(table, file).items():
                 deleted.setdefault(path, []).append(positions)
         import numpy as np
 
-        return cls(added, removed, {path: np.concatenate(parts) for path, parts in deleted.items()}, has_vectors)
+        is_version_3 = int(table.operations().current().formatVersion()) >= 3  # the commit may be of version 2
+        return cls(added, removed, {path: np.concatenate(parts) for path, parts in deleted.items()}, is_version_3)
 
     @property
     def is_empty(self) -> bool:
@@ -93,7 +94,7 @@ def changed_rows(
     touched = files.removed | files.deleted.keys()
     columns = [column["name"] for column in iceberg.schema_json(table)["fields"]]
     here, parent = snapshot.snapshotId(), snapshot.parentId()
-    places = (FILE, POSITION) if files.deleted and not files.has_vectors else ()
+    places = (FILE, POSITION) if files.deleted and not files.by_key else ()
     with ExitStack() as stack:
 
         def read(snapshot_id: int, paths: Collection[str], names: Sequence[str]) -> DataFrame:
@@ -101,12 +102,12 @@ def changed_rows(
 
         after = read(here, files.added, columns) if files.added else None
         before = read(parent, touched, [*columns, *places]) if touched else None
-        if before is not None and files.has_vectors:
+        if before is not None and files.by_key:
             stay = read(here, files.deleted.keys(), key)
             gone_keys = before.select(*map(_quoted, key)).join(stay, list(key), "left_anti")
             before = before.join(gone_keys, list(key), "left_semi")
         elif before is not None and files.deleted:
-            named = before.join(_deleted(iceberg, files), [FILE, POSITION], "left_semi")
+            named = _at_positions(iceberg, before, files.deleted)
             removed = before.where(F.col(FILE).isin(sorted(files.removed)))
             before = named.unionByName(removed) if files.removed else named
         there = next(side for side in (after, before) if side is not None)
@@ -130,15 +131,19 @@ def _is_same(columns: Collection[str], *, is_own: bool) -> Column:
     return after.isNotNull() & before.isNotNull() & same
 
 
-def _deleted(iceberg: Iceberg, files: ChangedFiles) -> DataFrame:
+def _at_positions(iceberg: Iceberg, rows: DataFrame, positions: Mapping[str, Any]) -> DataFrame:
+    """Return the rows at these positions, by path of the data file."""
     import numpy as np
     import pyarrow as pa
 
-    paths = sorted(files.deleted)
-    names = pa.concat_arrays([pa.repeat(pa.scalar(path), len(files.deleted[path])) for path in paths])
-    positions = pa.array(np.concatenate([files.deleted[path] for path in paths]).astype(np.int64))
-    found = iceberg.spark.createDataFrame(pa.table({FILE: names, POSITION: positions})).distinct()
-    return F.broadcast(found) if len(positions) <= BROADCAST_AT_MOST else found
+    paths = sorted(positions)  # a path is long, and there may be millions of positions: they have its number
+    numbers = np.repeat(np.arange(len(paths), dtype=np.int32), [len(positions[path]) for path in paths])
+    deleted = pa.table({_FILE_NUMBER: numbers, POSITION: np.concatenate([positions[path] for path in paths])})
+    found = iceberg.spark.createDataFrame(deleted).distinct()
+    named = iceberg.spark.createDataFrame(pa.table({FILE: paths, _FILE_NUMBER: np.arange(len(paths), dtype=np.int32)}))
+    numbered = rows.join(F.broadcast(named), FILE)
+    found = F.broadcast(found) if len(numbers) <= BROADCAST_AT_MOST else found
+    return numbered.join(found, [_FILE_NUMBER, POSITION], "left_semi").select(*rows.columns)
 
 
 @contextmanager

@@ -1,0 +1,85 @@
+"""The search for the rows that a batch replaces: on the head of each try to commit it, and what its failures mean."""
+
+from __future__ import annotations
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import IllegalArgumentException, PySparkException
+
+from frazil.errors import CommitRefused
+from frazil.lake.commit.check import Base
+from frazil.lake.commit.row_delta import RowChanges
+from frazil.lake.deletes.staged_deletes import StagedDeletes
+from frazil.lake.iceberg_java import message, thrown
+from frazil.lake.java_classes import Java
+
+REFUSALS = frozenset({"ValidationException", "IllegalArgumentException"})
+"""What Java throws for a change that does not fit the table; also if another commit came after the search for rows."""
+_OF_JOBS = frozenset({"SparkException", "SparkOutOfMemoryError", "OutOfMemoryError"})
+
+
+class SearchFailed(Exception):
+    """The Spark job that searches the rows, or writes their files again, failed on a head on which it had failed before.
+
+    So no other commit was the reason. `error` is what Spark threw.
+    """
+
+    def __init__(self, error: Py4JJavaError | PySparkException) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class RowSearch:
+    """The rows that a batch replaces, for one call of `publish`; `changes` is None for a batch that only adds rows."""
+
+    def __init__(self, changes: RowChanges | None, table: str) -> None:
+        self._changes, self._table = changes, table
+        self._refused: set[tuple[int | None, str]] = set()  # on which head Iceberg refused, and why
+        self._failed: set[int] = set()  # heads on which the job failed
+
+    def on(self, table: Java, base: Base) -> StagedDeletes | None:
+        """Return the deletes on the head of `base`. Raises `SearchFailed`, and what `RowChanges.on` and `check` raise."""
+        if self._changes is None or base.head is None:
+            return None
+        try:
+            deletes = self._changes.on(table, base.head, base.keys.until if base.keys is not None else 0)
+        except (Py4JJavaError, PySparkException) as error:
+            if not _is_of_a_job(error):
+                raise
+            self._changes.forget()
+            if base.head in self._failed:
+                raise SearchFailed(error) from error
+            self._failed.add(base.head)
+            raise
+        self._changes.check(deletes)
+        return deletes
+
+    def after(self, error: Py4JJavaError | PySparkException, base: Base | None) -> str:
+        """Have the rows searched again, as another commit may have come in between; return the failure in words.
+
+        Raises `CommitRefused` if it cannot be that: for a commit without deletes, and if the same was refused on this head before.
+        """
+        if isinstance(error, Py4JJavaError):
+            failure = f"{thrown(error)}: {message(error)}"
+            if thrown(error) not in REFUSALS:
+                return failure
+        else:
+            failure = str(error).partition("\n")[0]
+            if _is_of_a_job(error):
+                return failure
+        known = (base.head if base is not None else None, failure)
+        if self._changes is None or known in self._refused:
+            raise CommitRefused(
+                f"the commit was refused: {failure}",
+                where=f"table {self._table}",
+                do="Nothing was added. Correct the table or the catalog, then run again",
+            ) from None
+        self._refused.add(known)
+        self._changes.forget()
+        return failure
+
+
+def _is_of_a_job(error: Py4JJavaError | PySparkException) -> bool:
+    """Return whether a Spark job failed, or was not planned; else Iceberg refused."""
+    if isinstance(error, Py4JJavaError):
+        return thrown(error) in _OF_JOBS
+    return not isinstance(error, IllegalArgumentException)
