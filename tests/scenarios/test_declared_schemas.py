@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -74,6 +75,21 @@ def test_plain_avro_is_a_state_by_its_plain_key(shop_of: ShopOf) -> None:
     assert letter.value.attempt is not None
     assert "remove schema" not in (letter.letter.message or "")
     assert letter.value.attempt.what == "1 bytes follow the value"
+
+
+@pytest.mark.long
+def test_a_job_lands_a_declared_schema_where_there_is_no_registry(
+    shop_of: ShopOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keyed = {"key_format": "avro", "key_schema": (avsc("long", "key.avsc"),)}
+    shop = shop_of(schema=(avsc(ORDER),), write=Upsert(key="id"), **keyed)
+    lone = replace(shop.environment, registry=None)
+    monkeypatch.setattr(Shop, "environment", property(lambda _: lone))
+    shop.produce([avro(ORDER, {"id": 1, "note": "a"}), avro(ORDER, {"id": 1, "note": "b"})], key=b"\x02", partition=0)
+    job = shop.process(tmp_path)
+    _, said = job.communicate(timeout=300)
+    assert job.returncode == 0, said
+    assert rows(shop, "id", "note", "_kafka_key") == [(1, "b", 1)]
 
 
 @pytest.mark.long
