@@ -49,6 +49,7 @@ def test_a_state_is_declared_by_its_name_alone():
         "order_by": [],
         "on_tombstone": "delete",
         "on_truncate": "refuse",
+        "remember_deletes": "7 days",
         "deletes": "merge_on_read",
     }
     assert to_json(Upsert(history=History(keep_days=30)))["history"] == {"keep_days": 30}
@@ -76,7 +77,11 @@ def test_the_order_of_a_state_is_one_name_or_several():
 @pytest.mark.parametrize(
     ("declared", "problems"),
     [
-        ({"order_by": "at"}, {"upsert.on_tombstone": "with order_by, an older update would bring a deleted row back"}),
+        (
+            {"remember_deletes": "3 days"},
+            {"upsert.remember_deletes": "without order_by no record is older than a delete that landed before it"},
+        ),
+        ({"order_by": "at", "remember_deletes": "3 weeks"}, {"upsert.remember_deletes": "'3 weeks' is no duration"}),
         (
             {"order_by": ("at", "at"), "on_tombstone": "soft_delete"},
             {"upsert.order_by[1]": "at is named twice. Remove one of the two"},

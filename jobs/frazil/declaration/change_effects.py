@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from frazil.declaration.durations import seconds_of
 from frazil.declaration.field_effect import FieldEffect, Outcome, always
 from frazil.declaration.options import Deletes, Deletion, ErrorMode, Isolation, Tombstones, Truncation
 from frazil.declaration.topic_effects import TOPIC_FIELDS
@@ -76,6 +77,11 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
             Outcome.FROM_NOW_ON,
             "a truncate of the source's table stops the pipeline, or, with delete_all, deletes all rows of the table",
             lambda before, after: after is Truncation.DELETE_ALL,
+        ),
+        "write.remember_deletes": FieldEffect(
+            Outcome.FROM_NOW_ON,
+            "the next batch forgets the keys that were deleted earlier: an older record brings their rows back",
+            lambda before, after: seconds_of(after) < seconds_of(before),
         ),
         "write.deletes": FieldEffect(
             Outcome.FROM_NOW_ON,

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from frazil.declaration.chosen import Chosen, default
 from frazil.declaration.column_rules import KEY_COLUMN_PATTERN, key_column_refusal, order_refusal, value_key_refusal
-from frazil.declaration.constraints import ALONE, Rule, between
+from frazil.declaration.constraints import ALONE, Rule, between, notation
 from frazil.declaration.declared import Declared
+from frazil.declaration.durations import seconds_of
 from frazil.declaration.key_columns import key_column_problems
 from frazil.declaration.options import (
     Deletes,
@@ -65,11 +66,16 @@ class History(metaclass=Declared):
         validate(self)
 
 
+SEVEN_DAYS = "7 days"
+"""The default of `Upsert.remember_deletes`: as long as Kafka keeps records by default."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upsert(metaclass=Declared):
     """The table is the topic's current state: one row a key, that of the key's last record. A record without a value deletes it.
 
-    The last record is the one of the highest offset; with `order_by`, the one of the highest order, whenever it comes.
+    The last record is the one of the highest offset; with `order_by`, the one of the highest order, whenever it comes. Then deleted
+    keys are remembered for a time: behind it, an older record brings its row back.
 
     Without `key`, the key is the record's: its fields are columns, and a key of one value is the column `_kafka_key`.
     """
@@ -85,6 +91,9 @@ class Upsert(metaclass=Declared):
         Chosen[Truncation],
         "With an envelope: whether a truncate of the source's table stops the pipeline, or deletes all rows.",
     ] = default(Truncation.REFUSE)
+    remember_deletes: Annotated[
+        str, "With order_by: how long an older record does not bring a deleted row back.", notation(seconds_of)
+    ] = SEVEN_DAYS
     deletes: Annotated[
         Chosen[Deletes], "Whether readers leave out replaced rows, or a batch writes their data files again."
     ] = default(Deletes.MERGE_ON_READ)
@@ -97,9 +106,9 @@ class Upsert(metaclass=Declared):
 
     def _contradictions(self) -> Iterator[Problem]:
         yield from _name_problems(self)
-        if self.order_by and self.on_tombstone is not Deletion.SOFT_DELETE:
-            what = "with order_by, an older update would bring a deleted row back"
-            yield Problem("on_tombstone", what, "Choose soft_delete: the deleted row keeps its order")
+        if not self.order_by and self.remember_deletes != SEVEN_DAYS:
+            what = "without order_by no record is older than a delete that landed before it"
+            yield Problem("remember_deletes", what, "Remove it, or declare order_by")
         if self.on_truncate is Truncation.DELETE_ALL and self.on_tombstone is Deletion.SOFT_DELETE:
             what = "a truncate would write each row of the table again, marked as deleted"
             yield Problem("on_truncate", what, "Choose refuse, or on_tombstone delete")
@@ -167,6 +176,11 @@ def identity(pipeline: Pipeline, key: Sequence[str] = ()) -> str:
     order, of = ", ".join(order_by(mode)), f" of {envelope.kind} events" if envelope is not None else ""
     by = f" by {', '.join(key)}" if key and isinstance(mode, Changelog) else ""
     return f"{mode.kind}{of}{by}{f' ordered by {order}' if order else ''}"
+
+
+def remembered_seconds(mode: Upsert) -> int:
+    """Return how long deleted keys are remembered, in seconds."""
+    return seconds_of(mode.remember_deletes)
 
 
 def history(mode: WriteMode) -> History | None:

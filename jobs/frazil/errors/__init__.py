@@ -19,6 +19,7 @@ FrazilError                    says what, where and what to do
 │   ├── DeletesLost            compaction may have removed deletes that a table of current state has not landed
 │   ├── TooManyLate            more than 1 % of a batch is older than the rows of its keys, by the declared order
 │   ├── HistoryMismatch        the history of a table of current state cannot follow its commits
+│   ├── RememberedDeletesLost  files of the deleted keys that a table with an order remembers are gone
 │   ├── SourceTruncated        the source's table was truncated, and change data cannot say which rows of the table go
 │   ├── LedgerLost             no snapshot says which offsets the table holds
 │   ├── RolledBack             the table's head is not the snapshot that the ledger names, nor its descendant
@@ -111,6 +112,7 @@ from frazil.errors.state_tables import (
     HistoryMismatch,
     KeysMissing,
     KeysMoved,
+    RememberedDeletesLost,
     SourceTruncated,
     TooManyLate,
     WriteModeDiffers,
@@ -152,6 +154,7 @@ __all__ = [
     "RegistryUnavailable",
     "RejectedRecords",
     "ReleaseIncomplete",
+    "RememberedDeletesLost",
     "RolledBack",
     "RolloutFailed",
     "RowsWouldChange",

@@ -112,6 +112,23 @@ class SourceTruncated(DecisionRequired):
         )
 
 
+class RememberedDeletesLost(DecisionRequired):
+    """Files of the deleted keys that a table remembers do not exist; nothing of the batch was committed."""
+
+    @classmethod
+    def of(cls, pipeline: str, table: str, files: str) -> Self:
+        """Return the error for the table whose `files` are gone."""
+        return cls(
+            f"files of the deleted keys that the table remembers do not exist: {files}; without them, an older record would bring "
+            "a deleted row back, and nothing of the batch was committed",
+            pipeline=pipeline,
+            place=f"table {table}",
+            events=("remembered-deletes-lost",),
+            do="Restore them from a backup or an earlier version, and have nothing but Frazil remove orphan files",
+            facts={"table": table, "files": files},
+        )
+
+
 class HistoryMismatch(DecisionRequired):
     """The history of a table of current state is not the one that its commits belong to, or can no longer follow them."""
 

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from frazil.declaration import Pipeline
 from frazil.declaration.options import Deletes, Deletion
-from frazil.declaration.write_modes import Append, Changelog, Upsert, WriteMode, history
+from frazil.declaration.write_modes import Append, Changelog, Upsert, WriteMode, history, remembered_seconds
 from frazil.decode import decoding
 from frazil.decode.decode import columns_of
 from frazil.decode.decoding import ROW, is_delete, is_truncate
@@ -37,7 +37,15 @@ def rules(write: WriteMode, *, keys_move: bool = False, fills: bool = False, abo
         return Rules()
     ordered, soft = bool(write.order_by), write.on_tombstone is Deletion.SOFT_DELETE
     copies = write.deletes is Deletes.COPY_ON_WRITE
-    return Rules(ordered=ordered, soft=soft, moved=keys_move and not ordered, fills=fills, about=about, copies=copies)
+    return Rules(
+        ordered=ordered,
+        soft=soft,
+        moved=keys_move and not ordered,
+        fills=fills,
+        about=about,
+        copies=copies,
+        remember_us=remembered_seconds(write) * 1_000_000,
+    )
 
 
 def state_fields(pipeline: Pipeline, row: Struct) -> tuple[Field, ...]:

@@ -16,6 +16,7 @@ from frazil.errors import LedgerTooNew
 from frazil.lake.compressed_values import compact, plain
 from frazil.lake.key_account import KeyAccount
 from frazil.lake.offsets import Offsets, canonical
+from frazil.lake.remembered_deletes import RememberedDeletes
 from frazil.lake.totals import Counts, Totals
 
 FORMAT = "frazil.format"  # version of these keys
@@ -26,6 +27,8 @@ END = "frazil.end"  # ... and where they end: what the table holds after it
 COUNTS = "frazil.counts"  # canonical JSON of `Counts`
 TOTALS = "frazil.totals"  # canonical JSON of `Totals`: the account since the pipeline began; not in side tables
 KEYS = "frazil.keys"  # canonical JSON of `KeyAccount`: the rows of a table of current state; not in append tables
+# Canonical JSON of `RememberedDeletes`: files of the keys that a table with an order has deleted; none if there are none.
+REMEMBERED_DELETES = "frazil.remembered-deletes"
 SCHEMA_IDS = "frazil.schema-ids"  # JSON list of the writer schema ids that the batch was decoded with
 # Milliseconds since 1970: the minimum over partitions of each one's newest record timestamp.
 VALID_THROUGH = "frazil.valid-through"
@@ -76,7 +79,7 @@ BATCH_EVENTS = (REJECTED_SHARE, LATE_RECORDS, SOURCE_TRUNCATED)
 """Decisions about batches. The offsets before which each of them counts are in a key of its own, until they are reached."""
 WINDOWS = (KEYS_MOVED, DELETES_LOST, *map(window_of, BATCH_EVENTS))
 """Offsets that each commit repeats until it has come to all of them."""
-MAY_BE_COMPACT = (START, END, COUNTS, TOTALS, *WINDOWS)
+MAY_BE_COMPACT = (START, END, COUNTS, TOTALS, REMEMBERED_DELETES, *WINDOWS)
 
 
 class Properties(Protocol):
@@ -231,6 +234,12 @@ class Entry:
     def keys(self) -> KeyAccount | None:
         """The account of a table's keys; None in an append table."""
         return KeyAccount.parse(self.summary[KEYS]) if KEYS in self.summary else None
+
+    @property
+    def remembered_deletes(self) -> RememberedDeletes:
+        """The files of the keys that the table has deleted, as far as it remembers them."""
+        text = self.summary.get(REMEMBERED_DELETES)
+        return RememberedDeletes() if text is None else RememberedDeletes.parse(text)
 
     @property
     def totals(self) -> Totals | None:

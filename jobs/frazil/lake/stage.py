@@ -51,17 +51,7 @@ def stage(
     id that no other staging of this driver has.
     """
     target = iceberg.load(table)
-    cache, coordinator = iceberg.table_cache(), iceberg.coordinator()
-    cache.add(unique_id, target)
-    try:
-        ordered = rows.sortWithinPartitions(*sort) if sort else rows
-        ordered.writeTo(f"{CATALOG}.`{unique_id}`").option("fanout-enabled", "true").option(
-            "check-nullability", "false"
-        ).append()
-        files = items(coordinator.fetchNewFiles(target, unique_id))
-    finally:
-        cache.remove(unique_id)
-        coordinator.clearRewrite(target, unique_id)
+    files = write_files(iceberg, target, rows.sortWithinPartitions(*sort) if sort else rows, unique_id=unique_id)
     return Staged(
         table=table,
         table_uuid=str(target.uuid()),
@@ -71,6 +61,20 @@ def stage(
         bytes=sum(f.fileSizeInBytes() for f in files),
         at=at,
     )
+
+
+def write_files(iceberg: Iceberg, target: Java, rows: DataFrame, *, unique_id: str) -> tuple[Java, ...]:
+    """Write `rows` to data files of a loaded table, which no snapshot refers to; return these."""
+    cache, coordinator = iceberg.table_cache(), iceberg.coordinator()
+    cache.add(unique_id, target)
+    try:
+        rows.writeTo(f"{CATALOG}.`{unique_id}`").option("fanout-enabled", "true").option(
+            "check-nullability", "false"
+        ).append()
+        return items(coordinator.fetchNewFiles(target, unique_id))
+    finally:
+        cache.remove(unique_id)
+        coordinator.clearRewrite(target, unique_id)
 
 
 def empty_commit(iceberg: Iceberg, table: str, *, at: float) -> Staged:

@@ -14,7 +14,9 @@ from datetime import UTC, datetime
 from frazil.declaration.partitioning import quoted
 from frazil.errors import InvalidInput
 from frazil.lake.commit.multi_table import open_decision
+from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java, items
+from frazil.lake.ledger import REMEMBERED_DELETES, Entry
 from frazil.maintain.result import Action, Outcome, Status
 from frazil.maintain.selection import DAY_MS, ORPHANS_AT_LEAST_MS, namer
 from frazil.maintain.target import MaintenanceRun, Target
@@ -39,10 +41,10 @@ def check_age(seconds: float) -> None:
 def orphans(run: MaintenanceRun, target: Target, *, remove: bool) -> Outcome:
     """Report a table's orphans, and delete them if asked to `remove` and this is no dry run.
 
-    What an open decision names is no orphan, at the table and at its dead letters. Before a file is deleted it is asked for by
-    itself, so only existing files are counted. Raises `InvalidInput` for an age under three days, and before a removal if metadata
-    of another table is in the table's folder; `CatalogUnavailable` when an open decision cannot be read: what it names is not known
-    then.
+    What an open decision names is no orphan, at the table and at its dead letters, nor are files of deleted keys that a snapshot
+    names. Before a file is deleted it is asked for by itself, so only existing files are counted. Raises `InvalidInput` for an age
+    under three days, and before a removal if metadata of another table is in the table's folder; `CatalogUnavailable` when an open
+    decision cannot be read: what it names is not known then.
     """
     check_age(run.policy.orphan_seconds)
     began, declared = run.job.clock(), target.pipeline.table
@@ -55,9 +57,11 @@ def orphans(run: MaintenanceRun, target: Target, *, remove: bool) -> Outcome:
     found = _unreferred(run, target.identifier, by_prefix=str(table.location()).startswith("s3"))
     # Asked after the listing, so that what was decided meanwhile is known.
     named = open_decision(run.job.iceberg, declared.identifier, declared.dead_letters, target.pipeline.name) or ()
+    deleted_keys = namer(remembered_files(run.job.iceberg, run.job.iceberg.load(target.identifier)))
     if removes:
         run.job.failpoint("orphans.decided")
-    files, size, left, first = _gone(table, found, namer(named), remove=removes)
+    unnamed = (location for location in found if not deleted_keys(location))
+    files, size, left, first = _gone(table, unnamed, namer(named), remove=removes)
     return Outcome(
         action=Action.ORPHANS,
         table=target.identifier,
@@ -68,6 +72,13 @@ def orphans(run: MaintenanceRun, target: Target, *, remove: bool) -> Outcome:
         why=f"{', '.join(first)}{', …' if files > SHOWN else ''}",
         seconds=round(run.job.clock() - began, 3),
     )
+
+
+def remembered_files(iceberg: Iceberg, table: Java) -> set[str]:
+    """Return the files of deleted keys that a snapshot of the table names: a rollback to it needs them."""
+    summaries = (snapshot.get("summary", {}) for snapshot in iceberg.metadata(table).get("snapshots", ()))
+    entries = (Entry.of(0, summary) for summary in summaries if REMEMBERED_DELETES in summary)
+    return {location for entry in entries for location in entry.remembered_deletes.locations}
 
 
 def _gone(

@@ -22,6 +22,7 @@ from frazil.lake.commit.check import CommitRequest
 from frazil.lake.commit.multi_table import decide, finish_open, open_document, part
 from frazil.lake.commit.side_state import SideState
 from frazil.lake.commit.side_table import Look, look
+from frazil.lake.deletes.deleted_keys import gone_files
 from frazil.lake.offsets import Offsets, canonical
 from frazil.lake.stage import empty_commit
 from frazil.lake.totals import Counts
@@ -90,6 +91,9 @@ class _Accepting:
         if self.event is Accepted.SOURCE_TRUNCATED and self.pipeline.envelope is None:
             raise not_happened(self.event, f"pipeline {self.pipeline.name}")
         committed, topic, kafka = found.last.end, self.pipeline.topic, self.job.kafka
+        if self.event is Accepted.REMEMBERED_DELETES_LOST:
+            known = found.last.remembered_deletes
+            return decisions.remembered_deletes_lost(committed, known, gone_files(found.main, known))
         spans, topic_id = kafka.offsets(topic.name, self.pipeline.isolation), kafka.topic(topic.name).topic_id
         if ledger.window_of(self.event) in ledger.WINDOWS:
             # With open transactions, too: what they hold back was written before the decision.
@@ -131,7 +135,10 @@ class _Accepting:
         if not parts:
             # What was accepted of the next batches stays so, unless these are of another topic, or are read once more.
             repeats = last is not None and last.accepts_next_rejects and not decided.goes_back
-            publish(job, staged, batch, extra={ledger.REJECTS_NEXT: "true"} if repeats else None)
+            extra = {ledger.REJECTS_NEXT: "true"} if repeats else {}
+            if decided.remembered is not None:
+                extra[ledger.REMEMBERED_DELETES] = str(decided.remembered)
+            publish(job, staged, batch, extra=extra)
             return
         numbered_from = (found.newest.number or 0) if found.newest is not None else 0
         decide(job, staged, parts, batch, numbered_from=numbered_from)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -11,6 +11,7 @@ from frazil.errors import InvalidInput
 from frazil.ingest.plan import Span
 from frazil.lake import ledger
 from frazil.lake.offsets import Offsets
+from frazil.lake.remembered_deletes import RememberedDeletes
 
 
 class Accepted(StrEnum):
@@ -25,7 +26,8 @@ class Accepted(StrEnum):
     the dead-letter table lacks. Up to the topic's ends now, `REJECTED_SHARE` lands batches however much is rejected,
     `LATE_RECORDS` leaves out late records however many they are, `KEYS_MOVED` takes a key's records from several partitions, and
     behind these each key may have another one than before, `DELETES_LOST` continues, though the deletes of some rows may be lost,
-    and `SOURCE_TRUNCATED` keeps the rows that the source has truncated: truncates are dead letters.
+    and `SOURCE_TRUNCATED` keeps the rows that the source has truncated: truncates are dead letters. `REMEMBERED_DELETES_LOST`
+    continues without the deleted keys whose files are gone.
     """
 
     TOPIC_RECREATED = "topic-recreated"
@@ -41,13 +43,15 @@ class Accepted(StrEnum):
     KEYS_MOVED = "keys-moved"
     DELETES_LOST = "deletes-lost"
     SOURCE_TRUNCATED = "source-truncated"
+    REMEMBERED_DELETES_LOST = "remembered-deletes-lost"
 
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
     """What is written: the ledger before, of the rows that the table has, and after; the offsets given up, by partition.
 
-    `windows` are the offsets up to which it counts, by their name in `ledger.WINDOWS`.
+    `windows` are the offsets up to which it counts, by their name in `ledger.WINDOWS`; `remembered` are the deleted keys that the
+    table remembers from now on, None for those of before.
     """
 
     event: Accepted
@@ -55,6 +59,7 @@ class Acceptance:
     after: Offsets
     lost: Mapping[int, int] = field(default_factory=dict)
     windows: Mapping[str, Offsets] = field(default_factory=dict)
+    remembered: RememberedDeletes | None = None
 
     def __post_init__(self) -> None:
         """Raise `InvalidInput` if what is given up is no number of records of one topic: no ledger may hold such a gap."""
@@ -133,6 +138,12 @@ def up_to_the_ends(event: Accepted, committed: Offsets, topic_id: str, spans: Ma
     )
 
 
+def remembered_deletes_lost(committed: Offsets, known: RememberedDeletes, gone: Sequence[str]) -> Acceptance:
+    """Return the ledger as it is, with the remembered deletes but for those in the files that are `gone`."""
+    _happened(bool(gone), Accepted.REMEMBERED_DELETES_LOST, committed)
+    return Acceptance(Accepted.REMEMBERED_DELETES_LOST, committed, committed, remembered=known.without(gone))
+
+
 def rolled_back_replay(head: Offsets, lost: Mapping[int, int]) -> Acceptance:
     """Return the ledger of the table's head: what came after it is landed again."""
     return Acceptance(Accepted.ROLLED_BACK_REPLAY, head, head, lost)
@@ -151,7 +162,7 @@ def rolled_back_hold(committed: Offsets, head: Offsets, kept: Mapping[int, int])
 
 def can_happen(event: Accepted, write: WriteMode) -> bool:
     """Return whether an event of the rows can happen in a table of this write mode."""
-    if event is Accepted.LATE_RECORDS:
+    if event in (Accepted.LATE_RECORDS, Accepted.REMEMBERED_DELETES_LOST):
         return isinstance(write, Upsert) and bool(order_by(write))
     if event is Accepted.SOURCE_TRUNCATED and isinstance(write, Changelog):
         return False  # a truncate is a row of it

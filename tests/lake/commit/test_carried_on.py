@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from frazil.lake import ledger
@@ -11,6 +13,7 @@ from frazil.lake.deletes.staged_deletes import StagedDeletes
 from frazil.lake.key_account import KeyAccount
 from frazil.lake.ledger import Entry
 from frazil.lake.offsets import Offsets
+from frazil.lake.remembered_deletes import KeyFile, RememberedDeletes
 from frazil.lake.totals import Counts
 
 FIRST, SECOND = (Offsets("orders", topic, {0: 0}) for topic in ("T1", "T2"))
@@ -18,6 +21,9 @@ FIRST, SECOND = (Offsets("orders", topic, {0: 0}) for topic in ("T1", "T2"))
 
 class Rows:
     """Changes that write one row."""
+
+    def __init__(self, remembered: RememberedDeletes | None = None) -> None:
+        self.remembered = remembered
 
     def account(self, before: KeyAccount, deletes: StagedDeletes, records: int) -> KeyAccount:
         return KeyAccount(rows=before.rows + 1, records=before.records + records)
@@ -37,15 +43,17 @@ class Commits:
         staged_us: int | None = None,
         has_rows: bool = True,
         keys_moved: Offsets | None = None,
+        remembered: RememberedDeletes | None = None,
+        extra: Mapping[str, str] = MappingProxyType({}),
     ) -> KeyAccount:
         batch = CommitRequest(
             pipeline="orders", run="me", version="1", start=start, end=end, committed=None, topic_id=end.topic_id,
             counts=Counts(read=1, written=1) if has_rows else Counts(), staged_us=staged_us, windows={} if keys_moved is None else {ledger.KEYS_MOVED: keys_moved},
         )  # fmt: skip
         base = Base("uuid", {}, self.last, head_follows_tag=True, own_commit=None, last=self.last)
-        changes: Any = Rows() if has_rows else None
+        changes: Any = Rows(remembered) if has_rows else None
         deletes = StagedDeletes(snapshot_id=1) if has_rows else None
-        summary = carried_on(base, batch, {}, 0, changes, deletes)
+        summary = carried_on(base, batch, extra, 0, changes, deletes)
         self.last = Entry.of(1, {**batch.summary("uuid"), ledger.KEYS: str(KeyAccount()), **summary})
         assert self.last.keys is not None
         return self.last.keys
@@ -103,6 +111,25 @@ def test_another_topic_ends_what_was_decided_of_the_one_before() -> None:
     commits.add(at(FIRST, 2), at(FIRST, 2), has_rows=False, keys_moved=at(FIRST, 9))
     assert commits.add(at(FIRST, 2), SECOND, has_rows=False).until == 70
     assert commits.moved() is None
+
+
+def test_deleted_keys_are_carried_on_until_a_batch_or_a_decision_says_otherwise() -> None:
+    commits, known = Commits(), RememberedDeletes((KeyFile("s3://b/1", 1, 1, 1), KeyFile("s3://b/2", 1, 1, 2)))
+
+    def held() -> RememberedDeletes:
+        assert commits.last is not None
+        return commits.last.remembered_deletes
+
+    commits.add(FIRST, at(FIRST, 1), remembered=known)
+    assert held() == known
+    commits.add(at(FIRST, 1), at(FIRST, 1), has_rows=False)  # as upkeep and operators commit
+    assert held() == known
+    left = known.without(["s3://b/1"])
+    commits.add(at(FIRST, 1), at(FIRST, 1), has_rows=False, extra={ledger.REMEMBERED_DELETES: str(left)})
+    assert held() == left
+    commits.add(at(FIRST, 1), at(FIRST, 2), remembered=RememberedDeletes())
+    assert commits.last is not None
+    assert ledger.REMEMBERED_DELETES not in commits.last.summary
 
 
 def test_an_account_is_read_as_it_was_written() -> None:

@@ -11,6 +11,7 @@ from frazil.lake.commit.row_delta import RowChanges
 from frazil.lake.deletes.staged_deletes import StagedDeletes
 from frazil.lake.key_account import KeyAccount
 from frazil.lake.offsets import Offsets
+from frazil.lake.remembered_deletes import RememberedDeletes
 from frazil.lake.totals import Totals
 
 
@@ -30,7 +31,7 @@ def carried_on(
     had = ledger.KEYS_MOVED in batch.windows or (base.last is not None and ledger.KEYS_MOVED in base.last.summary)
     keys = _keys(base, batch, changes, deletes, closes=closes, ends=had and windows[ledger.KEYS_MOVED] is None)
     open_windows = {name: str(offsets) for name, offsets in windows.items() if offsets is not None}
-    return {**_totals(after), **_numbered(base, extra, least), **keys, **open_windows}
+    return {**_totals(after), **_deleted_keys(base, changes), **_numbered(base, extra, least), **keys, **open_windows}
 
 
 def _totals(after: Totals | None) -> dict[str, str]:
@@ -74,6 +75,14 @@ def _keys(
         return {}
     until = staged if ends else before.staged if closes else before.until
     return {ledger.KEYS: str(replace(account, staged=staged, until=until))}
+
+
+def _deleted_keys(base: Base, changes: RowChanges | None) -> dict[str, str]:
+    """Return the deleted keys that the table remembers; none where there are none. An operator's decision may name others."""
+    known = changes.remembered if changes is not None else None
+    if known is None:
+        known = base.last.remembered_deletes if base.last is not None else RememberedDeletes()
+    return {ledger.REMEMBERED_DELETES: str(known)} if known.files else {}
 
 
 def _numbered(base: Base, extra: Mapping[str, str], least: int) -> dict[str, str]:

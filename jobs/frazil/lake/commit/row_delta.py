@@ -8,13 +8,19 @@ from frazil.lake.deletes.staged_deletes import StagedDeletes
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java
 from frazil.lake.key_account import KeyAccount
+from frazil.lake.ledger import Entry
+from frazil.lake.remembered_deletes import RememberedDeletes
 
 
 class RowChanges(Protocol):
     """Rows that a commit takes away; `KeyChanges` finds them by key."""
 
-    def on(self, table: Java, head: int, until: int, /) -> StagedDeletes:
-        """Return the deletes, which fit this head only; `until` is that of its `KeyAccount`."""
+    @property
+    def remembered(self) -> RememberedDeletes | None:
+        """The deleted keys that the table remembers after the commit; None if it leaves them as they were."""
+
+    def on(self, table: Java, head: int, last: Entry | None, /) -> StagedDeletes:
+        """Return the deletes, which fit this head only; `last` is the newest entry that it has."""
 
     def check(self, deletes: StagedDeletes, /) -> None:
         """Raise if the rows that they delete must not be replaced by this batch."""

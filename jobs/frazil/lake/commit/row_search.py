@@ -41,7 +41,7 @@ class RowSearch:
         if self._changes is None or base.head is None:
             return None
         try:
-            deletes = self._changes.on(table, base.head, base.keys.until if base.keys is not None else 0)
+            deletes = self._changes.on(table, base.head, base.last)
         except (Py4JJavaError, PySparkException) as error:
             if not _is_of_a_job(error):
                 raise

@@ -53,7 +53,8 @@ class Rules:
     Where nothing orders the records of a key but their offsets, and keys `moved` from one partition to another, those of the
     partition take effect whose last record has the highest timestamp. With `fills`, a value that a change leaves out is that of the
     change before, or of the row in the table. `about` are columns of the change that made a row what it is, deletes included.
-    With `copies`, the data files of replaced rows are written again.
+    With `copies`, the data files of replaced rows are written again. Where rows are ordered, deletes are remembered for
+    `remember_us`, microseconds.
     """
 
     ordered: bool = False
@@ -62,6 +63,7 @@ class Rules:
     fills: bool = False
     about: tuple[str, ...] = ()
     copies: bool = False
+    remember_us: int = 0
 
     @property
     def need_rows(self) -> bool:

@@ -6,12 +6,16 @@ import uuid
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from pyspark.sql.types import StructType
+
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import ICEBERG, Java, items
 
 PATH_ID, POSITION_ID = 2147483546, 2147483545
 """Field ids of a position delete file (https://iceberg.apache.org/spec/#position-delete-files)."""
 _TABLE, _MAP = ICEBERG + "Table", "java.util.Map"
+_OF_LOCATIONS = ("write.object-storage.", "write.location-provider.", "write.parquet.compression-")
+"""What properties of a table begin with that say where and how its data files are written."""
 
 
 def tasks(table: Java, snapshot_id: int, paths: Collection[str]) -> dict[str, Java]:
@@ -28,6 +32,42 @@ def tasks(table: Java, snapshot_id: int, paths: Collection[str]) -> dict[str, Ja
     finally:
         planned.close()
     return found
+
+
+def unlisted_table(iceberg: Iceberg, table: Java, schema: StructType, folder: str) -> Java:
+    """Return a table without partitions that is in no catalog: its files are in a folder beside the data files of `table`.
+
+    `schema` is Spark's. Columns get field ids by their places, so a column keeps its id if only its type widens.
+    """
+    classes, properties = iceberg.classes, dict(table.properties())
+    kept = {name: value for name, value in properties.items() if name.startswith(_OF_LOCATIONS)}
+    data = str(properties.get("write.data.path") or f"{table.location()}/data")
+    kept |= {"write.data.path": f"{data.rstrip('/')}/{folder}", "write.format.default": "parquet"}
+    as_java = classes.java("org.apache.spark.sql.types.DataType").fromJson(schema.json())
+    columns = classes.static(
+        "spark.SparkSchemaUtil", "convert", (classes.load("org.apache.spark.sql.types.StructType"), as_java)
+    )
+    string, location = classes.load("java.lang.String"), str(table.location())
+    metadata = classes.static(
+        "TableMetadata",
+        "newTableMetadata",
+        (classes.load(ICEBERG + "Schema"), columns),
+        (classes.load(ICEBERG + "PartitionSpec"), classes.static("PartitionSpec", "unpartitioned")),
+        (string, location),
+        (classes.load(_MAP), classes.map_of(kept)),
+    )
+    locations = classes.static(
+        "LocationProviders", "locationsFor", (string, location), (classes.load(_MAP), classes.map_of(kept))
+    )
+    operations = classes.new(
+        "StaticTableOperations",
+        (classes.load(ICEBERG + "TableMetadata"), metadata),
+        (classes.load(ICEBERG + "io.FileIO"), table.io()),
+        (classes.load(ICEBERG + "io.LocationProvider"), locations),
+    )
+    return classes.new(
+        "BaseTable", (classes.load(ICEBERG + "TableOperations"), operations), (string, f"{table.name()}.{folder}")
+    )
 
 
 class VectorWriter:

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from frazil.errors import KeysMoved
 from frazil.lake.deletes.files_written_again import CopyOnWrite
-from frazil.lake.deletes.positions import HASH, IS_DELETE, Found, find, total
+from frazil.lake.deletes.positions import HASH, IS_DELETE, Found, Remembered, find, total
 from frazil.lake.deletes.staged_deletes import StagedDeletes, write
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java, items
 from frazil.lake.key_account import KeyAccount
+from frazil.lake.ledger import Entry
 from frazil.lake.offsets import Offsets
+from frazil.lake.remembered_deletes import RememberedDeletes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,17 +49,20 @@ class KeyChanges:
         self.deletes = int(is_delete.sum())
         self.writes = len(is_delete) - self.deletes
         self._written_hash = total(keys[HASH].to_numpy()[~is_delete])
+        self.remembered: RememberedDeletes | None = None
+        self._found_deleted = Remembered()
 
-    def on(self, table: Java, head: int, until: int = 0) -> StagedDeletes:
+    def on(self, table: Java, head: int, last: Entry | None = None) -> StagedDeletes:
         """Return the deletes on the snapshot `head` of the loaded `table`; those of an earlier call if the head is the same.
 
-        `until` is that of the head's `KeyAccount`.
+        `last` is the newest entry that the head has.
         """
         if self._made is None or self._made.snapshot_id != head:
             self._made = None
             iceberg, name = self._iceberg, f"{self._iceberg.name}.{self._table}"
             if self.clears or not self._keys.num_rows or _is_empty(table, head):
-                self._made = StagedDeletes(snapshot_id=head, clears=self.clears)
+                late, tied = self._found_deleted.late, self._found_deleted.tied
+                self._made = StagedDeletes(snapshot_id=head, clears=self.clears, found=Found(late=late, ties=len(tied)))
             else:
                 named = _names_on(table, head, self._schema.fieldNames())
                 sources = _partition_sources(table)
@@ -68,8 +73,9 @@ class KeyChanges:
                     self._keys,
                     self._schema,
                     named=named,
-                    until=until,
+                    until=last.keys.until if last is not None and last.keys is not None else 0,
                     partitioned_by=sources,
+                    remembered=self._found_deleted,
                 )
                 self._made = self._deletes(table, head, found)
         return self._made

@@ -40,6 +40,14 @@ BROADCAST_AT_MOST = 2_000_000
 """So many keys are broadcast; a larger batch is joined as Spark decides. 2 M keys of 20 bytes take 0.2 GB of heap."""
 
 
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What the deletes that a table remembers say of a batch's keys, by number: `late` before the delete, `tied` with its order."""
+
+    late: frozenset[int] = frozenset()
+    tied: frozenset[int] = frozenset()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
     """The live rows of a batch's keys on one snapshot.
@@ -82,12 +90,14 @@ def find(
     named: Mapping[str, str] = MappingProxyType({}),
     until: int = 0,
     partitioned_by: Collection[str] = (),
+    remembered: Remembered = Remembered(),  # frozen
 ) -> Found:
     """Return where the live rows of `keys` are in a snapshot of `table`, which is named with its catalog.
 
     `keys` has the key's columns, then `MARKS`; each key is there once. `schema` is its Spark schema. `named` gives the names that
     columns have in the snapshot's schema, where they are other ones. Rows that were staged up to `until`, microseconds since 1970,
-    do not count as moved. `partitioned_by` are columns that the table is partitioned by.
+    do not count as moved. `partitioned_by` are columns that the table is partitioned by. The rows of keys that are late by what is
+    `remembered` stay.
     """
     names, wanted = key_names(schema), broadcast(spark, keys, schema)
     rows = spark.read.option("versionAsOf", str(snapshot_id)).table(table)
@@ -106,7 +116,8 @@ def find(
         rows = rows.where(reduce(Column.__and__, literals))
     moved = F.coalesce(F.col(_WAS) != F.col(PARTITION), F.lit(False)).alias(_MOVED)
     compared = _compared(schema) if NUMBER in schema.names else ()
-    return grouped(rows.join(wanted, names).select(FILE, POSITION, IS_DELETE, HASH, moved, *compared).toArrow())
+    found = rows.join(wanted, names).select(FILE, POSITION, IS_DELETE, HASH, moved, *compared).toArrow()
+    return grouped(found, remembered)
 
 
 def key_names(schema: Any) -> list[str]:
@@ -129,28 +140,37 @@ def _compared(schema: Any) -> list[Column]:
     """Return what the comparison of a key's row with the batch's record says: late, kept, without effect, tied."""
     none = F.lit(False)
     is_void = F.col(LACKS) & ~F.col(IS_DELETE) & F.col(_WAS_DELETED)
-    is_late, is_older, is_tie = none, none, none
+    is_late, is_older, tied = none, none, none
     if PLACE in schema.names:
         then, now = F.col(_THEN), F.col(PLACE)
         is_late, is_older = F.coalesce(now < then, none), F.coalesce(F.col(OF_VALUES) < then, none)
-        is_tie = (then[ORDER] == now[ORDER]) & (then[_KAFKA_PARTITION] != now[_KAFKA_PARTITION])
+        tied = is_tie(now, then)
     return [
         F.col(NUMBER),
         is_late.alias(_LATE),
         ((F.col(LACKS) | is_older) & ~is_void).alias(_KEPT),
         is_void.alias(_VOID),
-        F.coalesce(is_tie, none).alias(_TIES),
+        F.coalesce(tied, none).alias(_TIES),
     ]
 
 
-def grouped(found: pa.Table) -> Found:
-    """Return a search's result by data file; a row that came twice counts once."""
+def is_tie(now: Column, then: Column) -> Column:
+    """Return whether two places have the same order in two partitions."""
+    return (then[ORDER] == now[ORDER]) & (then[_KAFKA_PARTITION] != now[_KAFKA_PARTITION])
+
+
+def grouped(found: pa.Table, remembered: Remembered = Remembered()) -> Found:  # frozen
+    """Return a search's result by data file; a row that came twice counts once.
+
+    What is `remembered` of a key says more than its rows, except of ties: the row of a key is newer than its delete.
+    """
     import numpy as np
     import pyarrow.compute as pc
 
-    late, void, kept, ties = frozenset[int](), frozenset[int](), frozenset[int](), 0
+    late, void, kept, ties = remembered.late, frozenset[int](), frozenset[int](), len(remembered.tied)
     if NUMBER in found.column_names:
-        late, ties = _numbers(found, _LATE), int(pc.sum(found[_TIES]).as_py() or 0)
+        late = late | _numbers(found, _LATE)
+        ties = len(_numbers(found, _TIES) | (remembered.tied - frozenset(found[NUMBER].to_pylist())))
         void = _numbers(found, _VOID)
         found = found.filter(pc.invert(pc.is_in(found[NUMBER], value_set=_array(late | void))))
         kept = _numbers(found, _KEPT)

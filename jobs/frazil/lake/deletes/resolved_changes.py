@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import types as T
 
+from frazil.errors import RememberedDeletesLost
 from frazil.lake.commit.check import StageAgain
 from frazil.lake.commit.entries import entry
+from frazil.lake.deletes.deleted_keys import DeletedKeys, FilesGone
 from frazil.lake.deletes.files_written_again import CopyOnWrite
 from frazil.lake.deletes.folding import RECORDS, Rules
 from frazil.lake.deletes.key_changes import KeyChanges
@@ -18,8 +21,10 @@ from frazil.lake.deletes.staged_deletes import StagedDeletes
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java
 from frazil.lake.key_account import KeyAccount
+from frazil.lake.ledger import Entry
 from frazil.lake.lineage import ancestors
 from frazil.lake.offsets import Offsets
+from frazil.lake.remembered_deletes import RememberedDeletes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,6 +48,8 @@ class ResolvedChanges(KeyChanges):
         *,
         pipeline: str,
         rules: Rules,
+        staged_us: int,
+        new_id: Callable[[], str],
         clears: bool = False,
         copies: CopyOnWrite | None = None,
     ) -> None:
@@ -63,6 +70,10 @@ class ResolvedChanges(KeyChanges):
             copies=copies,
         )
         self.key = [field.name for field in fields if field.name not in MARKS]
+        self._deleted_keys = (
+            DeletedKeys(iceberg, self._schema, staged_us, rules.remember_us, new_id) if rules.ordered else None
+        )
+        self._known = RememberedDeletes()
         self._rules = rules
         self._resolved_on: int | None = None
         self.found = Found()
@@ -84,7 +95,11 @@ class ResolvedChanges(KeyChanges):
         head = int(table.currentSnapshot().snapshotId())
         last = entry(table, self._pipeline)
         self._end = last.end if last is not None else None
-        self.found = super().on(table, head, last.keys.until if last is not None and last.keys is not None else 0).found
+        self._known = last.remembered_deletes if last is not None else RememberedDeletes()
+        if self._deleted_keys is not None:
+            with self._files_exist():
+                self._found_deleted = self._deleted_keys.search(table, self._known, self._keys)
+        self.found = super().on(table, head, last).found
         self._resolved_on = head
         is_late, is_kept = (np.zeros(self._keys.num_rows, bool) for _ in range(2))
         is_late[sorted(self.found.late)], is_kept[sorted(self.found.kept)] = True, True
@@ -98,6 +113,21 @@ class ResolvedChanges(KeyChanges):
         self.writes, self.deletes = int(is_written.sum()), int((~is_late & is_delete).sum())
         self.marked = int(is_marked.sum())
         self._written_hash = total(hashes[is_written | is_marked])
+        if self._deleted_keys is not None:
+            is_gone = ~is_late & is_delete & (not self._rules.soft)
+            with self._files_exist():
+                self.remembered = self._deleted_keys.after(table, self._known, self._keys.filter(is_gone))
+
+    @contextmanager
+    def _files_exist(self) -> Iterator[None]:
+        """Say what it means if files of remembered deletes do not exist."""
+        try:
+            yield
+        except FilesGone as gone:
+            last = entry(self._iceberg.load(self._table), self._pipeline)
+            if last is None or last.remembered_deletes != self._known:
+                raise StageAgain(f"the table no longer names {gone}", where=f"table {self._table}") from None
+            raise RememberedDeletesLost.of(self._pipeline, self._table, str(gone)) from None
 
     def keys_of(self, numbers: Collection[int]) -> pa.Table:
         """Return the key columns of the keys with these numbers."""
@@ -109,14 +139,17 @@ class ResolvedChanges(KeyChanges):
             what = f"{rows} rows were staged for {self.writes + self.marked} keys"
             raise StageAgain(what, where=f"table {self._table}")
 
-    def on(self, table: Java, head: int, until: int = 0) -> StagedDeletes:
+    def on(self, table: Java, head: int, last: Entry | None = None) -> StagedDeletes:
         """Return the deletes as `KeyChanges.on` does. Raises `StageAgain` if rows changed since the batch was staged."""
+        if (last.remembered_deletes if last is not None else RememberedDeletes()) != self._known:
+            raise StageAgain("other deletes are remembered since the batch was staged", where=f"table {self._table}")
         if head != self._resolved_on and not self._has_same_rows(table, head):
             raise StageAgain("rows were changed since the batch was staged", where=f"table {self._table}")
-        made = super().on(table, head, until)
+        made = super().on(table, head, last)
         if (made.found.late, made.found.kept) != (self.found.late, self.found.kept):
             raise StageAgain("other records of the batch are late now", where=f"table {self._table}")
-        return made
+        new = self.remembered.without(self._known.locations) if self.remembered is not None else RememberedDeletes()
+        return replace(made, beside=new.locations)
 
     def account(self, before: KeyAccount, deletes: StagedDeletes, records: int) -> KeyAccount:
         """Return the account as `KeyChanges.account` does, with the late records and the rows that are kept as deleted."""

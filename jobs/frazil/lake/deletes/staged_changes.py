@@ -86,6 +86,8 @@ def stage_changes(
                 keys.schema,
                 pipeline=pipeline,
                 rules=rules,
+                staged_us=round(at * 1_000_000),
+                new_id=new_id,
                 clears=clears,
                 copies=copies,
             )

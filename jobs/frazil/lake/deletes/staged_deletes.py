@@ -21,7 +21,7 @@ class StagedDeletes:
 
     `removed` are vectors that the new ones contain, and `referenced` the paths of the data files that lose rows. Where data files
     are written again, `written` are in place of those `replaced`, and `removed` are the vectors of these. If it `clears`, all rows
-    of the snapshot go instead.
+    of the snapshot go instead. `beside` are other new files that the commit names.
     """
 
     snapshot_id: int
@@ -32,6 +32,7 @@ class StagedDeletes:
     replaced: tuple[Java, ...] = ()
     written: tuple[Java, ...] = ()
     clears: bool = False
+    beside: tuple[str, ...] = ()
 
     @property
     def copied(self) -> int:
@@ -41,7 +42,8 @@ class StagedDeletes:
     @property
     def paths(self) -> tuple[str, ...]:
         """Where the new files are."""
-        return tuple(dict.fromkeys(str(file.location()) for file in (*self.added, *self.written)))
+        files = dict.fromkeys(str(file.location()) for file in (*self.added, *self.written))
+        return (*files, *self.beside)
 
 
 def write(iceberg: Iceberg, table: Java, snapshot_id: int, found: Found) -> StagedDeletes:

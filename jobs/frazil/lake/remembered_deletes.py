@@ -1,0 +1,83 @@
+"""The files of deleted keys that a commit names: which a batch keeps, which it merges, and which it forgets. Pure.
+
+A table whose records have an order remembers for some time which keys it deleted, and the order of each delete. Each batch that
+deletes adds a file. Files are merged when there are many of one size, so that a key is written a few times, however many batches
+come. They stay in the order of their batches, so that an old file is forgotten without being read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from frazil.lake.offsets import canonical
+
+SIZES = (1 << 13, 1 << 16, 1 << 19, 1 << 22)
+"""The most keys of a file of each size; a larger one is not merged again."""
+EACH = 8
+"""So many files of the smallest size are merged, and so many more of each larger one with those behind them."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyFile:
+    """A file of deleted keys: where it is, and when the newest of its deletes was staged, in microseconds since 1970."""
+
+    location: str
+    rows: int
+    bytes: int
+    newest: int
+
+
+@dataclass(frozen=True, slots=True)
+class RememberedDeletes:
+    """The files of the keys that a table has deleted, oldest first."""
+
+    files: tuple[KeyFile, ...] = ()
+
+    def __str__(self) -> str:
+        """Return canonical JSON, as the summary holds it: what all locations begin with, and the rest of each."""
+        begin = self._begin
+        files = [[file.location.removeprefix(begin), file.rows, file.bytes, file.newest] for file in self.files]
+        return canonical({"begin": begin, "files": files})
+
+    @classmethod
+    def parse(cls, text: str) -> RememberedDeletes:
+        """Return the files of which `str()` wrote a text."""
+        document = json.loads(text)
+        return cls(tuple(KeyFile(document["begin"] + rest, *numbers) for rest, *numbers in document["files"]))
+
+    @property
+    def _begin(self) -> str:
+        """What all locations begin with."""
+        first, last = min(self.locations, default=""), max(self.locations, default="")
+        return first[: next((n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))]
+
+    @property
+    def locations(self) -> tuple[str, ...]:
+        """Where the files are."""
+        return tuple(file.location for file in self.files)
+
+    def since(self, moment: int) -> RememberedDeletes:
+        """Return the files with deletes that were staged after a moment, in microseconds since 1970."""
+        return RememberedDeletes(tuple(file for file in self.files if file.newest > moment))
+
+    def without(self, locations: Sequence[str]) -> RememberedDeletes:
+        """Return all files but those at these locations."""
+        return RememberedDeletes(tuple(file for file in self.files if file.location not in locations))
+
+    @property
+    def merged_next(self) -> RememberedDeletes:
+        """The newest files that become one with the next one, none if there are few."""
+        first = len(self.files)
+        for number, most in enumerate(SIZES, 1):
+            begin = first
+            while begin and self.files[begin - 1].rows <= most:
+                begin -= 1
+            if first - begin + 1 >= EACH * number:
+                first = begin
+        return RememberedDeletes(self.files[first:])
+
+    def after(self, merged: RememberedDeletes, written: Sequence[KeyFile]) -> RememberedDeletes:
+        """Return the files after a commit that wrote new ones, the `merged` ones among them."""
+        return RememberedDeletes((*self.without(merged.locations).files, *written))

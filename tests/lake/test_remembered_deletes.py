@@ -1,0 +1,78 @@
+"""The files of deleted keys that a commit names: how many there are, which are merged, and which are forgotten."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from frazil.lake import ledger
+from frazil.lake.ledger import Entry
+from frazil.lake.remembered_deletes import EACH, SIZES, KeyFile, RememberedDeletes
+
+
+def deletes(*rows: int) -> RememberedDeletes:
+    """Files with so many keys, each newer than the one before."""
+    return RememberedDeletes(tuple(KeyFile(f"s3://b/t/{n}.parquet", count, 9, n) for n, count in enumerate(rows)))
+
+
+@pytest.mark.parametrize("known", [RememberedDeletes(), deletes(7), deletes(*range(200))], ids=["none", "one", "many"])
+def test_what_is_written_is_read_again(known: RememberedDeletes) -> None:
+    assert RememberedDeletes.parse(str(known)) == known
+    stored = ledger.stored({ledger.FORMAT: "1", ledger.REMEMBERED_DELETES: str(known)})
+    assert Entry.of(1, stored).remembered_deletes == known
+
+
+def test_a_location_is_kept_once() -> None:
+    assert str(deletes(7, 8)).count("s3://b/t/") == 1
+    same = RememberedDeletes((KeyFile("s3://b/1", 1, 1, 1), KeyFile("s3://b/11", 1, 1, 1)))
+    assert RememberedDeletes.parse(str(same)) == same
+
+
+def test_a_table_that_remembers_none_says_nothing() -> None:
+    assert Entry.of(1, {}).remembered_deletes == RememberedDeletes()
+
+
+def test_a_file_is_forgotten_with_its_newest_delete() -> None:
+    known = deletes(1, 1, 1)
+    assert known.since(-1) == known
+    assert known.since(0).files == known.files[1:]
+    assert known.since(2) == RememberedDeletes()
+
+
+@pytest.mark.parametrize(
+    ("rows", "merged"),
+    [
+        ([], []),
+        ([5] * (EACH - 2), []),
+        ([5] * (EACH - 1), [5] * (EACH - 1)),
+        ([SIZES[0] + 1, *[5] * (EACH - 1)], [5] * (EACH - 1)),  # a larger one stays
+        ([*[SIZES[0] + 1] * (2 * EACH - 2), 5], [*[SIZES[0] + 1] * (2 * EACH - 2), 5]),
+        ([SIZES[-1] + 1] * 99, []),
+    ],
+)
+def test_files_of_one_size_are_merged_when_there_are_many(rows: list[int], merged: list[int]) -> None:
+    assert [file.rows for file in deletes(*rows).merged_next.files] == merged
+
+
+def test_a_merge_replaces_the_newest_files() -> None:
+    known, new = deletes(SIZES[0] + 1, *[5] * (EACH - 1)), KeyFile("s3://b/t/new", 40, 9, 99)
+    after = known.after(known.merged_next, [new])
+    assert after.files == (known.files[0], new)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_neither_files_nor_the_keys_that_are_written_again_grow_with_the_batches(seed: int) -> None:
+    """Each key is written about once for each size, and there are some files of each."""
+    dice = random.Random(seed)
+    known, landed, written, most = RememberedDeletes(), 0, 0, 0
+    for at in range(3_000):
+        rows = dice.choice([1, 10, 3_000, 3_000, 20_000 if seed % 2 else 3_000])
+        merged = known.merged_next
+        total = rows + sum(file.rows for file in merged.files)
+        known = known.after(merged, [KeyFile(f"{at}", total, total, at)])
+        landed, written, most = landed + rows, written + total, max(most, len(known.files))
+        assert [file.newest for file in known.files] == sorted(file.newest for file in known.files)
+    assert sum(file.rows for file in known.files) == landed
+    assert most <= EACH * len(SIZES) + landed / SIZES[-1]
+    assert written <= landed * (len(SIZES) + 1)

@@ -1,0 +1,505 @@
+"""Tables of current state whose records are ordered and whose deleted rows go: what they remember of deletes."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from pyspark.sql import SparkSession
+
+from frazil.audit.verify import verify
+from frazil.clients.secrets import Secrets
+from frazil.declaration import Deletes, KeyFormat, Limits, Upsert
+from frazil.declaration.environment import Environment
+from frazil.errors import InvalidInput, RememberedDeletesLost
+from frazil.lake.commit.entries import entry
+from frazil.lake.read.stored_tables import Lake
+from frazil.lake.remembered_deletes import EACH, RememberedDeletes
+from frazil.local.services import LocalServices
+from frazil.maintain.advance_tag import carry
+from frazil.maintain.compact import compact
+from frazil.maintain.expire import expire
+from frazil.maintain.lease import Lease
+from frazil.maintain.orphans import orphans
+from frazil.maintain.target import MaintenanceRun, Policy, Target
+from frazil.recovery.apply import accept
+from frazil.recovery.decisions import Accepted
+from tests.support.shop import ORDER, Shop, avro, frame
+from tests.support.state_replay import EPOCH_MS, StateReplay
+
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+ShopOf = Callable[..., Shop]
+BY_TIME = Upsert(order_by="_kafka_timestamp")
+SMALL = Limits(first_rows=4, max_rows=4)
+DAY = 86_400.0
+
+
+def state_of(shop_of: ShopOf, write: Upsert = BY_TIME, *, version: int = 2, **choices: Any) -> StateReplay:
+    shop = shop_of(write=write, key_format=KeyFormat.TEXT, table={"format_version": version}, **choices)
+    return StateReplay(shop, ordered_by="at")
+
+
+def remembered(state: StateReplay) -> RememberedDeletes:
+    last = entry(state.shop.job().iceberg.load(state.shop.pipeline.table.identifier), state.shop.pipeline.name)
+    assert last is not None
+    return last.remembered_deletes
+
+
+def test_an_older_record_does_not_bring_a_deleted_row_back(shop_of: ShopOf) -> None:
+    """Whether its key had a row or not. A newer one does, an older delete changes nothing, and a newer one counts from then on."""
+    state = state_of(shop_of)
+    for key in range(4):
+        state.produce(key, "first", at=10)
+    state.shop.drain()
+    assert remembered(state) == RememberedDeletes()
+    state.produce(0, None, at=20)
+    state.produce(1, None, at=20)
+    state.produce(9, None, at=20)  # never was there
+    state.shop.drain()
+    account = state.check(late=0)
+    assert (account.deleted, account.absent) == (2, 1)
+    assert [file.rows for file in remembered(state).files] == [3]
+    state.produce(0, "late", at=15)
+    state.produce(1, "newer", at=25)
+    state.produce(9, "late", at=19)
+    state.produce(2, None, at=9)  # is late for its row
+    state.shop.drain()
+    state.check(late=3)
+    state.produce(0, None, at=17)  # is late for the delete
+    state.produce(9, None, at=30)
+    state.produce(1, "late for its row", at=22)
+    state.shop.drain()
+    account = state.check(late=5)
+    assert (account.deleted, account.absent) == (0, 1)
+    state.produce(9, "late for the second delete", at=29)
+    state.produce(0, "newer", at=21)
+    state.shop.drain()
+    account = state.check(late=6)
+    assert (account.inserted, account.updated) == (1, 0)
+
+
+def test_a_delete_is_forgotten_after_the_declared_time(shop_of: ShopOf) -> None:
+    """The time is that of the drivers, not of the records: a topic that is landed late has old ones."""
+    state = state_of(shop_of, replace(BY_TIME, remember_deletes="3 days"))
+    for key in range(3):
+        state.produce(key, None, at=20)
+    state.shop.drain()
+    state.produce(0, "late", at=10)
+    state.shop.drain(clock=lambda: time.time() + 2 * DAY)
+    state.check(late=1)
+    state.produce(5, None, at=20)
+    state.shop.drain(clock=lambda: time.time() + 2.5 * DAY)
+    assert len(remembered(state).files) == 2
+    state.produce(1, "back", at=10)
+    state.produce(5, "late", at=10)
+    state.shop.drain(clock=lambda: time.time() + 4 * DAY)
+    rows = {row["_kafka_key"]: row["user"] for row in state.shop.landed()}
+    assert rows == {"k1": "back"}
+    assert state.account().late == 2
+    assert len(remembered(state).files) == 1
+
+
+@pytest.mark.parametrize("version", [2, pytest.param(3, marks=pytest.mark.long)])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 6))])
+@pytest.mark.parametrize(
+    "deletes", [Deletes.MERGE_ON_READ, pytest.param(Deletes.COPY_ON_WRITE, marks=pytest.mark.long)]
+)
+def test_any_records_in_any_batches_end_in_the_state_of_their_replay(
+    shop_of: ShopOf, deletes: Deletes, seed: int, version: int
+) -> None:
+    """Times repeat and go back, keys have records in two partitions, and files of deletes are merged."""
+    dice = random.Random(seed)
+    state = state_of(
+        shop_of, replace(BY_TIME, deletes=deletes), version=version, limits=SMALL if seed > 1 else Limits()
+    )
+    merged = 0
+    for turn in range(EACH + 3 if seed == 1 else 8):
+        for _ in range(dice.randrange(3, 12)):
+            word = None if dice.random() < 0.5 else f"w{dice.randrange(1000)}"
+            state.produce(dice.randrange(6), word, at=turn * 5 + dice.randrange(30), partition=dice.randrange(2))
+        before = len(remembered(state).files) if state.shop.events else 0
+        state.shop.drain()
+        merged += len(remembered(state).files) < before
+    state.check()
+    assert merged
+
+
+def upkeep(state: StateReplay, *, days: float = 0.0) -> tuple[MaintenanceRun, Target]:
+    """A maintenance run, so many days from now."""
+    run = MaintenanceRun(state.shop.job(clock=lambda: time.time() + days * DAY), Policy(grace_seconds=0))
+    return run, Target(state.shop.pipeline, is_dead_letter_table=False)
+
+
+def key_files(state: StateReplay) -> set[str]:
+    """The files of deleted keys that exist."""
+    location = state.shop.job().iceberg.load(state.shop.pipeline.table.identifier).location()
+    return {path.name for path in Path(urlsplit(location).path).glob("data/deleted-keys/**/*.parquet")}
+
+
+def remove_orphans(state: StateReplay, *, are_old: bool = True) -> int:
+    """Make all files of the table old, and remove those that nothing needs; return how many these were."""
+    folder = Path(urlsplit(state.shop.job().iceberg.load(state.shop.pipeline.table.identifier).location()).path)
+    old = time.time() - 4 * DAY
+    for path in folder.rglob("*") if are_old else ():
+        os.utime(path, (old, old))
+    return orphans(*upkeep(state), remove=True).files_removed
+
+
+def names(known: RememberedDeletes) -> set[str]:
+    return {Path(location).name for location in known.locations}
+
+
+def test_files_that_a_snapshot_names_stay_and_others_are_orphans(shop_of: ShopOf) -> None:
+    """A rollback to a snapshot needs its files; behind its expiry they go. Without a file that the table needs, nothing lands."""
+    state = state_of(shop_of)
+    shop = state.shop
+    shop.pipeline = replace(shop.pipeline, table=replace(shop.pipeline.table, keep_snapshots=1))
+    for turn in range(EACH + 1):
+        state.produce(turn, None, at=20)
+        shop.drain()
+    now = names(remembered(state))
+    assert len(now) == 2 < EACH + 1 == len(key_files(state))
+    assert remove_orphans(state) == 0
+    assert len(key_files(state)) == EACH + 1
+    compact(*upkeep(state), Lease.of({}))
+    expire(*upkeep(state))
+    remove_orphans(state)
+    assert key_files(state) == now
+    for turn in range(EACH + 1):
+        state.produce(turn, "late", at=10)
+    shop.drain()
+    state.check(late=EACH + 1)
+    last = remembered(state).locations[-1]
+    Path(urlsplit(last).path).unlink()
+    state.produce(0, "late", at=11)
+    state.produce(EACH, "back", at=10)
+    with pytest.raises(RememberedDeletesLost, match="frazil accept .* remembered-deletes-lost"):
+        shop.drain()
+    accept(shop.pipeline, Accepted.REMEMBERED_DELETES_LOST, "as the test says", shop.job())
+    with pytest.raises(InvalidInput, match="there is nothing to accept"):
+        accept(shop.pipeline, Accepted.REMEMBERED_DELETES_LOST, "once more", shop.job())
+    shop.drain()
+    assert [(row["_kafka_key"], row["user"]) for row in shop.landed()] == [(f"k{EACH}", "back")]
+    assert state.account().late == EACH + 2
+
+
+def two_batches(state: StateReplay) -> None:
+    """Land deletes, and produce late and newer records, deletes of a row, of nothing and of what is deleted, and an insert."""
+    for key in range(4):
+        state.produce(key, "first", at=10)
+    state.produce(0, None, at=20)
+    state.produce(1, None, at=20)
+    state.produce(2, None, at=20)
+    state.shop.drain()
+    state.produce(0, "late", at=15)
+    state.produce(1, "newer", at=25)
+    state.produce(2, None, at=18)
+    state.produce(3, None, at=30)
+    state.produce(7, None, at=30)
+    state.produce(8, "new", at=1)
+
+
+def after_all(state: StateReplay) -> None:
+    """Land what tests the deletes of both batches, and check all."""
+    state.shop.drain()
+    state.check(late=2)
+    for key, at in ((0, 19), (2, 19), (3, 29), (7, 29), (1, 24)):
+        state.produce(key, "late", at=at)
+    state.shop.drain()
+    state.check(late=7)
+    for key in range(9):
+        state.produce(key, "newer", at=50)
+    state.shop.drain()
+    state.check(late=7)
+
+
+STEPS = ["stage.written", "publish.decided", "publish.searched", "publish.filled"]
+
+
+def once(step: str, event: Callable[[], object]) -> Callable[[str], None]:
+    hits: list[str] = []
+
+    def reached(here: str) -> None:
+        if here == step and not hits:
+            hits.append(here)
+            event()
+
+    return reached
+
+
+class Died(BaseException):
+    """A driver that does nothing more, as if it had been killed."""
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        pytest.param(step, marks=() if step == "publish.filled" else pytest.mark.long)
+        for step in (*STEPS, "stage.started", "stage.done", "publish.committed")
+    ],
+)
+def test_a_driver_that_died_at_a_step_leaves_rows_and_deletes_in_agreement(shop_of: ShopOf, step: str) -> None:
+    state = state_of(shop_of)
+    two_batches(state)
+
+    def die() -> None:
+        raise Died
+
+    with pytest.raises(Died):
+        state.shop.drain(failpoint=once(step, die))
+    after_all(state)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("step", STEPS)
+def test_a_second_driver_that_lands_meanwhile_fences_the_first(shop_of: ShopOf, step: str) -> None:
+    state = state_of(shop_of)
+    two_batches(state)
+    assert state.shop.drain(failpoint=once(step, state.shop.drain)).fenced
+    after_all(state)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("version", [2, 3])
+def test_upkeep_in_between_leaves_what_was_staged_right(shop_of: ShopOf, version: int, step: str) -> None:
+    """A compaction, an expiry, orphan removal and a carried tag change no row: the batch is published on the moved head."""
+    state = state_of(shop_of, version=version)
+    shop = state.shop
+    shop.pipeline = replace(shop.pipeline, table=replace(shop.pipeline.table, keep_snapshots=1))
+    two_batches(state)
+
+    def rewrite() -> None:
+        shop.spark.sql(
+            f"CALL lake.system.rewrite_data_files(table => '{shop.pipeline.table.identifier}', options => "
+            "map('rewrite-all', 'true', 'delete-file-threshold', '1'))"
+        )
+        expire(*upkeep(state))
+        remove_orphans(state, are_old=False)  # what this batch staged is not three days old
+
+    shop.drain(failpoint=once(step, rewrite))
+    assert shop.seen("batch_retried") == []
+    after_all(state)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("step", STEPS)
+def test_what_is_late_is_decided_again_when_another_engine_changes_rows(shop_of: ShopOf, step: str) -> None:
+    state = state_of(shop_of)
+    two_batches(state)
+    table = f"lake.{state.shop.pipeline.table.identifier}"
+    far = "TIMESTAMP '2033-01-01 00:00:00+00:00'"
+    update = f"UPDATE {table} SET _order = {far}, user = 'theirs' WHERE _kafka_key = 'k3'"
+    state.shop.drain(failpoint=once(step, lambda: state.shop.spark.sql(update)))
+    assert len(state.shop.seen("batch_retried")) == 1
+    rows = {row["_kafka_key"]: row["user"] for row in state.shop.landed()}
+    assert rows == {"k1": "newer", "k3": "theirs", "k8": "new"}
+    assert state.account().late == 3
+    state.produce(3, "late", at=40)
+    state.produce(7, "late", at=29)
+    state.shop.drain()
+    assert state.account().late == 5
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("event", [Accepted.ROLLED_BACK_REPLAY, Accepted.ROLLED_BACK_HOLD])
+def test_a_rollback_takes_deletes_back_with_the_rows(shop_of: ShopOf, event: Accepted) -> None:
+    state = state_of(shop_of)
+    shop = state.shop
+    two_batches(state)
+    before = remembered(state)
+    shop.drain()
+    after = remembered(state)
+    assert after != before
+    table = shop.job().iceberg.load(shop.pipeline.table.identifier)
+    table.manageSnapshots().rollbackTo(table.currentSnapshot().parentId()).commit()
+    accept(shop.pipeline, event, "as the test says", shop.job())
+    assert remembered(state) == before
+    if event is Accepted.ROLLED_BACK_REPLAY:
+        after_all(state)
+        return
+    state.records = [
+        record for record in state.records if record.at <= 20 and record.word != "late" and record.key != 8
+    ]
+    state.records = [record for record in state.records if record.at != 18]
+    state.produce(3, "newer", at=29)
+    state.produce(7, "here", at=1)
+    state.produce(0, "late", at=19)
+    shop.drain()
+    assert {row["_kafka_key"]: row["user"] for row in shop.landed()} == {"k3": "newer", "k7": "here"}
+    assert state.account().late == 1
+
+
+@pytest.mark.long
+def test_a_carried_tag_and_a_decision_keep_what_is_remembered(shop_of: ShopOf) -> None:
+    state = state_of(shop_of)
+    shop = state.shop
+    shop.pipeline = replace(shop.pipeline, table=replace(shop.pipeline.table, keep_snapshots=1))
+    two_batches(state)
+    known = remembered(state)
+    accept(shop.pipeline, Accepted.LATE_RECORDS, "as the test says", shop.job())
+    assert remembered(state) == known
+    for number in range(3):
+        table = shop.job().iceberg.load(shop.pipeline.table.identifier)
+        table.newAppend().commit() if number else compact(*upkeep(state), Lease.of({}))
+    carry(*upkeep(state, days=30))
+    assert remembered(state) == known
+    expire(*upkeep(state, days=30))
+    remove_orphans(state)
+    assert names(known) <= key_files(state)
+    after_all(state)
+
+
+@pytest.mark.long
+def test_deletes_may_become_soft_and_back(shop_of: ShopOf) -> None:
+    """What is remembered counts in both; a soft delete keeps its order in the row."""
+    state = state_of(shop_of)
+    shop, hard = state.shop, state.shop.pipeline
+    soft = replace(hard, write=replace(BY_TIME, on_tombstone="soft_delete"))
+    state.produce(0, None, at=20)
+    state.produce(1, None, at=20)
+    shop.drain()
+    shop.pipeline = soft
+    state.produce(0, "late", at=19)
+    state.produce(1, None, at=30)
+    state.produce(2, "first", at=10)
+    state.produce(2, None, at=20)
+    shop.drain()
+    rows = {row["_kafka_key"]: row["_deleted_at"] is not None for row in shop.landed()}
+    assert rows == {"k1": True, "k2": True}
+    assert state.account().late == 1
+    shop.pipeline = hard
+    state.produce(0, "late", at=18)
+    state.produce(1, "late", at=29)
+    state.produce(2, "late", at=19)
+    shop.drain()
+    assert state.account().late == 4
+    state.produce(1, None, at=40)
+    state.produce(2, "newer", at=25)
+    shop.drain()
+    state.produce(1, "late", at=35)
+    shop.drain()
+    assert {row["_kafka_key"]: row["user"] for row in shop.landed()} == {"k2": "newer"}
+    assert state.account().late == 5
+
+
+KEY = {
+    "type": "record",
+    "name": "Key",
+    "fields": [{"name": "order_id", "type": "int"}, {"name": "zone", "type": "string"}],
+}
+
+
+class Keyed:
+    """A topic whose keys are records; a delete has an order, as it is of the key too."""
+
+    def __init__(self, shop: Shop, order_type: str = "int") -> None:
+        self.shop, self.late = shop, 0
+        self.evolve(order_type)
+        self.key_id = shop.registry_admin.register(f"{shop.topic}-key", json.dumps(KEY))
+
+    def evolve(self, order_type: str) -> None:
+        self.value = {**ORDER, "fields": [{"name": "order_id", "type": order_type}, *ORDER["fields"][1:]]}
+        self.value_id = self.shop.register(self.value)
+
+    def put(self, number: int, word: str | None, at: int, zone: str = "z") -> None:
+        value = {"order_id": number, "user": word, "amount": None}
+        body = None if word is None else frame(self.value_id, avro(self.value, value))
+        key = frame(self.key_id, avro(KEY, {"order_id": number, "zone": zone}))
+        self.shop.produce([body], partition=0, key=key, timestamp=EPOCH_MS + at * 1000)
+
+    def check(self, rows: dict[tuple[int, str], str], late: int) -> None:
+        found = {(row["order_id"], row["zone"]): row["user"] for row in self.shop.landed()}
+        assert found == rows
+        proof = verify(self.shop.pipeline, Lake(self.shop.lake, Secrets({}).read), deep=True, wait=lambda _: None)
+        assert proof.outcome == "proven", proof.findings
+        last = entry(self.shop.job().iceberg.load(self.shop.pipeline.table.identifier), self.shop.pipeline.name)
+        assert last is not None
+        assert last.keys is not None
+        assert last.keys.late == late
+
+
+def keyed_life(keyed: Keyed) -> None:
+    """Deletes in a narrow column, late records and a merge of their files in a wide one."""
+    shop = keyed.shop
+    keyed.put(1, "first", 10)
+    keyed.put(2, None, 20)
+    keyed.put(2, None, 20, zone="y")
+    keyed.put(1, None, 20)
+    shop.drain()
+    keyed.evolve("long")
+    keyed.put(1, "late", 19)
+    keyed.put(2, "late", 19)
+    keyed.put(2, "other zone", 19, zone="x")
+    shop.drain()
+    keyed.check({(2, "x"): "other zone"}, late=2)
+    for number in range(EACH):
+        keyed.put(3 + number, None, 20)
+        shop.drain()
+    for number in range(EACH):
+        keyed.put(3 + number, "late", 19)
+    keyed.put(1, "late", 18)
+    keyed.put(2, "newer", 21, zone="y")
+    shop.drain()
+    keyed.check({(2, "x"): "other zone", (2, "y"): "newer"}, late=3 + EACH)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("partition_by", [(), ("bucket(4, order_id)",), ("zone",)])
+@pytest.mark.parametrize("order_by", ["_kafka_timestamp", ("_kafka_timestamp", "order_id")])
+def test_a_key_of_several_columns_is_the_same_when_one_widens(
+    shop_of: ShopOf, order_by: str | tuple[str, ...], partition_by: tuple[str, ...]
+) -> None:
+    """Also if it is a part of the order, and if the table is partitioned by it."""
+    write, table = Upsert(order_by=order_by), {"partition_by": partition_by}
+    keyed_life(Keyed(shop_of(write=write, key_format=KeyFormat.AVRO, table=table)))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("catalog", ["rest_lake", "glue_lake"])
+def test_deletes_are_remembered_in_an_object_store(
+    request: pytest.FixtureRequest, local_world: LocalServices, spark: SparkSession, name: str, catalog: str
+) -> None:
+    lake: Environment = request.getfixturevalue(catalog)
+    shop = Shop(local_world, spark, lake, name, write=BY_TIME, key_format=KeyFormat.AVRO)
+    keyed_life(Keyed(shop))
+
+
+@pytest.mark.long
+def test_the_columns_of_a_key_may_be_named_in_another_order_and_be_renamed(shop_of: ShopOf) -> None:
+    """They are those of the table, by field id."""
+    shop = shop_of(write=Upsert(key=("order_id", "zone"), order_by="_kafka_timestamp"), key_format=KeyFormat.AVRO)
+    keyed = Keyed(shop)
+    keyed.value = {**keyed.value, "fields": [*keyed.value["fields"], {"name": "zone", "type": "string"}]}
+    keyed.value_id = shop.register(keyed.value)
+
+    def put(number: int, zone: str, at: int, name: str = "order_id", word: str = "late") -> None:
+        value = {name: number, "user": word, "amount": None, "zone": zone}
+        key = frame(keyed.key_id, avro(KEY, {"order_id": number, "zone": zone}))
+        body = frame(keyed.value_id, avro(keyed.value, value))
+        shop.produce([body], partition=0, key=key, timestamp=EPOCH_MS + at * 1000)
+
+    put(1, "z", 1, word="first")
+    shop.drain()
+    keyed.put(1, None, 20)
+    keyed.put(2, None, 20)
+    shop.drain()
+    shop.pipeline = replace(shop.pipeline, write=replace(shop.pipeline.write, key=("zone", "order_id")))
+    put(1, "z", 19)
+    put(2, "z", 19)
+    shop.drain()
+    keyed.check({}, late=2)
+    table = f"lake.{shop.pipeline.table.identifier}"
+    put(2, "z", 18)
+    put(1, "z", 18)
+    rename = f"ALTER TABLE {table} RENAME COLUMN user TO person"
+    shop.drain(failpoint=once("publish.decided", lambda: shop.spark.sql(rename)))
+    assert shop.landed() == []
