@@ -28,6 +28,7 @@ from frazil.maintain.result import Status
 from frazil.maintain.target import MaintenanceRun, Target
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
+from frazil.status.pipeline_status import pipeline_status
 from tests.scenarios.test_debezium import debezium
 from tests.scenarios.test_upserts import State, stored
 from tests.support import oracle
@@ -124,9 +125,12 @@ def test_a_commit_whose_changes_are_too_large_is_no_fault_of_the_batch(
             ingestion.drain()
     assert ingestion.pace.rows >= rows
     assert len(changes(shop)) == 1
+    assert pipeline_status(shop.pipeline, Lake(shop.lake, Secrets({}).read), None, commits=0).history_behind == 1
     shop.drain()
     state.check()
     assert [row["_op"] for row in check(shop)] == ["c", "u"]
+    status = pipeline_status(shop.pipeline, Lake(shop.lake, Secrets({}).read), None, commits=0)
+    assert (status.rows, status.history, status.history_behind) == (1, shop.pipeline.table.history, 0)
 
 
 @pytest.mark.parametrize("version", [2, pytest.param(3, marks=pytest.mark.long)])

@@ -9,7 +9,7 @@ from frazil.audit.verification import Verification
 from frazil.declaration import Pipeline
 from frazil.declaration.write_modes import history
 from frazil.lake import ledger
-from frazil.lake.history.history_ledger import HISTORY, OF_SNAPSHOT, Recorded
+from frazil.lake.history.history_ledger import HISTORY, OF_SNAPSHOT, Recorded, commits_behind
 from frazil.lake.read.stored_tables import Lake, Snapshot, StoredTable
 
 _CHANGED = ("added-records", "deleted-records", "added-position-deletes", "added-equality-deletes", "added-dvs")
@@ -55,7 +55,7 @@ class LoadedHistory:
             ], ()
         since = (f"the history begins with {last.account.began:,} rows",) if last.account.began else ()
         commits = state.commits(name)
-        behind = sum(c.sequence_number > last.sequence and ledger.UPKEEP not in c.summary for c in commits)
+        behind = commits_behind(state, newest.entry, name)
         notes = (
             *since,
             *([f"the history is {behind} commits behind the table; the next run appends them"] if behind else []),

@@ -99,6 +99,10 @@ def _print_status(found: PipelineStatus, console: Console, *, now: float) -> Non
     head.show_header = False
     head.add_row("topic", found.topic)
     head.add_row("table", f"{found.table}" + (f", {number(found.rows)} rows" if found.rows is not None else ""))
+    if found.history is not None:
+        behind = found.history_behind
+        at = "not begun yet" if behind is None else f"{number(behind)} commits behind"
+        head.add_row("history", f"{found.history}, {at}")
     head.add_row("location", found.location or "none yet; the first run creates the table")
     head.add_row("lag", f"{number(found.lag)} records" if found.lag is not None else "–")
     if found.newest_record_at is not None:

@@ -8,8 +8,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from frazil.declaration import Pipeline
+from frazil.declaration.write_modes import history
 from frazil.errors import KafkaUnavailable
 from frazil.lake import ledger
+from frazil.lake.history.history_ledger import commits_behind
 from frazil.lake.ledger import Entry
 from frazil.lake.read.stored_tables import Lake, Snapshot, StoredTable
 from frazil.lake.totals import Counts
@@ -53,6 +55,11 @@ class PipelineStatus:
     table: str
     location: str | None = None
     rows: int | None = None
+    """Rows that readers see, as the table's commits count them."""
+    history: str | None = None
+    """The table that has each change of a table of current state, if one is declared."""
+    history_behind: int | None = None
+    """Commits of the table that its history lacks; None if that has not begun."""
     columns: tuple[tuple[str, str], ...] = ()
     partitions: tuple[PartitionStatus, ...] = ()
     newest_record_at: float | None = None
@@ -106,7 +113,8 @@ def pipeline_status(pipeline: Pipeline, lake: Lake, kafka: Kafka | None, *, comm
         topic=pipeline.topic.name,
         table=pipeline.table.identifier,
         location=table.location,
-        rows=int(table.head.summary.get("total-records", 0)) if table.head else 0,
+        rows=_rows(table, entry),
+        **_of_history(pipeline, lake, table),
         columns=tuple((field.name, str(field.type)) for field in table.columns.fields),
         partitions=tuple(
             # A partition that the ledger does not name was added after it began: it is read from 0.
@@ -117,6 +125,22 @@ def pipeline_status(pipeline: Pipeline, lake: Lake, kafka: Kafka | None, *, comm
         commits=tuple(_commit(s) for s, _ in zip(table.ancestors(table.head), range(commits), strict=False)),
         why=why,
     )
+
+
+def _rows(table: StoredTable, newest: Entry | None) -> int:
+    """Return how many rows readers see: the data files of a table of current state have deleted ones, too."""
+    if newest is not None and newest.keys is not None:
+        return newest.keys.rows
+    return int(table.head.summary.get("total-records", 0)) if table.head else 0
+
+
+def _of_history(pipeline: Pipeline, lake: Lake, table: StoredTable) -> dict[str, Any]:
+    if history(pipeline.write) is None:
+        return {}
+    stored = lake.table(pipeline.table.history)
+    newest = stored.newest(pipeline.name) if stored is not None else None
+    behind = commits_behind(table, newest.entry, pipeline.name) if newest is not None else None
+    return {"history": pipeline.table.history, "history_behind": behind}
 
 
 def _spans(pipeline: Pipeline, kafka: Kafka) -> tuple[Mapping[int, Span], str]:

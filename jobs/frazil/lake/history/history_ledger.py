@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from frazil.lake import ledger
 from frazil.lake.ledger import Entry
 from frazil.lake.offsets import canonical
+from frazil.lake.read.stored_tables import StoredTable
 
 HISTORY = "history"
 """The value of `ledger.WRITE_MODE` in the table of a history."""
@@ -72,3 +73,10 @@ class Recorded:
         said = entry.summary
         account = HistoryAccount.parse(said[ACCOUNT])
         return cls(entry, said[ledger.TABLE], int(said[OF_SNAPSHOT]), int(said[OF_SEQUENCE]), account)
+
+
+def commits_behind(state: StoredTable, newest: Entry, pipeline: str) -> int:
+    """Return how many commits of the state a history lacks, whose newest entry is `newest`. Upkeep is none of them."""
+    last = Recorded.of(newest)
+    commits = state.commits(pipeline)
+    return sum(one.sequence_number > last.sequence and ledger.UPKEEP not in one.summary for one in commits)
