@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from frazil.declaration import Framing, Pipeline, SchemaFile, ValueFormat
 from frazil.declaration.change_effects import Outcome
+from frazil.declaration.write_modes import is_keyed
 from frazil.errors import FrazilError
 from frazil.schema_files.declared_rows import declared_rows
 from frazil.schemas import avro
 from frazil.schemas.merge import merge
 from frazil.schemas.types import Struct
+from policies.review.changed_readings import changed_readings
 from policies.review.columns import row_effects
 from policies.review.effects import Effect
 
@@ -23,6 +26,13 @@ _UNREAD = (
     "use single-object encoding, and declare {framing} single_object with both versions"
 )
 
+_OTHERWISE = (
+    "records that are not landed yet were written by the old schema, and the new one reads their values otherwise: {found}. "
+    "They may become rows with wrong values. Stop the producers, let the pipeline land what is left, deploy, then let producers "
+    "use the new schema; or leave the field as it is and add one with a new name and number"
+)
+_NEW_TABLE = "Declare another pipeline and table for the new key"
+
 
 def declared_schema_effects(before: Sequence[Pipeline], after: Sequence[Pipeline]) -> Iterator[Effect]:
     """Yield the effects of changed schema files on the tables of pipelines that stay."""
@@ -33,8 +43,10 @@ def declared_schema_effects(before: Sequence[Pipeline], after: Sequence[Pipeline
             continue
         if old.topic.schema and new.topic.schema and old.topic.schema != new.topic.schema:
             yield from _of_columns(old, new)
+        yield from _of_keys(old, new)
         for side in ("", "key_"):
             yield from _of_bytes(old, new, side)
+            yield from _of_readings(old, new, side)
 
 
 def _of_columns(old: Pipeline, new: Pipeline) -> Iterator[Effect]:
@@ -58,6 +70,49 @@ def _unwrapped(event: Struct) -> Struct:
     return inner if isinstance(inner, Struct) else event
 
 
+def _of_keys(old: Pipeline, new: Pipeline) -> Iterator[Effect]:
+    """Yield the effect of another set of key columns: a table with a key keeps its own."""
+    if not (is_keyed(new.write) and old.topic.key_schema and new.topic.key_schema) or getattr(new.write, "key", None):
+        return
+    try:
+        before, after = (
+            {field.name for row in declared_rows(each.topic, keys=True) for field in row.fields} for each in (old, new)
+        )
+    except FrazilError:
+        return  # a schema that is not read is refused by itself
+    if before != after:
+        keys = f"the key is {_listed(after)} instead of {_listed(before)}"
+        what = f"{keys}, and a table keeps its key: the pipeline stops. {_NEW_TABLE}"
+        yield replace(_effect(new, "topic.key_schema", what, is_dangerous=True), outcome=Outcome.STOPS)
+
+
+def _listed(names: set[str]) -> str:
+    return ", ".join(sorted(names)) or "nothing"
+
+
+def _of_readings(old: Pipeline, new: Pipeline, side: str) -> Iterator[Effect]:
+    """Yield what waiting records mean by the new schema that they did not by the old one."""
+    field, record_name = f"{side}schema", f"{side}record_name"
+    files: list[tuple[SchemaFile, ...]] = [getattr(each.topic, field) or () for each in (old, new)]
+    if not all(files) or files[0] == files[1]:
+        return
+    messages = [getattr(each.topic, record_name) for each in (old, new)]
+    try:
+        if getattr(new.topic, f"{side}framing") is Framing.SINGLE_OBJECT:
+            pairs = [
+                (a, b) for a in files[0] for b in files[1] if avro.fingerprint(a.content) == avro.fingerprint(b.content)
+            ]
+        else:
+            pairs = [(files[0][-1], files[1][-1])]
+        found = ", ".join(filter(None, (changed_readings(a, b, messages) for a, b in pairs)))
+    except (FrazilError, ValueError, KeyError, TypeError) as problem:
+        what = f"the schema changes; whether it reads waiting records as the old one did is unknown here: {problem}"
+        yield _effect(new, f"topic.{field}", what, is_dangerous=True)
+        return
+    if found:
+        yield _effect(new, f"topic.{field}", _OTHERWISE.format(found=found), is_dangerous=True)
+
+
 def _of_bytes(old: Pipeline, new: Pipeline, side: str) -> Iterator[Effect]:
     field, sides = f"{side}schema", (old.topic, new.topic)
     files: list[tuple[SchemaFile, ...] | None] = [getattr(topic, field) for topic in sides]
@@ -69,7 +124,7 @@ def _of_bytes(old: Pipeline, new: Pipeline, side: str) -> Iterator[Effect]:
     try:
         there, kept = ({avro.fingerprint(file.content): file for file in each or ()} for each in files)
     except (ValueError, KeyError, TypeError):
-        return  # a schema that is not read is refused by itself
+        return  # a schema that is not read is refused by itself, and `_of_readings` says that nothing is known
     gone = [file for mark, file in there.items() if mark not in kept]
     if not gone:
         return

@@ -96,6 +96,8 @@ def test_a_descriptor_set_is_in_base64(tmp_path: Path) -> None:
         ("twice.json", b'{"type": "object", "type": "string"}', "'type' appears twice", "Keep one"),
         ("text.json", b"\xff", "byte 0 is not UTF-8", "Save it as UTF-8"),
         ("nan.json", b'{"minimum": NaN}', "NaN is not JSON", "Write a number"),
+        ("half.avsc", rb'{"type": "record", "name": "\ud800"}', "half a surrogate pair", "Write the character"),
+        ("a${b}.avsc", b'"int"', "the schema file", ""),
         ("orders.proto", b"message O {}", "is not a schema file that is read", "protoc --include_imports"),
         ("orders.txt", b"{}", "is not a schema file that is read", ".avsc (Avro), .json (JSON Schema)"),
     ],

@@ -73,7 +73,13 @@ def test_a_decision_passes_all_steps_that_are_named(stock: Ledgers) -> None:
     assert set(met(stock)) == set(STEPS)
 
 
-OF_STATES = (Accepted.LATE_RECORDS, Accepted.KEYS_MOVED, Accepted.DELETES_LOST, Accepted.SOURCE_TRUNCATED)
+OF_STATES = (
+    Accepted.LATE_RECORDS,
+    Accepted.KEYS_MOVED,
+    Accepted.DELETES_LOST,
+    Accepted.SOURCE_TRUNCATED,
+    Accepted.REMEMBERED_DELETES_LOST,
+)
 FEW = ("publish.committed",)
 """The table's commit is made, which is the decision; nothing that follows from it is done."""
 

@@ -505,9 +505,18 @@ def test_a_registry_that_is_slow_is_waited_for(away: Away) -> None:
 
 # ── The page ────────────────────────────────────────────────────────────────────────────────────
 def test_the_page_names_each_of_these_tests_and_no_other(root: Path) -> None:
-    lines = (root / "docs" / "bad-input.md").read_text().splitlines()
-    rows = [line for line in lines if line.startswith("| ") and not line.startswith("| input")]
-    named = [found[1] for row in rows if (found := re.search(r"`(test_\w+)` \|$", row))]
+    files: dict[str, list[str]] = {}
+    file = "tests/scenarios/test_bad_input.py"
+    for line in (root / "docs" / "bad-input.md").read_text().splitlines():
+        if named := re.search(r"`(tests/[\w/]+\.py)`", line):
+            file = named[1]
+        elif line.startswith("## "):
+            file = "tests/scenarios/test_bad_input.py"
+        elif line.startswith("| ") and not line.startswith("| input"):
+            found = re.search(r"`(test_\w+)` \|$", line)
+            assert found, f"a row names no test: {line}"
+            files.setdefault(file, []).append(found[1])
     here = {name for name in globals() if name.startswith("test_") and not name.startswith("test_the_page")}
-    assert len(named) == len(rows), "a row names no test"
-    assert sorted(named) == sorted(here)
+    assert sorted(files.pop("tests/scenarios/test_bad_input.py")) == sorted(here)
+    for other, names in files.items():
+        assert {*names} <= {*re.findall(r"^def (test_\w+)", (root / other).read_text(), re.MULTILINE)}, other

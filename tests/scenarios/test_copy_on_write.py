@@ -53,6 +53,7 @@ def test_no_reader_has_deletes_to_merge(shop_of: ShopOf, version: int) -> None:
     state.check()
 
 
+@pytest.mark.long
 def test_a_rewrite_that_dies_of_memory_halves_the_batch(shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch) -> None:
     shop = copies(shop_of)
     state = State(shop)

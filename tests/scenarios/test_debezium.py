@@ -283,6 +283,7 @@ def check_flattened(source: Source) -> None:
     assert {row["__lsn"] is not None for row in source.shop.landed()} == {True}
 
 
+@pytest.mark.long
 def test_flattened_events_are_the_same_table(shop_of: ShopOf) -> None:
     check_flattened(Flattened(debezium(shop_of), partitions=2))
 

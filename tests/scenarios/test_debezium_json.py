@@ -39,6 +39,7 @@ LARGE = (
 NAMES = ("id", "customer", "note", "blob", "tags")
 
 
+@pytest.mark.long
 def test_a_table_is_that_of_the_source(shop_of: ShopOf) -> None:
     shop = debezium(shop_of)
     source = ConnectSource(shop, LARGE, partitions=2)

@@ -86,6 +86,7 @@ def test_an_older_record_does_not_bring_a_deleted_row_back(shop_of: ShopOf) -> N
     assert (account.inserted, account.updated) == (1, 0)
 
 
+@pytest.mark.long
 def test_a_delete_is_forgotten_after_the_declared_time(shop_of: ShopOf) -> None:
     """The time is that of the drivers, not of the records: a topic that is landed late has old ones."""
     state = state_of(shop_of, replace(BY_TIME, remember_deletes="3 days"))

@@ -495,6 +495,7 @@ def columns_changed(shop: Shop, *changes_: str) -> None:
         shop.spark.sql(f"ALTER TABLE lake.{shop.pipeline.table.identifier} {change}")
 
 
+@pytest.mark.long
 def test_a_renamed_column_and_a_new_one_of_its_former_name_are_two(shop_of: ShopOf) -> None:
     """Between two batches, so that the history meets the renames at once; the second time two columns swap their names."""
     shop, state = state_of(shop_of)

@@ -118,6 +118,7 @@ def test_rows_move_between_partitions_of_odd_values(shop_of: ShopOf, version: in
     check(shop, "word", *(f"second {number}" for number in range(4)))
 
 
+@pytest.mark.long
 def test_batches_without_a_row(shop_of: ShopOf) -> None:
     shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.LOG)
     schema_id = shop.register()
@@ -337,6 +338,7 @@ def test_skipped_records_are_counted(shop_of: ShopOf) -> None:
     check(shop, "user", "second")
 
 
+@pytest.mark.long
 def test_a_key_in_json_schema(shop_of: ShopOf) -> None:
     shop = shop_of(write=Upsert(), key_format=KeyFormat.JSON_SCHEMA)
     value_id = shop.register()

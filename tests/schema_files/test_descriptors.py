@@ -22,6 +22,12 @@ def test_a_message_has_the_row_type_that_it_has_with_a_registry() -> None:
     ]
 
 
+def test_two_different_files_of_one_name_are_refused() -> None:
+    both = compiled(PROTO).descriptors + compiled(PROTO.replace("sku", "code")).descriptors
+    with pytest.raises(UnreadableSchema, match="two different files"):
+        message_schema(both, "shop.Order")
+
+
 def test_files_may_be_in_any_order() -> None:
     files = FileDescriptorSet.FromString(compiled(PROTO).descriptors)
     turned = FileDescriptorSet(file=reversed(files.file))

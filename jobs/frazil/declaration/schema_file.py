@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import json
 import re
 import sys
 from dataclasses import dataclass
@@ -43,7 +44,7 @@ def _ending_refusal(name: str) -> Refusal | None:
     if suffix in _FORMATS:
         return None
     do = _COMPILE.format(stem=Path(name).stem, name=Path(name).name) if suffix == ".proto" else _ENDINGS
-    return Refusal(f"{shown(name)} is not a schema file that is read", do)
+    return Refusal(f"{shown(Path(name).name)} is not a schema file that is read", do)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,11 +108,17 @@ class SchemaFile(metaclass=Declared):
         else:
             try:
                 content = _canonical(source, str(file))
+                json.dumps(json.loads(content), ensure_ascii=False).encode()
             except InvalidDeclaration as invalid:
                 return Refusal(f"the schema file {file}: {invalid.problems[0].what}", invalid.problems[0].do)
-        made: SchemaFile = type.__call__(
-            cls, file=file.name, content=content
-        )  # not by the class's own call, which collects
+            except UnicodeEncodeError:
+                return Refusal(
+                    f"the schema file {file} has half a surrogate pair", "Write the character itself, in UTF-8"
+                )
+        try:  # not by the class's own call, which collects
+            made: SchemaFile = type.__call__(cls, file=file.name, content=content)
+        except InvalidDeclaration as invalid:
+            return Refusal(f"the schema file {shown(file.name)}: {invalid.problems[0].what}", invalid.problems[0].do)
         return made
 
 

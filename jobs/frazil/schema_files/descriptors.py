@@ -39,7 +39,10 @@ def message_schema(descriptor_set: bytes, message: str) -> ProtobufSchema:
 
 def _sort(compiled: FileDescriptorSet) -> None:
     """Put each file behind those that it imports, as protoc does. Raises `UnreadableSchema` if one is missing."""
-    files, placed = {file.name: file for file in compiled.file}, dict[str, FileDescriptorProto]()
+    files, placed = dict[str, FileDescriptorProto](), dict[str, FileDescriptorProto]()
+    for file in compiled.file:
+        if files.setdefault(file.name, file) != file:
+            raise _unreadable(f"it has two different files {file.name}")
     waiting = list(files.values())
     while waiting:
         ready = [file for file in waiting if placed.keys() >= {*file.dependency}]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from frazil.declaration import Debezium, Pipeline, SchemaFile, Table, Topic, Upsert
+from frazil.declaration.change_effects import Outcome
 from policies.review.declared_schemas import declared_schema_effects
 from policies.review.effects import Effect, effects
 from tests.support.declared_schemas import avsc, descriptors, json_file
@@ -49,6 +50,63 @@ def test_a_further_version_with_a_fingerprint_is_no_danger_and_one_that_is_gone_
     assert (added.what, added.is_dangerous) == ("column note added, string", False)
     (gone,) = (effect for effect in told(both, last) if effect.is_dangerous)
     assert gone.what.startswith("records of v1.avsc that are not landed yet are rejected (unknown_fingerprint)")
+
+
+TIMES = [{"name": "at", "type": {"type": "long", "logicalType": f"timestamp-{unit}"}} for unit in ("millis", "micros")]
+
+
+@pytest.mark.parametrize("framing", [None, "single_object"])
+def test_another_unit_of_a_time_is_a_danger_though_the_fingerprint_is_the_same(framing: str | None) -> None:
+    more = {"framing": framing} if framing else {}
+    dangers = [e for e in told(*(pipeline(order(time), **more) for time in TIMES)) if e.is_dangerous]
+    assert [e.changed for e in dangers] == ["topic.schema"]
+    assert "timestamp-millis becomes timestamp-micros" in dangers[0].what
+
+
+def proto(*fields: str) -> SchemaFile:
+    return descriptors(f'syntax = "proto3"; package s; message O {{ {" ".join(fields)} }}')
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "found"),
+    [
+        (("string a = 1;", "string b = 2;"), ("string a = 2;", "string b = 1;"), "string a becomes string b"),
+        (("int32 n = 1;",), ("sint32 n = 1;",), "int32 n becomes sint32 n"),
+        (("int32 n = 1;",), ("int32 n = 2;",), "number 1 becomes 2"),
+        (("int32 n = 1;",), ("repeated int32 n = 1;",), "becomes repeated int32 n"),
+        (
+            ("enum E { Z = 0; A = 1; }", "E e = 1;"),
+            ("enum E { Z = 0; B = 1; }", "E e = 1;"),
+            "its enum has another name",
+        ),
+    ],
+)
+def test_another_meaning_of_a_field_number_is_a_danger(
+    before: tuple[str, ...], after: tuple[str, ...], found: str
+) -> None:
+    of = {"value_format": "protobuf", "record_name": "s.O"}
+    dangers = [e for e in told(pipeline(proto(*before), **of), pipeline(proto(*after), **of)) if e.is_dangerous]
+    assert any(found in effect.what for effect in dangers), dangers
+
+
+def test_a_further_field_and_number_of_an_enum_are_none() -> None:
+    of = {"value_format": "protobuf", "record_name": "s.O"}
+    before, after = (
+        proto("enum E { Z = 0; }", "E e = 1;"),
+        proto("enum E { Z = 0; A = 1; }", "E e = 1;", "int32 n = 2;"),
+    )
+    assert not [e for e in told(pipeline(before, **of), pipeline(after, **of)) if e.is_dangerous]
+
+
+def test_another_key_stops_a_table_that_has_one() -> None:
+    def keyed(*fields: Any) -> Pipeline:
+        topic = Topic(
+            "orders", value_format="avro", key_format="avro", schema=(order(ID),), key_schema=(order(*fields),)
+        )
+        return Pipeline(topic=topic, table=Table("shop.orders"), write=Upsert())
+
+    stops = [e for e in told(keyed(ID), keyed(ID, NOTE)) if e.outcome is Outcome.STOPS]
+    assert "the key is id, note instead of id" in stops[0].what
 
 
 def test_removed_widened_and_refused_columns_are_named() -> None:

@@ -1,0 +1,103 @@
+"""What a changed schema file reads otherwise in bytes that the old one described, though columns may stay as they are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from frazil.declaration import SchemaFile, ValueFormat
+from frazil.schemas.protobuf import FieldKind, MessageField, ProtobufSchema
+
+_MEANING = ("logicalType", "precision", "scale", "connect.name", "title")
+"""Members that say what a value means, in Avro, JSON Schema and Debezium's schemas. Avro's fingerprint lacks them."""
+_WIDER = frozenset(
+    {
+        (FieldKind.INT32, FieldKind.INT64),
+        (FieldKind.UINT32, FieldKind.UINT64),
+        (FieldKind.UINT32, FieldKind.INT64),
+        (FieldKind.SINT32, FieldKind.SINT64),
+        (FieldKind.STRING, FieldKind.BYTES),
+    }
+)
+"""Kinds whose bytes the other one reads as the same value (https://protobuf.dev/programming-guides/proto3/#updating)."""
+_MOST = 3
+
+
+def changed_readings(old: SchemaFile, new: SchemaFile, messages: Sequence[str | None]) -> str:
+    """Return which values of the old schema the new one reads otherwise; nothing if there are none.
+
+    `messages` are the full names of the Protobuf messages, before and after. Raises `UnreadableSchema`, and `ValueError` for text
+    that is no JSON.
+    """
+    if old.format is not new.format:
+        return ""
+    if new.format is ValueFormat.PROTOBUF:
+        found = list(_protobuf(old, new, messages))
+    else:
+        before, after = (dict(_meanings(json.loads(file.content), "")) for file in (old, new))
+        shared = (path for path in before if path in after and before[path] != after[path])
+        found = [f"{path or 'the schema'} ({_text(before[path])} becomes {_text(after[path])})" for path in shared]
+    return ", ".join(found[:_MOST]) + (f" and {len(found) - _MOST} more" if len(found) > _MOST else "")
+
+
+def _meanings(tree: Any, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the path of each schema of a file, by names of fields, and what it says of the meaning of its values."""
+    match tree:
+        case dict():
+            yield path, {name: tree[name] for name in _MEANING if name in tree}
+            for name, inside in tree.items():
+                if isinstance(inside, dict | list):
+                    yield from _meanings(inside, f"{path}.{name}" if path else name)
+        case list():
+            for position, inside in enumerate(tree):
+                name = inside.get("name", position) if isinstance(inside, dict) else position
+                yield from _meanings(inside, f"{path}.{name}")
+
+
+def _text(meaning: dict[str, Any]) -> str:
+    return " ".join(str(value) for value in meaning.values()) or "none"
+
+
+def _protobuf(old: SchemaFile, new: SchemaFile, messages: Sequence[str | None]) -> Iterator[str]:
+    from frazil.schema_files.descriptors import message_schema
+
+    names = [str(name) for name in messages]
+    before, after = (message_schema(file.data, name) for file, name in zip((old, new), names, strict=True))
+    waiting, met = [(names[0], names[1])], set[tuple[str, str]]()
+    while waiting:
+        pair = waiting.pop()
+        if pair in met or pair[0] not in before.messages or pair[1] not in after.messages:
+            continue
+        met.add(pair)
+        there = {field.number: field for field in after.messages[pair[1]].fields}
+        for field in before.messages[pair[0]].fields:
+            now = there.get(field.number)
+            if now is None:
+                moved = next((other for other in there.values() if other.name == field.name), None)
+                if moved is not None:
+                    yield f"{pair[0]}.{field.name} (number {field.number} becomes {moved.number})"
+            elif (field.name, field.repeated) != (now.name, now.repeated) or not _holds(field, now):
+                yield f"{pair[0]}, number {field.number} ({_shown(field)} becomes {_shown(now)})"
+            elif _enum_changes(before, field, after, now):
+                yield f"{pair[0]}.{field.name} (a number of its enum has another name)"
+            elif field.type_name in before.messages:
+                waiting.append((field.type_name, now.type_name))
+
+
+def _holds(old: MessageField, new: MessageField) -> bool:
+    return old.kind is new.kind or (old.kind, new.kind) in _WIDER
+
+
+def _shown(field: MessageField) -> str:
+    return f"{'repeated ' if field.repeated else ''}{field.kind} {field.name}"
+
+
+def _enum(schema: ProtobufSchema, field: MessageField) -> dict[int, str]:
+    return dict(schema.enums.get(field.type_name, {}))
+
+
+def _enum_changes(before: ProtobufSchema, old: MessageField, after: ProtobufSchema, new: MessageField) -> bool:
+    """Return whether a number of the old enum has another name now; a further number is no change."""
+    names = _enum(after, new)
+    return any(names.get(number, name) != name for number, name in _enum(before, old).items())
