@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Unpack
 
 from frazil.declaration.column_notation import JSON, columns
 from frazil.declaration.constraints import matching
@@ -14,6 +14,7 @@ from frazil.declaration.validation import validate
 from frazil.declaration.write_modes import Append, Changelog, declared_key, history, order_by
 
 if TYPE_CHECKING:
+    from frazil.declaration.captured_tables import Shared
     from frazil.declaration.pipeline import Pipeline
     from frazil.declaration.topic import Topic
 
@@ -49,6 +50,18 @@ class Debezium(metaclass=Declared):
 
     def __post_init__(self) -> None:
         validate(self)
+
+    def tables(self, prefix: str, *tables: str, **shared: Unpack[Shared]) -> tuple[Pipeline, ...]:
+        """Return a pipeline for each table of one connector, all with this envelope.
+
+        `prefix` is the connector's `topic.prefix`, and a table is what follows in its topic's name, like `public.orders`. The
+        pipeline is named after the topic, and lands in the table of the same name in `namespace`. Other named arguments are
+        fields of `Topic`, `Table` and `Pipeline` that all share; `overrides` has those of single tables, by table.
+        """
+        from frazil.declaration.captured_tables import pipelines  # it imports this module
+
+        made: tuple[Pipeline, ...] = pipelines(self, prefix, tables, shared)
+        return made
 
 
 Envelope = Debezium

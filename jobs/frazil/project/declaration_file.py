@@ -102,9 +102,10 @@ def _document(file: Path) -> tuple[Listed, ...]:
 
 
 def _listed(names: Names) -> tuple[Pipeline, ...]:
-    """Return the file's `pipelines`, or else every `Pipeline` that the file assigns to a name."""
+    """Return the file's `pipelines`, or else every `Pipeline` that the file assigns to a name, alone or in a tuple."""
     if names.values.get("pipelines") is None:
-        return tuple(dict.fromkeys(value for value in names.values.values() if isinstance(value, Pipeline)))
+        values = [value if isinstance(value, tuple) else (value,) for value in names.values.values()]
+        return tuple({id(one): one for value in values for one in value if isinstance(one, Pipeline)}.values())
     return members(names, "pipelines", Pipeline, do=_EXAMPLE)
 
 
