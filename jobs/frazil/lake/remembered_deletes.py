@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from frazil.lake.offsets import canonical
 
-SIZES = (1 << 13, 1 << 16, 1 << 19, 1 << 22)
+SIZES = (1 << 12, 1 << 15, 1 << 18)
 """The most keys of a file of each size; a larger one is not merged again."""
+ROWS_A_FILE = 1 << 20
+"""How many keys a merge writes to a file. The pieces of a larger merge have half as many at least: no size, so they stay."""
 EACH = 8
 """So many files of the smallest size are merged, and so many more of each larger one with those behind them."""
 
@@ -31,21 +33,27 @@ class KeyFile:
 
 @dataclass(frozen=True, slots=True)
 class RememberedDeletes:
-    """The files of the keys that a table has deleted, oldest first."""
+    """The files of the keys that a table has deleted, oldest first.
+
+    Deletes that were staged up to `forgotten`, in microseconds since 1970, count no more, also if they are in a file that has later
+    ones: neither a longer time nor a slower clock brings them back.
+    """
 
     files: tuple[KeyFile, ...] = ()
+    forgotten: int = 0
 
     def __str__(self) -> str:
         """Return canonical JSON, as the summary holds it: what all locations begin with, and the rest of each."""
         begin = self._begin
         files = [[file.location.removeprefix(begin), file.rows, file.bytes, file.newest] for file in self.files]
-        return canonical({"begin": begin, "files": files})
+        return canonical({"begin": begin, "files": files, "forgotten": self.forgotten})
 
     @classmethod
     def parse(cls, text: str) -> RememberedDeletes:
         """Return the files of which `str()` wrote a text."""
         document = json.loads(text)
-        return cls(tuple(KeyFile(document["begin"] + rest, *numbers) for rest, *numbers in document["files"]))
+        files = tuple(KeyFile(document["begin"] + rest, *numbers) for rest, *numbers in document["files"])
+        return cls(files, document.get("forgotten", 0))
 
     @property
     def _begin(self) -> str:
@@ -59,12 +67,13 @@ class RememberedDeletes:
         return tuple(file.location for file in self.files)
 
     def since(self, moment: int) -> RememberedDeletes:
-        """Return the files with deletes that were staged after a moment, in microseconds since 1970."""
-        return RememberedDeletes(tuple(file for file in self.files if file.newest > moment))
+        """Return the files with deletes that were staged after a moment, and after all that was forgotten before."""
+        forgotten = max(moment, self.forgotten)
+        return replace(self, files=tuple(file for file in self.files if file.newest > forgotten), forgotten=forgotten)
 
     def without(self, locations: Sequence[str]) -> RememberedDeletes:
         """Return all files but those at these locations."""
-        return RememberedDeletes(tuple(file for file in self.files if file.location not in locations))
+        return replace(self, files=tuple(file for file in self.files if file.location not in locations))
 
     @property
     def merged_next(self) -> RememberedDeletes:
@@ -76,8 +85,8 @@ class RememberedDeletes:
                 begin -= 1
             if first - begin + 1 >= EACH * number:
                 first = begin
-        return RememberedDeletes(self.files[first:])
+        return replace(self, files=self.files[first:])
 
     def after(self, merged: RememberedDeletes, written: Sequence[KeyFile]) -> RememberedDeletes:
         """Return the files after a commit that wrote new ones, the `merged` ones among them."""
-        return RememberedDeletes((*self.without(merged.locations).files, *written))
+        return replace(self, files=(*self.without(merged.locations).files, *written))

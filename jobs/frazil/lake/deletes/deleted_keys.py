@@ -23,7 +23,7 @@ from frazil.lake.deletes.java_writers import unlisted_table
 from frazil.lake.deletes.positions import NUMBER, PLACE, Remembered, broadcast, is_tie, key_names
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java
-from frazil.lake.remembered_deletes import KeyFile, RememberedDeletes
+from frazil.lake.remembered_deletes import ROWS_A_FILE, KeyFile, RememberedDeletes
 from frazil.lake.row_offsets import files_read
 from frazil.lake.stage import write_files
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 FOLDER = "deleted-keys"
 """Where the files are, below the table's data."""
-ROWS_A_FILE = 1 << 20
 _THEN, _STAGED, _LATE, _TIED = "place", "staged", "_frazil_late", "_frazil_tied"
 
 
@@ -91,14 +90,15 @@ class DeletedKeys:
         if not deleted.num_rows:
             return known
         names, merged = self._names(table), known.merged_next
+        # A driver whose clock is behind the last one's writes deletes as new as those: else they would be forgotten sooner.
+        newest = max(self.staged_us, *(file.newest for file in known.files)) if known.files else self.staged_us
         rows = self.iceberg.spark.createDataFrame(deleted, schema=self.schema).select(
             *(F.col(name).alias(_key(n)) for n, name in enumerate(names)),
             F.col(PLACE).alias(_THEN),
-            F.lit(self.staged_us).cast("bigint").alias(_STAGED),
+            F.lit(newest).cast("bigint").alias(_STAGED),
         )
         count = deleted.num_rows + sum(file.rows for file in merged.files)
         tasks = -(-count // ROWS_A_FILE)
-        newest = max(self.staged_us, *(file.newest for file in merged.files)) if merged.files else self.staged_us
         if not merged.files:
             return known.after(merged, self._written(table, rows.coalesce(tasks), newest))
 
@@ -118,7 +118,7 @@ class DeletedKeys:
             with files_read(
                 self.iceberg, here, [_document(file) for file in known.files], unique_id=self.new_id()
             ) as rows:
-                return use(rows.where(F.col(_STAGED) > self.since))
+                return use(rows.where(F.col(_STAGED) > max(self.since, known.forgotten)))
         except (PySparkException, Py4JJavaError) as error:
             if gone := gone_files(table, known):
                 raise FilesGone(", ".join(gone)) from error
