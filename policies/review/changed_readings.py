@@ -9,8 +9,10 @@ from typing import Any
 from frazil.declaration import SchemaFile, ValueFormat
 from frazil.schemas.protobuf import FieldKind, MessageField, ProtobufSchema
 
-_MEANING = ("logicalType", "precision", "scale", "connect.name", "title")
-"""Members that say what a value means, in Avro, JSON Schema and Debezium's schemas. Avro's fingerprint lacks them."""
+_MEANING = ("logicalType", "precision", "scale")
+"""Members of an Avro schema that say what a value means. Its fingerprint lacks them."""
+_CONNECT_MEANING = ("connect.name", "title")
+"""Those of Debezium's schemas, in Avro and in JSON Schema. Elsewhere they are names for people."""
 _WIDER = frozenset(
     {
         (FieldKind.INT32, FieldKind.INT64),
@@ -24,10 +26,13 @@ _WIDER = frozenset(
 _MOST = 3
 
 
-def changed_readings(old: SchemaFile, new: SchemaFile, messages: Sequence[str | None]) -> str:
+def changed_readings(
+    old: SchemaFile, new: SchemaFile, messages: Sequence[str | None], *, connect_types: bool = False
+) -> str:
     """Return which values of the old schema the new one reads otherwise; nothing if there are none.
 
-    `messages` are the full names of the Protobuf messages, before and after. Raises `UnreadableSchema`, and `ValueError` for text
+    `messages` are the full names of the Protobuf messages, before and after. With `connect_types`, Kafka Connect's names of types
+    count, as they do in change data. Raises `UnreadableSchema`, and `ValueError` for text
     that is no JSON.
     """
     if old.format is not new.format:
@@ -35,24 +40,25 @@ def changed_readings(old: SchemaFile, new: SchemaFile, messages: Sequence[str | 
     if new.format is ValueFormat.PROTOBUF:
         found = list(_protobuf(old, new, messages))
     else:
-        before, after = (dict(_meanings(json.loads(file.content), "")) for file in (old, new))
+        says = (*_MEANING, *(_CONNECT_MEANING if connect_types else ()))
+        before, after = (dict(_meanings(json.loads(file.content), "", says)) for file in (old, new))
         shared = (path for path in before if path in after and before[path] != after[path])
         found = [f"{path or 'the schema'} ({_text(before[path])} becomes {_text(after[path])})" for path in shared]
     return ", ".join(found[:_MOST]) + (f" and {len(found) - _MOST} more" if len(found) > _MOST else "")
 
 
-def _meanings(tree: Any, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the path of each schema of a file, by names of fields, and what it says of the meaning of its values."""
+def _meanings(tree: Any, path: str, says: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the path of each schema of a file, by names of fields, and what the members `says` say of its values."""
     match tree:
         case dict():
-            yield path, {name: tree[name] for name in _MEANING if name in tree}
+            yield path, {name: tree[name] for name in says if isinstance(tree.get(name), str | int)}
             for name, inside in tree.items():
                 if isinstance(inside, dict | list):
-                    yield from _meanings(inside, f"{path}.{name}" if path else name)
+                    yield from _meanings(inside, f"{path}.{name}" if path else name, says)
         case list():
             for position, inside in enumerate(tree):
                 name = inside.get("name", position) if isinstance(inside, dict) else position
-                yield from _meanings(inside, f"{path}.{name}")
+                yield from _meanings(inside, f"{path}.{name}", says)
 
 
 def _text(meaning: dict[str, Any]) -> str:

@@ -104,7 +104,8 @@ def _of_readings(old: Pipeline, new: Pipeline, side: str) -> Iterator[Effect]:
             ]
         else:
             pairs = [(files[0][-1], files[1][-1])]
-        found = ", ".join(filter(None, (changed_readings(a, b, messages) for a, b in pairs)))
+        connect = new.envelope is not None
+        found = ", ".join(filter(None, (changed_readings(a, b, messages, connect_types=connect) for a, b in pairs)))
     except (FrazilError, ValueError, KeyError, TypeError) as problem:
         what = f"the schema changes; whether it reads waiting records as the old one did is unknown here: {problem}"
         yield _effect(new, f"topic.{field}", what, is_dangerous=True)

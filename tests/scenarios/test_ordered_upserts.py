@@ -14,6 +14,7 @@ from frazil.errors import InvalidInput, TooManyLate, WriteModeDiffers
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from tests.support import oracle
+from tests.support.jobs import once
 from tests.support.shop import Shop, avro, frame
 from tests.support.state_replay import VERSIONED, StateReplay
 
@@ -99,17 +100,6 @@ def compact(state: StateReplay) -> None:
         f"CALL lake.system.rewrite_data_files(table => '{state.shop.pipeline.table.identifier}', options => "
         "map('rewrite-all', 'true', 'delete-file-threshold', '1'))"
     )
-
-
-def once(step: str, event: Callable[[], object]) -> Callable[[str], None]:
-    hits: list[str] = []
-
-    def reached(here: str) -> None:
-        if here == step and not hits:
-            hits.append(here)
-            event()
-
-    return reached
 
 
 def two_batches(state: StateReplay) -> None:

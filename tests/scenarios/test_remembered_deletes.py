@@ -32,6 +32,7 @@ from frazil.maintain.orphans import orphans
 from frazil.maintain.target import MaintenanceRun, Policy, Target
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
+from tests.support.jobs import once
 from tests.support.shop import ORDER, Shop, avro, frame
 from tests.support.state_replay import EPOCH_MS, StateReplay
 
@@ -223,17 +224,6 @@ def after_all(state: StateReplay) -> None:
 
 
 STEPS = ["stage.written", "publish.decided", "publish.searched", "publish.filled"]
-
-
-def once(step: str, event: Callable[[], object]) -> Callable[[str], None]:
-    hits: list[str] = []
-
-    def reached(here: str) -> None:
-        if here == step and not hits:
-            hits.append(here)
-            event()
-
-    return reached
 
 
 class Died(BaseException):

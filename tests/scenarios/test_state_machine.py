@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -26,6 +25,7 @@ from frazil.maintain.lease import Lease
 from frazil.maintain.target import MaintenanceRun, Policy, Target
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
+from tests.support.jobs import once
 from tests.support.shop import ORDER, Shop, avro, frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.long]
@@ -169,18 +169,6 @@ class Life(RuleBasedStateMachine):
         for deep in (False, True):
             proof = verify(self.shop.pipeline, Lake(self.shop.lake, Secrets({}).read), deep=deep)
             assert proof.outcome == "proven", proof.findings
-
-
-def once(step: str, act: Callable[[], Any]) -> Callable[[str], None]:
-    """A failpoint that acts when a driver is at a step for the first time."""
-    met: list[str] = []
-
-    def failpoint(reached: str) -> None:
-        if reached == step and not met:
-            met.append(reached)
-            act()
-
-    return failpoint
 
 
 @pytest.mark.parametrize("version", [2, 3])

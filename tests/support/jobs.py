@@ -19,6 +19,18 @@ def nothing(step: str) -> None:
     """Do nothing at a step."""
 
 
+def once(step: str, event: Callable[[], object]) -> Callable[[str], None]:
+    """Return a failpoint at which `event` happens at the first hit of `step`."""
+    hits: list[str] = []
+
+    def reached(here: str) -> None:
+        if here == step and not hits:
+            hits.append(here)
+            event()
+
+    return reached
+
+
 def job(
     iceberg: Iceberg,
     *,

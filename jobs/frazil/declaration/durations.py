@@ -1,4 +1,4 @@
-"""Durations as text: a whole number and a unit, as in `7 days`."""
+"""Durations as text: an integer and a unit, as in `7 days`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def seconds_of(text: str) -> int:
     """Return the seconds of a duration. Raises `InvalidDeclaration` if the text is none, or more than a hundred years."""
     found = _TEXT.fullmatch(text)
     if found is None:
-        do = "Write a whole number of minutes, hours or days, such as 7 days"
+        do = "Write a number of minutes, hours or days, such as 7 days"
         raise InvalidDeclaration([Problem("", f"{shown(text)} is no duration", do)])
     seconds = int(found[1]) * _SECONDS[found[2]]
     if seconds > LONGEST_DAYS * _SECONDS["day"]:

@@ -98,6 +98,6 @@ def _with_row(body: Decoder, reader: Reader, target: Struct) -> Decoder:
 
 def _with_mark(schema: str) -> str:
     """Return the schema of records of this schema, with the mark behind them."""
-    end = {"type": "fixed", "name": "whole.end", "size": len(END)}
+    end = {"type": "fixed", "name": "plain.end", "size": len(END)}
     fields = [{"name": "body", "type": json.loads(schema)}, {"name": "end", "type": end}]
-    return json.dumps({"type": "record", "name": "whole.t", "fields": fields})
+    return json.dumps({"type": "record", "name": "plain.t", "fields": fields})

@@ -46,10 +46,8 @@ class StateHistory:
         try:
             with explained(where, stopping=self._job.stopping, redact=self._job.redact):
                 done = self._follower.follow()
-        except (
-            MemoryError,
-            TimestampOverflow,
-        ) as error:  # not the batch's: that is committed, and a smaller one would not help
+        except (MemoryError, TimestampOverflow) as error:
+            # It is not the batch's: that is committed, and a smaller one would not help.
             raise SparkFailed(
                 f"the changes of a commit could not be recorded: {error or 'the driver has too little memory'}",
                 where=where,

@@ -14,7 +14,7 @@ from frazil.lake import ledger
 from frazil.lake.commit.row_search import SearchFailed
 from frazil.lake.iceberg_java import Iceberg
 from tests.support import oracle
-from tests.support.jobs import job
+from tests.support.jobs import job, once
 from tests.support.keyed_table import KeyedTable
 
 pytestmark = pytest.mark.spark
@@ -36,18 +36,6 @@ def table(table_of: Callable[[int], KeyedTable]) -> KeyedTable:
     made = table_of(2)
     made.apply(FIRST)
     return made
-
-
-def once(step: str, event: Callable[[], object]) -> Callable[[str], None]:
-    """Return a failpoint at which `event` happens at the first hit of `step`."""
-    hits: list[str] = []
-
-    def reached(here: str) -> None:
-        if here == step and not hits:
-            hits.append(here)
-            event()
-
-    return reached
 
 
 def test_rows_deletes_and_offsets_are_one_snapshot(table: KeyedTable) -> None:

@@ -63,6 +63,21 @@ def test_another_unit_of_a_time_is_a_danger_though_the_fingerprint_is_the_same(f
     assert "timestamp-millis becomes timestamp-micros" in dangers[0].what
 
 
+def of_json(title: str, **more: Any) -> Pipeline:
+    row = {"type": "object", "properties": {"title": {"type": "integer", "title": title}}}
+    file = json_file(row if not more else {"type": "object", "properties": {"after": row, "op": {"type": "string"}}})
+    key = json_file({"type": "object", "properties": {"id": {"type": "integer"}}}, "key.json")
+    topic = Topic("orders", value_format="json_schema", key_format="json_schema", schema=(file,), key_schema=(key,))
+    return Pipeline(topic=topic, table=Table("shop.orders"), **more)
+
+
+def test_another_type_of_debezium_is_a_danger_and_another_title_for_people_is_none() -> None:
+    names = ("io.debezium.time.Timestamp", "io.debezium.time.MicroTimestamp")
+    before, after = (of_json(name, envelope=Debezium(), write=Upsert()) for name in names)
+    assert any("MicroTimestamp" in effect.what for effect in told(before, after) if effect.is_dangerous)
+    assert not [effect for effect in told(*map(of_json, ("its title", "the title"))) if effect.is_dangerous]
+
+
 def proto(*fields: str) -> SchemaFile:
     return descriptors(f'syntax = "proto3"; package s; message O {{ {" ".join(fields)} }}')
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import IllegalArgumentException, PySparkException
+from pyspark.errors import PySparkException
 
 from frazil.errors import CatalogUnavailable
 from frazil.lake import last_records, ledger
@@ -113,12 +113,6 @@ def publish(
             return Published(snapshot_id, found=False, number=None if number is None else int(number))
         except (Py4JJavaError, PySparkException) as error:
             # A failed commit, and one whose state is unknown, go through the same decision again: on a new base.
-            if (
-                changes is None
-                and isinstance(error, PySparkException)
-                and not isinstance(error, IllegalArgumentException)
-            ):
-                raise
             failure = search.after(error, base)
             if isinstance(error, Py4JJavaError) and thrown(error) in ("NoSuchTableException", "ForbiddenException"):
                 break

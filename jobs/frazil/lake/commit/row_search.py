@@ -65,6 +65,8 @@ class RowSearch:
         else:
             failure = str(error).partition("\n")[0]
             if _is_of_a_job(error):
+                if self._changes is None:
+                    raise error  # a batch that only adds rows has no job here
                 return failure
         known = (base.head if base is not None else None, failure)
         if self._changes is None or known in self._refused:

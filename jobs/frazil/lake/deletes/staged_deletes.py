@@ -109,9 +109,8 @@ def _payload(found: Found, paths: list[str]) -> bytes:
     schema = pa.schema(
         [column("file_path", pa.string(), java_writers.PATH_ID), column("pos", pa.int64(), java_writers.POSITION_ID)]
     )
-    names = pa.chunked_array(
-        [pa.repeat(pa.scalar(path), len(found.at[path])) for path in paths]
-    )  # one array holds 2 GiB
+    # In chunks, as one array of text holds 2 GiB.
+    names = pa.chunked_array([pa.repeat(pa.scalar(path), len(found.at[path])) for path in paths])
     positions = pa.array(np.concatenate([found.at[path] for path in paths]))
     sink = pa.BufferOutputStream()
     pq.write_table(pa.table([names, positions], schema=schema), sink, compression="zstd", use_dictionary=["file_path"])

@@ -31,7 +31,8 @@ def history_values(
     """Yield the values of a history's `columns`, fields of its Spark schema, for the keys that the commit `by` changed."""
     after, before = F.col(AFTER), F.col(ROW_BEFORE)
     row = changed.schema[AFTER].dataType
-    names = {field.name: field.dataType for field in row.fields}  # type: ignore[attr-defined]
+    assert isinstance(row, T.StructType)
+    names = {field.name: field.dataType for field in row.fields}
     keys = {*changed.columns} - {AFTER, ROW_BEFORE}
     committed = F.timestamp_millis(F.lit(by.at_ms))
     staged_us = by.summary.get(ledger.STAGED_AT)
