@@ -80,9 +80,18 @@ def test_a_drain_ends_where_the_topic_ended_when_it_began() -> None:
         return SimpleNamespace(earliest=1, stable=stable, leader_epoch=stable)
 
     first: dict[int, Span] = {0: now(5), 1: now(9)}
-    later = up_to(first, {0: now(7), 1: now(6), 2: now(3)})
+    later = up_to(first, {0: now(7), 1: now(6), 2: now(3)}, None)
     assert {p: (s.stable, s.leader_epoch) for p, s in later.items()} == {0: (5, 7), 1: (6, 6), 2: (3, 3)}
-    assert up_to(first, {2: now(8)})[2].stable == 3
+    assert up_to(first, {2: now(8)}, Offsets("orders", "id", {2: 1}))[2].stable == 3
+
+
+def test_a_drain_that_another_driver_passes_ends_where_that_one_is_and_sees_a_truncated_log_all_the_same() -> None:
+    def ends(committed: int, stable: int) -> int:
+        first: dict[int, Span] = {0: SimpleNamespace(earliest=0, stable=5, leader_epoch=0)}
+        now: Span = SimpleNamespace(earliest=0, stable=stable, leader_epoch=0)
+        return up_to(first, {0: now}, Offsets("orders", "id", {0: committed}))[0].stable
+
+    assert (ends(committed=7, stable=9), ends(committed=7, stable=6), ends(committed=3, stable=4)) == (7, 6, 4)
 
 
 PACE = Pace(target_seconds=10, max_rows=1_000_000, max_bytes=1 << 30, first_rows=20_000, rows=20_000)

@@ -13,6 +13,7 @@ from frazil.ingest.ingestion import Ingestion
 from tests.scenarios.test_debezium import ShopOf, check, counts, debezium
 from tests.scenarios.test_upserts import stored, verified
 from tests.support.debezium_events import ORDERS, PLACEHOLDER, Source, column, optional
+from tests.support.jobs import once
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
@@ -151,6 +152,21 @@ def test_a_driver_that_dies_or_is_passed_lands_a_truncate_once(shop_of: ShopOf, 
 
     shop.drain(failpoint=pass_by)
     assert passed
+    check(source)
+
+
+def test_a_driver_that_is_passed_while_it_stages_a_batch_again_takes_no_log_for_truncated(shop_of: ShopOf) -> None:
+    """The other driver lands a record behind the end that the topic had when the first one began."""
+    shop, source = truncating(shop_of)
+    source.write("c", 1, customer="before")
+    shop.drain()
+    truncate(source)
+
+    def pass_by() -> None:
+        source.write("c", 2, customer="behind the end")
+        shop.ingestion(run="other").drain()
+
+    shop.drain(failpoint=once("stage.started", pass_by))
     check(source)
 
 

@@ -77,7 +77,7 @@ class Ingestion:
             if not self._ready():
                 self.progress.idle(self._waiting)
                 return self.total
-            self._land(lambda: up_to(spans, self._spans()), least=1)
+            self._land(lambda: up_to(spans, self._spans(), self._committed), least=1)
             self.total.stopped = self.job.stopping()
             self._upkeep.at_end()
         except Fenced as fenced:

@@ -118,9 +118,13 @@ def plan(
     )
 
 
-def up_to(first: dict[int, Span], now: Mapping[int, Span]) -> Mapping[int, Span]:
-    """Return the spans of `now`, each ending no later than it did at `first`, where partitions that were added since are noted."""
-    return ended(now, {p: first.setdefault(p, span).stable for p, span in now.items()})
+def up_to(first: dict[int, Span], now: Mapping[int, Span], committed: Offsets | None) -> Mapping[int, Span]:
+    """Return the spans of `now`, each ending no later than it did at `first`, where partitions that were added since are noted.
+
+    Where another driver has committed records behind that end, it is the committed offset: the log is not shorter than that.
+    """
+    at = committed.at if committed is not None else {}
+    return ended(now, {p: max(first.setdefault(p, span).stable, at.get(p, 0)) for p, span in now.items()})
 
 
 def no_further(spans: Mapping[int, Span], committed: Offsets, ends: Mapping[int, int]) -> Mapping[int, Span]:
