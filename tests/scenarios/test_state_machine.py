@@ -1,202 +1,218 @@
-"""Tables of current state after any order of upserts, deletes, kills, twins, upkeep, schema changes and rollbacks."""
+"""Tables of current state and changelogs after any order of changes, kills, twins, upkeep, schema changes and rollbacks."""
 
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, note, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 from pyspark.sql import SparkSession
 
-from frazil.audit.verify import verify
-from frazil.clients.secrets import Secrets
-from frazil.declaration import Deletes, ErrorMode, KeyFormat, Limits, Upsert
+from frazil.declaration import Changelog, Debezium, Deletes, ErrorMode, History, KeyFormat, Upsert
 from frazil.declaration.environment import Environment
-from frazil.lake.read.stored_tables import Lake
-from frazil.local.duckdb_query import ask
+from frazil.lake.changelog_sql import ChangelogTable, SqlEngine
 from frazil.local.services import LocalServices
-from frazil.maintain.compact import compact
-from frazil.maintain.expire import expire
-from frazil.maintain.lease import Lease
-from frazil.maintain.target import MaintenanceRun, Policy, Target
-from frazil.recovery.apply import accept
-from frazil.recovery.decisions import Accepted
-from tests.support.jobs import once
-from tests.support.shop import ORDER, Shop, avro, frame
+from tests.scenarios import test_state_history
+from tests.support.debezium_events import ORDERS, PLACEHOLDER, Source, column, optional
+from tests.support.life import CHOSEN, LIMITS, Life
+from tests.support.shop import Shop
+from tests.support.state_replay import StateReplay
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.long]
-KEYS, WORDS = st.integers(0, 5), st.sampled_from(["red", "green", "blue"])
-STEPS = st.sampled_from(
-    [
-        *("plan.done", "stage.started", "stage.written", "stage.rejected", "stage.done", "decide.written"),
-        *("publish.decided", "publish.searched", "publish.filled", "publish.committed", "decide.decided"),
-    ]
-)
-LIMITS = Limits(first_rows=4, max_rows=4)
+KEYS, WORDS, TIMES = st.integers(0, 5), st.sampled_from(["red", "green", "blue"]), st.integers(0, 30)
+OR_NONE = st.one_of(WORDS, st.none())
+HISTORY = History(keep_days=30)
 
 
-class Died(BaseException):
-    """A driver that does nothing more, as if it had been killed; no code catches it."""
-
-
-class Life(RuleBasedStateMachine):
-    """The life of one topic and its table; `now` is what an in-memory replay of the topic says."""
+class KeyedLife(Life):
+    """A topic with keys of text, and records that an in-memory replay applies."""
 
     def __init__(self, shop: Shop) -> None:
-        super().__init__()
-        self.shop, self.fields, self.now, self.bad = shop, list[Any](ORDER["fields"]), dict[int, str](), 0
-        self.schema_id = shop.register()
+        super().__init__(shop)
+        mode: Any = shop.pipeline.write
+        self.replay = StateReplay(shop, ordered_by="at" if mode.order_by else None)
         shop.drain()  # makes the table
 
-    # ── The producer ────────────────────────────────────────────────────────────────────────────
-    @rule(changes=st.lists(st.tuples(KEYS, st.one_of(WORDS, st.none())), min_size=1, max_size=9))
-    def change(self, changes: list[tuple[int, str | None]]) -> None:
-        for key, word in changes:
-            self.produce(key, word)
+    @property
+    def write(self) -> Any:
+        return self.shop.pipeline.write
 
-    def produce(self, key: int, word: str | None) -> None:
-        more = {field["name"]: 7 for field in self.fields[3:]}
-        value = (
-            avro({**ORDER, "fields": self.fields}, {"order_id": key, "user": word, "amount": None, **more})
-            if word
-            else None
-        )
-        body = None if value is None else frame(self.schema_id, value)
-        self.shop.produce([body], partition=key % 2, key=b"k%d" % key)
-        self.now.pop(key, None)
-        if word:
-            self.now[key] = word
+    def produce(self, key: int, word: str | None, at: int) -> None:
+        # Without an order a key has one partition; the values that a soft delete keeps depend on the partitions, too.
+        moves = bool(self.write.order_by) and not self.replay.is_soft
+        self.replay.produce(key, word, at=at, partition=(key + at) % 2 if moves else None)
+
+    def produce_one(self, number: int) -> None:
+        self.produce(number % 6, f"of a twin, {number}" if number < 7 else None, at=3 * number)
+
+    @rule(changes=st.lists(st.tuples(KEYS, OR_NONE, TIMES), min_size=1, max_size=9))
+    def change(self, changes: list[tuple[int, str | None, int]]) -> None:
+        for key, word, at in changes:
+            self.produce(key, word, at)
 
     @rule(key=KEYS)
     def produce_a_bad_record(self, key: int) -> None:
         self.shop.produce([b"bad!!"], partition=key % 2, key=b"k%d" % key)
         self.bad += 1
 
-    @precondition(lambda self: len(self.fields) < 6)
+    @precondition(lambda self: len(self.replay.schema["fields"]) < 6)
     @rule()
     def add_a_field(self) -> None:
-        self.fields.append({"name": f"more_{len(self.fields)}", "type": ["null", "int"], "default": None})
-        self.schema_id = self.shop.register({**ORDER, "fields": self.fields})
+        self.replay.add_field()
+
+
+class StateLife(KeyedLife):
+    """A table of current state."""
 
     @rule(deletes=st.sampled_from(Deletes))
     def declare(self, deletes: Deletes) -> None:
-        self.shop.pipeline = replace(self.shop.pipeline, write=Upsert(deletes=deletes))
+        self.shop.pipeline = replace(self.shop.pipeline, write=replace(self.write, deletes=deletes))
 
-    # ── Drivers ─────────────────────────────────────────────────────────────────────────────────
-    @rule()
-    def land(self) -> None:
-        self.shop.drain()
-        self.check_rows()
+    def wanted(self) -> list[tuple[str, str | None]]:
+        rows = self.replay.rows().items()
+        return sorted((f"k{key}", row.word) for key, row in rows if row.deleted_at is None or self.replay.is_soft)
 
-    @rule(step=STEPS, after=st.integers(0, 2))
-    def die(self, step: str, after: int) -> None:
-        seen = 0
-
-        def failpoint(reached: str) -> None:
-            nonlocal seen
-            seen += reached == step
-            if seen > after:
-                raise Died
-
-        try:
-            self.shop.drain(failpoint=failpoint)
-        except Died:
-            note(f"died at {step}")
-
-    @rule(step=STEPS, key=KEYS, word=st.one_of(WORDS, st.none()))
-    def land_beside_a_twin(self, step: str, key: int, word: str | None) -> None:
-        def twin() -> None:
-            self.produce(key, word)
-            self.shop.drain()
-
-        self.shop.drain(failpoint=once(step, twin))
-
-    # ── Upkeep and operators ────────────────────────────────────────────────────────────────────
-    @rule(step=STEPS)
-    def land_beside_compaction(self, step: str) -> None:
-        self.shop.drain(failpoint=once(step, self.compact))
-
-    @rule(step=STEPS)
-    def land_beside_expiry(self, step: str) -> None:
-        self.shop.drain(failpoint=once(step, self.expire))
-
-    @rule(step=STEPS)
-    def land_beside_another_commit(self, step: str) -> None:
-        def alter() -> None:
-            table = self.shop.job().iceberg.load(self.shop.pipeline.table.identifier)
-            table.updateProperties().set("comment", uuid.uuid4().hex).commit()
-
-        self.shop.drain(failpoint=once(step, alter))
-
-    @rule()
-    def compact(self) -> None:
-        compact(self.upkeep(), Target(self.shop.pipeline, is_dead_letter_table=False), Lease.of({}))
-
-    @rule()
-    def expire(self) -> None:
-        expire(self.upkeep(), Target(self.shop.pipeline, is_dead_letter_table=False))
-
-    @rule()
-    def roll_back_and_replay(self) -> None:
-        self.shop.drain()
-        table = self.shop.job().iceberg.load(self.shop.pipeline.table.identifier)
-        before = table.currentSnapshot().parentId() if table.currentSnapshot() is not None else None
-        was = table.snapshot(before) if before is not None else None
-        if was is None or "frazil.end" not in dict(was.summary()):
-            return
-        table.manageSnapshots().rollbackTo(before).commit()
-        accept(self.shop.pipeline, Accepted.ROLLED_BACK_REPLAY, "as the test says", self.shop.job())
-
-    def upkeep(self) -> MaintenanceRun:
-        return MaintenanceRun(self.shop.job(), Policy(grace_seconds=0))
-
-    # ── What must be so ─────────────────────────────────────────────────────────────────────────
     def check_rows(self) -> None:
-        assert sorted((row["order_id"], row["user"]) for row in self.shop.landed()) == sorted(self.now.items())
+        assert sorted((row["_kafka_key"], row["user"]) for row in self.shop.landed()) == self.wanted()
 
     def teardown(self) -> None:
-        self.shop.drain()
-        self.check_rows()
-        assert len(self.shop.dead()) == self.bad
-        identifier = self.shop.pipeline.table.identifier
-        metadata = self.shop.job().iceberg.load(identifier).operations().current().metadataFileLocation()
-        _, rows = ask(str(metadata), 'SELECT order_id, "user" FROM lake_table ORDER BY order_id')
-        assert [tuple(row) for row in rows] == sorted(self.now.items())
-        for deep in (False, True):
-            proof = verify(self.shop.pipeline, Lake(self.shop.lake, Secrets({}).read), deep=deep)
-            assert proof.outcome == "proven", proof.findings
+        super().teardown()
+        assert self.by_duckdb('SELECT _kafka_key, "user" FROM lake_table') == sorted(self.wanted(), key=repr)
+        if not self.replay.records:
+            return  # a table without a batch has no account
+        self.replay.check()
+        if self.write.history is not None:
+            test_state_history.check(self.shop)
+
+
+class ChangelogLife(KeyedLife):
+    """A table that has each change, and the view of the state that its changes make."""
+
+    def check_rows(self) -> None:
+        self.shop.assert_each_record_once()
+
+    def teardown(self) -> None:
+        super().teardown()
+        iceberg, name = self.shop.job().iceberg, self.shop.pipeline.table.identifier
+        table = iceberg.load(name)
+        log = ChangelogTable.of(name, iceberg.schema_json(table), table.properties())
+        state = self.by_duckdb(f'SELECT _kafka_key, "user" FROM ({log.state(SqlEngine.DUCKDB, "lake_table", {})}) q')
+        rows = self.replay.rows().items()
+        assert state == sorted(((f"k{key}", row.word) for key, row in rows if row.deleted_at is None), key=repr)
+
+
+class CapturedLife(Life):
+    """The topic of a database's table with Debezium's events, truncates and values that an event leaves out among them."""
+
+    def __init__(self, shop: Shop) -> None:
+        super().__init__(shop)
+        self.source, self.columns, self.without_row = Source(shop), list(ORDERS), 0
+        shop.drain()  # makes the table
+
+    def produce_one(self, number: int) -> None:
+        if number < 8:
+            self.save(number % 6, f"of a twin, {number}", None)
+        else:
+            self.source.delete(number % 6)
+
+    @rule(key=KEYS, word=WORDS, note_of=st.one_of(OR_NONE, st.just(PLACEHOLDER)))
+    def save(self, key: int, word: str, note_of: str | None) -> None:
+        known = key in self.source.rows
+        left_out = note_of == PLACEHOLDER and not known
+        self.source.write("u" if known else "c", key, customer=word, note=None if left_out else note_of)
+
+    @rule(key=KEYS, parts=st.sampled_from([(True, True), (True, False), (False, True)]))
+    def delete(self, key: int, parts: tuple[bool, bool]) -> None:
+        event, tombstone = parts
+        self.source.delete(key, event=event, tombstone=tombstone)
+
+    @rule(key=KEYS, to=KEYS)
+    def change_a_key(self, key: int, to: int) -> None:
+        row = dict(self.source.rows.get(key) or {"customer": "new", "note": None})
+        self.source.delete(key)
+        self.source.write("c", to, customer=row["customer"], note=row["note"])
+
+    @rule()
+    def truncate(self) -> None:
+        self.source.produce(None, self.source.event("t", None))
+        self.source.rows.clear()
+
+    @rule(key=KEYS)
+    def send_a_message(self, key: int) -> None:
+        self.source.produce(key, self.source.event("m", None))
+
+    @rule(key=KEYS)
+    def leave_out_what_no_row_has(self, key: int) -> None:
+        if key not in self.source.rows:
+            row = {each["name"]: None for each in self.columns} | {"id": key, "note": PLACEHOLDER}
+            self.source.produce(key, self.source.event("u", row))
+            self.without_row += 1
+
+    @precondition(lambda self: len(self.columns) < 6)
+    @rule()
+    def add_a_column(self) -> None:
+        self.columns.append(column(f"more_{len(self.columns)}", optional("int")))
+        self.source.evolve(self.columns)
+
+    def check_rows(self) -> None:
+        found = sorted((row["id"], row["customer"], row["note"]) for row in self.shop.landed())
+        assert found == self.wanted()
+
+    def check_dead_letters(self) -> None:
+        """A change that lacks values is superseded if its batch has a later one of its key, or a truncate."""
+        assert {row["reason"] for row in self.shop.dead()} <= {"value_unavailable"}
+        assert len(self.shop.dead()) <= self.without_row
+
+    def wanted(self) -> list[Any]:
+        return sorted((key, row["customer"], row["note"]) for key, row in self.source.rows.items())
+
+    def teardown(self) -> None:
+        super().teardown()
+        assert self.by_duckdb("SELECT id, customer, note FROM lake_table") == sorted(self.wanted(), key=repr)
+
+
+BY_TIME = "_kafka_timestamp"
+TEXT = {"key_format": KeyFormat.TEXT}
+CAPTURED = {"key_format": KeyFormat.AVRO, "envelope": Debezium(), "partitions": 1, "max_rejected_percent": 100}
+LIVES: dict[str, tuple[Callable[[Shop], Life], dict[str, Any]]] = {
+    "state": (StateLife, {"write": Upsert(), **TEXT}),
+    "with_history": (StateLife, {"write": Upsert(history=HISTORY), **TEXT}),
+    "ordered": (StateLife, {"write": Upsert(order_by=BY_TIME), **TEXT}),
+    "ordered_soft_with_history": (
+        StateLife,
+        {"write": Upsert(order_by=BY_TIME, on_tombstone="soft_delete", history=HISTORY), **TEXT},
+    ),
+    "changelog": (ChangelogLife, {"write": Changelog(), **TEXT}),
+    "ordered_changelog": (ChangelogLife, {"write": Changelog(order_by=BY_TIME), **TEXT}),
+    "change_data": (CapturedLife, {"write": Upsert(on_truncate="delete_all"), **CAPTURED}),
+}
 
 
 @pytest.mark.parametrize("version", [2, 3])
-@pytest.mark.timeout(1800)
-def test_any_order_of_events_ends_in_the_state_of_the_topic(
-    local_world: LocalServices, spark: SparkSession, lake_environment: Environment, version: int
+@pytest.mark.parametrize("kind", LIVES)
+@pytest.mark.timeout(3600)
+def test_any_order_of_events_ends_in_what_the_topic_says(
+    local_world: LocalServices, spark: SparkSession, lake_environment: Environment, kind: str, version: int
 ) -> None:
-    def life() -> Life:
-        shop = Shop(
-            local_world,
-            spark,
-            lake_environment,
-            f"t{uuid.uuid4().hex[:10]}",
-            write=Upsert(),
-            key_format=KeyFormat.TEXT,
-            on_error=ErrorMode.LOG,
-            limits=LIMITS,
-            table={"format_version": version, "keep_snapshots": 2},
-        )
-        return Life(shop)
+    made, declared = LIVES[kind]
 
-    chosen = settings(
-        max_examples=8,
-        stateful_step_count=15,
-        deadline=None,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-        phases=[Phase.generate],  # to make a failing life shorter takes hours
-    )
-    made: Any = life
-    run_state_machine_as_test(made, settings=chosen)
+    def life() -> Life:
+        return made(
+            Shop(
+                local_world,
+                spark,
+                lake_environment,
+                f"t{uuid.uuid4().hex[:10]}",
+                on_error=ErrorMode.LOG,
+                limits=LIMITS,
+                table={"format_version": version, "keep_snapshots": 2},
+                **declared,
+            )
+        )
+
+    machine: Any = life
+    run_state_machine_as_test(machine, settings=CHOSEN)

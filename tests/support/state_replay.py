@@ -54,7 +54,15 @@ class StateReplay:
 
     def __init__(self, shop: Shop, *, ordered_by: str | None = None) -> None:
         self.shop, self.records, self.ordered_by = shop, list[Record](), ordered_by
+        self.schema: dict[str, Any] = VERSIONED
         self.schema_id = shop.register(VERSIONED)
+
+    def add_field(self) -> None:
+        """Give later records one more field."""
+        name = f"more_{len(self.schema['fields'])}"
+        field = {"name": name, "type": ["null", "int"], "default": None}
+        self.schema = {**self.schema, "fields": [*self.schema["fields"], field]}
+        self.schema_id = self.shop.register(self.schema)
 
     def produce(
         self, key: int, word: str | None, *, at: int = 0, version: int | None = None, partition: int | None = None
@@ -62,7 +70,7 @@ class StateReplay:
         """Produce a record; its partition is the key's own if none is given."""
         value = None
         if word is not None:
-            value = frame(self.schema_id, avro(VERSIONED, {"order_id": key, "user": word, "version": version}))
+            value = frame(self.schema_id, avro(self.schema, {"order_id": key, "user": word, "version": version}))
         where = key % 2 if partition is None else partition
         ((_, offset),) = self.shop.produce(
             [value], partition=where, key=f"k{key}".encode(), timestamp=EPOCH_MS + at * 1000

@@ -1,0 +1,156 @@
+"""The life of one topic and its table, as Hypothesis invents it: what drivers, upkeep and operators do, in any order.
+
+A subclass adds what the producer does, and says what the table must hold.
+"""
+
+from __future__ import annotations
+
+import uuid
+
+from hypothesis import HealthCheck, Phase, note, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, rule
+
+from frazil.audit.verify import verify
+from frazil.clients.secrets import Secrets
+from frazil.declaration import Limits
+from frazil.lake.read.stored_tables import Lake
+from frazil.local.duckdb_query import ask
+from frazil.maintain.compact import compact
+from frazil.maintain.expire import expire
+from frazil.maintain.lease import Lease
+from frazil.maintain.target import MaintenanceRun, Policy, Target
+from frazil.recovery.apply import accept
+from frazil.recovery.decisions import Accepted
+from tests.support.jobs import once
+from tests.support.shop import Shop
+
+STEPS = st.sampled_from(
+    [
+        *("plan.done", "stage.started", "stage.written", "stage.rejected", "stage.done", "decide.written"),
+        *("publish.decided", "publish.searched", "publish.filled", "publish.committed", "decide.decided"),
+        *("history.began", "history.staged", "history.filled", "history.committed"),
+    ]
+)
+"""Steps of a driver; one that the pipeline does not have is a run without an event."""
+LIMITS = Limits(first_rows=4, max_rows=4)
+CHOSEN = settings(
+    max_examples=8,
+    stateful_step_count=15,
+    deadline=None,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+    phases=[Phase.generate],  # to make a failing life shorter takes hours
+)
+
+
+class Died(BaseException):
+    """A driver that does nothing more, as if it had been killed; no code catches it."""
+
+
+class Life(RuleBasedStateMachine):
+    """The life of one topic and its table. `bad` is the number of records that are rejected in every batch."""
+
+    def __init__(self, shop: Shop) -> None:
+        super().__init__()
+        self.shop, self.bad = shop, 0
+
+    def produce_one(self, number: int) -> None:
+        """Produce a change, of those that a small number stands for."""
+        raise NotImplementedError
+
+    def check_rows(self) -> None:
+        """Assert that the table has what it must have."""
+        raise NotImplementedError
+
+    # ── Drivers ─────────────────────────────────────────────────────────────────────────────────
+    @rule()
+    def land(self) -> None:
+        self.shop.drain()
+        self.check_rows()
+
+    @rule(step=STEPS, after=st.integers(0, 2))
+    def die(self, step: str, after: int) -> None:
+        seen = 0
+
+        def failpoint(reached: str) -> None:
+            nonlocal seen
+            seen += reached == step
+            if seen > after:
+                raise Died
+
+        try:
+            self.shop.drain(failpoint=failpoint)
+        except Died:
+            note(f"died at {step}")
+
+    @rule(step=STEPS, number=st.integers(0, 9))
+    def land_beside_a_twin(self, step: str, number: int) -> None:
+        def twin() -> None:
+            self.produce_one(number)
+            self.shop.drain()
+
+        self.shop.drain(failpoint=once(step, twin))
+
+    # ── Upkeep and operators ────────────────────────────────────────────────────────────────────
+    @rule(step=STEPS)
+    def land_beside_compaction(self, step: str) -> None:
+        self.shop.drain(failpoint=once(step, self.compact))
+
+    @rule(step=STEPS)
+    def land_beside_expiry(self, step: str) -> None:
+        self.shop.drain(failpoint=once(step, self.expire))
+
+    @rule(step=STEPS)
+    def land_beside_another_commit(self, step: str) -> None:
+        def alter() -> None:
+            table = self.shop.job().iceberg.load(self.shop.pipeline.table.identifier)
+            table.updateProperties().set("comment", uuid.uuid4().hex).commit()
+
+        self.shop.drain(failpoint=once(step, alter))
+
+    @rule()
+    def compact(self) -> None:
+        compact(self.upkeep(), self.target(), Lease.of({}))
+
+    @rule()
+    def expire(self) -> None:
+        expire(self.upkeep(), self.target())
+
+    @rule()
+    def roll_back_and_replay(self) -> None:
+        self.shop.drain()
+        table = self.shop.job().iceberg.load(self.shop.pipeline.table.identifier)
+        before = table.currentSnapshot().parentId() if table.currentSnapshot() is not None else None
+        was = table.snapshot(before) if before is not None else None
+        if was is None or "frazil.end" not in dict(was.summary()):
+            return
+        table.manageSnapshots().rollbackTo(before).commit()
+        accept(self.shop.pipeline, Accepted.ROLLED_BACK_REPLAY, "as the test says", self.shop.job())
+
+    def upkeep(self) -> MaintenanceRun:
+        """Return a maintenance run that waits for no reader."""
+        return MaintenanceRun(self.shop.job(), Policy(grace_seconds=0))
+
+    def target(self) -> Target:
+        """Return the table as maintenance sees it: it keeps two snapshots."""
+        return Target(self.shop.pipeline, is_dead_letter_table=False)
+
+    # ── What must be so at the end ──────────────────────────────────────────────────────────────
+    def teardown(self) -> None:
+        self.shop.drain()
+        self.check_rows()
+        self.check_dead_letters()
+        for deep in (False, True):
+            proof = verify(self.shop.pipeline, Lake(self.shop.lake, Secrets({}).read), deep=deep)
+            assert proof.outcome == "proven", proof.findings
+
+    def check_dead_letters(self) -> None:
+        """Assert that the dead letters are those that they must be."""
+        assert len(self.shop.dead()) == self.bad
+
+    def by_duckdb(self, query: str) -> list[tuple[object, ...]]:
+        """Return the rows of a query about `lake_table`, as DuckDB reads the table, in their order."""
+        table = self.shop.job().iceberg.load(self.shop.pipeline.table.identifier)
+        _, rows = ask(str(table.operations().current().metadataFileLocation()), query)
+        return sorted((tuple(row) for row in rows), key=repr)
