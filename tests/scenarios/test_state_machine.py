@@ -100,7 +100,7 @@ class ChangelogLife(KeyedLife):
         iceberg, name = self.shop.job().iceberg, self.shop.pipeline.table.identifier
         table = iceberg.load(name)
         log = ChangelogTable.of(name, iceberg.schema_json(table), table.properties())
-        state = self.by_duckdb(f'SELECT _kafka_key, "user" FROM ({log.state(SqlEngine.DUCKDB, "lake_table", {})}) q')
+        state = self.by_duckdb(f'SELECT _kafka_key, "user" FROM ({log.state(SqlEngine.DUCKDB, "lake_table")}) q')
         rows = self.replay.rows().items()
         assert state == sorted(((f"k{key}", row.word) for key, row in rows if row.deleted_at is None), key=repr)
 

@@ -1,0 +1,117 @@
+"""Trino reads tables of current state, runs the queries of changelogs, and writes as another engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from frazil.declaration import Changelog, Deletes, KeyFormat, Upsert
+from frazil.declaration.catalogs import LocalCatalog
+from frazil.declaration.environment import Environment
+from frazil.lake.changelog_sql import ChangelogTable, SqlEngine
+from tests.scenarios.test_upserts import State, verified
+from tests.support import trino_server
+from tests.support.shop import Shop
+from tests.support.state_replay import StateReplay
+from tests.support.trino_server import Trino
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.e2e,
+    pytest.mark.long,
+    pytest.mark.timeout(900),
+    pytest.mark.skipif(
+        not trino_server.is_installed(), reason=f"Trino is not there: {trino_server.COMMAND} fetches it"
+    ),
+]
+ShopOf = Callable[..., Shop]
+
+
+@pytest.fixture(scope="module")
+def trino(tmp_path_factory: pytest.TempPathFactory, lake_environment: Environment) -> Iterator[Trino]:
+    """A Trino on the lake of the tests."""
+    assert isinstance(lake_environment.catalog, LocalCatalog)
+    home: Path = tmp_path_factory.mktemp("trino")
+    with trino_server.trino(home, lake_environment.catalog) as running:
+        yield running
+
+
+def state_of(shop: Shop, trino: Trino) -> list[tuple[int, str]]:
+    rows = trino.ask(f'SELECT order_id, "user" FROM lake.{shop.pipeline.table.identifier} ORDER BY order_id')
+    return [(int(number), str(word)) for number, word in rows]
+
+
+@pytest.mark.parametrize("partitions", [(), ("bucket(2, order_id)",)], ids=["plain", "bucket"])
+@pytest.mark.parametrize("deletes", Deletes)
+def test_trino_reads_the_state_that_each_commit_leaves(
+    shop_of: ShopOf, trino: Trino, deletes: Deletes, partitions: tuple[str, ...]
+) -> None:
+    shop = shop_of(write=Upsert(deletes=deletes), key_format=KeyFormat.TEXT, table={"partition_by": partitions})
+    state = State(shop)
+    for turn in range(4):
+        for number in range(turn, turn + 6):
+            state.put(number, f"word {turn}")
+        state.delete(turn + 1)
+        shop.drain()
+        assert state_of(shop, trino) == sorted(state.now.items())
+    name = shop.pipeline.table.identifier
+    assert trino.ask(f"SELECT count(*), count(DISTINCT order_id) FROM lake.{name}") == [(len(state.now),) * 2]
+    tag = f"SELECT count(*) FROM lake.{name} FOR VERSION AS OF 'frazil_{shop.pipeline.name}'"
+    assert trino.ask(tag) == [(len(state.now),)]
+
+
+def test_a_rewrite_by_trino_loses_and_brings_back_no_row(shop_of: ShopOf, trino: Trino) -> None:
+    """Trino's `optimize` removes the delete files; the next batch is searched in its data files."""
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT)
+    state = State(shop)
+    for turn in range(3):
+        for number in range(6):
+            state.put(number, f"word {turn}")
+        state.delete(turn)
+        shop.drain()
+    name = f"lake.{shop.pipeline.table.identifier}"
+    trino.ask(f"ALTER TABLE {name} EXECUTE optimize")
+    assert trino.ask(f'SELECT count(*) FROM {name.rpartition(".")[0]}."{shop.topic}$files" WHERE content <> 0') == [
+        (0,)
+    ]
+    state.check()
+    state.put(4, "behind the rewrite")
+    state.delete(5)
+    state.put(0, "again")
+    shop.drain()
+    state.check()
+    assert state_of(shop, trino) == sorted(state.now.items())
+
+
+def test_rows_that_trino_deletes_and_updates_are_found(shop_of: ShopOf, trino: Trino) -> None:
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT)
+    state = State(shop)
+    for number in range(6):
+        state.put(number, "first")
+    shop.drain()
+    trino.ask(f"DELETE FROM lake.{shop.pipeline.table.identifier} WHERE order_id = 3")
+    assert verified(shop, deep=True).outcome == "not_proven"
+    state.put(3, "landed again")
+    state.put(4, "second")
+    shop.drain()
+    assert state_of(shop, trino) == sorted(state.now.items())
+
+
+def test_trino_runs_the_queries_of_a_changelog(shop_of: ShopOf, trino: Trino) -> None:
+    shop = shop_of(write=Changelog(), key_format=KeyFormat.TEXT)
+    replay = StateReplay(shop)
+    for number in range(20):
+        replay.produce(number % 4, None if number % 7 == 3 else f"w{number}", at=number)
+    shop.drain()
+    iceberg, name = shop.job().iceberg, shop.pipeline.table.identifier
+    table = iceberg.load(name)
+    log = ChangelogTable.of(name, iceberg.schema_json(table), table.properties())
+    schema, _, bare = name.rpartition(".")
+    query = log.state(SqlEngine.TRINO, f'"lake"."{schema}"."{bare}"')
+    rows = trino.ask(f'SELECT _kafka_key, "user" FROM ({query}) q ORDER BY 1')
+    assert rows == sorted((f"k{key}", row.word) for key, row in replay.rows().items() if row.deleted_at is None)
+    intervals = log.history(SqlEngine.TRINO, f'"lake"."{schema}"."{bare}"')
+    open_ones = trino.ask(f"SELECT count(*) FROM ({intervals}) q WHERE valid_to IS NULL")
+    assert open_ones == [(len(rows),)]
