@@ -132,6 +132,15 @@ def test_plain_json_and_its_key_land_by_their_schemas(shop_of: ShopOf) -> None:
     other = json_file({**value, "properties": {**properties, "note": {"type": "boolean"}}})
     with pytest.raises(IncompatibleSchema, match="string cannot become boolean"):
         shop.drain(redeclared(shop.pipeline, schema=(other,)))
+    capital = json_file({**value, "properties": {"id": {"type": "integer"}, "Note": {"type": "string"}}})
+    shop.produce(bodies({"id": 2, "note": "waited"}), key=b'{"id": 2}', partition=0)
+    shop.produce(bodies({"id": 3, "Note": "d"}), key=b'{"id": 3}', partition=0)
+    shop.drain(redeclared(shop.pipeline, schema=(capital,)))
+    assert rows(shop, "id", "note", "more") == [(1, None, None), (2, None, None), (3, "d", None)]
+    text = json_file({"type": "object", "properties": {"id": {"type": "string"}}}, "key.json")
+    shop.produce(bodies({"note": "e"}), key=b'{"id": "3"}', partition=0)
+    with pytest.raises(IncompatibleSchema, match="long cannot become string"):
+        shop.drain(redeclared(shop.pipeline, key_schema=(text,)))
 
 
 @pytest.mark.long
