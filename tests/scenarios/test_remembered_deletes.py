@@ -160,17 +160,24 @@ def names(known: RememberedDeletes) -> set[str]:
 
 
 def test_files_that_a_snapshot_names_stay_and_others_are_orphans(shop_of: ShopOf) -> None:
-    """A rollback to a snapshot needs its files; behind its expiry they go. Without a file that the table needs, nothing lands."""
+    """A rollback to a snapshot needs its files; behind its expiry they go. Without a file that the table needs, nothing lands.
+
+    A snapshot that no batch made goes by the batch before it, also if that one is expired.
+    """
     state = state_of(shop_of)
     shop = state.shop
-    shop.pipeline = replace(shop.pipeline, table=replace(shop.pipeline.table, keep_snapshots=1))
     for turn in range(EACH + 1):
+        if turn == EACH - 1:  # the next batch merges the files
+            shop.job().iceberg.load(shop.pipeline.table.identifier).newAppend().commit()
         state.produce(turn, None, at=20)
         shop.drain()
     now = names(remembered(state))
     assert len(now) == 2 < EACH + 1 == len(key_files(state))
-    assert remove_orphans(state) == 0
+    shop.pipeline = replace(shop.pipeline, table=replace(shop.pipeline.table, keep_snapshots=3))
+    assert expire(*upkeep(state)).snapshots == EACH
+    remove_orphans(state)
     assert len(key_files(state)) == EACH + 1
+    shop.pipeline = replace(shop.pipeline, table=replace(shop.pipeline.table, keep_snapshots=1))
     compact(*upkeep(state), Lease.of({}))
     expire(*upkeep(state))
     remove_orphans(state)
@@ -327,6 +334,34 @@ def test_a_rollback_takes_deletes_back_with_the_rows(shop_of: ShopOf, event: Acc
     shop.drain()
     assert {row["_kafka_key"]: row["user"] for row in shop.landed()} == {"k3": "newer", "k7": "here"}
     assert state.account().late == 1
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("event", [Accepted.ROLLED_BACK_REPLAY, Accepted.ROLLED_BACK_HOLD])
+def test_a_rollback_to_a_compaction_behind_an_expired_batch_keeps_its_deletes(shop_of: ShopOf, event: Accepted) -> None:
+    state = state_of(shop_of)
+    shop = state.shop
+    for turn in range(EACH - 1):
+        state.produce(turn, None, at=20)
+        shop.drain()
+    before = remembered(state)
+    table = shop.job().iceberg.load(shop.pipeline.table.identifier)
+    table.newAppend().commit()
+    compaction = table.currentSnapshot().snapshotId()
+    state.produce(EACH, None, at=20)
+    shop.drain()
+    shop.pipeline = replace(shop.pipeline, table=replace(shop.pipeline.table, keep_snapshots=2))
+    assert expire(*upkeep(state)).snapshots == EACH
+    remove_orphans(state)
+    table.refresh()
+    table.manageSnapshots().rollbackTo(compaction).commit()
+    accept(shop.pipeline, event, "as the test says", shop.job())
+    assert remembered(state) == before
+    for turn in (0, EACH):
+        state.produce(turn, "late", at=10)
+    shop.drain()
+    rows = {row["_kafka_key"] for row in shop.landed()}
+    assert rows == (set() if event is Accepted.ROLLED_BACK_REPLAY else {f"k{EACH}"})
 
 
 @pytest.mark.long
