@@ -40,8 +40,8 @@ class Evolution:
     def __init__(self, pipeline: Pipeline, job: JobContext, writers: WriterSchemas, report: Reporter) -> None:
         self._pipeline, self._job, self._writers, self._report = pipeline, job, writers, report
         layout = pipeline.table.metadata_columns
-        self._keys = Keys.of(pipeline.topic, writers.registry, layout, writers.envelope)
         self._is_keyed, self._names = is_keyed(pipeline.write), declared_key(pipeline.write)
+        self._keys = Keys.of(pipeline.topic, writers.registry, layout, writers.envelope, name_rows=self._is_keyed)
         self._is_changelog = isinstance(pipeline.write, Changelog)
         self._thoroughness, self._left_out, self._truncated = Thoroughness(), LeftOut(), Truncated()
         self._reported: dict[int, str] = {}  # by writer, what was reported of it last
