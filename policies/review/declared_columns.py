@@ -1,6 +1,6 @@
-"""The effects of changed schema files on the columns of a table.
+"""The effects of changed schema files, and of changed declared columns, on the columns of a table.
 
-A job lands the new files alone, into columns that the old ones made. Without a version that fits, nothing lands.
+A job lands what is declared now alone, into columns that earlier declarations made. Without a version that fits, nothing lands.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from frazil.declaration.change_effects import Outcome
 from frazil.declaration.write_modes import declared_key, is_keyed, order_by
 from frazil.errors import IncompatibleSchema
 from frazil.schema_files.declared_rows import declared_rows, is_single_value
+from frazil.schemas.connect_types import row_meaning
+from frazil.schemas.declared_columns import declared_type
 from frazil.schemas.key_fields import KEY_VERSION, key_version
 from frazil.schemas.merge import merge
 from frazil.schemas.schema_changes import changes, columns_of, plain
@@ -22,51 +24,53 @@ from policies.review.effects import Effect
 
 Versions = Sequence[tuple[int, Struct]]
 
-_ROW = "after"
-"""The field of an event of change data that holds the row."""
+_ROW, _MARKS = "after", ("__op", "__deleted")
+"""In events of change data: the field that holds the row; those of flattened ones that say what an event does."""
 _NEW_TABLE = "Declare another pipeline and table"
-VALUES, KEYS = "topic.schema", "topic.key_schema"
 
 
 def declared_column_effects(old: Pipeline, new: Pipeline) -> Iterator[Effect]:
-    """Yield the effects on the columns, if both declare schema files. Raises `UnreadableSchema`."""
-    sides = (old.topic, new.topic)
-    values, keys = (
-        all(getattr(topic, name) for topic in sides) and getattr(old.topic, name) != getattr(new.topic, name)
-        for name in ("schema", "key_schema")
-    )
-    if keys:
-        yield from _of_keys(new, _Keys.of(old), _Keys.of(new))
-    if values:
-        yield from _of_values(old, new)
+    """Yield the effects on the columns, if both declare them, or both schema files. Raises `UnreadableSchema`."""
+    if changed := _changed(old, new, "key_columns", "key_schema"):
+        yield from _of_keys(new, _Keys.of(old), _Keys.of(new), changed)
+    if changed := _changed(old, new, "columns", "schema"):
+        yield from _of_values(old, new, changed)
 
 
-def _of_values(old: Pipeline, new: Pipeline) -> Iterator[Effect]:
+def _changed(old: Pipeline, new: Pipeline, *names: str) -> str:
+    """Return the path of the field that both have, and that differs; empty if there is none."""
+    for name in names:
+        before, after = (getattr(each.topic, name) for each in (old, new))
+        if before and after and before != after:
+            return f"topic.{name}"
+    return ""
+
+
+def _of_values(old: Pipeline, new: Pipeline, changed: str) -> Iterator[Effect]:
     before, after = (_rows(each) for each in (old, new))
     names = {field.name for field in merge(after).type.fields}
     if lost := [name for name in declared_key(new.write) or () if name not in names]:
-        what = f"the schema has the key column {', '.join(lost)} no more: the pipeline stops. {_NEW_TABLE}"
-        yield _effect(new, VALUES, what, outcome=Outcome.STOPS)
+        what = f"no record has the key column {', '.join(lost)} any more: the pipeline stops. {_NEW_TABLE}"
+        yield _effect(new, changed, what, outcome=Outcome.STOPS)
         return
     found = _Landed.of(_with_key(old, before), _with_key(new, after), new)
     if KEY_VERSION in found.unfit and declared_key(new.write) is None:
         return  # of which `_of_keys` says more
-    yield from found.refusals(new, VALUES, new.topic.schema or ())
+    yield from found.refusals(new, changed, new.topic.schema or ())
     if found.stops:
         return
     for name in found.gone:
         if name in order_by(new.write):
-            what = f"the schema has the order column {name} no more: all records are rejected (order_missing)"
-            yield _effect(new, VALUES, what)
-    also = ""
-    if new.topic.value_format is not ValueFormat.AVRO:
-        also = ", also in those of waiting records that have it"
-    stays = [f"column {name} stays, and is null in new rows{also}: the schema has it no more" for name in found.gone]
+            what = f"no record has the order column {name} any more: all records are rejected (order_missing)"
+            yield _effect(new, changed, what)
+    also = "" if new.topic.value_format is ValueFormat.AVRO else ", also in those of waiting records that have it"
+    why = "the schema has it no more" if new.topic.schema else "it is declared no more"
+    stays = [f"column {name} stays, and is null in new rows{also}: {why}" for name in found.gone]
     for line in (*found.lines, *stays):
-        yield _effect(new, VALUES, line, is_dangerous=False)
+        yield _effect(new, changed, line, is_dangerous=False)
     if not (found.lines or stays or found.unfit):
         what = "the schema changes, and no column does"
-        yield _effect(new, VALUES, what, outcome=Outcome.UPKEEP, is_dangerous=False)
+        yield _effect(new, changed, what, outcome=Outcome.UPKEEP, is_dangerous=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,9 @@ class _Keys:
 
     @classmethod
     def of(cls, pipeline: Pipeline) -> _Keys:
-        files = pipeline.topic.key_schema or ()
+        topic, files = pipeline.topic, pipeline.topic.key_schema or ()
+        if topic.key_columns:
+            return cls(((0, row_meaning(declared_type(topic.key_columns))),), (False,))
         connect_types = pipeline.envelope is not None
         rows = declared_rows(pipeline.topic, keys=True, connect_types=connect_types)
         return cls(tuple(enumerate(rows)), tuple(map(is_single_value, files)))
@@ -89,20 +95,20 @@ class _Keys:
         return merge([version for version in self.versions if self.single[version[0]] is self.single[0]]).type
 
 
-def _of_keys(new: Pipeline, old_keys: _Keys, keys: _Keys) -> Iterator[Effect]:
+def _of_keys(new: Pipeline, old_keys: _Keys, keys: _Keys, changed: str) -> Iterator[Effect]:
     if old_keys.single[0] is not keys.single[0]:
         shapes = ("one value", "a record") if keys.single[0] else ("a record", "one value")
         what = f"keys are {shapes[0]} now, and their column was made for {shapes[1]}: the pipeline stops. {_NEW_TABLE}"
-        yield _effect(new, KEYS, what, outcome=Outcome.STOPS)
+        yield _effect(new, changed, what, outcome=Outcome.STOPS)
         return
     is_columns = is_keyed(new.write) and declared_key(new.write) is None and not keys.single[0]
     if is_columns and not _is_same_key(old_keys.row, keys.row):
         text = f"the key is {_listed(keys.row)} instead of {_listed(old_keys.row)}, and a table keeps its key"
-        yield _effect(new, KEYS, f"{text}: the pipeline stops. {_NEW_TABLE} for the new key", outcome=Outcome.STOPS)
+        yield _effect(new, changed, f"{text}: the pipeline stops. {_NEW_TABLE} for the new key", outcome=Outcome.STOPS)
         return
     shaped = [version for version in keys.versions if keys.single[version[0]] is keys.single[0]]
     found = _Landed.of(old_keys.versions, shaped, new)
-    yield from found.refusals(new, KEYS, new.topic.key_schema or ())
+    yield from found.refusals(new, changed, new.topic.key_schema or ())
     if found.stops:
         return
     path = ("_kafka_key",) if new.table.metadata_columns is MetadataColumns.FLAT else ("_kafka", "key")
@@ -111,7 +117,7 @@ def _of_keys(new: Pipeline, old_keys: _Keys, keys: _Keys) -> Iterator[Effect]:
         for name in found.gone
     ]
     for line in (*found.under(path, at=1 if keys.single[0] else 0), *stays):
-        yield _effect(new, KEYS, line, is_dangerous=False)
+        yield _effect(new, changed, line, is_dangerous=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,15 +179,18 @@ class _Landed:
 
 
 def _rows(pipeline: Pipeline) -> Versions:
-    """Return the row types of a pipeline's schema files; of events of change data those of the row."""
-    has_envelope = pipeline.envelope is not None
-    rows = declared_rows(pipeline.topic, connect_types=has_envelope)
+    """Return the row types of what a pipeline declares; of events of change data those of the row."""
+    has_envelope, columns = pipeline.envelope is not None, pipeline.topic.columns
+    if columns:
+        rows: tuple[Struct, ...] = (row_meaning(declared_type(columns)),)
+    else:
+        rows = declared_rows(pipeline.topic, connect_types=has_envelope)
     return tuple(enumerate(_unwrapped(row) if has_envelope else row for row in rows))
 
 
 def _with_key(pipeline: Pipeline, values: Versions) -> Versions:
     """Return the versions with the fields of the record's key, as far as they are columns of a table that has a key."""
-    if not is_keyed(pipeline.write) or not pipeline.topic.key_schema:
+    if not is_keyed(pipeline.write) or not (pipeline.topic.key_schema or pipeline.topic.key_columns):
         return values
     keys, names = _Keys.of(pipeline), declared_key(pipeline.write)
     if keys.single[0]:
@@ -194,7 +203,9 @@ def _with_key(pipeline: Pipeline, values: Versions) -> Versions:
 
 def _unwrapped(event: Struct) -> Struct:
     inner = next((field.type for field in event.fields if field.source == _ROW), None)
-    return inner if isinstance(inner, Struct) else event
+    if isinstance(inner, Struct):
+        return inner
+    return Struct(tuple(field for field in event.fields if field.source not in _MARKS))
 
 
 def _is_same_key(before: Struct, after: Struct) -> bool:

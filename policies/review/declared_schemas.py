@@ -9,7 +9,7 @@ from frazil.declaration.change_effects import Outcome
 from frazil.errors import FrazilError
 from frazil.schemas import avro
 from policies.review.changed_readings import changed_readings
-from policies.review.declared_columns import KEYS, VALUES, declared_column_effects
+from policies.review.declared_columns import declared_column_effects
 from policies.review.effects import Effect
 
 _UNREAD = (
@@ -44,7 +44,8 @@ def _of_columns(old: Pipeline, new: Pipeline) -> Iterator[Effect]:
         yield from declared_column_effects(old, new)
     except FrazilError as problem:
         what = f"the schema changes; its effect on columns is unknown here: {problem}"
-        yield _effect(new, VALUES if old.topic.schema != new.topic.schema else KEYS, what, is_dangerous=True)
+        changed = "topic.schema" if old.topic.schema != new.topic.schema else "topic.key_schema"
+        yield _effect(new, changed, what, is_dangerous=True)
 
 
 def _of_readings(old: Pipeline, new: Pipeline, side: str) -> Iterator[Effect]:

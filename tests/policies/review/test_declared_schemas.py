@@ -241,6 +241,30 @@ def test_a_new_field_of_keys_is_one_of_their_column() -> None:
     assert (added.what, added.is_dangerous) == ("column _kafka_key.b added, long", False)
 
 
+def of_columns(columns: tuple[str, ...], keys: tuple[str, ...] = ("id long",), **more: Any) -> Pipeline:
+    topic = Topic("orders", value_format="json", key_format="json", columns=columns, key_columns=keys)
+    return Pipeline(topic=topic, table=Table("shop.orders"), **more)
+
+
+def test_declared_columns_are_predicted_as_a_schema_file_is() -> None:
+    a = of_columns(("a int", "b string"))
+    assert [e.what for e in told(a, of_columns(("a long", "c date")))] == [
+        "column a widened from int to long",
+        "column c added, date",
+        "column b stays, and is null in new rows, also in those of waiting records that have it: it is declared no more",
+    ]
+    (stops,) = told(a, of_columns(("a date", "b string")))
+    assert (stops.outcome, stops.changed) == (Outcome.STOPS, "topic.columns")
+    assert "a: int cannot become date" in stops.what
+
+
+def test_other_declared_columns_of_a_states_key_stop_the_pipeline() -> None:
+    one, two = (of_columns(("a int",), keys, write=Upsert()) for keys in (("id long",), ("id long", "line int")))
+    (stops,) = told(one, two)
+    assert (stops.outcome, stops.changed) == (Outcome.STOPS, "topic.key_columns")
+    assert "the key is id, line instead of id" in stops.what
+
+
 def test_a_key_of_which_a_field_only_changes_its_case_stays_the_key() -> None:
     effects_of_it = told(keyed_by({"orderId": TEXT}, write=Upsert()), keyed_by({"OrderID": TEXT}, write=Upsert()))
     assert not [effect for effect in effects_of_it if effect.outcome is Outcome.STOPS]
