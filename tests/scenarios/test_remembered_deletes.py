@@ -32,6 +32,7 @@ from frazil.maintain.orphans import orphans
 from frazil.maintain.target import MaintenanceRun, Policy, Target
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
+from frazil.schemas.iceberg import identifier_fields
 from tests.support.jobs import once
 from tests.support.shop import ORDER, Shop, avro, frame
 from tests.support.state_replay import EPOCH_MS, StateReplay
@@ -529,3 +530,42 @@ def test_the_columns_of_a_key_may_be_named_in_another_order_and_be_renamed(shop_
     rename = f"ALTER TABLE {table} RENAME COLUMN user TO person"
     shop.drain(failpoint=once("publish.decided", lambda: shop.spark.sql(rename)))
     assert shop.landed() == []
+
+
+@pytest.mark.long
+def test_a_column_of_a_key_that_is_dropped_and_added_again_keeps_its_place_in_the_files(shop_of: ShopOf) -> None:
+    """It has another field id, so the order of the ids is another one; files of before and after are merged."""
+    shop = shop_of(write=Upsert(key=("order_id", "zone"), order_by="_kafka_timestamp"), key_format=KeyFormat.AVRO)
+    keyed = Keyed(shop)
+    keyed.value = {**keyed.value, "fields": [*keyed.value["fields"], {"name": "zone", "type": "string"}]}
+    keyed.value_id = shop.register(keyed.value)
+    for number in range(EACH - 1):
+        keyed.put(number, None, 20)
+        shop.drain()
+    table = f"lake.{shop.pipeline.table.identifier}"
+    for change in ("DROP IDENTIFIER FIELDS order_id, zone", "DROP COLUMN order_id", "ADD COLUMN order_id INT"):
+        shop.spark.sql(f"ALTER TABLE {table} {change}")
+    stored = shop.job().iceberg.load(shop.pipeline.table.identifier)
+    stored.updateSchema().allowIncompatibleChanges().requireColumn("order_id").commit()
+    shop.spark.sql(f"ALTER TABLE {table} SET IDENTIFIER FIELDS order_id, zone")
+    assert identifier_fields(shop.job().iceberg.schema_json(stored)) == ("zone", "order_id")
+
+    def put(number: int, at: int) -> None:
+        value = {"order_id": number, "user": "late", "amount": None, "zone": "z"}
+        key = frame(keyed.key_id, avro(KEY, {"order_id": number, "zone": "z"}))
+        shop.produce(
+            [frame(keyed.value_id, avro(keyed.value, value))], partition=0, key=key, timestamp=EPOCH_MS + at * 1000
+        )
+
+    put(0, 19)
+    keyed.put(EACH, None, 20)  # merges the files
+    shop.drain()
+    assert shop.landed() == []
+    put(1, 18)
+    put(EACH, 19)
+    shop.drain()
+    assert shop.landed() == []
+    last = entry(shop.job().iceberg.load(shop.pipeline.table.identifier), shop.pipeline.name)
+    assert last is not None
+    assert [column.name for column in last.remembered_deletes.columns] == ["order_id", "zone"]
+    assert len(last.remembered_deletes.files) == 1
