@@ -9,8 +9,8 @@ from frazil.declaration.change_effects import Outcome
 from frazil.errors import FrazilError
 from frazil.schemas import avro
 from policies.review.changed_readings import changed_readings
-from policies.review.declared_columns import declared_column_effects
 from policies.review.effects import Effect
+from policies.review.landed_columns import declared_column_effects
 
 _UNREAD = (
     "plain Avro has nothing that says which schema wrote a record: records that are not landed yet were written by the old "

@@ -83,15 +83,12 @@ def remembered_files(iceberg: Iceberg, table: Java, pipeline: str) -> set[str]:
     A snapshot that is no batch, such as a compaction, goes by the batch before it. If that one is expired, older metadata still
     names it, and `frazil accept` finds it there, so its files are needed as long.
     """
-    if table.properties().get(ledger.ORDER_BY) is None:
-        return set()
     snapshots = iceberg.metadata(table).get("snapshots", ())
-    kept = {snapshot["snapshot-id"] for snapshot in snapshots}
-    found = [
-        Entry.of(0, summary) for one in snapshots if ledger.REMEMBERED_DELETES in (summary := one.get("summary", {}))
-    ]
-    for one in snapshots:
-        if one.get("parent-snapshot-id") not in kept and ledger.END not in one.get("summary", {}):
+    summaries = {snapshot["snapshot-id"]: snapshot.get("summary", {}) for snapshot in snapshots}
+    found = [Entry.of(0, summary) for summary in summaries.values() if ledger.REMEMBERED_DELETES in summary]
+    has_order = table.properties().get(ledger.ORDER_BY) is not None
+    for one in snapshots if has_order or found else ():
+        if one.get("parent-snapshot-id") not in summaries and ledger.END not in summaries[one["snapshot-id"]]:
             expired = entry_behind(iceberg, table, pipeline, one["snapshot-id"])
             found += [expired] if expired is not None else []
     return {location for entry in found for location in entry.remembered_deletes.locations}

@@ -201,6 +201,13 @@ def test_a_column_of_the_declared_key_that_is_gone_stops_the_pipeline() -> None:
     assert "key column a" in stops.what
 
 
+def test_a_column_of_the_declared_key_that_an_alias_renames_is_not_gone() -> None:
+    number = {"name": "number", "type": "int", "aliases": ["id"]}
+    before, after = (replace(pipeline(order(field)), write=Upsert(key="id")) for field in (ID, number))
+    (renamed, *_) = told(before, after)
+    assert renamed.what == "column id renamed to number"
+
+
 def test_a_column_of_the_order_that_is_gone_rejects_all_records() -> None:
     write = Upsert(key="a", order_by="at")
     before, after = (replace(as_json(p), write=write) for p in ({"a": TEXT, "at": INTEGER}, {"a": TEXT}))

@@ -13,6 +13,7 @@ from frazil.declaration.change_effects import Outcome
 from frazil.declaration.write_modes import declared_key, is_keyed, order_by
 from frazil.errors import IncompatibleSchema
 from frazil.schema_files.declared_rows import declared_rows, is_single_value
+from frazil.schemas.column_names import folded
 from frazil.schemas.connect_types import row_meaning
 from frazil.schemas.declared_columns import declared_type
 from frazil.schemas.key_fields import KEY_VERSION, key_version
@@ -48,7 +49,8 @@ def _changed(old: Pipeline, new: Pipeline, *names: str) -> str:
 
 def _of_values(old: Pipeline, new: Pipeline, changed: str) -> Iterator[Effect]:
     before, after = (_rows(each) for each in (old, new))
-    names = {field.name for field in merge(after).type.fields}
+    fields = merge(after).type.fields
+    names = {field.name for field in fields} | {folded(alias) for field in fields for alias in field.aliases}
     if lost := [name for name in declared_key(new.write) or () if name not in names]:
         what = f"no record has the key column {', '.join(lost)} any more: the pipeline stops. {_NEW_TABLE}"
         yield _effect(new, changed, what, outcome=Outcome.STOPS)
