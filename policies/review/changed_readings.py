@@ -7,7 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from frazil.declaration import SchemaFile, ValueFormat
+from frazil.schema_files.declared_rows import row_of
+from frazil.schemas.column_names import folded
 from frazil.schemas.protobuf import FieldKind, MessageField, ProtobufSchema
+from frazil.schemas.types import ListOf, MapOf, Struct, Type
 
 _MEANING = ("logicalType", "precision", "scale")
 """Members of an Avro schema that say what a value means. Its fingerprint lacks them."""
@@ -44,6 +47,8 @@ def changed_readings(
         before, after = (dict(_meanings(json.loads(file.content), "", says)) for file in (old, new))
         shared = (path for path in before if path in after and before[path] != after[path])
         found = [f"{path or 'the schema'} ({_text(before[path])} becomes {_text(after[path])})" for path in shared]
+        if new.format is ValueFormat.JSON_SCHEMA:
+            found += _renamed(row_of(old, None), row_of(new, None), "")
     return ", ".join(found[:_MOST]) + (f" and {len(found) - _MOST} more" if len(found) > _MOST else "")
 
 
@@ -59,6 +64,24 @@ def _meanings(tree: Any, path: str, says: Sequence[str]) -> Iterator[tuple[str, 
             for position, inside in enumerate(tree):
                 name = inside.get("name", position) if isinstance(inside, dict) else position
                 yield from _meanings(inside, f"{path}.{name}", says)
+
+
+def _renamed(before: Type, after: Type, path: str) -> Iterator[str]:
+    """Yield the properties of JSON that have another name in the new schema, and the same column."""
+    match before, after:
+        case Struct(), Struct():
+            there = {folded(field.source): field for field in after.fields}
+            kept = {field.source for field in after.fields}
+            for field in before.fields:
+                now = there.get(folded(field.source))
+                if now is not None and field.source not in kept:
+                    yield f"{path}{field.source} (the schema has {now.source} instead, so it is null)"
+                elif now is not None:
+                    yield from _renamed(field.type, now.type, f"{path}{field.source}.")
+        case ListOf(element), ListOf(other):
+            yield from _renamed(element, other, f"{path}element.")
+        case MapOf(_, value), MapOf(_, other):
+            yield from _renamed(value, other, f"{path}value.")
 
 
 def _text(meaning: dict[str, Any]) -> str:

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator
 
 from frazil.declaration import Pipeline, SchemaEvolution, SubjectStrategy, ValueFormat
 from frazil.declaration.change_effects import Outcome
-from frazil.declaration.write_modes import declared_key
+from frazil.declaration.write_modes import declared_key, order_by
 from frazil.errors import FrazilError
 from frazil.schemas import avro, json_schema
 from frazil.schemas.merge import merge, same_field
+from frazil.schemas.reasons import Reason
 from frazil.schemas.schema_changes import changes, plain
 from frazil.schemas.table_mapping import landing
 from frazil.schemas.types import Struct
@@ -45,20 +46,14 @@ def _of(pipeline: Pipeline, change: Planned) -> Iterator[Effect]:
     except (FrazilError, _NotReadHere) as problem:
         yield _effect(pipeline, f"the schema changes; its effect on columns is unknown here: {problem}")
         return
-    yield from row_effects(pipeline, *rows)
-
-
-def row_effects(pipeline: Pipeline, before: Struct, after: Struct) -> Iterator[Effect]:
-    """Yield the effects on a pipeline's table if its values had the row type `before`, and have `after`."""
-    lines, refused, lost = _compared(pipeline, before, after)
+    lines, refused, lost = _compared(pipeline, *rows)
     if refused:
         what = (
             f"the new version does not fit the table under schema_evolution={pipeline.table.schema_evolution}: {refused}. "
             "Records of it are rejected"
         )
         yield _effect(pipeline, what, is_dangerous=True)
-    for name in lost:
-        what = f"the schema has the key column {name} no more: records of the new version are rejected (key_null)"
+    for what in lost:
         yield _effect(pipeline, what, is_dangerous=True)
     for line in lines:
         yield _effect(pipeline, line)
@@ -71,7 +66,7 @@ class _NotReadHere(Exception):
 
 
 def _compared(pipeline: Pipeline, before: Struct, after: Struct) -> tuple[list[str], str, list[str]]:
-    """Return the changes of columns in words, why the new version is refused, if it is, and the key columns that it lacks."""
+    """Return the changes of columns in words, why the new version is refused, if it is, and what records lack without columns."""
     evolution = pipeline.table.schema_evolution
     table_before = merge([(1, before)]).type
     table = plain(table_before)
@@ -88,12 +83,21 @@ def _compared(pipeline: Pipeline, before: Struct, after: Struct) -> tuple[list[s
     needed = {str(change) for change in changes(table, table_before)}
     kept = [same_field(field, table_before.fields) for field in after.fields]
     gone = [field.name for field in table_before.fields if field not in kept]
-    key = declared_key(pipeline.write) or ()
     lines = [str(change) for change in found.changes if str(change) not in needed]
-    stays = [
-        f"column {name} stays, and is null in new rows: the schema has it no more" for name in gone if name not in key
+    needed_by = dict.fromkeys(order_by(pipeline.write), ("order", Reason.ORDER_MISSING))
+    needed_by |= dict.fromkeys(declared_key(pipeline.write) or (), ("key", Reason.KEY_NULL))
+    lost = [
+        f"the schema has the {part} column {name} no more: records of the new version are rejected ({reason})"
+        for name in gone
+        if name in needed_by
+        for part, reason in (needed_by[name],)
     ]
-    return [*lines, *stays], "", [name for name in gone if name in key]
+    stays = [
+        f"column {name} stays, and is null in new rows: the schema has it no more"
+        for name in gone
+        if name not in needed_by
+    ]
+    return [*lines, *stays], "", lost
 
 
 def _row(language: ValueFormat, text: str) -> Struct:

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from frazil.declaration import Framing, Pipeline, SchemaFile, ValueFormat
 from frazil.declaration.change_effects import Outcome
-from frazil.declaration.write_modes import is_keyed
 from frazil.errors import FrazilError
-from frazil.schema_files.declared_rows import declared_rows
 from frazil.schemas import avro
-from frazil.schemas.merge import merge
-from frazil.schemas.types import Struct
 from policies.review.changed_readings import changed_readings
-from policies.review.columns import row_effects
 from policies.review.effects import Effect
+from policies.review.landed_columns import declared_column_effects
 
-_ROW = "after"
-"""The field of an event of change data that holds the row."""
 _UNREAD = (
     "plain Avro has nothing that says which schema wrote a record: records that are not landed yet were written by the old "
     "schema, and are read by the new one. Those that do not end where their bytes do are rejected, others may be rows with wrong "
@@ -31,7 +24,6 @@ _OTHERWISE = (
     "They may become rows with wrong values. Stop the producers, let the pipeline land what is left, deploy, then let producers "
     "use the new schema; or leave the field as it is and add one with a new name and number"
 )
-_NEW_TABLE = "Declare another pipeline and table for the new key"
 
 
 def declared_schema_effects(before: Sequence[Pipeline], after: Sequence[Pipeline]) -> Iterator[Effect]:
@@ -41,9 +33,7 @@ def declared_schema_effects(before: Sequence[Pipeline], after: Sequence[Pipeline
         old = known.get(new.name)
         if old is None:
             continue
-        if old.topic.schema and new.topic.schema and old.topic.schema != new.topic.schema:
-            yield from _of_columns(old, new)
-        yield from _of_keys(old, new)
+        yield from _of_columns(old, new)
         for side in ("", "key_"):
             yield from _of_bytes(old, new, side)
             yield from _of_readings(old, new, side)
@@ -51,43 +41,11 @@ def declared_schema_effects(before: Sequence[Pipeline], after: Sequence[Pipeline
 
 def _of_columns(old: Pipeline, new: Pipeline) -> Iterator[Effect]:
     try:
-        yield from row_effects(new, _row(old), _row(new))
+        yield from declared_column_effects(old, new)
     except FrazilError as problem:
         what = f"the schema changes; its effect on columns is unknown here: {problem}"
-        yield _effect(new, "topic.schema", what, is_dangerous=True)
-
-
-def _row(pipeline: Pipeline) -> Struct:
-    """Return the columns of a pipeline's declared schemas together; of events of change data those of the row."""
-    has_envelope = pipeline.envelope is not None
-    versions = declared_rows(pipeline.topic, connect_types=has_envelope)
-    rows = [_unwrapped(row) if has_envelope else row for row in versions]
-    return merge(list(enumerate(rows))).type
-
-
-def _unwrapped(event: Struct) -> Struct:
-    inner = next((field.type for field in event.fields if field.source == _ROW), None)
-    return inner if isinstance(inner, Struct) else event
-
-
-def _of_keys(old: Pipeline, new: Pipeline) -> Iterator[Effect]:
-    """Yield the effect of another set of key columns: a table with a key keeps its own."""
-    if not (is_keyed(new.write) and old.topic.key_schema and new.topic.key_schema) or getattr(new.write, "key", None):
-        return
-    try:
-        before, after = (
-            {field.name for row in declared_rows(each.topic, keys=True) for field in row.fields} for each in (old, new)
-        )
-    except FrazilError:
-        return  # a schema that is not read is refused by itself
-    if before != after:
-        keys = f"the key is {_listed(after)} instead of {_listed(before)}"
-        what = f"{keys}, and a table keeps its key: the pipeline stops. {_NEW_TABLE}"
-        yield replace(_effect(new, "topic.key_schema", what, is_dangerous=True), outcome=Outcome.STOPS)
-
-
-def _listed(names: set[str]) -> str:
-    return ", ".join(sorted(names)) or "nothing"
+        changed = "topic.schema" if old.topic.schema != new.topic.schema else "topic.key_schema"
+        yield _effect(new, changed, what, is_dangerous=True)
 
 
 def _of_readings(old: Pipeline, new: Pipeline, side: str) -> Iterator[Effect]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from frazil.declaration import Pipeline, SchemaFile, Spark
@@ -96,12 +96,18 @@ def _changes(old: Pipeline, new: Pipeline) -> Iterator[Effect]:
             pipeline=new.name,
             table=old.table.identifier,
             outcome=known.outcome,
-            what=known.said(before, after),
+            what="; ".join([known.said(before, after), *(_gaps(old, new) if path == "on_error" else ())]),
             changed=path,
             before=_shown(before),
             after=_shown(after),
             is_dangerous=known.is_dangerous(before, after),
         )
+
+
+def _gaps(old: Pipeline, new: Pipeline) -> Iterator[str]:
+    """Yield what a state or a changelog may lack with the new error mode, and did not with the old one."""
+    known = {*gaps_of_state(replace(new, on_error=old.on_error))}
+    return (gap for gap in gaps_of_state(new) if gap not in known)
 
 
 def _differing(old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:

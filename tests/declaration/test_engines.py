@@ -1,5 +1,7 @@
 """Pipelines that another engine lands."""
 
+from dataclasses import fields
+
 import pytest
 
 from frazil.declaration import (
@@ -7,6 +9,7 @@ from frazil.declaration import (
     Earliest,
     Engine,
     ErrorMode,
+    History,
     Isolation,
     KeyFormat,
     Latest,
@@ -75,7 +78,30 @@ def test_the_default_may_be_written_out():
 def test_tableflow_takes_a_state_without_options():
     assert flowing(write=Upsert()).write == Upsert()
     assert flowing(write="upsert").on_error is ErrorMode.SUSPEND
-    assert [*problems_of(lambda: flowing(write=Upsert(key="id")))] == ["pipeline.write.key"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"key": "id"},
+        {"order_by": "at"},
+        {"on_tombstone": "soft_delete"},
+        {"on_truncate": "delete_all"},
+        {"deletes": "copy_on_write"},
+        {"history": History(keep_days=9)},
+        {"order_by": "at", "remember_deletes": "3 days"},
+    ],
+    ids=lambda options: [*options][-1],
+)
+def test_tableflow_takes_no_option_of_a_state(options):
+    found = problems_of(lambda: flowing(write=Upsert(**options)))
+    assert found.keys() >= {f"pipeline.write.{name}" for name in options}
+    assert all("Tableflow decides this itself" in problem for problem in found.values())
+
+
+def test_no_option_of_a_state_is_left_out():
+    (claims,) = (mark.args[1] for mark in test_tableflow_takes_no_option_of_a_state.pytestmark)
+    assert {name for options in claims for name in options} == {option.name for option in fields(Upsert)}
 
 
 def test_tableflow_has_no_limits():

@@ -59,7 +59,7 @@ def test_a_schema_goes_with_its_format(fields: dict[str, Any]) -> None:
         ({"key_schema": (V1,)}, ["key_schema"]),
         ({"key_schema": (DESC,), "key_format": "protobuf"}, ["key_record_name"]),
         ({"key_schema": (DESC,), "key_format": "protobuf", "key_record_name": "-"}, ["key_record_name"]),
-        ({"key_record_name": "shop.Key", "key_format": "protobuf"}, ["key_record_name"]),
+        ({"key_record_name": "shop.Key", "key_format": "avro"}, ["key_record_name"]),
         ({"schema": (V1,), "subject_strategy": SubjectStrategy.RECORD}, ["subject_strategy"]),
     ],
 )

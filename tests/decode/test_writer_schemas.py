@@ -55,6 +55,37 @@ def frame(schema_id: int, *path: int) -> bytes:
     return prefixed(schema_id, b"", path or None)
 
 
+KEYS = (
+    'syntax = "proto3"; package shop; message Order { int32 id = 1; } message Key { int32 id = 1; } '
+    "message Other { int32 id = 1; }"
+)
+
+
+@pytest.mark.parametrize(("record_name", "of"), [(None, 0), ("shop.Key", 1), ("shop.Other", 2)])
+def test_keys_that_name_rows_are_of_one_message(record_name: str | None, of: int) -> None:
+    """Keys of two messages with the same fields are two keys. Without a name it is the first message of the oldest version."""
+    registry = FakeRegistry()
+    first = registry.register("orders-key", KEYS, SchemaType.PROTOBUF)
+    later = registry.register("orders-key", f"{KEYS} message More {{}}", SchemaType.PROTOBUF)
+    topic = Topic("orders", value_format=ValueFormat.AVRO, key_format=KeyFormat.PROTOBUF, key_record_name=record_name)
+    found = WriterSchemas(topic, registry, keys=True, of_one_type=True)  # type: ignore[arg-type]
+    found.refresh()
+    meet(found, *(frame(number, path) for number in (first, later) for path in range(3)))
+    how = decoding(found)
+    assert how.frames.keys() >= {frame(first, of), frame(later, of)}
+    others = {frame(number, path) for number in (first, later) for path in range(3) if path != of}
+    assert {how.refused[each] for each in others} == {Reason.FOREIGN_SCHEMA}
+
+
+def test_keys_that_name_no_rows_are_of_any_message() -> None:
+    registry = FakeRegistry()
+    number = registry.register("orders-key", KEYS, SchemaType.PROTOBUF)
+    found = writers(registry, key_format=KeyFormat.PROTOBUF, keys=True)
+    found.refresh()
+    meet(found, *(frame(number, path) for path in range(3)))
+    assert decoding(found).frames.keys() >= {frame(number, path) for path in range(3)}
+
+
 @pytest.mark.parametrize("value_format", [ValueFormat.TEXT, ValueFormat.BYTES, ValueFormat.JSON])
 def test_a_format_without_a_registry_has_one_column(value_format: ValueFormat) -> None:
     ((_, row),) = WriterSchemas(Topic("orders", value_format=value_format), None).versions

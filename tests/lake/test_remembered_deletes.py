@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
 from frazil.lake import ledger
 from frazil.lake.ledger import Entry
-from frazil.lake.remembered_deletes import EACH, ROWS_A_FILE, SIZES, KeyFile, RememberedDeletes
+from frazil.lake.remembered_deletes import EACH, ROWS_A_FILE, SIZES, KeyColumn, KeyFile, RememberedDeletes
 
 
 def deletes(*rows: int) -> RememberedDeletes:
@@ -27,6 +28,38 @@ def test_a_location_is_kept_once() -> None:
     assert str(deletes(7, 8)).count("s3://b/t/") == 1
     same = RememberedDeletes((KeyFile("s3://b/1", 1, 1, 1), KeyFile("s3://b/11", 1, 1, 1)))
     assert RememberedDeletes.parse(str(same)) == same
+
+
+A, B = KeyColumn(1, "a"), KeyColumn(2, "b")
+
+
+@pytest.mark.parametrize(
+    ("known", "now", "order"),
+    [
+        ((), {"a": 1, "b": 2}, ("a", "b")),  # as older releases stored it: in the order of field ids
+        ((A, B), {"b": 2, "a": 1}, ("a", "b")),
+        ((A, B), {"x": 1, "b": 2}, ("x", "b")),
+        ((A, B), {"b": 1, "a": 2}, ("b", "a")),  # both were renamed, to each other's names
+        ((A, B), {"a": 9, "b": 2}, ("a", "b")),  # dropped, and added again
+        ((A, B), {"a": 9, "b": 8}, ("a", "b")),
+        ((A, B), {"x": 9, "b": 2}, ("x", "b")),  # also renamed meanwhile: the only one that is left
+        ((A, B), {"b": 9, "c": 2}, ("b", "c")),
+        ((A, B), {"x": 9, "y": 8}, None),
+        ((A, B), {"a": 1}, None),
+    ],
+)
+def test_the_columns_of_the_files_stay_those_of_the_key(
+    known: tuple[KeyColumn, ...], now: dict[str, int], order: tuple[str, ...] | None
+) -> None:
+    """A file has its columns by number, in the order of the field ids when the first one was written."""
+    stored = RememberedDeletes.parse(str(replace(deletes(7), columns=known)))
+    assert stored.in_order(now) == order
+
+
+def test_what_an_older_release_stored_is_read() -> None:
+    text = '{"begin":"s3://b/t/0.parquet","files":[["",7,9,0]],"forgotten":0}'
+    assert RememberedDeletes.parse(text) == deletes(7)
+    assert str(deletes(7)) == text
 
 
 def test_a_table_that_remembers_none_says_nothing() -> None:

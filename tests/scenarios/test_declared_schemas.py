@@ -62,12 +62,13 @@ def test_plain_avro_is_a_state_by_its_plain_key(shop_of: ShopOf) -> None:
     one, two, three = (avro(KEY, {"id": number}) for number in (1, 2, 3))
     first, second = (avro(ORDER, {"id": number, "note": "a"}) for number in (1, 2))
     wrong = [first + b"\0", first[:-1], prefixed(7, first), single_object(ORDER, {"id": 1, "note": None})]
+    wrong.append(prefixed(7, first[:-1]))
     shop.produce([first, avro(ORDER, {"id": 1, "note": "b"})], key=one, partition=0)
     shop.produce([second, None], key=two, partition=0)
     shop.produce([avro(ORDER, {"id": 3, "note": None}), *wrong], key=three, partition=0)
     shop.produce([first], key=one + b"\0", partition=0)
     total = shop.drain(from_document(shop.pipeline))
-    assert total.rejected == {"undecodable": 2, "registry_frame": 1, "single_object": 1, "key_undecodable": 1}
+    assert total.rejected == {"undecodable": 3, "registry_frame": 1, "single_object": 1, "key_undecodable": 1}
     assert rows(shop, "id", "note", "_kafka_schema_id") == [(1, "b", None), (3, None, None)]
     assert verified(shop, deep=True).outcome == "proven"
     letter = show(shop.pipeline, Lake(shop.lake, Secrets({}).read), partition=0, offset=5)
@@ -75,6 +76,12 @@ def test_plain_avro_is_a_state_by_its_plain_key(shop_of: ShopOf) -> None:
     assert letter.value.attempt is not None
     assert "remove schema" not in (letter.letter.message or "")
     assert letter.value.attempt.what == "1 bytes follow the value"
+    framed = show(shop.pipeline, Lake(shop.lake, Secrets({}).read), partition=0, offset=9)
+    assert framed is not None
+    assert framed.value.attempt is not None
+    assert (
+        "or the first 5 bytes are a registry's frame with schema id 7: then remove schema" in framed.value.attempt.what
+    )
 
 
 @pytest.mark.long
@@ -132,6 +139,15 @@ def test_plain_json_and_its_key_land_by_their_schemas(shop_of: ShopOf) -> None:
     other = json_file({**value, "properties": {**properties, "note": {"type": "boolean"}}})
     with pytest.raises(IncompatibleSchema, match="string cannot become boolean"):
         shop.drain(redeclared(shop.pipeline, schema=(other,)))
+    capital = json_file({**value, "properties": {"id": {"type": "integer"}, "Note": {"type": "string"}}})
+    shop.produce(bodies({"id": 2, "note": "waited"}), key=b'{"id": 2}', partition=0)
+    shop.produce(bodies({"id": 3, "Note": "d"}), key=b'{"id": 3}', partition=0)
+    shop.drain(redeclared(shop.pipeline, schema=(capital,)))
+    assert rows(shop, "id", "note", "more") == [(1, None, None), (2, None, None), (3, "d", None)]
+    text = json_file({"type": "object", "properties": {"id": {"type": "string"}}}, "key.json")
+    shop.produce(bodies({"note": "e"}), key=b'{"id": "3"}', partition=0)
+    with pytest.raises(IncompatibleSchema, match="long cannot become string"):
+        shop.drain(redeclared(shop.pipeline, key_schema=(text,)))
 
 
 @pytest.mark.long

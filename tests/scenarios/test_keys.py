@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from frazil.clients.registry.schemas import SchemaType
-from frazil.declaration import KeyFormat, MetadataColumns, SubjectStrategy
+from frazil.declaration import KeyFormat, MetadataColumns, SubjectStrategy, Upsert
 from frazil.declaration.options import ErrorMode, SchemaEvolution
 from frazil.errors import IncompatibleSchema
 from tests.support import oracle
@@ -183,3 +183,17 @@ def test_a_table_of_decoded_keys_refuses_bytes(shop_of: ShopOf) -> None:
     shop.drain()
     with pytest.raises(IncompatibleSchema, match="_kafka_key"):
         shop.drain(replace(shop.pipeline, topic=replace(shop.pipeline.topic, key_format=KeyFormat.BYTES)))
+
+
+@pytest.mark.long
+def test_a_state_has_keys_of_one_message(shop_of: ShopOf) -> None:
+    """Two messages with the same fields are two keys; the file may have the value's message first."""
+    messages = "message Order { int32 order_id = 1; string user = 2; } message Key { int32 order_id = 1; } message Refund { int32 order_id = 1; }"
+    file = f'syntax = "proto3"; {messages}'
+    shop = shop_of(key_format=KeyFormat.PROTOBUF, key_record_name="Key", write=Upsert(), on_error=ErrorMode.LOG)
+    key_id, schema_id = register(shop, file, SchemaType.PROTOBUF), shop.register()
+    for number, (message, path) in enumerate([("Key", 1), ("Refund", 2), ("Key", 1)]):
+        key = framed(key_id, protobuf(file, {"order_id": number % 2}, message=message), path)
+        shop.produce(shop.orders(1, schema_id, first=number % 2), key=key, partition=0)
+    assert shop.drain().rejected == {"key_schema": 1}
+    assert [row["order_id"] for row in shop.landed()] == [0]

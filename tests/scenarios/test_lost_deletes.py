@@ -16,6 +16,7 @@ from frazil.lake.read.stored_tables import Lake
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from tests.support import compaction
+from tests.support.jobs import once
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
@@ -84,6 +85,26 @@ def test_a_delete_that_compaction_removed_unread_stops_the_pipeline_until_it_is_
     for deep in (False, True):
         proof = verify(shop.pipeline, Lake(shop.lake, Secrets({}).read), deep=deep)
         assert proof.outcome == "proven", proof.findings
+
+
+@pytest.mark.long
+def test_a_driver_that_slept_while_another_landed_is_fenced_and_asks_for_no_decision(shop_of: ShopOf) -> None:
+    shop = state_of(shop_of)
+    for key in range(3):
+        put(shop, key, key)
+    shop.drain()
+    put(shop, 0, None)
+    end = put(shop, 1, 10) + 1
+    compact(shop, end, 2, keep_deletes_ms=0)
+    compaction.keep_deletes(shop.world.bootstrap, shop.topic, DAY_MS)
+    clock, slept = shop.job().clock, [0.0]
+
+    def sleep() -> None:
+        shop.drain()
+        slept[0] = 1.1 * DAY_MS / 1000
+
+    assert shop.drain(clock=lambda: clock() + slept[0], failpoint=once("plan.done", sleep)).fenced
+    assert rows(shop) == {"k0": 0, "k1": 10, "k2": 2}
 
 
 @pytest.mark.long

@@ -32,6 +32,7 @@ from frazil.maintain.orphans import orphans
 from frazil.maintain.target import MaintenanceRun, Policy, Target
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
+from frazil.schemas.iceberg import identifier_fields
 from tests.support.jobs import once
 from tests.support.shop import ORDER, Shop, avro, frame
 from tests.support.state_replay import EPOCH_MS, StateReplay
@@ -160,17 +161,24 @@ def names(known: RememberedDeletes) -> set[str]:
 
 
 def test_files_that_a_snapshot_names_stay_and_others_are_orphans(shop_of: ShopOf) -> None:
-    """A rollback to a snapshot needs its files; behind its expiry they go. Without a file that the table needs, nothing lands."""
+    """A rollback to a snapshot needs its files; behind its expiry they go. Without a file that the table needs, nothing lands.
+
+    A snapshot that no batch made goes by the batch before it, also if that one is expired.
+    """
     state = state_of(shop_of)
     shop = state.shop
-    shop.pipeline = replace(shop.pipeline, table=replace(shop.pipeline.table, keep_snapshots=1))
     for turn in range(EACH + 1):
+        if turn == EACH - 1:  # the next batch merges the files
+            shop.job().iceberg.load(shop.pipeline.table.identifier).newAppend().commit()
         state.produce(turn, None, at=20)
         shop.drain()
     now = names(remembered(state))
     assert len(now) == 2 < EACH + 1 == len(key_files(state))
-    assert remove_orphans(state) == 0
+    shop.pipeline = replace(shop.pipeline, table=replace(shop.pipeline.table, keep_snapshots=3))
+    assert expire(*upkeep(state)).snapshots == EACH
+    remove_orphans(state)
     assert len(key_files(state)) == EACH + 1
+    shop.pipeline = replace(shop.pipeline, table=replace(shop.pipeline.table, keep_snapshots=1))
     compact(*upkeep(state), Lease.of({}))
     expire(*upkeep(state))
     remove_orphans(state)
@@ -327,6 +335,34 @@ def test_a_rollback_takes_deletes_back_with_the_rows(shop_of: ShopOf, event: Acc
     shop.drain()
     assert {row["_kafka_key"]: row["user"] for row in shop.landed()} == {"k3": "newer", "k7": "here"}
     assert state.account().late == 1
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("event", [Accepted.ROLLED_BACK_REPLAY, Accepted.ROLLED_BACK_HOLD])
+def test_a_rollback_to_a_compaction_behind_an_expired_batch_keeps_its_deletes(shop_of: ShopOf, event: Accepted) -> None:
+    state = state_of(shop_of)
+    shop = state.shop
+    for turn in range(EACH - 1):
+        state.produce(turn, None, at=20)
+        shop.drain()
+    before = remembered(state)
+    table = shop.job().iceberg.load(shop.pipeline.table.identifier)
+    table.newAppend().commit()
+    compaction = table.currentSnapshot().snapshotId()
+    state.produce(EACH, None, at=20)
+    shop.drain()
+    shop.pipeline = replace(shop.pipeline, table=replace(shop.pipeline.table, keep_snapshots=2))
+    assert expire(*upkeep(state)).snapshots == EACH
+    remove_orphans(state)
+    table.refresh()
+    table.manageSnapshots().rollbackTo(compaction).commit()
+    accept(shop.pipeline, event, "as the test says", shop.job())
+    assert remembered(state) == before
+    for turn in (0, EACH):
+        state.produce(turn, "late", at=10)
+    shop.drain()
+    rows = {row["_kafka_key"] for row in shop.landed()}
+    assert rows == (set() if event is Accepted.ROLLED_BACK_REPLAY else {f"k{EACH}"})
 
 
 @pytest.mark.long
@@ -494,3 +530,42 @@ def test_the_columns_of_a_key_may_be_named_in_another_order_and_be_renamed(shop_
     rename = f"ALTER TABLE {table} RENAME COLUMN user TO person"
     shop.drain(failpoint=once("publish.decided", lambda: shop.spark.sql(rename)))
     assert shop.landed() == []
+
+
+@pytest.mark.long
+def test_a_column_of_a_key_that_is_dropped_and_added_again_keeps_its_place_in_the_files(shop_of: ShopOf) -> None:
+    """It has another field id, so the order of the ids is another one; files of before and after are merged."""
+    shop = shop_of(write=Upsert(key=("order_id", "zone"), order_by="_kafka_timestamp"), key_format=KeyFormat.AVRO)
+    keyed = Keyed(shop)
+    keyed.value = {**keyed.value, "fields": [*keyed.value["fields"], {"name": "zone", "type": "string"}]}
+    keyed.value_id = shop.register(keyed.value)
+    for number in range(EACH - 1):
+        keyed.put(number, None, 20)
+        shop.drain()
+    table = f"lake.{shop.pipeline.table.identifier}"
+    for change in ("DROP IDENTIFIER FIELDS order_id, zone", "DROP COLUMN order_id", "ADD COLUMN order_id INT"):
+        shop.spark.sql(f"ALTER TABLE {table} {change}")
+    stored = shop.job().iceberg.load(shop.pipeline.table.identifier)
+    stored.updateSchema().allowIncompatibleChanges().requireColumn("order_id").commit()
+    shop.spark.sql(f"ALTER TABLE {table} SET IDENTIFIER FIELDS order_id, zone")
+    assert identifier_fields(shop.job().iceberg.schema_json(stored)) == ("zone", "order_id")
+
+    def put(number: int, at: int) -> None:
+        value = {"order_id": number, "user": "late", "amount": None, "zone": "z"}
+        key = frame(keyed.key_id, avro(KEY, {"order_id": number, "zone": "z"}))
+        shop.produce(
+            [frame(keyed.value_id, avro(keyed.value, value))], partition=0, key=key, timestamp=EPOCH_MS + at * 1000
+        )
+
+    put(0, 19)
+    keyed.put(EACH, None, 20)  # merges the files
+    shop.drain()
+    assert shop.landed() == []
+    put(1, 18)
+    put(EACH, 19)
+    shop.drain()
+    assert shop.landed() == []
+    last = entry(shop.job().iceberg.load(shop.pipeline.table.identifier), shop.pipeline.name)
+    assert last is not None
+    assert [column.name for column in last.remembered_deletes.columns] == ["order_id", "zone"]
+    assert len(last.remembered_deletes.files) == 1

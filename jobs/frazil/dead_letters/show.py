@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol
 
 from frazil.dead_letters.avro_body import avro_value
@@ -18,7 +18,7 @@ from frazil.lake.read.scan import Where, rows
 from frazil.lake.read.stored_tables import Lake
 from frazil.schemas import avro
 from frazil.schemas.avro.schema_fingerprint import HEAD_BYTES, head
-from frazil.schemas.wire_format import Frame, FrameProblem, parse
+from frazil.schemas.wire_format import PREFIX_BYTES, Frame, FrameProblem, parse
 
 
 class RegisteredSchema(Protocol):
@@ -183,7 +183,12 @@ def _declared_part(data: bytes | None, written: ValueFormat | KeyFormat, declare
     file = heads.get(data[:HEAD_BYTES])
     body_at = HEAD_BYTES if file is not None else 0
     schema = avro.parse((file or declared[-1]).content)
-    return Part(data=data, attempt=_attempt(data[body_at:], written, schema), body_at=body_at)
+    tried = _attempt(data[body_at:], written, schema)
+    frame = parse(data)
+    if tried is not None and not tried.succeeded and isinstance(frame, Frame) and 0 < (frame.schema_id or 0) < 2**24:
+        hint = f"or the first {PREFIX_BYTES} bytes are a registry's frame with schema id {frame.schema_id}: then remove schema"
+        tried = replace(tried, what=f"{tried.what}; {hint}")
+    return Part(data=data, attempt=tried, body_at=body_at)
 
 
 def _writer(

@@ -80,7 +80,8 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
         ),
         "write.remember_deletes": FieldEffect(
             Outcome.FROM_NOW_ON,
-            "the next batch forgets the keys that were deleted earlier: an older record brings their rows back",
+            "with a shorter time the next batch forgets the keys that were deleted before it: an older record brings their rows "
+            "back. A longer time counts for deletes that are not forgotten yet",
             lambda before, after: seconds_of(after) < seconds_of(before),
         ),
         "write.deletes": FieldEffect(

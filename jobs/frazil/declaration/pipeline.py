@@ -92,11 +92,10 @@ class Pipeline(metaclass=Declared):
     def _contradictions(self) -> Iterator[Problem]:
         yield from option_problems(self.kafka_options)
         if isinstance(self.engine, Tableflow):
-            yield from tableflow_problems(self)
-        if is_keyed(self.write):
-            yield from key_problems(self)
-        if self.envelope is not None:
-            yield from envelope_problems(self)
+            yield from tableflow_problems(self)  # all that the two below may name is refused there
+        else:
+            yield from key_problems(self) if is_keyed(self.write) else ()
+            yield from envelope_problems(self) if self.envelope is not None else ()
         fields: dict[str, PartitionField | SortField] = {
             **{f"partition_by[{index}]": place for index, place in enumerate(self.table.partition_fields)},
             **{f"sort_by[{index}]": order for index, order in enumerate(self.table.sort_fields)},

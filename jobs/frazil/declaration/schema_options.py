@@ -22,8 +22,9 @@ def schema_problems(
         if framing is not None:
             do = f"Declare {schema}, the Avro schemas that have the fingerprints, or remove it"
             yield Problem(f"{side}framing", "a registry's frame is the only one without a declared schema", do)
-        if side and record_name is not None:
-            yield Problem(f"{side}record_name", f"no {schema} is declared", f"Declare {schema}, or remove it")
+        if side and record_name is not None and of is not of.PROTOBUF:
+            what = f"keys of format {of} name no message"
+            yield Problem(f"{side}record_name", what, f"Remove it, or choose {format_field} protobuf")
         return
     if not files:
         yield Problem(schema, "no schema is declared", "Name a file, or leave the field out")

@@ -74,7 +74,10 @@ class Topic(metaclass=Declared):
         NOT_EMPTY,
     ] = None
     key_record_name: Annotated[
-        str | None, "With a Protobuf key_schema: the full name of the keys' message.", NOT_EMPTY
+        str | None,
+        "With Protobuf keys: the full name of their message. Keys of other messages are rejected. Default, if a registry has the "
+        "schema: any message, and in a table whose rows have a key the first one of the file.",
+        NOT_EMPTY,
     ] = None
     transactional: Annotated[
         bool, "Producers use transactions. Their markers and aborted records leave gaps between the offsets."

@@ -84,7 +84,11 @@ TOPIC_FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
         ),
         "topic.framing": FieldEffect(Outcome.FROM_NOW_ON, _FRAMING, always),
         "topic.key_framing": FieldEffect(Outcome.FROM_NOW_ON, _FRAMING, always),
-        "topic.key_record_name": FieldEffect(Outcome.FROM_NOW_ON, _MESSAGE, always),
+        "topic.key_record_name": FieldEffect(
+            Outcome.FROM_NOW_ON,
+            f"keys of this message land from now on, and those of others are rejected. With a key_schema {_MESSAGE}",
+            always,
+        ),
     }
 )
 """Path in a pipeline -> effect of a change."""

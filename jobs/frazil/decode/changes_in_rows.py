@@ -41,7 +41,7 @@ def _decoder(of_record: Decoder, form: Unwrapped, target: Struct) -> Decoder:
         return _row(record, replace(form.change(record, target), operation=operation), target)
 
     thorough = _decoder(of_record.thorough, form, target) if of_record.thorough is not None else None
-    return Decoder((*of_record.steps, operation, row), thorough)
+    return replace(of_record, steps=(*of_record.steps, operation, row), thorough=thorough)
 
 
 def _row(record: Column, change: Change, target: Struct) -> Column:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 from pyspark.sql import Column
@@ -39,7 +40,7 @@ def closed(of: Decoder, members: tuple[str, ...], *, in_payload: bool = False) -
         return F.when(checks & (F.size(others) == 0), steps[-1])
 
     thorough = closed(of.thorough, members, in_payload=in_payload) if of.thorough is not None else None
-    return Decoder((*of.steps, row), thorough)
+    return replace(of, steps=(*of.steps, row), thorough=thorough)
 
 
 def _has_each_once(text: Column) -> Column:

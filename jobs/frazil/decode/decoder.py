@@ -20,10 +20,12 @@ class Decoder:
     and Spark interprets everything below an expression that it interprets. Two uses keep Spark from merging two projections.
 
     `thorough` makes rows of some bodies that this one rejects, at more cost (for JSON a third); None if there are no such bodies.
+    `is_framed` says of bytes of a declared Avro schema that they are a registry's frame and a body; None for other decoders.
     """
 
     steps: tuple[Callable[..., Column], ...]
     thorough: Decoder | None = None
+    is_framed: Step | None = None
 
     def at_once(self, value: Column) -> Column:
         """Return all steps of the thorough body as one expression, each done once.

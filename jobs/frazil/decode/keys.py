@@ -38,7 +38,10 @@ class KeyLanding:
 
 
 class Keys:
-    """The keys of a topic; `layout` says where their column is."""
+    """The keys of a topic; `layout` says where their column is.
+
+    If they `name_rows`, they are of one message type of Protobuf: two messages with the same fields are two keys.
+    """
 
     def __init__(
         self,
@@ -46,16 +49,26 @@ class Keys:
         registry: Registry | None,
         layout: MetadataColumns = MetadataColumns.FLAT,
         envelope: Envelope | None = None,
+        *,
+        name_rows: bool = False,
     ) -> None:
-        self.writers = WriterSchemas(topic, registry, keys=True, envelope=envelope)
+        self.writers = WriterSchemas(topic, registry, keys=True, envelope=envelope, of_one_type=name_rows)
         self._path = _path(layout)
 
     @classmethod
     def of(
-        cls, topic: Topic, registry: Registry | None, layout: MetadataColumns, envelope: Envelope | None = None
+        cls,
+        topic: Topic,
+        registry: Registry | None,
+        layout: MetadataColumns,
+        envelope: Envelope | None = None,
+        *,
+        name_rows: bool = False,
     ) -> Keys | None:
         """Return the keys of a topic, None if they land unchanged; the `envelope` of its values says how their types are named."""
-        return None if topic.key_format is KeyFormat.BYTES else cls(topic, registry, layout, envelope)
+        if topic.key_format is KeyFormat.BYTES:
+            return None
+        return cls(topic, registry, layout, envelope, name_rows=name_rows)
 
     @property
     def row(self) -> Struct:

@@ -38,7 +38,8 @@ _FIRST = (0,)
 class KnownWriters:
     """What the registry said of a topic's schemas: writers, the frames that name them, and the verdict on all others.
 
-    `made` returns the record type of a schema, unless it is Protobuf's: text and references.
+    `made` returns the record type of a schema, unless it is Protobuf's: text and references. With `of_one_type`, records are of one
+    message type of Protobuf: the declared one, or the one that is known first.
 
     Of schemas of other subjects, and of ids that the registry does not have, the newest few thousand are remembered, and of
     padded indexes the newest `MOST`. Others are unknown, and asked for.
@@ -50,7 +51,10 @@ class KnownWriters:
         owner: Ownership,
         registry: Registry | None,
         made: Callable[[str, Mapping[str, str]], RecordType],
+        *,
+        of_one_type: bool = False,
     ) -> None:
+        self._of_one_type = of_one_type
         self._format, self._owner, self._registry, self._made = value_format, owner, registry, made
         self.writers: dict[int, RecordType] = {}
         self._files: dict[int, ProtobufSchema] = {}
@@ -188,7 +192,10 @@ class KnownWriters:
         number = list(file.indexes.values()).index(name) << 32 | schema_id
         if number in self.writers:
             return number
-        if self._owner.record_name not in (None, name):
+        wanted = self._owner.record_name
+        if wanted is None and self._of_one_type and self.writers:
+            wanted = next(iter(self.writers.values())).name
+        if wanted not in (None, name):
             return Reason.FOREIGN_SCHEMA
         if self._owner.strategy is not SubjectStrategy.TOPIC and not self._owner.owns(
             name, self._subjects_of(schema_id)

@@ -7,6 +7,7 @@ which is put behind the bytes, and is found again only if the body ends where th
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import lru_cache
 
 from pyspark.sql import Column
@@ -36,7 +37,7 @@ def body_decoder(reader: Reader, target: Struct) -> Decoder:
     def body(value: Column, parsed: Column) -> Column:
         return F.when(_is_complete(value, parsed), parsed["body"])
 
-    return _with_row(Decoder((parse, body)), reader, target)
+    return _with_row(Decoder((parse, body), is_framed=lambda value: _is_framed(value, *schemas)), reader, target)
 
 
 @lru_cache(maxsize=256)
@@ -52,7 +53,7 @@ def plain_decoder(reader: Reader, target: Struct, heads: tuple[bytes, ...]) -> D
         return _read(value, *schemas)
 
     def behind(value: Column, parsed: Column) -> Column:
-        rest = F.when(begins_with_small_id(value), F.substring(value, F.lit(PREFIX_BYTES + 1), F.lit(_ALL)))
+        rest = F.when(begins_with_small_id(value), _behind_frame(value))
         rest = rest.when(begins_as_single_object(value), F.substring(value, F.lit(HEAD_BYTES + 1), F.lit(_ALL)))
         return _read(rest, *schemas)
 
@@ -61,7 +62,8 @@ def plain_decoder(reader: Reader, target: Struct, heads: tuple[bytes, ...]) -> D
         is_framed |= F.substring(value, 1, HEAD_BYTES).isin([bytearray(head) for head in heads])
         return F.when(_is_complete(value, parsed) & ~is_framed, parsed["body"])
 
-    return _with_row(Decoder((parse, behind, body)), reader, target)
+    decoder = Decoder((parse, behind, body), is_framed=lambda value: _is_framed(value, *schemas))
+    return _with_row(decoder, reader, target)
 
 
 def begins_as_registered(value: Column) -> Column:
@@ -70,16 +72,27 @@ def begins_as_registered(value: Column) -> Column:
 
 
 def begins_with_small_id(value: Column) -> Column:
-    """Return whether that is so and the id has at most 24 bits, as registries count them.
+    """Return whether that is so and the id has at most 24 bits and is not 0, as registries count them.
 
     Many bodies begin with 0, such as change events without `before`, and to read each of them twice would take twice the time.
     """
-    return begins_as_registered(value) & (F.substring(value, 2, 1) == F.lit(bytearray([0])))
+    none = F.substring(value, 2, PREFIX_BYTES - 1) == F.lit(bytearray(PREFIX_BYTES - 1))
+    return begins_as_registered(value) & (F.substring(value, 2, 1) == F.lit(bytearray([0]))) & ~none
 
 
 def begins_as_single_object(value: Column) -> Column:
     """Return whether bytes begin with what may be the mark of single-object encoding and a fingerprint."""
     return (F.length(value) >= HEAD_BYTES) & (F.substring(value, 1, len(MAGIC)) == F.lit(bytearray(MAGIC)))
+
+
+def _is_framed(value: Column, writer: str, reader: str) -> Column:
+    """Return whether bytes are a registry's frame and a body behind it; a body that is broken may begin as a frame, too."""
+    rest = F.when(begins_with_small_id(value), _behind_frame(value))
+    return F.coalesce(_is_complete(value, _read(rest, writer, reader)), F.lit(False))
+
+
+def _behind_frame(value: Column) -> Column:
+    return F.substring(value, F.lit(PREFIX_BYTES + 1), F.lit(_ALL))
 
 
 def _read(value: Column, writer: str, reader: str) -> Column:
@@ -93,7 +106,7 @@ def _is_complete(value: Column, parsed: Column) -> Column:
 
 def _with_row(body: Decoder, reader: Reader, target: Struct) -> Decoder:
     make = row_step(reader, target)
-    return body if make is None else Decoder((*body.steps, lambda value, *steps: make(steps[-1])))
+    return body if make is None else replace(body, steps=(*body.steps, lambda value, *steps: make(steps[-1])))
 
 
 def _with_mark(schema: str) -> str:

@@ -12,7 +12,7 @@ from frazil.decode.decoding import DECODED, KEY, OPERATION, REASON, ROW, Decodin
 from frazil.decode.frame_columns import frame_of, header_of, is_one_of
 from frazil.decode.leaves import is_utf8, texts
 from frazil.decode.lookup import lookup
-from frazil.decode.plain_avro import begins_as_registered, begins_as_single_object, begins_with_small_id
+from frazil.decode.plain_avro import begins_as_registered, begins_as_single_object
 from frazil.decode.years import all_in_years
 from frazil.envelopes.envelope import Operation
 from frazil.schemas.reasons import Reason
@@ -42,7 +42,7 @@ def reason_of(decoding: Decoding) -> Column:
     reason = F.when(value.isNull(), code[Reason.TOMBSTONE])
     if decoding.plain is not None:
         is_avro = decoding.plain is ValueFormat.AVRO
-        is_framed = begins_with_small_id(value) if is_avro else begins_as_registered(value)
+        is_framed = _is_framed(decoding) if is_avro else begins_as_registered(value)
         if decoding.rejects_headers:
             is_framed |= header_of(decoding).isNotNull()
         reason = reason.when(is_framed, code[Reason.REGISTRY_FRAME])
@@ -52,7 +52,7 @@ def reason_of(decoding: Decoding) -> Column:
         return reason.otherwise(code[Reason.UNDECODABLE])
     if decoding.is_single_object:
         has_frame, verdict = frame_of(decoding).isNotNull(), _verdict(decoding)
-        reason = reason.when(~has_frame & begins_as_registered(value), code[Reason.REGISTRY_FRAME])
+        reason = reason.when(~has_frame & _is_framed(decoding), code[Reason.REGISTRY_FRAME])
         reason = reason.when(~has_frame, code[Reason.NO_FINGERPRINT]).when(verdict.isNotNull(), verdict)
         reason = reason.when(~is_one_of(frame_of(decoding), decoding.frames), code[Reason.UNKNOWN_FINGERPRINT])
         return reason.otherwise(code[Reason.UNDECODABLE])
@@ -71,6 +71,13 @@ def reason_of(decoding: Decoding) -> Column:
     reason = reason.when(verdict.isNotNull() & (verdict != _WAITS), verdict)
     reason = reason.when(~is_one_of(framed, decoding.frames), code[Reason.UNKNOWN_SCHEMA])
     return reason.otherwise(code[Reason.UNDECODABLE])
+
+
+def _is_framed(decoding: Decoding) -> Column:
+    """Return whether bytes that no registry describes are a registry's frame and a body of a declared Avro schema."""
+    bodies = [decoding.unframed, *decoding.bodies.values()]
+    tests = [body.is_framed for body in bodies if body is not None and body.is_framed is not None]
+    return reduce(Column.__or__, (is_framed(F.col(decoding.column)) for is_framed in tests), F.lit(False))
 
 
 def unknown_frame(decoding: Decoding, *reasons: Reason) -> Column:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import reduce
 
 from pyspark.sql import Column
@@ -15,15 +14,13 @@ from frazil.decode.keys import KeyLanding
 from frazil.decode.row_order import RowOrder
 from frazil.decode.spark_types import spark_type
 from frazil.errors import InvalidInput
-from frazil.schemas.column_names import folded
+from frazil.schemas.key_fields import fields_of_key, named
 from frazil.schemas.merge import same_field
 from frazil.schemas.reasons import Reason
 from frazil.schemas.types import Decimal, Field, Kind, Primitive, Struct, Type
 
 KEY_COLUMN = "_kafka_key"
 """The key's column in a table whose record keys are one value, not a record of fields."""
-KEY_VERSION = -1
-"""The number of the key's fields among the versions of a table's rows; schema ids are not negative."""
 _MARK = "_frazil_"
 _REFUSED = frozenset({Kind.FLOAT, Kind.DOUBLE})
 
@@ -169,42 +166,6 @@ def value_key(
     # A column that the table lacks comes too, so that the caller can name it.
     ordered = tuple(dict.fromkeys(c for c in (*target.fields, *columns.values()) if c in columns.values()))
     return RowKey(ordered, sources, frozenset(column.name for column in ordered), landing, is_of_value=True)
-
-
-def named(names: Sequence[str], values: Struct) -> tuple[Field, ...]:
-    """Return the fields of the values' merged type that are the columns of these names, or were before a rename.
-
-    Raises `InvalidInput` if no version has a column.
-    """
-    there = {**{folded(alias): field for field in values.fields for alias in field.aliases}}
-    there |= {field.name: field for field in values.fields}
-    missing = [name for name in names if name not in there]
-    if missing:
-        columns = [field.name for field in values.fields]
-        near = [close for name in missing for close in get_close_matches(name, columns, n=1)]
-        raise InvalidInput(
-            f"no version of the value has {', '.join(missing)}; its columns are {', '.join(sorted(columns))}",
-            where="write.key",
-            do=f"Did you mean {', '.join(near)}?" if near else "Name columns of the value with Upsert(key=…)",
-        )
-    return tuple(dict.fromkeys(there[name] for name in names))
-
-
-def fields_of_key(columns: Sequence[Field], fields: Struct | None) -> dict[str, Field]:
-    """Return column -> the field of the record's key that it is; none if one of these columns is no field of it."""
-    found = {column.name: same_field(column, fields.fields) for column in columns} if fields is not None else {}
-    held = {name: field for name, field in found.items() if field is not None}
-    return held if len(held) == len(columns) else {}
-
-
-def key_version(names: Sequence[str], values: Struct, fields: Struct | None) -> Struct:
-    """Return the types that the record's key has for these columns, as one more version of the values; none without fields.
-
-    It widens the columns to what the record's key holds, and changes neither names nor comments.
-    """
-    columns = named(names, values)
-    found = fields_of_key(columns, fields)
-    return Struct(tuple(Field(c.name, found[c.name].type, source=c.source) for c in columns if c.name in found))
 
 
 def _decoded(field: Field, landing: KeyLanding | None) -> str:

@@ -15,7 +15,7 @@ class Ownership:
     def __init__(self, topic: Topic, *, keys: bool = False) -> None:
         self._topic, self._is_key = topic.name, keys
         self.strategy = SubjectStrategy.TOPIC if keys else topic.subject_strategy
-        self.record_name = None if keys else topic.record_name
+        self.record_name = topic.key_record_name if keys else topic.record_name
 
     @property
     def may_begin_without(self) -> bool:

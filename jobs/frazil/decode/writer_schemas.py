@@ -49,7 +49,8 @@ class WriterSchemas:
     A writer is a record type of a schema, and has a number: see `decode.schema_id_of`. A schema in Avro or JSON Schema has one
     type. Of a Protobuf file the declared message is known at once, or its first one; others when a record names them.
 
-    With an `envelope` the rows are those that the records hold. It is the keys' envelope, too, for their types.
+    With an `envelope` the rows are those that the records hold. It is the keys' envelope, too, for their types. `of_one_type` is
+    that of `KnownWriters`.
 
     The registry is asked by `refresh` and by `learn` alone. `KnownWriters` remembers what it said.
     """
@@ -61,13 +62,14 @@ class WriterSchemas:
         *,
         keys: bool = False,
         envelope: Envelope | None = None,
+        of_one_type: bool = False,
     ) -> None:
         self._registry, self._is_key, self._owner = registry, keys, Ownership(topic, keys=keys)
         self._format = ValueFormat(topic.key_format.value) if keys else topic.value_format
         self.envelope = envelope
         self._declared = DeclaredWriters.of(topic, self._format, keys=keys, envelope=envelope)
         self._refused: InvalidInput | None = None
-        self._known = KnownWriters(self._format, self._owner, registry, self._record_type)
+        self._known = KnownWriters(self._format, self._owner, registry, self._record_type, of_one_type=of_one_type)
         self._occurring = Occurring()
 
     def _record_type(self, text: str, references: Mapping[str, str]) -> RecordType:

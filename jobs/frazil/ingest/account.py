@@ -22,7 +22,7 @@ from frazil.lake.totals import Counts
 
 
 def commit_request(pipeline: Pipeline, job: JobContext, staged: StagedRows, rejected: Rejected) -> CommitRequest:
-    """Return what the commit of a batch says. Raises `CountsDisagree`, `DeletesLost`, or `StageAgain` for a new leader."""
+    """Return what the commit of a batch says. Raises `CountsDisagree`, `DeletesLost`, `Fenced`, `StageAgain` for a new leader."""
     planned, topic = staged.plan, job.kafka.topic(pipeline.topic.name)
     counts = Counts(
         read=staged.read.records,
@@ -33,7 +33,7 @@ def commit_request(pipeline: Pipeline, job: JobContext, staged: StagedRows, reje
         gaps=gaps(staged.read.by_partition, planned.ranges),
     )
     check(pipeline, planned, counts, compacted=topic.compacted)
-    check_deletes(pipeline, planned, counts, topic, job.clock())
+    check_deletes(pipeline, planned, counts, topic, job)
     epochs = _leader_epochs(pipeline, job.kafka, planned)
     newest = last_records(staged.read.tail, epochs, now_ms=staged.at.timestamp() * 1000)
     last = (planned.committed.last or LastRecords(planned.committed.topic_id)).after(newest)

@@ -11,7 +11,7 @@ from frazil.declaration.write_modes import Changelog, declared_key, is_keyed, or
 from frazil.decode.decoding import schema_id_of
 from frazil.decode.keys import KeyLanding, Keys, check_bytes
 from frazil.decode.met import MOST, Met, UnknownSchemas
-from frazil.decode.row_key import KEY_COLUMN, KEY_VERSION, RowKey, key_version, row_key, value_key
+from frazil.decode.row_key import KEY_COLUMN, RowKey, row_key, value_key
 from frazil.decode.row_order import row_order
 from frazil.decode.writer_schemas import TooMany, WriterSchemas
 from frazil.errors import IncompatibleSchema, InvalidInput, WriteModeDiffers
@@ -24,6 +24,7 @@ from frazil.lake import ledger, tables
 from frazil.lake.commit.entries import entry
 from frazil.lake.evolve import evolve
 from frazil.schemas.iceberg import column_names, identifier_fields, row_type
+from frazil.schemas.key_fields import KEY_VERSION, key_version
 from frazil.schemas.merge import merge
 from frazil.schemas.schema_changes import Change
 from frazil.schemas.table_mapping import Landing, landing
@@ -39,8 +40,8 @@ class Evolution:
     def __init__(self, pipeline: Pipeline, job: JobContext, writers: WriterSchemas, report: Reporter) -> None:
         self._pipeline, self._job, self._writers, self._report = pipeline, job, writers, report
         layout = pipeline.table.metadata_columns
-        self._keys = Keys.of(pipeline.topic, writers.registry, layout, writers.envelope)
         self._is_keyed, self._names = is_keyed(pipeline.write), declared_key(pipeline.write)
+        self._keys = Keys.of(pipeline.topic, writers.registry, layout, writers.envelope, name_rows=self._is_keyed)
         self._is_changelog = isinstance(pipeline.write, Changelog)
         self._thoroughness, self._left_out, self._truncated = Thoroughness(), LeftOut(), Truncated()
         self._reported: dict[int, str] = {}  # by writer, what was reported of it last

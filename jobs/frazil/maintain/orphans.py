@@ -13,10 +13,12 @@ from datetime import UTC, datetime
 
 from frazil.declaration.partitioning import quoted
 from frazil.errors import InvalidInput
+from frazil.lake import ledger
+from frazil.lake.commit.entries import entry_behind
 from frazil.lake.commit.multi_table import open_decision
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java, items
-from frazil.lake.ledger import REMEMBERED_DELETES, Entry
+from frazil.lake.ledger import Entry
 from frazil.maintain.result import Action, Outcome, Status
 from frazil.maintain.selection import DAY_MS, ORPHANS_AT_LEAST_MS, namer
 from frazil.maintain.target import MaintenanceRun, Target
@@ -42,9 +44,9 @@ def orphans(run: MaintenanceRun, target: Target, *, remove: bool) -> Outcome:
     """Report a table's orphans, and delete them if asked to `remove` and this is no dry run.
 
     What an open decision names is no orphan, at the table and at its dead letters, nor are files of deleted keys that a snapshot
-    names. Before a file is deleted it is asked for by itself, so only existing files are counted. Raises `InvalidInput` for an age
-    under three days, and before a removal if metadata of another table is in the table's folder; `CatalogUnavailable` when an open
-    decision cannot be read: what it names is not known then.
+    names, or that a rollback to one would need. Before a file is deleted it is asked for by itself, so only existing files are
+    counted. Raises `InvalidInput` for an age under three days, and before a removal if metadata of another table is in the table's
+    folder; `CatalogUnavailable` when an open decision cannot be read: what it names is not known then.
     """
     check_age(run.policy.orphan_seconds)
     began, declared = run.job.clock(), target.pipeline.table
@@ -57,7 +59,8 @@ def orphans(run: MaintenanceRun, target: Target, *, remove: bool) -> Outcome:
     found = _unreferred(run, target.identifier, by_prefix=str(table.location()).startswith("s3"))
     # Asked after the listing, so that what was decided meanwhile is known.
     named = open_decision(run.job.iceberg, declared.identifier, declared.dead_letters, target.pipeline.name) or ()
-    deleted_keys = namer(remembered_files(run.job.iceberg, run.job.iceberg.load(target.identifier)))
+    newest = run.job.iceberg.load(target.identifier)
+    deleted_keys = namer(remembered_files(run.job.iceberg, newest, target.pipeline.name))
     if removes:
         run.job.failpoint("orphans.decided")
     unnamed = (location for location in found if not deleted_keys(location))
@@ -74,11 +77,21 @@ def orphans(run: MaintenanceRun, target: Target, *, remove: bool) -> Outcome:
     )
 
 
-def remembered_files(iceberg: Iceberg, table: Java) -> set[str]:
-    """Return the files of deleted keys that a snapshot of the table names: a rollback to it needs them."""
-    summaries = (snapshot.get("summary", {}) for snapshot in iceberg.metadata(table).get("snapshots", ()))
-    entries = (Entry.of(0, summary) for summary in summaries if REMEMBERED_DELETES in summary)
-    return {location for entry in entries for location in entry.remembered_deletes.locations}
+def remembered_files(iceberg: Iceberg, table: Java, pipeline: str) -> set[str]:
+    """Return the files of deleted keys that a table needs, or would need after a rollback to one of its snapshots.
+
+    A snapshot that is no batch, such as a compaction, goes by the batch before it. If that one is expired, older metadata still
+    names it, and `frazil accept` finds it there, so its files are needed as long.
+    """
+    snapshots = iceberg.metadata(table).get("snapshots", ())
+    summaries = {snapshot["snapshot-id"]: snapshot.get("summary", {}) for snapshot in snapshots}
+    found = [Entry.of(0, summary) for summary in summaries.values() if ledger.REMEMBERED_DELETES in summary]
+    has_order = table.properties().get(ledger.ORDER_BY) is not None
+    for one in snapshots if has_order or found else ():
+        if one.get("parent-snapshot-id") not in summaries and ledger.END not in summaries[one["snapshot-id"]]:
+            expired = entry_behind(iceberg, table, pipeline, one["snapshot-id"])
+            found += [expired] if expired is not None else []
+    return {location for entry in found for location in entry.remembered_deletes.locations}
 
 
 def _gone(

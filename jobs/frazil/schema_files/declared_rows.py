@@ -37,6 +37,23 @@ def row_of(file: SchemaFile, message: str | None, *, connect_types: bool = False
         raise named(file, problem) from None
 
 
+def is_single_value(file: SchemaFile) -> bool:
+    """Return whether the records of a file are one value each, in the column `value`, no objects of fields.
+
+    Raises `UnreadableSchema`, which names the file.
+    """
+    try:
+        match file.format:
+            case ValueFormat.AVRO:
+                return avro.parse(file.content).is_single_value
+            case ValueFormat.JSON_SCHEMA:
+                return json_schema.is_single_value(json_schema.parse(file.content, {}))
+            case _:
+                return False
+    except UnreadableSchema as problem:
+        raise named(file, problem) from None
+
+
 def named(file: SchemaFile, problem: UnreadableSchema) -> UnreadableSchema:
     """Return the problem of a schema with the file's name as its place."""
     where = f"{file.file}: {problem.where}" if problem.where else file.file

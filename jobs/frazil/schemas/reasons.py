@@ -13,9 +13,9 @@ class Reason(StrEnum):
     name the schema; `BAD_MESSAGE_INDEX` names no message type of its Protobuf schema. The schema: `UNKNOWN_SCHEMA` names an id
     that the registry does not have, `FOREIGN_SCHEMA` one that is not of the topic's subject, or a record of another type than
     the declared one, `INCOMPATIBLE_SCHEMA` one whose records do not fit the table, `UNREADABLE_SCHEMA` one that has no row type.
-    Where a declared schema describes records: `REGISTRY_FRAME` is no body of it, and begins as a registry's clients write, or has
-    their header; `SINGLE_OBJECT` is none, and begins as Avro's single-object encoding; `NO_FINGERPRINT` does not, where that is
-    declared, and `UNKNOWN_FINGERPRINT` names another schema.
+    Where a declared schema describes records: `REGISTRY_FRAME` is a body of it behind what a registry's clients write, or has
+    their header, or, in JSON and Protobuf, begins with byte 0; `SINGLE_OBJECT` is no body, and begins as Avro's single-object
+    encoding; `NO_FINGERPRINT` does not, where that is declared, and `UNKNOWN_FINGERPRINT` names another schema.
     The body: `UNDECODABLE` is not a value of its schema, `TOO_LARGE` is past a limit. The key, of a record whose value is well:
     `KEY_UNDECODABLE` is not framed, or not a value of its format or schema; `KEY_SCHEMA` names a schema that is unknown, of
     another subject, not readable, or does not fit the key's column. In tables of current state: `KEY_MISSING` is a record without a
@@ -66,8 +66,8 @@ MESSAGES = {
     Reason.FOREIGN_SCHEMA: "the schema is not one of the topic's subject, or of another type of record than the declared one",
     Reason.INCOMPATIBLE_SCHEMA: "records of this schema do not fit the table",
     Reason.UNREADABLE_SCHEMA: "the schema cannot be understood",
-    Reason.REGISTRY_FRAME: "the value is no body of the declared schema, and begins as a registry's serialiser writes, or has its "
-    "header: if producers use a registry, remove schema",
+    Reason.REGISTRY_FRAME: "the value begins as a registry's serialiser writes, or has its header: if producers use a registry, "
+    "remove schema",
     Reason.SINGLE_OBJECT: "the value is no body of the declared schema, and begins as Avro's single-object encoding: if producers "
     "use it, declare framing single_object",
     Reason.NO_FINGERPRINT: "the value does not begin with C3 01 and a fingerprint: if producers write plain bodies, remove framing",

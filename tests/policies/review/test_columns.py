@@ -67,6 +67,13 @@ def test_a_key_column_that_is_gone_rejects_the_new_records() -> None:
     assert "key column note no more: records of the new version are rejected (key_null)" in effect.what
 
 
+def test_an_order_column_that_is_gone_rejects_the_new_records() -> None:
+    state = replace(FLIGHTS, write=Upsert(key="id", order_by="note"))
+    [effect] = told(avro(ID, NOTE), avro(ID), state)
+    assert effect.is_dangerous
+    assert "order column note no more: records of the new version are rejected (order_missing)" in effect.what
+
+
 def test_json_schema_is_understood() -> None:
     before, after = (
         {

@@ -124,22 +124,157 @@ def test_another_key_stops_a_table_that_has_one() -> None:
     assert "the key is id, note instead of id" in stops[0].what
 
 
-def test_removed_widened_and_refused_columns_are_named() -> None:
-    json = [
-        {"type": "object", "properties": p} for p in ({"a": {"type": "integer"}, "b": {}}, {"a": {"type": "string"}})
-    ]
-    before, after = (pipeline(json_file(each), value_format="json_schema") for each in json)
-    (refused,) = told(before, after)
-    assert refused.is_dangerous
-    assert "long cannot become string" in refused.what
-    (gone,) = told(
-        before, pipeline(json_file({**json[0], "properties": {"a": {"type": "integer"}}}), value_format="json_schema")
+def of_properties(properties: dict[str, Any], name: str = "orders.json") -> SchemaFile:
+    return json_file({"type": "object", "properties": properties}, name)
+
+
+TEXT, INTEGER = {"type": "string"}, {"type": "integer"}
+
+
+def as_json(properties: dict[str, Any]) -> Pipeline:
+    return pipeline(of_properties(properties), value_format="json_schema")
+
+
+def test_a_type_that_the_column_does_not_widen_to_stops_the_pipeline() -> None:
+    """No other schema is declared, so no record could land."""
+    (stops,) = told(as_json({"a": INTEGER, "b": {}}), as_json({"a": TEXT}))
+    assert (stops.outcome, stops.is_dangerous) == (Outcome.STOPS, True)
+    assert "a: long cannot become string" in stops.what
+    assert "the pipeline stops (IncompatibleSchema)" in stops.what
+
+
+def test_of_several_schemas_the_one_that_does_not_fit_has_its_records_rejected() -> None:
+    v1, v2 = (
+        order(ID, name="v1.avsc"),
+        order({"name": "id", "type": "string"}, {"name": "n", "type": "int"}, name="v2.avsc"),
     )
-    assert gone.what == "column b stays, and is null in new rows: the schema has it no more"
+    before, both, last = (pipeline(*files, framing="single_object") for files in ((v1,), (v1, v2), (v2,)))
+    refused, *other = told(before, both)
+    assert (refused.outcome, refused.is_dangerous) == (Outcome.FROM_NOW_ON, True)
+    assert "v2.avsc" in refused.what
+    assert "rejected (incompatible_schema)" in refused.what
+    assert "id: int cannot become string" in refused.what
+    assert other == []
+    assert [effect.outcome for effect in told(before, last)] == [Outcome.STOPS, Outcome.FROM_NOW_ON]
+
+
+@pytest.mark.parametrize("evolution", ["freeze", "add_columns"])
+def test_what_schema_evolution_does_not_allow_stops_the_pipeline(evolution: str) -> None:
+    files = (of_properties({"a": {"type": "number"}}), of_properties({"a": {"type": "number"}, "b": TEXT}))
+    before, after = (
+        replace(pipeline(file, value_format="json_schema"), table=Table("shop.orders", schema_evolution=evolution))
+        for file in files
+    )
+    (effect,) = told(before, after)
+    assert (effect.outcome is Outcome.STOPS) is (evolution == "freeze")
+
+
+def test_a_property_that_only_changes_its_case_keeps_its_column_and_waiting_records_lose_it() -> None:
+    """The job lands the new file alone; together, both files would be two columns."""
+    unchanged, danger = told(as_json({"orderId": TEXT}), as_json({"OrderID": TEXT}))
+    assert (unchanged.what, unchanged.is_dangerous) == ("the schema changes, and no column does", False)
+    assert danger.is_dangerous
+    assert "orderId (the schema has OrderID instead, so it is null)" in danger.what
+    added, lost = told(
+        as_json({"o": {"type": "object", "properties": {"orderId": TEXT}}}),
+        as_json({"o": {"type": "object", "properties": {"OrderID": TEXT}}, "note": TEXT}),
+    )
+    assert added.what == "column note added, string"
+    assert "o.orderId (" in lost.what
+
+
+def test_removed_and_widened_columns_are_named() -> None:
+    (gone,) = told(as_json({"a": INTEGER, "b": {}}), as_json({"a": INTEGER}))
+    assert gone.what == (
+        "column b stays, and is null in new rows, also in those of waiting records that have it: the schema has it no more"
+    )
     protos = [f'syntax = "proto3"; message O {{ {field} a = 1; }}' for field in ("int32", "int64")]
     old, new = (pipeline(descriptors(text), value_format="protobuf", record_name="O") for text in protos)
     (wider,) = told(old, new)
     assert (wider.what, wider.is_dangerous) == ("column a widened from int to long", False)
+
+
+def test_a_column_of_the_declared_key_that_is_gone_stops_the_pipeline() -> None:
+    before, after = (replace(as_json(p), write=Upsert(key="a")) for p in ({"a": TEXT, "b": TEXT}, {"b": TEXT}))
+    (stops,) = told(before, after)
+    assert (stops.outcome, stops.is_dangerous) == (Outcome.STOPS, True)
+    assert "key column a" in stops.what
+
+
+def test_a_column_of_the_declared_key_that_an_alias_renames_is_not_gone() -> None:
+    number = {"name": "number", "type": "int", "aliases": ["id"]}
+    before, after = (replace(pipeline(order(field)), write=Upsert(key="id")) for field in (ID, number))
+    (renamed, *_) = told(before, after)
+    assert renamed.what == "column id renamed to number"
+
+
+def test_a_column_of_the_order_that_is_gone_rejects_all_records() -> None:
+    write = Upsert(key="a", order_by="at")
+    before, after = (replace(as_json(p), write=write) for p in ({"a": TEXT, "at": INTEGER}, {"a": TEXT}))
+    (rejects,) = (effect for effect in told(before, after) if effect.is_dangerous)
+    assert "(order_missing)" in rejects.what
+
+
+def keyed_by(properties: dict[str, Any], **more: Any) -> Pipeline:
+    topic = Topic(
+        "orders",
+        value_format="json_schema",
+        key_format="json_schema",
+        schema=(of_properties({"note": TEXT}),),
+        key_schema=(of_properties(properties, "key.json"),),
+    )
+    return Pipeline(topic=topic, table=Table("shop.orders"), **more)
+
+
+@pytest.mark.parametrize("more", [{}, {"write": Upsert()}], ids=["append", "upsert"])
+def test_keys_whose_fields_change_their_types_stop_the_pipeline(more: dict[str, Any]) -> None:
+    """Two fields that swap their types keep the set of names."""
+    fields = ({"a": INTEGER, "b": TEXT}, {"a": TEXT, "b": INTEGER})
+    (stops,) = told(*(keyed_by(each, **more) for each in fields))
+    assert (stops.outcome, stops.changed) == (Outcome.STOPS, "topic.key_schema")
+    assert "a: long cannot become string" in stops.what
+
+
+def test_a_key_that_is_a_record_instead_of_a_value_stops_the_pipeline() -> None:
+    one = keyed_by({"a": TEXT})
+    value = replace(one, topic=replace(one.topic, key_schema=(json_file(TEXT, "key.json"),)))
+    for before, after in ((one, value), (value, one)):
+        (stops,) = told(before, after)
+        assert (stops.outcome, stops.changed) == (Outcome.STOPS, "topic.key_schema")
+
+
+def test_a_new_field_of_keys_is_one_of_their_column() -> None:
+    (added,) = told(keyed_by({"a": TEXT}), keyed_by({"a": TEXT, "b": INTEGER}))
+    assert (added.what, added.is_dangerous) == ("column _kafka_key.b added, long", False)
+
+
+def of_columns(columns: tuple[str, ...], keys: tuple[str, ...] = ("id long",), **more: Any) -> Pipeline:
+    topic = Topic("orders", value_format="json", key_format="json", columns=columns, key_columns=keys)
+    return Pipeline(topic=topic, table=Table("shop.orders"), **more)
+
+
+def test_declared_columns_are_predicted_as_a_schema_file_is() -> None:
+    a = of_columns(("a int", "b string"))
+    assert [e.what for e in told(a, of_columns(("a long", "c date")))] == [
+        "column a widened from int to long",
+        "column c added, date",
+        "column b stays, and is null in new rows, also in those of waiting records that have it: it is declared no more",
+    ]
+    (stops,) = told(a, of_columns(("a date", "b string")))
+    assert (stops.outcome, stops.changed) == (Outcome.STOPS, "topic.columns")
+    assert "a: int cannot become date" in stops.what
+
+
+def test_other_declared_columns_of_a_states_key_stop_the_pipeline() -> None:
+    one, two = (of_columns(("a int",), keys, write=Upsert()) for keys in (("id long",), ("id long", "line int")))
+    (stops,) = told(one, two)
+    assert (stops.outcome, stops.changed) == (Outcome.STOPS, "topic.key_columns")
+    assert "the key is id, line instead of id" in stops.what
+
+
+def test_a_key_of_which_a_field_only_changes_its_case_stays_the_key() -> None:
+    effects_of_it = told(keyed_by({"orderId": TEXT}, write=Upsert()), keyed_by({"OrderID": TEXT}, write=Upsert()))
+    assert not [effect for effect in effects_of_it if effect.outcome is Outcome.STOPS]
 
 
 def test_of_change_data_the_columns_are_those_of_the_row() -> None:
@@ -160,7 +295,11 @@ def test_a_changed_schema_of_keys_is_a_danger_too() -> None:
         pipeline(order(ID), key_format="avro", key_schema=(order(*fields, name="key.avsc"),))
         for fields in ((ID,), (NOTE,))
     )
-    (unread,) = told(before, after)
+    *columns, unread = told(before, after)
+    assert [effect.what for effect in columns] == [
+        "column _kafka_key.note added, string",
+        "column _kafka_key.id stays, and is null in new rows: no key has it any more",
+    ]
     assert (unread.changed, unread.is_dangerous) == ("topic.key_schema", True)
     assert "declare key_framing single_object" in unread.what
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
 
 from frazil.declaration import (
     Append,
+    Changelog,
+    Debezium,
     Earliest,
     ErrorMode,
+    History,
     Isolation,
     KeyFormat,
     Latest,
@@ -26,6 +29,7 @@ from frazil.declaration import (
     Topic,
     Upsert,
     ValueFormat,
+    WriteMode,
     parse,
 )
 from frazil.declaration.change_effects import Outcome
@@ -238,3 +242,70 @@ def test_an_upgrade_alone_has_no_effect() -> None:
 def test_another_key_of_a_state_stops_the_pipeline(before: Any, after: Any, is_dangerous: bool) -> None:
     effect = only(*(replace(FLIGHTS, write=Upsert(key=key)) for key in (before, after)))
     assert (effect.changed, effect.outcome, effect.is_dangerous) == ("write.key", Outcome.STOPS, is_dangerous)
+
+
+STATE = Upsert(order_by="time_hour")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "field", "is_dangerous", "said"),
+    [
+        (STATE, replace(STATE, on_tombstone="soft_delete"), "on_tombstone", False, "marks it as deleted"),
+        (replace(STATE, on_tombstone="soft_delete"), STATE, "on_tombstone", True, "marked already stay so"),
+        (STATE, replace(STATE, remember_deletes="3 days"), "remember_deletes", True, "brings their rows back"),
+        (STATE, replace(STATE, remember_deletes="9 days"), "remember_deletes", False, "not forgotten yet"),
+        (STATE, replace(STATE, deletes="copy_on_write"), "deletes", True, "its cost grows with the table"),
+        (replace(STATE, deletes="copy_on_write"), STATE, "deletes", False, "the positions of replaced rows"),
+        (STATE, replace(STATE, history=History(keep_days=9)), "history", False, "begins at the state's head"),
+        (replace(STATE, history=History(keep_days=9)), STATE, "history", True, "no longer written"),
+        (
+            replace(STATE, history=History(keep_days=9)),
+            replace(STATE, history=History(keep_days=8)),
+            "history",
+            True,
+            "deletes older changes",
+        ),
+        (STATE, replace(STATE, order_by=("time_hour", "id")), "order_by", True, "WriteModeDiffers"),
+        (STATE, Upsert(), "order_by", True, "no table changes its order"),
+        (Upsert(), Upsert(key="id"), "key", True, "no table changes its key"),
+        (Changelog(key="id"), Changelog(key="other"), "key", True, "no table changes its key"),
+        (Changelog(), Changelog(order_by="time_hour"), "order_by", True, "only a rebuilt table"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_each_option_of_a_write_mode_says_what_it_does(
+    before: WriteMode, after: WriteMode, field: str, is_dangerous: bool, said: str
+) -> None:
+    found = effects([replace(FLIGHTS, write=before)], [replace(FLIGHTS, write=after)])
+    (effect,) = (each for each in found if each.changed == f"write.{field}")
+    assert effect.is_dangerous is is_dangerous
+    assert effect.outcome is (Outcome.STOPS if field in ("order_by", "key") else Outcome.FROM_NOW_ON)
+    assert said in effect.what
+
+
+def test_a_truncate_that_deletes_all_rows_is_a_danger() -> None:
+    events = replace(with_topic(FLIGHTS, key_format=KeyFormat.AVRO), envelope=Debezium(), write=Upsert())
+    effect = only(events, replace(events, write=Upsert(on_truncate="delete_all")))
+    assert (effect.changed, effect.is_dangerous) == ("write.on_truncate", True)
+    assert "deletes all rows of the table" in effect.what
+
+
+def test_each_option_is_in_one_of_these_claims() -> None:
+    assert {option.name for option in fields(Upsert)} == {
+        *("on_tombstone", "remember_deletes", "deletes", "history", "order_by", "key", "on_truncate")
+    }
+
+
+@pytest.mark.parametrize(("before", "after"), [(Append(), Upsert()), (Upsert(), Changelog()), (Upsert(), Append())])
+def test_another_write_mode_stops_the_pipeline(before: WriteMode, after: WriteMode) -> None:
+    found = effects([replace(FLIGHTS, write=before)], [replace(FLIGHTS, write=after)])
+    (effect,) = (each for each in found if each.changed == "write")
+    assert (effect.outcome, effect.is_dangerous) == (Outcome.STOPS, True)
+
+
+def test_a_state_that_takes_dead_letters_from_now_on_says_so() -> None:
+    state = replace(FLIGHTS, write=Upsert(), on_error=ErrorMode.SUSPEND)
+    effect = only(state, replace(state, on_error=ErrorMode.LOG))
+    assert "the row of a key whose last record is rejected is of an earlier record" in effect.what
+    assert "earlier record" not in only(replace(state, on_error=ErrorMode.LOG), state).what
+    assert "earlier record" not in only(FLIGHTS, replace(FLIGHTS, on_error=ErrorMode.SKIP)).what

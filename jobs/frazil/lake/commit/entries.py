@@ -15,8 +15,15 @@ from frazil.lake.lineage import ancestors, lineage
 def entry_of_head(iceberg: Iceberg, table: Java, pipeline: str) -> Entry | None:
     """Return the newest ledger entry of a pipeline among the table's head and its ancestors, expired ones too."""
     head = table.currentSnapshot()
-    found = lineage(iceberg, table, head.snapshotId()) if head is not None else ()
-    return next((e for s in found if (e := _of(s, pipeline)) is not None), None)
+    return entry_behind(iceberg, table, pipeline, head.snapshotId()) if head is not None else None
+
+
+def entry_behind(iceberg: Iceberg, table: Java, pipeline: str, snapshot_id: int) -> Entry | None:
+    """Return the newest ledger entry of a pipeline among a snapshot and its ancestors, expired ones too.
+
+    An operator who rolls the table back to the snapshot continues from that entry.
+    """
+    return next((e for s in lineage(iceberg, table, snapshot_id) if (e := _of(s, pipeline)) is not None), None)
 
 
 def entries_of(table: Java, pipeline: str, snapshot_id: int) -> Iterator[Entry]:

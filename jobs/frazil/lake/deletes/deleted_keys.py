@@ -8,8 +8,8 @@ catalog knows, and widens columns.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from py4j.protocol import Py4JJavaError
@@ -18,12 +18,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from frazil.errors import IncompatibleSchema
 from frazil.lake.commit.check import StageAgain
 from frazil.lake.deletes.java_writers import unlisted_table
 from frazil.lake.deletes.positions import NUMBER, PLACE, Remembered, broadcast, is_tie, key_names
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java
-from frazil.lake.remembered_deletes import ROWS_A_FILE, KeyFile, RememberedDeletes
+from frazil.lake.remembered_deletes import ROWS_A_FILE, KeyColumn, KeyFile, RememberedDeletes
 from frazil.lake.row_offsets import files_read
 from frazil.lake.stage import write_files
 
@@ -66,7 +67,7 @@ class DeletedKeys:
         known = known.since(self.since)
         if not known.files or not keys.num_rows:
             return Remembered()
-        names = self._names(table)
+        names = self._names(table, known)
         wanted = broadcast(self.iceberg.spark, keys, self.schema)
         wanted = wanted.select(*(F.col(name).alias(_key(n)) for n, name in enumerate(names)), NUMBER, PLACE)
 
@@ -87,9 +88,11 @@ class DeletedKeys:
         `deleted` is as `keys` of `search`. Raises `FilesGone`.
         """
         known = known.since(self.since)
+        names = self._names(table, known)
+        known = replace(known, columns=tuple(KeyColumn(_field_id(table, name), name) for name in names))
         if not deleted.num_rows:
             return known
-        names, merged = self._names(table), known.merged_next
+        merged = known.merged_next
         # A driver whose clock is behind the last one's writes deletes as new as those: else they would be forgotten sooner.
         newest = max(self.staged_us, *(file.newest for file in known.files)) if known.files else self.staged_us
         rows = self.iceberg.spark.createDataFrame(deleted, schema=self.schema).select(
@@ -100,20 +103,20 @@ class DeletedKeys:
         count = deleted.num_rows + sum(file.rows for file in merged.files)
         tasks = -(-count // ROWS_A_FILE)
         if not merged.files:
-            return known.after(merged, self._written(table, rows.coalesce(tasks), newest))
+            return known.after(merged, self._written(table, names, rows.coalesce(tasks), newest))
 
         def written(earlier: DataFrame) -> list[KeyFile]:
             key = [_key(n) for n in range(len(names))]
             all_ = earlier.select(*rows.columns).union(rows).repartition(tasks, *key)
             # The highest place and the newest staging may be of two deletes: a key is rather remembered for too long.
             once = all_.groupBy(*key).agg(*(F.max(name).alias(name) for name in (_THEN, _STAGED)))
-            return self._written(table, once, newest)
+            return self._written(table, names, once, newest)
 
         return known.after(merged, self._read(table, merged, written))
 
     def _read(self, table: Java, known: RememberedDeletes, use: Callable[[DataFrame], Result]) -> Result:
         """Return what `use` makes of the deletes in these files that are not forgotten."""
-        here = self._table(table)
+        here = self._table(table, self._names(table, known))
         try:
             with files_read(
                 self.iceberg, here, [_document(file) for file in known.files], unique_id=self.new_id()
@@ -124,28 +127,42 @@ class DeletedKeys:
                 raise FilesGone(", ".join(gone)) from error
             raise
 
-    def _written(self, table: Java, rows: DataFrame, newest: int) -> list[KeyFile]:
-        files = write_files(self.iceberg, self._table(table), rows, unique_id=self.new_id())
+    def _written(self, table: Java, names: Sequence[str], rows: DataFrame, newest: int) -> list[KeyFile]:
+        files = write_files(self.iceberg, self._table(table, names), rows, unique_id=self.new_id())
         return [
             KeyFile(str(file.location()), int(file.recordCount()), int(file.fileSizeInBytes()), newest)
             for file in files
         ]
 
-    def _table(self, table: Java) -> Java:
+    def _table(self, table: Java, names: Sequence[str]) -> Java:
         types = {field.name: field.dataType for field in self.schema.fields}
-        columns = [T.StructField(_key(n), types[name]) for n, name in enumerate(self._names(table))]
+        columns = [T.StructField(_key(n), types[name]) for n, name in enumerate(names)]
         columns += [T.StructField(_THEN, types[PLACE]), T.StructField(_STAGED, T.LongType())]
         return unlisted_table(self.iceberg, table, T.StructType(columns), FOLDER)
 
-    def _names(self, table: Java) -> list[str]:
-        """Return the columns of the key in the order of their field ids: names and their order may change, ids do not."""
+    def _names(self, table: Java, known: RememberedDeletes) -> tuple[str, ...]:
+        """Return the columns of the key in the order of the files, whatever was renamed or moved since they were written.
+
+        Raises `IncompatibleSchema` if several were dropped and others added, so that the order is not known.
+        """
         names = key_names(self.schema)
-        found = {name: table.schema().findField(name) for name in names}
-        if gone := [name for name, field in found.items() if field is None]:
+        if gone := [name for name in names if table.schema().findField(name) is None]:
             raise StageAgain(
                 f"the column {gone[0]} was renamed since the batch was staged", where=f"table {table.name()}"
             )
-        return sorted(names, key=lambda name: int(found[name].fieldId()))
+        found = known.in_order({name: _field_id(table, name) for name in names})
+        if found is None:
+            raise IncompatibleSchema(
+                f"the key was {', '.join(column.name for column in known.columns)} when deletes were last remembered, and is "
+                f"{', '.join(names)} now, in columns that were added since",
+                where=f"table {table.name()}",
+                do="Give the columns their former names, or land the topic in another table",
+            )
+        return found
+
+
+def _field_id(table: Java, name: str) -> int:
+    return int(table.schema().findField(name).fieldId())
 
 
 def gone_files(table: Java, known: RememberedDeletes) -> list[str]:
