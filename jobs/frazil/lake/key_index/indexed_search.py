@@ -58,6 +58,14 @@ class Cost:
         """Return how long an index of so many rows takes."""
         return self.fixed_seconds + rows * self.seconds_a_row
 
+    def learned(self, rows: int, seconds: float) -> Cost:
+        """Return the cost after an index of so many rows was made in this time."""
+        return replace(self, seconds_a_row=max(seconds - self.fixed_seconds, 0.0) / max(rows, 1))
+
+    def failed(self) -> Cost:
+        """Return the cost after an index could not be made: it may be so again, and the next one has to pay more."""
+        return replace(self, fixed_seconds=4 * self.fixed_seconds)
+
 
 class NoIndex(Exception):  # it says what happened
     """The index cannot be made or cannot follow; the message says why."""
@@ -142,8 +150,7 @@ class IndexedSearch:
         except NoIndex as error:
             self.drop(str(error))
         except (Py4JJavaError, PySparkException, OSError, MemoryError, OverflowError, RowsLacking) as error:
-            # It may be so again: the next one has to pay more.
-            self._cost = replace(self._cost, fixed_seconds=4 * self._cost.fixed_seconds + 1)
+            self._cost = self._cost.failed()
             is_of_spark = isinstance(error, Py4JJavaError | PySparkException)
             self.drop(error_text(error).partition("\n")[0] if is_of_spark else str(error) or type(error).__name__)
         return None
@@ -171,8 +178,7 @@ class IndexedSearch:
         seconds = self._clock() - began
         self._index = _Index(str(table.uuid()), columns.identity, head, places)
         self._count(self._index, account, are_counted=False)
-        self._spent = 0.0
-        self._cost = replace(self._cost, seconds_a_row=seconds / max(rows, 1), fixed_seconds=seconds / 2)
+        self._spent, self._cost = 0.0, self._cost.learned(rows, seconds)
         self._report("built", {"rows": places.rows, "seconds": round(seconds, 3), "bytes": places.bytes})
         return self._index
 

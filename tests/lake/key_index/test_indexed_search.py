@@ -1,0 +1,226 @@
+"""An index of keys finds what the search finds on every head, whatever moved it, or it says that it cannot."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from frazil.declaration.environment import Environment
+from frazil.errors import Fenced
+from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.key_index.indexed_search import Cost
+from tests.support.agreeing_index import AgreeingIndex
+from tests.support.keyed_table import KeyedTable, Row
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(params=[2, 3], ids=["v2", "v3"])
+def table(
+    request: pytest.FixtureRequest, spark: SparkSession, iceberg: Iceberg, lake_environment: Environment, name: str
+) -> KeyedTable:
+    made = KeyedTable(spark, iceberg, lake_environment, f"keyed.{name}", int(request.param))
+    made.index = AgreeingIndex(iceberg)
+    return made.create()
+
+
+def index_of(table: KeyedTable) -> AgreeingIndex:
+    assert isinstance(table.index, AgreeingIndex)
+    return table.index
+
+
+def some(seed: int) -> dict[int, Row | None]:
+    """Return a batch of random changes of few keys."""
+    rng = random.Random(seed)
+    keys = rng.sample(range(40), 12)
+    return {key: None if rng.random() < 0.3 else (rng.randrange(3), f"of {seed}") for key in keys}
+
+
+def test_an_index_follows_the_commits_of_its_driver_and_compactions(table: KeyedTable) -> None:
+    index = index_of(table)
+    for n in range(8):
+        table.apply(some(n))
+        if n in (3, 5):
+            table.compact()
+    table.check()
+    assert (len(index.built), index.dropped, index.answers) == (1, [], 7)
+
+
+def expire(table: KeyedTable) -> None:
+    expiry = table.iceberg.load(table.name).expireSnapshots().retainLast(1)
+    expiry.expireOlderThan(2**62).commit()
+
+
+def roll_back(table: KeyedTable) -> None:
+    """Set the head back by two commits, have keys searched on it, and set it forward again."""
+    loaded = table.iceberg.load(table.name)
+    head = loaded.currentSnapshot()
+    before = loaded.snapshot(head.parentId()).parentId()
+    loaded.manageSnapshots().setCurrentSnapshot(before).commit()
+    table.staged({1: (1, "on an earlier snapshot")}).changes.on(table.iceberg.load(table.name), before)
+    table.iceberg.load(table.name).manageSnapshots().setCurrentSnapshot(head.snapshotId()).commit()
+
+
+def promote_and_rename(table: KeyedTable) -> None:
+    schema = table.iceberg.load(table.name).updateSchema()
+    schema.renameColumn("word", "other").commit()
+    table.iceberg.load(table.name).updateSchema().renameColumn("other", "word").commit()
+
+
+def evolve_partitions(table: KeyedTable) -> None:
+    table.iceberg.load(table.name).updateSpec().addField("day").commit()
+
+
+def insert(table: KeyedTable) -> None:
+    """Insert a second row of a key, and one of a new key."""
+    for key in (1, 99):
+        table.insert(key, (1, "by another engine"))
+
+
+def delete(table: KeyedTable) -> None:
+    table.delete(3)
+    table.delete(4)
+
+
+def delete_files(table: KeyedTable) -> None:
+    """Delete complete data files, as a delete of all rows does."""
+    table.is_alone = False
+    table.spark.sql(f"DELETE FROM lake.{table.name}")
+
+
+def rewrite_deletes(table: KeyedTable) -> None:
+    table.spark.sql(
+        f"CALL lake.system.rewrite_position_delete_files(table => '{table.name}', options => map('rewrite-all', 'true'))"
+    )
+
+
+def rewrite_manifests(table: KeyedTable) -> None:
+    table.spark.sql(f"CALL lake.system.rewrite_manifests('{table.name}')")
+
+
+def merge(table: KeyedTable) -> None:
+    """Update rows by a copy-on-write statement of another engine."""
+    table.is_alone = False
+    table.spark.sql(f"ALTER TABLE lake.{table.name} SET TBLPROPERTIES ('write.update.mode' = 'copy-on-write')")
+    table.spark.sql(f"UPDATE lake.{table.name} SET word = 'copied' WHERE id < 5")
+
+
+FOLLOWED = "followed"
+EVENTS: dict[str, tuple[Callable[[KeyedTable], None], str]] = {
+    "expiry": (expire, FOLLOWED),
+    "a rollback, and forward again": (roll_back, "does not follow"),
+    "a column that is renamed twice": (promote_and_rename, FOLLOWED),
+    "another partitioning": (evolve_partitions, FOLLOWED),
+    "rows of another engine": (insert, FOLLOWED),
+    "deletes of another engine": (delete, "another writer deleted rows"),
+    "deletes of complete files": (delete_files, ""),
+    "rewritten deletes": (rewrite_deletes, FOLLOWED),
+    "rewritten manifests": (rewrite_manifests, FOLLOWED),
+    "copy-on-write by another engine": (merge, ""),
+}
+
+
+def test_an_index_finds_what_the_search_finds_whatever_moved_the_head(table: KeyedTable) -> None:
+    index = index_of(table)
+    table.apply(some(100))
+    for number, (event, (move, expected)) in enumerate(EVENTS.items()):
+        table.apply(some(number))
+        table.apply(some(number + 50))
+        answers, dropped = index.answers, len(index.dropped)
+        move(table)
+        table.apply(some(number + 200))
+        if expected == FOLLOWED:
+            assert index.dropped[dropped:] == [], event
+        elif expected:
+            assert expected in index.dropped[dropped], event
+        table.apply(some(number + 300))
+        assert index.answers > answers, event
+    assert len(index.built) == len(index.dropped) + 1
+
+
+def test_a_second_driver_that_lands_meanwhile_has_the_keys_found_again(table: KeyedTable) -> None:
+    index = index_of(table)
+    for n in range(3):
+        table.apply(some(n))
+    late, theirs = table.staged(some(3)), some(4)
+    table.index = None
+    other = table.staged(theirs)
+    table.index = index
+    loaded = table.iceberg.load(table.name)
+    late.changes.on(loaded, loaded.currentSnapshot().snapshotId())  # searched, and not committed
+    table.publish(other, run="other")
+    table.expect(theirs)
+    with pytest.raises(Fenced):
+        table.publish(late)
+    table.apply(some(5))
+    assert index.dropped == ["another writer deleted rows"]
+    table.apply(some(6))
+    table.check()
+
+
+def test_a_lost_answer_is_followed(table: KeyedTable) -> None:
+    """The commit exists, and the driver learns it from the table."""
+    index = index_of(table)
+    table.apply(some(0))
+    table.apply(some(1))
+    batch, lost = table.staged(some(2)), []
+
+    def answer_is_lost(step: str) -> None:
+        if step == "publish.committed" and not lost:
+            lost.append(step)
+            raise PySparkException("the answer is lost")
+
+    table.publish(batch, failpoint=answer_is_lost)
+    table.expect(some(2))
+    table.apply(some(3))
+    table.check()
+    assert (lost, index.dropped, index.answers) == (["publish.committed"], [], 3)
+
+
+def test_a_batch_that_is_staged_again_on_one_head_leaves_no_trace(table: KeyedTable) -> None:
+    index = index_of(table)
+    table.apply(some(0))
+    table.apply(some(1))
+    dropped = table.staged(some(2))
+    loaded = table.iceberg.load(table.name)
+    dropped.changes.on(loaded, loaded.currentSnapshot().snapshotId())
+    for n in range(3, 6):
+        table.apply(some(n))
+    table.check()
+    assert index.dropped == []
+
+
+def test_a_table_that_is_made_again_has_its_keys_read_again(table: KeyedTable) -> None:
+    index = index_of(table)
+    table.apply(some(0))
+    table.apply(some(1))
+    table.iceberg.drop(table.name, purge=False)
+    table.state, table.at = {}, 0
+    table.create()
+    table.apply(some(2))
+    table.apply(some(3))
+    assert index.dropped == ["the table was replaced"]
+    table.check()
+
+
+def test_no_index_is_made_where_searches_take_no_time(table: KeyedTable) -> None:
+    index = AgreeingIndex(table.iceberg, Cost())
+    table.index = index
+    for n in range(3):
+        table.apply(some(n))
+    assert (index.built, index.dropped, index.answers) == ([], [], 0)
+
+
+def test_a_disk_without_room_is_reported_once(table: KeyedTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = index_of(table)
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=10))
+    for n in range(3):
+        table.apply(some(n))
+    table.check()
+    assert (index.built, index.answers) == ([], 0)
+    assert index.dropped == ["0 MiB are needed for temporary files, and 0 MiB are free"]
