@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from frazil.lake.deletes.positions import Found
-from frazil.lake.deletes.staged_deletes import StagedDeletes
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.key_index.indexed_search import Cost, IndexedSearch
 from tests.support.jobs import job
@@ -21,27 +19,24 @@ class Free(Cost):
         return 0.0
 
 
-@dataclass
-class AgreeingIndex:
+class AgreeingIndex(IndexedSearch):
     """An index that has the search find the same, and counts what happens: `built`, `dropped` with the reasons, and `answers`."""
 
-    iceberg: Iceberg
-    cost: Cost = field(default_factory=Free)
-    built: list[Mapping[str, Any]] = field(default_factory=list)
-    dropped: list[str] = field(default_factory=list)
-    answers: int = 0
+    def __init__(self, iceberg: Iceberg, cost: Cost | None = None, **named: Any) -> None:
+        context, report = job(iceberg), named.pop("report", lambda *_: None)
+        self.built: list[Mapping[str, Any]] = []
+        self.dropped: list[str] = []
+        self.answers = 0
 
-    def __post_init__(self) -> None:
-        context = job(self.iceberg)
-        self.index = IndexedSearch(
-            self.iceberg, clock=context.clock, new_id=context.new_id, report=self._report, cost=self.cost
-        )
+        def noted(event: str, facts: Mapping[str, Any]) -> None:
+            if event == "built":
+                self.built.append(facts)
+            else:
+                self.dropped.append(str(facts["why"]))
+            report(event, facts)
 
-    def _report(self, event: str, facts: Mapping[str, Any]) -> None:
-        if event == "built":
-            self.built.append(facts)
-        else:
-            self.dropped.append(str(facts["why"]))
+        own = {"clock": context.clock, "new_id": context.new_id, "report": noted, "cost": cost or Free()}
+        super().__init__(iceberg, **{**own, **named})
 
     def find(self, *asked: Any, search: Callable[[], Found], **named: Any) -> Found:
         """Return what the index finds; assert that the search finds it too."""
@@ -51,15 +46,11 @@ class AgreeingIndex:
             searched.append(search())
             return searched[-1]
 
-        found = self.index.find(*asked, search=noted, **named)
+        found = super().find(*asked, search=noted, **named)
         if not searched:
             self.answers += 1
             assert facts(found) == facts(search())
         return found
-
-    def made(self, deletes: StagedDeletes) -> None:
-        """Hand the deletes on."""
-        self.index.made(deletes)
 
 
 def facts(found: Found) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from tests.support.keyed_table import KeyedTable, Row
 pytestmark = pytest.mark.spark
 
 
-@pytest.fixture(params=[2, 3], ids=["v2", "v3"])
+@pytest.fixture(params=[pytest.param(2, marks=pytest.mark.long), 3], ids=["v2", "v3"])
 def table(
     request: pytest.FixtureRequest, spark: SparkSession, iceberg: Iceberg, lake_environment: Environment, name: str
 ) -> KeyedTable:
@@ -83,8 +83,10 @@ def insert(table: KeyedTable) -> None:
 
 
 def delete(table: KeyedTable) -> None:
+    """Delete rows by positions, as another engine does."""
+    table.spark.sql(f"ALTER TABLE lake.{table.name} SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')")
+    table.apply({3: (1, "to be deleted"), 4: (1, "to stay")})  # in one file, which is then not deleted completely
     table.delete(3)
-    table.delete(4)
 
 
 def delete_files(table: KeyedTable) -> None:
@@ -137,7 +139,7 @@ def test_an_index_finds_what_the_search_finds_whatever_moved_the_head(table: Key
         if expected == FOLLOWED:
             assert index.dropped[dropped:] == [], event
         elif expected:
-            assert expected in index.dropped[dropped], event
+            assert [why for why in index.dropped[dropped:] if expected in why], event
         table.apply(some(number + 300))
         assert index.answers > answers, event
     assert len(index.built) == len(index.dropped) + 1

@@ -214,7 +214,7 @@ class IndexedSearch:
     def _count(self, index: _Index, account: KeyAccount | None, *, are_counted: bool) -> None:
         """Raise `NoIndex` if the index has other rows than the table's account, which knows all that changed."""
         uncounted = index.places.rows - account.rows if account is not None else None
-        if are_counted and index.uncounted is not None and uncounted != index.uncounted:
+        if are_counted and None not in (uncounted, index.uncounted) and uncounted != index.uncounted:
             raise NoIndex(f"the index has {index.places.rows} rows, and the table's account says otherwise")
         index.uncounted = uncounted
 
