@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from frazil.declaration.environment import Environment
 from frazil.errors import Fenced
+from frazil.lake.deletes.positions import HASH, IS_DELETE, PARTITION, SECOND_HASH, Found, find, key_hash
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.key_index.indexed_search import Cost
+from tests.lake.deletes.test_key_changes import KEYS
 from tests.support.agreeing_index import AgreeingIndex
 from tests.support.keyed_table import KeyedTable, Row
 
@@ -226,3 +232,53 @@ def test_a_disk_without_room_is_reported_once(table: KeyedTable, monkeypatch: py
     table.check()
     assert (index.built, index.answers) == ([], 0)
     assert index.dropped == ["0 MiB are needed for temporary files, and 0 MiB are free"]
+
+
+@pytest.mark.parametrize("kind", KEYS)
+def test_keys_of_each_type_are_found_also_after_a_promotion(
+    spark: SparkSession, iceberg: Iceberg, name: str, kind: str
+) -> None:
+    """The table is partitioned by the key, and another engine wrote a row without one."""
+    (sql, values), table = KEYS[kind], f"keyed.{name}"
+    index, columns = AgreeingIndex(iceberg), ["k", "other"] if kind == "two columns" else ["k"]
+    iceberg.create_namespace("keyed")
+    spark.sql(f"CREATE TABLE lake.{table} (k {sql}, other string, n int) USING iceberg PARTITIONED BY (k)")
+
+    def searched(wanted: str) -> Found:
+        keys = spark.table(f"lake.{table}").where(wanted)
+        keys = keys.selectExpr(*columns, f"n = 1 AS {IS_DELETE}", f"0 AS {PARTITION}")
+        hashes = {HASH: key_hash(keys, columns), SECOND_HASH: key_hash(keys, columns, is_second=True)}
+        keys = keys.withColumns(hashes)
+        loaded, wide = iceberg.load(table), keys.toArrow()
+        head = loaded.currentSnapshot().snapshotId()
+        search = partial(find, spark, f"lake.{table}", head, wide, keys.schema)
+        return index.find(loaded, head, wide, keys.schema, until=0, account=None, search=search)
+
+    rows = ", ".join(f"(CAST({v} AS {sql}), 'o', {n})" for n, v in enumerate(values))
+    spark.sql(f"INSERT INTO lake.{table} VALUES {rows}, (NULL, 'o', 99)")
+    assert searched("n > 0 AND k IS NOT NULL").rows == len(values) - 1
+    wider = {"int": "bigint", "decimal(20,2)": "decimal(30,2)"}.get(sql)
+    if wider is not None:
+        spark.sql(f"ALTER TABLE lake.{table} ALTER COLUMN k TYPE {wider}")
+    spark.sql(f"INSERT INTO lake.{table} VALUES (CAST({values[1]} AS {sql}), 'o', 7)")
+    assert searched("n IN (0, 7)").rows == 3
+    assert (index.answers, index.dropped) == (2, [])
+
+
+def test_files_without_field_ids_are_read_by_their_names(
+    spark: SparkSession, iceberg: Iceberg, name: str, tmp_path: Path
+) -> None:
+    """Rows of files that another tool wrote and added: all would be missing if their keys were read as null."""
+    table, index = f"keyed.{name}", AgreeingIndex(iceberg)
+    iceberg.create_namespace("keyed")
+    spark.sql(f"CREATE TABLE lake.{table} (id bigint) USING iceberg")
+    pq.write_table(pa.table({"id": pa.array(range(9), pa.int64())}), tmp_path / "added.parquet")
+    spark.sql(f"CALL lake.system.add_files('{table}', '`parquet`.`{tmp_path}`')")
+    keys = spark.sql(f"SELECT id, false AS {IS_DELETE}, 0 AS {PARTITION} FROM range(5, 20)")
+    hashes = {HASH: key_hash(keys, ["id"]), SECOND_HASH: key_hash(keys, ["id"], is_second=True)}
+    keys = keys.withColumns(hashes)
+    loaded = iceberg.load(table)
+    head = loaded.currentSnapshot().snapshotId()
+    search = partial(find, spark, f"lake.{table}", head, keys.toArrow(), keys.schema)
+    found = index.find(loaded, head, keys.toArrow(), keys.schema, until=0, account=None, search=search)
+    assert (found.rows, index.answers) == (4, 1)

@@ -15,6 +15,7 @@ from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import ICEBERG, Java, items
 from frazil.lake.lineage import ancestors
 
+REPLACE = "replace"
 MOST_COMMITS = 100
 """So many commits are followed; behind more of them reading the table again is no slower."""
 
@@ -32,7 +33,6 @@ class Commit:
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     added_deletes: tuple[str, ...] = ()
-    removed_deletes: tuple[str, ...] = ()
     removed_of: tuple[str | None, ...] = ()
 
 
@@ -60,23 +60,24 @@ def follow(commits: Sequence[Commit], known: frozenset[str], made: Sequence[Stag
         own = None if number else next((one for one in made if _is_of(commit, one)), None)
         if own is not None:
             deleted = own
-        elif commit.operation != "replace" and commit.added_deletes:
+        elif commit.operation != REPLACE and commit.added_deletes:
             return "another writer deleted rows"
-        elif commit.operation != "replace" and not set(commit.removed_of) <= set(commit.removed):
+        elif (
+            commit.operation != REPLACE and not commit.is_frazils and not set(commit.removed_of) <= set(commit.removed)
+        ):
             return "another writer took deletes back"
         gone |= known & {*commit.removed}
         new -= {*commit.removed}
         if (known - gone) & {*commit.added} or new & {*commit.added}:
             return "a data file was added twice"
         new |= {*commit.added}
-    are_counted = all(commit.is_frazils or commit.operation == "replace" for commit in commits)
+    are_counted = all(commit.is_frazils or commit.operation == REPLACE for commit in commits)
     return Followed(deleted, frozenset(gone), frozenset(new), are_counted)
 
 
 def _is_of(commit: Commit, made: StagedDeletes) -> bool:
     """Return whether a commit's deletes are these, by the names of their files: no other writer has the same."""
-    added, removed = ({str(file.location()): None for file in files} for files in (made.added, made.removed))
-    return bool(added) and added.keys() == {*commit.added_deletes} and removed.keys() == {*commit.removed_deletes}
+    return bool(made.added) and {str(file.location()) for file in made.added} == {*commit.added_deletes}
 
 
 def commits_between(iceberg: Iceberg, table: Java, since: int, head: int) -> list[Commit] | None:
@@ -101,11 +102,10 @@ def _commit(iceberg: Iceberg, table: Java, snapshot: Java) -> Commit:
         tuple(str(file.location()) for file in items(files))
         for files in (snapshot.addedDataFiles(io), snapshot.removedDataFiles(io), snapshot.addedDeleteFiles(io))
     )
-    removed_deletes = items(snapshot.removedDeleteFiles(io))
     kind = iceberg.classes.load(ICEBERG + "DeleteFile")
     of = (
         iceberg.classes.static("util.ContentFileUtil", "referencedDataFileLocation", (kind, delete))
-        for delete in removed_deletes
+        for delete in items(snapshot.removedDeleteFiles(io))
     )
     return Commit(
         operation=str(snapshot.operation()),
@@ -113,6 +113,5 @@ def _commit(iceberg: Iceberg, table: Java, snapshot: Java) -> Commit:
         added=added,
         removed=removed,
         added_deletes=added_deletes,
-        removed_deletes=tuple(str(delete.location()) for delete in removed_deletes),
         removed_of=tuple(None if path is None else str(path) for path in of),
     )

@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from frazil.lake.deletes.positions import FILE, POSITION, key_hash
@@ -23,6 +25,8 @@ from frazil.lake.row_offsets import tasks_read
 ROWS_AT_ONCE = 2_000_000
 """About so many rows are read by one Spark job: the driver has 0.3 GB of memory for them. A larger data file is read at once."""
 _PARTITION, _INGESTED_AT = "_kafka_partition", "_ingested_at"
+_NAMES = "schema.name-mapping.default"
+"""The property that gives columns of files without field ids their ids."""
 _HIGH, _LOW, _OF_FILE = "high", "low", "file"
 
 
@@ -83,15 +87,18 @@ def keyed_rows(
                 partition = F.when(at > columns.until, partition)
             elif columns.until:
                 partition = F.lit(None).cast("int")
-            for key in keys:
-                rows = rows.where(F.col(key).isNotNull())  # a join finds none of them either
+            is_there = reduce(Column.__and__, (F.col(key).isNotNull() for key in keys))
             read = rows.select(
-                key_hash(rows, keys).alias(_HIGH),
+                F.when(is_there, key_hash(rows, keys)).alias(_HIGH),
                 key_hash(rows, keys, is_second=True).alias(_LOW),
                 F.xxhash64(FILE).alias(_OF_FILE),  # a path for each row would be most of what is read
                 F.col(POSITION),
                 F.coalesce(partition, F.lit(NOWHERE)).alias(_PARTITION),
             ).toArrow()
+        if nulls := read[_HIGH].null_count:
+            if all(field["required"] for field in columns.key):
+                raise RowsLacking(f"{nulls} keys were read as null")
+            read = read.filter(read[_HIGH].is_valid())  # a join does not find them either
         found = KeyedRows(
             paths,
             read[_HIGH].to_numpy().view("u8"),
@@ -100,7 +107,7 @@ def keyed_rows(
             read[POSITION].to_numpy(),
             read[_PARTITION].to_numpy(),
         )
-        _check(found, tasks)
+        _check(found, nulls, tasks)
         yield found
 
 
@@ -133,14 +140,15 @@ def _numbers_of(paths: Sequence[str], found: U64) -> Any:
     return order[at]
 
 
-def _check(found: KeyedRows, tasks: Mapping[str, Java]) -> None:
-    """Raise `RowsLacking` if a data file without deletes has other rows than its entry in the manifest says."""
+def _check(found: KeyedRows, nulls: int, tasks: Mapping[str, Java]) -> None:
+    """Raise `RowsLacking` if other rows were read of a data file than it has, or more are missing than its deletes name."""
     import numpy as np
 
     counts = np.bincount(found.file, minlength=len(found.paths))
     for path, count in zip(found.paths, counts, strict=True):
-        rows, task = int(tasks[path].file().recordCount()), tasks[path]
-        if count > rows or (count < rows and not items(task.deletes())):
+        rows, deletes = int(tasks[path].file().recordCount()), items(tasks[path].deletes())
+        least = rows - nulls - sum(int(delete.recordCount()) for delete in deletes)
+        if not least <= count <= rows:
             raise RowsLacking(f"{count} of {rows} keys were read of {path}")
 
 
@@ -170,7 +178,7 @@ def _table(iceberg: Iceberg, table: Java, columns: KeyColumns) -> Java:
         "last-partition-id": 999,
         "default-sort-order-id": 0,
         "sort-orders": [{"order-id": 0, "fields": []}],
-        "properties": {},
+        "properties": {_NAMES: names} if (names := table.properties().get(_NAMES)) is not None else {},
         "snapshots": [],
     }
     string = classes.load("java.lang.String")
