@@ -170,6 +170,9 @@ def _upserts(results: Results) -> Iterator[Goal]:
             says = f"30,000 changes of {rows} M rows, v{version}: copy-on-write MERGE / Frazil"
             yield Goal(f"{says}, wall", _merged(mine, "wall"), faster, is_least=True)
             yield Goal(f"{says}, bytes", _merged(mine, "bytes"), smaller, is_least=True)
+    for version in (2, 3):
+        few, many = (_indexed(batches, rows * 1_000_000, version) for rows in (1, 20))
+        yield Goal(f"30,000 changes by an index, v{version}, wall: 20 M / 1 M rows", many and few and many / few, 1.3)
     loads = results.races.get("keyed_avro", ())
     yield Goal("a topic of new keys, wall: current state / append", ratio(loads, ["state"], "ours", "wall"), 1.3)
     changes = results.races.get("changes_avro", ())
@@ -191,6 +194,12 @@ def _merged(batches: Sequence[Mapping[str, Any]], what: str) -> float | None:
     """Return the median over the rounds of the ratio of `MERGE` to Frazil."""
     merge, ours = ({b["round"]: b[what] for b in batches if b["way"] == way} for way in ("merge", "ours"))
     return median(merge[number] / ours[number] for number in ours) if ours else None
+
+
+def _indexed(batches: Sequence[Mapping[str, Any]], rows: int, version: int) -> float | None:
+    """Return the median wall time of a batch with an index, but for the first one: the index had no commit to follow."""
+    mine = [b for b in batches if (b["of"], b["version"], b["way"]) == (rows, version, "indexed")]
+    return median(b["wall"] for b in mine[1:]) if len(mine) > 1 else None
 
 
 def _of_few(found: Mapping[str, Any] | None) -> float | None:

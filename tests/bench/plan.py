@@ -25,7 +25,7 @@ CHANGES = Race(shape="changes_avro", ways=("changelog", "state"), rows=1_000_000
 """A part of `upserts`: Debezium's changes of 100,000 rows, into a table of every change and into one of current state."""
 UPSERTS = {1_000_000: 3, 5_000_000: 2}
 """Rounds of batches of random changes, by the rows of the table."""
-MANY_ROWS = {20_000_000: 1}
+MANY_ROWS = {20_000_000: 2}
 OTHERS = ("follow", "commits", "many", "upserts")
 ASKED_FOR = ("partitions",)  # seven minutes: not part of a complete run
 

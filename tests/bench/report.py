@@ -75,8 +75,12 @@ def _others(results: Results) -> Iterator[str]:
         yield f"{len(found['commits']):,} batches of changes, v{found['version']}, {len(found['compacted'])} compactions: {seconds}"
     for batch in results.upserts["batches"] if results.upserts else ():
         yield (
-            f"{batch['rows']:,} rows, v{batch['version']}, round {batch['round']}, {batch['way']:5}: {batch['wall']:.2f} s, "
+            f"{batch['rows']:,} rows, v{batch['version']}, round {batch['round']}, {batch['way']:7}: {batch['wall']:.2f} s, "
             f"{_cpu(batch):.1f} CPU-s, {batch['bytes'] / 1e6:.2f} MB"
+        )
+    for index in results.upserts.get("indexes", ()) if results.upserts else ():
+        yield f"index of keys, v{index['version']}: " + ", ".join(
+            f"{k} {v}" for k, v in index.items() if k != "version"
         )
     if results.partitions:
         yield from _of_partitions(dict(results.partitions))

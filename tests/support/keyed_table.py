@@ -17,8 +17,8 @@ from frazil.lake import tables
 from frazil.lake.commit.append import Published, publish
 from frazil.lake.commit.check import CommitRequest
 from frazil.lake.commit.entries import entry
-from frazil.lake.deletes.key_changes import KeyChanges
-from frazil.lake.deletes.positions import HASH, IS_DELETE, PARTITION, key_hash
+from frazil.lake.deletes.key_changes import KeyChanges, KeyIndex
+from frazil.lake.deletes.positions import HASH, IS_DELETE, PARTITION, SECOND_HASH, key_hash
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.offsets import Offsets
 from frazil.lake.stage import Staged, empty_commit, stage
@@ -58,6 +58,7 @@ class KeyedTable:
     at: int = 0
     is_alone: bool = True
     """Whether no other engine has changed rows: the account knows nothing of such."""
+    index: KeyIndex | None = None
 
     def create(self) -> KeyedTable:
         """Make the table, with its ledger."""
@@ -104,8 +105,9 @@ class KeyedTable:
         staged = stage(self.iceberg, self.name, frame, unique_id=uuid.uuid4().hex, at=1000.0)
         marks = {"id": list(rows), IS_DELETE: [row is None for row in rows.values()], PARTITION: [0] * len(rows)}
         keys = self._arrow(marks, f"id long, {IS_DELETE} boolean, {PARTITION} int")
-        keys = keys.withColumn(HASH, key_hash(keys, ["id"]))
-        changes = KeyChanges(self.iceberg, self.name, keys.toArrow(), keys.schema)
+        hashes = {HASH: key_hash(keys, ["id"]), SECOND_HASH: key_hash(keys, ["id"], is_second=True)}
+        keys = keys.withColumns(hashes)
+        changes = KeyChanges(self.iceberg, self.name, keys.toArrow(), keys.schema, index=self.index)
         return Batch(staged, changes, self.at, self.at + 1)
 
     def _frame(self, rows: Mapping[int, Row]) -> DataFrame:

@@ -9,7 +9,7 @@ import numpy as np
 
 from frazil.audit.file_scan import Source, noted
 from frazil.audit.finding import Finding
-from frazil.audit.key_hash import U64, hashes
+from frazil.lake.key_hash import U64, hashes
 from frazil.lake.read.data_files import DataFile, each
 from frazil.lake.read.row_groups import deletes_by_file
 from frazil.lake.read.scan import batches

@@ -22,6 +22,7 @@ class Event(StrEnum):
     `HISTORY_BEGAN`: a history has its first commit. `HISTORY_RECORDED`: it got changes that an earlier driver had left open, or
     lost those of commits that were undone.
     `FILES_COMPACTED`: the driver of a table of current state rewrote data files without their deleted rows, or why it did not.
+    `KEY_INDEX_BUILT`: keys are found by an index on the driver's disk from now on. `KEY_INDEX_DROPPED`: they are not, and why.
     `LOG_UNVERIFIED`: the last record that was read of a partition is gone, so a truncated log would not be noticed.
     `PIPELINE_RETRIED`: an error that is neither an outage nor a decision; the pipeline starts again after a pause.
 
@@ -46,6 +47,8 @@ class Event(StrEnum):
     SERVICE_UNAVAILABLE = "service_unavailable"
     SNAPSHOTS_EXPIRED = "snapshots_expired"
     FILES_COMPACTED = "files_compacted"
+    KEY_INDEX_BUILT = "key_index_built"
+    KEY_INDEX_DROPPED = "key_index_dropped"
     HISTORY_BEGAN = "history_began"
     HISTORY_RECORDED = "history_recorded"
     LOG_UNVERIFIED = "log_unverified"

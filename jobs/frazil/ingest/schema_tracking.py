@@ -16,6 +16,7 @@ from frazil.decode.row_order import row_order
 from frazil.decode.writer_schemas import TooMany, WriterSchemas
 from frazil.errors import IncompatibleSchema, InvalidInput, WriteModeDiffers
 from frazil.ingest.events import Event, Reporter
+from frazil.ingest.key_index import key_index
 from frazil.ingest.remembered import Keyless, LeftOut, Thoroughness, Truncated
 from frazil.ingest.staging import Staging
 from frazil.ingest.state_columns import state_changes, state_fields, without_state_fields
@@ -44,6 +45,7 @@ class Evolution:
         self._keys = Keys.of(pipeline.topic, writers.registry, layout, writers.envelope, name_rows=self._is_keyed)
         self._is_changelog = isinstance(pipeline.write, Changelog)
         self._thoroughness, self._left_out, self._truncated = Thoroughness(), LeftOut(), Truncated()
+        self._index = key_index(pipeline, job, report)
         self._reported: dict[int, str] = {}  # by writer, what was reported of it last
 
     @property
@@ -138,16 +140,16 @@ class Evolution:
         target = landed.target.exact(of_value)
         decoding = self._writers.decoding(target, landed.incompatible, tombstones(self._pipeline.write))
         if self._keys is not None and keys is not None:
-            is_keyed = self._is_keyed
-            decoding = replace(
-                decoding, key=self._keys.decoding(keys, is_exact=is_keyed, is_closed=is_keyed and not self._names)
-            )
+            is_closed = self._is_keyed and not self._names
+            of_keys = self._keys.decoding(keys, is_exact=self._is_keyed, is_closed=is_closed)
+            decoding = replace(decoding, key=of_keys)
         columns = tuple(f.name for f in landed.target.fields)
         if identity is None:
             return Staging(self._pipeline, self._job, decoding, columns, there, keys, None, self._thoroughness)
         decoding = replace(decoding, lands_truncates=self._is_changelog and decoding.has_changes)
         keyless = Keyless(is_possible=self._names is None and not self._has_records())
-        remembered = (self._thoroughness, keyless, self._left_out, self._truncated)
+        self._index = None if self._left_out.is_met else self._index
+        remembered = (self._thoroughness, keyless, self._left_out, self._truncated, self._index)
         return Staging(self._pipeline, self._job, decoding, columns, there, keys, identity, *remembered)
 
     def _has_records(self) -> bool:

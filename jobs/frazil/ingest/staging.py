@@ -31,6 +31,7 @@ from frazil.lake.deletes.folding import Rules
 from frazil.lake.deletes.key_changes import KeyChanges
 from frazil.lake.deletes.positions import IS_DELETE, LEFT_OUT
 from frazil.lake.deletes.staged_changes import StagedChanges, stage_changes
+from frazil.lake.key_index.indexed_search import IndexedSearch
 from frazil.lake.sort_order import order
 from frazil.lake.stage import Staged, stage
 from frazil.schemas.types import Struct
@@ -103,6 +104,7 @@ class Staging:
     keyless: Keyless = field(default_factory=Keyless)
     left_out: LeftOut = field(default_factory=LeftOut)
     truncated: Truncated = field(default_factory=Truncated)
+    index: IndexedSearch | None = None
 
     def needs_rows(self, planned: Plan) -> bool:
         """Return whether a batch can only be staged when those before it are committed: what it writes depends on their rows."""
@@ -167,6 +169,7 @@ class Staging:
                 records=planned.rows,
                 rules=rules_of_batch,
                 clears=of_state.clears,
+                index=self.index,
             )
             changes = replace(changes, records=changes.records + of_state.before)
             files = changes.files

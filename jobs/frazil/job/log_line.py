@@ -64,6 +64,8 @@ _SENTENCES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "schema_evolved": lambda facts: "; ".join(facts.get("changes", ())),
     "snapshots_expired": lambda facts: str(facts.get("gave_up") or f"{facts.get('snapshots')} snapshots expired"),
     "files_compacted": lambda facts: str(facts.get("why") or f"{facts.get('files_removed')} files rewritten"),
+    "key_index_built": lambda facts: f"an index of {facts.get('rows', 0):,} keys, made in {facts.get('seconds')} s",
+    "key_index_dropped": lambda facts: f"no index of keys: {facts.get('why')}",
     "rejected": lambda facts: f"{facts['rejected']:,} records rejected: {facts.get('reason')}",
     "skipped": lambda facts: f"{facts['skipped']:,} records skipped: {facts.get('reason')}",
 }

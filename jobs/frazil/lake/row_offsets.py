@@ -54,9 +54,17 @@ def files_read(
     The table's own means read them: Spark's do not know each store that a catalog knows. `documents` are the files as JSON;
     `unique_id` is an id that nothing else of this driver has.
     """
+    tasks = [iceberg.scan_task(table, document) for document in documents]
+    with tasks_read(iceberg, table, tasks, unique_id=unique_id) as rows:
+        yield rows
+
+
+@contextmanager
+def tasks_read(iceberg: Iceberg, table: Java, tasks: Sequence[Java], *, unique_id: str) -> Iterator[DataFrame]:
+    """Read the rows that scan tasks of a table read; see `files_read`."""
     sets, cache = iceberg.task_sets(), iceberg.table_cache()
     cache.add(unique_id, table)
-    sets.stageTasks(table, unique_id, [iceberg.scan_task(table, document) for document in documents])
+    sets.stageTasks(table, unique_id, tasks)
     try:
         yield iceberg.spark.read.table(f"{CATALOG}.`{unique_id}`")
     finally:

@@ -1,4 +1,7 @@
-"""The commit of a batch of random changes, by Frazil and by a copy-on-write `MERGE`, on tables of several sizes and both formats."""
+"""The commit of a batch of random changes, on tables of several sizes and both formats.
+
+By Frazil, with the search of the table and with an index of keys, and by a copy-on-write `MERGE`.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,8 @@ from frazil.job.context import JobContext
 from frazil.lake.commit.append import publish
 from frazil.lake.commit.check import CommitRequest
 from frazil.lake.deletes.positions import IS_DELETE
-from frazil.lake.deletes.staged_changes import stage_changes
+from frazil.lake.deletes.staged_changes import StagedChanges, stage_changes
+from frazil.lake.key_index.indexed_search import IndexedSearch
 from frazil.lake.offsets import Offsets
 from frazil.lake.stage import Staged, empty_commit
 from frazil.lake.totals import Counts
@@ -25,6 +29,7 @@ from tests.bench.accounting import Meter
 from tests.bench.contenders.keyed_rows import NAMES, Changes, create, fill, rows
 from tests.bench.contenders.product import driver
 from tests.bench.topics import Job
+from tests.support.agreeing_index import Free
 
 PIPELINE = "bench"
 MERGE_SETTINGS = {"spark.sql.adaptive.enabled": "true", "spark.sql.shuffle.partitions": "4"}
@@ -38,9 +43,10 @@ class NotWhatWasChangedError(Exception):
 def run(job: Job, meter: Meter) -> dict[str, Any]:
     """Commit batches to a table of each size in turn; return what each took.
 
-    `wants` has the rounds by the table's rows. The first round of a format on the first table warms up, and is not counted. Both ways
-    get the same batches, on tables of the same data files.
+    `wants` has the rounds by the table's rows. The first round of a format on the first table warms up, and is not counted. All ways
+    get the same batches, on tables of the same data files. The index is made before the first round; `indexes` says what that took.
     """
+    indexes: list[dict[str, Any]] = []
     measured: list[dict[str, Any]] = []
     with driver(job) as (shared, _):
         for place, (size, wanted) in enumerate(job.wants.items()):
@@ -49,16 +55,31 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
             fill(shared.spark, shared.iceberg, base, int(size))
             for version in (2, 3):
                 warm_up = 0 if place else 1
-                found = _rounds(job, shared, meter, base, version, int(size), wanted + warm_up)
+                found = _rounds(job, shared, meter, base, version, int(size), wanted + warm_up, indexes)
                 measured += [one for one in found if one["round"] >= warm_up]
-    return {"batches": measured, "peak_rss_mb": meter.peak_rss_mb()}
+    return {"batches": measured, "indexes": indexes, "peak_rss_mb": meter.peak_rss_mb()}
 
 
 def _rounds(
-    job: Job, shared: JobContext, meter: Meter, base: str, version: int, size: int, rounds: int
+    job: Job,
+    shared: JobContext,
+    meter: Meter,
+    base: str,
+    version: int,
+    size: int,
+    rounds: int,
+    indexes: list[dict[str, Any]],
 ) -> list[dict[str, Any]]:
     measured, changes = [], Changes(size, np.random.default_rng(size))
-    names = {way: f"{job.table}_{way}_{size}_v{version}" for way in ("ours", "merge")}
+    names = {way: f"{job.table}_{way}_{size}_v{version}" for way in ("ours", "indexed", "merge")}
+    index = IndexedSearch(
+        shared.iceberg,
+        clock=shared.clock,
+        new_id=shared.new_id,
+        report=lambda event, facts: indexes.append({"event": event, "version": version, **facts}),
+        cost=Free(),
+    )
+    ways = {"ours": _ours, "indexed": partial(_ours, index=index), "merge": _merge}
     for way, name in names.items():
         create(shared.iceberg, name, version, copy_on_write=way == "merge")
         _give(shared, name, base)
@@ -66,7 +87,10 @@ def _rounds(
         file = Path(job.folder) / f"batch-{size}-{version}-{number}.parquet"
         changes.batch(number + 1, file)
         batch = _read(shared, file, number + 1)
-        for way, commit in (("ours", _ours), ("merge", _merge)):
+        if not number:
+            staged, table = _staged(shared, names["indexed"], batch, index), shared.iceberg.load(names["indexed"])
+            staged.changes.on(table, int(table.currentSnapshot().snapshotId()))  # makes the index; nothing is committed
+        for way, commit in ways.items():
             used = _measured(meter, _folder(shared, names[way]), partial(commit, shared, names[way], batch, number))
             measured.append({"way": way, "round": number, "version": version, "rows": size, **used})
     for name in names.values():
@@ -119,10 +143,14 @@ def _give(shared: JobContext, name: str, base: str) -> None:
     publish(shared, staged, _request(0, 1))
 
 
-def _ours(shared: JobContext, name: str, batch: DataFrame, number: int) -> None:
-    staged = stage_changes(
-        shared.iceberg, name, batch, key=["id"], pipeline=PIPELINE, new_id=shared.new_id, at=shared.clock()
+def _staged(shared: JobContext, name: str, batch: DataFrame, index: IndexedSearch | None) -> StagedChanges:
+    return stage_changes(
+        shared.iceberg, name, batch, key=["id"], pipeline=PIPELINE, new_id=shared.new_id, at=shared.clock(), index=index
     )
+
+
+def _ours(shared: JobContext, name: str, batch: DataFrame, number: int, index: IndexedSearch | None = None) -> None:
+    staged = _staged(shared, name, batch, index)
     publish(shared, staged.files, _request(number + 1, number + 2), changes=staged.changes)
 
 

@@ -18,6 +18,7 @@ from frazil.lake.deletes.positions import (
     OF_VALUES,
     PARTITION,
     PLACE,
+    SECOND_HASH,
     key_hash,
 )
 from frazil.schemas.metadata import COORDINATES, DELETED_AT, INGESTED_AT, ORDER
@@ -125,7 +126,13 @@ def fold(
     last = ranked.where(is_needed).withColumn(IS_LAST, is_last)
     if rules.need_rows:
         last = last.withColumns(_with_values(last, values, rules))
-    last = last.withColumns({HASH: key_hash(changed, key), PARTITION: F.col(KAFKA_PARTITION)})
+    last = last.withColumns(
+        {
+            HASH: key_hash(changed, key),
+            SECOND_HASH: key_hash(changed, key, is_second=True),
+            PARTITION: F.col(KAFKA_PARTITION),
+        }
+    )
     return last.drop(_RANK, _NEXT, _TIE, _VALUES, _LAST, _BEFORE, IS_GONE)
 
 

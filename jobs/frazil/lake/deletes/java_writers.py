@@ -18,16 +18,19 @@ _OF_LOCATIONS = ("write.object-storage.", "write.location-provider.", "write.par
 """What properties of a table begin with that say where and how its data files are written."""
 
 
-def tasks(table: Java, snapshot_id: int, paths: Collection[str]) -> dict[str, Java]:
-    """Return the scan tasks of a snapshot for the wanted data files, by path: each a data file with its delete files."""
+def tasks(table: Java, snapshot_id: int, paths: Collection[str] | None) -> dict[str, Java]:
+    """Return the scan tasks of a snapshot for the wanted data files, by path: each a data file with its delete files.
+
+    None wants all data files.
+    """
     found: dict[str, Java] = {}
     planned = table.newScan().useSnapshot(snapshot_id).planFiles()
     try:
         iterator = planned.iterator()
-        while len(found) < len(paths) and iterator.hasNext():
+        while (paths is None or len(found) < len(paths)) and iterator.hasNext():
             task = iterator.next()
             path = str(task.file().location())
-            if path in paths:
+            if paths is None or path in paths:
                 found[path] = task
     finally:
         planned.close()

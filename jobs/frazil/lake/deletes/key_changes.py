@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from frazil.errors import KeysMoved
 from frazil.lake.deletes.files_written_again import CopyOnWrite
@@ -21,12 +21,33 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+class KeyIndex(Protocol):
+    """A cache of where keys are, which knows what it is a cache of: `IndexedSearch` is one."""
+
+    def find(
+        self,
+        table: Java,
+        head: int,
+        keys: pa.Table,
+        schema: Any,
+        *,
+        until: int,
+        account: KeyAccount | None,
+        search: Callable[[], Found],
+    ) -> Found:
+        """Return what `search` returns, perhaps without it."""
+
+    def made(self, deletes: StagedDeletes, /) -> None:
+        """Take notice of the deletes that were written for what was found last; they may be committed."""
+
+
 class KeyChanges:
     """Every row of a table whose key the batch writes or deletes is to go in the batch's commit.
 
     `keys` and `schema` are as in `positions.find`. Keys are searched on the head of the commit: positions of another snapshot may
     be those of other rows. `pipeline` is for messages. `moves` says that rows of another Kafka partition are older than the batch,
     `clears` that the source's table was truncated: all rows go. With `copies`, data files are written again instead of deletes.
+    An `index` may answer instead of the search.
     """
 
     def __init__(
@@ -40,8 +61,9 @@ class KeyChanges:
         moves: bool = False,
         clears: bool = False,
         copies: CopyOnWrite | None = None,
+        index: KeyIndex | None = None,
     ) -> None:
-        self._copies = copies
+        self._copies, self._index = copies, index
         self._iceberg, self._table, self._keys, self._schema = iceberg, table, keys, schema
         self._pipeline, self._moves, self.clears = pipeline, moves, clears
         self._made: StagedDeletes | None = None
@@ -59,26 +81,36 @@ class KeyChanges:
         """
         if self._made is None or self._made.snapshot_id != head:
             self._made = None
-            iceberg, name = self._iceberg, f"{self._iceberg.name}.{self._table}"
             if self.clears or not self._keys.num_rows or _is_empty(table, head):
                 late, tied = self._found_deleted.late, self._found_deleted.tied
                 self._made = StagedDeletes(snapshot_id=head, clears=self.clears, found=Found(late=late, ties=len(tied)))
             else:
-                named = _names_on(table, head, self._schema.fieldNames())
-                sources = _partition_sources(table)
-                found = find(
-                    iceberg.spark,
-                    name,
-                    head,
-                    self._keys,
-                    self._schema,
-                    named=named,
-                    until=last.keys.until if last is not None and last.keys is not None else 0,
-                    partitioned_by=sources,
-                    remembered=self._found_deleted,
+                self._made = self._deletes(
+                    table, head, self._found(table, head, last.keys if last is not None else None)
                 )
-                self._made = self._deletes(table, head, found)
+                if self._index is not None:
+                    self._index.made(self._made)
         return self._made
+
+    def _found(self, table: Java, head: int, account: KeyAccount | None) -> Found:
+        until = account.until if account is not None else 0
+
+        def search() -> Found:
+            return find(
+                self._iceberg.spark,
+                f"{self._iceberg.name}.{self._table}",
+                head,
+                self._keys,
+                self._schema,
+                named=_names_on(table, head, self._schema.fieldNames()),
+                until=until,
+                partitioned_by=_partition_sources(table),
+                remembered=self._found_deleted,
+            )
+
+        if self._index is None:
+            return search()
+        return self._index.find(table, head, self._keys, self._schema, until=until, account=account, search=search)
 
     def _deletes(self, table: Java, head: int, found: Found) -> StagedDeletes:
         if self._copies is None:

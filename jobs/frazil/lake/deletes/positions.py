@@ -25,17 +25,22 @@ if TYPE_CHECKING:
 FILE, POSITION = "_file", "_pos"
 IS_DELETE, HASH, PARTITION = "_frazil_is_delete", "_frazil_hash", "_frazil_partition"
 """Columns beside the key's own: whether the batch deletes the key, its hash (`key_hash`), the Kafka partition of its record."""
+SECOND_HASH = "_frazil_second_hash"
+"""Column with another hash of the key: both are 128 bits, by which an index knows the key."""
 NUMBER, LACKS = "_frazil_number", "_frazil_lacks"
 """Where rows depend on those in the table: a key's number, and whether the batch lacks values of its row, which the table has."""
 LEFT_OUT = "_frazil_left_out"
 """Names of the columns that a change leaves out though its row has a value, null if there are none: no part of a key's marks."""
 PLACE, OF_VALUES = "_frazil_place", "_frazil_of_values"
 """Of an ordered batch: order, partition and offset of a key's last record, and, of a delete, those of its values' record."""
-MARKS = (IS_DELETE, HASH, PARTITION, NUMBER, LACKS, PLACE, OF_VALUES)
+MARKS = (IS_DELETE, HASH, SECOND_HASH, PARTITION, NUMBER, LACKS, PLACE, OF_VALUES)
 _KAFKA_PARTITION, _KAFKA_OFFSET, _INGESTED_AT = "_kafka_partition", "_kafka_offset", "_ingested_at"
-_WAS, _MOVED, _THEN = "_frazil_was", "_frazil_moved", "_frazil_then"
+_WAS, _THEN = "_frazil_was", "_frazil_then"
+MOVED = "_frazil_moved"
+"""Column that says of a row that was found whether it is of another Kafka partition than the batch's record of its key."""
 _LATE, _KEPT, _TIES, _WAS_DELETED = "_frazil_late", "_frazil_kept", "_frazil_ties", "_frazil_was_deleted"
 _VOID = "_frazil_void"
+_SECOND_SEED = 0x5EED
 BROADCAST_AT_MOST = 2_000_000
 """So many keys are broadcast; a larger batch is joined as Spark decides. 2 M keys of 20 bytes take 0.2 GB of heap."""
 
@@ -73,11 +78,15 @@ class Found:
         return sum(map(len, self.at.values()))
 
 
-def key_hash(rows: DataFrame, names: Sequence[str]) -> Column:
-    """Return the hash of a row's key; it stays the same when a column is promoted from int to long, or to more decimal digits."""
+def key_hash(rows: DataFrame, names: Sequence[str], *, is_second: bool = False) -> Column:
+    """Return the hash of a row's key; it stays the same when a column is promoted from int to long, or to more decimal digits.
+
+    The second hash of a key begins with another seed.
+    """
     types = {field.name: field.dataType.typeName() for field in rows.schema.fields}
     stable = {"byte": "bigint", "short": "bigint", "integer": "bigint", "decimal": "string"}
-    return F.xxhash64(*(F.col(n).cast(stable[types[n]]) if types[n] in stable else F.col(n) for n in names))
+    seed = [F.lit(_SECOND_SEED)] if is_second else []
+    return F.xxhash64(*seed, *(F.col(n).cast(stable[types[n]]) if types[n] in stable else F.col(n) for n in names))
 
 
 def find(
@@ -114,7 +123,7 @@ def find(
     literals = [] if is_renamed else conditions(keys, schema, names, partitioned_by=partitioned_by)
     if literals:
         rows = rows.where(reduce(Column.__and__, literals))
-    moved = F.coalesce(F.col(_WAS) != F.col(PARTITION), F.lit(False)).alias(_MOVED)
+    moved = F.coalesce(F.col(_WAS) != F.col(PARTITION), F.lit(False)).alias(MOVED)
     compared = _compared(schema) if NUMBER in schema.names else ()
     found = rows.join(wanted, names).select(FILE, POSITION, IS_DELETE, HASH, moved, *compared).toArrow()
     return grouped(found, remembered)
@@ -179,7 +188,7 @@ def grouped(found: pa.Table, remembered: Remembered = Remembered()) -> Found:  #
     paths = pc.dictionary_encode(found[FILE].cast("string")).combine_chunks()
     files = paths.indices.to_numpy(zero_copy_only=False)
     order = np.lexsort((found[POSITION].to_numpy(), files))
-    files, columns = files[order], [found[name].to_numpy()[order] for name in (POSITION, IS_DELETE, HASH, _MOVED)]
+    files, columns = files[order], [found[name].to_numpy()[order] for name in (POSITION, IS_DELETE, HASH, MOVED)]
     first = np.ones(len(files), bool)
     first[1:] = (files[1:] != files[:-1]) | (columns[0][1:] != columns[0][:-1])
     files, (positions, is_delete, hashes, moved) = files[first], (column[first] for column in columns)

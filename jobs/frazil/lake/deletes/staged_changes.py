@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from frazil.errors import KeysMoved
 from frazil.lake.deletes.files_written_again import CopyOnWrite
 from frazil.lake.deletes.folding import IS_LAST, RECORDS, Rules, fold, value_columns
-from frazil.lake.deletes.key_changes import KeyChanges
+from frazil.lake.deletes.key_changes import KeyChanges, KeyIndex
 from frazil.lake.deletes.positions import IS_DELETE, LEFT_OUT, MARKS
 from frazil.lake.deletes.resolved_changes import ResolvedChanges
 from frazil.lake.deletes.resolved_rows import rows_to_write, unresolved_of
@@ -52,6 +52,7 @@ def stage_changes(
     records: int = ROWS_A_TASK,
     rules: Rules = Rules(),  # noqa: B008 # frozen
     clears: bool = False,
+    index: KeyIndex | None = None,
 ) -> StagedChanges:
     """Fold the changes to the last one of each key, and stage their rows; `new_id`, `at` and `sort` are as in `stage`.
 
@@ -59,8 +60,9 @@ def stage_changes(
     `LEFT_OUT` if changes can leave values out; without rules that fill them, the rows are right only if none does. Without an
     order, records of one key in two partitions raise `KeysMoved`, which names the `pipeline`. `records` is about how many there
     are: it decides how many tasks fold them, and so how many files they become. Rules that need the rows in the table search these
-    on its head: the batches before must be committed. Before a batch that `clears` the table, it has none. Raises `StageAgain` if
-    the table changes meanwhile.
+    on its head: the batches before must be committed. Before a batch that `clears` the table, it has none. An `index` may answer
+    the search of rules that need no rows; where data files are written again, it would have to read them again each time. Raises
+    `StageAgain` if the table changes meanwhile.
     """
     tasks = max(min(changed.sparkSession.sparkContext.defaultParallelism, -(-records // ROWS_A_TASK)), 1)
     changed = changed.repartition(tasks, *key)
@@ -109,6 +111,7 @@ def stage_changes(
                 moves=rules.moved,
                 clears=clears,
                 copies=copies,
+                index=index if copies is None else None,
             )
     finally:
         folded.unpersist()

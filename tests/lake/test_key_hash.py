@@ -6,8 +6,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from frazil.audit.key_hash import hashes
 from frazil.lake.deletes.positions import key_hash
+from frazil.lake.key_hash import hashes
 
 pytestmark = pytest.mark.spark
 

@@ -1,0 +1,28 @@
+"""Which tables of current state have their keys found by an index, and what is reported of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from frazil.declaration import Pipeline, Upsert
+from frazil.ingest.events import Event, Reporter
+from frazil.ingest.state_columns import rules
+from frazil.job.context import JobContext
+from frazil.lake.key_index.indexed_search import IndexedSearch
+
+
+def key_index(pipeline: Pipeline, job: JobContext, report: Reporter) -> IndexedSearch | None:
+    """Return the search by an index, for the batches of one run; None for a table whose batches would not use it.
+
+    A batch that depends on more of its rows than their place searches the table. Where data files are written again, the index
+    would have to read them again after each batch.
+    """
+    of_table = rules(pipeline.write)
+    if not isinstance(pipeline.write, Upsert) or of_table.need_rows or of_table.copies:
+        return None
+
+    def reported(event: str, facts: Mapping[str, Any]) -> None:
+        report(Event(f"key_index_{event}"), table=pipeline.table.identifier, **facts)
+
+    return IndexedSearch(job.iceberg, clock=job.clock, new_id=job.new_id, report=reported)
