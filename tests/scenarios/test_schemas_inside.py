@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from frazil.declaration import Append, Changelog, Debezium, ErrorMode, Latest, Upsert
-from frazil.decode import embedded_writers
-from frazil.errors import InvalidInput
-from tests.scenarios.test_debezium import check, check_flattened, counts
+from frazil.declaration import Debezium
+from tests.scenarios.test_debezium import check
 from tests.scenarios.test_debezium_json import LARGE, NAMES, debezium
 from tests.scenarios.test_upserts import verified
 from tests.support.connect_events import ORDERS, ConnectSource, Written
-from tests.support.connect_schemas import decimal, field, struct
+from tests.support.connect_schemas import decimal, field
 from tests.support.debezium_events import PLACEHOLDER
 from tests.support.shop import Shop
 
