@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Unpack
 from frazil.declaration.column_notation import JSON, columns
 from frazil.declaration.constraints import matching
 from frazil.declaration.declared import Declared
+from frazil.declaration.options import ValueFormat
 from frazil.declaration.problems import Problem
 from frazil.declaration.validation import validate
 from frazil.declaration.write_modes import Append, Changelog, declared_key, history, order_by
@@ -103,6 +104,10 @@ def envelope_problems(pipeline: Pipeline) -> Iterator[Problem]:
 def _format_problems(topic: Topic, envelope: Envelope | None) -> Iterator[Problem]:
     if topic.value_format.value not in _READ:
         what = f"change data of format {topic.value_format} has no types that are read"
+        if topic.value_format is ValueFormat.PROTOBUF:
+            what = (
+                "converters to Protobuf write null as 0 or empty text by default, and leave out the types of the source"
+            )
         yield Problem(
             "topic.value_format", what, f"Choose avro, json_schema or connect_json, {_CONVERTER}, or json with columns"
         )
