@@ -26,10 +26,10 @@ class FirstSchemas:
         self._searched: Mapping[int, Span] = {}
 
     def learn(self, values: WriterSchemas, keys: Keys | None) -> None:
-        """Read the schema of the first record that has one, of values and of keys where they are in the records and none is known.
+        """Read the schemas of two records, of values and of keys where they are in the records and none is known.
 
-        Records from the pipeline's position on are searched first, then all others: a table that holds all of them is checked,
-        too. Offsets that were searched in vain are not searched again.
+        One is that of the first record which has one that can be read: the oldest, as a registry has it. The other is that of the
+        next record to land. Offsets that were searched in vain are not searched again.
         """
         sides = {"value": values, **({"key": keys.writers} if keys is not None else {})}
         open_sides = {column: side for column, side in sides.items() if side.is_in_records and not side.versions}
@@ -39,18 +39,26 @@ class FirstSchemas:
         if spans == self._searched:
             return
         start = position(self._pipeline, self._job, spans)
-        ahead = {p: max(start.get(p, 0), span.earliest) for p, span in spans.items()}
-        behind = {p: span.earliest for p, span in spans.items()}
+        oldest = {p: span.earliest for p, span in spans.items()}
+        next_to_land = {p: max(start.get(p, 0), earliest) for p, earliest in oldest.items()}
         for column, side in open_sides.items():
-            for begin in (ahead, behind):
+            for begin in (oldest, next_to_land) if next_to_land != oldest else (oldest,):
                 ranges = [OffsetRange(p, begin[p], span.stable) for p, span in spans.items() if begin[p] < span.stable]
-                frame = self._first(column, spans, ranges) if ranges else None
-                if frame is not None:
+                unread: list[bytes] = []
+                while (frame := self._first(column, spans, ranges, unread)) is not None:
+                    problems = len(side.problems)
                     side.learn(Met(unknown=(frame,)))
-                    break
+                    if len(side.problems) == problems:
+                        break
+                    unread.append(frame)
         self._searched = spans
 
-    def _first(self, column: str, spans: Mapping[int, Span], ranges: list[OffsetRange]) -> bytes | None:
+    def _first(
+        self, column: str, spans: Mapping[int, Span], ranges: list[OffsetRange], unread: list[bytes]
+    ) -> bytes | None:
+        """Return the schema of the first record in the ranges that has another one than these."""
+        if not ranges:
+            return None
         options = consumer_options(self._pipeline, self._job.kafka)
         leaders = {partition: span.leader_epoch for partition, span in spans.items()}
         records = read(
@@ -62,5 +70,6 @@ class FirstSchemas:
             group=self._job.consumers.group(self._pipeline.name, options, leaders),
             headers=False,
         )
-        frames = records.select(frame_inside(F.col(column), ()).alias("frame")).where(F.col("frame").isNotNull())
+        frames = records.select(frame_inside(F.col(column), ()).alias("frame"))
+        frames = frames.where(F.col("frame").isNotNull() & ~F.col("frame").isin([bytearray(text) for text in unread]))
         return next((bytes(row["frame"]) for row in frames.limit(1).collect()), None)
