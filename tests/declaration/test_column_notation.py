@@ -101,11 +101,8 @@ def test_columns_are_those_of_json():
         assert "topic.columns" in problems_of(lambda of=of: Topic("orders", value_format=of, columns=("id long",)))
         found = problems_of(lambda of=of: Topic("orders", value_format="json", key_format=of, key_columns=("id long",)))
         assert list(found) == ["topic.key_columns"]
-    assert list(problems_of(lambda: Topic("orders", value_format="connect_json"))) == ["topic.columns"]
+    assert Topic("orders", value_format="connect_json", key_format="connect_json").has_key_schemas_inside
     assert list(problems_of(lambda: Topic("orders", value_format="json", columns=()))) == ["topic.columns"]
-    assert list(problems_of(lambda: Topic("orders", value_format="json", key_format="connect_json"))) == [
-        "topic.key_columns"
-    ]
     found = problems_of(lambda: Topic("orders", value_format="json", columns=("id long", "a b c", "id int")))
     assert list(found) == ["topic.columns[1]", "topic.columns[2]"]
 
@@ -117,6 +114,11 @@ def test_declared_columns_may_be_a_key_and_a_partition():
         lambda: pipeline(topic={"columns": None}, write=Upsert(key="id"), table={"partition_by": ("id",)})
     )
     assert list(found) == ["pipeline.write.key[0]", "pipeline.table.partition_by[0]"]
+    inside = {"value_format": "connect_json", "columns": None, "key_format": "connect_json"}
+    made = pipeline(topic=inside, write=Upsert(key="id"), table={"partition_by": ("bucket(4, id)",)})
+    assert made.topic.has_schemas_inside
+    found = problems_of(lambda: pipeline(topic=inside, table={"partition_by": ("_kafka_key",)}))
+    assert "a struct" in found["pipeline.table.partition_by[0]"]
     keyed = {"key_format": "json", "key_columns": ("id long",)}
     assert pipeline(topic=keyed, write=Upsert()).write == Upsert()
     assert list(problems_of(lambda: pipeline(topic={"key_format": "json"}, write=Upsert()))) == [

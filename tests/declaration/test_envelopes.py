@@ -31,6 +31,7 @@ def test_change_data_is_a_state_with_schemas_and_in_the_order_of_offsets():
     topic = Topic("orders", value_format="protobuf")
     found = problems_of(lambda: pipeline(topic=topic, write=ordered))
     assert list(found) == [f"pipeline.{path}" for path in ("topic.value_format", "topic.key_format", "write.order_by")]
+    assert "write null as 0" in found["pipeline.topic.value_format"]
     assert list(problems_of(lambda: pipeline(write=Upsert(key="email")))) == ["pipeline.write.key"]
 
 
@@ -68,6 +69,14 @@ def test_change_data_without_a_registry_has_declared_columns():
         "pipeline.envelope.operation_column"
     ]
     assert pipeline(Debezium(operation_column=True), topic=topic).envelope.operation_column
+
+
+def test_change_data_with_a_schema_in_each_record_needs_no_columns():
+    inside = Topic("orders", value_format="connect_json", key_format="connect_json")
+    declared = Debezium(source_column=True, operation_column=True)
+    assert pipeline(declared, topic=inside).envelope == declared
+    with_columns = Topic("orders", value_format="connect_json", columns=("id long",), key_format="connect_json")
+    assert list(problems_of(lambda: pipeline(declared, topic=with_columns))) == ["pipeline.envelope.source_column"]
 
 
 def test_no_other_engine_unwraps_an_envelope():

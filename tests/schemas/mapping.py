@@ -24,12 +24,13 @@ from pyspark.sql.pandas.types import to_arrow_type
 from frazil.decode.avro import avro_decoder
 from frazil.decode.protobuf import decoded
 from frazil.decode.protobuf_projection import reading
-from frazil.decode.record_type import json_type
+from frazil.decode.record_type import embedded_type, json_type
 from frazil.decode.spark_types import spark_struct
 from frazil.decode.years import all_in_years
 from frazil.schemas import avro, json_schema, protobuf
 from frazil.schemas.table_mapping import landing
 from frazil.schemas.types import Struct
+from tests.support.connect_schemas import connect_of
 from tests.support.proto import compiled
 from tests.support.proto import protobuf as message
 
@@ -90,6 +91,14 @@ def debezium_json_row(schema: str) -> Struct:
     return json_type(_json_text(schema), {}, connect_types=True).row
 
 
+def connect_row(schema: str) -> Struct:
+    return embedded_type(json.dumps(_connect_schema(schema))).row
+
+
+def _connect_schema(schema: str) -> dict[str, Any]:
+    return connect_of(json.loads(_json_text(schema)))
+
+
 def protobuf_row(schema: str) -> Struct:
     return protobuf.row_type(compiled(_proto_text(schema)), "M")
 
@@ -119,6 +128,18 @@ def json_values(spark: SparkSession, given: Sequence[Row], *, connect_types: boo
         assert of.decoder is not None
         decoder = of.decoder(landed(of.row))
         columns.append(decoder.at_once(F.lit(bytearray(f'{{"x":{row.written}}}'.encode()))))
+    return _on_spark(spark, columns)
+
+
+def connect_values(spark: SparkSession, given: Sequence[Row]) -> list[str]:
+    """What each example of a row of Debezium in JSON Schema lands as if Connect's own converter writes it."""
+    columns = []
+    for row in given:
+        schema = _connect_schema(row.schema)
+        of = embedded_type(json.dumps(schema))
+        assert of.decoder is not None
+        decoder = of.decoder(landed(of.row))
+        columns.append(decoder.at_once(F.lit(bytearray(f'{{"payload":{{"x":{row.written}}}}}'.encode()))))
     return _on_spark(spark, columns)
 
 

@@ -21,6 +21,7 @@ COLUMNS = [
     *(("Avro", row, mapping.avro_row) for row in AVRO),
     *(("Debezium", row, mapping.debezium_row) for row in DEBEZIUM),
     *(("Debezium in JSON Schema", row, mapping.debezium_json_row) for row in DEBEZIUM_JSON),
+    *(("Debezium in JSON with schemas", row, mapping.connect_row) for row in DEBEZIUM_JSON),
     *(("JSON Schema", row, mapping.json_row) for row in JSON),
     *(("Protobuf", row, mapping.protobuf_row) for row in PROTOBUF),
 ]
@@ -56,6 +57,14 @@ def test_debezium_examples_in_json_schema_land_as_the_page_says(spark: SparkSess
     wanted = {row.what: row.lands for row in DEBEZIUM_JSON}
     assert {row.what: value for row, value in zip(DEBEZIUM_JSON, found, strict=True)} == wanted
     assert len(wanted) == len(DEBEZIUM_JSON)
+
+
+@pytest.mark.long
+@pytest.mark.spark
+def test_debezium_examples_with_a_schema_in_each_record_land_as_the_page_says(spark: SparkSession) -> None:
+    found = mapping.connect_values(spark, DEBEZIUM_JSON)
+    wanted = {row.what: row.lands for row in DEBEZIUM_JSON}
+    assert {row.what: value for row, value in zip(DEBEZIUM_JSON, found, strict=True)} == wanted
 
 
 def test_every_type_of_debezium_is_on_the_page() -> None:

@@ -71,7 +71,7 @@ class ConnectSource(Source):
 
     def _bytes(self, schema_id: int, schema: Mapping[str, Any], value: Any) -> bytes:
         value = {"schema": schema, "payload": value} if self.written is Written.CONNECT_JSON else value
-        body = json.dumps(value, default=_in_base64).encode()
+        body = json.dumps(value, default=_in_base64, separators=(",", ":"), ensure_ascii=False).encode()
         return frame(schema_id, body) if self.written is Written.JSON_SCHEMA else body
 
 

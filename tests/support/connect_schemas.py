@@ -81,6 +81,32 @@ def confluent(schema: Mapping[str, Any], index: int | None = None) -> dict[str, 
     return made if index is None else {**made, "connect.index": index}
 
 
+def connect_of(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the Connect schema whose JSON Schema this is: the reverse of `confluent`."""
+    if "oneOf" in schema:
+        (inner,) = (each for each in schema["oneOf"] if each != {"type": "null"})
+        return {**connect_of(inner), "optional": True}
+    made: dict[str, Any] = {"optional": False}
+    names = {"title": "name", "connect.version": "version", "description": "doc", "connect.parameters": "parameters"}
+    made |= {names[name]: value for name, value in schema.items() if name in names}
+    hint = schema.get("connect.type")
+    match schema["type"]:
+        case "object" if "properties" in schema:
+            fields = sorted(schema["properties"].items(), key=lambda one: one[1].get("connect.index", 0))
+            return {**made, "type": "struct", "fields": [{**connect_of(of), "field": name} for name, of in fields]}
+        case "object":
+            text = {"type": "string", "optional": False}
+            return {**made, "type": "map", "keys": text, "values": connect_of(schema["additionalProperties"])}
+        case "array":
+            return {**made, "type": "array", "items": connect_of(schema["items"])}
+        case "number" if hint != "bytes":
+            return {**made, "type": "float" if hint == "float32" else "double"}
+        case "integer":
+            return {**made, "type": hint or "int64"}
+        case kind:
+            return {**made, "type": hint or kind}
+
+
 def declared(columns: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """Return the same columns as a declaration has them."""
     return tuple(f"{each['field']} {_declared(each)}" for each in columns)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Unpack
 from frazil.declaration.column_notation import JSON, columns
 from frazil.declaration.constraints import matching
 from frazil.declaration.declared import Declared
+from frazil.declaration.options import ValueFormat
 from frazil.declaration.problems import Problem
 from frazil.declaration.validation import validate
 from frazil.declaration.write_modes import Append, Changelog, declared_key, history, order_by
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
     from frazil.declaration.pipeline import Pipeline
     from frazil.declaration.topic import Topic
 
-_SCHEMALESS = ("json", "connect_json")
-_READ = ("avro", "json_schema", *_SCHEMALESS)
+_READ = ("avro", "json_schema", "json", "connect_json")
 _CONVERTER = "and the converter of that format in the connector"
 _PLACEHOLDER = matching(
     r"[\s\S]{1,1000}", "a placeholder", "Write the connector's unavailable.value.placeholder, 1 to 1000 characters"
@@ -104,11 +104,21 @@ def envelope_problems(pipeline: Pipeline) -> Iterator[Problem]:
 def _format_problems(topic: Topic, envelope: Envelope | None) -> Iterator[Problem]:
     if topic.value_format.value not in _READ:
         what = f"change data of format {topic.value_format} has no types that are read"
-        yield Problem("topic.value_format", what, f"Choose avro or json_schema, {_CONVERTER}, or json with columns")
+        if topic.value_format is ValueFormat.PROTOBUF:
+            what = (
+                "converters to Protobuf write null as 0 or empty text by default, and leave out the types of the source"
+            )
+        yield Problem(
+            "topic.value_format", what, f"Choose avro, json_schema or connect_json, {_CONVERTER}, or json with columns"
+        )
     if topic.key_format.value not in _READ:
         what = f"a delete names its row by the fields of the record's key, which {topic.key_format} does not give"
-        yield Problem("topic.key_format", what, f"Choose avro or json_schema, {_CONVERTER}, or json with key_columns")
-    if topic.value_format.value not in _SCHEMALESS:
+        yield Problem(
+            "topic.key_format",
+            what,
+            f"Choose avro, json_schema or connect_json, {_CONVERTER}, or json with key_columns",
+        )
+    if topic.columns is None and topic.value_format.value != "json":
         return
     if not topic.columns:
         what = f"change data of format {topic.value_format} has the columns that are declared, and none are"
@@ -116,8 +126,10 @@ def _format_problems(topic: Topic, envelope: Envelope | None) -> Iterator[Proble
             "topic.columns", what, 'Write those of the source\'s table, like columns=("id long", "name string")'
         )
     if envelope is not None and envelope.source_column:
-        what = f"the fields of the source block are known from a schema, and format {topic.value_format} has none"
-        yield Problem("envelope.source_column", what, "Remove it, or choose avro or json_schema")
+        what = "the fields of the source block are known from a schema, and with declared columns none is read"
+        yield Problem(
+            "envelope.source_column", what, "Remove it, or choose avro, json_schema, or connect_json without columns"
+        )
     declared = columns(topic.columns or ())
     for index, each in enumerate(declared):
         if each.type.name == JSON:

@@ -101,9 +101,9 @@ class Pipeline(metaclass=Declared):
             **{f"sort_by[{index}]": order for index, order in enumerate(self.table.sort_fields)},
         }
         for path, field in fields.items():
-            topic, has_fields = self.topic, bool(self.topic.key_columns)
+            topic, has_fields = self.topic, self.topic.has_key_columns
             refusal = key_refusal(field.source, topic.key_format, has_columns=has_fields) or schemaless_refusal(
-                field, topic.value_format, has_columns=bool(topic.columns)
+                field, topic.value_format, has_columns=topic.has_columns
             )
             if refusal:
                 yield Problem(f"table.{path}", *refusal)

@@ -45,11 +45,12 @@ class Topic(metaclass=Declared):
     key_format: Annotated[Chosen[KeyFormat], "The format of keys."] = default(KeyFormat.BYTES)
     columns: Annotated[
         tuple[Annotated[str, notation(column)], ...] | None,
-        "With the formats json and connect_json: the columns of values, each a name and a type, like id long.",
+        "With the formats json and connect_json: the columns of values, each a name and a type, like id long. Default: those of "
+        "connect_json are what the schema in each record says, and json lands as its text.",
     ] = None
     key_columns: Annotated[
         tuple[Annotated[str, notation(column)], ...] | None,
-        "With the key formats json and connect_json: the fields of keys, each a name and a type.",
+        "With the key formats json and connect_json: the fields of keys, each a name and a type. Default: as for columns.",
     ] = None
     schema: Annotated[
         SchemaFiles,
@@ -96,6 +97,26 @@ class Topic(metaclass=Declared):
         """Whether a registry describes the keys."""
         return self.key_format.has_schema and self.key_schema is None
 
+    @property
+    def has_columns(self) -> bool:
+        """Whether values have columns without a registry: declared ones, or those that the schema in each record says."""
+        return self.columns is not None or self.value_format is ValueFormat.CONNECT_JSON
+
+    @property
+    def has_key_columns(self) -> bool:
+        """Whether keys have columns without a registry, as values may."""
+        return self.key_columns is not None or self.key_format is KeyFormat.CONNECT_JSON
+
+    @property
+    def has_schemas_inside(self) -> bool:
+        """Whether the schema of values is in each record, and not declared."""
+        return self.value_format is ValueFormat.CONNECT_JSON and self.columns is None
+
+    @property
+    def has_key_schemas_inside(self) -> bool:
+        """Whether the schema of keys is in each record, and not declared."""
+        return self.key_format is KeyFormat.CONNECT_JSON and self.key_columns is None
+
     def _contradictions(self) -> Iterator[Problem]:
         yield from _column_problems("columns", self.columns, self.value_format)
         yield from _column_problems("key_columns", self.key_columns, self.key_format)
@@ -128,6 +149,3 @@ def _column_problems(name: str, texts: tuple[str, ...] | None, of: ValueFormat |
         what = f"columns of format {of} come from its schema" if of.has_schema else f"format {of} has no columns"
         side = "key_format" if isinstance(of, KeyFormat) else "value_format"
         yield Problem(name, what, f"Remove it, or choose {side} json or connect_json")
-    elif texts is None and of.value == "connect_json":
-        what = f"the columns of format {of} are declared: a schema in each record is not read"
-        yield Problem(name, what, f'Write them, like {name}=("id long",)')

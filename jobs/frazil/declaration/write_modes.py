@@ -226,5 +226,5 @@ def key_problems(pipeline: Pipeline) -> Iterator[Problem]:
         what = "columns are known only after a record has them, and the table needs their order at once"
         yield Problem("write.order_by", what, "Declare the topic's record_name, or choose _kafka_timestamp")
     for index, name in enumerate(names):
-        if refusal := value_key_refusal(name, topic.value_format, has_columns=bool(topic.columns)):
+        if refusal := value_key_refusal(name, topic.value_format, has_columns=topic.has_columns):
             yield Problem(f"write.key[{index}]", *refusal)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache, reduce
 
 from pyspark.sql import Column
@@ -12,13 +14,15 @@ from frazil.decode.decoder import Decoder
 from frazil.decode.decoding import DECODED
 from frazil.decode.json import json_decoder
 from frazil.decode.semantic_types import all_meant
+from frazil.decode.spark_types import spark_type
 from frazil.schemas.connect_types import as_text
+from frazil.schemas.json_schema import VALUE_COLUMN
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 
 _MARK = Field(DECODED, Primitive(Kind.BOOLEAN))
 
 
-_PAYLOAD = "payload"
+PAYLOAD = "payload"
 
 
 @lru_cache(maxsize=1024)
@@ -27,23 +31,32 @@ def connect_decoder(held: Struct, target: Struct, *, single_value: bool = False,
 
     With `in_payload` the row is the member `payload` of a record, and there is no row without it.
     """
-    if in_payload:
-        of_held = _of_payload(json_decoder(Struct((Field(_PAYLOAD, held),))), held)
-    else:
-        of_held = json_decoder(held, single_value=single_value)
+    made = _of_payload if in_payload else json_decoder
+    of_held = made(held, single_value=single_value)
     return of_held if held == target else _meant(of_held, as_text(held), as_text(target))
 
 
-def _of_payload(of_record: Decoder, held: Struct) -> Decoder:
-    """Return the decoder with one more step: the payload is the row."""
+def _of_payload(held: Struct, *, single_value: bool) -> Decoder:
+    """Return the decoder of records whose payload is the row, or its column of the source `value`."""
+    if not single_value:
+        record = json_decoder(Struct((Field(PAYLOAD, held),)))
+        return _rows(record, lambda payload: [payload[field.name].alias(field.name) for field in held.fields])
+    nulls = {f.name: F.lit(None).cast(spark_type(f.type)) for f in held.fields}
+    one = next((f for f in held.fields if f.source == VALUE_COLUMN), None)
+    written = Field(PAYLOAD, Primitive(Kind.STRING), as_json=True) if one is None else one
+    record = json_decoder(Struct((replace(written, name=PAYLOAD, source=PAYLOAD),)))
+    return _rows(record, lambda payload: [(payload if f is one else nulls[f.name]).alias(f.name) for f in held.fields])
+
+
+def _rows(of_record: Decoder, columns: Callable[[Column], list[Column]]) -> Decoder:
+    """Return the decoder with one more step: the row is made of the payload."""
 
     def row(value: Column, *steps: Column) -> Column:
         record = steps[-1]
-        is_row = F.when(record[_PAYLOAD].isNotNull(), record[DECODED])
-        columns = [record[_PAYLOAD][field.name].alias(field.name) for field in held.fields]
-        return F.struct(*columns, is_row.alias(DECODED))
+        is_row = F.when(record[PAYLOAD].isNotNull(), record[DECODED])
+        return F.struct(*columns(record[PAYLOAD]), is_row.alias(DECODED))
 
-    thorough = _of_payload(of_record.thorough, held) if of_record.thorough is not None else None
+    thorough = _rows(of_record.thorough, columns) if of_record.thorough is not None else None
     return Decoder((*of_record.steps, row), thorough)
 
 

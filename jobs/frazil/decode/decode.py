@@ -157,6 +157,6 @@ def _row(decoding: Decoding) -> Column:
 
 def _schema_id(decoding: Decoding) -> Column:
     nothing = F.lit(None).cast("long")
-    if decoding.unframed is not None or decoding.is_single_object:
+    if not decoding.has_ids:
         return nothing
     return choice(decoding, lambda number: F.lit(schema_id_of(number)).cast("long"), nothing, same=schema_id_of)

@@ -45,7 +45,7 @@ class Decoding:
     `nullable` frames.
 
     Of what a declared schema describes, `plain` is the format if its bytes are the body alone. With `is_single_object` frames are
-    Avro's own: its mark and a fingerprint.
+    Avro's own: its mark and a fingerprint. With `has_schemas_inside` a frame is the text of the schema that a record holds.
     """
 
     row_type: str
@@ -68,6 +68,7 @@ class Decoding:
     key: Decoding | None = None
     plain: ValueFormat | None = None
     is_single_object: bool = False
+    has_schemas_inside: bool = False
 
     @property
     def rejects_headers(self) -> bool:
@@ -75,9 +76,14 @@ class Decoding:
         return self.plain in (ValueFormat.AVRO, ValueFormat.PROTOBUF)
 
     @property
+    def has_ids(self) -> bool:
+        """Whether a frame is a schema's id in the registry, or stands for one."""
+        return self.unframed is None and not self.is_single_object and not self.has_schemas_inside
+
+    @property
     def schema_ids(self) -> tuple[int, ...]:
         """The ids of the schemas whose records are landed."""
-        return () if self.is_single_object else tuple(sorted({schema_id_of(number) for number in self.frames.values()}))
+        return tuple(sorted({schema_id_of(number) for number in self.frames.values()})) if self.has_ids else ()
 
     @property
     def thorough(self) -> Decoding:

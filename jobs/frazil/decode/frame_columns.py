@@ -12,6 +12,7 @@ from frazil.decode.decoder import Decoder
 from frazil.decode.decoding import Decoding, schema_id_of
 from frazil.decode.lookup import lookup
 from frazil.decode.plain_avro import begins_as_single_object
+from frazil.decode.schemas_inside import body_behind, frame_inside
 from frazil.schemas.avro.schema_fingerprint import HEAD_BYTES
 
 _ALL = 2_147_483_647
@@ -37,6 +38,9 @@ def with_frames(records: DataFrame, decoding: Decoding) -> DataFrame:
         body = F.substring(value, F.lit(HEAD_BYTES + 1), F.lit(_ALL))
         records = records.withColumn(f"_frazil_{name}_body", body)
         return _with_steps(records, decoding)
+    if decoding.has_schemas_inside:
+        records = records.withColumn(f"_frazil_{name}_frame", frame_inside(value, decoding.frames))
+        return _with_steps(records.withColumn(f"_frazil_{name}_body", body_behind(value, decoding.frames)), decoding)
     records = records.withColumn(f"_frazil_{name}_header", wire_format.header(F.col("headers"), decoding.header))
     framed = wire_format.frame(value, header_of(decoding), protobuf=decoding.is_protobuf)
     records = records.withColumn(f"_frazil_{name}_frame", framed)
@@ -113,7 +117,7 @@ def choice(
 
 def id_in_frame(decoding: Decoding) -> Column:
     """Return the schema id that a frame names, whether known or not."""
-    if decoding.unframed is not None or decoding.is_single_object:
+    if not decoding.has_ids:
         return F.lit(None).cast("long")
     by_guid = lookup(frame_of(decoding), {f: str(schema_id) for f, schema_id in decoding.guids.items()}).cast("long")
     return F.coalesce(wire_format.schema_id(F.col(decoding.column), header_of(decoding)), by_guid)

@@ -17,6 +17,7 @@ from pyspark.sql import types as T
 
 from frazil.decode import json_doubts, json_integers
 from frazil.decode.decoder import Decoder
+from frazil.decode.json_decimals import decimal, is_exact, is_text
 from frazil.decode.json_envelope import CORRUPT, Envelope, around_anything, around_objects
 from frazil.decode.json_types import (
     PAST_MICROSECONDS,
@@ -143,7 +144,7 @@ class _Reading:
             case Primitive():
                 return raw.try_cast(spark_type(of))
             case Decimal():
-                return F.try_variant_get(raw, "$", f"decimal({of.precision},{of.scale})")
+                return decimal(raw, of)
             case ListOf(element):
                 return F.transform(raw, lambda item: self.value(item, element))
             case MapOf(_, value):
@@ -156,7 +157,7 @@ class _Reading:
         if field.as_json:
             return []
         if is_exact_text(field):
-            return [raw.isNull() | F.is_variant_null(raw) | (F.schema_of_variant(raw) == "STRING")]
+            return [raw.isNull() | F.is_variant_null(raw) | is_text(raw)]
         checks = self.checks(raw, field.type, text)
         if field.is_exact and field.type in _TIMES:
             checks.append(F.coalesce(~raw.rlike(PAST_MICROSECONDS), F.lit(True)))
@@ -172,7 +173,7 @@ class _Reading:
                     is_value = F.coalesce(in_years(value, kind), F.lit(False))
                 return [raw.isNull() | (raw.rlike(WRITTEN[kind]) & is_value)]
             case Decimal():
-                return [raw.isNull() | F.is_variant_null(raw) | F.coalesce(self._is_exact(raw, of, text), F.lit(False))]
+                return [raw.isNull() | F.is_variant_null(raw) | F.coalesce(is_exact(raw, of, text), F.lit(False))]
             case ListOf(element):
                 return self._every(raw, element, text)
             case MapOf(_, value):
@@ -231,13 +232,3 @@ class _Reading:
             return []
         every = F.forall(items, lambda item: reduce(Column.__and__, self.checks(item, of, text)))
         return [F.coalesce(every, F.lit(True))]
-
-    def _is_exact(self, raw: Column, of: Decimal, text: Column) -> Column:
-        """Return whether the JSON number has no more digits than the decimal; one with an exponent is a variant's double."""
-        kind = F.schema_of_variant(raw)
-        value = self.value(raw, of)
-        scale = F.regexp_extract(kind, r"^DECIMAL\(\d+,(\d+)\)$", 1)
-        is_same = value.cast("double") == F.try_variant_get(raw, "$", "double")
-        is_double = (kind == "DOUBLE") & is_same & json_integers.keeps_digits(raw, text)
-        is_decimal = kind.startswith("DECIMAL") & (scale.try_cast("int") <= of.scale)
-        return value.isNotNull() & ((kind == "BIGINT") | is_decimal | is_double)

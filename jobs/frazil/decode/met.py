@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import uuid
 from dataclasses import dataclass
 
@@ -51,8 +52,8 @@ _NAMED = 5
 
 
 def _named(frame: bytes) -> str:
-    return (
-        str(uuid.UUID(bytes=frame[1:GUID_BYTES]))
-        if frame[0] == GUID_MAGIC
-        else str(int.from_bytes(frame[1:PREFIX_BYTES], "big"))
-    )
+    if frame[:1] == bytes([GUID_MAGIC]):
+        return str(uuid.UUID(bytes=frame[1:GUID_BYTES]))
+    if frame[:1] == b"\0":
+        return str(int.from_bytes(frame[1:PREFIX_BYTES], "big"))
+    return hashlib.sha256(frame).hexdigest()[:8]  # the text of a schema in the record

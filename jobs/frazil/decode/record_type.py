@@ -12,7 +12,7 @@ from frazil.decode.connect_json import connect_decoder
 from frazil.decode.decoder import Decoder
 from frazil.decode.json_envelope import NAME
 from frazil.envelopes.envelope import Envelope
-from frazil.schemas import avro, json_schema
+from frazil.schemas import avro, connect_schema, json_schema
 from frazil.schemas.connect_types import held, only, row_meaning
 from frazil.schemas.declared_columns import declared_type
 from frazil.schemas.types import Struct
@@ -71,6 +71,21 @@ def json_type(text: str, references: Mapping[str, str], *, connect_types: bool =
         is_single_value=is_single_value,
         is_nullable=json_schema.is_nullable(schema),
         decoder=lambda target: connect_decoder(held(target, written), target, single_value=is_single_value),
+    )
+
+
+def embedded_type(text: str) -> RecordType:
+    """Return the type of a schema that records of Kafka Connect's JSON hold beside their payload. Raises `UnreadableSchema`."""
+    schema = connect_schema.parse(text)
+    written, is_single_value = schema.row, schema.is_single_value
+    return RecordType(
+        name=schema.name,
+        row=row_meaning(written),
+        is_single_value=is_single_value,
+        is_nullable=schema.is_nullable,
+        decoder=lambda target: connect_decoder(
+            held(target, written), target, single_value=is_single_value, in_payload=True
+        ),
     )
 
 

@@ -50,6 +50,11 @@ def reason_of(decoding: Decoding) -> Column:
             reason = reason.when(begins_as_single_object(value), code[Reason.SINGLE_OBJECT])
     if decoding.unframed is not None:
         return reason.otherwise(code[Reason.UNDECODABLE])
+    if decoding.has_schemas_inside:
+        verdict = _verdict(decoding)
+        reason = reason.when(verdict.isNotNull() & (verdict != _WAITS), verdict)
+        is_unknown = frame_of(decoding).isNotNull() & ~is_one_of(frame_of(decoding), decoding.frames)
+        return reason.when(is_unknown, code[Reason.UNKNOWN_SCHEMA]).otherwise(code[Reason.UNDECODABLE])
     if decoding.is_single_object:
         has_frame, verdict = frame_of(decoding).isNotNull(), _verdict(decoding)
         reason = reason.when(~has_frame & _is_framed(decoding), code[Reason.REGISTRY_FRAME])

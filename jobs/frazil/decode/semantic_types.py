@@ -26,7 +26,7 @@ def meant(value: Column, held: Type, of: Type) -> Column | None:
         case Held(notation=notation), _:
             return _noted(value, notation, of)
         case Number(), Primitive(Kind.STRING):
-            return _number(_unscaled(value["value"], 0), value["scale"])
+            return _number(unscaled(value["value"], 0), value["scale"])
         case Primitive(Kind.STRING), Primitive(Kind.TIMESTAMPTZ):
             return _instant(value)
         case Primitive(Kind.LONG), Primitive(Kind.TIMESTAMP):
@@ -114,7 +114,7 @@ def _noted(value: Column, notation: Notation, of: Type) -> Column:
             return _instant(value)
         case Notation.UNSCALED:
             assert isinstance(of, Decimal)
-            return _unscaled(value, of.scale).try_cast(spark_type(of))
+            return unscaled(value, of.scale).try_cast(spark_type(of))
 
 
 def _of_microseconds(number: Column, of: Type) -> Column:
@@ -122,7 +122,7 @@ def _of_microseconds(number: Column, of: Type) -> Column:
     return F.when(number.between(*MICROSECONDS), F.timestamp_micros(number).cast(spark_type(of)))
 
 
-def _unscaled(octets: Column, scale: int) -> Column:
+def unscaled(octets: Column, scale: int) -> Column:
     """Return the decimal of 38 digits that bytes are in two's complement; none if it has more digits.
 
     Avro has it so, behind the length in bytes: one byte, twice the number.
@@ -134,13 +134,13 @@ def _unscaled(octets: Column, scale: int) -> Column:
     return F.when(is_short, from_avro(F.concat(head, octets), schema, {"mode": "PERMISSIVE"}))
 
 
-def _number(unscaled: Column, scale: Column) -> Column:
+def _number(whole: Column, scale: Column) -> Column:
     """Return the digits of a number with its own scale, as PostgreSQL writes them: no exponent, all zeros behind the point."""
-    digits = F.abs(unscaled).cast("string")
-    sign = F.when(unscaled < 0, "-").otherwise("")
+    digits = F.abs(whole).cast("string")
+    sign = F.when(whole < 0, "-").otherwise("")
     padded = F.lpad(digits, F.greatest(F.length(digits), scale + 1), "0")
     point = F.length(padded) - scale
     fraction = F.concat(F.substr(padded, F.lit(1), point), F.lit("."), F.substr(padded, point + 1))
-    zeros = F.when(unscaled == 0, F.lit("")).otherwise(F.repeat(F.lit("0"), -scale))
+    zeros = F.when(whole == 0, F.lit("")).otherwise(F.repeat(F.lit("0"), -scale))
     text = F.when(scale > 0, fraction).otherwise(F.concat(digits, zeros))
     return F.when(scale.between(*_SCALES), F.concat(sign, text))

@@ -14,11 +14,12 @@ from frazil.decode.closed_keys import decoder_of
 from frazil.decode.declared_writers import DeclaredWriters
 from frazil.decode.decoder import Decoder
 from frazil.decode.decoding import CHANGE, DECODED, Decoding
+from frazil.decode.embedded_writers import EmbeddedWriters
 from frazil.decode.json_nulls import null_of
 from frazil.decode.known_writers import KnownWriters
 from frazil.decode.met import Met
 from frazil.decode.occurring import Occurring
-from frazil.decode.record_type import RecordType, avro_type, json_type
+from frazil.decode.record_type import RecordType, avro_type, embedded_type, json_type
 from frazil.decode.spark_types import spark_struct
 from frazil.decode.subjects import Ownership
 from frazil.envelopes.envelope import Envelope
@@ -33,7 +34,6 @@ from frazil.schemas.wire_format import (
 
 UNFRAMED = {
     ValueFormat.JSON: Kind.STRING,
-    ValueFormat.CONNECT_JSON: Kind.STRING,
     ValueFormat.TEXT: Kind.STRING,
     ValueFormat.BYTES: Kind.BINARY,
 }
@@ -67,15 +67,21 @@ class WriterSchemas:
         self._registry, self._is_key, self._owner = registry, keys, Ownership(topic, keys=keys)
         self._format = ValueFormat(topic.key_format.value) if keys else topic.value_format
         self.envelope = envelope
-        self._declared = DeclaredWriters.of(topic, self._format, keys=keys, envelope=envelope)
+        self._own: DeclaredWriters | EmbeddedWriters | None
+        self._own = DeclaredWriters.of(topic, self._format, keys=keys, envelope=envelope)
+        if topic.has_key_schemas_inside if keys else topic.has_schemas_inside:
+            self._own = EmbeddedWriters(lambda text: self._record_type(text, {}))
         self._refused: InvalidInput | None = None
         self._known = KnownWriters(self._format, self._owner, registry, self._record_type, of_one_type=of_one_type)
         self._occurring = Occurring()
 
     def _record_type(self, text: str, references: Mapping[str, str]) -> RecordType:
         """Return the type of a schema's rows. The types that Kafka Connect names are those of the connector's keys, too."""
-        type_of = avro_type if self._format is ValueFormat.AVRO else json_type
-        made = type_of(text, references, connect_types=self.envelope is not None)
+        if self._format is ValueFormat.CONNECT_JSON:
+            made = embedded_type(text)
+        else:
+            type_of = avro_type if self._format is ValueFormat.AVRO else json_type
+            made = type_of(text, references, connect_types=self.envelope is not None)
         if self.envelope is None or self._is_key:
             return made
         try:
@@ -87,7 +93,7 @@ class WriterSchemas:
     @property
     def problems(self) -> Mapping[int, str]:
         """Why schemas cannot be read, by their ids."""
-        return self._known.problems
+        return self._own.problems if isinstance(self._own, EmbeddedWriters) else self._known.problems
 
     @property
     def registry(self) -> Registry | None:
@@ -95,9 +101,14 @@ class WriterSchemas:
         return self._registry
 
     @property
+    def is_in_records(self) -> bool:
+        """Whether the records hold their schemas, so that none is known before one of them was read."""
+        return isinstance(self._own, EmbeddedWriters)
+
+    @property
     def is_framed(self) -> bool:
-        """Whether the bytes begin with a schema id, or a header names it."""
-        return self._format not in UNFRAMED and self._declared is None
+        """Whether the registry has the schemas: the bytes begin with a schema id, or a header names it."""
+        return self._format not in UNFRAMED and self._own is None
 
     @property
     def may_begin_without(self) -> bool:
@@ -107,16 +118,16 @@ class WriterSchemas:
     @property
     def versions(self) -> tuple[tuple[int, Struct], ...]:
         """The row type of each writer, by its number; for a format without a schema, one."""
-        if self._declared is not None:
-            return self._declared.versions
+        if self._own is not None:
+            return self._own.versions
         if not self.is_framed:
             return ((0, Struct((Field("value", Primitive(UNFRAMED[self._format])),))),)
         return tuple((number, writer.row) for number, writer in self._known.writers.items())
 
     def is_single_value(self, number: int) -> bool:
         """Return whether this writer's records are no objects of fields but one value each."""
-        if self._declared is not None:
-            return self._declared.is_single_value(number)
+        if self._own is not None:
+            return self._own.is_single_value(number)
         return not self.is_framed or self._known.writers[number].is_single_value
 
     def refresh(self) -> bool:
@@ -144,6 +155,11 @@ class WriterSchemas:
         time. Where there are too many, all but those of the topic count as unknown without that question; where only that
         question would decide, this raises `TooMany`. Raises `RegistryUnavailable`, which is no verdict.
         """
+        if isinstance(self._own, EmbeddedWriters):
+            is_other = self._own.learn(met)
+            if self._refused is not None and not self.versions:
+                raise self._refused
+            return is_other
         numbers = [self._known.frames[frame] for frame in met.waiting if frame in self._known.frames]
         self._occurring.meet(numbers)
         is_other = bool(numbers)
@@ -166,7 +182,7 @@ class WriterSchemas:
 
     def forget(self) -> bool:
         """Forget which writers were met, if they are more than a few; whether `decoding` has fewer then."""
-        return self._occurring.forget()
+        return self._own.forget() if isinstance(self._own, EmbeddedWriters) else self._occurring.forget()
 
     def decoding(
         self,
@@ -186,7 +202,7 @@ class WriterSchemas:
         fields = (*target.fields, *(CHANGE if has_changes else ()), Field(DECODED, Primitive(Kind.BOOLEAN)))
         ddl = spark_struct(Struct(fields)).simpleString()
         column = "key" if self._is_key else "value"
-        if self._declared is not None:
+        if self._own is not None:
             base = Decoding(
                 row_type=ddl,
                 tombstones=tombstones,
@@ -194,7 +210,7 @@ class WriterSchemas:
                 header=KEY_HEADER if self._is_key else VALUE_HEADER,
                 has_changes=has_changes,
             )
-            return self._declared.decoding(base, target, unfit, is_closed=is_closed)
+            return self._own.decoding(base, target, unfit, is_closed=is_closed)
         if not self.is_framed:
             fields = target.fields  # a table may have more: those of a key, or of another engine
             name = (same_field(self.versions[0][1].fields[0], fields) or fields[0]).name

@@ -6,8 +6,10 @@ https://debezium.io/documentation/reference/stable/connectors/postgresql.html#po
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable
+from uuid import UUID
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -24,8 +26,9 @@ def unavailable(row: Column, fields: Iterable[Field], placeholder: str) -> dict[
 def _is_placeholder(value: Column, of: Type, placeholder: str) -> Column | None:
     """Return whether a value is the placeholder; None if no value of the type is.
 
-    Text is itself, or, of an hstore, a JSON object of it. Bytes are its UTF-8. A list of texts or bytes has it as its one element;
-    a list of integers or dates has its bytes; a map has it as its one key and value.
+    Text is itself, or, of an hstore, a JSON object of it. Bytes are its UTF-8. A list of texts or bytes has it as its one element,
+    a list of UUIDs, which are texts, the one that Java names after it. A list of integers or dates has its bytes; a map has it as
+    its one key and value. For other types the connector writes null, which is a value, too.
     """
     octets = placeholder.encode()
     match of:
@@ -34,9 +37,10 @@ def _is_placeholder(value: Column, of: Type, placeholder: str) -> Column | None:
             return value.isin(placeholder, as_object)
         case Primitive(Kind.BINARY):
             return value == F.lit(bytearray(octets))
-        case ListOf(Primitive(Kind.STRING | Kind.BINARY) as element):
-            inner = _is_placeholder(F.get(value, F.lit(0)), element, placeholder)
-            return (F.size(value) == 1) & inner if inner is not None else None
+        case ListOf(Primitive(Kind.STRING)):
+            return (F.size(value) == 1) & F.get(value, F.lit(0)).isin(placeholder, str(_named(octets)))
+        case ListOf(Primitive(Kind.BINARY)):
+            return (F.size(value) == 1) & (F.get(value, F.lit(0)) == F.lit(bytearray(octets)))
         case ListOf(Primitive(Kind.INT | Kind.LONG)):
             return value == F.lit([byte - 256 if byte > 127 else byte for byte in octets])
         case ListOf(Primitive(Kind.DATE)):
@@ -48,3 +52,8 @@ def _is_placeholder(value: Column, of: Type, placeholder: str) -> Column | None:
                 (F.size(value) == 1) & (F.get(keys, F.lit(0)) == placeholder) & (F.get(values, F.lit(0)) == placeholder)
             )
     return None
+
+
+def _named(octets: bytes) -> UUID:
+    """Return the UUID of Java's `nameUUIDFromBytes`."""
+    return UUID(bytes=hashlib.md5(octets, usedforsecurity=False).digest(), version=3)

@@ -16,6 +16,7 @@ from frazil.decode.row_order import row_order
 from frazil.decode.writer_schemas import TooMany, WriterSchemas
 from frazil.errors import IncompatibleSchema, InvalidInput, WriteModeDiffers
 from frazil.ingest.events import Event, Reporter
+from frazil.ingest.first_schemas import FirstSchemas
 from frazil.ingest.key_index import key_index
 from frazil.ingest.remembered import Keyless, LeftOut, Thoroughness, Truncated
 from frazil.ingest.staging import Staging
@@ -41,6 +42,7 @@ class Evolution:
     def __init__(self, pipeline: Pipeline, job: JobContext, writers: WriterSchemas, report: Reporter) -> None:
         self._pipeline, self._job, self._writers, self._report = pipeline, job, writers, report
         layout = pipeline.table.metadata_columns
+        self._first = FirstSchemas(pipeline, job)
         self._is_keyed, self._names = is_keyed(pipeline.write), declared_key(pipeline.write)
         self._keys = Keys.of(pipeline.topic, writers.registry, layout, writers.envelope, name_rows=self._is_keyed)
         self._is_changelog = isinstance(pipeline.write, Changelog)
@@ -51,8 +53,7 @@ class Evolution:
     @property
     def is_known(self) -> bool:
         """Whether enough is known to make a table: a schema of the values, and of the keys if they are decoded."""
-        has_values = bool(self._writers.versions) or self._writers.may_begin_without
-        return has_values and (self._keys is None or bool(self._keys.writers.versions))
+        return self.lacks_key and (self._keys is None or bool(self._keys.writers.versions))
 
     @property
     def lacks_key(self) -> bool:
@@ -99,8 +100,9 @@ class Evolution:
         return self.row_key(), state_fields(self._pipeline, self.types[0])
 
     def refresh(self) -> bool:
-        """Ask for new schemas; returns whether there are any."""
+        """Ask for new schemas, or look for the first ones in the records; returns whether the registry has new ones."""
         found = [self._writers.refresh(), self._keys is not None and self._keys.writers.refresh()]
+        self._first.learn(self._writers, self._keys)
         return any(found)
 
     def learn(self, values: Met, keys: Met) -> None:

@@ -48,17 +48,18 @@ def waiting(
     first = {p: offset for p, offset in first.items() if offset < spans[p].stable}
     lag = sum(spans[p].stable - offset for p, offset in first.items())
     subject = _subject(pipeline.topic, is_key=lacks_key)
-    message = (
-        f"waiting for a schema in subject {subject}"
-        if not problem
-        else f"no schema of {subject} can be used: {problem}"
-    )
+    awaited = f"a schema in subject {subject}"
+    if pipeline.topic.has_key_schemas_inside if lacks_key else pipeline.topic.has_schemas_inside:
+        subject = f"the {'keys' if lacks_key else 'values'} of topic {pipeline.topic.name}"
+        awaited = f"a record that has its schema in its {'key' if lacks_key else 'value'}"
+    message = f"waiting for {awaited}" if not problem else f"no schema of {subject} can be used: {problem}"
     facts: dict[str, Any] = {"lag": lag, "message": message}
     records = _records(pipeline, kafka, first)
     ages = [now - r.timestamp_ms / 1000 for r in records if r.timestamp_type != _NO_TIMESTAMP]
     if not lag or ages:
         facts["freshness_seconds"] = round(max([0.0, *ages]), 3)
-    hint = next(filter(None, map(_hint, records)), "") if not lacks_key else ""
+    hint_of = _hint_of_embedded if pipeline.topic.has_schemas_inside else _hint
+    hint = next(filter(None, map(hint_of, records)), "") if not lacks_key else ""
     return {**facts, "hint": hint} if hint else facts
 
 
@@ -66,10 +67,15 @@ def waiting_now(
     pipeline: Pipeline, job: JobContext, spans: Mapping[int, Span], *, lacks_key: bool, problem: str
 ) -> dict[str, Any]:
     """Return the same facts of a pipeline as it is now: from the offsets of its table, if it has one, or its declared start."""
+    start = position(pipeline, job, spans)
+    return waiting(pipeline, job.kafka, start, spans, now=job.clock(), lacks_key=lacks_key, problem=problem)
+
+
+def position(pipeline: Pipeline, job: JobContext, spans: Mapping[int, Span]) -> Mapping[int, int]:
+    """Return where the pipeline continues: the offsets of its table, if it has one, or its declared start."""
     has_table = job.iceberg.exists(pipeline.table.identifier)
     last = read_ledger(job.iceberg, pipeline) if has_table else None
-    start = last.end.at if last is not None and last.end is not None else start_of(pipeline, job, spans)
-    return waiting(pipeline, job.kafka, start, spans, now=job.clock(), lacks_key=lacks_key, problem=problem)
+    return last.end.at if last is not None and last.end is not None else start_of(pipeline, job, spans)
 
 
 def _records(pipeline: Pipeline, kafka: Records, first: Mapping[int, int]) -> list[Record]:
@@ -88,6 +94,13 @@ def _hint(record: Record) -> str:
     if value.lstrip()[:1] in (b"{", b"["):
         return f"{place} looks like JSON without a schema id: declare value_format json"
     return f"{place} does not begin with 0x00, so it has no schema id: declare another value_format"
+
+
+def _hint_of_embedded(record: Record) -> str:
+    if not record.value or b'"schema"' in record.value:
+        return ""
+    place = f"The record at partition {record.partition}, offset {record.offset}"
+    return f"{place} has no schema: set schemas.enable=true in the converter, or declare value_format json with columns"
 
 
 def _subject(topic: Topic, *, is_key: bool) -> str:

@@ -42,6 +42,14 @@ class Number(Struct):
     """The object of a number with a scale of its own: `scale`, and `value`, which is unscaled. It means its digits as text."""
 
 
+@dataclass(frozen=True, slots=True)
+class NumberOrBytes(Decimal):
+    """A decimal that JSON holds as a number or as its unscaled bytes in base64; the schema does not say which.
+
+    It is how Kafka Connect's JsonConverter writes one: `decimal.format` decides, and another value of it may follow.
+    """
+
+
 NUMBER = Number((Field("scale", Primitive(Kind.INT)), Field("value", Primitive(Kind.BINARY))))
 VARIABLE_SCALE_DECIMAL = "io.debezium.data.VariableScaleDecimal"
 DECIMAL = "org.apache.kafka.connect.data.Decimal"
@@ -89,6 +97,8 @@ def meaning(of: Type) -> Type:
     match of:
         case Held():
             return of.means
+        case NumberOrBytes(precision, scale):
+            return Decimal(precision, scale)
         case Number():
             return Primitive(Kind.STRING)
         case ListOf(element):
@@ -130,6 +140,8 @@ def _as_held(target: Type, written: Type) -> Type:
     match target, written:
         case Decimal(_, scale), Held(means=Decimal() as means) if means.scale == scale:
             return written
+        case Decimal(precision, scale), NumberOrBytes(scale=own) if own == scale:
+            return NumberOrBytes(precision, scale)
         case Primitive(), Held(means=means) if target == means:
             return written
         case Primitive(Kind.STRING), Number():

@@ -1,0 +1,75 @@
+"""The first schemas of a topic whose records hold their schemas: the table's columns and key are known only from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import functions as F
+
+from frazil.declaration import Pipeline
+from frazil.decode.keys import Keys
+from frazil.decode.met import Met
+from frazil.decode.schemas_inside import frame_inside
+from frazil.decode.writer_schemas import WriterSchemas
+from frazil.ingest.plan import Span
+from frazil.ingest.ranges import OffsetRange
+from frazil.ingest.read import consumer_options, read
+from frazil.ingest.waiting import position
+from frazil.job.context import JobContext
+
+
+class FirstSchemas:
+    """What the records of one pipeline's topic say of their schemas before its first batch is staged."""
+
+    def __init__(self, pipeline: Pipeline, job: JobContext) -> None:
+        self._pipeline, self._job = pipeline, job
+        self._searched: Mapping[int, Span] = {}
+
+    def learn(self, values: WriterSchemas, keys: Keys | None) -> None:
+        """Read the schemas of two records, of values and of keys where they are in the records and none is known.
+
+        One is that of the first record which has one that can be read: the oldest, as a registry has it. The other is that of the
+        next record to land. Offsets that were searched in vain are not searched again.
+        """
+        sides = {"value": values, **({"key": keys.writers} if keys is not None else {})}
+        open_sides = {column: side for column, side in sides.items() if side.is_in_records and not side.versions}
+        if not open_sides:
+            return
+        spans = self._job.kafka.offsets(self._pipeline.topic.name, self._pipeline.isolation)
+        if spans == self._searched:
+            return
+        start = position(self._pipeline, self._job, spans)
+        oldest = {p: span.earliest for p, span in spans.items()}
+        next_to_land = {p: max(start.get(p, 0), earliest) for p, earliest in oldest.items()}
+        for column, side in open_sides.items():
+            for begin in (oldest, next_to_land) if next_to_land != oldest else (oldest,):
+                ranges = [OffsetRange(p, begin[p], span.stable) for p, span in spans.items() if begin[p] < span.stable]
+                unread: list[bytes] = []
+                while (frame := self._first(column, spans, ranges, unread)) is not None:
+                    problems = len(side.problems)
+                    side.learn(Met(unknown=(frame,)))
+                    if len(side.problems) == problems:
+                        break
+                    unread.append(frame)
+        self._searched = spans
+
+    def _first(
+        self, column: str, spans: Mapping[int, Span], ranges: list[OffsetRange], unread: list[bytes]
+    ) -> bytes | None:
+        """Return the schema of the first record in the ranges that has another one than these."""
+        if not ranges:
+            return None
+        options = consumer_options(self._pipeline, self._job.kafka)
+        leaders = {partition: span.leader_epoch for partition, span in spans.items()}
+        records = read(
+            self._job.spark,
+            self._pipeline.topic.name,
+            ranges,
+            options=options,
+            isolation=self._pipeline.isolation.value,
+            group=self._job.consumers.group(self._pipeline.name, options, leaders),
+            headers=False,
+        )
+        frames = records.select(frame_inside(F.col(column), ()).alias("frame"))
+        frames = frames.where(F.col("frame").isNotNull() & ~F.col("frame").isin([bytearray(text) for text in unread]))
+        return next((bytes(row["frame"]) for row in frames.limit(1).collect()), None)
