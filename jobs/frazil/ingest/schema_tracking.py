@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from frazil.declaration import Pipeline
+from frazil.declaration.envelopes import BEFORE_COLUMN
 from frazil.declaration.options import SchemaEvolution
 from frazil.declaration.write_modes import Changelog, declared_key, is_keyed, order_by, tombstones
 from frazil.decode.decoding import schema_id_of
@@ -219,8 +220,15 @@ class Evolution:
             )
         columns = {column.name: column for column in found.columns}
         order = row_order(order_by(self._pipeline.write), target)
-        has_changes = self._writers.envelope is not None
-        return replace(found, columns=tuple(columns[name] for name in made_for), order=order, has_changes=has_changes)
+        envelope = self._pipeline.envelope
+        images = [field.type for field in target.fields if field.source == BEFORE_COLUMN] if envelope is not None and envelope.has_before else []
+        return replace(
+            found,
+            columns=tuple(columns[name] for name in made_for),
+            order=order,
+            has_changes=envelope is not None,
+            before=frozenset(found.names) & {field.name for of in images if isinstance(of, Struct) for field in of.fields},
+        )
 
     def _report_incompatible(self, found: Sequence[tuple[int, IncompatibleSchema]]) -> None:
         """Report what was not reported before: of many at once the last ones, which are the newest versions."""
