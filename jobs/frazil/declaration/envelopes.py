@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, Unpack
 
-from frazil.declaration.column_notation import JSON, columns
 from frazil.declaration.chosen import Chosen, default
+from frazil.declaration.column_notation import JSON, columns
 from frazil.declaration.constraints import matching
 from frazil.declaration.declared import Declared
 from frazil.declaration.options import ReplicaIdentity
@@ -144,7 +144,9 @@ def _format_problems(topic: Topic, envelope: Envelope | None) -> Iterator[Proble
     names = {each.name for each in declared}
     if envelope is not None and envelope.has_before and not names.isdisjoint({"__deleted", "__op"}):
         what = "flattened events do not have the row before a change"
-        yield Problem("envelope.replica_identity", what, "Remove it, or have the connector write events that are not flattened")
+        yield Problem(
+            "envelope.replica_identity", what, "Remove it, or have the connector write events that are not flattened"
+        )
     if envelope is not None and envelope.operation_column and "__deleted" in names and "__op" not in names:
         what = "flattened events have their operation in the field __op, which is not among the columns"
         yield Problem("envelope.operation_column", what, "Declare the column __op string, or remove operation_column")

@@ -144,7 +144,9 @@ class _Plain:
             has_one = record[_OP].isin("u", "d")
             gone = unavailable(record[_BEFORE], _fields(added[BEFORE_COLUMN]), self.declared.unavailable_value)
             lacks = reduce(Column.__or__, gone.values(), record[_BEFORE].isNull())
-            operation = F.when(has_one & lacks & operation.isNotNull(), Operation.LACKS_BEFORE.value).otherwise(operation)
+            operation = F.when(has_one & lacks & operation.isNotNull(), Operation.LACKS_BEFORE.value).otherwise(
+                operation
+            )
             before = F.when(has_one, record[_BEFORE])
         time = next((field.name for field in kept if field.source == _TIME), _TIME)
         return Change(

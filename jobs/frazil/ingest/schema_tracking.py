@@ -221,13 +221,15 @@ class Evolution:
         columns = {column.name: column for column in found.columns}
         order = row_order(order_by(self._pipeline.write), target)
         envelope = self._pipeline.envelope
-        images = [field.type for field in target.fields if field.source == BEFORE_COLUMN] if envelope is not None and envelope.has_before else []
+        has_before = envelope is not None and envelope.has_before
+        images = [field.type for field in target.fields if has_before and field.source == BEFORE_COLUMN]
         return replace(
             found,
             columns=tuple(columns[name] for name in made_for),
             order=order,
             has_changes=envelope is not None,
-            before=frozenset(found.names) & {field.name for of in images if isinstance(of, Struct) for field in of.fields},
+            before=frozenset(found.names)
+            & {field.name for of in images if isinstance(of, Struct) for field in of.fields},
         )
 
     def _report_incompatible(self, found: Sequence[tuple[int, IncompatibleSchema]]) -> None:
