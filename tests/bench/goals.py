@@ -170,6 +170,8 @@ def _upserts(results: Results) -> Iterator[Goal]:
             says = f"30,000 changes of {rows} M rows, v{version}: copy-on-write MERGE / Frazil"
             yield Goal(f"{says}, wall", _merged(mine, "wall"), faster, is_least=True)
             yield Goal(f"{says}, bytes", _merged(mine, "bytes"), smaller, is_least=True)
+            says = f"30,000 changes of {rows} M rows, v{version}: with a history / without"
+            yield Goal(f"{says}, wall", _with_history(mine, "wall"), 3.0)
     loads = results.races.get("keyed_avro", ())
     yield Goal("a topic of new keys, wall: current state / append", ratio(loads, ["state"], "ours", "wall"), 1.3)
     changes = results.races.get("changes_avro", ())
@@ -191,6 +193,12 @@ def _merged(batches: Sequence[Mapping[str, Any]], what: str) -> float | None:
     """Return the median over the rounds of the ratio of `MERGE` to Frazil."""
     merge, ours = ({b["round"]: b[what] for b in batches if b["way"] == way} for way in ("merge", "ours"))
     return median(merge[number] / ours[number] for number in ours) if ours else None
+
+
+def _with_history(batches: Sequence[Mapping[str, Any]], what: str) -> float | None:
+    """Return the median over the rounds of the ratio of a commit that its history follows to one without."""
+    ours, more = ({b["round"]: b[what] for b in batches if b["way"] == way} for way in ("ours", "history"))
+    return median((ours[number] + more[number]) / ours[number] for number in more) if more else None
 
 
 def _of_few(found: Mapping[str, Any] | None) -> float | None:

@@ -1,4 +1,7 @@
-"""The commit of a batch of random changes, by Frazil and by a copy-on-write `MERGE`, on tables of several sizes and both formats."""
+"""The commit of a batch of random changes, by Frazil and by a copy-on-write `MERGE`, on tables of several sizes and both formats.
+
+What a history of Frazil's table costs is measured behind each of its commits.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from frazil.job.context import JobContext
+from frazil.lake import tables
 from frazil.lake.commit.append import publish
 from frazil.lake.commit.check import CommitRequest
 from frazil.lake.deletes.positions import IS_DELETE
 from frazil.lake.deletes.staged_changes import stage_changes
+from frazil.lake.history.follow import Follower
 from frazil.lake.offsets import Offsets
 from frazil.lake.stage import Staged, empty_commit
 from frazil.lake.totals import Counts
@@ -62,6 +67,8 @@ def _rounds(
     for way, name in names.items():
         create(shared.iceberg, name, version, copy_on_write=way == "merge")
         _give(shared, name, base)
+    history = _history(shared, names["ours"])
+    history.follow()
     for number in range(rounds):
         file = Path(job.folder) / f"batch-{size}-{version}-{number}.parquet"
         changes.batch(number + 1, file)
@@ -69,9 +76,25 @@ def _rounds(
         for way, commit in (("ours", _ours), ("merge", _merge)):
             used = _measured(meter, _folder(shared, names[way]), partial(commit, shared, names[way], batch, number))
             measured.append({"way": way, "round": number, "version": version, "rows": size, **used})
+        done: list[int] = []
+        used = _measured(meter, _folder(shared, history.history), lambda done=done: done.append(history.follow().rows))
+        if done != [batch.count()]:
+            raise NotWhatWasChangedError(f"{history.history}: {done} changes, not {batch.count()}")
+        measured.append({"way": "history", "round": number, "version": version, "rows": size, **used})
     for name in names.values():
         _check(shared, name, changes)
     return measured
+
+
+def _history(shared: JobContext, name: str) -> Follower:
+    properties = tables.properties(
+        format_version=2,
+        target_file_size_bytes=128 << 20,
+        keep_snapshots=100,
+        offset_columns=("_sequence",),
+        declared={},
+    )
+    return Follower(shared, PIPELINE, name, f"{name}__changes", properties)
 
 
 def _read(shared: JobContext, file: Path, number: int) -> DataFrame:

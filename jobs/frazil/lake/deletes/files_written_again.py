@@ -55,7 +55,7 @@ class CopyOnWrite:
         def kept(rows: DataFrame) -> DataFrame:
             if are_few(keys):
                 return rows.join(gone.select(*names), names, "left_anti").select(*rows.columns)
-            # A shuffle leaves each task rows of all files, and it would write one for each partition: back to what was read together.
+            # A shuffle leaves each task rows of all files, of which it would write one for each partition.
             read = rows.withColumn(_READ_BY, F.spark_partition_id())
             left = read.join(gone.select(*names), names, "left_anti")
             total = sum(int(task.file().fileSizeInBytes()) for task in ordered)
