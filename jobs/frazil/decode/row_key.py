@@ -9,7 +9,7 @@ from functools import reduce
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from frazil.declaration.envelopes import BEFORE_COLUMN
+from frazil.declaration.envelopes import BEFORE_COLUMN, Envelope, added_columns
 from frazil.decode.decoding import KEY, ROW, is_delete
 from frazil.decode.keys import KeyLanding
 from frazil.decode.row_order import RowOrder
@@ -33,8 +33,7 @@ class RowKey:
     `columns` are the table's, by name. `fields` says which field of the record's decoded key each one is; `None` is the key itself.
     `shared` are those that the value has, too; a value in which they are null says nothing of the key. With `is_of_value` the value
     decides, and the record's key only for a record without one; `fields` are none then if the record's key lacks one of them.
-    `has_changes` is that of the values' `Decoding`. `before` are those that the row before a change has, too, in `_before`: it is
-    the row of this key, and what a source has not sent is in none of them.
+    `has_changes` is that of the values' `Decoding`. `before` are those that the row before a change has, too: it is of this key.
     """
 
     columns: tuple[Field, ...]
@@ -50,6 +49,12 @@ class RowKey:
     def names(self) -> tuple[str, ...]:
         """The names of the columns."""
         return tuple(column.name for column in self.columns)
+
+    def in_row_before(self, target: Struct, envelope: Envelope | None) -> frozenset[str]:
+        """Return the columns of the key that the row before a change has, if the envelope says that events have one."""
+        added = added_columns(envelope)
+        images = (f.type for f in target.fields if f.source == BEFORE_COLUMN and f.source in added)
+        return frozenset(f.name for of in images if isinstance(of, Struct) for f in of.fields) & {*self.names}
 
     @property
     def _deletes(self) -> Column:

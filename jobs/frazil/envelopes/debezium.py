@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import reduce
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from frazil.declaration.envelopes import BEFORE_COLUMN, OPERATION_COLUMN, SOURCE_COLUMN, Debezium, added_columns
 from frazil.envelopes.envelope import Change, Operation, Unwrapped
+from frazil.envelopes.rows_before import row_before
 from frazil.envelopes.unavailable_values import unavailable
 from frazil.errors import InvalidInput
 from frazil.schemas.types import Field, Kind, Primitive, Struct
@@ -31,11 +31,7 @@ _OPERATIONS: Mapping[str, Operation] = {
     "t": Operation.TRUNCATE,
     "m": Operation.NOTHING,
 }
-_DECLARED_BY = {
-    OPERATION_COLUMN: "operation_column",
-    SOURCE_COLUMN: "source_column",
-    BEFORE_COLUMN: "replica_identity",
-}
+_DECLARED_BY = {OPERATION_COLUMN: "operation_column", SOURCE_COLUMN: "source_column", BEFORE_COLUMN: "replica_identity"}
 _MOST_MS = 253_402_300_799_999  # the end of the year 9999
 _NO_ROWS = {
     "schema changes": {"ddl", "tableChanges"},
@@ -138,16 +134,10 @@ class _Plain:
             about[added[SOURCE_COLUMN].name] = F.when(source.isNotNull(), parts)
         operation = _operation(record[_OP])
         is_empty = (operation == Operation.WRITE.value) & row.isNull()
-        operation = F.when(is_empty, None).otherwise(operation)
-        before = None
-        if BEFORE_COLUMN in added:
-            has_one = record[_OP].isin("u", "d")
-            gone = unavailable(record[_BEFORE], _fields(added[BEFORE_COLUMN]), self.declared.unavailable_value)
-            lacks = reduce(Column.__or__, gone.values(), record[_BEFORE].isNull())
-            operation = F.when(has_one & lacks & operation.isNotNull(), Operation.LACKS_BEFORE.value).otherwise(
-                operation
-            )
-            before = F.when(has_one, record[_BEFORE])
+        operation, before = F.when(is_empty, None).otherwise(operation), None
+        if (column := added.get(BEFORE_COLUMN)) is not None:
+            before, lacks = row_before(record[_OP], record[_BEFORE], _fields(column), self.declared.unavailable_value)
+            operation = F.when(lacks & operation.isNotNull(), Operation.LACKS_BEFORE.value).otherwise(operation)
         time = next((field.name for field in kept if field.source == _TIME), _TIME)
         return Change(
             operation=operation,

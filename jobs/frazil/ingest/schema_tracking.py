@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from frazil.declaration import Pipeline
-from frazil.declaration.envelopes import BEFORE_COLUMN
 from frazil.declaration.options import SchemaEvolution
 from frazil.declaration.write_modes import Changelog, declared_key, is_keyed, order_by, tombstones
 from frazil.decode.decoding import schema_id_of
@@ -221,16 +220,8 @@ class Evolution:
         columns = {column.name: column for column in found.columns}
         order = row_order(order_by(self._pipeline.write), target)
         envelope = self._pipeline.envelope
-        has_before = envelope is not None and envelope.has_before
-        images = [field.type for field in target.fields if has_before and field.source == BEFORE_COLUMN]
-        return replace(
-            found,
-            columns=tuple(columns[name] for name in made_for),
-            order=order,
-            has_changes=envelope is not None,
-            before=frozenset(found.names)
-            & {field.name for of in images if isinstance(of, Struct) for field in of.fields},
-        )
+        found = replace(found, has_changes=envelope is not None, before=found.in_row_before(target, envelope))
+        return replace(found, columns=tuple(columns[name] for name in made_for), order=order)
 
     def _report_incompatible(self, found: Sequence[tuple[int, IncompatibleSchema]]) -> None:
         """Report what was not reported before: of many at once the last ones, which are the newest versions."""

@@ -17,7 +17,7 @@ from frazil.decode.decoding import ROW, is_delete, is_truncate
 from frazil.decode.row_key import RowKey
 from frazil.decode.row_order import row_order
 from frazil.decode.spark_types import spark_type
-from frazil.envelopes.invented_values import may_be_invented
+from frazil.envelopes.rows_before import may_be_invented
 from frazil.errors import InvalidInput
 from frazil.lake.deletes.folding import Rules
 from frazil.lake.history.history_columns import check_names

@@ -1,18 +1,20 @@
-"""What a connector invents for values of a row before a change that the source did not send.
+"""The row before a change: which events lack it, and which may have invented it.
 
-PostgreSQL sends the key of a deleted row alone, unless its replica identity is full. Debezium then writes null for columns that
-may be null, and the zero of their type for others: text, numbers, times and lists that are empty or 0.
+PostgreSQL sends the key of a deleted row alone, and nothing of an updated one, unless its replica identity is full. Debezium then
+writes null for columns that may be null, and the zero of their type for others: text, numbers, times and lists that are empty or 0.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from functools import reduce
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from frazil.schemas.types import Decimal, Kind, ListOf, MapOf, Primitive, Struct, Type
+from frazil.envelopes.unavailable_values import unavailable
+from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 
 _ZEROS = {
     Kind.BOOLEAN: False,
@@ -21,6 +23,13 @@ _ZEROS = {
     Kind.TIMESTAMPTZ: datetime(1970, 1, 1, tzinfo=UTC),
 }
 _NUMBERS = frozenset({Kind.INT, Kind.LONG, Kind.FLOAT, Kind.DOUBLE})
+
+
+def row_before(operation: Column, row: Column, fields: Sequence[Field], placeholder: str) -> tuple[Column, Column]:
+    """Return the row before an update or delete, and whether an event that is one lacks it, or a value of it."""
+    has_one = operation.isin("u", "d")
+    lacks = reduce(Column.__or__, unavailable(row, fields, placeholder).values(), row.isNull())
+    return F.when(has_one, row), F.coalesce(has_one & lacks, F.lit(False))
 
 
 def may_be_invented(row: Column, of: Struct, key: frozenset[str]) -> Column:
