@@ -568,7 +568,8 @@ def test_with_its_whole_identity_each_change_has_the_row_before(copied_of: Copie
     source.captured()
     copied.shop.drain()
     rows = sorted(copied.shop.landed(), key=lambda row: row["_kafka_offset"])
-    images = [(row["_op"], row["id"], row["_before"] and plain(row["_before"])) for row in rows if row["_op"] in "ud"]
+    changes = [row for row in rows if row["_op"] in "ud" and row["id"] > 0]  # a mark of the test has another id
+    images = [(row["_op"], row["id"], row["_before"] and plain(row["_before"])) for row in changes]
     paid = {**before[1], "is_paid": True, "extra": None}
     assert images == [
         ("u", 1, {**before[1], "extra": None}),
@@ -585,8 +586,8 @@ def test_with_its_whole_identity_each_change_has_the_row_before(copied_of: Copie
     )
     source.captured()
     copied.shop.drain()
-    last = max((row for row in copied.shop.landed() if row["_kafka_schema_id"]), key=lambda row: row["_kafka_offset"])
-    assert (last["_op"], last["id"], last["_before"]) == ("d", 12, None), "what the connector invented does not land"
+    gone = [row for row in copied.shop.landed() if (row["_op"], row["id"]) == ("d", 12)]
+    assert [row["_before"] for row in gone] == [None, None], "what the connector invented does not land"
     source.sql(f"UPDATE {name} SET is_paid = true WHERE id = 20")
     source.captured()
     with pytest.raises(RejectedRecords, match="before_missing"):
