@@ -42,12 +42,16 @@ class PastStates:
 
     def by_spark(self, at: Mapping[int, int]) -> Rows:
         """Return the state before these offsets, as Spark has it."""
-        past, engine = self._past(), SqlEngine.SPARK
-        table, catalog = self.shop.pipeline.table, self.shop.job().iceberg.name
+        found = self.shop.spark.sql(self.named(SqlEngine.SPARK, at)).toArrow().to_pylist()
+        return sorted(tuple(row[name] for name in SHOWN) for row in found)
+
+    def named(self, engine: SqlEngine, at: Mapping[int, int]) -> str:
+        """Return the query of the state before these offsets, with the tables as the command names them."""
+        past, table, catalog = self._past(), self.shop.pipeline.table, self.shop.job().iceberg.name
         state = engine.at_snapshot(table_name(engine, catalog, table.identifier), past.state_snapshot)
         history = engine.at_snapshot(table_name(engine, catalog, table.history), past.history_snapshot)
-        found = self.shop.spark.sql(past.query(engine, state, history, at)).toArrow().to_pylist()
-        return sorted(tuple(row[name] for name in SHOWN) for row in found)
+        names = ", ".join(f"q.{engine.quoted(name)}" for name in SHOWN)
+        return f"SELECT {names} FROM ({past.query(engine, state, history, at)}) q"
 
     def by_duckdb(self, at: Mapping[int, int]) -> Rows:
         """Return the state before these offsets, as DuckDB has it."""

@@ -218,8 +218,7 @@ class Evolution:
                 made_for=f"{self._pipeline.write.kind} by {', '.join(sorted(made_for))}",
             )
         columns = {column.name: column for column in found.columns}
-        order = row_order(order_by(self._pipeline.write), target)
-        envelope = self._pipeline.envelope
+        order, envelope = row_order(order_by(self._pipeline.write), target), self._pipeline.envelope
         found = replace(found, has_changes=envelope is not None, before=found.in_row_before(target, envelope))
         return replace(found, columns=tuple(columns[name] for name in made_for), order=order)
 
