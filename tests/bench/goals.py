@@ -170,6 +170,8 @@ def _upserts(results: Results) -> Iterator[Goal]:
             says = f"30,000 changes of {rows} M rows, v{version}: copy-on-write MERGE / Frazil"
             yield Goal(f"{says}, wall", _merged(mine, "wall"), faster, is_least=True)
             yield Goal(f"{says}, bytes", _merged(mine, "bytes"), smaller, is_least=True)
+            says = f"30,000 changes of {rows} M rows, v{version}: with a history / without"
+            yield Goal(f"{says}, wall", _with_history(mine, "wall"), 3.0)
     for version in (2, 3):
         few, many = (_indexed(batches, rows * 1_000_000, version) for rows in (1, 20))
         yield Goal(f"30,000 changes by an index, v{version}, wall: 20 M / 1 M rows", many and few and many / few, 1.3)
@@ -200,6 +202,12 @@ def _indexed(batches: Sequence[Mapping[str, Any]], rows: int, version: int) -> f
     """Return the median wall time of a batch with an index, but for the first one: the index had no commit to follow."""
     mine = [b for b in batches if (b["of"], b["version"], b["way"]) == (rows, version, "indexed")]
     return median(b["wall"] for b in mine[1:]) if len(mine) > 1 else None
+
+
+def _with_history(batches: Sequence[Mapping[str, Any]], what: str) -> float | None:
+    """Return the median over the rounds of the ratio of a commit that its history follows to one without."""
+    ours, more = ({b["round"]: b[what] for b in batches if b["way"] == way} for way in ("ours", "history"))
+    return median((ours[number] + more[number]) / ours[number] for number in more) if more else None
 
 
 def _of_few(found: Mapping[str, Any] | None) -> float | None:

@@ -18,7 +18,18 @@ from typer.testing import CliRunner
 
 from frazil.cli.main import app
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Changelog, Environment, GlueCatalog, Kafka, LocalCatalog, Pipeline, Table, Topic
+from frazil.declaration import (
+    Changelog,
+    Environment,
+    GlueCatalog,
+    History,
+    Kafka,
+    LocalCatalog,
+    Pipeline,
+    Table,
+    Topic,
+    Upsert,
+)
 from frazil.declaration.document import canonical, document
 from frazil.declaration.environment import environment_document
 from frazil.lake import ledger
@@ -107,6 +118,44 @@ def test_it_prints_a_state_before_offsets_of_a_table_by_another_name(ask: Ask) -
 
 
 @pytest.mark.usefixtures("made")
+def test_it_prints_a_state_at_an_order(ask: Ask, tmp_path: Path) -> None:
+    assert "the table has no order" in ask("--at-order", "1").stderr
+    with_order(tmp_path)
+    ended = ask("--engine", "trino", "--at-order", "it's", "--at", "0:3")
+    assert ended.exit_code == 0, ended.stderr
+    assert """< 3)) AND "_order" <= 'it''s'""" in ended.stdout
+    assert "the order has 1 columns, and 2 values are given" in ask("--at-order", "1", "--at-order", "2").stderr
+
+
+def with_order(tmp_path: Path) -> None:
+    catalog = SqlCatalog("lake", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}/warehouse")
+    with catalog.load_table("shop.orders").update_schema() as update:
+        update.add_column("_order", StringType())
+
+
+@pytest.mark.usefixtures("made")
+@pytest.mark.parametrize(
+    ("write", "options", "said"),
+    [
+        (Upsert(), ["--at", "0:1"], "declares write=upsert without a history"),
+        (Upsert(history=History(keep_days=3)), [], "the state before offsets"),
+        (Upsert(history=History(keep_days=3)), ["--at", "0:1", "--at-order", "1"], "without --create and --at-order"),
+        (Upsert(history=History(keep_days=3)), ["--at", "0:1", "--table", "t"], "both or none of --table"),
+        (Upsert(history=History(keep_days=3)), ["--at", "0:1"], "the table has no history yet"),
+    ],
+)
+def test_a_state_is_printed_before_offsets_that_its_history_has(
+    ask: Ask, tmp_path: Path, write: Upsert, options: list[str], said: str
+) -> None:
+    topic = Topic("orders", value_format="avro", key_format="avro")
+    declared = Pipeline(topic=topic, table=Table("shop.orders"), write=write)
+    (tmp_path / "pipelines.json").write_bytes(canonical(document([declared])))
+    ended = ask(*options)
+    assert ended.exit_code == 2
+    assert said in ended.stderr
+
+
+@pytest.mark.usefixtures("made")
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -114,6 +163,7 @@ def test_it_prints_a_state_before_offsets_of_a_table_by_another_name(ask: Ask) -
         (["--at", "0:120,"], "is no list of partitions and offsets"),
         (["--create", "--engine", "trino"], "--create takes no --engine"),
         (["--create", "--at", "0:1"], "--create takes no --engine"),
+        (["--create", "--at-order", "1"], "--create takes no --engine"),
         (["--engine", "mysql"], "mysql"),
     ],
 )

@@ -44,6 +44,17 @@ def test_a_changelog_has_the_operation_without_a_column_of_the_envelope():
     assert list(problems_of(lambda: pipeline(write=Changelog(key="id")))) == ["pipeline.write.key"]
 
 
+def test_the_row_before_is_taken_from_events_in_a_changelog_only():
+    declared = Debezium(replica_identity="full")
+    assert pipeline(declared, write=Changelog()).envelope.has_before
+    assert not pipeline(write=Changelog()).envelope.has_before
+    assert list(problems_of(lambda: pipeline(declared))) == ["pipeline.envelope.replica_identity"]
+    flat = Topic("orders", **{**SCHEMALESS, "columns": ("id long", "__op string")})
+    found = problems_of(lambda: pipeline(declared, topic=flat, write=Changelog()))
+    assert "flattened events" in found["pipeline.envelope.replica_identity"]
+    assert list(problems_of(lambda: Debezium(replica_identity="nothing"))) == ["debezium.replica_identity"]
+
+
 SCHEMALESS = {
     "value_format": "json",
     "columns": ("id long",),

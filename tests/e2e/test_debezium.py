@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Debezium, KeyFormat, Upsert, ValueFormat
+from frazil.declaration import Changelog, Debezium, KeyFormat, Upsert, ValueFormat
 from frazil.declaration.environment import Environment
 from frazil.declaration.limits import Limits
 from frazil.errors import RejectedRecords, SourceTruncated
@@ -557,6 +557,55 @@ def test_with_its_whole_identity_the_source_leaves_no_value_out(copied_of: Copie
     copied.land()
     assert change_rows_with_long_values(copied.source, with_keys=True) == set()
     copied.land()
+
+
+@pytest.mark.long
+def test_with_its_whole_identity_each_change_has_the_row_before(copied_of: CopiedOf) -> None:
+    """The same table in a changelog: what the source selected before each change is in it, and a default identity is found."""
+    first = "INSERT INTO {t} " + LONG_ROWS.format(first=1, last=3)
+    copied = copied_of(
+        f"{LONG_COLUMNS}, is_paid boolean NOT NULL DEFAULT false",
+        "ALTER TABLE {t} REPLICA IDENTITY FULL",
+        first,
+        write=Changelog(),
+        envelope=Debezium(replica_identity="full"),
+    )
+    source, name = copied.source, copied.source.name
+    before = {row["id"]: plain(row) for row in source.selected()}
+    source.sql(
+        f"UPDATE {name} SET is_paid = true WHERE id = 1",
+        f"UPDATE {name} SET id = 12 WHERE id = 2",
+        f"DELETE FROM {name} WHERE id = 3",
+        f"ALTER TABLE {name} ADD COLUMN extra int",
+        f"UPDATE {name} SET extra = 7 WHERE id = 1",
+    )
+    source.captured()
+    copied.shop.drain()
+    rows = sorted(copied.shop.landed(), key=lambda row: row["_kafka_offset"])
+    changes = [row for row in rows if row["_op"] in "ud" and row["id"] > 0]  # a mark of the test has another id
+    images = [(row["_op"], row["id"], row["_before"] and plain(row["_before"])) for row in changes]
+    paid = {**before[1], "is_paid": True, "extra": None}
+    assert images == [
+        ("u", 1, {**before[1], "extra": None}),
+        ("d", 2, {**before[2], "extra": None}),
+        ("d", 2, None),
+        ("d", 3, {**before[3], "extra": None}),
+        ("d", 3, None),
+        ("u", 1, paid),
+    ]
+    source.sql(
+        f"ALTER TABLE {name} REPLICA IDENTITY DEFAULT",
+        f"INSERT INTO {name} (id) VALUES (20)",
+        f"DELETE FROM {name} WHERE id = 12",
+    )
+    source.captured()
+    copied.shop.drain()
+    gone = [row for row in copied.shop.landed() if (row["_op"], row["id"]) == ("d", 12)]
+    assert [row["_before"] for row in gone] == [None, None], "what the connector invented does not land"
+    source.sql(f"UPDATE {name} SET is_paid = true WHERE id = 20")
+    source.captured()
+    with pytest.raises(RejectedRecords, match="before_missing"):
+        copied.shop.drain()
 
 
 @pytest.mark.long

@@ -25,6 +25,7 @@ class Event:
     operation: Operation | None
     after: Mapping[str, Any] = field(default_factory=dict)
     about: Mapping[str, Any] = field(default_factory=dict)
+    before: Mapping[str, Any] | None = None
     time: datetime | None = None
     kind: str | None = None
     unavailable: frozenset[str] = frozenset()
@@ -74,6 +75,7 @@ def check_changes(case: Case, spark: SparkSession) -> None:
         F.struct(*(value.alias(name) for name, value in {**change.unavailable, "": F.lit(1)}.items())).alias(
             "unavailable"
         ),
+        (F.lit(None) if change.before is None else change.before).alias("before"),
         (F.lit(None) if change.kind is None else change.kind).cast("string").alias("kind"),
         F.to_utc_timestamp((F.lit(None) if change.time is None else change.time).cast("timestamp"), "UTC").alias(
             "time"
@@ -85,6 +87,8 @@ def check_changes(case: Case, spark: SparkSession) -> None:
         assert row["operation"] == event.operation, event
         about = row["about"].asDict(recursive=True)
         assert {name: about[name] for name in event.about} == dict(event.about), event
+        before = row["before"].asDict(recursive=True) if row["before"] is not None else None
+        assert event.operation not in (Operation.WRITE, Operation.DELETE) or before == event.before, event
         if event.operation is Operation.WRITE:
             after = row["after"].asDict(recursive=True)
             assert {name: after[name] for name in event.after} == dict(event.after), event

@@ -76,6 +76,21 @@ CASES = {
             Event(record=event("?"), operation=None),
         ),
     ),
+    "with the row before": Case(
+        envelope=DebeziumEvents(Debezium(replica_identity="full")),
+        record=PLAIN,
+        columns=("id", "Name", "_before"),
+        events=(
+            Event(record=event("u", ANN, before={"id": 1, "Name": None}), before={"id": 1, "name": None}, **WRITE),
+            Event(record=event("d", before=ANN), operation=Operation.DELETE, before=EVE),
+            Event(record=event("c", ANN), **WRITE),
+            Event(record=event("t"), operation=Operation.TRUNCATE),
+            Event(record=event("u", ANN, before=None), operation=Operation.LACKS_BEFORE),
+            Event(record=event("u", ANN, before={"id": 1, "Name": GONE}), operation=Operation.LACKS_BEFORE),
+            Event(record=event("d", before=None), operation=Operation.LACKS_BEFORE),
+            Event(record=event("u", before=None), operation=None),
+        ),
+    ),
     "another placeholder": Case(
         envelope=DebeziumEvents(Debezium(unavailable_value="?é")),
         record=PLAIN,
@@ -175,15 +190,19 @@ def test_a_row_may_have_fields_of_these_names() -> None:
 
 
 def test_columns_that_events_cannot_fill_are_refused() -> None:
-    for declared in (Debezium(source_column=True), Debezium(operation_column=True)):
+    for declared in (Debezium(source_column=True), Debezium(operation_column=True), Debezium(replica_identity="full")):
         with pytest.raises(InvalidInput, match="flattened events do not have"):
             DebeziumEvents(declared).unwrapped(ROW)
+    without = Struct(tuple(field for field in PLAIN.fields if field.name != "before"))
+    with pytest.raises(InvalidInput, match="do not have the row before"):
+        DebeziumEvents(Debezium(replica_identity="full")).unwrapped(without)
 
 
-@pytest.mark.parametrize("name", ["_op", "_source"])
+@pytest.mark.parametrize("name", ["_op", "_source", "_before"])
 def test_a_column_of_the_source_is_not_replaced(name: str) -> None:
     row = Struct((*ROW.fields, Field(name, TEXT)))
     record = Struct(tuple(replace(f, type=row) if f.name in {"before", "after"} else f for f in PLAIN.fields))
     assert DebeziumEvents(Debezium()).unwrapped(record).row == row
+    every = Debezium(operation_column=True, source_column=True, replica_identity="full")
     with pytest.raises(InvalidInput, match=f"has a column {name} itself"):
-        DebeziumEvents(Debezium(operation_column=True, source_column=True)).unwrapped(record)
+        DebeziumEvents(every).unwrapped(record)

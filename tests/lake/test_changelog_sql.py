@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -15,7 +15,9 @@ from pyspark.sql import SparkSession
 
 from frazil.errors import InvalidInput
 from frazil.lake import ledger
-from frazil.lake.changelog_sql import ChangelogTable, SqlEngine
+from frazil.lake.changelog_sql import ChangelogTable
+from frazil.lake.order_values import order_values
+from frazil.lake.sql_engine import SqlEngine
 from frazil.schemas.iceberg import row_type, schema_json
 from frazil.schemas.types import Field, Kind, ListOf, Primitive, Struct
 from tests.support import change_replay
@@ -185,6 +187,80 @@ def test_spark_returns_what_a_replay_returns(case: str, by_spark: Run) -> None:
     more, how = CASES[case]
     for seed in range(8, 10):
         check(changelog(*more), made(seed, **how), SqlEngine.SPARK, by_spark, how.get("order"))
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_the_state_at_an_order_is_that_of_the_changes_up_to_it(order: str) -> None:
+    """Also as far as some offsets: what was known then of that order."""
+    check_orders(order, SqlEngine.DUCKDB, by_duckdb, range(2), (-1, 4, 11))
+
+
+@pytest.mark.spark
+def test_spark_returns_the_state_at_an_order(by_spark: Run) -> None:
+    check_orders("several", SqlEngine.SPARK, by_spark, range(1), (5,))
+
+
+def check_orders(order: str, engine: SqlEngine, run: Run, seeds: Iterable[int], versions: Iterable[int]) -> None:
+    table = changelog(ORDERS[order][0])
+    for seed in seeds:
+        rows = made(seed, order=order)
+        arrow = table_of(rows, [field.name for field in table.columns.fields], order)
+        for version in versions:
+            for until in ((version,),) if order == "one" else ((version,), (version, 1)):
+                for at in (None, {0: 40, 1: 55}):
+                    left = [row for row in rows if _first(row["_order"], len(until)) <= until]
+                    left = left if at is None else change_replay.landed(left, at)
+                    wanted = change_replay.state(left, KEY, SHOWN, ordered=True)
+                    found = shown(table, run(table.state(engine, "changelog", at, until), arrow), 0)
+                    assert sorted(found) == sorted((values,) for values in wanted)
+
+
+def _first(order: Any, count: int) -> tuple[Any, ...]:
+    return order[:count] if isinstance(order, tuple) else (order,)
+
+
+HOSTILE = (
+    "it's",
+    "' OR '1' = '1",
+    "\\' OR 1 = 1 -- ",
+    "\\",
+    "\\\\' ; DROP TABLE changelog; --",
+    "${spark.app.name}",
+    "${env:HOME}",
+    "$\\{x}",
+    'é\n\t%_"`$$',
+)
+
+
+def check_texts(engine: SqlEngine, run: Run) -> None:
+    texts = sorted((*HOSTILE, "", "a"), key=str.encode)
+    table = ChangelogTable(Struct((*COLUMNS, Field("_order", TEXT))), KEY)
+    rows = [{**event("w", number, (0, number), 1, record=1), "_order": text} for number, text in enumerate(texts)]
+    arrow = table_of(rows, [field.name for field in COLUMNS])
+    arrow = arrow.append_column("_order", pa.array(texts))
+    for number, text in enumerate(texts):
+        (until,) = (order_values([text], table.order, "s.t"),)
+        found = shown(table, run(table.state(engine, "changelog", None, until), arrow), 0)
+        assert sorted(values[0] for (values,) in found) == list(range(number + 1)), text
+
+
+def test_no_text_leaves_its_quotes() -> None:
+    check_texts(SqlEngine.DUCKDB, by_duckdb)
+
+
+@pytest.mark.spark
+def test_no_text_leaves_its_quotes_in_spark(by_spark: Run) -> None:
+    check_texts(SqlEngine.SPARK, by_spark)
+
+
+@pytest.mark.parametrize("engine", [SqlEngine.TRINO, SqlEngine.ATHENA, SqlEngine.SNOWFLAKE])
+def test_no_text_leaves_its_quotes_in_engines_that_are_parsed(engine: SqlEngine) -> None:
+    for text in HOSTILE:
+        written = engine.literal(text)
+        inside = written[1:-1].replace("\\\\", "") if engine is SqlEngine.SNOWFLAKE else written[1:-1]
+        assert "'" not in inside.replace("''", "")
+        assert (written[0], written[-1]) == ("'", "'")
+        assert "\\" not in inside or engine is not SqlEngine.SNOWFLAKE
 
 
 def test_at_each_time_a_key_has_one_row_at_most() -> None:

@@ -13,8 +13,9 @@ import pytest
 from frazil.declaration import Append, Changelog, Debezium, ErrorMode, KeyFormat, Upsert
 from frazil.declaration.options import SchemaEvolution
 from frazil.errors import DeletesLost, InvalidInput, KeysMissing, RejectedRecords, WriteModeDiffers
-from frazil.lake.changelog_sql import ChangelogTable, SqlEngine
+from frazil.lake.changelog_sql import ChangelogTable
 from frazil.lake.ledger import KEY
+from frazil.lake.sql_engine import SqlEngine
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from tests.scenarios import test_lost_deletes
@@ -183,6 +184,68 @@ def test_each_event_of_a_source_is_a_change(shop_of: ShopOf) -> None:
     assert counts["skipped"] == {"no_change": 1}
     assert verified(shop, deep=True).outcome == "proven"
     assert len(rows) + 1 == len(shop.journal)
+
+
+FULL = Debezium(replica_identity="full")
+
+
+def test_with_a_full_replica_identity_a_change_has_the_row_before(shop_of: ShopOf) -> None:
+    shop = change_data(shop_of)
+    source = Source(shop)
+    source.write("c", 1, customer="a", note="n")
+    source.write("u", 1, customer="b", note="n")
+    shop.drain()
+    shop.pipeline = replace(shop.pipeline, envelope=FULL)
+    source.is_full = True
+    source.evolve((*ORDERS, column("grade", "int")))
+    source.rows[1]["grade"] = 3
+    source.write("u", 1, customer="c", note=None, grade=4)
+    source.write("c", 2, customer="", note=None, grade=0)
+    source.delete(1)
+    source.delete(2)
+    source.produce(None, source.event("t", None))
+    shop.drain()
+    rows = in_order(shop)
+    assert [(row["_op"], row["id"], row["_before"]) for row in rows] == [
+        ("c", 1, None),
+        ("u", 1, None),
+        ("u", 1, {"id": 1, "customer": "b", "note": "n", "grade": 3}),
+        ("c", 2, None),
+        ("d", 1, {"id": 1, "customer": "c", "note": None, "grade": 4}),
+        ("d", 1, None),  # its tombstone
+        ("d", 2, None),  # what it has may be invented
+        ("d", 2, None),
+        ("t", None, None),
+    ]
+    proven(shop)
+    shop.pipeline = replace(shop.pipeline, envelope=Debezium())
+    source.write("c", 3, customer="d", grade=1)
+    source.write("u", 3, customer="e", grade=1)
+    shop.drain()
+    assert [row["_before"] for row in in_order(shop)[-2:]] == [None, None]
+    proven(shop)
+
+
+def test_an_update_or_delete_without_the_row_before_shows_that_the_identity_is_not_full(shop_of: ShopOf) -> None:
+    shop = change_data(shop_of, envelope=FULL)
+    source = Source(shop)
+    source.write("c", 1, customer="a", note="n")
+    shop.drain()
+    source.write("u", 1, customer="b")
+    with pytest.raises(RejectedRecords, match="before_missing"):
+        shop.drain()
+    shop.pipeline = replace(shop.pipeline, envelope=FULL, on_error=ErrorMode.LOG)
+    source.produce(1, source.event("d", None))
+    source.produce(
+        1, source.event("u", {"id": 1, "customer": "c", "note": None}, {"id": 0, "customer": "b", "note": None})
+    )
+    gone = {"id": 1, "customer": "b", "note": PLACEHOLDER}
+    source.produce(1, source.event("u", {"id": 1, "customer": "c", "note": None}, gone))
+    source.produce(1, source.event("u", {"id": 1, "customer": "c", "note": None}, {**gone, "note": None}))
+    assert shop.drain().rejected == {"before_missing": 4}
+    last = in_order(shop)[-1]
+    assert (last["customer"], last["_before"]) == ("c", {"id": 1, "customer": "b", "note": None})
+    assert verified(shop, deep=True).outcome == "proven"
 
 
 @pytest.mark.long

@@ -15,8 +15,9 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration import Changelog, Debezium, Environment, KeyFormat, Limits, Pipeline, Spark, Table, Upsert
 from frazil.errors import InvalidInput
 from frazil.lake import changelog_views
-from frazil.lake.changelog_sql import ChangelogTable, SqlEngine
+from frazil.lake.changelog_sql import ChangelogTable
 from frazil.lake.read.stored_tables import Lake
+from frazil.lake.sql_engine import SqlEngine
 from frazil.local.duckdb_query import ask
 from tests.scenarios.test_upserts import stored
 from tests.support import change_replay

@@ -11,7 +11,7 @@ import pytest
 
 from frazil.declaration import Deletes, ErrorMode, KeyFormat, Limits, Spark, Upsert
 from frazil.errors import RowsWouldChange
-from frazil.lake.deletes import files_written_again
+from frazil.lake.deletes import files_written_again, positions
 from frazil.lake.deletes.files_written_again import CopyOnWrite
 from frazil.lake.iceberg_java import Iceberg
 from frazil.maintain.compact import compact
@@ -51,6 +51,43 @@ def test_no_reader_has_deletes_to_merge(shop_of: ShopOf, version: int) -> None:
     state.put(1, "again")
     shop.drain()
     state.check()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("version", [2, 3])
+def test_keys_that_are_too_many_to_broadcast_make_no_more_files(
+    shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch, version: int
+) -> None:
+    """Each task of a join would write a file for each partition of the table."""
+    shop = copies(shop_of, version, partition_by=("bucket(4, order_id)",))
+    state = State(shop)
+    for number in range(120):
+        state.put(number, "first")
+    shop.drain()
+    before = files(shop)
+    for number in range(0, 120, 5):
+        state.put(number, "second")
+    monkeypatch.setattr(positions, "BROADCAST_AT_MOST", 3)
+    large = {
+        "spark.sql.shuffle.partitions": "16",
+        "spark.sql.autoBroadcastJoinThreshold": "-1",
+    }
+    kept = {name: shop.spark.conf.get(name) for name in large}
+    try:
+        for name, value in large.items():
+            shop.spark.conf.set(name, value)
+        shop.drain()
+    finally:
+        for name, value in kept.items():
+            shop.spark.conf.set(name, str(value))
+    state.check()
+    assert delete_files(shop) == 0
+    assert len(before) == 4
+    assert len(files(shop)) <= 8, "those of the rows that stay, and those of the batch"
+
+
+def files(shop: Shop) -> list[str]:
+    return [task.file.file_path for task in stored(shop).scan().plan_files()]
 
 
 @pytest.mark.long

@@ -9,7 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
+from py4j.protocol import Py4JJavaError
 
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
@@ -22,6 +24,7 @@ from frazil.lake.commit.entries import entry
 from frazil.lake.history import follow
 from frazil.lake.history.history_ledger import Recorded
 from frazil.lake.history.recorded import recorded
+from frazil.lake.past_state_sql import UNKNOWN
 from frazil.lake.read.stored_tables import Lake
 from frazil.maintain.expire import expire
 from frazil.maintain.result import Status
@@ -33,6 +36,7 @@ from tests.scenarios.test_debezium import debezium
 from tests.scenarios.test_upserts import State, stored
 from tests.support import oracle
 from tests.support.debezium_events import Source
+from tests.support.past_states import PastStates
 from tests.support.shop import ORDER, Shop, avro, frame
 from tests.support.state_replay import StateReplay
 
@@ -136,18 +140,30 @@ def test_a_commit_whose_changes_are_too_large_is_no_fault_of_the_batch(
 @pytest.mark.parametrize("version", [2, pytest.param(3, marks=pytest.mark.long)])
 def test_each_change_of_a_state_is_a_row_with_the_row_before_it(shop_of: ShopOf, version: int) -> None:
     shop, state = state_of(shop_of, table={"format_version": version})
+    past = PastStates(shop)
     for number in range(4):
         state.put(number, "first")
     shop.drain()
+    past.note()
     state.put(0, "second")
     state.put(1, "superseded")
     state.delete(1)
     state.put(5, "new")
     shop.drain()
+    past.note()
     state.put(1, "again")
     state.delete(7)
     shop.drain()
     state.check()
+    past.note()
+    past.check()
+    at, rows = past.noted[1]
+    more = {partition: offset + 1 for partition, offset in at.items()}
+    assert past.by_duckdb(more) == rows  # no commit ended between
+    with pytest.raises(duckdb.Error, match=UNKNOWN):
+        past.by_duckdb(dict.fromkeys(at, 1))
+    with pytest.raises(Py4JJavaError, match=UNKNOWN):
+        past.by_spark({next(iter(at)): 9})  # a partition that is not named has no records
     found = [(row["_kafka_key"], row["_op"], row["user"], (row["_before"] or {}).get("user")) for row in check(shop)]
     assert found == [
         *((f"k{number}", "c", "first", None) for number in range(4)),
@@ -176,7 +192,7 @@ def test_any_changes_lead_from_nothing_to_the_state_and_back(shop_of: ShopOf, wr
     """The rows before the changes lead back to the state of each commit, also where compaction came in between."""
     dice, past = random.Random(version), list[tuple[int, dict[str, Row]]]()
     shop = shop_of(write=write, key_format=KeyFormat.TEXT, table={"format_version": version})
-    replay = StateReplay(shop, ordered_by=write.order_by[0] if write.order_by else None)
+    replay, states = StateReplay(shop, ordered_by=write.order_by[0] if write.order_by else None), PastStates(shop)
     for turn in range(6):
         for _ in range(dice.randrange(3, 25)):
             word = None if dice.random() < 0.3 else f"w{dice.randrange(1000)}"
@@ -189,6 +205,7 @@ def test_any_changes_lead_from_nothing_to_the_state_and_back(shop_of: ShopOf, wr
         shop.drain()
         replay.check()
         past.append((newest(shop).sequence, by_key(shop.landed())))
+        states.note()
         found = check(shop)
     for sequence, state in past:
         then = by_key(shop.landed())
@@ -197,6 +214,7 @@ def test_any_changes_lead_from_nothing_to_the_state_and_back(shop_of: ShopOf, wr
             if row["_before"] is not None:
                 then[row["_kafka_key"]] = row["_before"]
         assert then == state
+    states.check()
 
 
 @pytest.mark.parametrize("step", [pytest.param(s, marks=[pytest.mark.long]) for s in HISTORY_STEPS])
@@ -224,6 +242,9 @@ def test_a_driver_that_is_killed_leaves_what_the_next_one_finishes(shop_of: Shop
     killed = shop.process(tmp_path, failpoints=f"{step}=kill")
     killed.communicate(timeout=200)
     assert killed.returncode == -9
+    state.check()  # between the two commits the state is ahead of its history, never behind it
+    behind = pipeline_status(shop.pipeline, Lake(shop.lake, Secrets({}).read), None, commits=0).history_behind
+    assert behind == {"history.began": None, "history.committed": 0}.get(step, 1)
     shop.drain()
     state.check()
     check(shop)
@@ -514,6 +535,31 @@ def test_a_renamed_column_and_a_new_one_of_its_former_name_are_two(shop_of: Shop
     state.put(1, "third")
     shop.drain()
     assert [(row["buyer"], row["user"]) for row in check(shop)] == [(None, "first"), ("second", None), (None, "third")]
+
+
+@pytest.mark.long
+def test_the_name_of_a_column_that_the_state_dropped_is_that_of_another_one(shop_of: ShopOf) -> None:
+    """The history still has the dropped one's values: under another name, in both images."""
+    shop, state = state_of(shop_of)
+    state.put(1, "first")
+    shop.drain()
+    columns_changed(shop, "ADD COLUMN note int", "RENAME COLUMN user TO buyer", "ADD COLUMN user string")
+    state.put(1, "second")
+    shop.drain()
+    columns_changed(shop, "DROP COLUMN buyer")
+    state.put(1, "third")
+    shop.drain()
+    columns_changed(shop, "RENAME COLUMN note TO buyer", "ALTER COLUMN buyer TYPE bigint")
+    state.put(1, "fourth")
+    shop.drain()
+    columns_changed(shop, "DROP COLUMN buyer", "ADD COLUMN buyer boolean")
+    state.put(1, "fifth")
+    shop.drain()
+    found = changes(shop)
+    assert [row["buyer_dropped"] for row in found] == ["first", None, None, None, None]
+    assert [(row["_before"] or {}).get("buyer_dropped") for row in found] == [None, "first", None, None, None]
+    assert [row["user"] for row in found] == [None, "second", "third", "fourth", "fifth"]
+    assert {(row["buyer"], row["buyer_dropped1"]) for row in found} == {(None, None)}
 
 
 @pytest.mark.long

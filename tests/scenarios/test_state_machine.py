@@ -14,7 +14,8 @@ from pyspark.sql import SparkSession
 
 from frazil.declaration import Changelog, Debezium, Deletes, ErrorMode, History, KeyFormat, Upsert
 from frazil.declaration.environment import Environment
-from frazil.lake.changelog_sql import ChangelogTable, SqlEngine
+from frazil.lake.changelog_sql import ChangelogTable
+from frazil.lake.sql_engine import SqlEngine
 from frazil.local.services import LocalServices
 from tests.scenarios import test_state_history
 from tests.support.debezium_events import ORDERS, PLACEHOLDER, Source, column, optional

@@ -109,7 +109,8 @@ def key_schema(columns: Sequence[Mapping[str, Any]], table: str = "shop.public.o
 class Source:
     """A table of a database, and the connector that writes its changes to the shop's topic.
 
-    `rows` is the table. Replica identity is the default: `before` of a delete has the key, and invented values beside it.
+    `rows` is the table. If its replica identity `is_full`, events have the row before; else `before` of a delete has the key, and
+    invented values beside it.
     """
 
     def __init__(
@@ -122,6 +123,7 @@ class Source:
     ) -> None:
         self.shop, self.partitions, self.rows = shop, partitions, dict[Any, dict[str, Any]]()
         self.lsn = 26_820_128
+        self.is_full = False
         self.identify(key)
         self.evolve(columns)
 
@@ -156,15 +158,17 @@ class Source:
     def write(self, op: str, number: Any, **values: Any) -> None:
         """Produce a `c`, `r` or `u`; a placeholder leaves the row's value as it is."""
         row = {name: values.get(name) for name in self._names} | {self.key_name: number}
-        self.produce(number, self.event(op, row))
         before = self.rows.get(number, {})
+        known = {name: before.get(name) for name in self._names} if self.is_full and op == "u" else None
+        self.produce(number, self.event(op, row, known))
         self.rows[number] = {name: before.get(name) if row[name] in LEFT_OUT else row[name] for name in self._names}
 
     def delete(self, number: Any, *, event: bool = True, tombstone: bool = True) -> None:
         """Produce a `d` and its tombstone, or what compaction left of them."""
         invented = dict.fromkeys(self._names) | {self.key_name: number}
+        known = {name: self.rows[number].get(name) for name in self._names} if self.is_full else invented
         if event:
-            self.produce(number, self.event("d", None, invented))
+            self.produce(number, self.event("d", None, known))
         if tombstone:
             self.produce(number, None)
         self.rows.pop(number, None)

@@ -1,4 +1,4 @@
-"""`frazil history`: SQL over a changelog."""
+"""`frazil history`: SQL over a changelog, or over a table of current state and its history."""
 
 from __future__ import annotations
 
@@ -12,8 +12,12 @@ from frazil.cli.local_spark import local_job
 from frazil.cli.options import EnvironmentChoice, PipelineName, PipelinesFile
 from frazil.cli.run import Master, Memory
 from frazil.clients.secrets import Secrets
+from frazil.declaration import Changelog, Pipeline
+from frazil.declaration.environment import Environment
+from frazil.declaration.write_modes import history as history_of
 from frazil.errors import InvalidInput
-from frazil.lake.changelog_sql import SqlEngine
+from frazil.lake.read.stored_tables import Lake, StoredTable
+from frazil.lake.sql_engine import SqlEngine
 from frazil.project import declaration_file, environments
 
 _PLACE = re.compile(r"(\d+):(\d+)")
@@ -29,11 +33,18 @@ def history(
     at: Annotated[
         str, typer.Option("--at", metavar="P:OFFSET,…", help="Query the state before these offsets, by partition.")
     ] = "",
+    at_order: Annotated[
+        list[str] | None,
+        typer.Option("--at-order", metavar="VALUE", help="Query the state at this order; repeat it for each column."),
+    ] = None,
+    changes: Annotated[
+        str, typer.Option("--changes-table", metavar="SQL", help="Name of a state's history in that engine.")
+    ] = "",
     create: Annotated[bool, typer.Option("--create", help="Create the views in the catalog, with Spark.")] = False,
     master: Master = "local[*]",
     memory: Memory = "2g",
 ) -> None:
-    """Print the SQL of a changelog's views: intervals and state.
+    """Print the SQL of a changelog's views, or of a past state.
 
     For example: frazil history orders --engine trino
 
@@ -41,32 +52,37 @@ def history(
     TABLE__history adds valid_from and valid_to to each row.
     TABLE__state has the last row of each key.
     Run again after columns were added.
+    A table of current state with a history takes --at.
 
     \b
     Exit codes:
       0 printed, or created
-      2 invalid input, or a table of another write mode
+      2 invalid input, or a table without a history
       3 the catalog is unavailable
     """
-    from frazil.lake import changelog_views
-    from frazil.lake.changelog_sql import ChangelogTable
-    from frazil.lake.read.stored_tables import Lake
-
-    if create and (engine is not SqlEngine.SPARK or table or at):
-        raise InvalidInput("--create takes no --engine, --table or --at", do="Leave them out, or leave out --create")
+    if create and (engine is not SqlEngine.SPARK or table or at or at_order):
+        raise InvalidInput(
+            "--create takes no --engine, --table, --at or --at-order", do="Leave them out, or leave out --create"
+        )
     (pipeline,) = declaration_file.chosen(declaration_file.declared(file), [name])
     place = environments.environment(env)
+    secrets: Secrets = context.find_root().obj
+    if not isinstance(pipeline.write, Changelog):
+        _print_past_state(pipeline, place, secrets, engine, (table, changes), at, is_refused=create or bool(at_order))
+        return
+    from frazil.lake import changelog_views
+    from frazil.lake.changelog_sql import ChangelogTable
+    from frazil.lake.order_values import order_values
+
     if create:
         changelog_views.check_catalog(place)
-    secrets: Secrets = context.find_root().obj
     identifier, catalog = pipeline.table.identifier, place.catalog.name
-    stored = Lake(place, secrets.read).table(identifier)
-    if stored is None:
-        raise InvalidInput("the table does not exist yet", where=f"table {identifier}", do=f"Run `frazil run {name}`")
+    stored = _stored(Lake(place, secrets.read), pipeline)
     changelog = ChangelogTable.of(identifier, stored.schema, stored.properties)
-    if at:
+    if at or at_order:
         known = table or changelog_views.table_name(engine, catalog, identifier)
-        sys.stdout.write(f"{changelog.state(engine, known, _offsets(at))};\n")
+        until = order_values(at_order, changelog.order, identifier) if at_order else ()
+        sys.stdout.write(f"{changelog.state(engine, known, _offsets(at) if at else None, until)};\n")
         return
     views = changelog_views.statements(changelog, engine, catalog, identifier, table=table)
     if not create:
@@ -75,6 +91,52 @@ def history(
     with local_job(place, secrets, name="frazil-history", master=master, memory=memory) as job:
         changelog_views.create(job.spark, views)
     sys.stdout.write("".join(f"created {view}\n" for view in views))
+
+
+def _print_past_state(
+    pipeline: Pipeline,
+    place: Environment,
+    secrets: Secrets,
+    engine: SqlEngine,
+    tables: tuple[str, str],
+    at: str,
+    *,
+    is_refused: bool,
+) -> None:
+    """Print the query of a table of current state before offsets. `tables` is SQL that names it and its history another way."""
+    from frazil.lake.changelog_views import table_name
+    from frazil.lake.past_state_sql import PastState
+
+    identifier, changes, catalog = pipeline.table.identifier, pipeline.table.history, place.catalog.name
+    if history_of(pipeline.write) is None:
+        raise InvalidInput(
+            f"the pipeline declares write={pipeline.write.kind} without a history",
+            where=f"pipeline {pipeline.name}",
+            do="Name one with write=Changelog(), or with Upsert(history=…)",
+        )
+    if is_refused or not at or bool(tables[0]) != bool(tables[1]):
+        raise InvalidInput(
+            "of a table of current state there is the state before offsets: its history has what commits left, in their order",
+            where=f"table {identifier}",
+            do="Give --at, without --create and --at-order, and both or none of --table and --changes-table",
+        )
+    lake = Lake(place, secrets.read)
+    changed = lake.table(changes)  # first, so that the state has what it follows
+    past = PastState.of(pipeline.name, _stored(lake, pipeline), changed, changes)
+    state = tables[0] or engine.at_snapshot(table_name(engine, catalog, identifier), past.state_snapshot)
+    history = tables[1] or engine.at_snapshot(table_name(engine, catalog, changes), past.history_snapshot)
+    sys.stdout.write(f"{past.query(engine, state, history, _offsets(at))};\n")
+
+
+def _stored(lake: Lake, pipeline: Pipeline) -> StoredTable:
+    stored = lake.table(pipeline.table.identifier)
+    if stored is None:
+        raise InvalidInput(
+            "the table does not exist yet",
+            where=f"table {pipeline.table.identifier}",
+            do=f"Run `frazil run {pipeline.name}`",
+        )
+    return stored
 
 
 def _offsets(text: str) -> dict[int, int]:

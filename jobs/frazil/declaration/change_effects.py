@@ -37,6 +37,11 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
             Outcome.FROM_NOW_ON,
             "with true, the column `_source` is added; rows that are not changed again have null in it",
         ),
+        "envelope.replica_identity": FieldEffect(
+            Outcome.FROM_NOW_ON,
+            "with full, the column `_before` is added, null in rows that landed before; updates and deletes without the row before "
+            "them are rejected",
+        ),
         "envelope.unavailable_value": FieldEffect(
             Outcome.FROM_NOW_ON,
             "records that are not landed yet hold the old placeholder or the new one: the other one lands as a value",

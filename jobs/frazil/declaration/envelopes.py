@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, Unpack
 
+from frazil.declaration.chosen import Chosen, default
 from frazil.declaration.column_notation import JSON, columns
 from frazil.declaration.constraints import matching
 from frazil.declaration.declared import Declared
-from frazil.declaration.options import ValueFormat
+from frazil.declaration.options import ReplicaIdentity, ValueFormat
 from frazil.declaration.problems import Problem
 from frazil.declaration.validation import validate
-from frazil.declaration.write_modes import Append, Changelog, declared_key, history, order_by
+from frazil.declaration.write_modes import Append, Changelog, Upsert, declared_key, history, order_by
 
 if TYPE_CHECKING:
     from frazil.declaration.captured_tables import Shared
@@ -30,7 +31,7 @@ _PLACEHOLDER = matching(
 class Debezium(metaclass=Declared):
     """Change events of a Debezium connector for one table, plain or flattened by `ExtractNewRecordState`.
 
-    A row has the columns of the source's table: the fields of `after`. `before` is never read.
+    A row has the columns of the source's table: the fields of `after`. `before` is read only with `replica_identity="full"`.
     """
 
     kind: ClassVar[str] = "debezium"
@@ -47,9 +48,18 @@ class Debezium(metaclass=Declared):
         "What the connector writes for a value that it does not know: its unavailable.value.placeholder.",
         _PLACEHOLDER,
     ] = "__debezium_unavailable_value"
+    replica_identity: Annotated[
+        Chosen[ReplicaIdentity],
+        "In a changelog: with full, add the column `_before`, the row before an update or delete, as the event has it.",
+    ] = default(ReplicaIdentity.DEFAULT)
 
     def __post_init__(self) -> None:
         validate(self)
+
+    @property
+    def has_before(self) -> bool:
+        """Whether events have the row before a change."""
+        return self.replica_identity is ReplicaIdentity.FULL
 
     def tables(self, prefix: str, *tables: str, **shared: Unpack[Shared]) -> tuple[Pipeline, ...]:
         """Return a pipeline for each table of one connector, all with this envelope.
@@ -66,7 +76,7 @@ class Debezium(metaclass=Declared):
 
 Envelope = Debezium
 """The union of the envelopes. Code that depends on the envelope matches on it."""
-OPERATION_COLUMN, SOURCE_COLUMN = "_op", "_source"
+OPERATION_COLUMN, SOURCE_COLUMN, BEFORE_COLUMN = "_op", "_source", "_before"
 """Columns that an envelope adds if they are declared."""
 
 
@@ -74,7 +84,11 @@ def added_columns(envelope: Envelope | None) -> tuple[str, ...]:
     """Return the columns that an envelope adds to those of the row."""
     if envelope is None:
         return ()
-    declared = {OPERATION_COLUMN: envelope.operation_column, SOURCE_COLUMN: envelope.source_column}
+    declared = {
+        OPERATION_COLUMN: envelope.operation_column,
+        SOURCE_COLUMN: envelope.source_column,
+        BEFORE_COLUMN: envelope.has_before,
+    }
     return tuple(name for name, is_declared in declared.items() if is_declared)
 
 
@@ -96,6 +110,9 @@ def envelope_problems(pipeline: Pipeline) -> Iterator[Problem]:
         )
     if isinstance(pipeline.write, Changelog) and pipeline.envelope is not None and pipeline.envelope.operation_column:
         yield Problem("envelope.operation_column", "a changelog has the column _op without it", "Remove it")
+    if isinstance(pipeline.write, Upsert) and pipeline.envelope is not None and pipeline.envelope.has_before:
+        what = "a table of current state has the row before a change itself, and its history keeps that one"
+        yield Problem("envelope.replica_identity", what, "Remove it, or choose write=Changelog()")
     if history(pipeline.write) is not None and pipeline.envelope is not None and pipeline.envelope.operation_column:
         what = "the history of the table has a column _op of its own"
         yield Problem("envelope.operation_column", what, "Remove it, or write.history")
@@ -136,6 +153,11 @@ def _format_problems(topic: Topic, envelope: Envelope | None) -> Iterator[Proble
             what = f"a connector writes JSON as text, so {each.name} is text, also where its value is left out"
             yield Problem(f"topic.columns[{index}]", what, f"Write {each.name} string")
     names = {each.name for each in declared}
+    if envelope is not None and envelope.has_before and not names.isdisjoint({"__deleted", "__op"}):
+        what = "flattened events do not have the row before a change"
+        yield Problem(
+            "envelope.replica_identity", what, "Remove it, or have the connector write events that are not flattened"
+        )
     if envelope is not None and envelope.operation_column and "__deleted" in names and "__op" not in names:
         what = "flattened events have their operation in the field __op, which is not among the columns"
         yield Problem("envelope.operation_column", what, "Declare the column __op string, or remove operation_column")

@@ -144,6 +144,16 @@ class Truncation(StrEnum, metaclass=Choices):
     DELETE_ALL = "delete_all"
 
 
+class ReplicaIdentity(StrEnum, metaclass=Choices):
+    """What a source says of a row before a change, as PostgreSQL's `REPLICA IDENTITY` or MySQL's `binlog_row_image`.
+
+    `default`: its key at most, and what events have beside it is invented. `full`: all its values.
+    """
+
+    DEFAULT = "default"
+    FULL = "full"
+
+
 class SchemaEvolution(StrEnum, metaclass=Choices):
     """How far a new schema version may change the table by itself.
 

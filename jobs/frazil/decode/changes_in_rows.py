@@ -8,6 +8,7 @@ from functools import lru_cache, reduce
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from frazil.declaration.envelopes import BEFORE_COLUMN
 from frazil.decode.decoder import Decoder
 from frazil.decode.decoding import CHANGE, CHANGED_AT, DECODED, OPERATION, UNAVAILABLE, WRITE_KIND
 from frazil.decode.record_type import RecordType
@@ -47,9 +48,12 @@ def _decoder(of_record: Decoder, form: Unwrapped, target: Struct) -> Decoder:
 def _row(record: Column, change: Change, target: Struct) -> Column:
     """Return the row of a change. What a change that writes none has in it, a record's other parts among them, lands nowhere."""
     is_write, types = change.operation == Operation.WRITE.value, {f.name: f.type for f in CHANGE}
+    about = dict(change.about)
+    if change.before is not None:
+        about |= {field.name: change.before for field in target.fields if field.source == BEFORE_COLUMN}
     missing = {column.name: F.lit(None).cast(spark_type(column.type)) for column in target.fields}
     columns = [
-        (change.about[name] if name in change.about else F.when(is_write, change.after.get(name, nothing))).alias(name)
+        (about[name] if name in about else F.when(is_write, change.after.get(name, nothing))).alias(name)
         for name, nothing in missing.items()
     ]
     names = F.array_compact(F.array(*(F.when(is_it, F.lit(name)) for name, is_it in change.unavailable.items())))

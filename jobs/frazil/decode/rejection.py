@@ -131,6 +131,7 @@ def change_reason(decoding: Decoding) -> Column | None:
     operation = F.col(ROW)[OPERATION]
     reason = F.when(F.col(decoding.column).isNull(), None).when(operation.isNull(), Reason.OPERATION_UNKNOWN.value)
     reason = reason.when(operation == Operation.NOTHING.value, Reason.NO_CHANGE.value)
+    reason = reason.when(operation == Operation.LACKS_BEFORE.value, Reason.BEFORE_MISSING.value)
     if decoding.lands_truncates:
         return reason
     return reason.when(operation == Operation.TRUNCATE.value, Reason.TRUNCATED.value)

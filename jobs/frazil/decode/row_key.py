@@ -9,6 +9,7 @@ from functools import reduce
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from frazil.declaration.envelopes import BEFORE_COLUMN, Envelope, added_columns
 from frazil.decode.decoding import KEY, ROW, is_delete
 from frazil.decode.keys import KeyLanding
 from frazil.decode.row_order import RowOrder
@@ -32,7 +33,7 @@ class RowKey:
     `columns` are the table's, by name. `fields` says which field of the record's decoded key each one is; `None` is the key itself.
     `shared` are those that the value has, too; a value in which they are null says nothing of the key. With `is_of_value` the value
     decides, and the record's key only for a record without one; `fields` are none then if the record's key lacks one of them.
-    `has_changes` is that of the values' `Decoding`.
+    `has_changes` is that of the values' `Decoding`. `before` are those that the row before a change has, too: it is of this key.
     """
 
     columns: tuple[Field, ...]
@@ -42,11 +43,18 @@ class RowKey:
     is_of_value: bool = False
     order: RowOrder | None = None
     has_changes: bool = False
+    before: frozenset[str] = frozenset()
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the columns."""
         return tuple(column.name for column in self.columns)
+
+    def in_row_before(self, target: Struct, envelope: Envelope | None) -> frozenset[str]:
+        """Return the columns of the key that the row before a change has, if the envelope says that events have one."""
+        added = added_columns(envelope)
+        images = (f.type for f in target.fields if f.source == BEFORE_COLUMN and f.source in added)
+        return frozenset(f.name for of in images if isinstance(of, Struct) for f in of.fields) & {*self.names}
 
     @property
     def _deletes(self) -> Column:
@@ -87,6 +95,10 @@ class RowKey:
         if self.shared:
             differs = reduce(Column.__or__, (F.col(ROW)[name] != found[name] for name in sorted(self.shared)))
             reason = reason.when(differs, Reason.KEY_MISMATCH.value)
+        if self.before:
+            row = F.col(ROW)[BEFORE_COLUMN]
+            same = reduce(Column.__and__, (row[name].eqNullSafe(found[name]) for name in sorted(self.before)))
+            reason = reason.when(row.isNotNull() & ~same, Reason.BEFORE_MISSING.value)
         return reason
 
     def _of(self, column: Field) -> Column:

@@ -1,4 +1,4 @@
-"""Debezium's change events: `after`, `op` and `source`, or flattened by `ExtractNewRecordState`.
+"""Debezium's change events: `before`, `after`, `op` and `source`, or flattened by `ExtractNewRecordState`.
 
 https://debezium.io/documentation/reference/stable/connectors/postgresql.html#postgresql-events and
 https://debezium.io/documentation/reference/stable/transformations/event-flattening.html
@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from frazil.declaration.envelopes import OPERATION_COLUMN, SOURCE_COLUMN, Debezium, added_columns
+from frazil.declaration.envelopes import BEFORE_COLUMN, OPERATION_COLUMN, SOURCE_COLUMN, Debezium, added_columns
 from frazil.envelopes.envelope import Change, Operation, Unwrapped
+from frazil.envelopes.rows_before import row_before
 from frazil.envelopes.unavailable_values import unavailable
 from frazil.errors import InvalidInput
 from frazil.schemas.types import Field, Kind, Primitive, Struct
@@ -30,6 +31,7 @@ _OPERATIONS: Mapping[str, Operation] = {
     "t": Operation.TRUNCATE,
     "m": Operation.NOTHING,
 }
+_DECLARED_BY = {OPERATION_COLUMN: "operation_column", SOURCE_COLUMN: "source_column", BEFORE_COLUMN: "replica_identity"}
 _MOST_MS = 253_402_300_799_999  # the end of the year 9999
 _NO_ROWS = {
     "schema changes": {"ddl", "tableChanges"},
@@ -77,22 +79,33 @@ class DebeziumEvents:
         marks = {_FLAT_OP, _FLAT_DELETED}
         if any(field.source in marks for field in row.fields):
             return Struct(tuple(replace(field, required=field.source in marks) for field in row.fields))
-        return Struct((Field(_AFTER, row), Field(_OP, _TEXT), Field(_SOURCE, Struct((Field(_TIME, _LONG),)))))
+        fields = (Field(_AFTER, row), Field(_OP, _TEXT), Field(_SOURCE, Struct((Field(_TIME, _LONG),))))
+        return Struct((*fields, Field(_BEFORE, row)) if self.declared.has_before else fields)
 
 
 @dataclass(frozen=True, slots=True)
 class _Plain:
-    """Events of `after`, `op` and `source`. `before` is not decoded: what the replica identity lacks is invented there."""
+    """Events of `after`, `op` and `source`.
+
+    `before` is decoded only if the replica identity is full: what it lacks is invented there.
+    """
 
     row: Struct
     declared: Debezium
 
     @classmethod
     def of(cls, fields: Mapping[str, Field], declared: Debezium) -> _Plain:
-        """Return how records with these fields are unwrapped."""
+        """Return how records with these fields are unwrapped. Raises `InvalidInput` if they lack what is declared."""
         added = [Field(OPERATION_COLUMN, _TEXT, doc="operation that made the row: r, c, u or d")]
         doc = "place of that change in the source"
         added.append(replace(fields[_SOURCE], name=SOURCE_COLUMN, source=SOURCE_COLUMN, doc=doc))
+        if declared.has_before and not _is_struct(fields.get(_BEFORE)):
+            raise InvalidInput(
+                "the events do not have the row before a change",
+                where="envelope.replica_identity",
+                do="Have the connector write before, or remove replica_identity",
+            )
+        added.append(Field(BEFORE_COLUMN, Struct(_fields(fields.get(_BEFORE))), doc="the row before the change"))
         return cls(_with(_fields(fields[_AFTER]), added, declared), declared)
 
     def decoded(self, target: Struct) -> Struct:
@@ -101,10 +114,15 @@ class _Plain:
         kept = _fields(added.get(SOURCE_COLUMN))
         if all(field.source != _TIME for field in kept):
             kept = (*kept, Field(_TIME, _LONG))
-        return Struct((Field(_AFTER, Struct(of_row)), Field(_OP, _TEXT), Field(_SOURCE, Struct(kept))))
+        decoded = (Field(_AFTER, Struct(of_row)), Field(_OP, _TEXT), Field(_SOURCE, Struct(kept)))
+        before = added.get(BEFORE_COLUMN)
+        return Struct((*decoded, Field(_BEFORE, before.type)) if before is not None else decoded)
 
     def change(self, record: Column, target: Struct) -> Change:
-        """Return the change that an event is; a write without a row is of an unknown operation."""
+        """Return the change that an event is; a write without a row is of an unknown operation.
+
+        Where the row before is declared, an update or delete without it, or with a placeholder in it, lacks it.
+        """
         of_row, added = _parted(target, self.declared)
         row, source = record[_AFTER], record[_SOURCE]
         about = {}
@@ -116,9 +134,14 @@ class _Plain:
             about[added[SOURCE_COLUMN].name] = F.when(source.isNotNull(), parts)
         operation = _operation(record[_OP])
         is_empty = (operation == Operation.WRITE.value) & row.isNull()
+        operation, before = F.when(is_empty, None).otherwise(operation), None
+        if (column := added.get(BEFORE_COLUMN)) is not None:
+            before, lacks = row_before(record[_OP], record[_BEFORE], _fields(column), self.declared.unavailable_value)
+            operation = F.when(lacks & operation.isNotNull(), Operation.LACKS_BEFORE.value).otherwise(operation)
         time = next((field.name for field in kept if field.source == _TIME), _TIME)
         return Change(
-            operation=F.when(is_empty, None).otherwise(operation),
+            operation=operation,
+            before=before,
             after={field.name: row[field.name] for field in of_row},
             kind=record[_OP],
             about=about,
@@ -138,13 +161,19 @@ class _Flat:
     @classmethod
     def of(cls, fields: Mapping[str, Field], declared: Debezium) -> _Flat:
         """Return how records with these fields are unwrapped. Raises `InvalidInput` if they lack what is declared."""
-        lacking = {"source_column": declared.source_column, "operation_column": declared.operation_column}
+        lacking = {
+            "source_column": declared.source_column,
+            "operation_column": declared.operation_column,
+            "replica_identity": declared.has_before,
+        }
         if _FLAT_OP in fields:
             lacking.pop("operation_column")
         if wrong := next((name for name, is_wanted in lacking.items() if is_wanted), None):
             do = "Remove it: each field of the connector's add.fields is a column of its own"
             if wrong == "operation_column":
                 do = "Add op to add.fields of the connector's ExtractNewRecordState, or remove it"
+            elif wrong == "replica_identity":
+                do = "Remove it, or have the connector write events that are not flattened"
             raise InvalidInput("flattened events do not have what the column holds", where=f"envelope.{wrong}", do=do)
         marks = tuple(fields[name] for name in (_FLAT_OP, _FLAT_DELETED) if name in fields)
         columns = tuple(field for field in fields.values() if field not in marks)
@@ -197,7 +226,7 @@ def _with(columns: tuple[Field, ...], added: list[Field], declared: Debezium) ->
             raise InvalidInput(
                 f"the source's table has a column {field.source} itself",
                 where=f"column {field.source}",
-                do="Remove operation_column or source_column, which adds another one of this name",
+                do=f"Remove {_DECLARED_BY[field.source]}, which adds another one of this name",
             )
     return Struct((*columns, *more))
 

@@ -21,13 +21,15 @@ class Operation(StrEnum):
     """What a change does to the row of its key.
 
     `WRITE`: the row is what the change says, whether it was there before or not. `DELETE`: it goes. `TRUNCATE`: all rows go, and
-    the change has no key. `NOTHING`: the record is no change of a row.
+    the change has no key. `NOTHING`: the record is no change of a row. `LACKS_BEFORE`: it is one, and does not have the row
+    before it though that is declared.
     """
 
     WRITE = "write"
     DELETE = "delete"
     TRUNCATE = "truncate"
     NOTHING = "nothing"
+    LACKS_BEFORE = "lacks_before"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,12 +38,12 @@ class Change:
 
     `operation` is the text of an `Operation`, null if the source's own is unknown. `after` has each column of the row after a
     `WRITE`, by name, and `about` those that the envelope adds, which a `DELETE` has, too. `key` has the columns of the row's key,
-    by name, also for a `DELETE`; None: the record's key has them. `before` is the row before, as far as the source is to be
-    believed; None: it is not. `order` says which change of a key is the later one; None: offsets do, as all changes of a key are in
-    one partition. `time` is when the source made the change, null or None if it does not say. `unavailable` says for columns of
-    the row, by name, whether the source left their value out of a `WRITE` though the row has one; what `after` has then means
-    nothing. `kind` is what a `WRITE` was for the source: c an insert, u an update, r a row that was read. It is null or None if
-    the source does not say.
+    by name, also for a `DELETE`; None: the record's key has them. `before` is the row before, a struct of columns by name, null if
+    the change has none; None: the source is not believed. `order` says which change of a key is the later one; None: offsets do,
+    as all changes of a key are in one partition. `time` is when the source made the change, null or None if it does not say.
+    `unavailable` says for columns of the row, by name, whether the source left their value out of a `WRITE` though the row has one;
+    what `after` has then means nothing. `kind` is what a `WRITE` was for the source: c an insert, u an update, r a row that was
+    read. It is null or None if the source does not say.
     """
 
     operation: Column
@@ -49,7 +51,7 @@ class Change:
     after: Mapping[str, Column]
     about: Mapping[str, Column] = field(default_factory=dict)
     key: Mapping[str, Column] | None = None
-    before: Mapping[str, Column] | None = None
+    before: Column | None = None
     order: Column | None = None
     time: Column | None = None
     unavailable: Mapping[str, Column] = field(default_factory=dict)

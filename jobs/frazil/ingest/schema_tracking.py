@@ -222,9 +222,9 @@ class Evolution:
                 made_for=f"{self._pipeline.write.kind} by {', '.join(sorted(made_for))}",
             )
         columns = {column.name: column for column in found.columns}
-        order = row_order(order_by(self._pipeline.write), target)
-        has_changes = self._writers.envelope is not None
-        return replace(found, columns=tuple(columns[name] for name in made_for), order=order, has_changes=has_changes)
+        order, envelope = row_order(order_by(self._pipeline.write), target), self._pipeline.envelope
+        found = replace(found, has_changes=envelope is not None, before=found.in_row_before(target, envelope))
+        return replace(found, columns=tuple(columns[name] for name in made_for), order=order)
 
     def _report_incompatible(self, found: Sequence[tuple[int, IncompatibleSchema]]) -> None:
         """Report what was not reported before: of many at once the last ones, which are the newest versions."""

@@ -8,6 +8,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from frazil.declaration import Pipeline
+from frazil.declaration.envelopes import BEFORE_COLUMN
 from frazil.declaration.options import Deletes, Deletion
 from frazil.declaration.write_modes import Append, Changelog, Upsert, WriteMode, history, remembered_seconds
 from frazil.decode import decoding
@@ -16,6 +17,7 @@ from frazil.decode.decoding import ROW, is_delete, is_truncate
 from frazil.decode.row_key import RowKey
 from frazil.decode.row_order import row_order
 from frazil.decode.spark_types import spark_type
+from frazil.envelopes.rows_before import may_be_invented
 from frazil.errors import InvalidInput
 from frazil.lake.deletes.folding import Rules
 from frazil.lake.history.history_columns import check_names
@@ -105,7 +107,8 @@ def state_values(table: Struct, key: RowKey) -> Iterator[Column]:
 def changelog_values(table: Struct, key: RowKey, columns: Sequence[str]) -> Iterator[Column]:
     """Yield what a record gives a changelog's `columns` of the value, and those that the write mode adds.
 
-    A value that the source left out is null, and `_unavailable` names its column: a placeholder is no value of the row.
+    A value that the source left out is null, and `_unavailable` names its column: a placeholder is no value of the row. The row
+    before a delete is null if all that it has beside the key may be invented.
     """
     types = {field.name: field.type for field in table.fields}
     row, left_out = F.col(ROW), F.col(ROW)[decoding.UNAVAILABLE] if key.has_changes else None
@@ -113,6 +116,9 @@ def changelog_values(table: Struct, key: RowKey, columns: Sequence[str]) -> Iter
         if left_out is not None and isinstance(types[name], ListOf | MapOf | Primitive) and name not in key.names:
             is_known = left_out.isNull() | ~F.array_contains(left_out, name)
             value = F.when(is_known, value).alias(name)
+        if name == BEFORE_COLUMN and key.before and isinstance(image := types[name], Struct):
+            is_invented = is_delete(has_changes=True) & may_be_invented(row[name], image, key.before)
+            value = F.when(~is_invented, value).alias(name)
         yield value
     if key.order is not None:
         yield key.order.value(key.values()).cast(spark_type(types[ORDER])).alias(ORDER)

@@ -8,18 +8,17 @@ one transaction have one time in the source; there the source's log or the recor
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from frazil.errors import InvalidInput
 from frazil.lake import ledger
 from frazil.lake.ledger import Properties
+from frazil.lake.sql_engine import SqlEngine, Value
 from frazil.schemas.iceberg import column_names, row_type
 from frazil.schemas.metadata import CHANGED_AT, OP, ORDER, UNAVAILABLE
-from frazil.schemas.types import ListOf, MapOf, Primitive, Struct
+from frazil.schemas.types import Field, ListOf, MapOf, Primitive, Struct
 
 VALID_FROM, VALID_TO = "valid_from", "valid_to"
 HISTORY, STATE = "__history", "__state"
@@ -28,59 +27,6 @@ PARTITION, OFFSET, TIMESTAMP = "_kafka_partition", "_kafka_offset", "_kafka_time
 SOURCE, LSN = "_source", "lsn"
 _LIFE, _NEXT, _TRUNCATED, _TIME = "_frazil_life", "_frazil_next", "_frazil_truncated", "_frazil_time"
 _SO_FAR = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
-
-
-class SqlEngine(StrEnum):
-    """Whose SQL a text is."""
-
-    SPARK = "spark"
-    TRINO = "trino"
-    ATHENA = "athena"
-    DUCKDB = "duckdb"
-    SNOWFLAKE = "snowflake"
-
-    def quoted(self, name: str) -> str:
-        """Return a name as an identifier. Snowflake has simple names in upper case; quoted, a reserved word is one too."""
-        if self is SqlEngine.SPARK:
-            return "`" + name.replace("`", "``") + "`"
-        if self is SqlEngine.SNOWFLAKE and _SIMPLE.fullmatch(name):
-            name = name.upper()
-        return '"' + name.replace('"', '""') + '"'
-
-    def named(self, *parts: str) -> str:
-        """Return the name of a table or view."""
-        return ".".join(map(self.quoted, parts))
-
-    def has(self, names: str, name: str) -> str:
-        """Return whether a list of strings has one."""
-        text = f"'{self._text(name)}'"
-        match self:
-            case SqlEngine.TRINO | SqlEngine.ATHENA:
-                return f"contains({names}, {text})"
-            case SqlEngine.SNOWFLAKE:
-                return f"ARRAY_CONTAINS({text}, {names})"
-            case _:
-                return f"array_contains({names}, {text})"
-
-    def _text(self, value: str) -> str:
-        if self in (SqlEngine.SPARK, SqlEngine.SNOWFLAKE):  # a backslash escapes the next character
-            value = value.replace("\\", "\\\\")
-        return value.replace("'", "\\'" if self is SqlEngine.SPARK else "''")
-
-    def last_known(self, value: str, over: str) -> str:
-        """Return the last value that is not null, in a window."""
-        if self is SqlEngine.DUCKDB:
-            return f"LAST_VALUE({value} IGNORE NULLS) OVER ({over})"
-        return f"LAST_VALUE({value}) IGNORE NULLS OVER ({over})"
-
-    def field(self, column: str, name: str) -> str:
-        """Return a field of a struct. Snowflake's have their case."""
-        if self is SqlEngine.SNOWFLAKE:
-            return f"{self.quoted(column)}:" + '"' + name.replace('"', '""') + '"'
-        return f"{self.quoted(column)}.{self.quoted(name)}"
-
-
-_SIMPLE = re.compile(r"[a-z_][a-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +64,19 @@ class ChangelogTable:
             )
         return cls(columns, key)
 
-    def history(self, engine: SqlEngine, table: str, at: Mapping[int, int] | None = None) -> str:
+    def history(
+        self, engine: SqlEngine, table: str, at: Mapping[int, int] | None = None, until: Sequence[Value] = ()
+    ) -> str:
         """Return the query of all rows with the time in which each was valid, `table` being SQL.
 
-        `at` leaves out changes from these offsets on, by partition, and partitions that it does not name.
+        `at` leaves out changes from these offsets on, by partition, and partitions that it does not name. `until` leaves out
+        changes of a later order: it has a value for each column of the order, or for the first ones.
         """
         q, names = engine.quoted, [field.name for field in self.columns.fields]
         landed = f" AND {_before(engine, at)}" if at is not None else ""
+        landed += (
+            f" AND {_not_later(self._orders(engine), [engine.literal(value) for value in until])}" if until else ""
+        )
         key = ", ".join(map(q, self.key))
         over = f"PARTITION BY {key} ORDER BY {self._sequence(engine)}"
         values = {name: q(name) for name in names}
@@ -149,20 +101,25 @@ class ChangelogTable:
         chosen = f"SELECT {columns}, i.{VALID_FROM}, {until} AS {VALID_TO}\nFROM intervals i{joined}"
         return f"WITH {_COMMA.join(steps)}\n{chosen}\nWHERE i.{q(OP.name)} <> 'd'"
 
-    def state(self, engine: SqlEngine, table: str, at: Mapping[int, int] | None = None) -> str:
-        """Return the query of the row that each key has now, or had `at` these offsets."""
+    def state(
+        self, engine: SqlEngine, table: str, at: Mapping[int, int] | None = None, until: Sequence[Value] = ()
+    ) -> str:
+        """Return the query of the row that each key has now, or had before offsets, or at an order: as in `history`."""
         columns = ", ".join(f"h.{engine.quoted(field.name)}" for field in self.columns.fields)
-        nested = self.history(engine, table, at).replace("\n", "\n  ")
+        nested = self.history(engine, table, at, until).replace("\n", "\n  ")
         return f"SELECT {columns}, h.{VALID_FROM}\nFROM (\n  {nested}\n) h\nWHERE h.{VALID_TO} IS NULL"
+
+    @property
+    def order(self) -> tuple[Field, ...]:
+        """The columns that order the changes of a key; none where offsets do."""
+        order = next((field for field in self.columns.fields if field.name == ORDER), None)
+        if order is None:
+            return ()
+        return order.type.fields if isinstance(order.type, Struct) else (order,)
 
     def _orders(self, engine: SqlEngine) -> list[str]:
         """Return what `_order` is made of; nothing where rows have no order."""
-        order = next((field.type for field in self.columns.fields if field.name == ORDER), None)
-        if order is None:
-            return []
-        return (
-            [engine.field(ORDER, f.name) for f in order.fields] if isinstance(order, Struct) else [engine.quoted(ORDER)]
-        )
+        return [engine.quoted(ORDER) if f.name == ORDER else engine.field(ORDER, f.name) for f in self.order]
 
     def _changes(self, engine: SqlEngine, table: str, landed: str) -> list[str]:
         """Return the steps that give each change its begin.
@@ -243,6 +200,14 @@ def _before(engine: SqlEngine, at: Mapping[int, int]) -> str:
     p, o = engine.quoted(PARTITION), engine.quoted(OFFSET)
     parts = [f"({p} = {partition:d} AND {o} < {offset:d})" for partition, offset in sorted(at.items())]
     return f"({' OR '.join(parts) or '1 = 0'})"
+
+
+def _not_later(columns: Sequence[str], values: Sequence[str]) -> str:
+    """Return whether the first of these columns are not behind the values, in their order."""
+    column, value = columns[0], values[0]
+    if len(values) == 1:
+        return f"{column} <= {value}"
+    return f"({column} < {value} OR ({column} = {value} AND {_not_later(columns[1:], values[1:])}))"
 
 
 def create_view(engine: SqlEngine, name: Sequence[str], query: str) -> str:

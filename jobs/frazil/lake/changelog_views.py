@@ -11,8 +11,9 @@ from pyspark.sql import SparkSession
 from frazil.declaration.catalogs import GlueCatalog
 from frazil.declaration.environment import Environment
 from frazil.errors import InvalidInput
-from frazil.lake.changelog_sql import HISTORY, STATE, ChangelogTable, SqlEngine, create_view
+from frazil.lake.changelog_sql import HISTORY, STATE, ChangelogTable, create_view
 from frazil.lake.iceberg_java import message, thrown
+from frazil.lake.sql_engine import SqlEngine
 
 
 def table_name(engine: SqlEngine, catalog: str, identifier: str) -> str:

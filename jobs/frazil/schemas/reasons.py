@@ -23,7 +23,7 @@ class Reason(StrEnum):
     `TOMBSTONE_NAMES_NO_ROW` has no value, and its key lacks a column of the table's key; in ordered ones, `ORDER_MISSING` lacks a
     field of its order. In change data: `OPERATION_UNKNOWN` says nothing that is known of its row, or writes none; `NO_CHANGE` is
     no change of a row, and always skipped; `TRUNCATED` empties the table; `VALUE_UNAVAILABLE` lacks a value that no earlier change
-    of its key has.
+    of its key has; `BEFORE_MISSING` lacks the row before it, where that is declared.
     """
 
     TOMBSTONE = "tombstone"
@@ -53,6 +53,7 @@ class Reason(StrEnum):
     NO_CHANGE = "no_change"
     TRUNCATED = "truncated"
     VALUE_UNAVAILABLE = "value_unavailable"
+    BEFORE_MISSING = "before_missing"
 
 
 MESSAGES = {
@@ -85,4 +86,5 @@ MESSAGES = {
     Reason.NO_CHANGE: "the event changes no row, such as a logical decoding message",
     Reason.TRUNCATED: "the source's table was truncated",
     Reason.VALUE_UNAVAILABLE: "the change leaves out a value, and neither an earlier change nor the table has it",
+    Reason.BEFORE_MISSING: "the update or delete lacks the row before it: the source's replica identity was not full",
 }

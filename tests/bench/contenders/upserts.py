@@ -1,6 +1,7 @@
 """The commit of a batch of random changes, on tables of several sizes and both formats.
 
-By Frazil, with the search of the table and with an index of keys, and by a copy-on-write `MERGE`.
+By Frazil, with the search of the table and with an index of keys, and by a copy-on-write `MERGE`. What a history of Frazil's table
+costs is measured behind each of its commits.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from frazil.job.context import JobContext
+from frazil.lake import tables
 from frazil.lake.commit.append import publish
 from frazil.lake.commit.check import CommitRequest
 from frazil.lake.deletes.positions import IS_DELETE
 from frazil.lake.deletes.staged_changes import StagedChanges, stage_changes
+from frazil.lake.history.follow import Follower
 from frazil.lake.key_index.indexed_search import IndexedSearch
 from frazil.lake.offsets import Offsets
 from frazil.lake.stage import Staged, empty_commit
@@ -83,6 +86,8 @@ def _rounds(
     for way, name in names.items():
         create(shared.iceberg, name, version, copy_on_write=way == "merge")
         _give(shared, name, base)
+    history = _history(shared, names["ours"])
+    history.follow()
     for number in range(rounds):
         file = Path(job.folder) / f"batch-{size}-{version}-{number}.parquet"
         changes.batch(number + 1, file)
@@ -93,9 +98,25 @@ def _rounds(
         for way, commit in ways.items():
             used = _measured(meter, _folder(shared, names[way]), partial(commit, shared, names[way], batch, number))
             measured.append({"way": way, "round": number, "version": version, "rows": size, **used})
+        done: list[int] = []
+        used = _measured(meter, _folder(shared, history.history), lambda done=done: done.append(history.follow().rows))
+        if done != [batch.count()]:
+            raise NotWhatWasChangedError(f"{history.history}: {done} changes, not {batch.count()}")
+        measured.append({"way": "history", "round": number, "version": version, "rows": size, **used})
     for name in names.values():
         _check(shared, name, changes)
     return measured
+
+
+def _history(shared: JobContext, name: str) -> Follower:
+    properties = tables.properties(
+        format_version=2,
+        target_file_size_bytes=128 << 20,
+        keep_snapshots=100,
+        offset_columns=("_sequence",),
+        declared={},
+    )
+    return Follower(shared, PIPELINE, name, f"{name}__changes", properties)
 
 
 def _read(shared: JobContext, file: Path, number: int) -> DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from frazil.errors import InvalidInput
-from frazil.lake.history.history_columns import BEFORE, OWN, check_names, renamed, wanted
+from frazil.lake.history.history_columns import BEFORE, OWN, check_names, given_away, renamed, wanted
 from frazil.schemas.iceberg import field_ids, row_type, schema_json
 from frazil.schemas.schema_changes import AddColumn, WidenColumn, applied, changes
 from frazil.schemas.types import Field, Kind, ListOf, Primitive, Struct
@@ -48,6 +48,17 @@ def test_columns_are_renamed_by_field_id_the_deepest_first() -> None:
 
 def test_a_column_that_the_state_has_no_longer_keeps_its_name() -> None:
     assert not renamed(KNOWN, {number: name for number, name in KNOWN.items() if name != "id"})
+
+
+def test_a_column_gives_its_name_to_another_one_only_if_the_state_has_it_no_longer() -> None:
+    existing = [*IDS, "gone", "address.gone", "gone_dropped"]
+    known = {**KNOWN, 99: "dropped"}
+    names = {**KNOWN, IDS["id"]: "gone", IDS["address"]: "place", IDS["address.street"]: "place.gone", 100: "dropped"}
+    found = given_away(known, names, [*existing, "dropped"])
+    assert found == (("address.gone", "gone_dropped"), ("dropped", "dropped_dropped"), ("gone", "gone_dropped1"))
+    swapped = {**KNOWN, IDS["id"]: "tags", IDS["tags"]: "id"}
+    assert not given_away(KNOWN, swapped, existing)
+    assert not given_away(KNOWN, {**KNOWN, 7: "new", 8: "new.gone"}, existing)
 
 
 @pytest.mark.parametrize("name", OWN)

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
 from frazil.errors import RowsWouldChange
 from frazil.lake.deletes import java_writers
 from frazil.lake.deletes.live_rows import live_rows
-from frazil.lake.deletes.positions import NUMBER, Found, broadcast, key_names
+from frazil.lake.deletes.positions import NUMBER, Found, are_few, broadcast, key_names
 from frazil.lake.deletes.staged_deletes import StagedDeletes
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java, items
@@ -20,6 +21,7 @@ from frazil.lake.rewrite import write_again
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_READ_BY = "_frazil_read_by"
 FILE_BYTES = 512 << 20
 """Iceberg's default of the table property `write.target-file-size-bytes`."""
 
@@ -48,10 +50,17 @@ class CopyOnWrite:
         gone = broadcast(iceberg.spark, _without(keys, found), schema)
         names = key_names(schema)
 
-        def kept(rows: DataFrame) -> DataFrame:
-            return rows.join(gone.select(*names), names, "left_anti").select(*rows.columns)
-
         file_bytes = int(table.properties().get("write.target-file-size-bytes") or FILE_BYTES)
+
+        def kept(rows: DataFrame) -> DataFrame:
+            if are_few(keys):
+                return rows.join(gone.select(*names), names, "left_anti").select(*rows.columns)
+            # A shuffle leaves each task rows of all files, of which it would write one for each partition.
+            read = rows.withColumn(_READ_BY, F.spark_partition_id())
+            left = read.join(gone.select(*names), names, "left_anti")
+            total = sum(int(task.file().fileSizeInBytes()) for task in ordered)
+            return left.repartition(-(-total // file_bytes), _READ_BY).select(*rows.columns)
+
         written = write_again(
             iceberg.spark,
             iceberg,

@@ -137,7 +137,12 @@ def key_names(schema: Any) -> list[str]:
 def broadcast(spark: SparkSession, keys: pa.Table, schema: Any) -> DataFrame:
     """Return the keys as a side of a join, broadcast if they are few enough."""
     wanted = spark.createDataFrame(keys, schema=schema)
-    return F.broadcast(wanted) if keys.num_rows <= BROADCAST_AT_MOST else wanted
+    return F.broadcast(wanted) if are_few(keys) else wanted
+
+
+def are_few(keys: pa.Table) -> bool:
+    """Return whether keys are few enough to be broadcast."""
+    return bool(keys.num_rows <= BROADCAST_AT_MOST)
 
 
 def _place_of_row(of: Any) -> Column:

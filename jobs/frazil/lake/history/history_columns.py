@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
+from itertools import count
 
 from py4j.protocol import Py4JJavaError
 
@@ -54,7 +55,8 @@ def make(job: Committer, history: str, state: Java, properties: Mapping[str, str
     """Create the history of a loaded state if it is missing, and have its columns follow those of the state.
 
     First columns get the names of the state's, by field id, then others are added: the new column of a name that another one
-    had is another column here, too. Raises `IncompatibleSchema` if a name is taken by a column that the state has no longer.
+    had is another column here, too. A column that the state has no longer gives its name away. Raises `IncompatibleSchema` if
+    a name is taken all the same.
     """
     iceberg = job.iceberg
     schema = iceberg.schema_json(state)
@@ -69,11 +71,13 @@ def make(job: Committer, history: str, state: Java, properties: Mapping[str, str
         properties={**properties, ledger.WRITE_MODE: HISTORY, _NAMES: _text(names)},
     ):
         return
-    if iceberg.load(history).properties().get(_NAMES) == _text(names):
+    table = iceberg.load(history)
+    if table.properties().get(_NAMES) == _text(names) and not changes(
+        row_type(iceberg.schema_json(table)), wanted(row)
+    ):
         return
     _rename(job, history, names)
     evolve(job, history, lambda columns: changes(columns, wanted(row)))
-    iceberg.load(history).updateProperties().set(_NAMES, _text(names)).commit()
 
 
 def renamed(known: Mapping[int, str], names: Mapping[int, str]) -> tuple[tuple[str, str], ...]:
@@ -83,6 +87,30 @@ def renamed(known: Mapping[int, str], names: Mapping[int, str]) -> tuple[tuple[s
     return tuple(sorted(changed, key=lambda one: (-one[0].count("."), one)))
 
 
+def given_away(
+    known: Mapping[int, str], names: Mapping[int, str], existing: Collection[str]
+) -> tuple[tuple[str, str], ...]:
+    """Return path and new name of each column that the state has no longer, and whose name another one of the state gets.
+
+    `known` and `names` are as in `renamed`; `existing` are the paths of one image in the history, which have the known names.
+    """
+    there = {known[number] for number in known if number in names}
+    ids = {name: number for number, name in names.items()}
+    wanted_paths, found = dict[str, str](), list[tuple[str, str]]()
+    for name in names.values():
+        parent, _, last = name.rpartition(".")
+        inside = known.get(ids[parent]) if parent else ""
+        if inside is not None:  # else it is in a struct that is new, too
+            wanted_paths[f"{inside}.{last}" if inside else last] = last
+    for path in sorted(wanted_paths.keys() & set(existing) - there):
+        parent, _, last = path.rpartition(".")
+        prefix = f"{parent}." if parent else ""
+        taken = {*existing, *wanted_paths, *OWN, *(f"{prefix}{name}" for _, name in found)}
+        free = (f"{last}_dropped{number or ''}" for number in count())
+        found.append((path, next(name for name in free if f"{prefix}{name}" not in taken)))
+    return tuple(found)
+
+
 def _rename(job: Committer, history: str, names: Mapping[int, str]) -> None:
     """Rename the columns of both images, and keep their names in the same commit: done twice, a swap would be undone."""
     failure = ""
@@ -90,18 +118,27 @@ def _rename(job: Committer, history: str, names: Mapping[int, str]) -> None:
         if attempt:
             job.wait(min(2.0, 0.05 * 2**attempt))
         table = job.iceberg.load(history)
-        known = {int(number): name for number, name in json.loads(table.properties().get(_NAMES) or "{}").items()}
-        if not (found := renamed(known, names)):
+        stored = table.properties().get(_NAMES)
+        if stored == _text(names):
             return
-        transaction, existing = table.newTransaction(), field_ids(job.iceberg.schema_json(table))
-        update = transaction.updateSchema()
-        for path, name in ((f"{image}{path}", name) for path, name in found for image in ("", f"{BEFORE}.")):
-            if path in existing:
-                update.renameColumn(path, name)
+        known = {int(number): name for number, name in json.loads(stored or "{}").items()}
+        existing = field_ids(job.iceberg.schema_json(table))
+        images = {"": [path for path in existing if path not in OWN and not path.startswith(f"{BEFORE}.")]}
+        images[f"{BEFORE}."] = [path.removeprefix(f"{BEFORE}.") for path in existing if path.startswith(f"{BEFORE}.")]
+        found = [
+            (f"{image}{path}", name)
+            for image, paths in images.items()
+            for path, name in (*(given_away(known, names, paths) if known else ()), *renamed(known, names))
+            if path in paths
+        ]
+        transaction = table.newTransaction()
         try:
-            update.commit()
-            kept = {number: names[number] for number in known if number in names}
-            transaction.updateProperties().set(_NAMES, _text(kept)).commit()
+            if found:
+                update = transaction.updateSchema()
+                for path, name in found:
+                    update.renameColumn(path, name)
+                update.commit()
+            transaction.updateProperties().set(_NAMES, _text(names)).commit()
             transaction.commitTransaction()
             return
         except Py4JJavaError as error:

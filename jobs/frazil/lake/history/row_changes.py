@@ -32,6 +32,7 @@ TEXT = {
 """Options with which the JSON of two rows is the same only if they are: Spark's own formats end with milliseconds."""
 AFTER, BEFORE = "_frazil_after", "_frazil_before"
 _FILE_NUMBER = "_frazil_file"
+ROWS_A_TASK, MOST_ROWS_A_TASK = 50_000, 500_000
 
 
 class CannotFollow(Exception):
@@ -91,10 +92,12 @@ def changed_rows(
 
     `is_own` says that the commit is the pipeline's.
     """
-    touched = files.removed | files.deleted.keys()
+    touched, names = files.removed | files.deleted.keys(), [*map(_quoted, key)]
     columns = [column["name"] for column in iceberg.schema_json(table)["fields"]]
     here, parent = snapshot.snapshotId(), snapshot.parentId()
     places = (FILE, POSITION) if files.deleted and not files.by_key else ()
+    changed = sum(_count(snapshot, name) for name in ("added-records", "deleted-records", "added-position-deletes"))
+    changed -= _count(snapshot, "removed-position-deletes")  # vectors that the new ones replace
     with ExitStack() as stack:
 
         def read(snapshot_id: int, paths: Collection[str], names: Sequence[str]) -> DataFrame:
@@ -104,17 +107,32 @@ def changed_rows(
         before = read(parent, touched, [*columns, *places]) if touched else None
         if before is not None and files.by_key:
             stay = read(here, files.deleted.keys(), key)
-            gone_keys = before.select(*map(_quoted, key)).join(stay, list(key), "left_anti")
+            tasks = _tasks_of(iceberg, _count(snapshot, "total-records"))
+            had, stay = (rows.select(*names).repartition(tasks, *names) for rows in (before, stay))
+            gone_keys = had.join(stay, list(key), "left_anti")
+            gone_keys = F.broadcast(gone_keys) if changed <= BROADCAST_AT_MOST else gone_keys
             before = before.join(gone_keys, list(key), "left_semi")
         elif before is not None and files.deleted:
             named = _at_positions(iceberg, before, files.deleted)
             removed = before.where(F.col(FILE).isin(sorted(files.removed)))
             before = named.unionByName(removed) if files.removed else named
         there = next(side for side in (after, before) if side is not None)
-        row, names = F.struct(*map(_quoted, columns)), [*map(_quoted, key)]
+        row = F.struct(*map(_quoted, columns))
         came, gone = (there.where(F.lit(False)) if side is None else side for side in (after, before))
-        both = came.select(*names, row.alias(AFTER)).join(gone.select(*names, row.alias(BEFORE)), list(key), "full")
+        tasks = _tasks_of(iceberg, changed)
+        came = came.select(*names, row.alias(AFTER)).repartition(tasks, *names)
+        both = came.join(gone.select(*names, row.alias(BEFORE)).repartition(tasks, *names), list(key), "full")
         yield both.where(~_is_same(columns, is_own=is_own)) if files.added and files.removed else both
+
+
+def _count(snapshot: Java, name: str) -> int:
+    return int(snapshot.summary().get(name) or 0)
+
+
+def _tasks_of(iceberg: Iceberg, rows: int) -> int:
+    """Return how many tasks join about so many rows. Spark's own number, 200, would be as many files of a commit."""
+    cores = iceberg.spark.sparkContext.defaultParallelism
+    return max(1, min(-(-rows // ROWS_A_TASK), max(cores, -(-rows // MOST_ROWS_A_TASK))))
 
 
 def _is_same(columns: Collection[str], *, is_own: bool) -> Column:

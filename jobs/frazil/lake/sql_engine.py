@@ -1,0 +1,142 @@
+"""The SQL of each engine, as far as it differs: names, texts, and what other values are written as. Pure."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime
+from decimal import Decimal
+from enum import StrEnum
+
+Value = str | int | bytes | date | datetime | Decimal
+"""A value that SQL is to hold: a `datetime` with a time zone is an instant, one without is none."""
+_SIMPLE = re.compile(r"[a-z_][a-z0-9_]*")
+
+
+class SqlEngine(StrEnum):
+    """Whose SQL a text is."""
+
+    SPARK = "spark"
+    TRINO = "trino"
+    ATHENA = "athena"
+    DUCKDB = "duckdb"
+    SNOWFLAKE = "snowflake"
+
+    def quoted(self, name: str) -> str:
+        """Return a name as an identifier. Snowflake has simple names in upper case; quoted, a reserved word is one too."""
+        if self is SqlEngine.SPARK:
+            return "`" + name.replace("`", "``") + "`"
+        if self is SqlEngine.SNOWFLAKE and _SIMPLE.fullmatch(name):
+            name = name.upper()
+        return '"' + name.replace('"', '""') + '"'
+
+    def named(self, *parts: str) -> str:
+        """Return the name of a table or view."""
+        return ".".join(map(self.quoted, parts))
+
+    def has(self, names: str, name: str) -> str:
+        """Return whether a list of strings has one."""
+        text = self.literal(name)
+        match self:
+            case SqlEngine.TRINO | SqlEngine.ATHENA:
+                return f"contains({names}, {text})"
+            case SqlEngine.SNOWFLAKE:
+                return f"ARRAY_CONTAINS({text}, {names})"
+            case _:
+                return f"array_contains({names}, {text})"
+
+    def literal(self, value: Value) -> str:
+        """Return a value as the engine's SQL writes it. What a text has in it never ends it."""
+        match value:
+            case str():
+                return f"'{self._text(value)}'"
+            case bytes():
+                return self._octets(value.hex().upper())
+            case datetime():
+                return self._moment(value)
+            case date():
+                return f"DATE '{value.isoformat()}'"
+            case Decimal():
+                _, digits, exponent = value.as_tuple()
+                scale = max(0, -int(exponent))
+                return f"CAST('{value:f}' AS DECIMAL({max(len(digits) + max(0, int(exponent)), scale)}, {scale}))"
+            case _:
+                return f"{value:d}"
+
+    def fails(self, why: str) -> str:
+        """Return an expression that has no value: the query fails with this text."""
+        text = self.literal(why)
+        match self:
+            case SqlEngine.SPARK:
+                return f"raise_error({text})"
+            case SqlEngine.DUCKDB:
+                return f"error({text})"
+            case SqlEngine.SNOWFLAKE:
+                return f"TO_NUMBER({text})"
+            case _:
+                return f"fail({text})"
+
+    def number_in(self, document: str, name: str) -> str:
+        """Return a whole number of a JSON object; `name` is one of digits."""
+        match self:
+            case SqlEngine.SPARK:
+                found = f"get_json_object({document}, '$.{name}')"
+            case SqlEngine.DUCKDB:
+                found = f"json_extract_string({document}, '$.\"{name}\"')"
+            case SqlEngine.SNOWFLAKE:
+                found = f"GET(PARSE_JSON({document}), '{name}')"
+            case _:
+                found = f"json_extract_scalar({document}, '$[\"{name}\"]')"
+        return f"CAST({found} AS BIGINT)"
+
+    def at_snapshot(self, table: str, snapshot_id: int) -> str:
+        """Return a table as of one of its snapshots. Snowflake has none of a table that another catalog keeps."""
+        match self:
+            case SqlEngine.SPARK:
+                return f"{table} VERSION AS OF {snapshot_id:d}"
+            case SqlEngine.DUCKDB:
+                return f"{table} AT (VERSION => {snapshot_id:d})"
+            case SqlEngine.SNOWFLAKE:
+                return table
+            case _:
+                return f"{table} FOR VERSION AS OF {snapshot_id:d}"
+
+    def _text(self, value: str) -> str:
+        if self in (SqlEngine.SPARK, SqlEngine.SNOWFLAKE):  # a backslash escapes the next character
+            value = value.replace("\\", "\\\\")
+        if self is SqlEngine.SPARK:  # which replaces ${…} by a setting wherever it is
+            return value.replace("'", "\\'").replace("${", "$\\{")
+        return value.replace("'", "''")
+
+    def _octets(self, digits: str) -> str:
+        match self:
+            case SqlEngine.DUCKDB:
+                return f"from_hex('{digits}')"
+            case SqlEngine.SNOWFLAKE:
+                return f"TO_BINARY('{digits}', 'HEX')"
+            case _:
+                return f"X'{digits}'"
+
+    def _moment(self, value: datetime) -> str:
+        """Return a time in microseconds. An instant is in UTC already."""
+        text, is_instant = value.replace(tzinfo=None).isoformat(" ", "microseconds"), value.tzinfo is not None
+        match self:
+            case SqlEngine.SPARK:
+                return f"TIMESTAMP_LTZ '{text}Z'" if is_instant else f"TIMESTAMP_NTZ '{text}'"
+            case SqlEngine.DUCKDB:
+                return f"TIMESTAMPTZ '{text}+00'" if is_instant else f"TIMESTAMP '{text}'"
+            case SqlEngine.SNOWFLAKE:
+                return f"TO_TIMESTAMP_TZ('{text} +00:00')" if is_instant else f"TO_TIMESTAMP_NTZ('{text}')"
+            case _:
+                return f"TIMESTAMP '{text} UTC'" if is_instant else f"TIMESTAMP '{text}'"
+
+    def last_known(self, value: str, over: str) -> str:
+        """Return the last value that is not null, in a window."""
+        if self is SqlEngine.DUCKDB:
+            return f"LAST_VALUE({value} IGNORE NULLS) OVER ({over})"
+        return f"LAST_VALUE({value}) IGNORE NULLS OVER ({over})"
+
+    def field(self, column: str, name: str) -> str:
+        """Return a field of a struct. Snowflake's have their case."""
+        if self is SqlEngine.SNOWFLAKE:
+            return f"{self.quoted(column)}:" + '"' + name.replace('"', '""') + '"'
+        return f"{self.quoted(column)}.{self.quoted(name)}"
