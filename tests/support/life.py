@@ -56,7 +56,7 @@ class Life(RuleBasedStateMachine):
         self.shop, self.bad = shop, 0
 
     def produce_one(self, number: int) -> None:
-        """Produce a change, of those that a small number stands for."""
+        """Produce a change; each small number means another one."""
         raise NotImplementedError
 
     def check_rows(self) -> None:

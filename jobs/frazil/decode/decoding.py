@@ -77,7 +77,7 @@ class Decoding:
 
     @property
     def has_ids(self) -> bool:
-        """Whether a frame is a schema's id in the registry, or stands for one."""
+        """Whether a frame is a schema's id in the registry, or a GUID in place of it."""
         return self.unframed is None and not self.is_single_object and not self.has_schemas_inside
 
     @property

@@ -27,10 +27,7 @@ from frazil.errors import IncompatibleSchema, InvalidInput, UnreadableSchema
 from frazil.schemas.merge import same_field
 from frazil.schemas.reasons import Reason
 from frazil.schemas.types import Field, Kind, Primitive, Struct
-from frazil.schemas.wire_format import (
-    KEY_HEADER,
-    VALUE_HEADER,
-)
+from frazil.schemas.wire_format import KEY_HEADER, VALUE_HEADER
 
 UNFRAMED = {
     ValueFormat.JSON: Kind.STRING,

@@ -2,7 +2,8 @@
 
 An envelope is asked for each writer schema (`unwrapped`). The schema's records are decoded into what that answers (`decoded`), and
 each of them is a `Change`. A new envelope is a module with these two classes, a value in `declaration/envelopes.py`, a branch in
-`chosen_envelope`, and a case in the conformance suite (tests/envelopes/conformance.py).
+`chosen_envelope`, and a case in the conformance suite (tests/envelopes/conformance.py). `decode/changes_in_rows.py` makes rows of
+changes. It reads neither `key` nor `order` so far, as Debezium has both outside the record: one that has them adds it there.
 """
 
 from __future__ import annotations

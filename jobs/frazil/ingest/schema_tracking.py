@@ -23,7 +23,7 @@ from frazil.ingest.staging import Staging
 from frazil.ingest.state_columns import state_changes, state_fields, without_state_fields
 from frazil.job.context import JobContext
 from frazil.lake import ledger, tables
-from frazil.lake.commit.entries import entry
+from frazil.lake.commit.entries import has_records
 from frazil.lake.evolve import evolve
 from frazil.schemas.iceberg import column_names, identifier_fields, row_type
 from frazil.schemas.key_fields import KEY_VERSION, key_version
@@ -149,19 +149,11 @@ class Evolution:
         if identity is None:
             return Staging(self._pipeline, self._job, decoding, columns, there, keys, None, self._thoroughness)
         decoding = replace(decoding, lands_truncates=self._is_changelog and decoding.has_changes)
-        keyless = Keyless(is_possible=self._names is None and not self._has_records())
+        stored = self._job.iceberg.load(table.identifier)
+        keyless = Keyless(is_possible=self._names is None and not has_records(stored, self._pipeline.name))
         self._index = None if self._left_out.is_met else self._index
         remembered = (self._thoroughness, keyless, self._left_out, self._truncated, self._index)
         return Staging(self._pipeline, self._job, decoding, columns, there, keys, identity, *remembered)
-
-    def _has_records(self) -> bool:
-        """Return whether the table has had records."""
-        stored = self._job.iceberg.load(self._pipeline.table.identifier)
-        if self._is_changelog:
-            head = stored.currentSnapshot()
-            return head is not None and int(head.summary().get("total-records") or 0) > 0
-        newest = entry(stored, self._pipeline.name)
-        return newest is not None and newest.keys is not None and newest.keys.records > 0
 
     @property
     def _key_fields(self) -> Struct | None:

@@ -26,6 +26,14 @@ def entry_behind(iceberg: Iceberg, table: Java, pipeline: str, snapshot_id: int)
     return next((e for s in lineage(iceberg, table, snapshot_id) if (e := _of(s, pipeline)) is not None), None)
 
 
+def has_records(table: Java, pipeline: str) -> bool:
+    """Return whether a table has had records of a pipeline: one of current state may have no row left of them."""
+    newest, head = entry(table, pipeline), table.currentSnapshot()
+    if newest is not None and newest.keys is not None:
+        return newest.keys.records > 0
+    return head is not None and int(head.summary().get("total-records") or 0) > 0
+
+
 def entries_of(table: Java, pipeline: str, snapshot_id: int) -> Iterator[Entry]:
     """Yield a pipeline's ledger entries of a snapshot and its ancestors, newest first, as far as they are kept."""
     for snapshot in ancestors(table, snapshot_id):
