@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from frazil.errors import RowsWouldChange
 from frazil.lake.deletes import java_writers, position_files
 from frazil.lake.deletes.java_manifests import DeleteFile, Partition, data_paths, position_deletes
-from frazil.lake.deletes.merging import Merge, merge, named_most, without_data
+from frazil.lake.deletes.merging import Merge, in_files, merge, named_most, without_data
 from frazil.lake.deletes.position_files import Positions
 from frazil.lake.deletes.staged_deletes import VECTORS_FROM
 from frazil.lake.iceberg_java import Iceberg
@@ -79,7 +79,7 @@ def write(
                 found = merge(known, data - vectors, many=many, writes=writes)
                 if found is not None:
                     removed += found.removed
-                    added += threads.map(lambda paths, found=found: _written(iceberg, table, found, paths), found.added)
+                    added += _written(iceberg, table, snapshot_id, found)
     return Merged(snapshot_id, tuple(removed), tuple(added))
 
 
@@ -95,22 +95,26 @@ def _in_parts(files: Sequence[DeleteFile]) -> Iterable[list[DeleteFile]]:
         yield part
 
 
-def _written(iceberg: Iceberg, table: Java, found: Merge, paths: tuple[str, ...]) -> tuple[Java, int]:
-    """Write one new file, and read it back."""
-    assert found.positions is not None
+def _written(iceberg: Iceberg, table: Java, snapshot_id: int, found: Merge) -> list[tuple[Java, int]]:
+    """Write the new files."""
+    tasks = java_writers.tasks(table, snapshot_id, found.positions.keys())
+    rows = {path: int(task.file().recordCount()) for path, task in tasks.items()}
+    return [(_file(iceberg, table, found, paths), found.sequence) for paths in in_files(found.positions, rows)]
+
+
+def _file(iceberg: Iceberg, table: Java, found: Merge, paths: tuple[str, ...]) -> Java:
+    """Write one of them, and read it back."""
     of, payload = found.removed[0].java, position_files.payload(found.positions, paths)
     location = java_writers.write_bytes(table, of, f"deletes-{uuid.uuid4().hex}.parquet", payload)
-    rows = sum(len(found.positions[path]) for path in paths)
-    if not _is_same(position_files.read(table, location), {path: found.positions[path] for path in paths}):
+    size, written = len(payload), {path: found.positions[path] for path in paths}
+    rows = sum(map(len, written.values()))
+    if not _is_same(position_files.read(table, location), written):
         raise RowsWouldChange(
             f"the delete file {location} does not have the {rows} deletes that were written to it; nothing of it was committed",
             where=f"table {table.name()}",
             do="Run again; if it persists, look at the object store",
         )
-    made = java_writers.position_delete_file(
-        iceberg, table, of, location, size=len(payload), rows=rows, paths=list(paths)
-    )
-    return made, found.sequence
+    return java_writers.position_delete_file(iceberg, table, of, location, size=size, rows=rows, paths=list(paths))
 
 
 def _is_same(read: Positions | None, written: Positions) -> bool:

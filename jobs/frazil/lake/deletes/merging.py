@@ -8,31 +8,27 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from frazil.lake.deletes.java_manifests import DeleteFile
 from frazil.lake.deletes.position_files import Positions
+from frazil.lake.rewrite import DELETED_SHARE
 
 OWN_FILES = 100
-"""So many data files of a partition get a delete file of their own, those with the most deletes; the others share one."""
+"""So many data files of a partition get a delete file of their own at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """A partition's delete files that go, and new ones: each the sorted paths that it names.
-
-    `positions` has what the new files name, each position once. `sequence` is the highest of the files that go: a delete counts for
-    data files of its own sequence number and older ones.
-    """
+    """A partition's delete files that go, and the positions that new files must name instead, each once."""
 
     removed: tuple[DeleteFile, ...]
-    added: tuple[tuple[str, ...], ...] = ()
-    positions: Mapping[str, Any] | None = None
+    positions: Positions = field(default_factory=dict)
 
     @property
     def sequence(self) -> int:
-        """The sequence number of the new files."""
+        """The sequence number of the new files: the highest, as a delete counts for data files of its own number and older ones."""
         return max(file.sequence for file in self.removed)
 
 
@@ -61,14 +57,24 @@ def merge(named: Sequence[tuple[DeleteFile, Positions]], data: Set[str], *, many
     total = sum(len(positions) for _, at in left for positions in at.values())
     live = sum(len(positions) for _, at in left for path, positions in at.items() if path in data)
     is_due = max(count.values(), default=0) >= many or 2 * live < total
-    if not (writes and is_due):
+    # One of several data files may be opened for others too, whose paths are between those that it names.
+    merged = [(file, at) for file, at in left if file.of is None or any(count[path] > 1 for path in at)]
+    if not (writes and is_due and merged):
         return Merge(gone) if gone else None
-    merged = [(file, at) for file, at in left if at.keys() - data or any(count[path] > 1 for path in at)]
-    positions = _united([at for _, at in merged], data)
-    ranked = sorted(positions, key=lambda path: (-len(positions[path]), path))
-    shared = (tuple(sorted(ranked[OWN_FILES:])),) if ranked[OWN_FILES:] else ()
-    own = tuple((path,) for path in sorted(ranked[:OWN_FILES]))
-    return Merge((*gone, *(file for file, _ in merged)), (*own, *shared), positions)
+    return Merge((*gone, *(file for file, _ in merged)), _united([at for _, at in merged], data))
+
+
+def in_files(positions: Positions, rows: Mapping[str, int]) -> list[tuple[str, ...]]:
+    """Return of which data files each new delete file names rows; `rows` are those of the data files, deleted ones included.
+
+    Data files of which many rows are deleted get one of their own, so that manifests say how many these are: they are the next ones to
+    be rewritten. The others share one.
+    """
+    share = {path: len(at) / rows[path] if rows.get(path) else 0.0 for path, at in positions.items()}
+    most = sorted(share, key=lambda path: (-share[path], path))
+    own = sorted(path for path in most[:OWN_FILES] if share[path] >= float(DELETED_SHARE))
+    others = tuple(sorted(positions.keys() - set(own)))
+    return [*((path,) for path in own), *([others] if others else [])]
 
 
 def _united(named: Sequence[Positions], data: Set[str]) -> dict[str, Any]:
