@@ -30,7 +30,7 @@ class Upkeep:
 
         class Budget:
             def __init__(self, *_: Any) -> None:
-                self.is_over, upkeep.budget = False, self
+                self.is_over, self.holds, upkeep.budget = False, lambda: True, self
 
             def __enter__(self) -> None:
                 pass
@@ -40,6 +40,8 @@ class Upkeep:
 
         monkeypatch.setattr(between_batches, "_Budget", Budget)
         monkeypatch.setattr(between_batches, "compact", self.compact)
+        merged = Outcome(action=Action.MERGE, table="shop.orders")
+        monkeypatch.setattr(between_batches, "merge_deletes", lambda *_, **__: merged)
         monkeypatch.setattr(between_batches, "is_due", lambda _: True)
         monkeypatch.setattr(BetweenBatches, "_is_free", lambda *_: True)
         job: Any = SimpleNamespace(
@@ -50,7 +52,7 @@ class Upkeep:
     def compact(self, *_: Any, hold: Callable[[], bool], chosen: Callable[[Any, Why], bool]) -> Outcome:
         if self.fails:
             raise self.fails
-        groups = [size for size in self.sizes if chosen(SimpleNamespace(bytes=size), Why.DELETED)]
+        groups = [size for size in self.sizes if chosen(SimpleNamespace(bytes=size, partition=""), Why.DELETED)]
         commits, ended = 0, Status.DONE
         for number, size in enumerate(groups):
             assert hold()

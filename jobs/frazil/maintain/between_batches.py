@@ -1,4 +1,4 @@
-"""Compaction of deleted rows by the driver of a table of current state, between two of its batches.
+"""Compaction of files and deletes by the driver of a table of current state, between two of its batches.
 
 A separate compaction of such a table starves: with random keys each batch deletes rows of every file, and a rewrite is refused if a
 file got a delete since it was planned. Between two batches no commit of the driver's own can come in between.
@@ -7,6 +7,7 @@ file got a delete since it was planned. Between two batches no commit of the dri
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import inf
@@ -22,6 +23,7 @@ from frazil.lake.java_classes import Java, entries
 from frazil.lake.rewrite import DELETED_SHARE, MANY_DELETE_FILES, Group
 from frazil.maintain.compact import compact
 from frazil.maintain.lease import PROPERTY, Lease
+from frazil.maintain.merge_deletes import merge_deletes
 from frazil.maintain.result import Action, Outcome, Status
 from frazil.maintain.selection import Why
 from frazil.maintain.target import MaintenanceRun, Policy, Target
@@ -61,7 +63,9 @@ class BetweenBatches:
         self.group_bytes = max(LEAST_BYTES, round(FIRST_BYTES_A_SECOND * self.budget_seconds / 2))
 
     def compact(self, *, at_end: bool = False) -> Outcome | None:
-        """Rewrite files of which many rows are deleted; None if nothing is due. `at_end`: no batch of the run will wait for it.
+        """Merge delete files, then rewrite files of which many rows are deleted; None if nothing is due.
+
+        `at_end`: no batch of the run will wait for it.
 
         Another writer's commit ends the call (`Status.CONFLICT`), and so does the budget (`Status.STOPPED`). What fails otherwise
         (`Status.FAILED`) leaves the table as it was. Rows that would change by a rewrite are such a failure; nothing is rewritten
@@ -73,12 +77,14 @@ class BetweenBatches:
         if began >= self.retry_at:
             self.too_large = self.retry_at = inf
         budget = _Budget(self.job, self.budget_seconds)
-        sizes, started = list[int](), 0
+        sizes, started, merged = list[int](), 0, list[Outcome]()
+        rewritten = set[str]()
 
         def chosen(group: Group, verdict: Why) -> bool:
             is_chosen = verdict is Why.DELETED and group.bytes < self.too_large and len(sizes) < GROUPS
             if is_chosen:
                 sizes.append(group.bytes)
+                rewritten.add(group.partition)
             return is_chosen
 
         def hold() -> bool:
@@ -93,7 +99,14 @@ class BetweenBatches:
             policy = Policy(group_bytes=self.group_bytes, groups_a_commit=1)
             run, target = MaintenanceRun(self.job, policy), Target(self.pipeline, is_dead_letter_table=False)
             with budget:
+                merged.append(
+                    merge_deletes(run, target, hold=budget.holds, wanted=lambda _, named: named >= MANY_DELETE_FILES)
+                )
                 found = compact(run, target, Lease(), hold=hold, chosen=chosen)
+                if found.snapshots:  # deletes may name files that have gone now
+                    merged.append(
+                        merge_deletes(run, target, hold=budget.holds, wanted=lambda one, _: one[1] in rewritten)
+                    )
         except (Py4JJavaError, PySparkException, RowsWouldChange) as error:
             why = str(error) if isinstance(error, RowsWouldChange) else error_text(error).partition("\n")[0]
             ended = Status.STOPPED if self.job.stopping() or budget.is_over else Status.FAILED
@@ -105,7 +118,7 @@ class BetweenBatches:
         self._learn(found, sizes[found.snapshots] if budget.is_over and started > found.snapshots else None)
         if found.ended is Status.STOPPED and budget.is_over:
             found = replace(found, why=f"{self.budget_seconds} s were over")
-        return replace(found, seconds=round(seconds, 3))
+        return _with(found, merged, seconds)
 
     def _learn(self, found: Outcome, cancelled: int | None) -> None:
         """Choose the size of groups; `cancelled` is that of the group that was begun and not done in time."""
@@ -120,6 +133,14 @@ class BetweenBatches:
         """Return whether no maintenance run is at the table."""
         lease = Lease.of({PROPERTY: str(table.properties().get(PROPERTY) or "{}")})
         return lease.is_free(self.job.run, self.job.now_ms())
+
+
+def _with(found: Outcome, merged: Sequence[Outcome], seconds: float) -> Outcome:
+    """Return the result of a compaction together with those of merging deletes."""
+    numbers = ("snapshots", "files_removed", "bytes_removed", "files_added", "bytes_added")
+    sums = {name: sum(getattr(one, name) for one in (found, *merged)) for name in numbers}
+    why = next((one.why for one in (found, *merged) if one.why), "")
+    return replace(found, **sums, why=why, seconds=round(seconds, 3))
 
 
 def is_due(table: Java) -> bool:
@@ -146,6 +167,10 @@ class _Budget:
             self.is_over, wait = True, CANCEL_SECONDS
             with suppress(Py4JError, OSError):  # the JVM ended, and its jobs with it
                 self._spark.cancelJobsWithTag(self._tag)
+
+    def holds(self) -> bool:
+        """Return whether there is time left."""
+        return not self.is_over
 
     def __enter__(self) -> None:
         self._spark.addJobTag(self._tag)

@@ -13,7 +13,7 @@ from frazil.lake import ledger
 from frazil.lake.commit.delete_swap import swap
 from frazil.lake.deletes import merged_deletes
 from frazil.lake.deletes.java_manifests import position_deletes
-from frazil.lake.deletes.merged_deletes import Merged, write
+from frazil.lake.deletes.merged_deletes import Merged, merges, write
 from frazil.lake.iceberg_java import Iceberg
 from frazil.local.duckdb_query import ask
 from tests.support import oracle
@@ -42,12 +42,17 @@ def filled(table: KeyedTable, rounds: int = 4) -> None:
 
 
 def planned(table: KeyedTable, many: int = 2) -> Merged:
-    java = table.iceberg.load(table.name)
-    return write(table.iceberg, java, java.currentSnapshot().snapshotId(), many=many)
+    iceberg, java = table.iceberg, table.iceberg.load(table.name)
+    head = int(java.currentSnapshot().snapshotId())
+    found = list(merges(iceberg, java, head, many=many))
+    added = [file for one in found for file in write(iceberg, java, head, one)]
+    return Merged(head, tuple(file for one in found for file in one.removed), tuple(added))
 
 
 def swapped(table: KeyedTable, merged: Merged, failpoint: Callable[[str], None] = lambda _: None) -> bool:
-    return swap(job(table.iceberg, failpoint=failpoint), table.name, merged, ledger.tag("p"), {"frazil.upkeep": "merge"})
+    return swap(
+        job(table.iceberg, failpoint=failpoint), table.name, merged, ledger.tag("p"), {"frazil.upkeep": "merge"}
+    )
 
 
 def deletes(table: KeyedTable) -> int:
@@ -69,7 +74,7 @@ def check(table: KeyedTable) -> None:
     assert found == sorted((key, *row) for key, row in table.state.items())
 
 
-def rewritten(table: KeyedTable, where: str = "word = \"first\"") -> None:
+def rewritten(table: KeyedTable, where: str = 'word = "first"') -> None:
     """Rewrite data files, of the first batch only by default: many deletes then name files that have gone."""
     table.spark.sql(
         f"CALL lake.system.rewrite_data_files(table => '{table.name}', where => '{where}', options => "
@@ -78,9 +83,7 @@ def rewritten(table: KeyedTable, where: str = "word = \"first\"") -> None:
 
 
 @pytest.mark.parametrize("partitioned", [False, True])
-def test_small_delete_files_are_merged(
-    table_of: Callable[..., KeyedTable], partitioned: bool
-) -> None:
+def test_small_delete_files_are_merged(table_of: Callable[..., KeyedTable], partitioned: bool) -> None:
     table = table_of(partitioned=partitioned)
     filled(table)
     assert opened(table) > 1

@@ -55,7 +55,12 @@ def test_what_is_left_is_merged_if_most_deletes_name_no_data_file(writes: bool) 
 
 
 def test_many_files_are_merged_and_each_position_is_there_once() -> None:
-    named: dict[str, Named] = {"f1": {"a": [5, 9], "b": [1]}, "f2": {"a": [2, 5]}, "f3": {"c": [0]}, "f4": {"b": [2], "c": [1]}}
+    named: dict[str, Named] = {
+        "f1": {"a": [5, 9], "b": [1]},
+        "f2": {"a": [2, 5]},
+        "f3": {"c": [0]},
+        "f4": {"b": [2], "c": [1]},
+    }
     assert decided(named, "abc", many=3) is None
     found = decided(named, "abc", many=2)
     assert locations(found) == ["f1", "f2", "f3", "f4"]

@@ -5,8 +5,7 @@ committed here.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from frazil.errors import RowsWouldChange
@@ -17,10 +16,10 @@ from frazil.lake.deletes.position_files import Positions
 from frazil.lake.deletes.staged_deletes import VECTORS_FROM
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java
+from frazil.lake.read.data_files import each
 
 BYTES_AT_MOST = 32 << 20
 """So much of a partition's delete files is read and merged; of what is more, files go only if all their data files have gone."""
-READERS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,59 +30,57 @@ class Merged:
     removed: tuple[DeleteFile, ...]
     added: tuple[tuple[Java, int], ...]
 
-    @property
-    def written(self) -> int:
-        """The bytes of the new files."""
-        return sum(int(file.fileSizeInBytes()) for file, _ in self.added)
 
-
-def write(
+def merges(
     iceberg: Iceberg,
     table: Java,
     snapshot_id: int,
     *,
     many: int,
     wanted: Callable[[Partition, int], bool] = lambda partition, named: True,
-    hold: Callable[[], bool] = lambda: True,
-) -> Merged:
-    """Write what is left of delete files that go, in no snapshot yet.
+) -> Iterator[Merge]:
+    """Yield what is to do about the delete files of a snapshot, a few files of a partition at a time.
 
-    `many` is as in `merge`. A partition of which at most `named` delete files name rows of one data file is examined if it is `wanted`,
-    and as long as `hold` says so. Raises `RowsWouldChange` if a new file does not have what it must have.
+    `many` is as in `merge`. A partition is examined if it is `wanted`: the number is how many delete files may name rows of one of
+    its data files.
     """
     partitions: dict[Partition, list[DeleteFile]] = {}
     for file in position_deletes(iceberg, table, snapshot_id):
         partitions.setdefault(file.partition, []).append(file)
     chosen = [files for partition, files in partitions.items() if wanted(partition, named_most(files))]
     if not chosen:
-        return Merged(snapshot_id, (), ())
+        return
     data = data_paths(iceberg, table, snapshot_id)
     writes = int(iceberg.metadata(table)["format-version"]) < VECTORS_FROM
-    removed, added = list[DeleteFile](), list[tuple[Java, int]]()
-    with ThreadPoolExecutor(READERS, thread_name_prefix="deletes") as threads:
 
-        def named(file: DeleteFile) -> Positions | None:
-            return position_files.read(table, file.location) if file.bytes <= BYTES_AT_MOST else None
+    def named(file: DeleteFile) -> Positions | None:
+        return position_files.read(table, file.location) if file.bytes <= BYTES_AT_MOST else None
 
-        for files in chosen:
-            if not hold():
-                break
-            vectors = frozenset(file.of for file in files if file.is_vector and file.of is not None)
-            gone = without_data(files, data)
-            rest = [file for file in files if not file.is_vector and file not in gone]
-            removed += gone
-            for one in _in_parts(rest):
-                read = zip(one, threads.map(named, one), strict=True)
-                known = [(file, at) for file, at in read if at is not None]
-                # A vector has all deletes of its data file: older ones beside it do not count.
-                found = merge(known, data - vectors, many=many, writes=writes)
-                if found is not None:
-                    removed += found.removed
-                    added += _written(iceberg, table, snapshot_id, found)
-    return Merged(snapshot_id, tuple(removed), tuple(added))
+    for files in chosen:
+        vectors = frozenset(file.of for file in files if file.is_vector and file.of is not None)
+        if gone := without_data(files, data):
+            yield Merge(gone)
+        # A vector has all deletes of its data file: older ones beside it do not count.
+        for part in _parts([file for file in files if not file.is_vector and file not in gone]):
+            known = [(file, at) for file, at in zip(part, each(named, part), strict=True) if at is not None]
+            if (found := merge(known, data - vectors, many=many, writes=writes)) is not None:
+                yield found
 
 
-def _in_parts(files: Sequence[DeleteFile]) -> Iterable[list[DeleteFile]]:
+def write(iceberg: Iceberg, table: Java, snapshot_id: int, found: Merge) -> list[tuple[Java, int]]:
+    """Write the files of a merge, in no snapshot yet; return them with the sequence number of their deletes.
+
+    It must be one of this snapshot.
+    Raises `RowsWouldChange` if one does not have what was written to it.
+    """
+    if not found.positions:
+        return []
+    tasks = java_writers.tasks(table, snapshot_id, found.positions.keys())
+    rows = {path: int(task.file().recordCount()) for path, task in tasks.items()}
+    return [(_file(iceberg, table, found, paths), found.sequence) for paths in in_files(found.positions, rows)]
+
+
+def _parts(files: Sequence[DeleteFile]) -> Iterator[list[DeleteFile]]:
     """Yield the files in parts that are read at a time."""
     part, size = list[DeleteFile](), 0
     for file in sorted(files, key=lambda file: (file.bytes, file.location)):
@@ -93,13 +90,6 @@ def _in_parts(files: Sequence[DeleteFile]) -> Iterable[list[DeleteFile]]:
         part, size = [*part, file], size + file.bytes
     if part:
         yield part
-
-
-def _written(iceberg: Iceberg, table: Java, snapshot_id: int, found: Merge) -> list[tuple[Java, int]]:
-    """Write the new files."""
-    tasks = java_writers.tasks(table, snapshot_id, found.positions.keys())
-    rows = {path: int(task.file().recordCount()) for path, task in tasks.items()}
-    return [(_file(iceberg, table, found, paths), found.sequence) for paths in in_files(found.positions, rows)]
 
 
 def _file(iceberg: Iceberg, table: Java, found: Merge, paths: tuple[str, ...]) -> Java:

@@ -67,8 +67,8 @@ def merge(named: Sequence[tuple[DeleteFile, Positions]], data: Set[str], *, many
 def in_files(positions: Positions, rows: Mapping[str, int]) -> list[tuple[str, ...]]:
     """Return of which data files each new delete file names rows; `rows` are those of the data files, deleted ones included.
 
-    Data files of which many rows are deleted get one of their own, so that manifests say how many these are: they are the next ones to
-    be rewritten. The others share one.
+    Data files of which many rows are deleted get one of their own, so that manifests say how many these are: they are the next ones
+    to be rewritten. The others share one.
     """
     share = {path: len(at) / rows[path] if rows.get(path) else 0.0 for path, at in positions.items()}
     most = sorted(share, key=lambda path: (-share[path], path))
