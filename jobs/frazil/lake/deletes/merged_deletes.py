@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from frazil.errors import RowsWouldChange
+from frazil.lake.data_location import has_vectors
 from frazil.lake.deletes import java_writers, position_files
 from frazil.lake.deletes.java_manifests import DeleteFile, Partition, data_paths, position_deletes
 from frazil.lake.deletes.merging import Merge, in_files, merge, named_most, without_data
 from frazil.lake.deletes.position_files import Positions
-from frazil.lake.deletes.staged_deletes import VECTORS_FROM
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java
 from frazil.lake.read.data_files import each
@@ -51,7 +51,7 @@ def merges(
     if not chosen:
         return
     data = data_paths(iceberg, table, snapshot_id)
-    writes = int(iceberg.metadata(table)["format-version"]) < VECTORS_FROM
+    writes = not has_vectors(iceberg, table)
 
     def named(file: DeleteFile) -> Positions | None:
         return position_files.read(table, file.location) if file.bytes <= BYTES_AT_MOST else None

@@ -6,13 +6,11 @@ import uuid
 from dataclasses import dataclass, field
 from typing import Any
 
+from frazil.lake.data_location import has_vectors
 from frazil.lake.deletes import java_writers, position_files
 from frazil.lake.deletes.positions import Found
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java, items
-
-VECTORS_FROM = 3
-"""The format version from which deletes are deletion vectors (https://iceberg.apache.org/spec/#deletion-vectors)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +50,7 @@ def write(iceberg: Iceberg, table: Java, snapshot_id: int, found: Found) -> Stag
         return StagedDeletes(snapshot_id=snapshot_id, found=found)
     tasks = java_writers.tasks(table, snapshot_id, found.at.keys())
     files = {path: (task.file(), items(task.deletes())) for path, task in tasks.items()}
-    version = int(iceberg.metadata(table)["format-version"])
-    made = _vectors if version >= VECTORS_FROM else _parquet
+    made = _vectors if has_vectors(iceberg, table) else _parquet
     added, removed = made(iceberg, table, found, files)
     return StagedDeletes(
         snapshot_id=snapshot_id, found=found, added=added, removed=removed, referenced=tuple(sorted(found.at))
