@@ -19,6 +19,7 @@ from frazil.local.duckdb_query import ask
 from frazil.local.services import LocalServices
 from frazil.maintain.compact import compact
 from frazil.maintain.lease import Lease
+from frazil.maintain.orphans import orphans
 from frazil.maintain.result import Status
 from frazil.maintain.target import MaintenanceRun, Policy, Target
 from tests.support import oracle
@@ -100,12 +101,15 @@ def test_a_state_lands_is_fenced_compacted_and_proven(
     target = Target(shop.pipeline, is_dead_letter_table=False)
     assert compact(MaintenanceRun(shop.job(), Policy(grace_seconds=0)), target, Lease.of({})).ended is Status.DONE
     produce("third", range(4, 8), 9)
-    died = shop.process(tmp_path, failpoints="publish.filled=kill")
-    assert died.wait(600) == -signal.SIGKILL, died.communicate()
+    if catalog == "rest_lake":  # a process of its own, and a bucket of its own for data of version 3
+        died = shop.process(tmp_path, failpoints="publish.filled=kill")
+        assert died.wait(600) == -signal.SIGKILL, died.communicate()
     shop.drain()
     check(shop, state)
     if (catalog, version) == ("rest_lake", 3):
         assert places(shop) == {"lake parquet", "lake puffin"}
+        looked = orphans(MaintenanceRun(shop.job()), target, remove=True)  # nothing is three days old
+        assert (looked.ended, looked.files_removed) == (Status.DONE, 0)
 
 
 @pytest.mark.long
