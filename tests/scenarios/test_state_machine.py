@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, Phase, note, settings
@@ -19,6 +20,7 @@ from frazil.declaration.environment import Environment
 from frazil.lake.read.stored_tables import Lake
 from frazil.local.duckdb_query import ask
 from frazil.local.services import LocalServices
+from frazil.maintain import merge_deletes
 from frazil.maintain.compact import compact
 from frazil.maintain.expire import expire
 from frazil.maintain.lease import Lease
@@ -134,7 +136,11 @@ class Life(RuleBasedStateMachine):
 
     @rule()
     def compact(self) -> None:
-        compact(self.upkeep(), Target(self.shop.pipeline, is_dead_letter_table=False), Lease.of({}))
+        """Compact files, then merge what is left of their deletes."""
+        target = Target(self.shop.pipeline, is_dead_letter_table=False)
+        compact(self.upkeep(), target, Lease.of({}))
+        with patch.object(merge_deletes, "MANY_DELETE_FILES", 2):
+            merge_deletes.merge_deletes(self.upkeep(), target)
 
     @rule()
     def expire(self) -> None:

@@ -8,8 +8,9 @@ import pytest
 
 from frazil.declaration import KeyFormat, Limits, Upsert
 from frazil.ingest import upkeep
+from frazil.job.failpoints import STATE_UPKEEP_STEPS
 from frazil.lake import ledger
-from frazil.maintain import between_batches
+from frazil.maintain import between_batches, merge_deletes
 from frazil.maintain.between_batches import BetweenBatches
 from frazil.maintain.compact import compact
 from frazil.maintain.lease import Lease
@@ -27,6 +28,8 @@ KEYS = 6
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have a few rows be many."""
     monkeypatch.setattr(between_batches, "MANY_DELETED_ROWS", 1)
+    for module in (between_batches, merge_deletes):
+        monkeypatch.setattr(module, "MANY_DELETE_FILES", 2)
     monkeypatch.setattr(between_batches, "SHARE_OF_TIME", 1.0)
     monkeypatch.setattr(upkeep, "COMPACT_EVERY", 2)
 
@@ -63,7 +66,13 @@ def test_deleted_rows_leave_the_files_between_batches(shop_of: ShopOf, version: 
     state.check()
 
 
-@pytest.mark.parametrize("step", ["compact.rewritten", pytest.param("compact.committed", marks=pytest.mark.long)])
+STEPS = [
+    "compact.rewritten",
+    *(pytest.param(step, marks=pytest.mark.long) for step in ("compact.committed", *STATE_UPKEEP_STEPS)),
+]
+
+
+@pytest.mark.parametrize("step", STEPS)
 def test_a_driver_that_dies_in_a_compaction_leaves_the_state_right(shop_of: ShopOf, step: str) -> None:
     shop, state = busy(shop_of)
 
