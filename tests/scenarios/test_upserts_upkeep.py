@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 
 import pytest
@@ -136,3 +137,30 @@ def test_a_budget_that_is_over_ends_a_compaction(shop_of: ShopOf, monkeypatch: p
     assert enough.snapshots
     assert stored(shop).current_snapshot().summary["total-delete-files"] == "0"
     state.check()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("partition_by", [(), ("bucket(2, order_id)",)])
+@pytest.mark.parametrize("keys", ["growing", "hot", "random"])
+def test_the_files_of_a_small_table_stay_few_whatever_its_keys(
+    shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch, version: int, partition_by: tuple[str, ...], keys: str
+) -> None:
+    for module in (between_batches, merge_deletes):
+        monkeypatch.setattr(module, "MANY_DELETE_FILES", 4)
+    monkeypatch.setattr(between_batches, "MANY_SMALL", 4)
+    table = {"format_version": version, "partition_by": partition_by, "keep_snapshots": 5}
+    shop = shop_of(write=Upsert(key="order_id"), table=table, limits=Limits(first_rows=3, max_rows=3))
+    state, chance = State(shop), random.Random(5)
+    for number in range(24):
+        at = {"growing": range(3 * number, 3 * number + 3), "hot": range(3), "random": chance.sample(range(40), 3)}[
+            keys
+        ]
+        for key in at:
+            state.put(key, f"of {number}", partition=0)
+    shop.drain()
+    state.check()
+    totals = stored(shop).current_snapshot().summary
+    partitions = 2 if partition_by else 1
+    assert int(totals["total-data-files"]) <= 8 * partitions
+    assert int(totals["total-delete-files"]) <= 8 * partitions

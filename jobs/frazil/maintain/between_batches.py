@@ -40,7 +40,29 @@ SHARE_OF_TIME = 0.2
 
 MANY_DELETED_ROWS = 10_000
 """A table with fewer deleted rows is not rewritten for their share: reading them takes no time."""
+MANY_SMALL, SMALL_BYTES = 20, 16 * MIB
+"""So many files below this size are rewritten, though no row of them is deleted. Larger ones are left to the maintenance job: each
+rewrite keeps the replaced files until that job expires them."""
 CANCEL_SECONDS = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What the head's summary counts; `deleted` are deletes of rows, `rows` those of the data files, deleted ones included."""
+
+    data_files: int = 0
+    delete_files: int = 0
+    deleted: int = 0
+    rows: int = 0
+    bytes: int = 0
+
+    @classmethod
+    def of(cls, table: Java) -> Counted:
+        """Read it from a loaded table."""
+        head = table.currentSnapshot()
+        summary = entries(head.summary()) if head is not None else {}
+        names = ("data-files", "delete-files", "position-deletes", "records", "files-size")
+        return cls(*(int(summary.get(f"total-{name}", 0)) for name in names))
 
 
 @dataclass(slots=True)
@@ -58,12 +80,13 @@ class BetweenBatches:
     too_large: float = inf
     retry_at: float = inf
     not_before: float = 0.0
+    seen: Counted = Counted()
 
     def __post_init__(self) -> None:
         self.group_bytes = max(LEAST_BYTES, round(FIRST_BYTES_A_SECOND * self.budget_seconds / 2))
 
     def compact(self, *, at_end: bool = False) -> Outcome | None:
-        """Merge delete files, then rewrite files of which many rows are deleted; None if nothing is due.
+        """Merge delete files, then rewrite files of which many rows are deleted, and many small ones; None if nothing is due.
 
         `at_end`: no batch of the run will wait for it.
 
@@ -81,7 +104,7 @@ class BetweenBatches:
         rewritten = set[str]()
 
         def chosen(group: Group, verdict: Why) -> bool:
-            is_chosen = verdict is Why.DELETED and group.bytes < self.too_large and len(sizes) < GROUPS
+            is_chosen = verdict in (Why.DELETED, Why.MANY) and group.bytes < self.too_large and len(sizes) < GROUPS
             if is_chosen:
                 sizes.append(group.bytes)
                 rewritten.add(group.partition)
@@ -94,9 +117,11 @@ class BetweenBatches:
 
         try:
             table = self.job.iceberg.load(name)
-            if not is_due(table) or not self._is_free(table):
+            if not is_due(Counted.of(table), self.seen) or not self._is_free(table):
                 return None
-            policy = Policy(group_bytes=self.group_bytes, groups_a_commit=1)
+            policy = Policy(
+                group_bytes=self.group_bytes, groups_a_commit=1, many_files=MANY_SMALL, small_bytes=SMALL_BYTES
+            )
             run, target = MaintenanceRun(self.job, policy), Target(self.pipeline, is_dead_letter_table=False)
             with budget:
                 merged.append(
@@ -107,6 +132,8 @@ class BetweenBatches:
                     merged.append(
                         merge_deletes(run, target, hold=budget.holds, wanted=lambda one, _: one[1] in rewritten)
                     )
+            is_all = found.ended is Status.DONE and len(sizes) < GROUPS
+            self.seen = Counted.of(self.job.iceberg.load(name)) if is_all else Counted()
         except (Py4JJavaError, PySparkException, RowsWouldChange) as error:
             why = str(error) if isinstance(error, RowsWouldChange) else error_text(error).partition("\n")[0]
             ended = Status.STOPPED if self.job.stopping() or budget.is_over else Status.FAILED
@@ -143,14 +170,14 @@ def _with(found: Outcome, merged: Sequence[Outcome], seconds: float) -> Outcome:
     return replace(found, **sums, why=why, seconds=round(seconds, 3))
 
 
-def is_due(table: Java) -> bool:
-    """Return whether the head's summary counts as many deletes as a file would be rewritten for."""
-    head = table.currentSnapshot()
-    summary = entries(head.summary()) if head is not None else {}
-    deleted, rows, files = (
-        int(summary.get(f"total-{what}", 0)) for what in ("position-deletes", "records", "delete-files")
+def is_due(now: Counted, seen: Counted) -> bool:
+    """Return whether there are many deletes or small files, or many more than a look has `seen` and left."""
+    small = now.data_files - now.bytes // SMALL_BYTES
+    return (
+        now.delete_files - seen.delete_files >= MANY_DELETE_FILES
+        or now.deleted >= max(now.rows * float(DELETED_SHARE), MANY_DELETED_ROWS)
+        or min(small, now.data_files - seen.data_files) >= MANY_SMALL
     )
-    return files >= MANY_DELETE_FILES or deleted >= max(rows * float(DELETED_SHARE), MANY_DELETED_ROWS)
 
 
 class _Budget:
