@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from collections.abc import Callable
@@ -11,8 +12,7 @@ import pytest
 
 from frazil.declaration import KeyFormat, Limits, Upsert
 from tests.e2e.test_follow_process import FOLLOW, PATIENCE, Log
-from tests.scenarios.test_upserts import State
-from tests.support import oracle
+from tests.scenarios.test_upserts import State, stored
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.long]
@@ -42,8 +42,7 @@ def test_upkeep_is_done_between_batches_within_its_time_and_sigterm_ends_it(
         assert upkeep < lasted / 4  # a fifth on a long average
         assert max(line["freshness_seconds"] for line in commits[BATCHES // 10 :]) < 2 * TARGET
         assert [line for line in log.lines if line["event"] == "snapshots_expired"]
-        totals = oracle.table(shop.lake, shop.pipeline.table.identifier).current_snapshot().summary  # type: ignore[union-attr]
-        assert int(totals["total-data-files"]) < 50
+        assert int(stored(shop).current_snapshot().summary["total-data-files"]) < 50
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE) == 0, log.others
     finally:
@@ -61,13 +60,15 @@ def test_a_sigterm_during_upkeep_ends_the_process_and_leaves_the_state_right(
     limits = Limits(first_rows=KEYS, max_rows=KEYS)
     shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, limits=limits)
     state = State(shop)
-    process = shop.process(tmp_path, mode=FOLLOW, failpoints=f"{step}=wait")
+    pipe, reached = tmp_path / "pipe", tmp_path / "pipe.reached"
+    os.mkfifo(pipe)
+    process = shop.process(tmp_path, mode=FOLLOW, failpoints=f"{step}=pause:{pipe}")
     log = Log(process)
     try:
-        _feed(state, log, 30, until=lambda: _is_at(log, step))
+        _feed(state, log, 40, until=reached.exists)
+        assert reached.exists()
         process.send_signal(signal.SIGTERM)
-        assert process.stdin is not None
-        process.stdin.close()
+        pipe.write_bytes(b".")
         assert process.wait(PATIENCE) == 0, log.others
     finally:
         process.kill()
@@ -75,10 +76,6 @@ def test_a_sigterm_during_upkeep_ends_the_process_and_leaves_the_state_right(
         log.join()
     shop.drain()
     state.check()
-
-
-def _is_at(log: Log, step: str) -> bool:
-    return any(step in line for line in log.others) or any(step in str(line) for line in log.lines)
 
 
 def _feed(state: State, log: Log, batches: int, until: Callable[[], bool] = lambda: False) -> None:
