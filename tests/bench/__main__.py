@@ -28,6 +28,8 @@ from tests.bench.shapes import SHAPES
 
 COMMIT_ROWS = 20
 AGING_KEYS = 200_000
+AGING_LEAST, AGING_MOST = 50, 1000
+"""A batch of changes is this part of the keys: a fiftieth, or less if there are more batches."""
 SMALL_PIPELINES = 50
 MANY_PARTITIONS = 1_000
 MANY_PARTITIONS_ROWS = 1_000_000
@@ -58,10 +60,13 @@ def main() -> None:
                 results, upserts=_upserts(here, UPSERTS | (MANY_ROWS if given.many_rows else {}), given.scale)
             )
             _keep(results, given)
-            results = replace(results, aging=[_aging(here, v, given.upsert_commits, given.scale) for v in (2, 3)])
-            _keep(results, given)
             for race in (INITIAL_LOAD.sized(given.scale, given.rounds), CHANGES.sized(given.scale, given.rounds)):
                 results = replace(results, races={**results.races, race.shape: rounds.run(here, race)})
+                _keep(results, given)
+        if "aging" in others:
+            for version in (2, 3):
+                found = _aging(here, version, given.upsert_commits, given.scale)
+                results = replace(results, aging=[*results.aging, found])
                 _keep(results, given)
         if "partitions" in others:
             results = replace(results, partitions=_partitions(here, given.rounds or 3, given.scale))
@@ -143,7 +148,8 @@ def _aging(here: BenchEnvironment, version: int, commits: int, scale: float) -> 
     tell(f"{commits:,} batches of changes, format version {version}")
     topic = here.topic("keyed_avro", f"aging_v{version}", int(AGING_KEYS * scale))
     wants = {"commits": commits, "version": version}
-    job = here.job("aging", f"aging_v{version}", topic, batch_rows=topic.rows // 50, wants=wants)
+    each = topic.rows // min(max(commits, AGING_LEAST), AGING_MOST)
+    job = here.job("aging", f"aging_v{version}", topic, batch_rows=each, wants=wants)
     found = here.run(job)
     here.drop(job.table, f"{job.table}_fresh")
     here.drop_topics(topic)

@@ -26,7 +26,7 @@ CHANGES = Race(shape="changes_avro", ways=("changelog", "state"), rows=1_000_000
 UPSERTS = {1_000_000: 3, 5_000_000: 2}
 """Rounds of batches of random changes, by the rows of the table."""
 MANY_ROWS = {20_000_000: 2}
-OTHERS = ("follow", "commits", "many", "upserts")
+OTHERS = ("follow", "commits", "many", "upserts", "aging")
 ASKED_FOR = ("partitions",)  # seven minutes: not part of a complete run
 
 

@@ -17,13 +17,16 @@ from frazil.declaration.catalogs import GlueCatalog, LocalCatalog, ObjectStore, 
 from frazil.declaration.environment import Environment, Kafka
 from frazil.declaration.partitioning import PartitionField, Transform
 from frazil.declaration.secret import Secret
+from frazil.errors import InvalidInput
 from frazil.lake import row_offsets, tables
 from frazil.lake.catalogs import is_secret, java_properties, needs_s3, spark_options
 from frazil.lake.commit.catalog_check import check_catalog
+from frazil.lake.data_location import check_puffin, own_data_path
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java
 from frazil.lake.stage import stage
 from frazil.local.aws.launch import REGION
+from frazil.schemas.iceberg import schema_json
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 
 ROW = Struct((Field("a", Primitive(Kind.LONG)), Field("b", Primitive(Kind.STRING))))
@@ -232,3 +235,22 @@ def objects(lake: Environment) -> list[str]:
     bucket = "iceberg-tables" if isinstance(lake.catalog, RestCatalog) else "lake"
     pages = client(lake, "s3").get_paginator("list_objects_v2").paginate(Bucket=bucket)
     return [each["Key"] for page in pages for each in page.get("Contents", ())]
+
+
+@pytest.mark.spark
+def test_a_bucket_that_refuses_puffin_files_is_known_before_the_first_delete(
+    spark: SparkSession, rest_lake: Environment, name: str
+) -> None:
+    catalog, table = Iceberg(spark, rest_lake.catalog.name), f"made.{name}"
+    catalog.create_namespace("made")
+    catalog.create(table, schema_json(ROW), None, {"format-version": "3"})
+    with pytest.raises(InvalidInput, match="refuses Puffin files"):
+        check_puffin(catalog, table)
+    tables.create(catalog, table, ROW, properties={})  # what an earlier run made
+    check_puffin(catalog, table)
+    loaded = catalog.load(table)
+    path = own_data_path(loaded)
+    assert path is not None
+    assert path.startswith("s3://lake/data/made/")
+    catalog.write_text(loaded, f"{path}/a.puffin", "PFA1")
+    loaded.io().deleteFile(f"{path}/a.puffin")

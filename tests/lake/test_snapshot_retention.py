@@ -112,9 +112,12 @@ def test_declared_days_and_grace_both_hold() -> None:
 
 
 def test_batches_of_a_state_may_go_and_its_compactions_stay() -> None:
-    """They delete rows by files that they add; only a compaction takes data files out."""
+    """They delete rows by files that they add, and merges replace these; only a compaction takes data files out."""
     found = history(8, removing=(4,))
-    upserts = (
-        replace(s, operation="overwrite", summary={ledger.KEYS: "{}"}) if s.id != 4 else s for s in found.snapshots
-    )
+    said = {id_: (("overwrite", {ledger.KEYS: "{}"})) for id_ in range(1, 9)}
+    said |= {
+        2: ("replace", {ledger.UPKEEP: "merge"}),
+        4: ("replace", {ledger.UPKEEP: "compact", "deleted-data-files": "2"}),
+    }
+    upserts = (replace(s, operation=said[s.id][0], summary=said[s.id][1]) for s in found.snapshots)
     assert going(replace(found, snapshots=tuple(upserts))) == (1, 2, 5)

@@ -12,7 +12,15 @@ import pytest
 from frazil.declaration import Pipeline, Table, Topic, Upsert, ValueFormat
 from frazil.errors import RowsWouldChange
 from frazil.maintain import between_batches
-from frazil.maintain.between_batches import GROUPS, LEAST_BYTES, MIB, RETRY_SECONDS, BetweenBatches
+from frazil.maintain.between_batches import (
+    GROUPS,
+    LEAST_BYTES,
+    MIB,
+    RETRY_SECONDS,
+    BetweenBatches,
+    Counted,
+    is_due,
+)
 from frazil.maintain.result import Action, Outcome, Status
 from frazil.maintain.selection import Why
 
@@ -30,7 +38,7 @@ class Upkeep:
 
         class Budget:
             def __init__(self, *_: Any) -> None:
-                self.is_over, upkeep.budget = False, self
+                self.is_over, self.holds, upkeep.budget = False, lambda: True, self
 
             def __enter__(self) -> None:
                 pass
@@ -40,7 +48,10 @@ class Upkeep:
 
         monkeypatch.setattr(between_batches, "_Budget", Budget)
         monkeypatch.setattr(between_batches, "compact", self.compact)
-        monkeypatch.setattr(between_batches, "is_due", lambda _: True)
+        merged = Outcome(action=Action.MERGE, table="shop.orders")
+        monkeypatch.setattr(between_batches, "merge_deletes", lambda *_, **__: merged)
+        monkeypatch.setattr(between_batches, "is_due", lambda *_: True)
+        monkeypatch.setattr(Counted, "of", lambda _: Counted())
         monkeypatch.setattr(BetweenBatches, "_is_free", lambda *_: True)
         job: Any = SimpleNamespace(
             clock=lambda: self.now, stopping=lambda: False, iceberg=SimpleNamespace(load=lambda _: None)
@@ -50,7 +61,7 @@ class Upkeep:
     def compact(self, *_: Any, hold: Callable[[], bool], chosen: Callable[[Any, Why], bool]) -> Outcome:
         if self.fails:
             raise self.fails
-        groups = [size for size in self.sizes if chosen(SimpleNamespace(bytes=size), Why.DELETED)]
+        groups = [size for size in self.sizes if chosen(SimpleNamespace(bytes=size, partition=""), Why.DELETED)]
         commits, ended = 0, Status.DONE
         for number, size in enumerate(groups):
             assert hold()
@@ -116,3 +127,25 @@ def test_rows_that_would_change_end_the_upkeep_and_not_the_pipeline(monkeypatch:
     assert "1 file holds 2 rows" in found.why
     assert upkeep.look() is None
     assert upkeep.between.compact(at_end=True) is None
+
+
+@pytest.mark.parametrize(
+    ("now", "seen", "due"),
+    [
+        (Counted(data_files=5, delete_files=9, deleted=9_999, rows=20_000), Counted(), False),
+        (Counted(data_files=5, delete_files=10), Counted(), True),
+        (
+            Counted(data_files=60, delete_files=60),
+            Counted(data_files=55, delete_files=55),
+            False,
+        ),  # vectors of many files
+        (Counted(data_files=60, delete_files=65), Counted(data_files=55, delete_files=55), True),
+        (Counted(data_files=5, deleted=10_000, rows=100_000), Counted(), True),
+        (Counted(data_files=5, deleted=10_000, rows=100_001), Counted(), False),
+        (Counted(data_files=20, bytes=MIB), Counted(), True),
+        (Counted(data_files=200, bytes=190 * 64 * MIB), Counted(), False),
+        (Counted(data_files=500, bytes=MIB), Counted(data_files=490), False),  # small files of many partitions
+    ],
+)
+def test_what_is_due_is_known_from_the_heads_summary(now: Counted, seen: Counted, due: bool) -> None:
+    assert is_due(now, seen) is due

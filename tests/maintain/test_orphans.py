@@ -11,10 +11,12 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from pyspark.sql import SparkSession
 
 from frazil.errors import FrazilError, InvalidInput
 from frazil.lake import ledger
 from frazil.lake.commit.multi_table import finish_open
+from frazil.lake.data_location import DATA_LOCATION
 from frazil.maintain.orphans import orphans
 from frazil.maintain.result import Status
 from frazil.maintain.target import Policy
@@ -46,6 +48,31 @@ def test_a_staged_batch_that_nobody_published_goes_after_days(stock: Stock) -> N
     assert outcome.bytes_removed > 0
     assert len(stray) == 1
     assert not paths(stock) & stray
+    stock.assert_nothing_changed()
+
+
+def test_orphans_of_a_data_folder_of_its_own_go_and_of_no_other_table(
+    spark: SparkSession, stock_of: Callable[..., Stock], tmp_path: Path
+) -> None:
+    option = f"spark.sql.catalog.lake.{DATA_LOCATION}"
+    spark.conf.set(option, tmp_path.as_uri())
+    try:
+        stock = stock_of(format_version=3)
+    finally:
+        spark.conf.unset(option)
+    stock.land(2)
+    stock.staged(1, 10)
+    (folder,) = (tmp_path / "stock").iterdir()
+    strange = folder.with_name(f"{folder.name}-other") / "a.parquet"
+    strange.parent.mkdir()
+    strange.touch()
+    for file in (path for path in tmp_path.rglob("*") if path.is_file()):
+        os.utime(file, (OLD, OLD))
+    before = set(folder.rglob("*.parquet"))
+    outcome = orphans(stock.maintenance(policy=Policy()), stock.main, remove=True)
+    assert (outcome.ended, outcome.files_removed) == (Status.DONE, 1)
+    assert len(before - set(folder.rglob("*.parquet"))) == 1
+    assert strange.exists()
     stock.assert_nothing_changed()
 
 

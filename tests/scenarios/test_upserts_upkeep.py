@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 
 import pytest
 
 from frazil.declaration import KeyFormat, Limits, Upsert
 from frazil.ingest import upkeep
+from frazil.job.failpoints import STATE_UPKEEP_STEPS
 from frazil.lake import ledger
-from frazil.maintain import between_batches
+from frazil.maintain import between_batches, merge_deletes
 from frazil.maintain.between_batches import BetweenBatches
 from frazil.maintain.compact import compact
 from frazil.maintain.lease import Lease
@@ -27,6 +29,8 @@ KEYS = 6
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have a few rows be many."""
     monkeypatch.setattr(between_batches, "MANY_DELETED_ROWS", 1)
+    for module in (between_batches, merge_deletes):
+        monkeypatch.setattr(module, "MANY_DELETE_FILES", 2)
     monkeypatch.setattr(between_batches, "SHARE_OF_TIME", 1.0)
     monkeypatch.setattr(upkeep, "COMPACT_EVERY", 2)
 
@@ -63,7 +67,13 @@ def test_deleted_rows_leave_the_files_between_batches(shop_of: ShopOf, version: 
     state.check()
 
 
-@pytest.mark.parametrize("step", ["compact.rewritten", pytest.param("compact.committed", marks=pytest.mark.long)])
+STEPS = [
+    "compact.rewritten",
+    *(pytest.param(step, marks=pytest.mark.long) for step in ("compact.committed", *STATE_UPKEEP_STEPS)),
+]
+
+
+@pytest.mark.parametrize("step", STEPS)
 def test_a_driver_that_dies_in_a_compaction_leaves_the_state_right(shop_of: ShopOf, step: str) -> None:
     shop, state = busy(shop_of)
 
@@ -123,5 +133,34 @@ def test_a_budget_that_is_over_ends_a_compaction(shop_of: ShopOf, monkeypatch: p
     state.check()
     enough = BetweenBatches(shop.job(), shop.pipeline, 60.0).compact()
     assert enough is not None
-    assert (enough.ended, enough.snapshots) == (Status.DONE, 1)
+    assert (enough.ended, enough.why) == (Status.DONE, "")
+    assert enough.snapshots
+    assert stored(shop).current_snapshot().summary["total-delete-files"] == "0"
     state.check()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("partition_by", [(), ("bucket(2, order_id)",)])
+@pytest.mark.parametrize("keys", ["growing", "hot", "random"])
+def test_the_files_of_a_small_table_stay_few_whatever_its_keys(
+    shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch, version: int, partition_by: tuple[str, ...], keys: str
+) -> None:
+    for module in (between_batches, merge_deletes):
+        monkeypatch.setattr(module, "MANY_DELETE_FILES", 4)
+    monkeypatch.setattr(between_batches, "MANY_SMALL", 4)
+    table = {"format_version": version, "partition_by": partition_by, "keep_snapshots": 5}
+    shop = shop_of(write=Upsert(key="order_id"), table=table, limits=Limits(first_rows=3, max_rows=3))
+    state, chance = State(shop), random.Random(5)
+    for number in range(24):
+        at = {"growing": range(3 * number, 3 * number + 3), "hot": range(3), "random": chance.sample(range(40), 3)}[
+            keys
+        ]
+        for key in at:
+            state.put(key, f"of {number}", partition=0)
+    shop.drain()
+    state.check()
+    totals = stored(shop).current_snapshot().summary
+    partitions = 2 if partition_by else 1
+    assert int(totals["total-data-files"]) <= 8 * partitions
+    assert int(totals["total-delete-files"]) <= 8 * partitions

@@ -6,6 +6,7 @@ A subclass adds what the producer does, and says what the table must hold.
 from __future__ import annotations
 
 import uuid
+from unittest.mock import patch
 
 from hypothesis import HealthCheck, Phase, note, settings
 from hypothesis import strategies as st
@@ -16,6 +17,7 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration import Limits
 from frazil.lake.read.stored_tables import Lake
 from frazil.local.duckdb_query import ask
+from frazil.maintain import merge_deletes
 from frazil.maintain.compact import compact
 from frazil.maintain.expire import expire
 from frazil.maintain.lease import Lease
@@ -111,7 +113,10 @@ class Life(RuleBasedStateMachine):
 
     @rule()
     def compact(self) -> None:
+        """Compact files, then merge what is left of their deletes."""
         compact(self.upkeep(), self.target(), Lease.of({}))
+        with patch.object(merge_deletes, "MANY_DELETE_FILES", 2):
+            merge_deletes.merge_deletes(self.upkeep(), self.target())
 
     @rule()
     def expire(self) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 ACTIONS = {
     "compact": "compact files",
+    "merge": "merge deletes",
     "carry": "advance tag",
     "expire": "expire snapshots",
     "orphans": "delete orphans",

@@ -65,7 +65,8 @@ class LocalCatalog(metaclass=Declared):
 class RestCatalog(metaclass=Declared):
     """A catalog that speaks Iceberg's REST protocol.
 
-    `sigv4` signs with the object store's keys if the environment names them, else with AWS's default chain.
+    `sigv4` signs with the object store's keys if the environment names them, else with AWS's default chain. With `data_location`,
+    metadata stays where the catalog places it, and each table of format version 3 has a folder of its own there for its data.
     """
 
     kind: ClassVar[str] = "rest"
@@ -80,6 +81,11 @@ class RestCatalog(metaclass=Declared):
     token_uri: Annotated[str | None, "With oauth2: the token endpoint, if not the catalog's.", WEB_ADDRESS] = None
     scope: Annotated[str | None, "With oauth2: the scope to request.", NOT_EMPTY] = None
     token: Annotated[Secret | None, "With token: the bearer token."] = None
+    data_location: Annotated[
+        str | None,
+        "Where tables of format version 3 keep their data, if the bucket of tables refuses Puffin files.",
+        _ON_S3,
+    ] = None
 
     def __post_init__(self) -> None:
         validate(self, self._contradictions)

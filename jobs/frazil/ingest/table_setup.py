@@ -10,7 +10,7 @@ from frazil.declaration.options import MetadataColumns
 from frazil.declaration.partitioning import PartitionField, Transform
 from frazil.declaration.start import At, Earliest, Latest, Start
 from frazil.declaration.start import Offsets as StartOffsets
-from frazil.declaration.write_modes import Changelog, identity, order_by
+from frazil.declaration.write_modes import Changelog, Upsert, identity, order_by
 from frazil.errors import InvalidInput, LedgerLost, RolledBack, WriteModeDiffers
 from frazil.ingest.plan import Span
 from frazil.lake import ledger, tables
@@ -20,6 +20,7 @@ from frazil.lake.commit.committer import Committer
 from frazil.lake.commit.entries import entry
 from frazil.lake.commit.former_life import must_clear
 from frazil.lake.commit.multi_table import decide, part
+from frazil.lake.data_location import check_puffin
 from frazil.lake.evolve import evolve
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.ledger import Entry
@@ -45,7 +46,7 @@ def make_tables(
     `key` is the type of its decoded keys, if they are decoded; `row_key` are the columns that identify a row, and `more` those that
     its write mode adds. Raises
     `WriteModeDiffers` for a table that was made for another write mode, and `InvalidInput` if the declaration partitions or
-    sorts by a column that does not exist.
+    sorts by a column that does not exist, or if the store refuses the deletes of a new table.
     """
     iceberg, table = job.iceberg, pipeline.table
     is_struct = table.metadata_columns is MetadataColumns.STRUCT
@@ -72,6 +73,8 @@ def make_tables(
         required=row_key if is_changelog and pipeline.envelope is None else (),
     )
     _check_mode(iceberg, pipeline)
+    if isinstance(pipeline.write, Upsert):
+        check_puffin(iceberg, table.identifier)
     make_dead_letters(job, pipeline)
     return made
 

@@ -59,6 +59,8 @@ UPKEEP_STEPS = (
 """The same of a maintenance run; carrying a tag forward publishes."""
 STATE_STEPS = ("publish.searched",)
 """What a batch that replaces rows has beside `STEPS`."""
+STATE_UPKEEP_STEPS = ("merge.written", "merge.filled")
+"""What upkeep of such a table has beside `UPKEEP_STEPS`."""
 HISTORY_STEPS = ("history.began", "history.staged", "history.filled", "history.committed")
 """What a driver passes behind each commit of a table whose history is declared; `history.began` before the first one only."""
 
@@ -74,7 +76,14 @@ class Failpoints:
         self,
         settings: str,
         jvm_pid: Callable[[], int],
-        steps: Sequence[str] = (*STEPS, *ACCEPT_STEPS, *UPKEEP_STEPS, *STATE_STEPS, *HISTORY_STEPS),
+        steps: Sequence[str] = (
+            *STEPS,
+            *ACCEPT_STEPS,
+            *UPKEEP_STEPS,
+            *STATE_STEPS,
+            *STATE_UPKEEP_STEPS,
+            *HISTORY_STEPS,
+        ),
     ) -> None:
         self._steps = steps
         self._actions: dict[tuple[str, int], str] = {}

@@ -9,6 +9,7 @@ from frazil.declaration.catalogs import GlueCatalog, LocalCatalog, RestAuth, Res
 from frazil.declaration.environment import Environment
 from frazil.declaration.secret import Secret
 from frazil.errors import InvalidInput
+from frazil.lake.data_location import DATA_LOCATION
 
 Resolve = Callable[[Secret], str]
 _S3 = "org.apache.iceberg.aws.s3.S3FileIO"
@@ -97,6 +98,7 @@ def _options(environment: Environment, resolve: Resolve) -> Mapping[str, str]:
                 "warehouse": rest.warehouse,
                 **_s3(environment, resolve),
                 **_rest_auth(rest, environment, resolve),
+                **({DATA_LOCATION: rest.data_location} if rest.data_location else {}),
             }
         case GlueCatalog() as glue:
             given = {"glue.id": glue.account_id, "glue.endpoint": glue.endpoint}

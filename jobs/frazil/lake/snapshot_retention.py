@@ -29,11 +29,12 @@ class Past:
     def removes_files(self) -> bool:
         """Whether it took data files out of the table: compaction does, and every engine's delete.
 
-        A batch of a table of current state adds files that delete rows, and takes out no data file. Vectors that it replaces are
-        left to the removal of orphans.
+        A batch of a table of current state adds files that delete rows, and upkeep merges these: both take out no data file. Delete
+        files that they replace are left to the removal of orphans.
         """
-        is_batch = ledger.KEYS in self.summary and "deleted-data-files" not in self.summary
-        return self.operation != "append" and not is_batch
+        is_ours = ledger.KEYS in self.summary or ledger.UPKEEP in self.summary
+        takes_none = is_ours and "deleted-data-files" not in self.summary
+        return self.operation != "append" and not takes_none
 
 
 @dataclass(frozen=True, slots=True)

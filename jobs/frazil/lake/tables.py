@@ -10,6 +10,7 @@ from py4j.protocol import Py4JJavaError
 
 from frazil.declaration.partitioning import PartitionField, SortField
 from frazil.errors import CatalogUnavailable, InvalidInput
+from frazil.lake.data_location import place_data
 from frazil.lake.iceberg_java import Iceberg, message, thrown
 from frazil.schemas.iceberg import field_ids, row_type, schema_json
 from frazil.schemas.types import Struct
@@ -62,10 +63,12 @@ def create(
     `key` are the columns that identify a row, and `required` others that are never null.
 
     A catalog that refuses a transform at creation gets the partition fields afterwards. So does a table that has no
-    snapshot yet and no partition fields: its creator may have been killed in between.
+    snapshot yet and no partition fields: its creator may have been killed in between. The same goes for the place of its data
+    files, if the catalog names one (`place_data`).
     """
     if iceberg.exists(table):
         _partition(iceberg, table, partition_by)
+        place_data(iceberg, table)
         return False
     iceberg.create_namespace(table.rpartition(".")[0])
     schema = schema_json(row, key=key, required=required)
@@ -79,6 +82,7 @@ def create(
                 raise
             iceberg.create(table, schema, None, properties)
             _partition(iceberg, table, partition_by)
+        place_data(iceberg, table)
     except Py4JJavaError as error:
         if thrown(error) == "AlreadyExistsException":
             return False

@@ -35,6 +35,7 @@ def rest_lake(home: Path, *, bootstrap: str, registry_url: str | None, s3: str, 
             auth=RestAuth.SIGV4,
             signing_name=seaweedfs.SIGNING_NAME,
             region=seaweedfs.REGION,
+            data_location=f"s3://{seaweedfs.BUCKET}/data",
         ),
         object_store=_store(s3, seaweedfs.REGION, seaweedfs.key_files(home)),
     )

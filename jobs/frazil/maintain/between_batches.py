@@ -1,4 +1,4 @@
-"""Compaction of deleted rows by the driver of a table of current state, between two of its batches.
+"""Compaction of files and deletes by the driver of a table of current state, between two of its batches.
 
 A separate compaction of such a table starves: with random keys each batch deletes rows of every file, and a rewrite is refused if a
 file got a delete since it was planned. Between two batches no commit of the driver's own can come in between.
@@ -7,6 +7,7 @@ file got a delete since it was planned. Between two batches no commit of the dri
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import inf
@@ -22,6 +23,7 @@ from frazil.lake.java_classes import Java, entries
 from frazil.lake.rewrite import DELETED_SHARE, MANY_DELETE_FILES, Group
 from frazil.maintain.compact import compact
 from frazil.maintain.lease import PROPERTY, Lease
+from frazil.maintain.merge_deletes import merge_deletes
 from frazil.maintain.result import Action, Outcome, Status
 from frazil.maintain.selection import Why
 from frazil.maintain.target import MaintenanceRun, Policy, Target
@@ -38,7 +40,29 @@ SHARE_OF_TIME = 0.2
 
 MANY_DELETED_ROWS = 10_000
 """A table with fewer deleted rows is not rewritten for their share: reading them takes no time."""
+MANY_SMALL, SMALL_BYTES = 20, 16 * MIB
+"""So many files below this size are rewritten, though no row of them is deleted. Larger ones are left to the maintenance job: each
+rewrite keeps the replaced files until that job expires them."""
 CANCEL_SECONDS = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What the head's summary counts; `deleted` are deletes of rows, `rows` those of the data files, deleted ones included."""
+
+    data_files: int = 0
+    delete_files: int = 0
+    deleted: int = 0
+    rows: int = 0
+    bytes: int = 0
+
+    @classmethod
+    def of(cls, table: Java) -> Counted:
+        """Read it from a loaded table."""
+        head = table.currentSnapshot()
+        summary = entries(head.summary()) if head is not None else {}
+        names = ("data-files", "delete-files", "position-deletes", "records", "files-size")
+        return cls(*(int(summary.get(f"total-{name}", 0)) for name in names))
 
 
 @dataclass(slots=True)
@@ -56,12 +80,15 @@ class BetweenBatches:
     too_large: float = inf
     retry_at: float = inf
     not_before: float = 0.0
+    seen: Counted = Counted()
 
     def __post_init__(self) -> None:
         self.group_bytes = max(LEAST_BYTES, round(FIRST_BYTES_A_SECOND * self.budget_seconds / 2))
 
     def compact(self, *, at_end: bool = False) -> Outcome | None:
-        """Rewrite files of which many rows are deleted; None if nothing is due. `at_end`: no batch of the run will wait for it.
+        """Merge delete files, then rewrite files of which many rows are deleted, and many small ones; None if nothing is due.
+
+        `at_end`: no batch of the run will wait for it.
 
         Another writer's commit ends the call (`Status.CONFLICT`), and so does the budget (`Status.STOPPED`). What fails otherwise
         (`Status.FAILED`) leaves the table as it was. Rows that would change by a rewrite are such a failure; nothing is rewritten
@@ -73,12 +100,14 @@ class BetweenBatches:
         if began >= self.retry_at:
             self.too_large = self.retry_at = inf
         budget = _Budget(self.job, self.budget_seconds)
-        sizes, started = list[int](), 0
+        sizes, started, merged = list[int](), 0, list[Outcome]()
+        rewritten = set[str]()
 
         def chosen(group: Group, verdict: Why) -> bool:
-            is_chosen = verdict is Why.DELETED and group.bytes < self.too_large and len(sizes) < GROUPS
+            is_chosen = verdict in (Why.DELETED, Why.MANY) and group.bytes < self.too_large and len(sizes) < GROUPS
             if is_chosen:
                 sizes.append(group.bytes)
+                rewritten.add(group.partition)
             return is_chosen
 
         def hold() -> bool:
@@ -88,12 +117,23 @@ class BetweenBatches:
 
         try:
             table = self.job.iceberg.load(name)
-            if not is_due(table) or not self._is_free(table):
+            if not is_due(Counted.of(table), self.seen) or not self._is_free(table):
                 return None
-            policy = Policy(group_bytes=self.group_bytes, groups_a_commit=1)
+            policy = Policy(
+                group_bytes=self.group_bytes, groups_a_commit=1, many_files=MANY_SMALL, small_bytes=SMALL_BYTES
+            )
             run, target = MaintenanceRun(self.job, policy), Target(self.pipeline, is_dead_letter_table=False)
             with budget:
+                merged.append(
+                    merge_deletes(run, target, hold=budget.holds, wanted=lambda _, named: named >= MANY_DELETE_FILES)
+                )
                 found = compact(run, target, Lease(), hold=hold, chosen=chosen)
+                if found.snapshots:  # deletes may name files that have gone now
+                    merged.append(
+                        merge_deletes(run, target, hold=budget.holds, wanted=lambda one, _: one[1] in rewritten)
+                    )
+            is_all = found.ended is Status.DONE and len(sizes) < GROUPS
+            self.seen = Counted.of(self.job.iceberg.load(name)) if is_all else Counted()
         except (Py4JJavaError, PySparkException, RowsWouldChange) as error:
             why = str(error) if isinstance(error, RowsWouldChange) else error_text(error).partition("\n")[0]
             ended = Status.STOPPED if self.job.stopping() or budget.is_over else Status.FAILED
@@ -105,7 +145,7 @@ class BetweenBatches:
         self._learn(found, sizes[found.snapshots] if budget.is_over and started > found.snapshots else None)
         if found.ended is Status.STOPPED and budget.is_over:
             found = replace(found, why=f"{self.budget_seconds} s were over")
-        return replace(found, seconds=round(seconds, 3))
+        return _with(found, merged, seconds)
 
     def _learn(self, found: Outcome, cancelled: int | None) -> None:
         """Choose the size of groups; `cancelled` is that of the group that was begun and not done in time."""
@@ -122,14 +162,22 @@ class BetweenBatches:
         return lease.is_free(self.job.run, self.job.now_ms())
 
 
-def is_due(table: Java) -> bool:
-    """Return whether the head's summary counts as many deletes as a file would be rewritten for."""
-    head = table.currentSnapshot()
-    summary = entries(head.summary()) if head is not None else {}
-    deleted, rows, files = (
-        int(summary.get(f"total-{what}", 0)) for what in ("position-deletes", "records", "delete-files")
+def _with(found: Outcome, merged: Sequence[Outcome], seconds: float) -> Outcome:
+    """Return the result of a compaction together with those of merging deletes."""
+    numbers = ("snapshots", "files_removed", "bytes_removed", "files_added", "bytes_added")
+    sums = {name: sum(getattr(one, name) for one in (found, *merged)) for name in numbers}
+    why = next((one.why for one in (found, *merged) if one.why), "")
+    return replace(found, **sums, why=why, seconds=round(seconds, 3))
+
+
+def is_due(now: Counted, seen: Counted) -> bool:
+    """Return whether there are many deletes or small files, or many more than a look has `seen` and left."""
+    small = now.data_files - now.bytes // SMALL_BYTES
+    return (
+        now.delete_files - seen.delete_files >= MANY_DELETE_FILES
+        or now.deleted >= max(now.rows * float(DELETED_SHARE), MANY_DELETED_ROWS)
+        or min(small, now.data_files - seen.data_files) >= MANY_SMALL
     )
-    return files >= MANY_DELETE_FILES or deleted >= max(rows * float(DELETED_SHARE), MANY_DELETED_ROWS)
 
 
 class _Budget:
@@ -146,6 +194,10 @@ class _Budget:
             self.is_over, wait = True, CANCEL_SECONDS
             with suppress(Py4JError, OSError):  # the JVM ended, and its jobs with it
                 self._spark.cancelJobsWithTag(self._tag)
+
+    def holds(self) -> bool:
+        """Return whether there is time left."""
+        return not self.is_over
 
     def __enter__(self) -> None:
         self._spark.addJobTag(self._tag)

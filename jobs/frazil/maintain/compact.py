@@ -55,7 +55,13 @@ def compact(
         is_state=is_state,
     )
     marks = [*marks_of(history), *lease.marks]
-    planned = rewrite.plan(run.job.iceberg, table, group_bytes=run.policy.group_bytes, with_deletes=is_state)
+    planned = rewrite.plan(
+        run.job.iceberg,
+        table,
+        group_bytes=run.policy.group_bytes,
+        with_deletes=is_state,
+        small_bytes=run.policy.small_bytes,
+    )
     verdicts = [(group, why(group, marks, closing)) for group in planned]
     groups = [group for group, verdict in verdicts if verdict.is_compacted and chosen(group, verdict)]
     left = Counter(verdict.value for _, verdict in verdicts if not verdict.is_compacted)

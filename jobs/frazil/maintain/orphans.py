@@ -10,12 +10,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
+from itertools import chain
 
 from frazil.declaration.partitioning import quoted
 from frazil.errors import InvalidInput
 from frazil.lake import ledger
 from frazil.lake.commit.entries import entry_behind
 from frazil.lake.commit.multi_table import open_decision
+from frazil.lake.data_location import own_data_path
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java, items
 from frazil.lake.ledger import Entry
@@ -56,7 +58,10 @@ def orphans(run: MaintenanceRun, target: Target, *, remove: bool) -> Outcome:
         if removes:
             raise refusal
         return Outcome(action=Action.ORPHANS, table=target.identifier, ended=Status.DRY_RUN, why=str(refusal))
-    found = _unreferred(run, target.identifier, by_prefix=str(table.location()).startswith("s3"))
+    found = chain(
+        _unreferred(run, target.identifier, str(table.location())),
+        *(_unreferred(run, target.identifier, path) for path in (own_data_path(table),) if path is not None),
+    )
     # Asked after the listing, so that what was decided meanwhile is known.
     named = open_decision(run.job.iceberg, declared.identifier, declared.dead_letters, target.pipeline.name) or ()
     newest = run.job.iceberg.load(target.identifier)
@@ -145,17 +150,21 @@ def _path(location: str) -> str:
     return location.partition(":")[2].removeprefix("//") if ":" in location else location
 
 
-def _unreferred(run: MaintenanceRun, table: str, *, by_prefix: bool) -> Iterator[str]:
-    """Return what Iceberg's own procedure would remove; it deletes nothing itself. It has listed all when this returns.
+def _unreferred(run: MaintenanceRun, table: str, folder: str) -> Iterator[str]:
+    """Return what Iceberg's own procedure would remove below a folder; it deletes nothing itself.
+
+    It has listed all when this returns.
 
     Object stores are listed by prefix. In a folder that way of listing asks `ls` about each file, and fails if one was deleted
     meanwhile, as manifests are after an expiry.
     """
     before = datetime.fromtimestamp(run.job.clock() - run.policy.orphan_seconds, UTC)
-    # A procedure's arguments cannot be bound. These are a time, and a name that declarations keep to a-z, 0-9 and _.
+    # A procedure's arguments cannot be bound. These are a time, a name that declarations keep to a-z, 0-9 and _, and a folder.
+    by_prefix, location = folder.startswith("s3"), folder.replace("\\", "\\\\").replace("'", "\\'")
     answer = run.job.spark.sql(
         f"CALL {quoted(run.job.iceberg.name)}.system.remove_orphan_files(table => '{quoted(table)}', "
-        f"older_than => TIMESTAMP '{before:%Y-%m-%d %H:%M:%S}', dry_run => true, prefix_listing => {str(by_prefix).lower()})"
+        f"older_than => TIMESTAMP '{before:%Y-%m-%d %H:%M:%S}', dry_run => true, prefix_listing => {str(by_prefix).lower()}, "
+        f"location => '{location}')"
     )
     return (row["orphan_file_location"] for row in answer.toLocalIterator())
 

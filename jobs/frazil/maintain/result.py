@@ -15,12 +15,13 @@ Sink = Callable[[Mapping[str, Any]], None]
 class Action(StrEnum):
     """The actions, by the name in the log, in the order in which they are done.
 
-    `COMPACT`: small files become few. `CARRY`: the tag of an idle pipeline moves to a new, empty snapshot with the same
-    offsets. `EXPIRE`: old snapshots go, and the data files that only they refer to. `ORPHANS`: files that nothing refers
-    to go.
+    `COMPACT`: small files become few. `MERGE`: so do delete files, and those that name rows of no data file go. `CARRY`: the tag of
+    an idle pipeline moves to a new, empty snapshot with the same offsets. `EXPIRE`: old snapshots go, and the data files that only
+    they refer to. `ORPHANS`: files that nothing refers to go.
     """
 
     COMPACT = "compact"
+    MERGE = "merge"
     CARRY = "carry"
     EXPIRE = "expire"
     ORPHANS = "orphans"
@@ -48,7 +49,7 @@ class Status(StrEnum):
 class Outcome:
     """The result of one action. In a dry run the numbers are of what it would do.
 
-    `files_removed` and `bytes_removed` are of files that left the table (compact) or were deleted (expire, orphans);
+    `files_removed` and `bytes_removed` are of files that left the table (compact, merge) or were deleted (expire, orphans);
     `files_added` and `bytes_added` of those that replaced them. `rows` is the number of rows in the rewritten files, which does
     not change. `left` counts, by reason, what was examined and left alone.
     """

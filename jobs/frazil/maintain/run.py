@@ -21,6 +21,7 @@ from frazil.maintain.advance_tag import carry
 from frazil.maintain.compact import compact
 from frazil.maintain.expire import expire
 from frazil.maintain.lease import Lease
+from frazil.maintain.merge_deletes import has_deletes, merge_deletes
 from frazil.maintain.orphans import check_age
 from frazil.maintain.orphans import orphans as look_for_orphans
 from frazil.maintain.result import Action, Outcome, Reporter, Sink, Status
@@ -117,11 +118,12 @@ def _all(run: MaintenanceRun, target: Target, lease: Lease, *, orphans: bool) ->
 
     acts: Mapping[Action, Callable[[], Outcome]] = {
         Action.COMPACT: lambda: compact(run, target, lease, hold=hold),
+        Action.MERGE: lambda: merge_deletes(run, target, hold=hold),
         Action.CARRY: lambda: carry(run, target),
         Action.EXPIRE: lambda: expire(run, target),
         Action.ORPHANS: lambda: look_for_orphans(run, target, remove=orphans),
     }
-    for action in Action:
+    for action in (action for action in Action if action is not Action.MERGE or has_deletes(target)):
         if run.job.stopping():
             yield Outcome(action=action, table=target.identifier, ended=Status.STOPPED, why="the run was asked to end")
             return

@@ -19,8 +19,9 @@ class Policy:
     `closed_seconds`: a partition to which nothing was added for so long is closed. `grace_seconds`: no snapshot younger
     than that expires, whatever is declared, since a query may still read it. `orphan_seconds`: no file younger than that
     is an orphan; less than three days is refused. `lease_seconds`: how long a maintainer that died keeps others away.
-    `group_bytes`: the most that is rewritten by one Spark job; `groups_a_commit`: how many groups one commit swaps. `dry_run`:
-    only report what would be done.
+    `group_bytes`: the most that is rewritten by one Spark job; `groups_a_commit`: how many groups one commit swaps. `many_files`:
+    so many small files are rewritten though their partition grows; `small_bytes`: larger files are not small, by default those of
+    three quarters of the target size. `dry_run`: only report what would be done.
     """
 
     closed_seconds: float = 3600.0
@@ -30,6 +31,7 @@ class Policy:
     group_bytes: int = 10 * GIB
     groups_a_commit: int = 10
     many_files: int = 100
+    small_bytes: int | None = None
     dry_run: bool = False
 
 

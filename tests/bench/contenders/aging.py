@@ -16,6 +16,8 @@ from frazil.ingest import ingestion as product
 from frazil.ingest.events import Reporter
 from frazil.ingest.ingestion import Ingestion
 from frazil.lake.catalogs import pyiceberg_properties
+from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.java_classes import entries
 from frazil.local.duckdb_query import ask
 from tests.bench.accounting import Meter
 from tests.bench.contenders.product import declared, driver
@@ -24,6 +26,8 @@ from tests.bench.topics import Job, Topic
 
 SEED = 7
 LOOKS = 3
+EVERY = 50
+"""Commits between two looks at what the table consists of."""
 _SUMS = "SELECT count(*), sum(id) FROM lake_table"
 
 
@@ -37,6 +41,7 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
     The topic holds each key once. `wants["version"]` is the table's format version.
     """
     commits: list[float] = []
+    looks: list[Mapping[str, int]] = []
     events: list[Mapping[str, Any]] = []
     decide, keys, count = product.decide_and_finish, job.timed.keys, job.wants["commits"]
 
@@ -46,6 +51,8 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
             return decide(*arguments, **named)
         finally:
             commits.append(time.monotonic() - began)
+            if len(commits) % EVERY == 0:
+                looks.append(_look(shared.iceberg, job.table, len(commits)))
 
     changes = replace(job.timed, rows=count * job.batch_rows)
     product.decide_and_finish = timed
@@ -69,10 +76,27 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
     return {
         "version": job.wants["version"],
         "commits": commits[1:],
+        "looks": looks,
         "compacted": [{"seconds": event["seconds"], "ended": event["ended"]} for event in compacted],
         "aged": aged,
         "fresh": fresh,
         "peak_rss_mb": meter.peak_rss_mb(),
+    }
+
+
+def _look(iceberg: Iceberg, name: str, commits: int) -> Mapping[str, int]:
+    table = iceberg.load(name)
+    snapshot = table.currentSnapshot()
+    counted = entries(snapshot.summary())
+    totals = {
+        what: int(counted[f"total-{what}"]) for what in ("data-files", "delete-files", "position-deletes", "records")
+    }
+    manifests = int(snapshot.allManifests(table.io()).size())
+    return {
+        "commits": commits,
+        **totals,
+        "manifests": manifests,
+        "snapshots": len(iceberg.metadata(table)["snapshots"]),
     }
 
 

@@ -8,11 +8,10 @@ from typing import Any
 
 from pyspark.sql.types import StructType
 
+from frazil.lake.deletes.position_files import PATH_ID
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import ICEBERG, Java, items
 
-PATH_ID, POSITION_ID = 2147483546, 2147483545
-"""Field ids of a position delete file (https://iceberg.apache.org/spec/#position-delete-files)."""
 _TABLE, _MAP = ICEBERG + "Table", "java.util.Map"
 _OF_LOCATIONS = ("write.object-storage.", "write.location-provider.", "write.parquet.compression-")
 """What properties of a table begin with that say where and how its data files are written."""

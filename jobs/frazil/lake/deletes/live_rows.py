@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from frazil.lake.deletes.java_writers import PATH_ID, POSITION_ID
+from frazil.lake.deletes import position_files
 from frazil.lake.java_classes import Java, items
 
 BYTES_AT_MOST = 64 << 20
@@ -38,44 +38,11 @@ def live_rows(table: Java, tasks: Iterable[Java]) -> int | None:
         return None
     read = dict[str, dict[str, Any]]()
     for location in shared:
-        positions = _positions(table, location, set(named))
+        positions = position_files.read(table, location, set(named))
         if positions is None:
             return None
         read[location] = positions
     return rows - vectors - sum(_distinct([read[one].get(path) for one in ones]) for path, ones in named.items())
-
-
-def _positions(table: Java, location: str, paths: set[str]) -> dict[str, Any] | None:
-    """Return the positions that a delete file names, by path of the data file; None if it cannot be read."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.parquet as pq
-
-    stream = table.io().newInputFile(location).newStream()
-    try:
-        payload = bytes(stream.readAllBytes())
-    finally:
-        stream.close()
-    try:
-        schema = pq.read_schema(pa.BufferReader(payload))
-        path, position = (_name(schema, number) for number in (PATH_ID, POSITION_ID))
-        if path is None or position is None:
-            return None
-        # Another engine may store the deleted rows beside their positions.
-        found = pq.read_table(pa.BufferReader(payload), columns=[path, position])
-        found = found.select([path, position]).rename_columns(["path", "position"])
-        found = found.filter(pc.is_in(found["path"], value_set=pa.array(sorted(paths), found["path"].type)))
-        grouped = found.group_by("path").aggregate([("position", "list")])
-    except pa.ArrowException:
-        return None
-    lists = zip(grouped["path"].to_pylist(), grouped["position_list"].combine_chunks(), strict=True)
-    return {path: positions.values.to_numpy() for path, positions in lists}
-
-
-def _name(schema: Any, number: int) -> str | None:
-    """Return the column with this field id."""
-    is_it = (f for f in schema if f.metadata and f.metadata.get(b"PARQUET:field_id") == str(number).encode())
-    return next((str(field.name) for field in is_it), None)
 
 
 def _distinct(positions: list[Any]) -> int:

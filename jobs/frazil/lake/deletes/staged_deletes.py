@@ -6,13 +6,11 @@ import uuid
 from dataclasses import dataclass, field
 from typing import Any
 
-from frazil.lake.deletes import java_writers
+from frazil.lake.data_location import has_vectors
+from frazil.lake.deletes import java_writers, position_files
 from frazil.lake.deletes.positions import Found
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java, items
-
-VECTORS_FROM = 3
-"""The format version from which deletes are deletion vectors (https://iceberg.apache.org/spec/#deletion-vectors)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +50,7 @@ def write(iceberg: Iceberg, table: Java, snapshot_id: int, found: Found) -> Stag
         return StagedDeletes(snapshot_id=snapshot_id, found=found)
     tasks = java_writers.tasks(table, snapshot_id, found.at.keys())
     files = {path: (task.file(), items(task.deletes())) for path, task in tasks.items()}
-    version = int(iceberg.metadata(table)["format-version"])
-    made = _vectors if version >= VECTORS_FROM else _parquet
+    made = _vectors if has_vectors(iceberg, table) else _parquet
     added, removed = made(iceberg, table, found, files)
     return StagedDeletes(
         snapshot_id=snapshot_id, found=found, added=added, removed=removed, referenced=tuple(sorted(found.at))
@@ -86,7 +83,7 @@ def _parquet(
         groups.setdefault(java_writers.partition_of(iceberg, table, files[path][0]), []).append(path)
     added = []
     for paths in groups.values():
-        payload, first = _payload(found, paths), files[paths[0]][0]
+        payload, first = position_files.payload(found.at, paths), files[paths[0]][0]
         location = java_writers.write_bytes(table, first, f"deletes-{uuid.uuid4().hex}.parquet", payload)
         rows = sum(len(found.at[path]) for path in paths)
         added.append(
@@ -95,23 +92,3 @@ def _parquet(
             )
         )
     return tuple(added), ()
-
-
-def _payload(found: Found, paths: list[str]) -> bytes:
-    """Return a Parquet file of positions, sorted by path and position as the specification demands."""
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    def column(name: str, kind: pa.DataType, field_id: int) -> pa.Field:
-        return pa.field(name, kind, nullable=False, metadata={"PARQUET:field_id": str(field_id)})
-
-    schema = pa.schema(
-        [column("file_path", pa.string(), java_writers.PATH_ID), column("pos", pa.int64(), java_writers.POSITION_ID)]
-    )
-    # In chunks, as one array of text holds 2 GiB.
-    names = pa.chunked_array([pa.repeat(pa.scalar(path), len(found.at[path])) for path in paths])
-    positions = pa.array(np.concatenate([found.at[path] for path in paths]))
-    sink = pa.BufferOutputStream()
-    pq.write_table(pa.table([names, positions], schema=schema), sink, compression="zstd", use_dictionary=["file_path"])
-    return bytes(sink.getvalue().to_pybytes())

@@ -16,7 +16,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from frazil.lake.deletes.java_writers import PATH_ID, POSITION_ID
+from frazil.lake.deletes import position_files
 from frazil.lake.deletes.positions import BROADCAST_AT_MOST, FILE, POSITION
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java, items
@@ -211,34 +211,11 @@ def _positions(table: Java, file: Java) -> dict[str, Any]:
     if kind == "PUFFIN":
         return {str(file.referencedDataFile()): ()}
     if kind == "PARQUET" and str(file.content()) == "POSITION_DELETES":
-        return _parquet(_bytes(table, str(file.location())))
+        positions = position_files.read(table, str(file.location()))
+        if positions is None:
+            raise CannotFollow("a delete file has no positions")
+        return positions
     raise CannotFollow(f"the delete file {file.location()} is of a kind that names no rows, and no writer of Frazil's")
-
-
-def _bytes(table: Java, location: str) -> bytes:
-    stream = table.io().newInputFile(location).newStream()
-    try:
-        return bytes(stream.readAllBytes())
-    finally:
-        stream.close()
-
-
-def _parquet(payload: bytes) -> dict[str, Any]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    names = {
-        int(field.metadata[b"PARQUET:field_id"]): field.name
-        for field in pq.read_schema(pa.BufferReader(payload))
-        if field.metadata and b"PARQUET:field_id" in field.metadata
-    }
-    if PATH_ID not in names or POSITION_ID not in names:
-        raise CannotFollow("a delete file has no positions")
-    columns = [names[PATH_ID], names[POSITION_ID]]
-    found = pq.read_table(pa.BufferReader(payload), columns=columns).select(columns)
-    grouped = found.rename_columns(["path", "position"]).group_by("path").aggregate([("position", "list")])
-    lists = zip(grouped["path"].to_pylist(), grouped["position_list"].combine_chunks(), strict=True)
-    return {path: positions.values.to_numpy() for path, positions in lists}
 
 
 def _quoted(name: str) -> Column:
