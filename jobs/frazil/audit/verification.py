@@ -25,7 +25,8 @@ class Verification:
     """What was compared, and the result.
 
     `reads` say for each table how its files were counted, `estimate` what was to be read; `notes` is what a reader of the
-    proof should know. `is_deep` says that every file was read, whatever its manifest and earlier proofs say. `replayed` is of a
+    proof should know. `stale_keys` of a table of current state have a newest record that was rejected, and `unknown_keys` rejected records
+    have a key that cannot be read; None if that was not counted. `is_deep` says that every file was read, whatever its manifest and earlier proofs say. `replayed` is of a
     state whose topic was landed once more.
     """
 
@@ -43,6 +44,8 @@ class Verification:
     seconds: float = 0.0
     estimate: Estimate = field(default_factory=Estimate)
     replayed: Replayed | None = None
+    stale_keys: int | None = None
+    unknown_keys: int | None = None
 
     def with_replay(self, replayed: Replayed) -> Verification:
         """Return the verification with what a second landing found."""

@@ -210,6 +210,9 @@ def _prepared(
     state = State(landed, keys, deep) if keys is not None else None
     if state is not None:
         notes += tuple(gaps_of_state(pipeline))
+    stale = commits[0].entry.stale_keys
+    if stale is not None:
+        notes += tuple(stale.notes)
     if keys is not None and keys.late:
         notes += (f"{keys.late:,} of the records came late: their keys had later rows, so they changed nothing",)
     sources, findings = [] if state is not None else [landed], [*findings, *wrong]
@@ -236,7 +239,8 @@ def _prepared(
         )
 
     counting = counting_of(now, proofs.load(key) if proofs is not None and not fresh else None)
-    result = verification([*findings, *wrong], notes=notes, commits=len(commits))
+    counts = {"stale_keys": stale.keys, "unknown_keys": stale.unknown} if stale is not None else {}
+    result = verification([*findings, *wrong], notes=notes, commits=len(commits), **counts)
     others = tuple((part, counting_of(part)) for part in former)
     return _Audit(result, counting, now.totals, now.end, tables.decision, snapshots, key, others, state)
 

@@ -63,8 +63,8 @@ def _of_state(staged: StagedRows) -> dict[str, int]:
     if isinstance(changes, ResolvedChanges):
         late, marked, ties = changes.late, changes.marked, ties + changes.found.ties
     written -= marked
-    superseded = staged.landed - written - changes.deletes - late
-    found = {"written": written, "deletes": changes.deletes, "superseded": superseded}
+    superseded = staged.landed - written - changes.deletes - staged.repeated - late
+    found = {"written": written, "deletes": changes.deletes, "repeated_deletes": staged.repeated, "superseded": superseded}
     return {**found, "late": late, "marked": marked, "order_ties": ties}
 
 
@@ -93,7 +93,12 @@ def check(pipeline: Pipeline, planned: Plan, counts: Counts, *, compacted: bool)
                 "gaps": counts.gaps,
                 "written": counts.written,
                 **(
-                    {"deletes": counts.deletes, "superseded": counts.superseded, "late": counts.late}
+                    {
+                        "deletes": counts.deletes,
+                        "repeated_deletes": counts.repeated_deletes,
+                        "superseded": counts.superseded,
+                        "late": counts.late,
+                    }
                     if counts.landed != counts.written
                     else {}
                 ),

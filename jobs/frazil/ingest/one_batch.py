@@ -105,6 +105,8 @@ def stage_batch(
         staging.keyless.is_possible = not rows.landed
     check_mode(pipeline, rejected.counted)
     batch = commit_request(pipeline, job, rows, rejected.counted)
+    if rows.changes is not None:
+        rows.changes.rejected = rejected.keys
     seconds = job.clock() - began
     job.failpoint("stage.done")
     return StagedBatch(planned, rows.files, rejected.files, batch, rows.read.bytes, began, seconds, rows.changes)

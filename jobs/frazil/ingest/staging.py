@@ -19,7 +19,7 @@ from frazil.decode.decode import columns_of, decode, rejected, rows
 from frazil.decode.decoding import REASON, ROW, SCHEMA_ID, UNAVAILABLE, Decoding, is_delete
 from frazil.decode.keys import KeyLanding, key_column
 from frazil.decode.row_key import RowKey
-from frazil.ingest import record_counts, truncates
+from frazil.ingest import record_counts, rejected_keys, truncates
 from frazil.ingest.plan import Plan
 from frazil.ingest.read import HEADERS, consumer_options, read
 from frazil.ingest.record_counts import Read, Rejected
@@ -33,6 +33,7 @@ from frazil.lake.deletes.positions import IS_DELETE, LEFT_OUT
 from frazil.lake.deletes.staged_changes import StagedChanges, stage_changes
 from frazil.lake.sort_order import order
 from frazil.lake.stage import Staged, stage
+from frazil.lake.stale_keys import RejectedKeys
 from frazil.schemas.types import Struct
 
 _UNRESOLVED = "_frazil_unresolved"
@@ -44,7 +45,8 @@ class StagedRows:
 
     `by_driver` are the records that the driver read, as Spark cannot. Rows were decoded by `decoding`; `thorough` rejects none that
     has a row. They were staged `at` this time. In a table of current state, `changes` are the keys of the batch, `folded` is the
-    number of their records, and `ties` keys have records of one order in two partitions. `unresolved` changes, by partition and
+    number of their records, `ties` keys have records of one order in two partitions, and `repeated` records are deletes directly behind
+    a delete of their key. `unresolved` changes, by partition and
     offset, leave out values that are nowhere. In a changelog, `key` are the columns of its key.
     """
 
@@ -58,6 +60,7 @@ class StagedRows:
     changes: KeyChanges | None = None
     folded: int = 0
     ties: int = 0
+    repeated: int = 0
     unresolved: frozenset[tuple[int, int]] = frozenset()
     key: tuple[str, ...] = ()
 
@@ -79,10 +82,11 @@ class StagedRows:
 
 @dataclass(frozen=True, slots=True)
 class StagedRejected:
-    """The dead letters of a batch in files, and what was counted of all records without a row."""
+    """The dead letters of a batch in files, and what was counted of all records without a row; `keys` are theirs, for a state."""
 
     counted: Rejected = Rejected()  # noqa: RUF009 # frozen
     files: Staged | None = None
+    keys: RejectedKeys | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +183,14 @@ class Staging:
         staged = StagedRows(planned, by_driver, decoding, thorough, files, read, at, key=key)
         if changes is None:
             return staged
-        made, ties, unresolved = changes.changes, changes.ties, changes.unresolved
-        return replace(staged, changes=made, folded=changes.records, ties=ties, unresolved=unresolved)
+        return replace(
+            staged,
+            changes=changes.changes,
+            folded=changes.records,
+            ties=changes.ties,
+            repeated=changes.repeated,
+            unresolved=changes.unresolved,
+        )
 
     def stage_rejected(self, staged: StagedRows) -> StagedRejected:
         """Stage the dead letters of a batch, by a second job over the same range, and count them.
@@ -203,8 +213,22 @@ class Staging:
             unavailable = F.coalesce(F.col(_UNRESOLVED), F.lit(False))
         rejects = rejected(decode(records, staged.thorough), staged.thorough, self.row_key, unavailable)
         rejects = record_counts.observe_rejected(rejects, observed, skipped)
+        if staged.changes is None or self.row_key is None:
+            found = StagedRejected(files=self._stage_letters(staged, rejects.where(~skipped)))
+        else:
+            with rejected_keys.kept(rejects, staged.thorough, self.row_key) as kept:
+                files = self._stage_letters(staged, kept.where(~skipped))
+                behind = record_counts.rejected(observed.get).last_truncate if staged.clears else None
+                found = StagedRejected(files=files, keys=rejected_keys.keys_of(kept, self.row_key, behind=behind))
+        counted = record_counts.rejected(observed.get)
+        if staged.decoding is not staged.thorough and counted.records != staged.read.records - staged.landed:
+            self.thoroughness.is_needed = True
+            raise Learned("records need a thorough decoder", where=f"pipeline {self.pipeline.name}")
+        return replace(found, counted=counted)
+
+    def _stage_letters(self, staged: StagedRows, rejects: DataFrame) -> Staged:
         letters = dead_letters(
-            rejects.where(~skipped),
+            rejects,
             reason=REASON,
             schema_id=SCHEMA_ID,
             pipeline=self.pipeline.name,
@@ -219,11 +243,7 @@ class Staging:
             at=self.job.clock(),
         )
         self.job.failpoint("stage.rejected")
-        counted = record_counts.rejected(observed.get)
-        if staged.decoding is not staged.thorough and counted.records != staged.read.records - staged.landed:
-            self.thoroughness.is_needed = True
-            raise Learned("records need a thorough decoder", where=f"pipeline {self.pipeline.name}")
-        return StagedRejected(counted, files)
+        return files
 
     def _read(self, planned: Plan, by_driver: Sequence[Record], *, headers: bool = False) -> DataFrame:
         topic = self.pipeline.topic

@@ -16,7 +16,7 @@ from frazil.errors import InvalidInput
 from frazil.lake.commit.multi_table import open_decision
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java, items
-from frazil.lake.ledger import REMEMBERED_DELETES, Entry
+from frazil.lake.ledger import REMEMBERED_DELETES, STALE_KEYS, Entry
 from frazil.maintain.result import Action, Outcome, Status
 from frazil.maintain.selection import DAY_MS, ORPHANS_AT_LEAST_MS, namer
 from frazil.maintain.target import MaintenanceRun, Target
@@ -75,10 +75,11 @@ def orphans(run: MaintenanceRun, target: Target, *, remove: bool) -> Outcome:
 
 
 def remembered_files(iceberg: Iceberg, table: Java) -> set[str]:
-    """Return the files of deleted keys that a snapshot of the table names: a rollback to it needs them."""
+    """Return the files of deleted keys, and of stale ones, that a snapshot of the table names: a rollback to it needs them."""
     summaries = (snapshot.get("summary", {}) for snapshot in iceberg.metadata(table).get("snapshots", ()))
-    entries = (Entry.of(0, summary) for summary in summaries if REMEMBERED_DELETES in summary)
-    return {location for entry in entries for location in entry.remembered_deletes.locations}
+    entries = [Entry.of(0, summary) for summary in summaries if {REMEMBERED_DELETES, STALE_KEYS} & summary.keys()]
+    stale = {entry.stale_keys.file for entry in entries if entry.stale_keys is not None}
+    return {location for entry in entries for location in entry.remembered_deletes.locations} | (stale - {""})
 
 
 def _gone(
