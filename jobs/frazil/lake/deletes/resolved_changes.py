@@ -12,7 +12,7 @@ from pyspark.sql import types as T
 from frazil.errors import RememberedDeletesLost
 from frazil.lake.commit.check import StageAgain
 from frazil.lake.commit.entries import entry
-from frazil.lake.deletes.deleted_keys import DeletedKeys, FilesGone
+from frazil.lake.deletes.deleted_keys import DeletedKeys, FilesLost
 from frazil.lake.deletes.files_written_again import CopyOnWrite
 from frazil.lake.deletes.folding import RECORDS, REPEATED, Rules
 from frazil.lake.deletes.key_changes import KeyChanges
@@ -103,7 +103,7 @@ class ResolvedChanges(KeyChanges):
         self._end = last.end if last is not None else None
         self._known = last.remembered_deletes if last is not None else RememberedDeletes()
         if self._deleted_keys is not None:
-            with self._files_exist():
+            with self._files_can_be_read():
                 self._found_deleted = self._deleted_keys.search(table, self._known, self._keys)
         self.found = self._searched(table, head, last).found
         self._resolved_on = head
@@ -122,19 +122,19 @@ class ResolvedChanges(KeyChanges):
         self._written_hash = total(hashes[is_written | is_marked])
         if self._deleted_keys is not None:
             is_gone = ~is_late & is_delete & (not self._rules.soft)
-            with self._files_exist():
+            with self._files_can_be_read():
                 self.remembered = self._deleted_keys.after(table, self._known, self._keys.filter(is_gone))
 
     @contextmanager
-    def _files_exist(self) -> Iterator[None]:
-        """Say what it means if files of remembered deletes do not exist."""
+    def _files_can_be_read(self) -> Iterator[None]:
+        """Say what it means if files of remembered deletes do not exist, or are damaged."""
         try:
             yield
-        except FilesGone as gone:
+        except FilesLost as lost:
             last = entry(self._iceberg.load(self._table), self._pipeline)
             if last is None or last.remembered_deletes != self._known:
-                raise StageAgain(f"the table no longer names {gone}", where=f"table {self._table}") from None
-            raise RememberedDeletesLost.of(self._pipeline, self._table, str(gone)) from None
+                raise StageAgain(f"the table no longer names {lost}", where=f"table {self._table}") from None
+            raise RememberedDeletesLost.of(self._pipeline, self._table, str(lost)) from None
 
     def keys_of(self, numbers: Collection[int]) -> pa.Table:
         """Return the key columns of the keys with these numbers."""

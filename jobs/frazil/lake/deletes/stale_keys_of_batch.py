@@ -8,17 +8,13 @@ from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JJavaError
 
-from frazil.lake.iceberg_java import Iceberg, thrown
+from frazil.lake.iceberg_java import DAMAGED, Iceberg, thrown
 from frazil.lake.java_classes import Java
 from frazil.lake.ledger import Entry
 from frazil.lake.stale_keys import Places, RejectedKeys, StaleKeys, as_text, parse_hashes, stale_after
 
 if TYPE_CHECKING:
     from frazil.lake.stale_keys import Hashes
-
-
-DAMAGED = ("ChecksumException", "EOFException")
-"""What Java throws for a file that has other bytes than were written, or fewer; no outage."""
 
 
 class StaleKeysOfBatch:
