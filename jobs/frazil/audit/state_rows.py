@@ -35,9 +35,9 @@ class StateRows:
 def by_manifest(source: Source, problems: list[Finding]) -> StateRows:
     """Return the number of live rows by the manifests, without opening a data file.
 
-    Parquet files of deletes are read: they may name rows of files that compaction has removed, rows that the file does not have, and
-    a row twice, so their number alone could hide as many rows too many. A data file with a vector has no other deletes, by the
-    specification. `problems` get what cannot be read.
+    Parquet files of deletes are read: they may name rows of files that compaction has removed, rows that a file does not have, and
+    a row twice, so their number alone could hide as many rows too many. Of a data file with a vector only that counts, as the
+    specification says. `problems` get what cannot be read.
     """
     from pyroaring import BitMap64
 

@@ -25,9 +25,9 @@ class Verification:
     """What was compared, and the result.
 
     `reads` say for each table how its files were counted, `estimate` what was to be read; `notes` is what a reader of the
-    proof should know. `stale_keys` of a table of current state have a newest record that was rejected, and `unknown_keys` rejected records
-    have a key that cannot be read; None if that was not counted. `is_deep` says that every file was read, whatever its manifest and earlier proofs say. `replayed` is of a
-    state whose topic was landed once more.
+    proof should know. `is_deep` says that every file was read, whatever its manifest and earlier proofs say. `replayed` is of a
+    state whose topic was landed once more. `stale_keys` of a state have a newest record that was rejected, and `unknown_keys`
+    rejected records have a key that cannot be read; both are None if that was not counted.
     """
 
     pipeline: str

@@ -22,6 +22,7 @@ from frazil.audit.gapless_files import Columns
 from frazil.audit.history_account import LoadedHistory
 from frazil.audit.pending_dead_letters import as_of, pending_files, wrong_state
 from frazil.audit.proofs import RULE, ProofFolder, Remembered
+from frazil.audit.remembered_deletes import of_remembered_deletes
 from frazil.audit.snapshot_files import files_of
 from frazil.audit.verification import Verification
 from frazil.audit.window import Role
@@ -210,9 +211,9 @@ def _prepared(
     state = State(landed, keys, deep) if keys is not None else None
     if state is not None:
         notes += tuple(gaps_of_state(pipeline))
+        wrong = [*wrong, *of_remembered_deletes(table, pipeline.name, commits[0].entry.remembered_deletes)]
     stale = commits[0].entry.stale_keys
-    if stale is not None:
-        notes += tuple(stale.notes)
+    notes += tuple(stale.notes) if stale is not None else ()
     if keys is not None and keys.late:
         notes += (f"{keys.late:,} of the records came late: their keys had later rows, so they changed nothing",)
     sources, findings = [] if state is not None else [landed], [*findings, *wrong]

@@ -22,71 +22,19 @@ from frazil.decode.row_key import RowKey
 from frazil.ingest import record_counts, rejected_keys, truncates
 from frazil.ingest.plan import Plan
 from frazil.ingest.read import HEADERS, consumer_options, read
-from frazil.ingest.record_counts import Read, Rejected
 from frazil.ingest.remembered import Keyless, Learned, LeftOut, Thoroughness, Truncated
 from frazil.ingest.route import metadata, route
+from frazil.ingest.staged_records import StagedRejected, StagedRows
 from frazil.ingest.state_columns import changelog_values, rules, state_values
 from frazil.job.context import JobContext
 from frazil.lake.deletes.folding import Rules
-from frazil.lake.deletes.key_changes import KeyChanges
 from frazil.lake.deletes.positions import IS_DELETE, LEFT_OUT
 from frazil.lake.deletes.staged_changes import StagedChanges, stage_changes
 from frazil.lake.sort_order import order
 from frazil.lake.stage import Staged, stage
-from frazil.lake.stale_keys import RejectedKeys
 from frazil.schemas.types import Struct
 
 _UNRESOLVED = "_frazil_unresolved"
-
-
-@dataclass(frozen=True, slots=True)
-class StagedRows:
-    """The rows of a plan in files, and what was counted of all records that were read.
-
-    `by_driver` are the records that the driver read, as Spark cannot. Rows were decoded by `decoding`; `thorough` rejects none that
-    has a row. They were staged `at` this time. In a table of current state, `changes` are the keys of the batch, `folded` is the
-    number of their records, `ties` keys have records of one order in two partitions, and `repeated` records are deletes directly behind
-    a delete of their key. `unresolved` changes, by partition and
-    offset, leave out values that are nowhere. In a changelog, `key` are the columns of its key.
-    """
-
-    plan: Plan
-    by_driver: Sequence[Record]
-    decoding: Decoding
-    thorough: Decoding
-    files: Staged
-    read: Read
-    at: datetime
-    changes: KeyChanges | None = None
-    folded: int = 0
-    ties: int = 0
-    repeated: int = 0
-    unresolved: frozenset[tuple[int, int]] = frozenset()
-    key: tuple[str, ...] = ()
-
-    @property
-    def landed(self) -> int:
-        """How many records became a row, or a change of the table's state that a later one of the batch may supersede."""
-        return self.files.rows if self.changes is None else self.folded
-
-    @property
-    def are_all(self) -> bool:
-        """Whether each record that was read landed, and no truncate is to be looked for again."""
-        return self.read.records == self.landed and not self.clears
-
-    @property
-    def clears(self) -> bool:
-        """Whether all rows of the table go."""
-        return self.changes is not None and self.changes.clears
-
-
-@dataclass(frozen=True, slots=True)
-class StagedRejected:
-    """The dead letters of a batch in files, and what was counted of all records without a row; `keys` are theirs, for a state."""
-
-    counted: Rejected = Rejected()  # noqa: RUF009 # frozen
-    files: Staged | None = None
-    keys: RejectedKeys | None = None
 
 
 @dataclass(frozen=True, slots=True)

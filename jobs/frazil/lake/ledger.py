@@ -228,11 +228,6 @@ class Entry:
         return event
 
     @property
-    def is_recount(self) -> bool:
-        """Whether this snapshot records an operator's decision that corrects the gaps of the commits before it."""
-        return self.event == RECOUNT
-
-    @property
     def keys(self) -> KeyAccount | None:
         """The account of a table's keys; None in an append table."""
         return KeyAccount.parse(self.summary[KEYS]) if KEYS in self.summary else None

@@ -1,8 +1,8 @@
 """The keys of a table of current state whose newest record was rejected, as each commit counts them. Pure.
 
-Their rows are those of earlier records, or are missing. A later record of such a key that lands ends this, whether it writes the row
-or deletes it. Within a batch the newest record of a key is that with the highest partition and offset; any record of a later batch
-is newer. So neither a replay of undone commits nor the size of batches changes the result.
+Their rows are those of earlier records, or are missing. A later record of such a key that takes effect ends this, whether it
+writes the row or deletes it. Within a batch the newest record of a key is that with the highest partition and offset; any record
+of a later batch is newer. So for keys that stay in one partition, the size of batches does not change the result.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class StaleKeys:
     """How many keys of a table are stale after a commit.
 
     `unknown` rejected records have a key that cannot be read: each may make one more key stale. `file` has the hashes of the stale
-    keys, empty if there are none. Both are counted since the pipeline began, or `since` a batch was staged, microseconds since 1970:
-    an earlier release did not count them, or the file was lost.
+    keys, empty if there are none. Both are counted since the pipeline began, or `since` a batch was staged, microseconds since
+    1970: an earlier release did not count them, or the file was lost.
     """
 
     keys: int = 0
@@ -47,9 +47,12 @@ class StaleKeys:
         since = f" since {datetime.fromtimestamp(self.since / 1e6, UTC):%Y-%m-%d %H:%M} UTC" if self.since else ""
         found = []
         if self.keys:
-            found.append(f"{self.keys:,} keys are stale: their newest record was rejected (counted{since or ' since the beginning'})")
+            counted = f" (counted{since})" if since else ""
+            found.append(f"{self.keys:,} keys are stale: their newest record was rejected{counted}")
         if self.unknown:
-            found.append(f"{self.unknown:,} rejected records{since} have a key that cannot be read; each may make a key stale")
+            found.append(
+                f"{self.unknown:,} rejected records{since} have a key that cannot be read; each may make a key stale"
+            )
         return found
 
     @classmethod

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from frazil.errors import KeysMoved
 from frazil.lake.deletes.files_written_again import CopyOnWrite
 from frazil.lake.deletes.positions import HASH, IS_DELETE, Found, Remembered, find, total
-from frazil.lake.deletes.stale_keys_of_batch import StaleKeysOfBatch
 from frazil.lake.deletes.staged_deletes import StagedDeletes, write
+from frazil.lake.deletes.stale_keys_of_batch import StaleKeysOfBatch
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java, items
 from frazil.lake.key_account import KeyAccount

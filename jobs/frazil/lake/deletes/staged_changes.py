@@ -31,9 +31,9 @@ ROWS_A_TASK = 50_000
 class StagedChanges:
     """The rows of a batch in files, the keys that it writes and deletes, and of how many `records` these are the last ones.
 
-    `ties` keys have records of the same order in two partitions, and `repeated` of the records are deletes directly behind a delete of
-    their key, without those of late keys. `left_out` changes leave values out, and the `unresolved` ones, by
-    partition and offset, some that neither a change before them nor the table has: they are none of the `records`.
+    `ties` keys have records of the same order in two partitions. `repeated` records are deletes directly behind a delete of their
+    key, without those of late keys. `left_out` changes leave values out, and the `unresolved` ones, by partition and offset, some
+    that neither a change before them nor the table has: they are none of the `records`.
     """
 
     files: Staged
