@@ -14,7 +14,7 @@ _OF_STATES = ("deletes", "superseded", "late", "marked", "order_ties", "repeated
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The counts of one batch: read = written + deletes + repeated_deletes + superseded + late + the sums of rejected and of skipped.
+    """The counts of one batch: read = written + deletes + repeated_deletes + superseded + late + the sums of rejected and skipped.
 
     In a table of current state, `deletes` are the last records of keys that they delete, `superseded` records had a later one of
     their key in the batch, and `late` ones found a later row in the table. `repeated_deletes` are directly behind a delete of their
