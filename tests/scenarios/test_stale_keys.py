@@ -17,6 +17,7 @@ from frazil.lake import ledger
 from frazil.lake.commit.entries import entry
 from frazil.lake.read.stored_tables import Lake
 from frazil.lake.stale_keys import StaleKeys
+from frazil.maintain.orphans import remembered_files
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from frazil.status.pipeline_status import pipeline_status
@@ -99,7 +100,9 @@ def test_a_key_is_stale_from_its_rejected_record_to_its_next_good_one(shop_of: S
     made.bad(5)
     shop.drain()
     made.check()  # 0 and 5
-    files = stale_files(shop)
+    files, iceberg = stale_files(shop), shop.job().iceberg
+    named = remembered_files(iceberg, iceberg.load(shop.pipeline.table.identifier))
+    assert {Path(urlsplit(location).path) for location in named} == set(files)  # so they are no orphans
     made.good(4, "says nothing of others")
     shop.drain()
     made.check()
