@@ -16,13 +16,13 @@ from frazil.audit.audited_tables import Tables, load_tables
 from frazil.audit.balance import PartitionAccount, TopicAccount, account, by_topic, ranges_read
 from frazil.audit.count import Counted, Counting, Read
 from frazil.audit.current_state import State
+from frazil.audit.deleted_key_files import of_remembered_deletes
 from frazil.audit.estimate import Estimate
 from frazil.audit.finding import Finding, Flaw, worst
 from frazil.audit.gapless_files import Columns
 from frazil.audit.history_account import LoadedHistory
 from frazil.audit.pending_dead_letters import as_of, pending_files, wrong_state
 from frazil.audit.proofs import RULE, ProofFolder, Remembered
-from frazil.audit.remembered_deletes import of_remembered_deletes
 from frazil.audit.snapshot_files import files_of
 from frazil.audit.verification import Verification
 from frazil.audit.window import Role

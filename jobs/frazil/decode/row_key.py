@@ -64,13 +64,11 @@ class RowKey:
 
         `has_row` and `has_key` say whether its value and its key were decoded.
         """
-        nothing = F.lit(None)
         found = {}
         for column in self.columns:
-            known = self.is_of_value and not self.fields
-            of_record = nothing if known else F.when(has_key, self._of_record(column))
-            of_value = F.when(has_row, self._of(column)) if self.is_of_value else nothing
-            found[column.name] = F.coalesce(of_value, of_record).cast(spark_type(column.type))
+            of_value = [F.when(has_row, self._of(column))] if self.is_of_value else []
+            of_record = [F.when(has_key, self._of_record(column))] if self.fields else []
+            found[column.name] = F.coalesce(*of_value, *of_record)
         return found
 
     def verdict(self) -> Column:
