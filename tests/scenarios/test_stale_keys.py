@@ -22,6 +22,7 @@ from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from frazil.status.pipeline_status import pipeline_status
 from tests.support.shop import ORDER, Shop, avro, frame
+from tests.support.state_replay import VERSIONED
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 ShopOf = Callable[..., Shop]
@@ -137,6 +138,32 @@ def test_any_records_in_any_batches_count_as_their_replay(
                 made.bad_key()
         shop.drain()
         made.check()
+
+
+@pytest.mark.long
+def test_the_key_of_a_rejected_record_is_that_of_its_value_or_of_its_own_key(shop_of: ShopOf) -> None:
+    """With `order_by`: late records end nothing, and a record without an order has a key."""
+    shop = shop_of(write=Upsert(key="order_id", order_by="version", on_tombstone="soft_delete"), **LOG)
+    schema_id = shop.register(VERSIONED)
+
+    def put(key: int, version: int | None) -> None:
+        value = avro(VERSIONED, {"order_id": key, "user": "u", "version": version})
+        shop.produce([frame(schema_id, value)], partition=0, key=b"of no column")
+
+    put(1, 5)
+    put(2, 5)
+    put(2, None)  # order_missing
+    shop.produce([b"\x07no frame"], partition=0, key=b"of no column")
+    shop.drain()
+    assert replace(stale_keys(shop), file="") == StaleKeys(keys=1, unknown=1)
+    put(2, 4)  # late
+    put(1, None)
+    put(1, 6)
+    shop.drain()
+    assert replace(stale_keys(shop), file="") == StaleKeys(keys=1, unknown=1)
+    put(2, 7)
+    shop.drain()
+    assert stale_keys(shop) == StaleKeys(unknown=1)
 
 
 @pytest.mark.long
