@@ -21,6 +21,7 @@ from frazil.maintain.orphans import remembered_files
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from frazil.status.pipeline_status import pipeline_status
+from tests.scenarios.test_truncates import truncate, truncating
 from tests.support.shop import ORDER, Shop, avro, frame
 from tests.support.state_replay import VERSIONED
 
@@ -164,6 +165,26 @@ def test_the_key_of_a_rejected_record_is_that_of_its_value_or_of_its_own_key(sho
     put(2, 7)
     shop.drain()
     assert stale_keys(shop) == StaleKeys(unknown=1)
+
+
+@pytest.mark.long
+def test_a_truncate_that_deletes_all_rows_leaves_no_stale_key_before_it(shop_of: ShopOf) -> None:
+    shop, source = truncating(shop_of, on_error=ErrorMode.LOG, max_rejected_percent=100)
+    source.write("c", 1, customer="first")
+    source.produce(1, source.event("?", None))
+    shop.drain()
+    assert stale_keys(shop).keys == 1
+    source.produce(2, source.event("?", None))
+    truncate(source)
+    source.produce(3, source.event("?", None))
+    source.produce(4, source.event("?", None))
+    source.write("c", 4, customer="behind")
+    shop.drain()
+    assert replace(stale_keys(shop), file="") == StaleKeys(keys=1)
+    source.delete(3)
+    shop.drain()
+    assert stale_keys(shop) == StaleKeys()
+    assert verify(shop.pipeline, Lake(shop.lake, Secrets({}).read), deep=True).outcome == "proven"
 
 
 @pytest.mark.long
