@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from frazil.audit.finding import Flaw, Outcome
 from frazil.audit.offset_ranges import Range
 from frazil.audit.verification import Verification
 from frazil.audit.verify import verify
+from frazil.declaration import Changelog, Latest, Upsert
 from frazil.declaration.options import MetadataColumns
 from frazil.errors import CatalogUnavailable
 from frazil.lake import ledger
@@ -368,6 +370,13 @@ def test_without_totals_and_beginning_nothing_can_be_proven(landed: Landed) -> N
     landed.expire(keep=1)
     found = landed.verify()
     assert (found.outcome, found.exit_code, flaws(found)) == (Outcome.UNCHECKED, 5, {Flaw.NO_TOTALS})
+
+
+def test_a_changelog_and_a_state_that_begin_late_are_said_to_be_incomplete(landed: Landed) -> None:
+    for write, what in ((Changelog(), "history"), (Upsert(), "state")):
+        landed.pipeline = replace(landed.pipeline, write=write, start=Latest())
+        note = f"the table is not the complete {what}: it begins at latest, later than older keys"
+        assert note in landed.verify().notes
 
 
 def test_a_table_that_does_not_exist_cannot_be_checked(landed: Landed) -> None:

@@ -44,11 +44,12 @@ def test_check_answers_in_json(tmp_path: Path) -> None:
 
 
 def test_check_says_that_a_state_will_not_be_complete(tmp_path: Path) -> None:
-    state = 'key_format="text"), write=Upsert(), start=Latest(), table='
-    text = GOOD.replace("), table=", f", {state}").replace("import ", "import Latest, Upsert, ")
-    (tmp_path / "mine.py").write_text(text)
-    said = "the table is not the complete state: it begins at latest, later than older keys"
-    assert f"orders: {said}\n" in frazil("check", "mine.py", cwd=tmp_path).stdout
+    for mode, what in (("Changelog", "history"), ("Upsert", "state")):
+        keyed = f'key_format="text"), write={mode}(), start=Latest(), table='
+        text = GOOD.replace("), table=", f", {keyed}").replace("import ", f"import Latest, {mode}, ")
+        (tmp_path / "mine.py").write_text(text)
+        said = f"the table is not the complete {what}: it begins at latest, later than older keys"
+        assert f"orders: {said}\n" in frazil("check", "mine.py", cwd=tmp_path).stdout
     [told] = json.loads(frazil("check", "mine.py", "--json", cwd=tmp_path).stdout)["pipelines"]
     assert told["notes"] == [said]
 

@@ -20,7 +20,7 @@ from frazil.ingest.plan import Plan
 from frazil.ingest.record_counts import Read, Rejected
 from frazil.ingest.remembered import Keyless, Truncated
 from frazil.ingest.spark_errors import TimestampOverflow
-from frazil.ingest.staging import StagedRejected, StagedRows
+from frazil.ingest.staged_records import StagedRejected, StagedRows
 from frazil.lake.offsets import Offsets
 from frazil.lake.stage import Staged
 from frazil.schemas.wire_format import prefixed

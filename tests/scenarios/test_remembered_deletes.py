@@ -187,12 +187,23 @@ def test_files_that_a_snapshot_names_stay_and_others_are_orphans(shop_of: ShopOf
         state.produce(turn, "late", at=10)
     shop.drain()
     state.check(late=EACH + 1)
-    last = remembered(state).locations[-1]
-    Path(urlsplit(last).path).unlink()
+    last = Path(urlsplit(remembered(state).locations[-1]).path)
+    content = last.read_bytes()
     state.produce(0, "late", at=11)
     state.produce(EACH, "back", at=10)
-    with pytest.raises(RememberedDeletesLost, match="frazil accept .* remembered-deletes-lost"):
-        shop.drain()
+    # Cut off, other bytes with the checksum of before, other bytes, and gone.
+    for damage, flaw in (
+        (lambda: last.write_bytes(content[:-9]), "file_altered"),
+        (lambda: last.write_bytes(bytes(len(content))), None),
+        (lambda: last.with_name(f".{last.name}.crc").unlink(missing_ok=True), None),
+        (last.unlink, "file_lost"),
+    ):
+        damage()
+        with pytest.raises(RememberedDeletesLost, match="frazil accept .* remembered-deletes-lost"):
+            shop.drain()
+        proof = verify(shop.pipeline, Lake(shop.lake, Secrets({}).read))
+        assert [finding.flaw for finding in proof.findings] == ([flaw] if flaw else [])
+        assert all("remembered-deletes-lost" in finding.what for finding in proof.findings)
     accept(shop.pipeline, Accepted.REMEMBERED_DELETES_LOST, "as the test says", shop.job())
     with pytest.raises(InvalidInput, match="there is nothing to accept"):
         accept(shop.pipeline, Accepted.REMEMBERED_DELETES_LOST, "once more", shop.job())

@@ -624,6 +624,58 @@ def test_verify_finds_a_history_that_was_rolled_back(shop_of: ShopOf) -> None:
 
 
 @pytest.mark.long
+def test_verify_finds_a_history_that_was_dropped(shop_of: ShopOf) -> None:
+    """Until another one begins. One that is not declared any more, and one that never began, are missed by nobody."""
+    shop, state = state_of(shop_of, Upsert())
+    state.put(1, "first")
+    shop.drain()
+    plain, lake = shop.pipeline, Lake(shop.lake, Secrets({}).read)
+    shop.pipeline = replace(plain, write=WITH_HISTORY)
+    proof = verify(shop.pipeline, lake)
+    assert (proof.outcome, proof.findings) == ("proven", ())
+    assert any("has not begun" in note for note in proof.notes)
+    state.put(1, "second")
+    shop.drain()
+    assert verify(shop.pipeline, lake, deep=True).outcome == "proven"
+    shop.spark.sql(f"DROP TABLE lake.{shop.pipeline.table.history}")
+    (found,) = verify(shop.pipeline, lake).findings
+    assert (found.flaw, "it was dropped" in found.what) == ("history_differs", True)
+    assert verify(plain, lake).outcome == "proven"
+    state.put(1, "third")
+    shop.drain()
+    assert verify(shop.pipeline, lake, deep=True).outcome == "proven"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("statement", "what"),
+    [
+        ("DELETE FROM {} WHERE _op = 'u'", "1 inserts, 0 updates"),
+        ("INSERT INTO {0} SELECT * FROM {0} WHERE _op = 'u'", "rows too many"),
+    ],
+)
+def test_a_deep_verification_reads_the_changes_of_a_history(
+    shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch, statement: str, what: str
+) -> None:
+    """The snapshot that changed them may have expired: nothing else says so then."""
+    shop, state = state_of(shop_of)
+    for number in range(3):
+        state.put(number, "first")
+        shop.drain()
+    state.put(1, "second")
+    state.put(9, "new")
+    shop.drain()
+    lake = Lake(shop.lake, Secrets({}).read)
+    assert verify(shop.pipeline, lake, deep=True).outcome == "proven"
+    shop.spark.sql(statement.format(f"lake.{shop.pipeline.table.history}"))
+    monkeypatch.setattr("frazil.audit.history_account._is_foreign", lambda snapshot: False)
+    assert verify(shop.pipeline, lake).outcome == "proven"
+    found = verify(shop.pipeline, lake, deep=True).findings
+    assert {finding.flaw for finding in found} == {"history_differs"}
+    assert any(what in finding.what for finding in found), found
+
+
+@pytest.mark.long
 def test_verify_finds_rows_that_another_engine_deleted_from_a_history(shop_of: ShopOf) -> None:
     shop, state = state_of(shop_of)
     for word in ("first", "second"):

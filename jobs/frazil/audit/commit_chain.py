@@ -29,7 +29,7 @@ def check(table: StoredTable, pipeline: str, commits: Sequence[Snapshot]) -> lis
     for commit, entry in zip(commits, entries, strict=True):
         wrong = [] if is_corrected else _gaps(entry)
         findings += [_finding(Flaw.MISCOUNTED, where, commit.id, what) for what in [*_of_itself(commit, entry), *wrong]]
-        is_corrected = is_corrected or entry.is_recount
+        is_corrected = is_corrected or entry.event == ledger.RECOUNT
     for newer, older in pairwise(entries):
         findings += _between(newer, older, where)
     is_first = bool(entries) and has_full_history(table, commits) and not _continues_undone(entries[-1])

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from frazil.audit.finding import Finding, Flaw, worst
+from frazil.audit.history_changes import of_rows
 from frazil.audit.verification import Verification
 from frazil.declaration import Pipeline
 from frazil.declaration.write_modes import history
 from frazil.lake import ledger
-from frazil.lake.history.history_ledger import HISTORY, OF_SNAPSHOT, Recorded, commits_behind
+from frazil.lake.history.history_ledger import BEGUN, HISTORY, OF_SNAPSHOT, Recorded, commits_behind
 from frazil.lake.read.stored_tables import Lake, Snapshot, StoredTable
 
 _CHANGED = ("added-records", "deleted-records", "added-position-deletes", "added-equality-deletes", "added-dvs")
@@ -30,16 +31,31 @@ class LoadedHistory:
         return cls(pipeline, lake.table(pipeline.table.history))
 
     def added_to(self, result: Verification, state: StoredTable | None) -> Verification:
-        """Return the verification with what is found in the history."""
+        """Return the verification with what is found in the history; a deep one reads its rows, if its commits are in order."""
         findings, notes = self._compared(state) if state is not None else ([], ())
+        if result.is_deep and state is not None and self.stored is not None and not findings:
+            findings = self._of_rows(self.stored, state)
         found = (*result.findings, *findings)
         return replace(result, findings=found, notes=(*result.notes, *notes), outcome=worst(found))
+
+    def _of_rows(self, history: StoredTable, state: StoredTable) -> list[Finding]:
+        commits = [Recorded.of(one.entry) for one in history.commits(self.pipeline.name)]
+        is_shortened = any(
+            ledger.UPKEEP in one.summary and one.operation == "delete" for one in history.ancestors(history.head)
+        )
+        return of_rows(history, state, commits[::-1], is_shortened=is_shortened)
 
     def _compared(self, state: StoredTable) -> tuple[list[Finding], tuple[str, ...]]:
         name, held = self.pipeline.name, state.newest(self.pipeline.name)
         if held is None:
             return [], ()
         newest = self.stored.newest(name) if self.stored is not None else None
+        if self.stored is None and f"{BEGUN}{name}" in state.properties:
+            what = (
+                "the table does not exist, and had changes of the state: it was dropped. Restore it; else the next run of the "
+                "pipeline begins another one, without the changes up to then"
+            )
+            return [self._wrong(what)], ()
         if self.stored is None or newest is None:
             return [], (f"table {self.pipeline.table.history} has not begun: the next run of the pipeline begins it",)
         if self.stored.properties.get(ledger.WRITE_MODE) != HISTORY:

@@ -35,26 +35,36 @@ class StateRows:
 def by_manifest(source: Source, problems: list[Finding]) -> StateRows:
     """Return the number of live rows by the manifests, without opening a data file.
 
-    Parquet files of deletes are read: they may name rows of files that compaction has removed, so their number alone could hide
-    as many rows too many. `problems` get what cannot be read.
+    Parquet files of deletes are read: they may name rows of files that compaction has removed, rows that a file does not have, and
+    a row twice, so their number alone could hide as many rows too many. Of a data file with a vector only that counts, as the
+    specification says. `problems` get what cannot be read.
     """
-    shared: dict[str, tuple[object, list[str]]] = {}
-    files = source.files
-    for file in files:
-        for delete in file.deletes:
-            if not _is_vector(delete):
-                shared.setdefault(delete.file_path, (delete, []))[1].append(file.path)
+    from pyroaring import BitMap64
 
-    def of(named: tuple[object, list[str]]) -> int:
+    files = source.files
+    vectors = {file.path: [delete for delete in file.deletes if _is_vector(delete)] for file in files}
+    shared: dict[str, tuple[object, list[str]]] = {}
+    for file in files:
+        for delete in file.deletes if not vectors[file.path] else ():
+            shared.setdefault(delete.file_path, (delete, []))[1].append(file.path)
+
+    def of(named: tuple[object, list[str]]) -> list[tuple[str, BitMap64]]:
         delete, paths = named
         with noted(source, str(getattr(delete, "file_path", "")), problems):
             positions = deletes_by_file(source.table, delete)
-            return sum(len(positions[path]) for path in paths if path in positions)
-        return 0
+            return [(path, BitMap64(positions[path].to_numpy())) for path in paths if path in positions]
+        return []
 
-    vectors = sum(delete.record_count for file in files for delete in file.deletes if _is_vector(delete))
+    deleted: dict[str, BitMap64] = {}
+    for found in each(of, list(shared.values()), parallel=READERS):
+        for path, positions in found:
+            deleted[path] = deleted[path] | positions if path in deleted else positions
+    rows = sum(file.rows for file in files)
+    of_vectors = sum(delete.record_count for found in vectors.values() for delete in found)
     return StateRows(
-        sum(file.rows for file in files) - vectors - sum(each(of, list(shared.values()), parallel=READERS))
+        rows
+        - of_vectors
+        - sum(deleted[file.path].range_cardinality(0, file.rows) for file in files if file.path in deleted)
     )
 
 

@@ -26,7 +26,8 @@ class Verification:
 
     `reads` say for each table how its files were counted, `estimate` what was to be read; `notes` is what a reader of the
     proof should know. `is_deep` says that every file was read, whatever its manifest and earlier proofs say. `replayed` is of a
-    state whose topic was landed once more.
+    state whose topic was landed once more. `stale_keys` of a state have a newest record that was rejected, and `unknown_keys`
+    rejected records have a key that cannot be read; both are None if that was not counted.
     """
 
     pipeline: str
@@ -43,6 +44,8 @@ class Verification:
     seconds: float = 0.0
     estimate: Estimate = field(default_factory=Estimate)
     replayed: Replayed | None = None
+    stale_keys: int | None = None
+    unknown_keys: int | None = None
 
     def with_replay(self, replayed: Replayed) -> Verification:
         """Return the verification with what a second landing found."""

@@ -16,6 +16,7 @@ from frazil.audit.audited_tables import Tables, load_tables
 from frazil.audit.balance import PartitionAccount, TopicAccount, account, by_topic, ranges_read
 from frazil.audit.count import Counted, Counting, Read
 from frazil.audit.current_state import State
+from frazil.audit.deleted_key_files import of_remembered_deletes
 from frazil.audit.estimate import Estimate
 from frazil.audit.finding import Finding, Flaw, worst
 from frazil.audit.gapless_files import Columns
@@ -152,8 +153,7 @@ class _Audit:
                 f"an operator's decision (commit {self.decision.commit_id}) is not finished at the dead-letter table: "
                 f"`frazil run {self.result.pipeline} --once` finishes it"
             )
-        where = f"table {self.result.dead_letters}"
-        return [Finding(flaw=Flaw.UNFINISHED, where=where, what=what, count=rows)]
+        return [Finding(flaw=Flaw.UNFINISHED, where=f"table {self.result.dead_letters}", what=what, count=rows)]
 
 
 def _prepared(
@@ -187,7 +187,7 @@ def _prepared(
     if table is None:
         what = "the table does not exist: nothing was read yet, or it was dropped"
         return verification([unchecked(Flaw.NO_TABLE, what)])
-    notes = tuple(manifests.notes(table, pipeline.name, commits))
+    notes = (*manifests.notes(table, pipeline.name, commits), *gaps_of_state(pipeline))
     findings = commit_chain.check(table, pipeline.name, commits)
     end, totals = commits[0].entry.end if commits else None, commit_chain.totals(table, commits)
     if end is None:
@@ -209,7 +209,9 @@ def _prepared(
     keys = commits[0].entry.keys
     state = State(landed, keys, deep) if keys is not None else None
     if state is not None:
-        notes += tuple(gaps_of_state(pipeline))
+        wrong = [*wrong, *of_remembered_deletes(table, pipeline.name, commits[0].entry.remembered_deletes)]
+    stale = commits[0].entry.stale_keys
+    notes += tuple(stale.notes) if stale is not None else ()
     if keys is not None and keys.late:
         notes += (f"{keys.late:,} of the records came late: their keys had later rows, so they changed nothing",)
     sources, findings = [] if state is not None else [landed], [*findings, *wrong]
@@ -236,11 +238,12 @@ def _prepared(
         )
 
     counting = counting_of(now, proofs.load(key) if proofs is not None and not fresh else None)
-    result = verification([*findings, *wrong], notes=notes, commits=len(commits))
+    counted = {"stale_keys": stale.keys, "unknown_keys": stale.unknown} if stale is not None else {}
+    result = verification([*findings, *wrong], notes=notes, commits=len(commits), **counted)
     others = tuple((part, counting_of(part)) for part in former)
     return _Audit(result, counting, now.totals, now.end, tables.decision, snapshots, key, others, state)
 
 
 def _identity(table: StoredTable, columns: Columns) -> list[Any]:
-    """Return what makes a table this one: its uuid, and which of its columns say where a row comes from."""
+    """Return a table's uuid, and which of its columns say where a row comes from."""
     return [table.uuid, [[name, number] for name, (number, _) in field_ids(table, columns.all).items()]]

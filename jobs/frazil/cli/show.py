@@ -111,6 +111,8 @@ def _print_status(found: PipelineStatus, console: Console, *, now: float) -> Non
     console.print(head)
     if found.why:
         console.print(f"The lag is unknown. {found.why}", style="yellow", markup=False, soft_wrap=True)
+    for note in found.stale:
+        console.print(note, style="yellow", markup=False, soft_wrap=True)
     if found.waiting:
         console.print(plain(found.waiting), style="yellow", markup=False, soft_wrap=True)
     _print_partitions(found, console)

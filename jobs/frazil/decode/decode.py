@@ -118,6 +118,13 @@ def rejected(
     return decoded.withColumn(REASON, reason).where(F.col(REASON).isNotNull()).withColumns(columns)
 
 
+def key_of_rejected(decoding: Decoding, row_key: RowKey) -> Column:
+    """Return the key that the row of a rejected record would have: the columns of the key, null where they cannot be read."""
+    has_key = has_valid_key(decoding.key) if decoding.key is not None else F.lit(True)
+    found = row_key.of_rejected(F.coalesce(has_row(decoding), F.lit(False)), has_key)
+    return F.struct(*(column.alias(name) for name, column in found.items()))
+
+
 def _verdict(row_key: RowKey, decoding: Decoding | None) -> Column:
     """Return why a decoded record has no row for its key or order, null if it has one; a truncate that lands has neither."""
     verdict = row_key.verdict()

@@ -64,6 +64,18 @@ class RowKey:
         """Return what the columns hold: what the value has, else what the record's key has, also for a record without a value."""
         return {column.name: self._of(column) for column in self.columns}
 
+    def of_rejected(self, has_row: Column, has_key: Column) -> dict[str, Column]:
+        """Return what the columns of a rejected record's row would hold, null where that cannot be read.
+
+        `has_row` and `has_key` say whether its value and its key were decoded.
+        """
+        found = {}
+        for column in self.columns:
+            of_value = [F.when(has_row, self._of(column))] if self.is_of_value else []
+            of_record = [F.when(has_key, self._of_record(column))] if self.fields else []
+            found[column.name] = F.coalesce(*of_value, *of_record)
+        return found
+
     def verdict(self) -> Column:
         """Return why a record has no row in spite of a decoded key and value, its order included; null if it has one."""
         if self.order is None:

@@ -20,7 +20,7 @@ EVENTS = {
     "late-records": "leaves out the late records, whatever share of those that the topic holds they are",
     "keys-moved": "lands what the topic holds by the times of its records, then takes each key from its new partition",
     "deletes-lost": "continues, and rows of keys that were deleted meanwhile may stay",
-    "remembered-deletes-lost": "continues without the deleted keys whose files are gone",
+    "remembered-deletes-lost": "continues without the deleted keys whose files are gone or damaged",
     "source-truncated": "leaves the rows that the source has truncated in the table",
     "side-table-replaced": "continues with the dead-letter table as it is",
 }

@@ -113,14 +113,14 @@ class SourceTruncated(DecisionRequired):
 
 
 class RememberedDeletesLost(DecisionRequired):
-    """Files of the deleted keys that a table remembers do not exist; nothing of the batch was committed."""
+    """Files of the deleted keys that a table remembers do not exist or are damaged; nothing of the batch was committed."""
 
     @classmethod
     def of(cls, pipeline: str, table: str, files: str) -> Self:
-        """Return the error for the table whose `files` are gone."""
+        """Return the error for the table whose `files` are lost."""
         return cls(
-            f"files of the deleted keys that the table remembers do not exist: {files}; without them, an older record would bring "
-            "a deleted row back, and nothing of the batch was committed",
+            f"files of the deleted keys that the table remembers do not exist, or are damaged: {files}; without them, an older "
+            "record would bring a deleted row back, and nothing of the batch was committed",
             pipeline=pipeline,
             place=f"table {table}",
             events=("remembered-deletes-lost",),

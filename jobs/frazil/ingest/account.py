@@ -13,7 +13,7 @@ from frazil.ingest.lost_deletes import caught_up, check_deletes
 from frazil.ingest.plan import Plan
 from frazil.ingest.ranges import OffsetRange
 from frazil.ingest.record_counts import Rejected, last_records
-from frazil.ingest.staging import StagedRows
+from frazil.ingest.staged_records import StagedRows
 from frazil.job.context import JobContext
 from frazil.lake.commit.check import CommitRequest, StageAgain
 from frazil.lake.deletes.resolved_changes import ResolvedChanges
@@ -63,8 +63,13 @@ def _of_state(staged: StagedRows) -> dict[str, int]:
     if isinstance(changes, ResolvedChanges):
         late, marked, ties = changes.late, changes.marked, ties + changes.found.ties
     written -= marked
-    superseded = staged.landed - written - changes.deletes - late
-    found = {"written": written, "deletes": changes.deletes, "superseded": superseded}
+    superseded = staged.landed - written - changes.deletes - staged.repeated - late
+    found = {
+        "written": written,
+        "deletes": changes.deletes,
+        "repeated_deletes": staged.repeated,
+        "superseded": superseded,
+    }
     return {**found, "late": late, "marked": marked, "order_ties": ties}
 
 
@@ -93,7 +98,12 @@ def check(pipeline: Pipeline, planned: Plan, counts: Counts, *, compacted: bool)
                 "gaps": counts.gaps,
                 "written": counts.written,
                 **(
-                    {"deletes": counts.deletes, "superseded": counts.superseded, "late": counts.late}
+                    {
+                        "deletes": counts.deletes,
+                        "repeated_deletes": counts.repeated_deletes,
+                        "superseded": counts.superseded,
+                        "late": counts.late,
+                    }
                     if counts.landed != counts.written
                     else {}
                 ),

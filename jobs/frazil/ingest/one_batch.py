@@ -14,7 +14,8 @@ from frazil.ingest.plan import Plan
 from frazil.ingest.rejected_share import check_keys, check_mode
 from frazil.ingest.schema_tracking import Evolution
 from frazil.ingest.spark_errors import TimestampOverflow, explained
-from frazil.ingest.staging import StagedRejected, Staging
+from frazil.ingest.staged_records import StagedRejected
+from frazil.ingest.staging import Staging
 from frazil.ingest.truncates import check_met
 from frazil.job.context import JobContext
 from frazil.lake import tables
@@ -105,6 +106,8 @@ def stage_batch(
         staging.keyless.is_possible = not rows.landed
     check_mode(pipeline, rejected.counted)
     batch = commit_request(pipeline, job, rows, rejected.counted)
+    if rows.changes is not None:
+        rows.changes.rejected = rejected.keys
     seconds = job.clock() - began
     job.failpoint("stage.done")
     return StagedBatch(planned, rows.files, rejected.files, batch, rows.read.bytes, began, seconds, rows.changes)

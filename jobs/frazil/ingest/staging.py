@@ -19,16 +19,15 @@ from frazil.decode.decode import columns_of, decode, rejected, rows
 from frazil.decode.decoding import REASON, ROW, SCHEMA_ID, UNAVAILABLE, Decoding, is_delete
 from frazil.decode.keys import KeyLanding, key_column
 from frazil.decode.row_key import RowKey
-from frazil.ingest import record_counts, truncates
+from frazil.ingest import record_counts, rejected_keys, truncates
 from frazil.ingest.plan import Plan
 from frazil.ingest.read import HEADERS, consumer_options, read
-from frazil.ingest.record_counts import Read, Rejected
 from frazil.ingest.remembered import Keyless, Learned, LeftOut, Thoroughness, Truncated
 from frazil.ingest.route import metadata, route
+from frazil.ingest.staged_records import StagedRejected, StagedRows
 from frazil.ingest.state_columns import changelog_values, rules, state_values
 from frazil.job.context import JobContext
 from frazil.lake.deletes.folding import Rules
-from frazil.lake.deletes.key_changes import KeyChanges
 from frazil.lake.deletes.positions import IS_DELETE, LEFT_OUT
 from frazil.lake.deletes.staged_changes import StagedChanges, stage_changes
 from frazil.lake.key_index.indexed_search import IndexedSearch
@@ -37,53 +36,6 @@ from frazil.lake.stage import Staged, stage
 from frazil.schemas.types import Struct
 
 _UNRESOLVED = "_frazil_unresolved"
-
-
-@dataclass(frozen=True, slots=True)
-class StagedRows:
-    """The rows of a plan in files, and what was counted of all records that were read.
-
-    `by_driver` are the records that the driver read, as Spark cannot. Rows were decoded by `decoding`; `thorough` rejects none that
-    has a row. They were staged `at` this time. In a table of current state, `changes` are the keys of the batch, `folded` is the
-    number of their records, and `ties` keys have records of one order in two partitions. `unresolved` changes, by partition and
-    offset, leave out values that are nowhere. In a changelog, `key` are the columns of its key.
-    """
-
-    plan: Plan
-    by_driver: Sequence[Record]
-    decoding: Decoding
-    thorough: Decoding
-    files: Staged
-    read: Read
-    at: datetime
-    changes: KeyChanges | None = None
-    folded: int = 0
-    ties: int = 0
-    unresolved: frozenset[tuple[int, int]] = frozenset()
-    key: tuple[str, ...] = ()
-
-    @property
-    def landed(self) -> int:
-        """How many records became a row, or a change of the table's state that a later one of the batch may supersede."""
-        return self.files.rows if self.changes is None else self.folded
-
-    @property
-    def are_all(self) -> bool:
-        """Whether each record that was read landed, and no truncate is to be looked for again."""
-        return self.read.records == self.landed and not self.clears
-
-    @property
-    def clears(self) -> bool:
-        """Whether all rows of the table go."""
-        return self.changes is not None and self.changes.clears
-
-
-@dataclass(frozen=True, slots=True)
-class StagedRejected:
-    """The dead letters of a batch in files, and what was counted of all records without a row."""
-
-    counted: Rejected = Rejected()  # noqa: RUF009 # frozen
-    files: Staged | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +134,14 @@ class Staging:
         staged = StagedRows(planned, by_driver, decoding, thorough, files, read, at, key=key)
         if changes is None:
             return staged
-        made, ties, unresolved = changes.changes, changes.ties, changes.unresolved
-        return replace(staged, changes=made, folded=changes.records, ties=ties, unresolved=unresolved)
+        return replace(
+            staged,
+            changes=changes.changes,
+            folded=changes.records,
+            ties=changes.ties,
+            repeated=changes.repeated,
+            unresolved=changes.unresolved,
+        )
 
     def stage_rejected(self, staged: StagedRows) -> StagedRejected:
         """Stage the dead letters of a batch, by a second job over the same range, and count them.
@@ -206,8 +164,22 @@ class Staging:
             unavailable = F.coalesce(F.col(_UNRESOLVED), F.lit(False))
         rejects = rejected(decode(records, staged.thorough), staged.thorough, self.row_key, unavailable)
         rejects = record_counts.observe_rejected(rejects, observed, skipped)
+        if staged.changes is None or self.row_key is None:
+            found = StagedRejected(files=self._stage_letters(staged, rejects.where(~skipped)))
+        else:
+            with rejected_keys.kept(rejects, staged.thorough, self.row_key) as kept:
+                files = self._stage_letters(staged, kept.where(~skipped))
+                behind = record_counts.rejected(observed.get).last_truncate if staged.clears else None
+                found = StagedRejected(files=files, keys=rejected_keys.keys_of(kept, self.row_key, behind=behind))
+        counted = record_counts.rejected(observed.get)
+        if staged.decoding is not staged.thorough and counted.records != staged.read.records - staged.landed:
+            self.thoroughness.is_needed = True
+            raise Learned("records need a thorough decoder", where=f"pipeline {self.pipeline.name}")
+        return replace(found, counted=counted)
+
+    def _stage_letters(self, staged: StagedRows, rejects: DataFrame) -> Staged:
         letters = dead_letters(
-            rejects.where(~skipped),
+            rejects,
             reason=REASON,
             schema_id=SCHEMA_ID,
             pipeline=self.pipeline.name,
@@ -222,11 +194,7 @@ class Staging:
             at=self.job.clock(),
         )
         self.job.failpoint("stage.rejected")
-        counted = record_counts.rejected(observed.get)
-        if staged.decoding is not staged.thorough and counted.records != staged.read.records - staged.landed:
-            self.thoroughness.is_needed = True
-            raise Learned("records need a thorough decoder", where=f"pipeline {self.pipeline.name}")
-        return StagedRejected(counted, files)
+        return files
 
     def _read(self, planned: Plan, by_driver: Sequence[Record], *, headers: bool = False) -> DataFrame:
         topic = self.pipeline.topic

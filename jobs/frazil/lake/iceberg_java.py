@@ -19,6 +19,9 @@ from frazil.lake.java_classes import ICEBERG, Java, JavaClasses
 _CAUSES = 20  # exceptions wrap each other; a chain longer than this is a circle
 _JSON = ICEBERG + "shaded.com.fasterxml.jackson.databind."
 
+DAMAGED = ("ChecksumException", "EOFException")
+"""What Java throws for a file that has other bytes than were written, or fewer; no outage of a store."""
+
 
 def thrown(error: Py4JJavaError) -> str:
     """Return the simple class name of the Java exception behind a py4j error: `CommitFailedException`."""

@@ -17,6 +17,7 @@ from frazil.lake.compressed_values import compact, plain
 from frazil.lake.key_account import KeyAccount
 from frazil.lake.offsets import Offsets, canonical
 from frazil.lake.remembered_deletes import RememberedDeletes
+from frazil.lake.stale_keys import StaleKeys
 from frazil.lake.totals import Counts, Totals
 
 FORMAT = "frazil.format"  # version of these keys
@@ -29,6 +30,7 @@ TOTALS = "frazil.totals"  # canonical JSON of `Totals`: the account since the pi
 KEYS = "frazil.keys"  # canonical JSON of `KeyAccount`: the rows of a table of current state; not in append tables
 # Canonical JSON of `RememberedDeletes`: files of the keys that a table with an order has deleted; none if there are none.
 REMEMBERED_DELETES = "frazil.remembered-deletes"
+STALE_KEYS = "frazil.stale-keys"  # canonical JSON of `StaleKeys`; not in append tables, nor of earlier releases
 SCHEMA_IDS = "frazil.schema-ids"  # JSON list of the writer schema ids that the batch was decoded with
 # Milliseconds since 1970: the minimum over partitions of each one's newest record timestamp.
 VALID_THROUGH = "frazil.valid-through"
@@ -226,11 +228,6 @@ class Entry:
         return event
 
     @property
-    def is_recount(self) -> bool:
-        """Whether this snapshot records an operator's decision that corrects the gaps of the commits before it."""
-        return self.event == RECOUNT
-
-    @property
     def keys(self) -> KeyAccount | None:
         """The account of a table's keys; None in an append table."""
         return KeyAccount.parse(self.summary[KEYS]) if KEYS in self.summary else None
@@ -240,6 +237,11 @@ class Entry:
         """The files of the keys that the table has deleted, as far as it remembers them."""
         text = self.summary.get(REMEMBERED_DELETES)
         return RememberedDeletes() if text is None else RememberedDeletes.parse(text)
+
+    @property
+    def stale_keys(self) -> StaleKeys | None:
+        """The keys whose newest record was rejected; None in an append table, and where the summary does not say."""
+        return StaleKeys.parse(self.summary[STALE_KEYS]) if STALE_KEYS in self.summary else None
 
     @property
     def totals(self) -> Totals | None:

@@ -9,15 +9,16 @@ from typing import Any
 
 from frazil.lake.offsets import Offsets, canonical
 
-_OF_STATES = ("deletes", "superseded", "late", "marked", "order_ties")
+_OF_STATES = ("deletes", "superseded", "late", "marked", "order_ties", "repeated_deletes")
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The counts of the records of one batch: read = written + deletes + superseded + late + the sums of rejected and of skipped.
+    """The counts of one batch: read = written + deletes + repeated_deletes + superseded + late + the sums of rejected and skipped.
 
     In a table of current state, `deletes` are the last records of keys that they delete, `superseded` records had a later one of
-    their key in the batch, and `late` ones found a later row in the table. `marked` deletes wrote their row again, as deleted, and
+    their key in the batch, and `late` ones found a later row in the table. `repeated_deletes` are directly behind a delete of their
+    key in the batch; an earlier release counts them as superseded. `marked` deletes wrote their row again, as deleted, and
     `order_ties` keys had the same order in two partitions. All are 0 in an append table; what is 0 is not stored.
 
     `rejected` counts records in the dead-letter table by reason; `skipped` those that the declaration lets go, by reason, and
@@ -36,6 +37,7 @@ class Counts:
     late: int = 0
     marked: int = 0
     order_ties: int = 0
+    repeated_deletes: int = 0
 
     def __str__(self) -> str:
         """Return canonical JSON, as the summary holds it."""
@@ -73,7 +75,7 @@ class Counts:
     @property
     def landed(self) -> int:
         """The records that took effect in the table, or that a later one of the batch or of the table replaced."""
-        return self.written + self.deletes + self.superseded + self.late
+        return self.written + self.deletes + self.repeated_deletes + self.superseded + self.late
 
 
 @dataclass(frozen=True, slots=True)

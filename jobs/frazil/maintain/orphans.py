@@ -26,6 +26,8 @@ from frazil.maintain.selection import DAY_MS, ORPHANS_AT_LEAST_MS, namer
 from frazil.maintain.target import MaintenanceRun, Target
 
 SHOWN = 5
+_OF_FILES = frozenset({ledger.REMEMBERED_DELETES, ledger.STALE_KEYS})
+"""Entries of a summary that name files of keys."""
 METADATA_SUFFIX = ".metadata.json"  # gzipped ones, too: `<version>.gz.metadata.json`
 
 
@@ -83,20 +85,20 @@ def orphans(run: MaintenanceRun, target: Target, *, remove: bool) -> Outcome:
 
 
 def remembered_files(iceberg: Iceberg, table: Java, pipeline: str) -> set[str]:
-    """Return the files of deleted keys that a table needs, or would need after a rollback to one of its snapshots.
+    """Return the files of deleted keys, and of stale ones, that a table needs, or would after a rollback to one of its snapshots.
 
     A snapshot that is no batch, such as a compaction, goes by the batch before it. If that one is expired, older metadata still
     names it, and `frazil accept` finds it there, so its files are needed as long.
     """
     snapshots = iceberg.metadata(table).get("snapshots", ())
     summaries = {snapshot["snapshot-id"]: snapshot.get("summary", {}) for snapshot in snapshots}
-    found = [Entry.of(0, summary) for summary in summaries.values() if ledger.REMEMBERED_DELETES in summary]
-    has_order = table.properties().get(ledger.ORDER_BY) is not None
-    for one in snapshots if has_order or found else ():
+    found = [Entry.of(0, summary) for summary in summaries.values() if _OF_FILES & summary.keys()]
+    for one in snapshots if table.properties().get(ledger.WRITE_MODE) is not None else ():
         if one.get("parent-snapshot-id") not in summaries and ledger.END not in summaries[one["snapshot-id"]]:
             expired = entry_behind(iceberg, table, pipeline, one["snapshot-id"])
             found += [expired] if expired is not None else []
-    return {location for entry in found for location in entry.remembered_deletes.locations}
+    stale = {entry.stale_keys.file for entry in found if entry.stale_keys is not None}
+    return {location for entry in found for location in entry.remembered_deletes.locations} | (stale - {""})
 
 
 def _gone(

@@ -22,7 +22,7 @@ from frazil.lake.commit.check import CommitRequest
 from frazil.lake.commit.multi_table import decide, finish_open, open_document, part
 from frazil.lake.commit.side_state import SideState
 from frazil.lake.commit.side_table import Look, look
-from frazil.lake.deletes.deleted_keys import gone_files
+from frazil.lake.deletes.deleted_keys import lost_files
 from frazil.lake.offsets import Offsets, canonical
 from frazil.lake.stage import empty_commit
 from frazil.lake.totals import Counts
@@ -93,7 +93,7 @@ class _Accepting:
         committed, topic, kafka = found.last.end, self.pipeline.topic, self.job.kafka
         if self.event is Accepted.REMEMBERED_DELETES_LOST:
             known = found.last.remembered_deletes
-            return decisions.remembered_deletes_lost(committed, known, gone_files(found.main, known))
+            return decisions.remembered_deletes_lost(committed, known, lost_files(found.main, known))
         spans, topic_id = kafka.offsets(topic.name, self.pipeline.isolation), kafka.topic(topic.name).topic_id
         if ledger.window_of(self.event) in ledger.WINDOWS:
             # With open transactions, too: what they hold back was written before the decision.

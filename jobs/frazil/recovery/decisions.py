@@ -27,7 +27,7 @@ class Accepted(StrEnum):
     `LATE_RECORDS` leaves out late records however many they are, `KEYS_MOVED` takes a key's records from several partitions, and
     behind these each key may have another one than before, `DELETES_LOST` continues, though the deletes of some rows may be lost,
     and `SOURCE_TRUNCATED` keeps the rows that the source has truncated: truncates are dead letters. `REMEMBERED_DELETES_LOST`
-    continues without the deleted keys whose files are gone.
+    continues without the deleted keys whose files are gone or damaged.
     """
 
     TOPIC_RECREATED = "topic-recreated"
@@ -139,7 +139,7 @@ def up_to_the_ends(event: Accepted, committed: Offsets, topic_id: str, spans: Ma
 
 
 def remembered_deletes_lost(committed: Offsets, known: RememberedDeletes, gone: Sequence[str]) -> Acceptance:
-    """Return the ledger as it is, with the remembered deletes but for those in the files that are `gone`."""
+    """Return the ledger as it is, with the remembered deletes but for those in the files that are `gone`, or damaged."""
     _happened(bool(gone), Accepted.REMEMBERED_DELETES_LOST, committed)
     return Acceptance(Accepted.REMEMBERED_DELETES_LOST, committed, committed, remembered=known.without(gone))
 

@@ -56,6 +56,12 @@ class PipelineStatus:
     location: str | None = None
     rows: int | None = None
     """Rows that readers see, as the table's commits count them."""
+    stale_keys: int | None = None
+    """Keys of a table of current state whose newest record was rejected; None if that was not counted."""
+    unknown_keys: int | None = None
+    """Rejected records whose key cannot be read; each may make one more key stale."""
+    stale: tuple[str, ...] = ()
+    """The same in sentences."""
     history: str | None = None
     """The table that has each change of a table of current state, if one is declared."""
     history_behind: int | None = None
@@ -114,6 +120,7 @@ def pipeline_status(pipeline: Pipeline, lake: Lake, kafka: Kafka | None, *, comm
         table=pipeline.table.identifier,
         location=table.location,
         rows=_rows(table, entry),
+        **_of_stale_keys(entry),
         **_of_history(pipeline, lake, table),
         columns=tuple((field.name, str(field.type)) for field in table.columns.fields),
         partitions=tuple(
@@ -132,6 +139,13 @@ def _rows(table: StoredTable, newest: Entry | None) -> int:
     if newest is not None and newest.keys is not None:
         return newest.keys.rows
     return int(table.head.summary.get("total-records", 0)) if table.head else 0
+
+
+def _of_stale_keys(newest: Entry | None) -> dict[str, Any]:
+    stale = newest.stale_keys if newest is not None else None
+    if stale is None:
+        return {}
+    return {"stale_keys": stale.keys, "unknown_keys": stale.unknown, "stale": tuple(stale.notes)}
 
 
 def _of_history(pipeline: Pipeline, lake: Lake, table: StoredTable) -> dict[str, Any]:

@@ -59,6 +59,8 @@ def test_a_new_state_that_will_not_be_complete_says_so() -> None:
     whole = replace(state, write=Upsert(), start=Earliest(), on_error=ErrorMode.SUSPEND)
     [effect] = effects([], [replace(whole, start=Latest())])
     assert effect.what.endswith("; the table is not the complete state: it begins at latest, later than older keys")
+    [effect] = effects([], [replace(whole, write=Changelog(), start=Latest())])
+    assert effect.what.endswith("; the table is not the complete history: it begins at latest, later than older keys")
     [effect] = effects([], [replace(whole, on_error=ErrorMode.LOG)])
     assert effect.what.endswith(
         "; with on_error=log, the row of a key whose last record is rejected is of an earlier record"

@@ -31,7 +31,8 @@ def carried_on(
     had = ledger.KEYS_MOVED in batch.windows or (base.last is not None and ledger.KEYS_MOVED in base.last.summary)
     keys = _keys(base, batch, changes, deletes, closes=closes, ends=had and windows[ledger.KEYS_MOVED] is None)
     open_windows = {name: str(offsets) for name, offsets in windows.items() if offsets is not None}
-    return {**_totals(after), **_deleted_keys(base, changes), **_numbered(base, extra, least), **keys, **open_windows}
+    beside = {**_deleted_keys(base, changes), **_stale_keys(base, changes)}
+    return {**_totals(after), **beside, **_numbered(base, extra, least), **keys, **open_windows}
 
 
 def _totals(after: Totals | None) -> dict[str, str]:
@@ -83,6 +84,14 @@ def _deleted_keys(base: Base, changes: RowChanges | None) -> dict[str, str]:
     if known is None:
         known = base.last.remembered_deletes if base.last is not None else RememberedDeletes()
     return {ledger.REMEMBERED_DELETES: str(known)} if known.files else {}
+
+
+def _stale_keys(base: Base, changes: RowChanges | None) -> dict[str, str]:
+    """Return the keys whose newest record was rejected; none for an append table, and where an earlier release counted none."""
+    stale = changes.stale if changes is not None else None
+    if stale is None:
+        stale = base.last.stale_keys if base.last is not None else None
+    return {ledger.STALE_KEYS: str(stale)} if stale is not None else {}
 
 
 def _numbered(base: Base, extra: Mapping[str, str], least: int) -> dict[str, str]:

@@ -10,6 +10,7 @@ from frazil.lake.java_classes import Java
 from frazil.lake.key_account import KeyAccount
 from frazil.lake.ledger import Entry
 from frazil.lake.remembered_deletes import RememberedDeletes
+from frazil.lake.stale_keys import StaleKeys
 
 
 class RowChanges(Protocol):
@@ -18,6 +19,10 @@ class RowChanges(Protocol):
     @property
     def remembered(self) -> RememberedDeletes | None:
         """The deleted keys that the table remembers after the commit; None if it leaves them as they were."""
+
+    @property
+    def stale(self) -> StaleKeys | None:
+        """The keys whose newest record was rejected, after the commit; None if it leaves them as they were."""
 
     def on(self, table: Java, head: int, last: Entry | None, /) -> StagedDeletes:
         """Return the deletes, which fit this head only; `last` is the newest entry that it has."""

@@ -22,7 +22,7 @@ from frazil.errors import IncompatibleSchema
 from frazil.lake.commit.check import StageAgain
 from frazil.lake.deletes.java_writers import unlisted_table
 from frazil.lake.deletes.positions import NUMBER, PLACE, Remembered, broadcast, is_tie, key_names
-from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.iceberg_java import DAMAGED, Iceberg, thrown
 from frazil.lake.java_classes import Java
 from frazil.lake.remembered_deletes import ROWS_A_FILE, KeyColumn, KeyFile, RememberedDeletes
 from frazil.lake.row_offsets import files_read
@@ -37,8 +37,8 @@ FOLDER = "deleted-keys"
 _THEN, _STAGED, _LATE, _TIED = "place", "staged", "_frazil_late", "_frazil_tied"
 
 
-class FilesGone(Exception):  # it says what happened
-    """Files of deleted keys that the ledger names do not exist."""
+class FilesLost(Exception):  # it says what happened
+    """Files of deleted keys that the ledger names do not exist, or are not what was written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class DeletedKeys:
     def search(self, table: Java, known: RememberedDeletes, keys: pa.Table) -> Remembered:
         """Return which of the `keys` come late, and which are tied, by the deletes that are remembered of the loaded `table`.
 
-        Raises `FilesGone`.
+        Raises `FilesLost`.
         """
         known = known.since(self.since)
         if not known.files or not keys.num_rows:
@@ -85,7 +85,7 @@ class DeletedKeys:
     def after(self, table: Java, known: RememberedDeletes, deleted: pa.Table) -> RememberedDeletes:
         """Return what is remembered after the batch, whose keys `deleted` are those that it deletes: they are written to a file.
 
-        `deleted` is as `keys` of `search`. Raises `FilesGone`.
+        `deleted` is as `keys` of `search`. Raises `FilesLost`.
         """
         known = known.since(self.since)
         names = self._names(table, known)
@@ -123,8 +123,8 @@ class DeletedKeys:
             ) as rows:
                 return use(rows.where(F.col(_STAGED) > max(self.since, known.forgotten)))
         except (PySparkException, Py4JJavaError) as error:
-            if gone := gone_files(table, known):
-                raise FilesGone(", ".join(gone)) from error
+            if lost := lost_files(table, known):
+                raise FilesLost(", ".join(lost)) from error
             raise
 
     def _written(self, table: Java, names: Sequence[str], rows: DataFrame, newest: int) -> list[KeyFile]:
@@ -165,9 +165,33 @@ def _field_id(table: Java, name: str) -> int:
     return int(table.schema().findField(name).fieldId())
 
 
-def gone_files(table: Java, known: RememberedDeletes) -> list[str]:
-    """Return the files that do not exist."""
-    return [location for location in known.locations if not table.io().newInputFile(location).exists()]
+def lost_files(table: Java, known: RememberedDeletes) -> list[str]:
+    """Return the files that do not exist, or are not what was written: each of the others is read.
+
+    Raises `Py4JJavaError` if one exists and the store does not give it.
+    """
+    return [file.location for file in known.files if _is_lost(table, file)]
+
+
+def _is_lost(table: Java, file: KeyFile) -> bool:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    stored = table.io().newInputFile(file.location)
+    if not stored.exists() or int(stored.getLength()) != file.bytes:
+        return True
+    stream = stored.newStream()
+    try:
+        rows = pq.read_table(pa.BufferReader(bytes(stream.readAllBytes()))).num_rows
+    except (pa.ArrowException, OSError):  # Arrow says OSError, too, of bytes that it cannot decode; these are in memory
+        return True
+    except Py4JJavaError as error:
+        if thrown(error) not in DAMAGED:
+            raise
+        return True
+    finally:
+        stream.close()
+    return bool(rows != file.rows)
 
 
 def _key(number: int) -> str:

@@ -23,12 +23,14 @@ from frazil.lake.deletes.positions import (
 )
 from frazil.schemas.metadata import COORDINATES, DELETED_AT, INGESTED_AT, ORDER
 
-RECORDS = "_frazil_records"
-"""Column with the number of a key's records in the batch."""
+RECORDS, REPEATED = "_frazil_records", "_frazil_repeated"
+"""Columns with the number of a key's records in the batch, and of its deletes that are directly behind a delete."""
+NEWEST = "_frazil_newest"
+"""Column with the highest partition and offset of a key's records in the batch that have an effect, whatever orders them."""
 KAFKA_PARTITION, KAFKA_OFFSET, KAFKA_TIMESTAMP = "_kafka_partition", "_kafka_offset", "_kafka_timestamp"
 _RANK, _NEXT, _TIE, _VALUES = "_frazil_rank", "_frazil_next", "_frazil_tie", "_frazil_values"
 _LAST = "_frazil_last"  # the timestamp of the last record of a key and partition
-_BEFORE = "_frazil_before"
+_BEFORE, _IS_REPEATED = "_frazil_before", "_frazil_is_repeated"
 IS_BARE = "_frazil_bare"
 """Column that says of a soft delete whether neither it nor the change before it knows the delete of the source."""
 IS_LAST = "_frazil_is_last"
@@ -85,8 +87,8 @@ def fold(
 
     `IS_LAST` distinguishes them. `observed` gets counts.
 
-    They are the number of `records`, of those that leave values out (`left_out`, 0 if these are filled), of keys that `moved`, and
-    of `ties`.
+    They are the number of `records`, of those that leave values out (`left_out`, 0 if these are filled), of keys that `moved`, of
+    `ties`, and of `repeated` deletes.
 
     The later record is that of the higher order if rows are ordered, else that of the higher partition and offset; of a key that
     `moved`, that of the highest offset in the partition whose last record has the highest timestamp. A soft
@@ -103,10 +105,9 @@ def fold(
     newest_first = Window.partitionBy(*key).orderBy(*by)
     following = F.lead(KAFKA_PARTITION).over(newest_first)
     columns = {_RANK: F.row_number().over(newest_first), _NEXT: following != F.col(KAFKA_PARTITION)}
+    columns[_IS_REPEATED] = F.col(IS_DELETE) & F.coalesce(F.lead(IS_DELETE).over(newest_first), F.lit(False))
     if rules.ordered:
         columns[_TIE] = columns[_NEXT] & (F.lead(ORDER).over(newest_first) == F.col(ORDER))
-    if rules.need_rows:
-        columns[RECORDS] = F.count(F.lit(1)).over(Window.partitionBy(*key))
     if rules.fills:
         # A list of them, on any row, would be copied for each change of the key.
         columns[UNRESOLVED] = _is_unresolved(rules, newest_first)
@@ -120,7 +121,15 @@ def fold(
         (F.lit(0) if rules.ordered or rules.moved else F.count_if(F.col(_NEXT))).alias("moved"),
         (F.count_if(F.col(_TIE)) if rules.ordered else F.lit(0)).alias("ties"),
         (F.lit(0) if rules.fills or LEFT_OUT not in changed.columns else F.count(LEFT_OUT)).alias("left_out"),
+        F.count_if(F.col(_IS_REPEATED)).alias("repeated"),
     )
+    at = F.struct(KAFKA_PARTITION, KAFKA_OFFSET)
+    at = F.when(~F.col(IS_GONE), at) if rules.fills else at
+    of_key = {NEWEST: F.max(at).over(Window.partitionBy(*key)) if rules.ordered or rules.moved else at}
+    if rules.need_rows:
+        of_key[RECORDS] = F.count(F.lit(1)).over(Window.partitionBy(*key))
+        of_key[REPEATED] = F.count_if(F.col(_IS_REPEATED)).over(Window.partitionBy(*key))
+    ranked = ranked.withColumns(of_key)
     is_last = F.col(_RANK) == 1
     is_needed = is_last | F.coalesce(F.col(UNRESOLVED), F.lit(True)) if rules.fills else is_last
     last = ranked.where(is_needed).withColumn(IS_LAST, is_last)
@@ -133,7 +142,7 @@ def fold(
             PARTITION: F.col(KAFKA_PARTITION),
         }
     )
-    return last.drop(_RANK, _NEXT, _TIE, _VALUES, _LAST, _BEFORE, IS_GONE)
+    return last.drop(_RANK, _NEXT, _TIE, _VALUES, _LAST, _BEFORE, _IS_REPEATED, IS_GONE)
 
 
 def place() -> Column:

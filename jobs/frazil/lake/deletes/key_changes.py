@@ -10,14 +10,17 @@ from frazil.errors import KeysMoved
 from frazil.lake.deletes.files_written_again import CopyOnWrite
 from frazil.lake.deletes.positions import HASH, IS_DELETE, Found, Remembered, find, total
 from frazil.lake.deletes.staged_deletes import StagedDeletes, write
+from frazil.lake.deletes.stale_keys_of_batch import StaleKeysOfBatch
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java, items
 from frazil.lake.key_account import KeyAccount
 from frazil.lake.ledger import Entry
 from frazil.lake.offsets import Offsets
 from frazil.lake.remembered_deletes import RememberedDeletes
+from frazil.lake.stale_keys import Places, RejectedKeys, StaleKeys
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
 
 
@@ -48,6 +51,8 @@ class KeyChanges:
     be those of other rows. `pipeline` is for messages. `moves` says that rows of another Kafka partition are older than the batch,
     `clears` that the source's table was truncated: all rows go. With `copies`, data files are written again instead of deletes.
     An `index` may answer instead of the search.
+    `newest` is partition and offset of each key's newest record, `staged_us` when the batch was staged: without them, no stale keys
+    are counted.
     """
 
     def __init__(
@@ -62,6 +67,8 @@ class KeyChanges:
         clears: bool = False,
         copies: CopyOnWrite | None = None,
         index: KeyIndex | None = None,
+        newest: pa.StructArray | None = None,
+        staged_us: int = 0,
     ) -> None:
         self._copies, self._index = copies, index
         self._iceberg, self._table, self._keys, self._schema = iceberg, table, keys, schema
@@ -73,12 +80,39 @@ class KeyChanges:
         self._written_hash = total(keys[HASH].to_numpy()[~is_delete])
         self.remembered: RememberedDeletes | None = None
         self._found_deleted = Remembered()
+        self._newest, self._staged_us = newest, staged_us
+        self.rejected: RejectedKeys | None = None
+        self.stale: StaleKeys | None = None
+        self._stale_of: StaleKeysOfBatch | None = None
 
     def on(self, table: Java, head: int, last: Entry | None = None) -> StagedDeletes:
         """Return the deletes on the snapshot `head` of the loaded `table`; those of an earlier call if the head is the same.
 
-        `last` is the newest entry that the head has.
+        `last` is the newest entry that the head has. The stale keys are known then.
         """
+        made = self._searched(table, head, last)
+        if self._newest is None:
+            return made
+        self._stale_of = self._stale_of or StaleKeysOfBatch(
+            self._iceberg, self._landed(), self.rejected, clears=self.clears, staged_us=self._staged_us
+        )
+        self.stale = self._stale_of.after(table, last)
+        return replace(made, beside=self._stale_of.written)
+
+    def _landed(self) -> Places:
+        """Return the newest record of each key that the batch changes."""
+        assert self._newest is not None
+        partitions, offsets = (self._newest.field(number).to_numpy(zero_copy_only=False) for number in range(2))
+        is_landed = self._is_landed()
+        return Places(self._keys[HASH].to_numpy()[is_landed], partitions[is_landed], offsets[is_landed])
+
+    def _is_landed(self) -> np.ndarray[Any, Any]:
+        """Return of which keys the batch's change counts."""
+        import numpy as np
+
+        return np.ones(self._keys.num_rows, bool)
+
+    def _searched(self, table: Java, head: int, last: Entry | None) -> StagedDeletes:
         if self._made is None or self._made.snapshot_id != head:
             self._made = None
             if self.clears or not self._keys.num_rows or _is_empty(table, head):

@@ -12,9 +12,9 @@ from pyspark.sql import types as T
 from frazil.errors import RememberedDeletesLost
 from frazil.lake.commit.check import StageAgain
 from frazil.lake.commit.entries import entry
-from frazil.lake.deletes.deleted_keys import DeletedKeys, FilesGone
+from frazil.lake.deletes.deleted_keys import DeletedKeys, FilesLost
 from frazil.lake.deletes.files_written_again import CopyOnWrite
-from frazil.lake.deletes.folding import RECORDS, Rules
+from frazil.lake.deletes.folding import RECORDS, REPEATED, Rules
 from frazil.lake.deletes.key_changes import KeyChanges
 from frazil.lake.deletes.positions import HASH, IS_DELETE, LACKS, MARKS, NUMBER, Found, total
 from frazil.lake.deletes.staged_deletes import StagedDeletes
@@ -27,6 +27,7 @@ from frazil.lake.offsets import Offsets
 from frazil.lake.remembered_deletes import RememberedDeletes
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
 
 _ROWS_CHANGE = ("added-data-files", "deleted-data-files", "added-delete-files", "removed-delete-files")
@@ -52,22 +53,26 @@ class ResolvedChanges(KeyChanges):
         new_id: Callable[[], str],
         clears: bool = False,
         copies: CopyOnWrite | None = None,
+        newest: pa.StructArray | None = None,
     ) -> None:
+        import numpy as np
         import pyarrow as pa
 
         keys = keys.append_column(NUMBER, pa.array(range(keys.num_rows), pa.int32()))
         schema = T.StructType([*schema.fields, T.StructField(NUMBER, T.IntegerType(), nullable=False)])
-        self._records = keys[RECORDS].to_numpy()
-        fields = [field for field in schema.fields if field.name != RECORDS]
+        self._records, self._repeated = (keys[name].to_numpy() for name in (RECORDS, REPEATED))
+        fields = [field for field in schema.fields if field.name not in (RECORDS, REPEATED)]
         super().__init__(
             iceberg,
             table,
-            keys.drop_columns([RECORDS]),
+            keys.drop_columns([RECORDS, REPEATED]),
             T.StructType(fields),
             pipeline=pipeline,
             moves=rules.ordered or rules.moved,
             clears=clears,
             copies=copies,
+            newest=newest,
+            staged_us=staged_us,
         )
         self.key = [field.name for field in fields if field.name not in MARKS]
         self._deleted_keys = (
@@ -77,7 +82,8 @@ class ResolvedChanges(KeyChanges):
         self._rules = rules
         self._resolved_on: int | None = None
         self.found = Found()
-        self.late = self.marked = 0
+        self.late = self.marked = self.repeated = 0
+        self._takes_effect = np.ones(keys.num_rows, bool)
         self.unresolved = frozenset[int]()
         self._end: Offsets | None = None
 
@@ -97,9 +103,9 @@ class ResolvedChanges(KeyChanges):
         self._end = last.end if last is not None else None
         self._known = last.remembered_deletes if last is not None else RememberedDeletes()
         if self._deleted_keys is not None:
-            with self._files_exist():
+            with self._files_can_be_read():
                 self._found_deleted = self._deleted_keys.search(table, self._known, self._keys)
-        self.found = super().on(table, head, last).found
+        self.found = self._searched(table, head, last).found
         self._resolved_on = head
         is_late, is_kept = (np.zeros(self._keys.num_rows, bool) for _ in range(2))
         is_late[sorted(self.found.late)], is_kept[sorted(self.found.kept)] = True, True
@@ -109,25 +115,26 @@ class ResolvedChanges(KeyChanges):
         is_written = ~is_late & ~is_delete & (~lacks | is_kept)
         self.unresolved = frozenset(np.flatnonzero(~is_late & ~is_delete & ~is_written).tolist())
         hashes = self._keys[HASH].to_numpy()
-        self.late = int(self._records[is_late].sum())
+        self.late, self.repeated = int(self._records[is_late].sum()), int(self._repeated[~is_late].sum())
+        self._takes_effect = is_written | (~is_late & is_delete)
         self.writes, self.deletes = int(is_written.sum()), int((~is_late & is_delete).sum())
         self.marked = int(is_marked.sum())
         self._written_hash = total(hashes[is_written | is_marked])
         if self._deleted_keys is not None:
             is_gone = ~is_late & is_delete & (not self._rules.soft)
-            with self._files_exist():
+            with self._files_can_be_read():
                 self.remembered = self._deleted_keys.after(table, self._known, self._keys.filter(is_gone))
 
     @contextmanager
-    def _files_exist(self) -> Iterator[None]:
-        """Say what it means if files of remembered deletes do not exist."""
+    def _files_can_be_read(self) -> Iterator[None]:
+        """Say what it means if files of remembered deletes do not exist, or are damaged."""
         try:
             yield
-        except FilesGone as gone:
+        except FilesLost as lost:
             last = entry(self._iceberg.load(self._table), self._pipeline)
             if last is None or last.remembered_deletes != self._known:
-                raise StageAgain(f"the table no longer names {gone}", where=f"table {self._table}") from None
-            raise RememberedDeletesLost.of(self._pipeline, self._table, str(gone)) from None
+                raise StageAgain(f"the table no longer names {lost}", where=f"table {self._table}") from None
+            raise RememberedDeletesLost.of(self._pipeline, self._table, str(lost)) from None
 
     def keys_of(self, numbers: Collection[int]) -> pa.Table:
         """Return the key columns of the keys with these numbers."""
@@ -149,7 +156,10 @@ class ResolvedChanges(KeyChanges):
         if (made.found.late, made.found.kept) != (self.found.late, self.found.kept):
             raise StageAgain("other records of the batch are late now", where=f"table {self._table}")
         new = self.remembered.without(self._known.locations) if self.remembered is not None else RememberedDeletes()
-        return replace(made, beside=new.locations)
+        return replace(made, beside=(*new.locations, *made.beside))
+
+    def _is_landed(self) -> np.ndarray[Any, Any]:
+        return self._takes_effect
 
     def account(self, before: KeyAccount, deletes: StagedDeletes, records: int) -> KeyAccount:
         """Return the account as `KeyChanges.account` does, with the late records and the rows that are kept as deleted."""

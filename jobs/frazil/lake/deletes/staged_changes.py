@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Observation
@@ -11,13 +12,16 @@ from pyspark.sql import functions as F
 
 from frazil.errors import KeysMoved
 from frazil.lake.deletes.files_written_again import CopyOnWrite
-from frazil.lake.deletes.folding import IS_LAST, RECORDS, Rules, fold, value_columns
+from frazil.lake.deletes.folding import IS_LAST, NEWEST, RECORDS, REPEATED, Rules, fold, value_columns
 from frazil.lake.deletes.key_changes import KeyChanges, KeyIndex
 from frazil.lake.deletes.positions import IS_DELETE, LEFT_OUT, MARKS
 from frazil.lake.deletes.resolved_changes import ResolvedChanges
 from frazil.lake.deletes.resolved_rows import rows_to_write, unresolved_of
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.stage import Staged, stage
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 ROWS_A_TASK = 50_000
 """Spark's own number of tasks after a shuffle, 200, would be as many files of a batch and seconds of starting tasks."""
@@ -27,14 +31,16 @@ ROWS_A_TASK = 50_000
 class StagedChanges:
     """The rows of a batch in files, the keys that it writes and deletes, and of how many `records` these are the last ones.
 
-    `ties` keys have records of the same order in two partitions. `left_out` changes leave values out, and the `unresolved` ones, by
-    partition and offset, some that neither a change before them nor the table has: they are none of the `records`.
+    `ties` keys have records of the same order in two partitions. `repeated` records are deletes directly behind a delete of their
+    key, without those of late keys. `left_out` changes leave values out, and the `unresolved` ones, by partition and offset, some
+    that neither a change before them nor the table has: they are none of the `records`.
     """
 
     files: Staged
     changes: KeyChanges
     records: int
     ties: int = 0
+    repeated: int = 0
     left_out: int = 0
     unresolved: frozenset[tuple[int, int]] = frozenset()
 
@@ -80,18 +86,19 @@ def stage_changes(
 
     try:
         if rules.need_rows:
-            keys = last.select(*key, *(mark for mark in (*MARKS, RECORDS) if mark in last.columns))
+            keys, newest, schema = _keys(last, key, *MARKS, RECORDS, REPEATED)
             found = ResolvedChanges(
                 iceberg,
                 table,
-                keys.toArrow(),
-                keys.schema,
+                keys,
+                schema,
                 pipeline=pipeline,
                 rules=rules,
                 staged_us=round(at * 1_000_000),
                 new_id=new_id,
                 clears=clears,
                 copies=copies,
+                newest=newest,
             )
             found.resolve()
             unresolved = unresolved_of(folded, found) if rules.fills else unresolved
@@ -100,23 +107,33 @@ def stage_changes(
             found.check_written(files.rows)
             changes = found
         else:
-            files = staged(last.where(~F.col(IS_DELETE)).drop(*MARKS, LEFT_OUT))
-            keys = last.select(*key, *(mark for mark in MARKS if mark in last.columns))
+            files = staged(last.where(~F.col(IS_DELETE)).drop(*MARKS, NEWEST, LEFT_OUT))
+            keys, newest, schema = _keys(last, key, *MARKS)
             changes = KeyChanges(
                 iceberg,
                 table,
-                keys.toArrow(),
-                keys.schema,
+                keys,
+                schema,
                 pipeline=pipeline,
                 moves=rules.moved,
                 clears=clears,
                 copies=copies,
                 index=index if copies is None else None,
+                newest=newest,
+                staged_us=round(at * 1_000_000),
             )
     finally:
         folded.unpersist()
     seen = observed.get
     if seen["moved"]:
         raise KeysMoved.of(pipeline, table, int(seen["moved"]))
-    records, ties, left_out = (int(seen[name] or 0) for name in ("records", "ties", "left_out"))
-    return StagedChanges(files, changes, records - len(unresolved), ties, left_out, unresolved)
+    records, ties, left_out, repeated = (int(seen[name] or 0) for name in ("records", "ties", "left_out", "repeated"))
+    repeated = changes.repeated if isinstance(changes, ResolvedChanges) else repeated
+    return StagedChanges(files, changes, records - len(unresolved), ties, repeated, left_out, unresolved)
+
+
+def _keys(last: DataFrame, key: Sequence[str], *marks: str) -> tuple[pa.Table, pa.StructArray, Any]:
+    """Return the keys with these marks, as far as there are, the newest record of each, and their Spark schema."""
+    keys = last.select(*key, *(mark for mark in marks if mark in last.columns), NEWEST)
+    found = keys.toArrow()
+    return found.drop_columns([NEWEST]), found[NEWEST].combine_chunks(), keys.drop(NEWEST).schema

@@ -20,7 +20,7 @@ from frazil.lake.commit.entries import entries_of, entry_of_head, of
 from frazil.lake.deletes.positions import key_hash
 from frazil.lake.history import history_columns
 from frazil.lake.history.history_commit import commit
-from frazil.lake.history.history_ledger import HISTORY, HistoryAccount, Recorded
+from frazil.lake.history.history_ledger import BEGUN, HISTORY, HistoryAccount, Recorded
 from frazil.lake.history.history_rows import history_values
 from frazil.lake.history.recorded import recorded, summary
 from frazil.lake.history.row_changes import AFTER, CannotFollow, ChangedFiles, changed_rows, is_there
@@ -74,6 +74,8 @@ class Follower:
             history_columns.make(self.job, self.history, state, self.properties)
             history = iceberg.load(self.history)
             last = self._last(history, state)
+            if last is not None:
+                self._mark(state, history)
             if last is None:
                 done.began = self._begin(state) or done.began
             elif (snapshots := self._behind(state, last)) is None:
@@ -95,6 +97,12 @@ class Follower:
         if not head_follows(self.job.iceberg, history, last.entry):
             raise self._mismatch("the history was rolled back behind the last commit that it has recorded")
         return last
+
+    def _mark(self, state: Java, history: Java) -> None:
+        """Have the state say that it has this history, so that it is missed if it is dropped; once for each history."""
+        name, uuid = f"{BEGUN}{self.pipeline}", str(history.uuid())
+        if state.properties().get(name) != uuid:
+            state.updateProperties().set(name, uuid).commit()
 
     def _begin(self, state: Java) -> HistoryAccount | None:
         """Begin the history at the state's head, which stays as it is; None if another driver began first."""

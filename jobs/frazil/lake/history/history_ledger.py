@@ -14,6 +14,8 @@ HISTORY = "history"
 """The value of `ledger.WRITE_MODE` in the table of a history."""
 OF_SNAPSHOT = "frazil.of-snapshot"  # the state's snapshot up to which its changes are recorded
 OF_SEQUENCE = "frazil.of-sequence"  # the sequence number of that snapshot
+BEGUN = "frazil.history-of."
+"""How a property of the state begins, with the pipeline's name behind it: uuid of the history that has its changes."""
 ACCOUNT = "frazil.history"  # canonical JSON of `HistoryAccount`
 
 
