@@ -12,6 +12,7 @@ from pyspark.sql import types as T
 from frazil.errors import RememberedDeletesLost
 from frazil.lake.commit.check import StageAgain
 from frazil.lake.commit.entries import entry
+from frazil.lake.deletes.batch_partitions import BatchPartitions
 from frazil.lake.deletes.deleted_keys import DeletedKeys, FilesGone
 from frazil.lake.deletes.files_written_again import CopyOnWrite
 from frazil.lake.deletes.folding import RECORDS, Rules
@@ -52,6 +53,7 @@ class ResolvedChanges(KeyChanges):
         new_id: Callable[[], str],
         clears: bool = False,
         copies: CopyOnWrite | None = None,
+        partitions: BatchPartitions | None = None,
     ) -> None:
         import pyarrow as pa
 
@@ -68,6 +70,7 @@ class ResolvedChanges(KeyChanges):
             moves=rules.ordered or rules.moved,
             clears=clears,
             copies=copies,
+            partitions=partitions,
         )
         self.key = [field.name for field in fields if field.name not in MARKS]
         self._deleted_keys = (

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from frazil.errors import KeysMoved
+from frazil.lake.deletes.batch_partitions import BatchPartitions, PartitionSources
 from frazil.lake.deletes.files_written_again import CopyOnWrite
 from frazil.lake.deletes.folding import IS_LAST, RECORDS, Rules, fold, value_columns
 from frazil.lake.deletes.key_changes import KeyChanges, KeyIndex
@@ -18,6 +21,9 @@ from frazil.lake.deletes.resolved_changes import ResolvedChanges
 from frazil.lake.deletes.resolved_rows import rows_to_write, unresolved_of
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.stage import Staged, stage
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 ROWS_A_TASK = 50_000
 """Spark's own number of tasks after a shuffle, 200, would be as many files of a batch and seconds of starting tasks."""
@@ -75,23 +81,33 @@ def stage_changes(
     changes: KeyChanges
     unresolved = frozenset[tuple[int, int]]()
 
+    # With an order, soft deletes of unknown keys are rows without values.
+    of_batch = PartitionSources(folded.schema, key, rules.stable, iceberg.name, may_lack_values=rules.ordered)
+
+    def keys(*marks: str) -> tuple[pa.Table, StructType, BatchPartitions | None]:
+        kept = (mark for mark in (*MARKS, *marks) if mark in last.columns)
+        found = last.select(*key, *kept, *of_batch.values(last))
+        read, partitions = of_batch.of(found.toArrow())
+        return read, StructType([found.schema[name] for name in read.column_names]), partitions
+
     def staged(rows: DataFrame) -> Staged:
         return stage(iceberg, table, rows, unique_id=new_id(), at=at, sort=sort)
 
     try:
         if rules.need_rows:
-            keys = last.select(*key, *(mark for mark in (*MARKS, RECORDS) if mark in last.columns))
+            read, schema, partitions = keys(RECORDS)
             found = ResolvedChanges(
                 iceberg,
                 table,
-                keys.toArrow(),
-                keys.schema,
+                read,
+                schema,
                 pipeline=pipeline,
                 rules=rules,
                 staged_us=round(at * 1_000_000),
                 new_id=new_id,
                 clears=clears,
                 copies=copies,
+                partitions=partitions,
             )
             found.resolve()
             unresolved = unresolved_of(folded, found) if rules.fills else unresolved
@@ -101,17 +117,18 @@ def stage_changes(
             changes = found
         else:
             files = staged(last.where(~F.col(IS_DELETE)).drop(*MARKS, LEFT_OUT))
-            keys = last.select(*key, *(mark for mark in MARKS if mark in last.columns))
+            read, schema, partitions = keys()
             changes = KeyChanges(
                 iceberg,
                 table,
-                keys.toArrow(),
-                keys.schema,
+                read,
+                schema,
                 pipeline=pipeline,
                 moves=rules.moved,
                 clears=clears,
                 copies=copies,
                 index=index if copies is None else None,
+                partitions=partitions,
             )
     finally:
         folded.unpersist()
