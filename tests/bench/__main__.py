@@ -21,7 +21,18 @@ from tests.bench.contenders.partitions import few_of, small_of
 from tests.bench.environment import OUT, BenchEnvironment, ground, tell
 from tests.bench.fill import fill, make
 from tests.bench.goals import Results, goals
-from tests.bench.plan import ASKED_FOR, CHANGES, INITIAL_LOAD, MANY_ROWS, OTHERS, RACES, UPSERTS, chosen
+from tests.bench.plan import (
+    ASKED_FOR,
+    CHANGES,
+    INITIAL_LOAD,
+    MANY_ROWS,
+    OTHERS,
+    RACES,
+    STABLE,
+    STABLE_MANY_ROWS,
+    UPSERTS,
+    chosen,
+)
 from tests.bench.plot import plot
 from tests.bench.report import CAPTIONS, document, table
 from tests.bench.shapes import SHAPES
@@ -60,6 +71,11 @@ def main() -> None:
                 results, upserts=_upserts(here, UPSERTS | (MANY_ROWS if given.many_rows else {}), given.scale)
             )
             _keep(results, given)
+        if "upserts" in others or "stable" in others:
+            wanted = STABLE | (STABLE_MANY_ROWS if given.many_rows else {})
+            results = replace(results, stable=_upserts(here, wanted, given.scale, "stable"))
+            _keep(results, given)
+        if "upserts" in others:
             for race in (INITIAL_LOAD.sized(given.scale, given.rounds), CHANGES.sized(given.scale, given.rounds)):
                 results = replace(results, races={**results.races, race.shape: rounds.run(here, race)})
                 _keep(results, given)
@@ -134,11 +150,13 @@ def _partitions(here: BenchEnvironment, measured: int, scale: float) -> dict[str
     return found
 
 
-def _upserts(here: BenchEnvironment, wanted: Mapping[int, int], scale: float) -> dict[str, Any]:
-    tell("upserts")
-    topic = make(here.world, SHAPES["light_avro"], "upserts", 0, partitions=1)  # not read: the batches are files
+def _upserts(
+    here: BenchEnvironment, wanted: Mapping[int, int], scale: float, contender: str = "upserts"
+) -> dict[str, Any]:
+    tell(contender)
+    topic = make(here.world, SHAPES["light_avro"], contender, 0, partitions=1)  # not read: the batches are files
     wants = {str(int(size * scale)): count for size, count in wanted.items()}
-    found = here.run(here.job("upserts", "upserts", topic, wants=wants))
+    found = here.run(here.job(contender, contender, topic, wants=wants))
     nominal = dict(zip(map(int, wants), wanted, strict=True))
     here.drop_topics(topic)
     return {**found, "batches": [{**one, "of": nominal[one["rows"]]} for one in found["batches"]]}

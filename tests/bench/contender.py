@@ -29,7 +29,8 @@ HOSTS = {  # the module and the function; only the chosen one is imported, so th
     "parts": (f"{_ROOM}.parts", "parts"),
 }
 PROGRAMS = {
-    name: (f"{_ROOM}.{name}", "run") for name in ("follow", "commits", "many", "partitions", "upserts", "aging")
+    name: (f"{_ROOM}.{name}", "run")
+    for name in ("follow", "commits", "many", "partitions", "upserts", "stable", "aging")
 }
 ANSWER = "answer "  # begins a line of standard output that is meant for the bench
 

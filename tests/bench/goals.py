@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
 from tests.bench.latency import Followed
@@ -24,6 +24,7 @@ class Results:
     many: Mapping[str, Any] | None = None
     partitions: Mapping[str, Any] | None = None
     upserts: Mapping[str, Any] | None = None
+    stable: Mapping[str, Any] | None = None
     aging: Sequence[Mapping[str, Any]] = ()
 
 
@@ -72,6 +73,7 @@ def goals(results: Results) -> list[Goal]:
         *_many(results),
         *_partitions(results),
         *_upserts(results),
+        *_stable(results),
     ]
 
 
@@ -139,7 +141,7 @@ def _many(results: Results) -> Iterator[Goal]:
     peaks += [followed.peak_rss_mb["python"] for followed in (results.fast, results.usual) if followed]
     peaks += [
         found["peak_rss_mb"]["python"]
-        for found in (results.commits, results.many, results.upserts, *results.aging)
+        for found in (results.commits, results.many, results.upserts, results.stable, *results.aging)
         if found
     ]
     yield Goal("the driver's Python, peak memory", max(peaks) if peaks else None, 300.0, unit="MB")
@@ -190,6 +192,22 @@ def _upserts(results: Results) -> Iterator[Goal]:
         commits = found["commits"] if found else []
         later = median(commits[-10:]) / median(commits[5:15]) if len(commits) >= 25 else None
         yield Goal(f"batches of changes, v{version}, search and commit: last 10 / sixth to fifteenth", later, 1.2)
+
+
+def _stable(results: Results) -> Iterator[Goal]:
+    """Yield the goals of keys that keep their partition. Means: one batch of some is checked, which is part of the cost."""
+    batches = results.stable["batches"] if results.stable else []
+
+    def wall(way: str, of: int) -> float | None:
+        walls = [one["wall"] for one in batches if (one["way"], one["of"]) == (way, of)]
+        return fmean(walls) if walls else None
+
+    small = wall("updates", 1_000_000)
+    for rows in (5, 20):
+        large, deletes = wall("updates", rows * 1_000_000), wall("deletes", rows * 1_000_000)
+        says = f"25,000 keys in 2 of 60 days that keep theirs, wall: {rows} M rows"
+        yield Goal(f"{says} / 1 M rows", large / small if large and small else None, 1.2)
+        yield Goal(f"{says}, a tenth of the keys deleted / none", deletes / large if deletes and large else None, 2.0)
 
 
 def _merged(batches: Sequence[Mapping[str, Any]], what: str) -> float | None:

@@ -26,8 +26,12 @@ CHANGES = Race(shape="changes_avro", ways=("changelog", "state"), rows=1_000_000
 UPSERTS = {1_000_000: 3, 5_000_000: 2}
 """Rounds of batches of random changes, by the rows of the table."""
 MANY_ROWS = {20_000_000: 2}
+STABLE = {1_000_000: 6, 5_000_000: 6}
+"""A part of `upserts`: rounds of batches of 2 of 60 days, by the rows of the table."""
+STABLE_MANY_ROWS = {20_000_000: 20}
+"""One in so many is checked."""
 OTHERS = ("follow", "commits", "many", "upserts", "aging")
-ASKED_FOR = ("partitions",)  # seven minutes: not part of a complete run
+ASKED_FOR = ("partitions", "stable")  # seven minutes, and a part of `upserts`
 
 
 def chosen(

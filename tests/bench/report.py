@@ -82,6 +82,11 @@ def _others(results: Results) -> Iterator[str]:
         yield f"index of keys, v{index['version']}: " + ", ".join(
             f"{k} {v}" for k, v in index.items() if k != "version"
         )
+    for batch in results.stable["batches"] if results.stable else ():
+        yield (
+            f"{batch['rows']:,} rows, 2 of 60 days, round {batch['round']}, {batch['way']:10}: {batch['wall']:.2f} s, "
+            f"{_cpu(batch):.1f} CPU-s"
+        )
     if results.partitions:
         yield from _of_partitions(dict(results.partitions))
 
@@ -112,6 +117,7 @@ def document(results: Results, goals: Sequence[Goal], machine: dict[str, Any]) -
         "many": results.many,
         "partitions": results.partitions,
         "upserts": results.upserts,
+        "stable": results.stable,
         "aging": list(results.aging),
         "goals": [{**asdict(goal), "verdict": goal.verdict} for goal in goals],
     }

@@ -51,6 +51,7 @@ def test_a_state_is_declared_by_its_name_alone():
         "on_truncate": "refuse",
         "remember_deletes": "7 days",
         "deletes": "merge_on_read",
+        "stable_partition": False,
     }
     assert to_json(Upsert(history=History(keep_days=30)))["history"] == {"keep_days": 30}
     assert parse(document([state()])) == (state(),)

@@ -153,7 +153,7 @@ def _keys(newer: Entry, older: Entry) -> str | None:
         return "it counts other keys than it wrote and deleted"
     if now.cleared not in (0, was.rows) or (now.cleared and not counts.skipped.get(Reason.TRUNCATED.value)):
         return "it counts other rows than it took away"
-    rows = was.rows - now.cleared + now.inserted - now.deleted + counts.marked
+    rows = was.rows - now.cleared + now.inserted - now.deleted - now.doubled + counts.marked
     if (now.rows, now.records, now.late) != (rows, was.records + counts.landed, was.late + counts.late):
         return "it does not carry on the account of the keys before it"
     return None

@@ -95,6 +95,12 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
             "grows with the table. Deletes that are there already stay until a batch or a compaction writes their files again",
             lambda before, after: after is Deletes.COPY_ON_WRITE,
         ),
+        "write.stable_partition": FieldEffect(
+            Outcome.FROM_NOW_ON,
+            "with true, a batch searches the rows of its keys in the partitions of its own rows only, once the first 10,000 keys "
+            "kept theirs: the row of a key that changes its partition would stay beside the new one",
+            lambda before, after: bool(after),
+        ),
         "write.history": FieldEffect(
             Outcome.FROM_NOW_ON,
             "a history begins at the state's head, without the changes before it, or is no longer written: its rows stay, but "

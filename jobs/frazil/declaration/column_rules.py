@@ -49,7 +49,9 @@ _FACT_TYPES = {
     "headers": "list",
     "schema_id": "int",
 }
-_KEY_SOURCES = frozenset({f"{STRUCT_COLUMN}_key", f"{STRUCT_COLUMN}.key"})
+KEY_SOURCE = f"{STRUCT_COLUMN}_key"
+"""The column of a record's key in the flat layout."""
+_KEY_SOURCES = frozenset({KEY_SOURCE, f"{STRUCT_COLUMN}.key"})
 
 
 def is_reserved(column: str) -> bool:

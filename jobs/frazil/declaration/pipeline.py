@@ -20,6 +20,7 @@ from frazil.declaration.frozen_map import FrozenMap
 from frazil.declaration.options import ErrorMode, Isolation
 from frazil.declaration.partitioning import PartitionField, SortField
 from frazil.declaration.problems import Problem
+from frazil.declaration.stable_partitions import stable_partition_problems
 from frazil.declaration.start import Earliest, Start
 from frazil.declaration.table import Table
 from frazil.declaration.topic import Topic
@@ -92,9 +93,10 @@ class Pipeline(metaclass=Declared):
     def _contradictions(self) -> Iterator[Problem]:
         yield from option_problems(self.kafka_options)
         if isinstance(self.engine, Tableflow):
-            yield from tableflow_problems(self)  # all that the two below may name is refused there
+            yield from tableflow_problems(self)  # all that the three below may name is refused there
         else:
             yield from key_problems(self) if is_keyed(self.write) else ()
+            yield from stable_partition_problems(self)
             yield from envelope_problems(self) if self.envelope is not None else ()
         fields: dict[str, PartitionField | SortField] = {
             **{f"partition_by[{index}]": place for index, place in enumerate(self.table.partition_fields)},

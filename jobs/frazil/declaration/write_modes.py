@@ -97,6 +97,9 @@ class Upsert(metaclass=Declared):
     deletes: Annotated[
         Chosen[Deletes], "Whether readers leave out replaced rows, or a batch writes their data files again."
     ] = default(Deletes.MERGE_ON_READ)
+    stable_partition: Annotated[
+        bool, "A key never changes its partition: a batch searches the partitions of its rows only."
+    ] = False
     history: Annotated[
         Chosen[History | None], "Keep each change of the table as a row of <table>__changes. Default: none."
     ] = default(None)

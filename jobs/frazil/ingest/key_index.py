@@ -18,7 +18,7 @@ def key_index(pipeline: Pipeline, job: JobContext, report: Reporter) -> IndexedS
     A batch that depends on more of its rows than their place searches the table. Where data files are written again, the index
     would have to read them again after each batch.
     """
-    of_table = rules(pipeline.write)
+    of_table = rules(pipeline)
     if not isinstance(pipeline.write, Upsert) or of_table.need_rows or of_table.copies:
         return None
 

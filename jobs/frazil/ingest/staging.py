@@ -12,7 +12,6 @@ from pyspark.sql import functions as F
 from frazil.clients.kafka_records import Record
 from frazil.dead_letters.rejected_rows import dead_letters
 from frazil.declaration import Pipeline
-from frazil.declaration.envelopes import added_columns
 from frazil.declaration.options import MetadataColumns
 from frazil.declaration.write_modes import Changelog, tombstones
 from frazil.decode.decode import columns_of, decode, rejected, rows
@@ -63,9 +62,7 @@ class Staging:
         return self._rules(planned).need_rows
 
     def _rules(self, planned: Plan) -> Rules:
-        about = added_columns(self.pipeline.envelope)
-        fills = self.left_out.is_met
-        return rules(self.pipeline.write, keys_move=planned.keys_move, fills=fills, about=about)
+        return rules(self.pipeline, keys_move=planned.keys_move, fills=self.left_out.is_met)
 
     def stage(self, planned: Plan, by_driver: Sequence[Record] = ()) -> StagedRows:
         """Stage the rows of a plan, and count its records as they are read.

@@ -8,8 +8,9 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from frazil.declaration import Pipeline
-from frazil.declaration.envelopes import BEFORE_COLUMN
+from frazil.declaration.envelopes import BEFORE_COLUMN, added_columns
 from frazil.declaration.options import Deletes, Deletion
+from frazil.declaration.stable_partitions import stable_fields
 from frazil.declaration.write_modes import Append, Changelog, Upsert, WriteMode, history, remembered_seconds
 from frazil.decode import decoding
 from frazil.decode.decode import columns_of
@@ -29,12 +30,12 @@ _DOC = "order of the row among the records of its key"
 _WRITE, _DELETE, _TRUNCATE = "w", "d", "t"  # of `_op`, beside the kinds of a write that a source names
 
 
-def rules(write: WriteMode, *, keys_move: bool = False, fills: bool = False, about: tuple[str, ...] = ()) -> Rules:
+def rules(pipeline: Pipeline, *, keys_move: bool = False, fills: bool = False) -> Rules:
     """Return how the changes of a batch take effect.
 
-    `keys_move` says that records of a key may be in several partitions, `fills` that some leave values out; `about` is that of
-    `Rules`.
+    `keys_move` says that records of a key may be in several partitions, `fills` that some leave values out.
     """
+    write = pipeline.write
     if not isinstance(write, Upsert):
         return Rules()
     ordered, soft = bool(write.order_by), write.on_tombstone is Deletion.SOFT_DELETE
@@ -44,9 +45,10 @@ def rules(write: WriteMode, *, keys_move: bool = False, fills: bool = False, abo
         soft=soft,
         moved=keys_move and not ordered,
         fills=fills,
-        about=about,
+        about=added_columns(pipeline.envelope),
         copies=copies,
         remember_us=remembered_seconds(write) * 1_000_000,
+        stable=stable_fields(pipeline),
     )
 
 

@@ -20,7 +20,11 @@ class KeyAccount:
     operator's decision last closed the account of a partition, or when all records had landed before which keys changed their
     partition: the partitions of rows up to it say nothing of those of today. It is 0 if that never was. `cleared` is how many rows
     the commit took away because the source's table was truncated, before its own keys, and `copied` how many it wrote again beside
-    those that it replaced or deleted.
+    those that it replaced or deleted. `doubled` is how many rows it took away beside one of each key: a key has several
+    if it changed its partition against the declaration.
+
+    The last two are 0 unless keys are declared to keep their partition. `confirmed` is how many keys were searched everywhere since
+    then without a row in another partition, and `unchecked` how many commits there were since the last such search.
     """
 
     rows: int = 0
@@ -35,11 +39,18 @@ class KeyAccount:
     late: int = 0
     cleared: int = 0
     copied: int = 0
+    doubled: int = 0
+    confirmed: int = 0
+    unchecked: int = 0
 
     def __str__(self) -> str:
         """Return canonical JSON, as the summary holds it; the hash is 16 hexadecimal digits."""
         counts = {"inserted": self.inserted, "updated": self.updated, "deleted": self.deleted, "absent": self.absent}
-        more = {name: number for name in ("until", "late", "cleared", "copied") if (number := getattr(self, name))}
+        more = {
+            name: number
+            for name in ("until", "late", "cleared", "copied", "doubled", "confirmed", "unchecked")
+            if (number := getattr(self, name))
+        }
         rows = {"rows": self.rows, "hash": f"{self.hash:016x}", "records": self.records, "staged": self.staged}
         return canonical({**rows, **more, **counts})
 
@@ -52,4 +63,4 @@ class KeyAccount:
     @property
     def unchanged(self) -> KeyAccount:
         """The account after a commit that changes no row."""
-        return replace(self, inserted=0, updated=0, deleted=0, absent=0, cleared=0, copied=0)
+        return replace(self, inserted=0, updated=0, deleted=0, absent=0, cleared=0, copied=0, doubled=0)

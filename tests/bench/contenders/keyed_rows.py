@@ -21,7 +21,7 @@ ROWS_A_FILE = 500_000
 BATCH = 30_000
 NAMES = ("id", "version", "amount", "name", "note", "_kafka_partition", "_kafka_offset")
 _KINDS = (Kind.LONG, Kind.INT, Kind.DOUBLE, Kind.STRING, Kind.STRING, Kind.INT, Kind.LONG)
-_ROW = Struct(tuple(Field(name, Primitive(kind)) for name, kind in zip(NAMES, _KINDS, strict=True)))
+ROW = Struct(tuple(Field(name, Primitive(kind)) for name, kind in zip(NAMES, _KINDS, strict=True)))
 
 
 def create(iceberg: Iceberg, table: str, version: int, *, copy_on_write: bool = False) -> None:
@@ -34,7 +34,7 @@ def create(iceberg: Iceberg, table: str, version: int, *, copy_on_write: bool = 
         offset_columns=(),
         declared={f"write.{what}.mode": mode for what in ("delete", "update", "merge")},
     )
-    tables.create(iceberg, table, _ROW, properties=properties, key=("id",))
+    tables.create(iceberg, table, ROW, properties=properties, key=("id",))
 
 
 def rows(ids: DataFrame, version: int) -> DataFrame:

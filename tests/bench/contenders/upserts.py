@@ -18,12 +18,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from frazil.job.context import JobContext
-from frazil.lake import tables
+from frazil.lake import ledger, tables
 from frazil.lake.commit.append import publish
 from frazil.lake.commit.check import CommitRequest
 from frazil.lake.deletes.positions import IS_DELETE
 from frazil.lake.deletes.staged_changes import StagedChanges, stage_changes
 from frazil.lake.history.follow import Follower
+from frazil.lake.key_account import KeyAccount
 from frazil.lake.key_index.indexed_search import IndexedSearch
 from frazil.lake.offsets import Offsets
 from frazil.lake.stage import Staged, empty_commit
@@ -50,7 +51,7 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
     get the same batches, on tables of the same data files. The index is made before the first round; `indexes` says what that took.
     """
     indexes: list[dict[str, Any]] = []
-    measured: list[dict[str, Any]] = []
+    batches: list[dict[str, Any]] = []
     with driver(job) as (shared, _):
         for place, (size, wanted) in enumerate(job.wants.items()):
             base = f"{job.table}_base_{size}"
@@ -59,8 +60,8 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
             for version in (2, 3):
                 warm_up = 0 if place else 1
                 found = _rounds(job, shared, meter, base, version, int(size), wanted + warm_up, indexes)
-                measured += [one for one in found if one["round"] >= warm_up]
-    return {"batches": measured, "indexes": indexes, "peak_rss_mb": meter.peak_rss_mb()}
+                batches += [one for one in found if one["round"] >= warm_up]
+    return {"batches": batches, "indexes": indexes, "peak_rss_mb": meter.peak_rss_mb()}
 
 
 def _rounds(
@@ -73,7 +74,7 @@ def _rounds(
     rounds: int,
     indexes: list[dict[str, Any]],
 ) -> list[dict[str, Any]]:
-    measured, changes = [], Changes(size, np.random.default_rng(size))
+    found, changes = [], Changes(size, np.random.default_rng(size))
     names = {way: f"{job.table}_{way}_{size}_v{version}" for way in ("ours", "indexed", "merge")}
     index = IndexedSearch(
         shared.iceberg,
@@ -85,7 +86,7 @@ def _rounds(
     ways = {"ours": _ours, "indexed": partial(_ours, index=index), "merge": _merge}
     for way, name in names.items():
         create(shared.iceberg, name, version, copy_on_write=way == "merge")
-        _give(shared, name, base)
+        give(shared, name, base, rows=size)
     history = _history(shared, names["ours"])
     history.follow()
     for number in range(rounds):
@@ -96,16 +97,16 @@ def _rounds(
             staged, table = _staged(shared, names["indexed"], batch, index), shared.iceberg.load(names["indexed"])
             staged.changes.on(table, int(table.currentSnapshot().snapshotId()))  # makes the index; nothing is committed
         for way, commit in ways.items():
-            used = _measured(meter, _folder(shared, names[way]), partial(commit, shared, names[way], batch, number))
-            measured.append({"way": way, "round": number, "version": version, "rows": size, **used})
+            used = measured(meter, folder(shared, names[way]), partial(commit, shared, names[way], batch, number))
+            found.append({"way": way, "round": number, "version": version, "rows": size, **used})
         done: list[int] = []
-        used = _measured(meter, _folder(shared, history.history), lambda done=done: done.append(history.follow().rows))
+        used = measured(meter, folder(shared, history.history), lambda done=done: done.append(history.follow().rows))
         if done != [batch.count()]:
             raise NotWhatWasChangedError(f"{history.history}: {done} changes, not {batch.count()}")
-        measured.append({"way": "history", "round": number, "version": version, "rows": size, **used})
+        found.append({"way": "history", "round": number, "version": version, "rows": size, **used})
     for name in names.values():
         _check(shared, name, changes)
-    return measured
+    return found
 
 
 def _history(shared: JobContext, name: str) -> Follower:
@@ -124,11 +125,13 @@ def _read(shared: JobContext, file: Path, number: int) -> DataFrame:
     return rows(shared.spark.read.schema(f"id bigint, {IS_DELETE} boolean").parquet(str(file)), number)
 
 
-def _folder(shared: JobContext, name: str) -> Path:
+def folder(shared: JobContext, name: str) -> Path:
+    """Return where a table's data files are."""
     return Path(urlparse(str(shared.iceberg.load(name).location())).path) / "data"
 
 
-def _measured(meter: Meter, folder: Path, commit: Callable[[], object]) -> dict[str, Any]:
+def measured(meter: Meter, folder: Path, commit: Callable[[], object]) -> dict[str, Any]:
+    """Return what a commit takes: time, and the bytes of new files in a folder."""
     there = set(folder.rglob("*.*")) if folder.exists() else set()
     before = meter.read()
     commit()
@@ -141,7 +144,8 @@ def _offsets(at: int) -> Offsets:
     return Offsets("bench", "T1", {0: at})
 
 
-def _request(start: int, end: int, *, first: bool = False) -> CommitRequest:
+def request(start: int, end: int, *, first: bool = False) -> CommitRequest:
+    """Return the request of a batch of offsets."""
     return CommitRequest(
         pipeline=PIPELINE,
         run="bench",
@@ -154,14 +158,14 @@ def _request(start: int, end: int, *, first: bool = False) -> CommitRequest:
     )
 
 
-def _give(shared: JobContext, name: str, base: str) -> None:
-    """Give a table the data files of another one, and a ledger."""
+def give(shared: JobContext, name: str, base: str, *, rows: int) -> None:
+    """Give a table the data files of another one, a ledger, and an account of so many rows."""
     table = shared.iceberg.load(base)
     files = tuple(table.currentSnapshot().addedDataFiles(table.io()))
     empty = empty_commit(shared.iceberg, name, at=shared.clock())
-    publish(shared, empty, _request(0, 0, first=True))
+    publish(shared, empty, request(0, 0, first=True))
     staged = Staged(name, empty.table_uuid, empty.field_ids, files, 0, 0, empty.at)
-    publish(shared, staged, _request(0, 1))
+    publish(shared, staged, request(0, 1), extra={ledger.KEYS: str(KeyAccount(rows=rows))})
 
 
 def _staged(shared: JobContext, name: str, batch: DataFrame, index: IndexedSearch | None) -> StagedChanges:
@@ -172,7 +176,7 @@ def _staged(shared: JobContext, name: str, batch: DataFrame, index: IndexedSearc
 
 def _ours(shared: JobContext, name: str, batch: DataFrame, number: int, index: IndexedSearch | None = None) -> None:
     staged = _staged(shared, name, batch, index)
-    publish(shared, staged.files, _request(number + 1, number + 2), changes=staged.changes)
+    publish(shared, staged.files, request(number + 1, number + 2), changes=staged.changes)
 
 
 def _merge(shared: JobContext, name: str, batch: DataFrame, number: int) -> None:

@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame, Observation, Window, WindowSpec
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from frazil.declaration.partitioning import PartitionField
 from frazil.lake.deletes.left_out import IS_GONE, fill
 from frazil.lake.deletes.positions import (
     HASH,
@@ -57,7 +58,7 @@ class Rules:
     partition take effect whose last record has the highest timestamp. With `fills`, a value that a change leaves out is that of the
     change before, or of the row in the table. `about` are columns of the change that made a row what it is, deletes included.
     With `copies`, the data files of replaced rows are written again. Where rows are ordered, deletes are remembered for
-    `remember_us`, microseconds.
+    `remember_us`, microseconds. A key keeps its value of the partition fields `stable`.
     """
 
     ordered: bool = False
@@ -67,6 +68,7 @@ class Rules:
     about: tuple[str, ...] = ()
     copies: bool = False
     remember_us: int = 0
+    stable: tuple[PartitionField, ...] = ()
 
     @property
     def need_rows(self) -> bool:

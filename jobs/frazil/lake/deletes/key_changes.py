@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from frazil.errors import KeysMoved
+from frazil.errors import KeysMoved, PartitionsMoved
+from frazil.lake.deletes.batch_partitions import BatchPartitions
 from frazil.lake.deletes.files_written_again import CopyOnWrite
-from frazil.lake.deletes.positions import HASH, IS_DELETE, Found, Remembered, find, total
+from frazil.lake.deletes.positions import HASH, IS_DELETE, Found, Remembered, Within, find, total
 from frazil.lake.deletes.staged_deletes import StagedDeletes, write
 from frazil.lake.deletes.stale_keys_of_batch import StaleKeysOfBatch
 from frazil.lake.iceberg_java import Iceberg
@@ -50,9 +51,9 @@ class KeyChanges:
     `keys` and `schema` are as in `positions.find`. Keys are searched on the head of the commit: positions of another snapshot may
     be those of other rows. `pipeline` is for messages. `moves` says that rows of another Kafka partition are older than the batch,
     `clears` that the source's table was truncated: all rows go. With `copies`, data files are written again instead of deletes.
-    An `index` may answer instead of the search.
     `newest` is partition and offset of each key's newest record, `staged_us` when the batch was staged: without them, no stale keys
     are counted.
+    An `index` may answer instead of the search. `partitions` are those of the batch's rows, if keys keep theirs.
     """
 
     def __init__(
@@ -69,8 +70,9 @@ class KeyChanges:
         index: KeyIndex | None = None,
         newest: pa.StructArray | None = None,
         staged_us: int = 0,
+        partitions: BatchPartitions | None = None,
     ) -> None:
-        self._copies, self._index = copies, index
+        self._copies, self._index, self._partitions = copies, index, partitions
         self._iceberg, self._table, self._keys, self._schema = iceberg, table, keys, schema
         self._pipeline, self._moves, self.clears = pipeline, moves, clears
         self._made: StagedDeletes | None = None
@@ -140,6 +142,7 @@ class KeyChanges:
                 until=until,
                 partitioned_by=_partition_sources(table),
                 remembered=self._found_deleted,
+                within=self._within(table, head, account or KeyAccount()),
             )
 
         if self._index is None:
@@ -151,12 +154,27 @@ class KeyChanges:
             return write(self._iceberg, table, head, found)
         return self._copies.write(self._iceberg, table, head, found, self._keys, self._schema)
 
+    def _within(self, table: Java, head: int, before: KeyAccount) -> Within | None:
+        """Return in which part of the table the keys are searched; None for everywhere, without a check."""
+        partitions = self._partitions
+        if partitions is None:
+            return None
+        names = _names_on(table, head, partitions.sources)
+        if any(names.get(source) != source for source in partitions.sources):
+            return None  # the snapshot has not the columns, or has them by other names
+        return partitions.within(before)
+
     def is_on(self, committed: Offsets | None) -> bool:
         """Return whether what is known of the changes is still so where these offsets are committed: nothing depends on rows."""
         return True
 
     def check(self, deletes: StagedDeletes) -> None:
-        """Raise `KeysMoved` if a key's row is of another Kafka partition than its record, and nothing orders the two."""
+        """Raise `KeysMoved` if a key's row is of another Kafka partition than its record, and nothing orders the two.
+
+        Raise `PartitionsMoved` if keys are to keep the partition of their row, and some did not.
+        """
+        if deletes.found.elsewhere:
+            raise PartitionsMoved.of(self._pipeline, self._table, deletes.found.elsewhere)
         if deletes.found.moved and not self._moves:
             raise KeysMoved.of(self._pipeline, self._table, deletes.found.moved)
 
@@ -176,6 +194,9 @@ class KeyChanges:
             late=before.late,
             cleared=cleared,
             copied=deletes.copied,
+            doubled=found.rows - found.updated - found.deleted,
+            confirmed=before.confirmed + found.checked if self._partitions is not None else 0,
+            unchecked=before.unchecked + 1 if self._partitions is not None and not found.checked else 0,
         )
 
     def forget(self) -> None:

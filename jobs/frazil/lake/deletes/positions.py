@@ -7,7 +7,7 @@ shuffled, and rows that a delete file names do not come. `key_literals` says whi
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -33,13 +33,15 @@ LEFT_OUT = "_frazil_left_out"
 """Names of the columns that a change leaves out though its row has a value, null if there are none: no part of a key's marks."""
 PLACE, OF_VALUES = "_frazil_place", "_frazil_of_values"
 """Of an ordered batch: order, partition and offset of a key's last record, and, of a delete, those of its values' record."""
-MARKS = (IS_DELETE, HASH, SECOND_HASH, PARTITION, NUMBER, LACKS, PLACE, OF_VALUES)
+KNOWN = "_frazil_known"
+"""Where keys keep the partition of their row: whether the batch has the row of the key, or else only the key."""
+MARKS = (IS_DELETE, HASH, SECOND_HASH, PARTITION, NUMBER, LACKS, PLACE, OF_VALUES, KNOWN)
 _KAFKA_PARTITION, _KAFKA_OFFSET, _INGESTED_AT = "_kafka_partition", "_kafka_offset", "_ingested_at"
 _WAS, _THEN = "_frazil_was", "_frazil_then"
 MOVED = "_frazil_moved"
 """Column that says of a row that was found whether it is of another Kafka partition than the batch's record of its key."""
 _LATE, _KEPT, _TIES, _WAS_DELETED = "_frazil_late", "_frazil_kept", "_frazil_ties", "_frazil_was_deleted"
-_VOID = "_frazil_void"
+_VOID, _ELSEWHERE = "_frazil_void", "_frazil_elsewhere"
 _SECOND_SEED = 0x5EED
 BROADCAST_AT_MOST = 2_000_000
 """So many keys are broadcast; a larger batch is joined as Spark decides. 2 M keys of 20 bytes take 0.2 GB of heap."""
@@ -54,12 +56,25 @@ class Remembered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Within:
+    """Where the rows of the `KNOWN` keys are: they meet a condition.
+
+    If the search is `checked`, all rows are read, and those of known keys that do not meet the condition are counted; else rows
+    that do not meet it are not read, and all keys must be known.
+    """
+
+    condition: Column
+    checked: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
     """The live rows of a batch's keys on one snapshot.
 
     `at` is the sorted positions by path of the data file, each once. `updated` and `deleted` count the keys that are there and that
     the batch writes or deletes; `hash` is the sum of all these rows' hashes, modulo 2^64. `moved` rows are of another Kafka
-    partition than the batch's record of their key.
+    partition than the batch's record of their key. If the search was checked, `checked` is the number of known keys,
+    and `elsewhere` that of their rows in other partitions than the batch's.
     """
 
     at: Mapping[str, np.ndarray[Any, Any]] = field(default_factory=dict)
@@ -71,6 +86,8 @@ class Found:
     void: frozenset[int] = frozenset()
     kept: frozenset[int] = frozenset()
     ties: int = 0
+    checked: int = 0
+    elsewhere: int = 0
 
     @property
     def rows(self) -> int:
@@ -100,13 +117,14 @@ def find(
     until: int = 0,
     partitioned_by: Collection[str] = (),
     remembered: Remembered = Remembered(),  # frozen
+    within: Within | None = None,
 ) -> Found:
     """Return where the live rows of `keys` are in a snapshot of `table`, which is named with its catalog.
 
     `keys` has the key's columns, then `MARKS`; each key is there once. `schema` is its Spark schema. `named` gives the names that
     columns have in the snapshot's schema, where they are other ones. Rows that were staged up to `until`, microseconds since 1970,
     do not count as moved. `partitioned_by` are columns that the table is partitioned by. The rows of keys that are late by what is
-    `remembered` stay.
+    `remembered` stay. Rows are searched everywhere, or `within` a part of the table.
     """
     names, wanted = key_names(schema), broadcast(spark, keys, schema)
     rows = spark.read.option("versionAsOf", str(snapshot_id)).table(table)
@@ -117,7 +135,12 @@ def find(
     key = [F.col(named.get(name, name)).alias(name) for name in names]
     then = [_place_of_row(schema[PLACE].dataType).alias(_THEN)] if PLACE in schema.names else []
     was_deleted = F.col(DELETED_AT.name).isNotNull() if DELETED_AT.name in rows.columns else F.lit(False)
-    rows = rows.select(*key, FILE, POSITION, partition.alias(_WAS), was_deleted.alias(_WAS_DELETED), *then)
+    elsewhere = []
+    if within is not None and within.checked:
+        elsewhere.append((~F.coalesce(within.condition, F.lit(False))).alias(_ELSEWHERE))
+    elif within is not None:
+        rows = rows.where(within.condition)
+    rows = rows.select(*key, FILE, POSITION, partition.alias(_WAS), was_deleted.alias(_WAS_DELETED), *then, *elsewhere)
     is_renamed = any(named.get(name, name) != name for name in names)
     # Iceberg binds the filters of a snapshot to the table's own schema, which has not the names of before.
     literals = [] if is_renamed else conditions(keys, schema, names, partitioned_by=partitioned_by)
@@ -125,8 +148,13 @@ def find(
         rows = rows.where(reduce(Column.__and__, literals))
     moved = F.coalesce(F.col(_WAS) != F.col(PARTITION), F.lit(False)).alias(MOVED)
     compared = _compared(schema) if NUMBER in schema.names else ()
-    found = rows.join(wanted, names).select(FILE, POSITION, IS_DELETE, HASH, moved, *compared).toArrow()
-    return grouped(found, remembered)
+    marks = [(F.col(_ELSEWHERE) & F.col(KNOWN)).alias(_ELSEWHERE)] if elsewhere else []
+    found = rows.join(wanted, names).select(FILE, POSITION, IS_DELETE, HASH, moved, *compared, *marks).toArrow()
+    result = grouped(found, remembered)
+    if not elsewhere:
+        return result
+    checked, apart = (table[mark].to_pylist().count(True) for table, mark in ((keys, KNOWN), (found, _ELSEWHERE)))
+    return replace(result, checked=checked, elsewhere=apart)
 
 
 def key_names(schema: Any) -> list[str]:

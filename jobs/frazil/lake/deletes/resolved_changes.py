@@ -12,6 +12,7 @@ from pyspark.sql import types as T
 from frazil.errors import RememberedDeletesLost
 from frazil.lake.commit.check import StageAgain
 from frazil.lake.commit.entries import entry
+from frazil.lake.deletes.batch_partitions import BatchPartitions
 from frazil.lake.deletes.deleted_keys import DeletedKeys, FilesLost
 from frazil.lake.deletes.files_written_again import CopyOnWrite
 from frazil.lake.deletes.folding import RECORDS, REPEATED, Rules
@@ -54,6 +55,7 @@ class ResolvedChanges(KeyChanges):
         clears: bool = False,
         copies: CopyOnWrite | None = None,
         newest: pa.StructArray | None = None,
+        partitions: BatchPartitions | None = None,
     ) -> None:
         import numpy as np
         import pyarrow as pa
@@ -73,6 +75,7 @@ class ResolvedChanges(KeyChanges):
             copies=copies,
             newest=newest,
             staged_us=staged_us,
+            partitions=partitions,
         )
         self.key = [field.name for field in fields if field.name not in MARKS]
         self._deleted_keys = (

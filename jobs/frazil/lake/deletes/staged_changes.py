@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from frazil.errors import KeysMoved
+from frazil.lake.deletes.batch_partitions import BatchPartitions, PartitionSources
 from frazil.lake.deletes.files_written_again import CopyOnWrite
 from frazil.lake.deletes.folding import IS_LAST, NEWEST, RECORDS, REPEATED, Rules, fold, value_columns
 from frazil.lake.deletes.key_changes import KeyChanges, KeyIndex
@@ -81,16 +83,28 @@ def stage_changes(
     changes: KeyChanges
     unresolved = frozenset[tuple[int, int]]()
 
+    # With an order, soft deletes of unknown keys are rows without values.
+    of_batch = PartitionSources(folded.schema, key, rules.stable, iceberg.name, may_lack_values=rules.ordered)
+
+    def keys(*marks: str) -> tuple[pa.Table, StructType, BatchPartitions | None, pa.StructArray]:
+        """Return the keys with these marks, as far as there are, their Spark schema, partitions, and newest records."""
+        kept = (mark for mark in (*MARKS, *marks) if mark in last.columns)
+        found = last.select(*key, *kept, *of_batch.values(last), NEWEST)
+        read = found.toArrow()
+        newest = read[NEWEST].combine_chunks()
+        read, partitions = of_batch.of(read.drop_columns([NEWEST]))
+        return read, StructType([found.schema[name] for name in read.column_names]), partitions, newest
+
     def staged(rows: DataFrame) -> Staged:
         return stage(iceberg, table, rows, unique_id=new_id(), at=at, sort=sort)
 
     try:
         if rules.need_rows:
-            keys, newest, schema = _keys(last, key, *MARKS, RECORDS, REPEATED)
+            read, schema, partitions, newest = keys(RECORDS, REPEATED)
             found = ResolvedChanges(
                 iceberg,
                 table,
-                keys,
+                read,
                 schema,
                 pipeline=pipeline,
                 rules=rules,
@@ -99,6 +113,7 @@ def stage_changes(
                 clears=clears,
                 copies=copies,
                 newest=newest,
+                partitions=partitions,
             )
             found.resolve()
             unresolved = unresolved_of(folded, found) if rules.fills else unresolved
@@ -108,11 +123,11 @@ def stage_changes(
             changes = found
         else:
             files = staged(last.where(~F.col(IS_DELETE)).drop(*MARKS, NEWEST, LEFT_OUT))
-            keys, newest, schema = _keys(last, key, *MARKS)
+            read, schema, partitions, newest = keys()
             changes = KeyChanges(
                 iceberg,
                 table,
-                keys,
+                read,
                 schema,
                 pipeline=pipeline,
                 moves=rules.moved,
@@ -121,6 +136,7 @@ def stage_changes(
                 index=index if copies is None else None,
                 newest=newest,
                 staged_us=round(at * 1_000_000),
+                partitions=partitions,
             )
     finally:
         folded.unpersist()
@@ -130,10 +146,3 @@ def stage_changes(
     records, ties, left_out, repeated = (int(seen[name] or 0) for name in ("records", "ties", "left_out", "repeated"))
     repeated = changes.repeated if isinstance(changes, ResolvedChanges) else repeated
     return StagedChanges(files, changes, records - len(unresolved), ties, repeated, left_out, unresolved)
-
-
-def _keys(last: DataFrame, key: Sequence[str], *marks: str) -> tuple[pa.Table, pa.StructArray, Any]:
-    """Return the keys with these marks, as far as there are, the newest record of each, and their Spark schema."""
-    keys = last.select(*key, *(mark for mark in marks if mark in last.columns), NEWEST)
-    found = keys.toArrow()
-    return found.drop_columns([NEWEST]), found[NEWEST].combine_chunks(), keys.drop(NEWEST).schema
