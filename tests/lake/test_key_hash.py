@@ -6,8 +6,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from frazil.lake.deletes.positions import key_hash
 from frazil.lake.key_hash import hashes
+from frazil.lake.spark_key_hash import key_hash
 
 pytestmark = pytest.mark.spark
 

@@ -18,9 +18,10 @@ from frazil.lake.commit.append import Published, publish
 from frazil.lake.commit.check import CommitRequest
 from frazil.lake.commit.entries import entry
 from frazil.lake.deletes.key_changes import KeyChanges, KeyIndex
-from frazil.lake.deletes.positions import HASH, IS_DELETE, PARTITION, SECOND_HASH, key_hash
+from frazil.lake.deletes.positions import HASH, IS_DELETE, PARTITION, SECOND_HASH
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.offsets import Offsets
+from frazil.lake.spark_key_hash import key_hash
 from frazil.lake.stage import Staged, empty_commit, stage
 from frazil.lake.totals import Counts
 from frazil.schemas.types import Field, Kind, Primitive, Struct

@@ -14,7 +14,8 @@ from frazil.decode.decode import key_of_rejected
 from frazil.decode.decoding import KEY, REASON, ROW, Decoding
 from frazil.decode.row_key import RowKey
 from frazil.lake.deletes.folding import KAFKA_OFFSET, KAFKA_PARTITION
-from frazil.lake.deletes.positions import HASH, key_hash
+from frazil.lake.deletes.positions import HASH
+from frazil.lake.spark_key_hash import key_hash
 from frazil.lake.stale_keys import Places, RejectedKeys
 from frazil.schemas.reasons import Reason
 

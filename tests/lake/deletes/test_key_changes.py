@@ -7,8 +7,9 @@ from pyspark.sql import SparkSession
 
 from frazil.declaration.environment import Environment
 from frazil.lake.deletes.key_changes import KeyChanges
-from frazil.lake.deletes.positions import HASH, IS_DELETE, PARTITION, find, key_hash
+from frazil.lake.deletes.positions import HASH, IS_DELETE, PARTITION, find
 from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.spark_key_hash import key_hash
 from frazil.local.duckdb_query import ask
 from tests.support.keyed_table import KeyedTable
 

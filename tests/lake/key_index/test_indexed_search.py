@@ -16,9 +16,10 @@ from pyspark.sql import SparkSession
 
 from frazil.declaration.environment import Environment
 from frazil.errors import Fenced
-from frazil.lake.deletes.positions import HASH, IS_DELETE, PARTITION, SECOND_HASH, Found, find, key_hash
+from frazil.lake.deletes.positions import HASH, IS_DELETE, PARTITION, SECOND_HASH, Found, find
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.key_index.indexed_search import Cost
+from frazil.lake.spark_key_hash import key_hash
 from tests.lake.deletes.test_key_changes import KEYS
 from tests.support.agreeing_index import AgreeingIndex
 from tests.support.keyed_table import KeyedTable, Row

@@ -11,17 +11,8 @@ from pyspark.sql import types as T
 
 from frazil.declaration.partitioning import PartitionField
 from frazil.lake.deletes.left_out import IS_GONE, fill
-from frazil.lake.deletes.positions import (
-    HASH,
-    IS_DELETE,
-    LACKS,
-    LEFT_OUT,
-    OF_VALUES,
-    PARTITION,
-    PLACE,
-    SECOND_HASH,
-    key_hash,
-)
+from frazil.lake.deletes.positions import HASH, IS_DELETE, LACKS, LEFT_OUT, OF_VALUES, PARTITION, PLACE, SECOND_HASH
+from frazil.lake.spark_key_hash import key_hash
 from frazil.schemas.metadata import COORDINATES, DELETED_AT, INGESTED_AT, ORDER
 
 RECORDS, REPEATED = "_frazil_records", "_frazil_repeated"

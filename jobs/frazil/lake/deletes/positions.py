@@ -6,7 +6,7 @@ shuffled, and rows that a delete file names do not come. `key_literals` says whi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from types import MappingProxyType
@@ -42,7 +42,6 @@ MOVED = "_frazil_moved"
 """Column that says of a row that was found whether it is of another Kafka partition than the batch's record of its key."""
 _LATE, _KEPT, _TIES, _WAS_DELETED = "_frazil_late", "_frazil_kept", "_frazil_ties", "_frazil_was_deleted"
 _VOID, _ELSEWHERE = "_frazil_void", "_frazil_elsewhere"
-_SECOND_SEED = 0x5EED
 BROADCAST_AT_MOST = 2_000_000
 """So many keys are broadcast; a larger batch is joined as Spark decides. 2 M keys of 20 bytes take 0.2 GB of heap."""
 
@@ -93,17 +92,6 @@ class Found:
     def rows(self) -> int:
         """The number of rows."""
         return sum(map(len, self.at.values()))
-
-
-def key_hash(rows: DataFrame, names: Sequence[str], *, is_second: bool = False) -> Column:
-    """Return the hash of a row's key; it stays the same when a column is promoted from int to long, or to more decimal digits.
-
-    The second hash of a key begins with another seed.
-    """
-    types = {field.name: field.dataType.typeName() for field in rows.schema.fields}
-    stable = {"byte": "bigint", "short": "bigint", "integer": "bigint", "decimal": "string"}
-    seed = [F.lit(_SECOND_SEED)] if is_second else []
-    return F.xxhash64(*seed, *(F.col(n).cast(stable[types[n]]) if types[n] in stable else F.col(n) for n in names))
 
 
 def find(

@@ -17,7 +17,6 @@ from frazil.errors import HistoryMismatch
 from frazil.lake import ledger
 from frazil.lake.commit.committer import Committer
 from frazil.lake.commit.entries import entries_of, entry_of_head, of
-from frazil.lake.deletes.positions import key_hash
 from frazil.lake.history import history_columns
 from frazil.lake.history.history_commit import commit
 from frazil.lake.history.history_ledger import BEGUN, HISTORY, HistoryAccount, Recorded
@@ -29,6 +28,7 @@ from frazil.lake.java_classes import Java
 from frazil.lake.ledger import Entry
 from frazil.lake.lineage import head_follows, lineage
 from frazil.lake.row_offsets import quoted
+from frazil.lake.spark_key_hash import key_hash
 from frazil.lake.stage import Staged, empty_commit, stage
 from frazil.schemas.iceberg import identifier_fields
 

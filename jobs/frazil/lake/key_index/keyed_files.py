@@ -15,12 +15,13 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from frazil.lake.deletes.positions import FILE, POSITION, key_hash
+from frazil.lake.deletes.positions import FILE, POSITION
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import ICEBERG, Java, items
 from frazil.lake.key_hash import U64, hashes
 from frazil.lake.key_index.places import NOWHERE, KeyedRows
 from frazil.lake.row_offsets import tasks_read
+from frazil.lake.spark_key_hash import key_hash
 
 ROWS_AT_ONCE = 1_000_000
 """About so many rows are read by one Spark job: the driver takes 0.2 GB of memory for them. A larger data file is read at once."""
