@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -121,7 +123,14 @@ def test_trino_returns_past_states_of_a_table_with_a_history(shop_of: ShopOf, tr
 
 def test_trino_reads_values_of_an_order_as_they_were_given(trino: Trino) -> None:
     for value in (*(value for _, _, value in VALUES), *HOSTILE):
-        assert trino.ask(f"SELECT {SqlEngine.TRINO.literal(value)}") == [(value,)]
+        text, literal = f"{value:f}" if isinstance(value, Decimal) else str(value), SqlEngine.TRINO.literal(value)
+        if isinstance(value, datetime):
+            zone = " UTC" if value.tzinfo else ""
+            text = f"{value.replace(tzinfo=None).isoformat(' ', 'microseconds')}{zone}"
+        if isinstance(value, bytes):
+            assert trino.ask(f"SELECT to_hex({literal})") == [(value.hex().upper(),)]
+        else:
+            assert trino.ask(f"SELECT CAST({literal} AS varchar)") == [(text,)]
 
 
 def test_trino_runs_the_queries_of_a_changelog(shop_of: ShopOf, trino: Trino) -> None:

@@ -157,7 +157,7 @@ def _at_positions(iceberg: Iceberg, rows: DataFrame, positions: Mapping[str, Any
     paths = sorted(positions)  # a path is long, and there may be millions of positions: they have its number
     numbers = np.repeat(np.arange(len(paths), dtype=np.int32), [len(positions[path]) for path in paths])
     deleted = pa.table({_FILE_NUMBER: numbers, POSITION: np.concatenate([positions[path] for path in paths])})
-    found = iceberg.spark.createDataFrame(deleted).distinct()
+    found = iceberg.spark.createDataFrame(deleted)
     named = iceberg.spark.createDataFrame(pa.table({FILE: paths, _FILE_NUMBER: np.arange(len(paths), dtype=np.int32)}))
     numbered = rows.join(F.broadcast(named), FILE)
     found = F.broadcast(found) if len(numbers) <= BROADCAST_AT_MOST else found
