@@ -258,6 +258,8 @@ STATE = Upsert(order_by="time_hour")
         (STATE, replace(STATE, remember_deletes="9 days"), "remember_deletes", False, "not forgotten yet"),
         (STATE, replace(STATE, deletes="copy_on_write"), "deletes", True, "its cost grows with the table"),
         (replace(STATE, deletes="copy_on_write"), STATE, "deletes", False, "the positions of replaced rows"),
+        (Upsert(), Upsert(stable_partition=True), "stable_partition", True, "stay beside the new one"),
+        (Upsert(stable_partition=True), Upsert(), "stable_partition", False, "in the partitions of its own rows"),
         (STATE, replace(STATE, history=History(keep_days=9)), "history", False, "begins at the state's head"),
         (replace(STATE, history=History(keep_days=9)), STATE, "history", True, "no longer written"),
         (
@@ -294,7 +296,16 @@ def test_a_truncate_that_deletes_all_rows_is_a_danger() -> None:
 
 def test_each_option_is_in_one_of_these_claims() -> None:
     assert {option.name for option in fields(Upsert)} == {
-        *("on_tombstone", "remember_deletes", "deletes", "history", "order_by", "key", "on_truncate")
+        *(
+            "on_tombstone",
+            "remember_deletes",
+            "deletes",
+            "stable_partition",
+            "history",
+            "order_by",
+            "key",
+            "on_truncate",
+        )
     }
 
 
