@@ -105,7 +105,7 @@ def changed_rows(
 
         after = read(here, files.added, columns) if files.added else None
         before = read(parent, touched, [*columns, *places]) if touched else None
-        if before is not None and files.by_key:
+        if before is not None and files.by_key and files.deleted:
             stay = read(here, files.deleted.keys(), key)
             tasks = _tasks_of(iceberg, _count(snapshot, "total-records"))
             had, stay = (rows.select(*names).repartition(tasks, *names) for rows in (before, stay))
