@@ -14,10 +14,12 @@ from pyspark.sql import SparkSession
 
 from frazil.declaration import Changelog, Debezium, Deletes, ErrorMode, History, KeyFormat, Upsert
 from frazil.declaration.environment import Environment
+from frazil.ingest import key_index
 from frazil.lake.changelog_sql import ChangelogTable
 from frazil.lake.sql_engine import SqlEngine
 from frazil.local.services import LocalServices
 from tests.scenarios import test_state_history
+from tests.support.agreeing_index import AgreeingIndex
 from tests.support.debezium_events import ORDERS, PLACEHOLDER, Source, column, optional
 from tests.support.life import CHOSEN, LIMITS, Life
 from tests.support.shop import Shop
@@ -197,8 +199,14 @@ LIVES: dict[str, tuple[Callable[[Shop], Life], dict[str, Any]]] = {
 @pytest.mark.parametrize("kind", LIVES)
 @pytest.mark.timeout(3600)
 def test_any_order_of_events_ends_in_what_the_topic_says(
-    local_world: LocalServices, spark: SparkSession, lake_environment: Environment, kind: str, version: int
+    local_world: LocalServices,
+    spark: SparkSession,
+    lake_environment: Environment,
+    kind: str,
+    version: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(key_index, "IndexedSearch", AgreeingIndex)  # keys are found by an index, and by the search too
     made, declared = LIVES[kind]
 
     def life() -> Life:
