@@ -82,7 +82,7 @@ def rewritten(table: KeyedTable, where: str = 'word = "first"') -> None:
     )
 
 
-@pytest.mark.parametrize("partitioned", [False, True])
+@pytest.mark.parametrize("partitioned", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_small_delete_files_are_merged(table_of: Callable[..., KeyedTable], partitioned: bool) -> None:
     table = table_of(partitioned=partitioned)
     filled(table)
@@ -113,6 +113,7 @@ def test_deletes_of_files_that_have_gone_are_removed_and_the_others_stay(table_o
     assert planned(table, many=99).removed == ()
 
 
+@pytest.mark.long
 def test_deletes_of_version_2_go_once_a_table_of_version_3_does_not_need_them(
     table_of: Callable[..., KeyedTable],
 ) -> None:
@@ -130,6 +131,7 @@ def test_deletes_of_version_2_go_once_a_table_of_version_3_does_not_need_them(
     check(table)
 
 
+@pytest.mark.long
 def test_what_others_commit_meanwhile_stays(table_of: Callable[..., KeyedTable]) -> None:
     table = table_of()
     filled(table)
