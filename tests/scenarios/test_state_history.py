@@ -21,7 +21,7 @@ from frazil.ingest.events import Reporter
 from frazil.ingest.state_history import StateHistory
 from frazil.job.failpoints import HISTORY_STEPS
 from frazil.lake.commit.entries import entry
-from frazil.lake.history import follow
+from frazil.lake.history import follow, history_columns
 from frazil.lake.history.history_ledger import Recorded
 from frazil.lake.history.recorded import recorded
 from frazil.lake.past_state_sql import UNKNOWN
@@ -561,6 +561,23 @@ def test_the_name_of_a_column_that_the_state_dropped_is_that_of_another_one(shop
     assert [(row["_before"] or {}).get("buyer_dropped") for row in found] == [None, "first", None, None, None]
     assert [row["user"] for row in found] == [None, "second", "third", "fourth", "fifth"]
     assert {(row["buyer"], row["buyer_dropped1"]) for row in found} == {(None, None)}
+
+
+@pytest.mark.long
+def test_a_driver_that_knows_an_older_schema_renames_no_column(shop_of: ShopOf) -> None:
+    """A column that it does not know is none that the state dropped."""
+    shop, state = state_of(shop_of)
+    state.put(1, "first")
+    shop.drain()
+    job, older = shop.job(), shop.job().iceberg.load(shop.pipeline.table.identifier)
+    columns_changed(shop, "ADD COLUMN note string")
+    state.put(1, "second")
+    shop.drain()
+    history_columns.make(job, shop.pipeline.table.history, older, {})
+    state.put(1, "third")
+    shop.drain()
+    check(shop)
+    assert not [name for name in changes(shop)[0] if "dropped" in name]
 
 
 @pytest.mark.long

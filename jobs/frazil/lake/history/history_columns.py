@@ -76,7 +76,7 @@ def make(job: Committer, history: str, state: Java, properties: Mapping[str, str
         row_type(iceberg.schema_json(table)), wanted(row)
     ):
         return
-    _rename(job, history, names)
+    _rename(job, history, names, int(iceberg.metadata(state)["last-column-id"]))
     evolve(job, history, lambda columns: changes(columns, wanted(row)))
 
 
@@ -111,8 +111,12 @@ def given_away(
     return tuple(found)
 
 
-def _rename(job: Committer, history: str, names: Mapping[int, str]) -> None:
-    """Rename the columns of both images, and keep their names in the same commit: done twice, a swap would be undone."""
+def _rename(job: Committer, history: str, names: Mapping[int, str], last_id: int) -> None:
+    """Rename the columns of both images, and keep their names in the same commit: done twice, a swap would be undone.
+
+    `last_id` is the highest field id that the state has given. If the history knows a higher one, another driver has followed a
+    newer schema. The names of this one would make the columns of that one look like those of columns that were dropped.
+    """
     failure = ""
     for attempt in range(ATTEMPTS):
         if attempt:
@@ -122,6 +126,8 @@ def _rename(job: Committer, history: str, names: Mapping[int, str]) -> None:
         if stored == _text(names):
             return
         known = {int(number): name for number, name in json.loads(stored or "{}").items()}
+        if max(known, default=0) > last_id:
+            return
         existing = field_ids(job.iceberg.schema_json(table))
         images = {"": [path for path in existing if path not in OWN and not path.startswith(f"{BEFORE}.")]}
         images[f"{BEFORE}."] = [path.removeprefix(f"{BEFORE}.") for path in existing if path.startswith(f"{BEFORE}.")]
