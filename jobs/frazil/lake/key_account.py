@@ -24,7 +24,8 @@ class KeyAccount:
     if it changed its partition against the declaration.
 
     The last three are 0 or empty unless keys are declared to keep their partition. `confirmed` is how many keys were searched
-    everywhere since then without a row in another partition, and `unchecked` how many commits there were since the last such search.
+    everywhere since then without a row in another partition, and `unchecked` how many commits there were since the last such
+    search.
     `promise` is the partition fields whose values they keep: of others, nothing is confirmed.
     """
 
