@@ -133,6 +133,8 @@ def test_schemas_that_do_not_fit_and_records_without_one_are_dead_letters(shop_o
     source.produce(2, b"not JSON")
     source.produce(2, record("", good["payload"]))
     source.produce(2, record({"type": "int128"}, 1))
+    half = b'"doc":"\\ud800","field":"customer"'  # of a surrogate pair
+    source.produce(2, source.event("c", {"id": 2}).replace(b'"field":"customer"', half))
     source.evolve((ORDERS[0], field("customer", "int64"), ORDERS[2]))
     source.write("c", 3, customer=7)
     value = source.event("c", {"id": 4})
@@ -140,7 +142,7 @@ def test_schemas_that_do_not_fit_and_records_without_one_are_dead_letters(shop_o
     shop.produce([value], key=b'{"id":4}', partition=0)
     assert shop.drain().rejected == {
         "undecodable": 3,
-        "unreadable_schema": 2,
+        "unreadable_schema": 3,
         "incompatible_schema": 3,
     }
     assert [row["customer"] for row in shop.landed()] == ["lands"]
@@ -165,6 +167,22 @@ def test_a_topic_without_rows_is_refused(shop_of: ShopOf) -> None:
     shop.produce([record(schema, {"id": "1"})], key=source_of(shop).key(1), partition=0)
     with pytest.raises(InvalidInput, match="a connector's transactions"):
         shop.drain()
+
+
+@pytest.mark.long
+def test_a_first_record_of_another_kind_keeps_no_pipeline_from_its_rows(shop_of: ShopOf) -> None:
+    """Neither in the run that read its schema in vain, nor with an envelope that unwraps it not."""
+    shop = shop_with(shop_of, on_error=ErrorMode.LOG, max_rejected_percent=100)
+    source = source_of(shop)
+    source.produce(1, record({"type": "int128"}, 1))
+    ingestion = shop.ingestion()
+    assert not ingestion.poll()
+    schema = struct("T", [field(name, "string") for name in ("id", "status", "event_count", "data_collections")])
+    source.produce(1, record(schema, {"id": "1"}))
+    source.write("c", 1, customer="lands")
+    assert ingestion.poll()
+    check(source, "id", "customer")
+    assert verified(shop, deep=True).outcome == "proven"
 
 
 @pytest.mark.long

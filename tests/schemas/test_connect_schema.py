@@ -72,6 +72,7 @@ def test_what_is_nested_too_deep_is_text() -> None:
         ("[]", "the type None"),
         ("{", "is no JSON that is read"),
         ("[" * 100_000, "is no JSON that is read"),
+        (r'{"type": "int64", "doc": "\ud800"}', "is no JSON that is read"),
         ('{"type": "int128"}', "the schema has the type 'int128'"),
         ('{"type": ["null", "string"]}', "which Kafka Connect does not have"),
         ('{"type": "struct"}', "the schema is a struct whose fields have no names"),

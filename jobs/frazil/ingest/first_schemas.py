@@ -11,6 +11,7 @@ from frazil.decode.keys import Keys
 from frazil.decode.met import Met
 from frazil.decode.schemas_inside import frame_inside
 from frazil.decode.writer_schemas import WriterSchemas
+from frazil.errors import InvalidInput
 from frazil.ingest.plan import Span
 from frazil.ingest.ranges import OffsetRange
 from frazil.ingest.read import consumer_options, read
@@ -24,12 +25,15 @@ class FirstSchemas:
     def __init__(self, pipeline: Pipeline, job: JobContext) -> None:
         self._pipeline, self._job = pipeline, job
         self._searched: Mapping[int, Span] = {}
+        self._unread: dict[str, list[bytes]] = {"value": [], "key": []}
 
     def learn(self, values: WriterSchemas, keys: Keys | None) -> None:
         """Read the schemas of two records, of values and of keys where they are in the records and none is known.
 
         One is that of the first record which has one that can be read: the oldest, as a registry has it. The other is that of the
         next record to land. Offsets that were searched in vain are not searched again.
+
+        Raises `InvalidInput` as `WriterSchemas.learn` does: for an envelope, if all schemas that were found are none of its.
         """
         sides = {"value": values, **({"key": keys.writers} if keys is not None else {})}
         open_sides = {column: side for column, side in sides.items() if side.is_in_records and not side.versions}
@@ -42,15 +46,23 @@ class FirstSchemas:
         oldest = {p: span.earliest for p, span in spans.items()}
         next_to_land = {p: max(start.get(p, 0), earliest) for p, earliest in oldest.items()}
         for column, side in open_sides.items():
+            refused: InvalidInput | None = None
             for begin in (oldest, next_to_land) if next_to_land != oldest else (oldest,):
                 ranges = [OffsetRange(p, begin[p], span.stable) for p, span in spans.items() if begin[p] < span.stable]
-                unread: list[bytes] = []
+                unread = self._unread[column]  # of earlier calls, too: their problems are known and not counted again
                 while (frame := self._first(column, spans, ranges, unread)) is not None:
                     problems = len(side.problems)
-                    side.learn(Met(unknown=(frame,)))
+                    try:
+                        side.learn(Met(unknown=(frame,)))
+                    except InvalidInput as problem:
+                        if len(side.problems) == problems:
+                            raise
+                        refused = problem  # a later record may have a schema of the envelope's
                     if len(side.problems) == problems:
                         break
                     unread.append(frame)
+            if refused is not None and not side.versions:
+                raise refused
         self._searched = spans
 
     def _first(

@@ -23,8 +23,10 @@ class KeyAccount:
     those that it replaced or deleted. `doubled` is how many rows it took away beside one of each key: a key has several
     if it changed its partition against the declaration.
 
-    The last two are 0 unless keys are declared to keep their partition. `confirmed` is how many keys were searched everywhere since
-    then without a row in another partition, and `unchecked` how many commits there were since the last such search.
+    The last three are 0 or empty unless keys are declared to keep their partition. `confirmed` is how many keys were searched
+    everywhere since then without a row in another partition, and `unchecked` how many commits there were since the last such
+    search.
+    `promise` is the partition fields whose values they keep: of others, nothing is confirmed.
     """
 
     rows: int = 0
@@ -42,14 +44,15 @@ class KeyAccount:
     doubled: int = 0
     confirmed: int = 0
     unchecked: int = 0
+    promise: str = ""
 
     def __str__(self) -> str:
         """Return canonical JSON, as the summary holds it; the hash is 16 hexadecimal digits."""
         counts = {"inserted": self.inserted, "updated": self.updated, "deleted": self.deleted, "absent": self.absent}
         more = {
-            name: number
-            for name in ("until", "late", "cleared", "copied", "doubled", "confirmed", "unchecked")
-            if (number := getattr(self, name))
+            name: value
+            for name in ("until", "late", "cleared", "copied", "doubled", "confirmed", "unchecked", "promise")
+            if (value := getattr(self, name))
         }
         rows = {"rows": self.rows, "hash": f"{self.hash:016x}", "records": self.records, "staged": self.staged}
         return canonical({**rows, **more, **counts})

@@ -53,6 +53,8 @@ def parse(text: str) -> ConnectSchema:
     """Return the schema of a text in JSON. Raises `UnreadableSchema`, with the path of the place."""
     try:
         schema = json.loads(text)
+        # Half a surrogate pair is no text that a catalog or Spark takes.
+        json.dumps(schema, ensure_ascii=False).encode()
         of = _type(schema, "the schema", 0)
     except (ValueError, RecursionError) as error:
         raise UnreadableSchema(f"the schema in the record is no JSON that is read: {error}") from None

@@ -216,7 +216,7 @@ def test_rows_without_values_are_read_where_they_may_be(spark: SparkSession, ice
     assert 240 in {row[0] for row in table.rows.where(found.condition).select("id").collect()}
 
 
-def is_checked(known: int = 3, keys: int = 3, **account: int) -> bool:
+def is_checked(known: int = 3, keys: int = 3, **account: Any) -> bool:
     partitions = BatchPartitions(condition=None, sources=("day",), known=known, keys=keys)  # type: ignore[arg-type]
     return partitions.within(KeyAccount(**account)).checked
 
@@ -225,6 +225,7 @@ def test_all_keys_are_searched_everywhere_until_enough_kept_their_partition() ->
     enough = batch_partitions.CONFIRMED_FIRST
     assert is_checked(rows=10**9, confirmed=enough - 1)
     assert not is_checked(rows=10**9, confirmed=enough)
+    assert is_checked(rows=10**9, confirmed=enough, promise="days(`day`)"), "other fields were confirmed"
 
 
 @pytest.mark.parametrize(("rows", "every"), [(0, 1), (1_000_000, 1), (1_000_001, 2), (20_000_000, 20)])

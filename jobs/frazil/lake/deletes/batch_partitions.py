@@ -39,13 +39,19 @@ _COUNTED = frozenset({"int", "bigint", "string", "binary"})  # and decimals: typ
 class BatchPartitions:
     """Rows in the partitions of a batch's rows meet a `condition` on the columns `sources`; nested ones have dots.
 
-    `known` is how many of the batch's `keys` have their row in one of them, if keys keep their partition.
+    `known` is how many of the batch's `keys` have their row in one of them, if keys keep their partition. The `promise` is of which
+    fields they keep the value.
     """
 
     condition: Column
     sources: tuple[str, ...]
     known: int
     keys: int
+    promise: str = ""
+
+    def confirmed(self, before: KeyAccount) -> int:
+        """Return how many keys the table's account says were searched everywhere since this was promised."""
+        return before.confirmed if before.promise == self.promise else 0
 
     def within(self, before: KeyAccount) -> Within:
         """Return where the keys are searched, by the table's account before the batch.
@@ -53,7 +59,7 @@ class BatchPartitions:
         All are searched everywhere if one is not known: a search reads the key of each row, and joins more keys at almost no cost.
         """
         is_due = (before.unchecked + 1) * CHECKED_ROWS >= before.rows
-        checked = self.known < self.keys or before.confirmed < CONFIRMED_FIRST or is_due
+        checked = self.known < self.keys or self.confirmed(before) < CONFIRMED_FIRST or is_due
         return Within(condition=self.condition, checked=checked)
 
 
@@ -111,6 +117,7 @@ class PartitionSources:
         kinds = {field: _kind(rows, field.source) for field in fields if field.source.partition(".")[0] not in key}
         self._sources = [_Source(field, kind) for field, kind in kinds.items() if _is_served(field, kind)]
         self._catalog, self._may_lack_values = catalog, may_lack_values
+        self._promise = ", ".join(str(source.field) for source in self._sources)
 
     def values(self, folded: DataFrame) -> list[Column]:
         """Return `KNOWN` and the partition values of folded changes; these `of` takes out of the keys again."""
@@ -130,7 +137,10 @@ class PartitionSources:
         written = keys.filter(keys[KNOWN])
         keys = keys.drop_columns([f"{_VALUE}{number}" for number in range(len(self._sources))])
         if not written.num_rows:
-            return keys, BatchPartitions(condition=F.lit(True), sources=(), known=0, keys=keys.num_rows)
+            everywhere = F.lit(True)
+            return keys, BatchPartitions(
+                condition=everywhere, sources=(), known=0, keys=keys.num_rows, promise=self._promise
+            )
         found = {
             source: within
             for number, source in enumerate(self._sources)
@@ -143,7 +153,9 @@ class PartitionSources:
             named = self._sources
             condition |= reduce(Column.__and__, (source.column.isNull() for source in named))
         sources = tuple(dict.fromkeys(source.field.source for source in named))
-        return keys, BatchPartitions(condition=condition, sources=sources, known=written.num_rows, keys=keys.num_rows)
+        return keys, BatchPartitions(
+            condition=condition, sources=sources, known=written.num_rows, keys=keys.num_rows, promise=self._promise
+        )
 
 
 def _is_served(field: PartitionField, kind: str) -> bool:

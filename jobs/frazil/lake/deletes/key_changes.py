@@ -181,6 +181,7 @@ class KeyChanges:
     def account(self, before: KeyAccount, deletes: StagedDeletes, records: int) -> KeyAccount:
         """Return the table's account after a commit of these deletes and the batch's rows, which are of so many records."""
         found, cleared = deletes.found, before.rows if deletes.clears else 0
+        partitions = self._partitions
         if deletes.clears:
             before = replace(before, rows=0, hash=0)
         return KeyAccount(
@@ -195,8 +196,9 @@ class KeyChanges:
             cleared=cleared,
             copied=deletes.copied,
             doubled=found.rows - found.updated - found.deleted,
-            confirmed=before.confirmed + found.checked if self._partitions is not None else 0,
-            unchecked=before.unchecked + 1 if self._partitions is not None and not found.checked else 0,
+            confirmed=partitions.confirmed(before) + found.checked if partitions is not None else 0,
+            unchecked=before.unchecked + 1 if partitions is not None and not found.checked else 0,
+            promise=partitions.promise if partitions is not None else "",
         )
 
     def forget(self) -> None:
