@@ -22,7 +22,7 @@ def shown(artifacts: Sequence[Artifact], folder: Path, stream: TextIO) -> Iterat
     """
     sizes = [artifact.size_bytes for artifact in artifacts]
     total = sum(sizes) if all(sizes) else None
-    what = f"{len(artifacts)} jars" if len(artifacts) != 1 else str(artifacts[0])
+    what = f"{len(artifacts)} jars" if len(artifacts) != 1 else artifacts[0].name
     if not stream.isatty():
         began = time.monotonic()
         _say(
