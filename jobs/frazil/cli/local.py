@@ -119,7 +119,7 @@ def jars(
     out_folder: Annotated[
         Path | None, typer.Option("--out", metavar="FOLDER", help="Copy the jars into this folder, for FRAZIL_JARS.")
     ] = None,
-    spark: Annotated[bool, typer.Option("--spark", help="Only the jars of Spark.")] = False,
+    spark: Annotated[bool, typer.Option("--spark", help="Leave out the jars of the local services.")] = False,
     option: LocalEnvironment = None,
     as_json: AsJson = False,
 ) -> None:
