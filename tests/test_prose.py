@@ -25,6 +25,7 @@ ROOMS = (
     "CONTRIBUTING.md",
     "Makefile",
     "README.md",
+    "SECURITY.md",
     "docs",
     "infra",
     "jobs",

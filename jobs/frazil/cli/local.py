@@ -14,6 +14,7 @@ from rich.table import Table
 
 from frazil.cli.console import err, is_watched, out, show_json, table
 from frazil.cli.options import AsJson, LocalEnvironment, check_local
+from frazil.errors import InvalidInput
 
 REGION = "us-east-1"
 ENVIRONMENTS = ("local",)  # `rest` and `glue` are on the same services
@@ -58,6 +59,7 @@ def up(
       3 a service did not start
     """
     from frazil.local.aws.endpoint import edge_port, exports
+    from frazil.local.jar_purposes import fetch_jars_of
     from frazil.local.services import CHANGE_DATA, USUAL, Part
     from frazil.local.services import up as start
     from frazil.local.terraform import stand_in_settings
@@ -66,6 +68,7 @@ def up(
     parts = (*USUAL, *([Part.OBJECT_STORE] if object_store else ()), *([Part.AWS] if aws or cloud else ()))
     parts += CHANGE_DATA if postgres else ()
     port = edge_port() if cloud else None
+    fetch_jars_of(parts)
     with err().status("starting the local services") if is_watched() else nullcontext():
         started = start(Path.cwd(), parts=parts, compatibility=compatibility, aws_port=port)
     exported: dict[str, str] = {}
@@ -109,6 +112,51 @@ def _addresses(parts: Mapping[str, Mapping[str, str]]) -> Table:
     for part, address in parts.items():
         shown.add_row(part, "  ".join(address.values()))
     return shown
+
+
+@app.command()
+def jars(
+    out_folder: Annotated[
+        Path | None, typer.Option("--out", metavar="FOLDER", help="Copy the jars into this folder, for FRAZIL_JARS.")
+    ] = None,
+    spark: Annotated[bool, typer.Option("--spark", help="Leave out the jars of the local services.")] = False,
+    option: LocalEnvironment = None,
+    as_json: AsJson = False,
+) -> None:
+    """Fetch the jars of Spark and of the local services.
+
+    For example: frazil local jars --out jars
+
+    \b
+    Every file is compared with its locked hash.
+    FRAZIL_MAVEN_MIRROR names a Maven mirror.
+    FRAZIL_JARS names a folder to use instead of a network.
+
+    \b
+    Exit codes:
+      0 fetched, all hashes equal
+      1 a jar has another hash
+      3 a jar is not available
+    """
+    from frazil.local.toolchain.jars import copied, purposes
+    from frazil.local.toolchain.jars import jars as fetched
+
+    check_local(option, ENVIRONMENTS)
+    wanted = ("spark",) if spark else purposes()
+    files = {purpose: fetched(purpose, recheck=True) for purpose in wanted}
+    if out_folder is not None:
+        try:
+            files = {purpose: copied(of_purpose, out_folder) for purpose, of_purpose in files.items()}
+        except OSError as error:
+            raise InvalidInput.unwritable(out_folder, error) from error
+    if as_json:
+        show_json({"jars": {purpose: [str(file) for file in listed] for purpose, listed in files.items()}})
+        return
+    shown = table("jars of", "files", "MB", "folder", right=("files", "MB"))
+    for purpose, listed in files.items():
+        size = sum(file.stat().st_size for file in listed) / 1e6
+        shown.add_row(purpose, str(len(listed)), f"{size:.1f}", str(out_folder or listed[0].parent.parent))
+    out().print(shown)
 
 
 @app.command("run-schedule")

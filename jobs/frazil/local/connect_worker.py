@@ -23,7 +23,7 @@ READY_SECONDS = 60.0
 LARGEST_REQUEST_BYTES = 32 * 1024 * 1024
 AVRO_CONVERTER = "io.apicurio.registry.utils.converter.AvroConverter"
 
-_PLUGINS = ("debezium-postgres", "avro-converter")
+PLUGINS = ("debezium-postgres", "avro-converter")
 """The plugins, as `jobs/jars.lock` calls their jars."""
 _JAVA_OPTIONS = (
     "-Xms64m",
@@ -73,7 +73,7 @@ def _settings(folder: Path, *, bootstrap: str, url: str) -> Path:
 def _link_plugins(folder: Path) -> None:
     """Create a folder for each plugin, with links to its locked jars."""
     shutil.rmtree(folder, ignore_errors=True)
-    for plugin in _PLUGINS:
+    for plugin in PLUGINS:
         place = folder / plugin
         place.mkdir(parents=True)
         for jar in jars(plugin):

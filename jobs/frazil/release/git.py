@@ -9,7 +9,7 @@ from pathlib import Path
 
 from frazil.errors import ReleaseIncomplete
 
-_MADE_OF = ("jobs", "pyproject.toml", "README.md")
+_MADE_OF = ("jobs", "pyproject.toml", "README.md", "LICENSE")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

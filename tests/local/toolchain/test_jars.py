@@ -2,7 +2,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -10,7 +10,7 @@ import pytest
 
 from frazil.errors import JarMismatch, JarsUnavailable
 from frazil.local.toolchain import jars as module
-from frazil.local.toolchain.jars import EVERYWHERE, jars, lock_file, locked, spark_jars
+from frazil.local.toolchain.jars import EVERYWHERE, copied, jars, lock_file, locked, spark_jars
 from frazil.local.toolchain.maven import Artifact
 
 CONTENT = {"one": b"the first jar", "two": b"the second jar"}
@@ -23,7 +23,7 @@ class Repository:
         self.holds = dict(CONTENT)
         self.asked: list[list[str]] = []
 
-    def fetch(self, artifacts: Sequence[Artifact], folder: Path) -> list[Path]:
+    def fetch(self, artifacts: Sequence[Artifact], folder: Path, _: Mapping[str, str]) -> list[Path]:
         self.asked.append([artifact.name for artifact in artifacts])
         files = [folder / artifact.file_name for artifact in artifacts]
         for artifact, file in zip(artifacts, files, strict=True):
@@ -37,6 +37,7 @@ class Repository:
 def repository(monkeypatch: pytest.MonkeyPatch) -> Repository:
     repository = Repository()
     monkeypatch.setattr(module, "fetch", repository.fetch)
+    monkeypatch.delenv("FRAZIL_JARS", raising=False)
     return repository
 
 
@@ -133,6 +134,58 @@ def test_several_at_once_fetch_once(repository: Repository, fetched: Callable[..
     assert repository.asked == [["one", "two"]]
 
 
+@pytest.fixture
+def offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with all jars by their file names, which `FRAZIL_JARS` names."""
+    folder = tmp_path / "offline"
+    folder.mkdir()
+    for name, content in CONTENT.items():
+        (folder / f"{name}-1.0.jar").write_bytes(content)
+    monkeypatch.setenv("FRAZIL_JARS", str(folder))
+    return folder
+
+
+def test_a_folder_of_jars_is_used_in_place_and_nothing_is_fetched(
+    repository: Repository, fetched: Callable[..., tuple[Path, ...]], offline: Path
+) -> None:
+    assert fetched() == (offline / "one-1.0.jar", offline / "two-1.0.jar")
+    assert repository.asked == []
+
+
+def test_a_folder_without_a_jar_names_the_jar_and_the_command_that_brings_it(
+    repository: Repository, fetched: Callable[..., tuple[Path, ...]], offline: Path
+) -> None:
+    (offline / "two-1.0.jar").unlink()
+    with pytest.raises(
+        JarsUnavailable, match=r"1 of 2 jars are not in the folder: two-1\.0\.jar.*frazil local jars --out"
+    ):
+        fetched()
+    assert repository.asked == []
+
+
+def test_a_folder_with_another_file_of_that_name_is_refused(
+    repository: Repository, fetched: Callable[..., tuple[Path, ...]], offline: Path
+) -> None:
+    fetched()
+    (offline / "two-1.0.jar").write_bytes(b"the Second jar")
+    with pytest.raises(JarMismatch, match=r"the sha256 of two-1\.0\.jar is [0-9a-f]{64}, the lock has"):
+        fetched()
+    assert repository.asked == []
+
+
+def test_a_copy_of_the_jars_is_a_folder_for_a_machine_without_a_network(
+    repository: Repository,
+    fetched: Callable[..., tuple[Path, ...]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    copies = copied(fetched(), tmp_path / "new" / "folder")
+    assert copied(copies, tmp_path / "new" / "folder") == copies
+    monkeypatch.setenv("FRAZIL_JARS", str(tmp_path / "new" / "folder"))
+    assert fetched() == copies
+    assert sorted(file.name for file in (tmp_path / "new" / "folder").iterdir()) == ["one-1.0.jar", "two-1.0.jar"]
+
+
 def test_an_unknown_purpose_is_an_error() -> None:
     with pytest.raises(JarsUnavailable, match="nothing is locked for 'flink'"):
         jars("flink")
@@ -153,6 +206,7 @@ def test_a_lock_that_is_not_there_is_an_error(tmp_path: Path) -> None:
 def test_the_lock_names_each_file_once_with_hash_and_licence() -> None:
     artifacts = locked(lock_file())
     assert len({artifact.path for artifact in artifacts}) == len(artifacts)
+    assert len({artifact.file_name for artifact in artifacts}) == len(artifacts)  # one folder holds them all
     assert all(re.fullmatch("[0-9a-f]{64}", artifact.sha256) and artifact.licence for artifact in artifacts)
     assert {purpose for artifact in artifacts for purpose in artifact.purposes} == {
         *EVERYWHERE,
@@ -186,5 +240,6 @@ def test_what_spark_needs_is_exactly_this() -> None:
 
 @pytest.mark.e2e
 def test_the_jars_of_spark_are_those_of_the_lock() -> None:
-    wanted = [artifact.sha256 for artifact in locked(lock_file()) if "spark" in artifact.purposes]
-    assert [hashlib.sha256(file.read_bytes()).hexdigest() for file in spark_jars()] == wanted
+    wanted = [(a.sha256, a.size_bytes) for a in locked(lock_file()) if "spark" in a.purposes]
+    contents = [file.read_bytes() for file in spark_jars()]
+    assert [(hashlib.sha256(content).hexdigest(), len(content)) for content in contents] == wanted

@@ -1,9 +1,12 @@
-"""The jars of Spark and the local servers, exactly those of `jobs/jars.lock`, fetched once.
+"""The jars of Spark and the local servers, exactly those of `jobs/jars.lock`, fetched once or taken from a folder.
 
 The lock names every jar with its SHA-256 and no registry's address. pyspark's Ivy fetches jars that are not in the cache,
 without their dependencies, into a folder beside the cache. Only a file with the locked hash is moved into the cache. A
 cached file is trusted as long as its size and modification time are those of the check of its hash, so the usual call
 reads no jar, starts no process and needs no network.
+
+If `FRAZIL_JARS` names a folder, nothing is fetched: it must hold the jars by their file names, and each call hashes those
+that it returns.
 
 `python -m frazil.local.toolchain.jars` fetches all jars that this platform needs and checks every hash again. To change a
 version, change it in the lock and run this command: it refuses the new file and prints its hash.
@@ -23,12 +26,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from frazil.errors import FrazilError, JarMismatch, JarsUnavailable
-from frazil.local.toolchain.maven import Artifact, fetch
+from frazil.local.toolchain.fetch_progress import shown
+from frazil.local.toolchain.maven import CACHE, MIRROR, Artifact, fetch
 from frazil.local.toolchain.platforms import postgres_purpose
 
 LOCK_VERSION = 1
 EVERYWHERE = ("avro-converter", "connect", "debezium-postgres", "kafka", "registry", "spark")
 """What all platforms need."""
+FOLDER = "FRAZIL_JARS"
+"""The variable that names a folder with all jars."""
+LOCK_NAME = "jars.lock"
 _STAMPS = "verified.json"
 
 
@@ -49,14 +56,13 @@ def locked(lock: Path) -> tuple[Artifact, ...]:
 
 
 def lock_file() -> Path:
-    """Find the checkout's `jars.lock`: beside this package, or in a `jobs/` above the working folder."""
-    here = Path(__file__).resolve().parents[3] / "jars.lock"
-    for candidate in (here, *(folder / "jobs" / "jars.lock" for folder in (Path.cwd(), *Path.cwd().parents))):
+    """Return the lock of an installed package, which is beside this module, or of the checkout."""
+    here = Path(__file__).resolve()
+    candidates = (here.parent / LOCK_NAME, here.parents[3] / LOCK_NAME)
+    for candidate in candidates:
         if candidate.is_file():
             return candidate
-    raise JarsUnavailable(
-        "jars.lock is not found", where=str(here), do="Run in a checkout, or name the file: jars(…, lock=…)"
-    )
+    raise JarsUnavailable("the package lacks jars.lock", where=str(candidates[0]), do="Install Frazil's wheel again")
 
 
 def cache_folder() -> Path:
@@ -74,18 +80,57 @@ def jars(
 ) -> tuple[Path, ...]:
     """Return the files locked for a purpose (`spark`, `kafka`, `registry`, …) in the lock's order; fetch what is missing.
 
-    With `recheck`, hashes every cached file again. Raises `JarsUnavailable` if a file cannot be fetched, and `JarMismatch` if
-    a fetched file differs from the lock; the cache is then unchanged. Safe to call from several processes.
+    With `recheck`, hashes every cached file again. If `FRAZIL_JARS` names a folder, its files are returned.
+    Raises `JarsUnavailable` if a file is not in the folder or cannot be fetched, and `JarMismatch` if it differs from the lock;
+    the cache is then unchanged. Safe to call from several processes.
     """
     source = lock or lock_file()
     wanted = tuple(artifact for artifact in locked(source) if purpose in artifact.purposes)
     if not wanted:
         raise JarsUnavailable(f"nothing is locked for {purpose!r}", where=str(source))
+    if given := os.environ.get(FOLDER):
+        return _of_folder(wanted, Path(given).absolute())
     folder = (cache or cache_folder()) / "jars"
     if recheck or not _all_stamped(wanted, folder, _stamps(folder)):
         with _alone(folder):
             _complete(wanted, folder, recheck=recheck)
     return tuple(folder / artifact.path for artifact in wanted)
+
+
+def purposes() -> tuple[str, ...]:
+    """Return the purposes of this platform."""
+    postgres = postgres_purpose()
+    return (*EVERYWHERE, *([postgres] if postgres else ()))
+
+
+def copied(files: Sequence[Path], folder: Path) -> tuple[Path, ...]:
+    """Copy files into a folder, made if it does not exist, and return them there. A killed call leaves no partial file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in files:
+        target = folder / file.name
+        if not (target.is_file() and target.samefile(file)):
+            unfinished = folder / f".{file.name}"
+            shutil.copyfile(file, unfinished)
+            unfinished.replace(target)
+    return tuple(folder / file.name for file in files)
+
+
+def _of_folder(wanted: Sequence[Artifact], folder: Path) -> tuple[Path, ...]:
+    """Return the files of a folder that someone filled. Raises `JarsUnavailable` or `JarMismatch`."""
+    files = tuple(folder / artifact.file_name for artifact in wanted)
+    hashes = [_sha256(file) for file in files]
+    where = f"{FOLDER}={folder}"
+    if absent := [file.name for file, found in zip(files, hashes, strict=True) if not found]:
+        raise JarsUnavailable(
+            f"{len(absent)} of {len(files)} jars are not in the folder: {', '.join(absent[:5])}",
+            where=where,
+            do="On a machine with a network, run `frazil local jars --out FOLDER`",
+        )
+    for artifact, file, found in zip(wanted, files, hashes, strict=True):
+        if found != artifact.sha256:
+            what = f"the sha256 of {file.name} is {found}, the lock has {artifact.sha256}"
+            raise JarMismatch(what, where=where, do="Copy this file again: `frazil local jars --out FOLDER`")
+    return files
 
 
 def _complete(wanted: Sequence[Artifact], folder: Path, *, recheck: bool) -> None:
@@ -98,14 +143,15 @@ def _complete(wanted: Sequence[Artifact], folder: Path, *, recheck: bool) -> Non
     ]
     if missing:
         with tempfile.TemporaryDirectory(prefix=".fetch-", dir=folder) as temporary:
-            fetched = fetch(missing, Path(temporary))
+            with shown(missing, Path(temporary, CACHE), sys.stderr):
+                fetched = fetch(missing, Path(temporary), os.environ)
             for artifact, file in zip(missing, fetched, strict=True):
                 found = _sha256(file)
                 if found != artifact.sha256:
                     raise JarMismatch(
                         f"its sha256 is {found}, the lock says {artifact.sha256}",
                         where=str(artifact),
-                        do="Nothing was kept: ask who serves the jars, or correct the lock",
+                        do=f"Nothing was kept. Use another mirror ({MIRROR}); after a change of the lock, correct the lock",
                     )
             for artifact, file in zip(missing, fetched, strict=True):
                 target = folder / artifact.path
@@ -160,9 +206,8 @@ def _alone(folder: Path) -> Iterator[None]:
 
 def main() -> int:
     """Fetch all locked files of this platform and hash them."""
-    postgres = postgres_purpose()
     try:
-        for purpose in (*EVERYWHERE, *([postgres] if postgres else ())):
+        for purpose in purposes():
             files = jars(purpose, recheck=True)
             size = sum(file.stat().st_size for file in files) / 1e6
             sys.stdout.write(f"{purpose}: {len(files)} files, {size:.0f} MB\n")

@@ -1,25 +1,28 @@
 """Maven artifacts, fetched by pyspark's Ivy: it needs a JVM only, no installation and no configured address.
 
 Ivy asks its default repository for exactly the named files. It reads no POM, because dependencies are not wanted; that
-takes a third of the time.
+takes a third of the time. `FRAZIL_MAVEN_MIRROR` is the address of another repository. `FRAZIL_IVY_SETTINGS` is a settings
+file of Ivy, which can also hold logins.
 """
 
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import urlsplit
 from xml.sax.saxutils import quoteattr
 
 from frazil.errors import JarsUnavailable
 from frazil.local.toolchain.java import java
 
-_SETTINGS = """<ivysettings>
-  <settings defaultResolver="maven"/>
-  <resolvers><ibiblio name="maven" m2compatible="true" usepoms="false" useMavenMetadata="false"/></resolvers>
-</ivysettings>"""
+SETTINGS = "FRAZIL_IVY_SETTINGS"
+MIRROR = "FRAZIL_MAVEN_MIRROR"
+CACHE = "cache"
+"""The folder in which Ivy downloads."""
+_REMEDY = f"Is there a network? For a mirror set {MIRROR}, for a folder of jars FRAZIL_JARS"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +37,8 @@ class Artifact:
     licence: str
     purposes: tuple[str, ...]
     classifier: str = ""
+    size_bytes: int = 0
+    """Zero if the lock does not have it. Only progress shows it: the hash proves a file."""
 
     @property
     def file_name(self) -> str:
@@ -50,16 +55,16 @@ class Artifact:
         return f"{self.group}:{self.name}:{self.version}" + (f":{self.classifier}" if self.classifier else "")
 
 
-def fetch(artifacts: Sequence[Artifact], folder: Path) -> list[Path]:
+def fetch(artifacts: Sequence[Artifact], folder: Path, variables: Mapping[str, str]) -> list[Path]:
     """Fetch these artifacts into a folder that no other process uses. Return the files in the same order, unchecked.
 
-    Raises `JarsUnavailable` with Ivy's messages if one cannot be fetched.
+    `variables` may name a mirror or settings of Ivy. Raises `JarsUnavailable` with Ivy's messages if a file cannot be fetched.
     """
-    retrieved, request, settings = folder / "retrieved", folder / "ivy.xml", folder / "settings.xml"
+    retrieved, request = folder / "retrieved", folder / "ivy.xml"
     request.write_text(_module(artifacts))
-    settings.write_text(_SETTINGS)
+    settings = _settings(folder, variables)
     command = [str(java()), "-jar", str(_ivy_jar()), "-settings", str(settings), "-ivy", str(request)]
-    command += ["-cache", str(folder / "cache")]
+    command += ["-cache", str(folder / CACHE)]
     command += ["-retrieve", f"{retrieved}/[organisation]/[artifact]-[revision](-[classifier]).[ext]"]
     run = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
     files = [retrieved / artifact.path for artifact in artifacts]
@@ -67,9 +72,33 @@ def fetch(artifacts: Sequence[Artifact], folder: Path) -> list[Path]:
     if absent:
         raise JarsUnavailable(
             f"{len(absent)} of {len(artifacts)} jars could not be fetched: {', '.join(absent[:5])}",
-            do=f"Is there a network, and a Maven repository in it? Ivy said: {_complaints(run.stdout + run.stderr)}",
+            where=next((f"{name}={variables[name]}" for name in (SETTINGS, MIRROR) if variables.get(name)), "Maven"),
+            do=f"{_REMEDY}. Ivy printed: {_complaints(run.stdout + run.stderr)}",
         )
     return files
+
+
+def _settings(folder: Path, variables: Mapping[str, str]) -> Path:
+    """Return the settings file that the variables name, else a new one. Raises `JarsUnavailable` if they cannot be used."""
+    if given := variables.get(SETTINGS):
+        if not Path(given).is_file():
+            raise JarsUnavailable("the file does not exist", where=f"{SETTINGS}={given}", do="Name Ivy's settings file")
+        return Path(given)
+    root = ""
+    if mirror := variables.get(MIRROR):
+        address = urlsplit(mirror)
+        if "@" in address.netloc:
+            do = f"Put the login into a settings file of Ivy, and set {SETTINGS}"
+            raise JarsUnavailable("the address of the mirror has a login", where=MIRROR, do=do)
+        if address.scheme not in ("https", "http", "file"):
+            raise JarsUnavailable("it is no address", where=f"{MIRROR}={mirror}", do="Use https, http or file")
+        root = f" root={quoteattr(mirror.rstrip('/') + '/')}"
+    made = folder / "settings.xml"
+    made.write_text(
+        '<ivysettings><settings defaultResolver="maven"/><resolvers><ibiblio name="maven" m2compatible="true"'
+        f' usepoms="false" useMavenMetadata="false"{root}/></resolvers></ivysettings>'
+    )
+    return made
 
 
 def _module(artifacts: Sequence[Artifact]) -> str:

@@ -1,0 +1,162 @@
+"""The wheel, installed outside of the checkout, has all that the commands read."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import venv
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from frazil.release import wheels
+
+DECLARED = """
+from frazil import Pipeline, Table, Topic
+
+pipelines = [Pipeline(topic=Topic("orders", value_format="json", columns=("id long",)), table=Table("shop.orders"))]
+"""
+ASKS = """
+import json, sys
+import frazil
+from importlib.metadata import metadata
+from frazil.local.toolchain.jars import lock_file, locked
+of = metadata("frazil")
+print(json.dumps({
+    "package": frazil.__file__, "lock": str(lock_file()), "jars": len(locked(lock_file())), "python": of["Requires-Python"],
+    "licence": of["License-Expression"], "licence_files": of.get_all("License-File"),
+}))
+"""
+
+
+def without_frazil() -> dict[str, str]:
+    """Return the environment of a user who has set nothing."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("FRAZIL_", "PYTHON"))}
+
+
+@dataclass(frozen=True)
+class Installed:
+    """The wheel in a folder that comes before the editable install, and an empty working folder."""
+
+    target: Path
+    folder: Path
+
+    def run(self, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        shell = {**without_frazil(), "PYTHONPATH": str(self.target), "NO_COLOR": "1", **variables}
+        return subprocess.run(
+            command, cwd=self.folder, env=shell, capture_output=True, text=True, check=False, timeout=120
+        )
+
+    def frazil(self, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        return self.run(sys.executable, str(self.target / "bin" / "frazil"), *words, **variables)
+
+
+@pytest.fixture(scope="module")
+def installed(own_wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    target, folder = tmp_path_factory.mktemp("installed"), tmp_path_factory.mktemp("elsewhere")
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-deps",
+        "--no-compile",
+    ]
+    subprocess.run([*pip, "--target", str(target), str(own_wheel)], check=True, capture_output=True, cwd=folder)
+    (folder / "mine.py").write_text(DECLARED)
+    return Installed(target, folder)
+
+
+def test_an_installed_package_has_its_lock_its_licence_and_its_python(installed: Installed, root: Path) -> None:
+    ended = installed.run(sys.executable, "-c", ASKS)
+    assert ended.returncode == 0, ended.stderr
+    found = json.loads(ended.stdout)
+    package = installed.target / "frazil"
+    assert found["package"] == str(package / "__init__.py")
+    assert found["lock"] == str(package / "local" / "toolchain" / "jars.lock")
+    assert Path(found["lock"]).read_bytes() == (root / "jobs" / "jars.lock").read_bytes()
+    assert found["jars"] > 100
+    assert (found["licence"], found["licence_files"]) == ("Apache-2.0", ["LICENSE"])
+    assert found["python"] == "<3.12,>=3.11"
+    (licence,) = installed.target.glob("frazil-*.dist-info/licenses/LICENSE")
+    assert licence.read_bytes() == (root / "LICENSE").read_bytes()
+
+
+def test_every_file_of_the_package_is_in_the_wheel_and_nothing_of_deployment(own_wheel: Path, root: Path) -> None:
+    listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "frazil"]
+    files = subprocess.run(listed, cwd=root / "jobs", capture_output=True, text=True, check=True).stdout.split()
+    packaged = {name for name in wheels.content(own_wheel) if ".dist-info/" not in name}
+    assert "frazil/py.typed" in packaged
+    assert packaged == {*files, "frazil/local/toolchain/jars.lock"}
+
+
+def test_the_command_runs_and_checks_a_declaration_outside_of_a_checkout(installed: Installed) -> None:
+    shown = installed.frazil("--help")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "dead-letters" in shown.stdout
+    checked = installed.frazil("check", "mine.py", "--json")
+    assert checked.returncode == 0, checked.stderr
+    assert [pipeline["name"] for pipeline in json.loads(checked.stdout)["pipelines"]] == ["orders"]
+
+
+def test_a_run_without_jars_names_variables_and_commands(installed: Installed, tmp_path: Path) -> None:
+    environment = {
+        "version": 1,
+        "name": "mine",
+        "kafka": {"bootstrap": "127.0.0.1:9"},
+        "catalog": {"type": "local", "path": f"{tmp_path}/catalog.db", "warehouse": f"file://{tmp_path}/lake"},
+    }
+    (installed.folder / "mine.json").write_text(json.dumps(environment))
+    ended = installed.frazil(
+        *("run", "orders", "--once", "--pipelines", "mine.py", "--env", "mine.json"), FRAZIL_JARS=str(tmp_path / "none")
+    )
+    assert ended.returncode == 3
+    assert f"error: FRAZIL_JARS={tmp_path}/none: 8 of 8 jars are not in the folder" in ended.stderr
+    assert "frazil local jars --out" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.long
+def test_a_new_environment_fetches_the_jars_and_starts_spark(own_wheel: Path, tmp_path: Path) -> None:
+    """It installs about 1.2 GB and fetches 136 MB: the packages of `cli` and `local`, and Spark's jars into an empty cache."""
+    venv.create(tmp_path / "venv", with_pip=True)
+    program = tmp_path / "venv" / "bin"
+    pip = [str(program / "pip"), "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, f"{own_wheel}[cli,local]"], check=True, cwd=tmp_path)
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    shell = {**without_frazil(), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+
+    def frazil(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [str(program / "frazil"), *words]
+        return subprocess.run(command, cwd=folder, env=shell, capture_output=True, text=True, check=False, timeout=900)
+
+    (folder / "mine.py").write_text(DECLARED)
+    on_orders = ("orders", "--pipelines", "mine.py", "--env", "local")
+    try:
+        up = frazil("local", "up", "--json")
+        assert up.returncode == 0, up.stderr
+        assert "fetching" in up.stderr
+        _produce(json.loads(up.stdout)["parts"]["kafka"]["bootstrap"], "orders", records=20)
+        ended, proof = frazil("run", *on_orders, "--once", "--json"), frazil("verify", *on_orders)
+    finally:
+        frazil("local", "down", "--data")
+    assert "fetching 8 jars, 135.9 MB" in ended.stderr
+    assert (ended.returncode, proof.returncode) == (0, 0), ended.stderr + proof.stderr
+    assert "20 landed" in proof.stdout
+
+
+def _produce(bootstrap: str, topic: str, *, records: int) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result()
+    producer = Producer({"bootstrap.servers": bootstrap})
+    for number in range(records):
+        producer.produce(topic, json.dumps({"id": number}))
+    assert producer.flush(60) == 0
