@@ -35,7 +35,7 @@ def history(
     ] = "",
     at_order: Annotated[
         list[str] | None,
-        typer.Option("--at-order", metavar="VALUE", help="Query the state at this order; repeat it for each column."),
+        typer.Option("--at-order", metavar="VALUE", help="Query the state at this order; repeat for each column."),
     ] = None,
     changes: Annotated[
         str, typer.Option("--changes-table", metavar="SQL", help="Name of a state's history in that engine.")
@@ -44,7 +44,7 @@ def history(
     master: Master = "local[*]",
     memory: Memory = "2g",
 ) -> None:
-    """Print the SQL of a changelog's views, or of a past state.
+    """Print a changelog's views or a past state as SQL.
 
     For example: frazil history orders --engine trino
 

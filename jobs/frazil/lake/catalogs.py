@@ -9,8 +9,9 @@ from frazil.declaration.catalogs import GlueCatalog, LocalCatalog, RestAuth, Res
 from frazil.declaration.environment import Environment
 from frazil.declaration.secret import Secret
 from frazil.errors import InvalidInput
-from frazil.lake.data_location import DATA_LOCATION
 
+DATA_LOCATION = "frazil.data-location"
+"""Option of a catalog in Spark's settings: where tables of format version 3 keep their data files."""
 Resolve = Callable[[Secret], str]
 _S3 = "org.apache.iceberg.aws.s3.S3FileIO"
 _S3_KEYS = ("s3.access-key-id", "s3.secret-access-key")

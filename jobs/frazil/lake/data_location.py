@@ -11,11 +11,10 @@ from contextlib import suppress
 from py4j.protocol import Py4JJavaError
 
 from frazil.errors import InvalidInput
+from frazil.lake.catalogs import DATA_LOCATION
 from frazil.lake.iceberg_java import Iceberg, error_text, thrown
 from frazil.lake.java_classes import Java
 
-DATA_LOCATION = "frazil.data-location"
-"""Option of a catalog in Spark's settings: where tables of format version 3 keep their data files."""
 DATA_PATH = "write.data.path"
 VECTORS_FROM = 3
 """The format version from which deletes are deletion vectors (https://iceberg.apache.org/spec/#deletion-vectors)."""

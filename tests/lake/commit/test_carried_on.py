@@ -23,7 +23,7 @@ class Rows:
     """Changes that write one row."""
 
     def __init__(self, remembered: RememberedDeletes | None = None) -> None:
-        self.remembered = remembered
+        self.remembered, self.stale = remembered, None
 
     def account(self, before: KeyAccount, deletes: StagedDeletes, records: int) -> KeyAccount:
         return KeyAccount(rows=before.rows + 1, records=before.records + records)
