@@ -66,7 +66,11 @@ def test_a_key_that_moved_is_found_by_its_partition_in_the_index(shop_of: ShopOf
         shop.drain()
 
 
-@pytest.mark.parametrize("write", [Upsert(on_tombstone="soft_delete"), Upsert(deletes="copy_on_write")], ids=str)
+@pytest.mark.parametrize(
+    "write",
+    [Upsert(on_tombstone="soft_delete"), Upsert(deletes="copy_on_write"), Upsert(stable_partition=True)],
+    ids=str,
+)
 def test_tables_whose_batches_need_more_than_places_have_no_index(shop_of: ShopOf, write: Upsert) -> None:
-    shop = shop_with(shop_of, write=write)
+    shop = shop_with(shop_of, write=write, table={"partition_by": ("user",)})
     assert key_index.key_index(shop.pipeline, shop.job(), lambda *_, **__: None) is None  # type: ignore[arg-type]
