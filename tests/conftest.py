@@ -17,6 +17,7 @@ from frazil.declaration.environment import Environment, Kafka
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.spark_session import session
 from frazil.local.services import LocalServices, Part, up, world
+from frazil.local.toolchain import local_files
 from frazil.local.toolchain.jars import spark_jars
 from tests.support import extra_catalogs, seeds
 from tests.support.shop import SETTINGS, Shop
@@ -24,6 +25,7 @@ from tests.support.shop import SETTINGS, Shop
 
 def pytest_configure(config: pytest.Config) -> None:
     seeds.configure(config)
+    os.environ.update(local_files.class_path(os.environ))  # of this session's JVM and of processes with its settings
 
 
 def pytest_report_header(config: pytest.Config) -> str:

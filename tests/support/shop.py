@@ -37,6 +37,7 @@ from frazil.job.context import JobContext
 from frazil.lake.catalogs import needs_s3
 from frazil.lake.iceberg_java import Iceberg
 from frazil.local.services import LocalServices
+from frazil.local.toolchain import local_files
 from frazil.local.toolchain.class_data_sharing import java_options
 from frazil.local.toolchain.jars import spark_jars
 from tests.support import oracle
@@ -59,6 +60,7 @@ SETTINGS = {
     "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss4m {java_options()}",
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
+    **local_files.SETTINGS,
 }
 
 

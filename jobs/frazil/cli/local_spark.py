@@ -39,6 +39,7 @@ def local_job(
     The first SIGINT or SIGTERM lets the batch at hand end, the second ends the process.
     """
     from frazil.job.session import open_job
+    from frazil.local.toolchain import local_files
 
     stopping = threading.Event()
     begun = open_job(
@@ -52,7 +53,7 @@ def local_job(
         stopping=stopping,
         cancels=cancels,
     )
-    with _stderr_to(log):
+    with _stderr_to(log), local_files.found_by_new_jvms():
         job = begun.__enter__()
     try:
         with _ended_by_signals(stopping):  # after the session is made, which sets handlers of its own
@@ -71,10 +72,11 @@ def settings_here(memory: str) -> dict[str, str]:
     than with Java's default, G1. Only here: where Spark is a service, the collector is the service's, and a JVM that is given two
     does not start.
     """
+    from frazil.local.toolchain import local_files
     from frazil.local.toolchain.class_data_sharing import java_options
 
     java = f"-XX:+UseParallelGC {java_options()}".strip()
-    return {"spark.driver.memory": memory, "spark.driver.extraJavaOptions": java}
+    return {"spark.driver.memory": memory, "spark.driver.extraJavaOptions": java, **local_files.SETTINGS}
 
 
 def jars_here(environment: Environment) -> list[Path]:

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
 from frazil.lake.catalogs import spark_options
+from frazil.local.toolchain import local_files
 from frazil.local.toolchain.jars import spark_jars
 from tests.bench.shapes import Format, Shape
 from tests.bench.topics import Job
@@ -19,7 +20,7 @@ COORDINATES = ("topic", "partition", "offset", "timestamp")
 
 @contextmanager
 def session(job: Job) -> Iterator[SparkSession]:
-    """Start the session, with the same cores, heap, jars and catalog as Frazil."""
+    """Start the session, with the same cores, heap, jars, catalog and local file system as Frazil."""
     jars = [str(jar) for jar in spark_jars() if "aws" not in jar.name]
     builder = SparkSession.builder.appName(job.contender).master(f"local[{job.cores}]")
     settings = {
@@ -27,12 +28,14 @@ def session(job: Job) -> Iterator[SparkSession]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
+        **local_files.SETTINGS,
         **spark_options(job.environment, lambda secret: ""),
         **job.spark_settings,
     }
     for key, value in settings.items():
         builder = builder.config(key, value)
-    spark = builder.getOrCreate()
+    with local_files.found_by_new_jvms():
+        spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     spark.sql("create namespace if not exists lake.bench")
     try:

@@ -25,6 +25,7 @@ from frazil.ingest.staging import Staging
 from frazil.job.context import JobContext
 from frazil.job.session import open_job
 from frazil.lake import tables
+from frazil.local.toolchain import local_files
 from frazil.local.toolchain.jars import spark_jars
 from frazil.schemas.merge import merge
 from frazil.schemas.metadata import metadata_fields
@@ -155,8 +156,10 @@ def driver(job: Job, **more: Any) -> Iterator[tuple[JobContext, Registry]]:
     jars = [jar for jar in spark_jars() if "aws" not in jar.name]
     settings = {**settings_here(job.heap), **job.spark_settings}
     assert environment.registry is not None
-    with open_job(environment, secrets, jars=jars, master=f"local[{job.cores}]", settings=settings, **more) as shared:
-        yield shared, Registry.of(environment.registry, secrets)
+    with local_files.found_by_new_jvms():
+        begun = open_job(environment, secrets, jars=jars, master=f"local[{job.cores}]", settings=settings, **more)
+        with begun as shared:
+            yield shared, Registry.of(environment.registry, secrets)
 
 
 def _silent(event: Mapping[str, Any]) -> None:
