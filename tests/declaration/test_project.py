@@ -58,8 +58,8 @@ def test_all_problems_are_found_at_once() -> None:
         "environments.two words.name",
         "environments.prod",
     }
-    assert "Write pipelines" in found["pipeline"]
-    assert "Write bootstrap" in found["environments.dev.kafka.bootstap"]
+    assert "Did you mean pipelines?" in found["pipeline"]
+    assert "Did you mean bootstrap?" in found["environments.dev.kafka.bootstap"]
 
 
 def test_a_secret_that_is_written_out_is_refused_and_not_shown() -> None:
@@ -95,6 +95,5 @@ def test_an_editor_knows_relative_paths_and_no_name(root: Path) -> None:
     definitions = schema["$defs"]
     assert "name" not in definitions["environment"]["properties"]
     assert definitions["environment"]["required"] == ["kafka", "catalog"]
-    assert definitions["localCatalog" if "localCatalog" in definitions else "local_catalog"]["properties"]["path"][
-        "pattern"
-    ].startswith(r"^\.\.?/|^(?:/")
+    path = definitions["local_catalog"]["properties"]["path"]
+    assert path["pattern"].startswith(r"^\.\.?/|^(?:/")

@@ -18,8 +18,7 @@ from frazil.cli.options import AsJson, EnvironmentChoice, PipelineName, Pipeline
 from frazil.cli.run import Master, Memory
 from frazil.clients.secrets import Secrets
 from frazil.errors import InvalidInput
-from frazil.project import declaration_file, environments
-from frazil.project.project_file import state_folder
+from frazil.project import declaration_file, environments, project_file
 
 if TYPE_CHECKING:
     from frazil.audit.count import Read
@@ -130,7 +129,7 @@ def verify(
         from frazil.ingest.replay import check_is_state
 
         check_is_state(pipeline)
-    lake, proofs = Lake(environment, secrets.read), ProofFolder(state_folder() / PROOFS / environment.name)
+    lake, proofs = Lake(environment, secrets.read), ProofFolder(project_file.state_folder() / PROOFS / environment.name)
     planning = audit.plan(pipeline, lake, deep=deep, fresh=fresh, proofs=proofs) if plan else None
     if isinstance(planning, Estimate):
         if as_json:
@@ -160,8 +159,7 @@ def _replayed(pipeline: Pipeline, place: Environment, secrets: Secrets, master: 
         from frazil.ingest.replay import replay
 
         registry = Registry.of(place.registry, secrets) if place.registry else None
-        replays = state_folder() / REPLAYS
-        replays.mkdir(parents=True, exist_ok=True)
+        (replays := project_file.state_folder() / REPLAYS).mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=replays) as folder:
             return replay(pipeline, job, registry, place, Path(folder).resolve())
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from frazil.declaration import InvalidDeclaration, Problem
 from frazil.declaration.cross_checks import Listed, misfits
-from frazil.project.declaration_file import found, refuse_misfits
+from frazil.project import declaration_file
 from frazil.project.environments import clashes_with_documents, environment
 from frazil.project.project_file import ProjectFile, project_file
 
@@ -23,7 +23,7 @@ def checked_pipelines(file: Path, *, choice: str | None, with_project: bool) -> 
     listed: tuple[Listed, ...] = ()
     project: ProjectFile | None = None
     with _noted(problems):
-        listed = found(file)
+        listed = declaration_file.found(file)
     if with_project:
         with _noted(problems):
             project = project_file()
@@ -33,7 +33,7 @@ def checked_pipelines(file: Path, *, choice: str | None, with_project: bool) -> 
             if name != choice:
                 problems += [each.moved("", f"environment {name}: ") for each in misfits(listed, place)]
     if choice is not None and not problems:
-        refuse_misfits(listed, environment(choice))
+        declaration_file.refuse_misfits(listed, environment(choice))
     if problems:
         raise InvalidDeclaration(problems)
     return listed
