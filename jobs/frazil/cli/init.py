@@ -17,6 +17,8 @@ from frazil.version import VERSION
 
 LOCAL = "local"
 """The environment that `frazil local up` writes."""
+HERE = "workstation"
+"""The environment of runs on this machine, in a project that deploys: `dev` is a deployment then."""
 
 
 def init(
@@ -28,6 +30,9 @@ def init(
         str | None, typer.Option("--bootstrap", metavar="HOST:PORT", help="Bootstrap servers of the broker.")
     ] = None,
     registry: Annotated[str | None, typer.Option("--registry", metavar="URL", help="Schema registry.")] = None,
+    aws: Annotated[
+        bool | None, typer.Option("--aws/--no-aws", help="Add stacks that deploy to AWS.", show_default=False)
+    ] = None,
     env: Annotated[str | None, typer.Option(*FLAGS, metavar="NAME", help="Name of the environment to write.")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing; take defaults.")] = False,
     as_json: AsJson = False,
@@ -53,11 +58,19 @@ def init(
         _refuse(bootstrap=bootstrap, registry=registry)
         if env not in (None, LOCAL):
             raise InvalidInput(f"`frazil local up` writes the environment {LOCAL}", where="--env", do="Leave out --env")
-        project = NewProject(cluster=cluster, environment=LOCAL)
+        bootstrap, registry, env = "", "", LOCAL
     else:
         bootstrap = bootstrap or _asked("Bootstrap servers", BOOTSTRAP[cluster], asks=asks)
         registry = _asked("Schema registry", REGISTRY.get(cluster, ""), asks=asks) if registry is None else registry
-        project = NewProject(cluster=cluster, environment=env or "dev", bootstrap=bootstrap, registry=registry)
+    if aws is None:
+        aws = asks and typer.confirm("Deploy to AWS", default=False, err=True)
+    project = NewProject(
+        cluster=cluster,
+        environment=env or (HERE if aws else "dev"),
+        bootstrap=bootstrap,
+        registry=registry,
+        has_aws=aws,
+    )
     files = project.files(VERSION)
     write_files(folder, files)
     commands = project.next_commands(Path(shlex.quote(str(folder))))

@@ -16,7 +16,7 @@ from string import Template
 from frazil.declaration.environment import ENVIRONMENT_NAME
 from frazil.declaration.project import parse_project
 from frazil.errors import InvalidInput
-from frazil.project.project_file import NAME
+from frazil.project.project_file import DEPLOYMENTS, NAME
 
 
 class Cluster(StrEnum):
@@ -46,6 +46,8 @@ class NewProject:
     environment: str
     bootstrap: str = ""
     registry: str = ""
+    has_aws: bool = False
+    """Whether it deploys to AWS, as dev, staging and prod."""
 
     def files(self, version: str) -> dict[str, str]:
         """Return the files by their paths in the project; `version` is the one of Frazil that they install.
@@ -60,6 +62,10 @@ class NewProject:
             ".pre-commit-config.yaml": _filled("pre-commit-config.yaml"),
             ".gitignore": _filled("gitignore"),
         }
+        if self.has_aws:
+            found[".github/workflows/review.yml"] = _filled("review.yml", version=version)
+            found["cdktf.json"] = _filled("cdktf.json")
+            found[DEPLOYMENTS] = _filled(DEPLOYMENTS)
         if self.cluster is Cluster.LOCAL:
             found["orders.jsonl"] = _filled("orders.jsonl")
         return found
@@ -91,10 +97,11 @@ class NewProject:
     def next_commands(self, folder: Path) -> tuple[str, ...]:
         """Return what to run next, from the working folder."""
         into = () if folder == Path() else (f"cd {folder}",)
-        run, query = "frazil run orders --once", 'frazil query "select * from shop.orders"'
+        land = ("frazil run orders --once", 'frazil query "select * from shop.orders"')
+        deploy = (f"python {DEPLOYMENTS}",) if self.has_aws else ()
         if self.cluster is Cluster.LOCAL:
-            return (*into, "frazil local up", "frazil local produce orders orders.jsonl", run, query)
-        return (*into, *(f"export {name}=…" for name in self.variables), "frazil check", run, query)
+            return (*into, "frazil local up", "frazil local produce orders orders.jsonl", *land, *deploy)
+        return (*into, *(f"export {name}=…" for name in self.variables), "frazil check", *land, *deploy)
 
 
 def _filled(name: str, **values: str) -> str:

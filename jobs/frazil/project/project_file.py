@@ -15,6 +15,8 @@ from frazil.declaration.project import Project, parse_project
 from frazil.errors import InvalidInput
 
 NAME = "frazil.toml"
+DEPLOYMENTS = "infra_app.py"
+"""The program of a project that deploys: it declares the deployments."""
 STATE = ".frazil"
 """The folder of a project that holds what commands write for themselves."""
 
