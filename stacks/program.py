@@ -33,20 +33,25 @@ def run(*deployments: Deployment, release: str) -> NoReturn:
 def main(argv: Sequence[str], deployments: Sequence[Deployment], release: str) -> int:
     """Return the exit code of what the arguments ask. `argv` begins with the program's file."""
     named = {deployment.name: deployment for deployment in deployments}
-    if len(named) < len(deployments):
-        print("error: two deployments have the same name. Rename one", file=sys.stderr)
-        return Exit.INVALID_INPUT
+    names = [deployment.name for deployment in deployments]
+    for name in named:
+        if names.count(name) > 1:
+            return _refused(f"the deployment {name} is declared twice. Remove one")
     program, verb, arguments = argv[0], argv[1] if len(argv) > 1 else "", argv[2:]
-    verbs: dict[str, Callable[[], int]] = {
-        "": lambda: _synthesise(named, release),
-        "review": lambda: _review(arguments, named, program),
-        "built-for": lambda: built_for.main(arguments, named),
-        "artifact-bucket": lambda: _bucket(arguments, named),
-    }
-    if verb not in verbs:
-        print(f"error: {verb} does not exist. Write one of {', '.join(filter(None, verbs))}", file=sys.stderr)
-        return Exit.INVALID_INPUT
-    return verbs[verb]()
+    if not verb:
+        return _synthesise(named, release)
+    if verb == "review":
+        return _review(arguments, named, program)
+    if verb not in _OF_ONE:
+        return _refused(f"{verb} does not exist. Write one of review, {', '.join(_OF_ONE)}")
+    if len(arguments) != 1:
+        return _refused(f"{verb} takes one environment")
+    return _OF_ONE[verb](arguments[0], named)
+
+
+def _refused(why: str) -> int:
+    print(f"error: {why}", file=sys.stderr)
+    return Exit.INVALID_INPUT
 
 
 def _synthesise(deployments: Mapping[str, Deployment], release: str) -> int:
@@ -58,15 +63,24 @@ def _synthesise(deployments: Mapping[str, Deployment], release: str) -> int:
 
 
 def _review(arguments: Sequence[str], deployments: Mapping[str, Deployment], program: str) -> int:
-    from stacks import review
+    from stacks import review  # loads the rules of policies
 
     return review.run(arguments, deployments, (str(Path(program).absolute()),))
 
 
-def _bucket(arguments: Sequence[str], deployments: Mapping[str, Deployment]) -> int:
-    [name] = arguments
-    if name not in deployments:
-        print(f"error: the environment {name} does not exist. Name one of {', '.join(deployments)}", file=sys.stderr)
-        return Exit.INVALID_INPUT
-    print(deployments[name].names.bucket("artifacts"))
+def _built_for(environment: str, deployments: Mapping[str, Deployment]) -> int:
+    return built_for.main([environment], deployments)
+
+
+def _artifact_bucket(environment: str, deployments: Mapping[str, Deployment]) -> int:
+    if environment not in deployments:
+        return _refused(f"the environment {environment} does not exist. Name one of {', '.join(deployments)}")
+    print(deployments[environment].names.bucket("artifacts"))
     return Exit.SUCCESS
+
+
+_OF_ONE: Mapping[str, Callable[[str, Mapping[str, Deployment]], int]] = {
+    "built-for": _built_for,
+    "artifact-bucket": _artifact_bucket,
+}
+"""The verbs that take one environment."""

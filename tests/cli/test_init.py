@@ -70,14 +70,9 @@ def test_wrong_answers_write_nothing(folder: Path, arguments: list[str], said: s
 def test_on_a_terminal_it_asks(folder: Path) -> None:
     master, terminal = os.openpty()
     try:
-        os.write(master, b"kafka\nplain\nbroker:9092\n\n")
-        ended = subprocess.run(
-            [sys.executable, "-m", "frazil.cli.main", "init"],
-            stdin=terminal,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        os.write(master, b"kafka\nplain\nbroker:9092\n\ny\n")
+        command = [sys.executable, "-m", "frazil.cli.main", "init"]
+        ended = subprocess.run(command, stdin=terminal, capture_output=True, text=True, check=False, timeout=60)
     finally:
         os.close(master)
         os.close(terminal)
@@ -85,6 +80,7 @@ def test_on_a_terminal_it_asks(folder: Path) -> None:
     assert "Write one of local, plain, confluent" in ended.stderr
     assert 'bootstrap = "broker:9092"' in (folder / "frazil.toml").read_text()
     assert "registry" not in (folder / "frazil.toml").read_text()
+    assert (folder / "infra_app.py").is_file()
 
 
 # ── What other commands take from the project file ──────────────────────────────────────────────

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml  # type: ignore[import-untyped]
 
 from frazil.declaration import InvalidDeclaration, Secret, Security
 from frazil.errors import InvalidInput
@@ -23,6 +27,9 @@ CONFLUENT = NewProject(
     bootstrap=BOOTSTRAP[Cluster.CONFLUENT],
     registry=REGISTRY[Cluster.CONFLUENT],
 )
+
+
+DEPLOYING = replace(CONFLUENT, environment="workstation", has_aws=True)
 
 
 @pytest.fixture
@@ -82,6 +89,28 @@ def test_an_answer_that_is_no_address_is_refused(bootstrap: str, registry: str, 
 def test_a_name_that_is_none_of_an_environment_is_refused(name: str) -> None:
     with pytest.raises(InvalidInput, match="is not an environment's name"):
         NewProject(cluster=Cluster.PLAIN, environment=name, bootstrap="k:9092").files("0.1.0")
+
+
+def test_a_project_that_deploys_has_its_stacks_and_their_review() -> None:
+    files = DEPLOYING.files("0.1.0")
+    assert set(files) - set(CONFLUENT.files("0.1.0")) == {".github/workflows/review.yml", "cdktf.json", "infra_app.py"}
+    assert json.loads(files["cdktf.json"])["app"] == "python infra_app.py"
+    assert 'environment = "workstation"' in files["frazil.toml"], "dev is a deployment"
+
+
+def test_workflows_install_this_version_and_pin_actions_as_frazils_own(root: Path) -> None:
+    files = DEPLOYING.files("0.1.0")
+    pinned = set(re.findall(r"uses: (.+)", (root / ".github" / "workflows" / "review.yml").read_text()))
+    for name, extras in {"check": "cli", "review": "cli,infra"}.items():
+        text = files[f".github/workflows/{name}.yml"]
+        workflow: dict[str, Any] = yaml.safe_load(text)
+        assert workflow["permissions"] == {}
+        assert f'"frazil[{extras}]==0.1.0"' in text
+        assert set(re.findall(r"uses: (.+)", text)) <= pinned
+        assert "pull_request_target" not in text
+    own = (root / ".github" / "workflows" / "review.yml").read_text()
+    steps = "      - name: Comment"
+    assert files[".github/workflows/review.yml"].partition(steps)[2] == own.partition(steps)[2]
 
 
 def test_no_file_is_overwritten_and_all_of_them_are_named(folder: Path) -> None:
