@@ -117,6 +117,14 @@ def test_declarations_are_those_of_the_project_file(project: Path) -> None:
     assert "Name one of others" in frazil("show", "nothing", "--pipelines", mine).stderr
 
 
+def test_without_a_name_declarations_are_the_usual_file_of_the_project(project: Path) -> None:
+    (project / "stacks").mkdir()
+    (project / "pipelines.py").rename(project / "stacks" / "pipelines.py")
+    (project / "frazil.toml").write_text("")
+    assert "Name one of orders" in frazil("show", "nothing").stderr
+    assert frazil("check").exit_code == 0
+
+
 @pytest.mark.usefixtures("project")
 def test_no_project_folder_gets_a_second_state_folder() -> None:
     shown = json.loads(frazil("local", "status", "--json").stdout)

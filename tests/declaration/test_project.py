@@ -44,7 +44,7 @@ def test_all_problems_are_found_at_once() -> None:
             "environment": "Dev",
             "environments": {
                 "dev": {**LOCAL, "name": "other", "kafka": {"bootstap": "k:9092"}},
-                "two words": LOCAL,
+                "two\nlines": LOCAL,
                 "prod": 1,
             },
         }
@@ -55,7 +55,7 @@ def test_all_problems_are_found_at_once() -> None:
         "environments.dev.name",
         "environments.dev.kafka.bootstap",
         "environments.dev.kafka.bootstrap",
-        "environments.two words.name",
+        "environments['two\\nlines'].name",
         "environments.prod",
     }
     assert "Did you mean pipelines?" in found["pipeline"]

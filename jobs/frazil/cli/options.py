@@ -40,7 +40,7 @@ def _is_left_out(context: typer.Context, parameter: typer.CallbackParam) -> bool
 def _pipelines_file(context: typer.Context, parameter: typer.CallbackParam, value: Path | None) -> Path | None:
     """Return the project's declarations for an option that is left out."""
     found = project_file.project_file() if _is_left_out(context, parameter) else None
-    return value if found is None else found.pipelines or value
+    return value if found is None else found.pipelines or declaration_file.usual()
 
 
 def _environment(context: typer.Context, parameter: typer.CallbackParam, value: str | None) -> str | None:

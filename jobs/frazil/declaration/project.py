@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-from frazil.declaration.constraints import NOT_EMPTY, shown
+from frazil.declaration.constraints import NOT_EMPTY, below, shown
 from frazil.declaration.declared import Declared
 from frazil.declaration.document_schema import document_schema
 from frazil.declaration.environment import ENVIRONMENT_NAME, Environment
@@ -42,7 +42,7 @@ def parse_project(document: Mapping[str, Any], absolute: Callable[[str], str]) -
     tables = document.get("environments")
     tables = tables if isinstance(tables, Mapping) else {}
     problems = [
-        Problem(f"environments.{name}.name", "the name of the table is the environment's name", "Remove it")
+        Problem(f"{_place(name)}.name", "the name of the table is the environment's name", "Remove it")
         for name, table in tables.items()
         if isinstance(table, Mapping) and "name" in table
     ]
@@ -78,8 +78,12 @@ def _dotted(path: str, tables: Mapping[str, Any]) -> str:
     for name in tables:
         place = f"environments[{shown(name)}]"
         if path.startswith(place):
-            return f"environments.{name}{path.removeprefix(place)}"
+            return f"{_place(name)}{path.removeprefix(place)}"
     return path
+
+
+def _place(name: str) -> str:
+    return below("environments", name)
 
 
 def project_schema() -> dict[str, Any]:

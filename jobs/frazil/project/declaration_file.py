@@ -11,20 +11,20 @@ from frazil.declaration import Environment, InvalidDeclaration, Pipeline, Proble
 from frazil.declaration.cross_checks import Listed, clashes, misfits
 from frazil.declaration.validation import named
 from frazil.errors import InvalidInput
-from frazil.project.project_file import NAME, stated_pipelines
+from frazil.project.project_file import NAME, project_folder, stated_pipelines
 from frazil.project.python_file import Names, run
 from frazil.schema_files.declared_rows import file_problems
 
 T = TypeVar("T")
 
 USUAL = Path("stacks/pipelines.py")
-"""The file of declarations in a folder without a project file that names one."""
+"""The file of declarations of a project whose file names none, in its folder."""
 _EXAMPLE = 'Write pipelines = [Pipeline(topic=Topic("orders", …), table=Table("shop.orders"))]'
 
 
 def usual() -> Path:
     """Return the file of declarations if a command names none: the project file's, or `USUAL`."""
-    return stated_pipelines() or USUAL
+    return stated_pipelines() or project_folder() / USUAL
 
 
 def declared(file: Path) -> tuple[Pipeline, ...]:

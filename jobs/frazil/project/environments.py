@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from frazil.declaration import Environment, InvalidDeclaration, Problem, parse_environment
+from frazil.declaration.constraints import below
 from frazil.errors import InvalidInput
 from frazil.project.project_file import (
     NAME,
@@ -73,7 +74,9 @@ def clashes_with_documents(project: ProjectFile) -> list[Problem]:
 
 
 def _clash(project: ProjectFile, name: str, file: Path) -> Problem:
-    return Problem(f"{project.path}: environments.{name}", f"{file} has the same environment", "Remove one of the two")
+    return Problem(
+        f"{project.path}: {below('environments', name)}", f"{file} has the same environment", "Remove one of the two"
+    )
 
 
 def _remedy(choice: str, file: Path, folder: Path) -> str:

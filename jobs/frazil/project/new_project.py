@@ -131,10 +131,12 @@ def write_files(folder: Path, files: Mapping[str, str]) -> None:
             with file.open("x", encoding="utf-8") as opened:
                 written.append(file)
                 opened.write(content)
-    except OSError as error:
+    except BaseException as error:  # also of Ctrl-C
         for file in written:
             file.unlink(missing_ok=True)
         for parent in reversed(folders):
             with suppress(OSError):  # another program has put a file there
                 parent.rmdir()
-        raise InvalidInput.unwritable(error.filename or folder, error) from error
+        if isinstance(error, OSError):
+            raise InvalidInput.unwritable(error.filename or folder, error) from error
+        raise
