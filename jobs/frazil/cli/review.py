@@ -59,7 +59,8 @@ def review(
 
     \b
     Changes nothing.
-    Runs in a project or checkout, with Terraform and read permissions.
+    Runs in a project, or in a checkout.
+    Needs Terraform and read permissions.
     Plans hold secrets and are deleted; the review holds none.
 
     \b
