@@ -3,7 +3,7 @@
 | variable | meaning |
 | --- | --- |
 | `FRAZIL_ENVIRONMENTS` | required: the environments to synthesise, joined by commas |
-| `FRAZIL_PIPELINES` | required: a Python file with `pipelines`, and `topics` and `retired` if there are any |
+| `FRAZIL_PIPELINES` | required unless in `frazil.toml`: a Python file with `pipelines`, and `topics` and `retired` if any |
 | `FRAZIL_RELEASE` | required: the manifest of the release that should run; `none` if nothing should run, as in a first deployment |
 | `FRAZIL_DEPLOYED` | the folder of the files that list what holds data; `deployed` if left out |
 | `FRAZIL_DESTROY_DATA` | the second key: the one environment whose data may be destroyed |
@@ -20,6 +20,7 @@ from typing import Any
 
 from frazil.errors import FrazilError, InvalidInput
 from frazil.project.declaration_file import checked, members, ran
+from frazil.project.project_file import stated_pipelines
 from frazil.release.manifest import Release, parse_manifest
 from infra.managed_topic import ManagedTopic
 from infra.tf import App
@@ -38,20 +39,22 @@ _REQUIRED = {
 }
 
 
-def main(settings: Mapping[str, str]) -> int:
+def main(settings: Mapping[str, str], deployments: Mapping[str, Deployment] = DEPLOYMENTS) -> int:
     """Synthesise, and write the file of the objects that hold data.
 
     Prints every problem on stderr and returns 2 if a variable is missing or a declaration cannot be deployed.
     """
+    if (stated := stated_pipelines()) is not None:
+        settings = {"FRAZIL_PIPELINES": str(stated), **settings}
     missing = [name for name in _REQUIRED if not settings.get(name, "").strip()]
     if missing:
         wanted = "; ".join(f"{name}: {_REQUIRED[name]}" for name in missing)
         print(f"error: {', '.join(missing)} must be set. {wanted}", file=sys.stderr)
         return 2
     chosen = [name.strip() for name in settings["FRAZIL_ENVIRONMENTS"].split(",")]
-    unknown = [name for name in chosen if name not in DEPLOYMENTS]
+    unknown = [name for name in chosen if name not in deployments]
     if unknown:
-        one_of = ", ".join(DEPLOYMENTS)
+        one_of = ", ".join(deployments)
         print(f"error: the environment {', '.join(unknown)} does not exist. Name one of {one_of}", file=sys.stderr)
         return 2
     try:
@@ -59,7 +62,7 @@ def main(settings: Mapping[str, str]) -> int:
         declared = _declared(file)
         app = App()
         files = dict(
-            _guarded(app, DEPLOYMENTS[name], declared, file.parent, settings) for name in dict.fromkeys(chosen)
+            _guarded(app, deployments[name], declared, file.parent, settings) for name in dict.fromkeys(chosen)
         )
         app.synth()
         for deployed_file, deployed in files.items():

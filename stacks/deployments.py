@@ -148,10 +148,16 @@ class Deployment:
 _SMALL = Worker(cores=1, memory_gb=4)
 _MEDIUM = Worker(cores=4, memory_gb=16)
 
-_SMALL_RUNS = Runs(
+SMALL = Runs(
     ingest=Workers(driver=_SMALL, executor=_SMALL, least=1, most=2),
     maintain=Workers(driver=_SMALL, executor=_SMALL, least=1, most=2),
     capacity=Capacity(cores=8, memory_gb=32, disk_gb=200),
+)
+
+LARGE = Runs(
+    ingest=Workers(driver=_MEDIUM, executor=_MEDIUM, least=1, most=8),
+    maintain=Workers(driver=_MEDIUM, executor=_MEDIUM, least=1, most=8),
+    capacity=Capacity(cores=80, memory_gb=320, disk_gb=2000),
 )
 
 dev = Deployment(
@@ -160,7 +166,7 @@ dev = Deployment(
     region="eu-central-1",
     network=NetworkPlan(cidr="10.20.0.0/20"),
     confluent=Confluent(kind=ClusterKind.BASIC),
-    runs=_SMALL_RUNS,
+    runs=SMALL,
     is_disposable=True,
     log_days=7,
 )
@@ -171,7 +177,7 @@ staging = Deployment(
     region="eu-central-1",
     network=NetworkPlan(cidr="10.21.0.0/20"),
     confluent=Confluent(kind=ClusterKind.STANDARD),
-    runs=_SMALL_RUNS,
+    runs=SMALL,
     alarm_emails=("data-platform@example.com",),
 )
 
@@ -181,13 +187,7 @@ prod = Deployment(
     region="eu-central-1",
     network=NetworkPlan(cidr="10.22.0.0/20"),
     confluent=Confluent(environment_id="env-abc123", cluster_id="lkc-abc123"),
-    runs=Runs(
-        ingest=Workers(driver=_MEDIUM, executor=_MEDIUM, least=1, most=8),
-        maintain=Workers(driver=_MEDIUM, executor=_MEDIUM, least=1, most=8),
-        capacity=Capacity(cores=80, memory_gb=320, disk_gb=2000),
-        mode=Mode.FOLLOW,
-        freshness_minutes=10,
-    ),
+    runs=replace(LARGE, mode=Mode.FOLLOW, freshness_minutes=10),
     alarm_emails=("data-platform@example.com", "on-call@example.com"),
     log_days=90,
 )

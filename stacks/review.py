@@ -17,7 +17,7 @@ import signal
 import sys
 import tempfile
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, NoReturn
@@ -27,8 +27,8 @@ from policies.review.json_document import document
 from policies.review.markdown import markdown
 from policies.review.prices import NotAssumed, price_table
 from policies.review.review import Review, Verdict, review
-from stacks.deployments import DEPLOYMENTS
-from stacks.terraform_plans import NotPlanned, given, plans, synthesise
+from stacks.deployments import DEPLOYMENTS, Deployment
+from stacks.terraform_plans import APP, NotPlanned, given, plans, synthesise
 
 EXITS = {
     Verdict.NOTHING: Exit.SUCCESS,
@@ -39,15 +39,24 @@ EXITS = {
 _ON_STAND_INS = {"in_the_clear": "Kafka and registry of this environment are stand-ins on this machine"}
 
 
-def main(arguments: Sequence[str], settings: Mapping[str, str], today: date) -> int:
-    """Print the review and return the exit code that the module's docstring lists."""
-    chosen = _arguments(arguments)
-    if chosen.environment not in DEPLOYMENTS:
-        one_of = ", ".join(DEPLOYMENTS)
+def main(
+    arguments: Sequence[str],
+    settings: Mapping[str, str],
+    today: date,
+    deployments: Mapping[str, Deployment] = DEPLOYMENTS,
+    app: Sequence[str] = APP,
+) -> int:
+    """Print the review and return the exit code that the module's docstring lists.
+
+    `app` are the arguments of Python that synthesise the deployments.
+    """
+    chosen = _arguments(arguments, deployments)
+    if chosen.environment not in deployments:
+        one_of = ", ".join(deployments)
         print(f"error: the environment {chosen.environment} does not exist. Name one of {one_of}", file=sys.stderr)
         return Exit.INVALID_INPUT
     try:
-        found = _reviewed(chosen, settings, today)
+        found = _reviewed(chosen, settings, today, deployments[chosen.environment], app)
     except (NotPlanned, NotAssumed, OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return Exit.UNCHECKED
@@ -58,8 +67,9 @@ def main(arguments: Sequence[str], settings: Mapping[str, str], today: date) -> 
     return EXITS[found.verdict]
 
 
-def _reviewed(chosen: argparse.Namespace, settings: Mapping[str, str], today: date) -> Review:
-    deployment = DEPLOYMENTS[chosen.environment]
+def _reviewed(
+    chosen: argparse.Namespace, settings: Mapping[str, str], today: date, deployment: Deployment, app: Sequence[str]
+) -> Review:
     prices = price_table(_object(chosen.assumptions) if chosen.assumptions else None)
     before = _object(chosen.before) if chosen.before else None
     terraform = shutil.which("terraform", path=settings.get("PATH"))
@@ -67,7 +77,7 @@ def _reviewed(chosen: argparse.Namespace, settings: Mapping[str, str], today: da
         raise NotPlanned("terraform is not installed. Install it, or name plans with --plan")
     # Only this user can read the folder, and it is always removed.
     with tempfile.TemporaryDirectory(prefix="frazil-review-") as folder:
-        folders = synthesise(chosen.environment, Path(folder), settings)
+        folders = synthesise(deployment, Path(folder), settings, app)
         planned = list(given(chosen.plan, folders) if chosen.plan else plans(folders, settings, terraform or ""))
         return review(
             chosen.environment,
@@ -88,9 +98,9 @@ def _object(file: Path) -> dict[str, Any]:
     return content
 
 
-def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
+def _arguments(arguments: Sequence[str], deployments: Iterable[str] = DEPLOYMENTS) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m stacks.review", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("environment", metavar="ENV", help=f"one of {', '.join(DEPLOYMENTS)}")
+    parser.add_argument("environment", metavar="ENV", help=f"one of {', '.join(deployments)}")
     parser.add_argument("--plan", action="append", default=[], metavar="[STACK=]FILE", help="a plan as JSON")
     parser.add_argument("--before", type=Path, metavar="FILE", help="the deployed pipeline document")
     parser.add_argument("--assumptions", type=Path, metavar="FILE", help="assumptions of the cost estimate")
@@ -99,17 +109,21 @@ def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
+def run(arguments: Sequence[str], deployments: Mapping[str, Deployment] = DEPLOYMENTS, app: Sequence[str] = APP) -> int:
+    """Review as a process of its own, which removes its plans if it is ended. Returns the exit code."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _end)
+    try:
+        return main(arguments, os.environ, datetime.now(UTC).date(), deployments, app)
+    except Exception:  # noqa: BLE001 - Python's own 1 would say "refused"
+        traceback.print_exc()
+        return Exit.UNCHECKED
+
+
 def _end(number: int, frame: object) -> NoReturn:
     """Exit by an exception, so that the folder with the plans is removed."""
     sys.exit(128 + number)
 
 
 if __name__ == "__main__":
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _end)
-    try:
-        ended = main(sys.argv[1:], os.environ, datetime.now(UTC).date())
-    except Exception:  # noqa: BLE001 - Python's own 1 would say "refused"
-        traceback.print_exc()
-        ended = Exit.UNCHECKED
-    sys.exit(ended)
+    sys.exit(run(sys.argv[1:]))

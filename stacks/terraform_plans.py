@@ -19,10 +19,13 @@ from typing import Any
 from policies.review.masking import hidden
 from policies.review.review import StackPlan
 from stacks.deployed import file_of
-from stacks.deployments import DEPLOYMENTS
+from stacks.deployments import Deployment
 
 STACKS = ("foundation", "confluent", "ingestion")
 """The stacks in the order of their deployment: each needs outputs of those before it."""
+
+APP = ("-m", "stacks.app")
+"""The arguments of Python that synthesise the deployments of the checkout."""
 
 _ERROR = re.compile(r"^(?:[│|╷]\s*)?Error: (.+)$", re.MULTILINE)
 
@@ -31,21 +34,27 @@ class NotPlanned(Exception):
     """Synthesis or Terraform failed. The text is its output."""
 
 
-def synthesise(environment: str, folder: Path, settings: Mapping[str, str]) -> dict[str, Path]:
-    """Synthesise an environment below `folder`. Return the folders of its stacks by name. Raises `NotPlanned`."""
+def synthesise(
+    deployment: Deployment, folder: Path, settings: Mapping[str, str], app: Sequence[str] = APP
+) -> dict[str, Path]:
+    """Synthesise an environment below `folder`. Return the folders of its stacks by name.
+
+    `app` are the arguments of Python that run the app. Raises `NotPlanned` with its output.
+    """
+    environment = deployment.name
     out = folder / "cdktf.out"
     state = Path.cwd() / ".frazil"
     if state.is_dir():
         # The state of the local environment is beside `cdktf.out`, and must be found from here too.
         (folder / ".frazil").symlink_to(state)
     # Synthesis compares with the file of deployed objects and writes it; a review writes into a copy.
-    file, copy = file_of(DEPLOYMENTS[environment], settings.get("FRAZIL_DEPLOYED", "")), folder / "deployed"
+    file, copy = file_of(deployment, settings.get("FRAZIL_DEPLOYED", "")), folder / "deployed"
     copy.mkdir()
     if file.is_file():
         shutil.copyfile(file, copy / file.name)
     chosen = {"FRAZIL_ENVIRONMENTS": environment, "CDKTF_OUTDIR": str(out), "FRAZIL_DEPLOYED": str(copy)}
     ended = subprocess.run(
-        [sys.executable, "-m", "stacks.app"],
+        [sys.executable, *app],
         env={**settings, **chosen},
         capture_output=True,
         text=True,

@@ -95,4 +95,4 @@ def test_outside_of_a_checkout_it_is_invalid_input(tmp_path: Path, monkeypatch: 
     monkeypatch.chdir(tmp_path)
     told = ran("dev")
     assert told.exit_code == 2
-    assert "this is no checkout of Frazil" in told.stderr
+    assert "no deployment is declared here" in told.stderr

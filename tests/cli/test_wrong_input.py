@@ -72,7 +72,9 @@ class TestEveryCommandOnAPipeline:
 
     def test_an_unknown_environment_is_told_with_how_to_have_one(self, folder: Path, command: str) -> None:
         line = is_one_line(frazil(command, env="nowhere"), 2)
-        assert "environment nowhere: it does not exist. Write .frazil/environments/nowhere.json" in line
+        assert (
+            "environment nowhere: it does not exist. Write [environments.nowhere] into frazil.toml, or .frazil" in line
+        )
 
     def test_a_missing_file_of_pipelines_is_named(self, folder: Path, command: str) -> None:
         line = is_one_line(frazil(command, file="other.py"), 2)

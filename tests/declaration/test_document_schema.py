@@ -3,19 +3,22 @@ from pathlib import Path
 
 import pytest
 
-from frazil.declaration import environment_schema, json_schema
+from frazil.declaration import environment_schema, json_schema, project_schema
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-@pytest.mark.parametrize(("name", "made"), [("document", json_schema()), ("environment", environment_schema())])
+@pytest.mark.parametrize(
+    ("name", "made"),
+    [("document", json_schema()), ("environment", environment_schema()), ("project", project_schema())],
+)
 def test_the_copy_in_docs_is_what_the_declarations_make(name, made):
     text = json.dumps(made, indent=2, ensure_ascii=False) + "\n"
     copy = DOCS / f"{name}.schema.json"
     assert copy.read_text("utf-8") == text, f"write json.dumps({name}'s schema, indent=2, ensure_ascii=False) to {copy}"
 
 
-@pytest.mark.parametrize("schema", [json_schema(), environment_schema()])
+@pytest.mark.parametrize("schema", [json_schema(), environment_schema(), project_schema()])
 def test_an_editor_knows_every_field_and_no_other(schema):
     for definition in (schema, *schema["$defs"].values()):
         assert definition["additionalProperties"] is False

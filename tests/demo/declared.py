@@ -56,7 +56,7 @@ topics = [
 '''
 _LOCAL = """
 # Nothing starts a schedule here, so one streaming run follows the topics. Idle for a minute, the application stops, and can go.
-local = replace(local, generation=1, runs=replace(_SMALL_RUNS, mode=Mode.FOLLOW, freshness_minutes=10, idle_minutes=1))
+local = replace(local, generation=1, runs=replace(SMALL, mode=Mode.FOLLOW, freshness_minutes=10, idle_minutes=1))
 DEPLOYMENTS["local"] = local
 """
 

@@ -89,12 +89,28 @@ def test_an_installed_package_has_its_lock_its_licence_and_its_python(installed:
     assert licence.read_bytes() == (root / "LICENSE").read_bytes()
 
 
-def test_every_file_of_the_package_is_in_the_wheel_and_nothing_of_deployment(own_wheel: Path, root: Path) -> None:
+def test_every_file_of_the_package_is_in_the_wheel(own_wheel: Path, root: Path) -> None:
     listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "frazil"]
     files = subprocess.run(listed, cwd=root / "jobs", capture_output=True, text=True, check=True).stdout.split()
-    packaged = {name for name in wheels.content(own_wheel) if ".dist-info/" not in name}
+    content = {name for name in wheels.content(own_wheel) if ".dist-info/" not in name}
+    packaged = {name for name in content if not name.startswith("frazil_deploy/")}
     assert "frazil/py.typed" in packaged
     assert packaged == {*files, "frazil/local/toolchain/jars.lock"}
+    deployment = {name for name in content - packaged if not name.startswith("frazil_deploy/__init__")}
+    assert {name.split("/")[1] for name in deployment} == {"infra", "policies", "stacks"}
+
+
+def test_a_project_deploys_by_the_installed_package_alone(installed: Installed) -> None:
+    """It has folders of the names that deployment has in the checkout, and they are its own."""
+    project = installed.folder / "deploying"
+    made = installed.frazil("init", str(project), "--kafka", "local", "--aws", "--yes")
+    assert made.returncode == 0, made.stderr
+    for name in ("infra", "policies", "stacks"):
+        (project / name).mkdir()
+        (project / name / "__init__.py").write_text("raise ImportError('a project's own')\n")
+    asked = "import sys; sys.argv[1:] = ['built-for', 'prod']; import runpy; runpy.run_path('infra_app.py', run_name='__main__')"
+    ended = installed.run(sys.executable, "-c", f"import os; os.chdir({str(project)!r}); {asked}")
+    assert (ended.returncode, json.loads(ended.stdout)["architecture"]) == (0, "ARM64"), ended.stderr
 
 
 def test_the_command_runs_and_checks_a_declaration_outside_of_a_checkout(installed: Installed) -> None:
@@ -151,6 +167,43 @@ def test_a_new_environment_fetches_the_jars_and_starts_spark(own_wheel: Path, tm
     assert "fetching 8 jars, 135.9 MB" in ended.stderr
     assert (ended.returncode, proof.returncode) == (0, 0), ended.stderr + proof.stderr
     assert "20 landed" in proof.stdout
+
+
+@pytest.mark.long
+def test_a_new_environment_synthesises_a_new_project(root: Path, tmp_path: Path) -> None:
+    """The wheel of `pip wheel`, and the packages of `cli` and `infra`: about 1.5 GB."""
+    build = ["pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(tmp_path), str(root)]
+    subprocess.run([sys.executable, "-m", *build], check=True, cwd=tmp_path)
+    [wheel] = tmp_path.glob("frazil-*.whl")
+    venv.create(tmp_path / "venv", with_pip=True)
+    program, project = tmp_path / "venv" / "bin", tmp_path / "shop"
+    subprocess.run([program / "pip", "install", "--quiet", f"{wheel}[cli,infra]", "pytest"], check=True, cwd=tmp_path)
+    shell = {**without_frazil(), "PATH": f"{program}:{os.environ['PATH']}", "XDG_CACHE_HOME": str(tmp_path / "cache")}
+
+    def ran(*command: str, folder: Path = project) -> subprocess.CompletedProcess[str]:
+        ended = subprocess.run(command, cwd=folder, env=shell, capture_output=True, text=True, check=False, timeout=600)
+        assert ended.returncode == 0, f"{command}: {ended.stdout}{ended.stderr}"
+        return ended
+
+    ran("frazil", "init", "shop", "--kafka", "confluent", "--aws", "--yes", folder=tmp_path)
+    ran("frazil", "check")
+    assert "1 passed" in ran("python", "-m", "pytest").stdout
+    ran("python", "infra_app.py")
+    stacks = {
+        f"{name}-{what}" for name in ("dev", "staging", "prod") for what in ("foundation", "confluent", "ingestion")
+    }
+    assert {each.name for each in (project / "cdktf.out" / "stacks").iterdir()} == stacks
+    assert {each.name for each in (project / "deployed").iterdir()} == {"dev.json", "staging.json", "prod.json"}
+    for stack in stacks:
+        (tmp_path / f"{stack}.json").write_text('{"resource_changes": [], "planned_values": {}}')
+    plans = [
+        word for stack in stacks if stack.startswith("dev-") for word in ("--plan", str(tmp_path / f"{stack}.json"))
+    ]
+    reviewed = subprocess.run(
+        ["frazil", "review", "dev", *plans], cwd=project, env=shell, capture_output=True, text=True, check=False
+    )
+    assert "## Review of `dev`" in reviewed.stdout, reviewed.stderr
+    assert "| `orders` | `shop.orders` | new |" in reviewed.stdout
 
 
 def _produce(bootstrap: str, topic: str, *, records: int) -> None:

@@ -20,6 +20,7 @@ from policies.review.markdown import marker
 from policies.review.review import StackPlan
 from stacks import review
 from stacks.deployed import Deployed, Held, write
+from stacks.deployments import DEPLOYMENTS, Deployment
 from stacks.terraform_plans import NotPlanned, given, plans, synthesise
 from tests.policies.review.cases import TOPIC, topic
 from tests.policies.review.planning import change, plan, stays
@@ -37,7 +38,8 @@ def synthesis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Synthesis that was done already; returns the private folders that are asked for, and checks that they are."""
     seen: list[Path] = []
 
-    def done(environment: str, folder: Path, settings: Any) -> dict[str, Path]:
+    def done(deployment: Deployment, folder: Path, settings: Any, app: Any) -> dict[str, Path]:
+        environment = deployment.name
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         seen.append(folder)
         for what, stack in stacks_of(environment).items():
@@ -207,7 +209,7 @@ def test_a_declaration_that_disappears_is_told_and_the_file_of_deployed_objects_
     (tmp_path / "review").mkdir()
     told = {"FRAZIL_PIPELINES": str(mine), "FRAZIL_RELEASE": "none", "FRAZIL_DEPLOYED": str(recorded.parent)}
     with pytest.raises(NotPlanned, match="^deployed dev: confluent_kafka_topic flights: it is no longer declared"):
-        synthesise("dev", tmp_path / "review", {**os.environ, **told})
+        synthesise(DEPLOYMENTS["dev"], tmp_path / "review", {**os.environ, **told})
     assert recorded.read_bytes() == before
 
 
@@ -222,7 +224,7 @@ def test_a_review_that_is_ended_leaves_no_plan_behind(root: Path, tmp_path: Path
     # Synthesis takes seconds and is not what is asked here: a folder of a stack is enough.
     script = (
         "import runpy, sys\nfrom pathlib import Path\nfrom stacks import terraform_plans\n"
-        "def done(environment, folder, settings):\n"
+        "def done(deployment, folder, settings, app):\n"
         "    made = folder / 'cdktf.out' / 'stacks' / 'dev-x'\n    made.mkdir(parents=True)\n    return {'dev-x': made}\n"
         "terraform_plans.synthesise = done\nsys.argv = ['review', 'dev']\n"
         "runpy.run_module('stacks.review', run_name='__main__')\n"

@@ -1,13 +1,13 @@
-"""What a release must be built for, by the environments that the checkout declares."""
+"""What a release must be built for, by the environments that the checkout or the project declares."""
 
 from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from frazil.cli.deployment_program import deployment_program
 from frazil.errors import InvalidInput
 from frazil.release.manifest import Architecture
 
@@ -38,15 +38,14 @@ def built_for(environment: str, start: Path) -> BuiltFor:
 
 def declared(environment: str, start: Path) -> BuiltFor | None:
     """Return the same; None if nothing declares the environment."""
-    root = next((each for each in (start, *start.parents) if (each / "stacks" / "built_for.py").is_file()), None)
-    if root is None:
+    program = deployment_program(start, "built-for")
+    if program is None:
         return None
-    # Deployment has packages that no job has, and that this command does not import.
-    command = [sys.executable, "-m", "stacks.built_for", environment]
-    ended = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    command = [*program.command, environment]
+    ended = subprocess.run(command, cwd=program.root, capture_output=True, text=True, check=False)
     if ended.returncode == UNKNOWN:
         return None
     if ended.returncode:
-        raise InvalidInput(ended.stderr.strip(), where=str(root / "stacks" / "deployments.py"), do="Correct it")
+        raise InvalidInput(ended.stderr.strip(), where=str(program.root), do="Correct its deployments")
     found = json.loads(ended.stdout)
     return BuiltFor(found["label"], Architecture(found["architecture"]))

@@ -16,7 +16,8 @@ from frazil.declaration.upgrade import Change
 from frazil.declaration.write_modes import gaps_of_state
 from frazil.errors import InvalidInput
 from frazil.exit_codes import Exit
-from frazil.project import declaration_file, environments, upgrade_file
+from frazil.project import declaration_file, upgrade_file
+from frazil.project.checked_project import checked_pipelines
 from frazil.schema_files.declared_rows import declared_rows
 from frazil.schemas.connect_types import row_meaning
 from frazil.schemas.declared_columns import declared_type
@@ -26,8 +27,9 @@ from frazil.schemas.types import Struct
 
 def check(
     file: Annotated[
-        Path, typer.Argument(metavar="[FILE]", envvar="FRAZIL_PIPELINES", help="A Python file, or a JSON document.")
-    ] = declaration_file.USUAL,
+        Path | None,
+        typer.Argument(metavar="[FILE]", envvar="FRAZIL_PIPELINES", help="A Python file, or a JSON document."),
+    ] = None,
     env: Annotated[
         str | None, typer.Option(*FLAGS, metavar="NAME|FILE", help="Check them for this environment, too.")
     ] = None,
@@ -44,6 +46,7 @@ def check(
     For example: frazil check stacks/pipelines.py
 
     \b
+    Without FILE, checks the project file's environments, too.
     Asks no service.
 
     \b
@@ -52,14 +55,13 @@ def check(
       2 problems
     """
     changes: tuple[Change, ...] = ()
+    is_project, file = file is None, file or declaration_file.usual()
     try:
         if upgrade:
             changes = upgrade_file.upgrade(file)
             if not as_json:
                 _show_changes(file, changes)  # now: what comes next may fail
-        listed = declaration_file.found(file)
-        if env is not None:
-            declaration_file.refuse_misfits(listed, environments.environment(env))
+        listed = checked_pipelines(file, choice=env, with_project=is_project)
     except InvalidDeclaration as invalid:
         if as_json:
             show_json({"file": str(file), "problems": [asdict(problem) for problem in invalid.problems]})

@@ -14,7 +14,7 @@ from frazil.cli.console import out, show_json
 from frazil.cli.options import FLAGS, AsJson
 from frazil.declaration import Environment, canonical, environment_document, parse_environment
 from frazil.errors import InvalidInput
-from frazil.project.environments import FOLDER
+from frazil.project.environments import documents_folder
 
 OUTPUT = "environment_document"
 """The output of a deployment that names its environment document."""
@@ -63,13 +63,14 @@ def fetch(
     if not found:
         what, names = f"no document is of the environment {option}", ", ".join(each.name for each in read)
         raise InvalidInput(what, where=source, do=f"Name one of {names}, or leave out --env")
+    folder = documents_folder()
     for each in found:
-        _write(FOLDER / f"{each.name}.json", canonical(environment_document(each)))
+        _write(folder / f"{each.name}.json", canonical(environment_document(each)))
     if as_json:
         show_json({"environments": [each.name for each in found]})
         return
     for each in found:
-        out().print(f"{each.name} is in {FOLDER / each.name}.json", markup=False)
+        out().print(f"{each.name} is in {folder / each.name}.json", markup=False)
 
 
 def _addresses(file: Path) -> list[str]:

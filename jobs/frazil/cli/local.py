@@ -15,6 +15,7 @@ from rich.table import Table
 from frazil.cli.console import err, is_watched, out, show_json, table
 from frazil.cli.options import AsJson, LocalEnvironment, check_local
 from frazil.errors import InvalidInput
+from frazil.project.project_file import project_folder, state_folder
 
 REGION = "us-east-1"
 ENVIRONMENTS = ("local",)  # `rest` and `glue` are on the same services
@@ -70,7 +71,7 @@ def up(
     port = edge_port() if cloud else None
     fetch_jars_of(parts)
     with err().status("starting the local services") if is_watched() else nullcontext():
-        started = start(Path.cwd(), parts=parts, compatibility=compatibility, aws_port=port)
+        started = start(project_folder(), parts=parts, compatibility=compatibility, aws_port=port)
     exported: dict[str, str] = {}
     if cloud:
         exported = {**exports(started.address(Part.AWS)["endpoint"], region=REGION), **stand_in_settings(started)}
@@ -98,7 +99,7 @@ def status(option: LocalEnvironment = None, as_json: AsJson = False) -> None:
     from frazil.local.services import running
 
     check_local(option, ENVIRONMENTS)
-    found = running(Path.cwd())
+    found = running(project_folder())
     if as_json:
         show_json({"home": str(found.home), "parts": {name: dict(at) for name, at in found.addresses.items()}})
     elif found.addresses:
@@ -188,7 +189,7 @@ def run_schedule(
     from frazil.local.services import Part, running
 
     check_local(option, ENVIRONMENTS)
-    endpoint = running(Path.cwd()).address(Part.AWS)["endpoint"]
+    endpoint = running(project_folder()).address(Part.AWS)["endpoint"]
     started = scheduler.run_schedule(endpoint, schedule, region=region, execution=execution or str(uuid.uuid4()))
     if as_json:
         show_json({**asdict(started)})
@@ -214,6 +215,6 @@ def down(
     from frazil.local.services import down as stop
 
     check_local(option, ENVIRONMENTS)
-    stop(Path.cwd(), data=data)
+    stop(project_folder(), data=data)
     if as_json:
-        show_json({"home": str(Path.cwd() / ".frazil"), "parts": {}})
+        show_json({"home": str(state_folder().resolve()), "parts": {}})

@@ -15,11 +15,13 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration import Environment
 from frazil.errors import FrazilError, JvmEnded
 from frazil.lake.catalogs import needs_s3
+from frazil.project.project_file import state_folder
 
 if TYPE_CHECKING:
     from frazil.job.context import JobContext
 
-LOG = Path(".frazil/logs/spark.log")
+_LOG = Path("logs/spark.log")
+"""Where the log is, in the project's folder `.frazil`."""
 
 
 @contextmanager
@@ -30,17 +32,18 @@ def local_job(
     master: str,
     memory: str,
     name: str = "frazil",
-    log: Path = LOG,
+    log: Path | None = None,
     failpoints: str = "",
     cancels: bool = True,
 ) -> Iterator[JobContext]:
-    """Open a job on this machine (see `open_job`), which ends with the block. Spark's own log goes to `log`.
+    """Open a job on this machine (see `open_job`), which ends with the block. Spark's own log goes to `log`, or to `.frazil`.
 
     The first SIGINT or SIGTERM lets the batch at hand end, the second ends the process.
     """
     from frazil.job.session import open_job
     from frazil.local.toolchain import local_files
 
+    log = log or state_folder() / _LOG
     stopping = threading.Event()
     begun = open_job(
         environment,
@@ -59,7 +62,7 @@ def local_job(
         with _ended_by_signals(stopping):  # after the session is made, which sets handlers of its own
             yield job
     except Exception as error:
-        _name_a_lost_jvm(error, job, stopping)
+        _name_a_lost_jvm(error, job, log, stopping)
         raise
     finally:
         begun.__exit__(None, None, None)
@@ -86,7 +89,7 @@ def jars_here(environment: Environment) -> list[Path]:
     return [jar for jar in spark_jars() if needs_s3(environment) or "aws-bundle" not in jar.name]
 
 
-def _name_a_lost_jvm(error: Exception, job: JobContext, stopping: threading.Event) -> None:
+def _name_a_lost_jvm(error: Exception, job: JobContext, log: Path, stopping: threading.Event) -> None:
     """Raise `JvmEnded` if the error comes of that, or `KeyboardInterrupt` if the signal that ends this process ended the JVM."""
     from frazil.lake.spark_session import jvm_answers
 
@@ -94,7 +97,7 @@ def _name_a_lost_jvm(error: Exception, job: JobContext, stopping: threading.Even
         return
     if stopping.is_set():
         raise KeyboardInterrupt from error
-    raise JvmEnded.of(f"log {LOG}") from error
+    raise JvmEnded.of(f"log {log}") from error
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from frazil.cli import (
     dead_letters,
     environments,
     history,
+    init,
     local,
     maintain,
     reconcile,
@@ -39,6 +40,7 @@ JSON = "--json"
 
 
 GROUPS = {
+    "Start": ("init",),
     "Pipelines": ("check", "run", "show", "verify", "history", "maintain", "accept", "dead-letters"),
     "This machine": ("local", "demo"),
     "Deployments": ("release", "environments", "review", "reconcile", "runs", "logs", "stop", "start"),
@@ -129,6 +131,7 @@ def _root(
     secrets_of(context)
 
 
+app.command("init", short_help="Write a new project.")(init.init)
 app.command("check", short_help="Check declarations.")(check.check)
 app.command("run", short_help="Land topics as tables, on this machine.")(run.run)
 app.command("show", short_help="Show a pipeline's offsets, lag and snapshots.")(show.show)

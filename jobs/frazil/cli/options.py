@@ -10,7 +10,7 @@ import typer
 
 from frazil.declaration import Pipeline
 from frazil.errors import FrazilError, InvalidInput
-from frazil.project import declaration_file, environments
+from frazil.project import declaration_file, environments, project_file
 
 VARIABLE = "FRAZIL_ENV"
 FLAGS = ("--env", "--environment")
@@ -20,7 +20,7 @@ OPTION = "option"
 
 def _pipeline_names(context: typer.Context, incomplete: str) -> list[str]:
     """Return the names that complete a word; none if the declarations cannot be read."""
-    file = context.params.get("file") or declaration_file.USUAL
+    file = context.params.get("file") or declaration_file.usual()
     try:
         return [p.name for p in declaration_file.declared(Path(file)) if p.name.startswith(incomplete)]
     except FrazilError:
@@ -29,6 +29,24 @@ def _pipeline_names(context: typer.Context, incomplete: str) -> list[str]:
 
 def _environment_names(incomplete: str) -> list[str]:
     return [name for name in environments.known() if name.startswith(incomplete)]
+
+
+def _is_left_out(context: typer.Context, parameter: typer.CallbackParam) -> bool:
+    """Return whether neither the command line nor a variable has the option."""
+    source = context.get_parameter_source(parameter.name or "")
+    return source is None or source.name == "DEFAULT"
+
+
+def _pipelines_file(context: typer.Context, parameter: typer.CallbackParam, value: Path | None) -> Path | None:
+    """Return the project's declarations for an option that is left out."""
+    found = project_file.project_file() if _is_left_out(context, parameter) else None
+    return value if found is None else found.pipelines or declaration_file.usual()
+
+
+def _environment(context: typer.Context, parameter: typer.CallbackParam, value: str | None) -> str | None:
+    """Return the project's environment for an option that is left out."""
+    found = project_file.project_file() if _is_left_out(context, parameter) else None
+    return value if found is None else found.content.environment or value
 
 
 PipelineName = Annotated[
@@ -45,6 +63,7 @@ PipelinesFile = Annotated[
         metavar="FILE",
         envvar="FRAZIL_PIPELINES",
         help="Declarations of pipelines: a Python file, or a JSON document.",
+        callback=_pipelines_file,
     ),
 ]
 EnvironmentChoice = Annotated[
@@ -53,8 +72,9 @@ EnvironmentChoice = Annotated[
         *FLAGS,
         metavar="NAME|FILE",
         envvar=VARIABLE,
-        help="Environment: a name in .frazil/environments, or a document.",
+        help="Environment: a name, or a document.",
         autocompletion=_environment_names,
+        callback=_environment,
     ),
 ]
 """The environment of a command about a pipeline."""
@@ -67,7 +87,14 @@ EnvironmentName = Annotated[
 
 EnvironmentOption = Annotated[
     str | None,
-    typer.Option(*FLAGS, metavar="NAME|FILE", envvar=VARIABLE, help="Same as ENV.", autocompletion=_environment_names),
+    typer.Option(
+        *FLAGS,
+        metavar="NAME|FILE",
+        envvar=VARIABLE,
+        help="Same as ENV.",
+        autocompletion=_environment_names,
+        callback=_environment,
+    ),
 ]
 LocalEnvironment = Annotated[
     str | None,
@@ -88,11 +115,11 @@ def chosen_pipelines(declared: Sequence[Pipeline], names: Sequence[str], *, is_a
 
 
 def environment_name(context: typer.Context, env: str | None, option: str | None) -> str:
-    """Return the environment that a command is about: its argument ENV, `--env`, or FRAZIL_ENV, in this order.
+    """Return the environment that a command is about: ENV, `--env`, FRAZIL_ENV, or the project's, in this order.
 
     Raises `InvalidInput` if argument and option differ, and if there is none.
     """
-    if env is not None and option is not None and env != option and not _is_variable(context):
+    if env is not None and option is not None and env != option and _is_on_command_line(context):
         what = f"the argument names {env}, the option names {option}"
         raise InvalidInput(what, where="environment", do="Name one environment")
     chosen = env if env is not None else option
@@ -109,9 +136,9 @@ def check_local(option: str | None, names: Sequence[str]) -> None:
         raise InvalidInput(what, where="--env", do="Leave out --env")
 
 
-def _is_variable(context: typer.Context) -> bool:
+def _is_on_command_line(context: typer.Context) -> bool:
     source = context.get_parameter_source(OPTION)
-    return source is not None and source.name == "ENVIRONMENT"
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def _command(context: typer.Context) -> str:

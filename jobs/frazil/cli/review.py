@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from frazil.cli.console import print_error
+from frazil.cli.deployment_program import deployment_program
 from frazil.cli.options import AsJson, EnvironmentOption, environment_name
+from frazil.errors import InvalidInput
 from frazil.exit_codes import Exit
 
 NO_RELEASE = "none"
@@ -21,7 +21,7 @@ _ANSWERS = frozenset(Exit)
 
 def review(
     context: typer.Context,
-    env: Annotated[str | None, typer.Argument(metavar="ENV", help="An environment of stacks/deployments.py.")] = None,
+    env: Annotated[str | None, typer.Argument(metavar="ENV", help="A declared deployment.")] = None,
     option: EnvironmentOption = None,
     plans: Annotated[
         list[str] | None,
@@ -59,7 +59,8 @@ def review(
 
     \b
     Changes nothing.
-    Runs in a checkout, with Terraform and read permissions.
+    Runs in a project, or in a checkout.
+    Needs Terraform and read permissions.
     Plans hold secrets and are deleted; the review holds none.
 
     \b
@@ -70,7 +71,10 @@ def review(
       4 something changes
       5 not reviewed
     """
-    root = _checkout(Path.cwd())
+    program = deployment_program(Path.cwd(), "review")
+    if program is None:
+        what, do = "no deployment is declared here", "Run in a project with infra_app.py, or in a checkout of Frazil"
+        raise InvalidInput(what, where=str(Path.cwd()), do=do)
     name = environment_name(context, env, option)
     arguments = [*(["--json"] if as_json else []), *([f"--accept-danger={reason}"] if reason.strip() else [])]
     for each in plans or ():
@@ -81,21 +85,11 @@ def review(
     variables = {} if file is None else {"FRAZIL_PIPELINES": str(file.absolute())}
     if release:
         variables["FRAZIL_RELEASE"] = release if release == NO_RELEASE else str(Path(release).absolute())
-    # Deployment has packages that no job has, and that this command does not import.
     ended = subprocess.run(
-        [sys.executable, "-m", "stacks.review", *arguments, "--", name],
-        cwd=root,
+        [*program.command, *arguments, "--", name],
+        cwd=program.root,
         env={**os.environ, **variables},
         check=False,
     )
     if ended.returncode:
         raise typer.Exit(ended.returncode if ended.returncode in _ANSWERS else Exit.UNCHECKED)
-
-
-def _checkout(start: Path) -> Path:
-    """Return the checkout that a folder is in; the command ends if it is in none."""
-    for folder in (start, *start.parents):
-        if (folder / "stacks" / "review.py").is_file():
-            return folder
-    print_error(f"{start}: this is no checkout of Frazil. Run it in one: stacks are not in the package")
-    raise typer.Exit(Exit.INVALID_INPUT)

@@ -18,7 +18,7 @@ from frazil.cli.options import AsJson, EnvironmentChoice, PipelineName, Pipeline
 from frazil.cli.run import Master, Memory
 from frazil.clients.secrets import Secrets
 from frazil.errors import InvalidInput
-from frazil.project import declaration_file, environments
+from frazil.project import declaration_file, environments, project_file
 
 if TYPE_CHECKING:
     from frazil.audit.count import Read
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from frazil.audit.verification import Replayed, Verification
     from frazil.declaration import Environment, Pipeline
 
-PROOFS, REPLAYS = Path(".frazil/proofs"), Path(".frazil/replays")
-"""Where proofs are remembered, in a folder for each environment, and where topics are landed again."""
+PROOFS, REPLAYS = "proofs", "replays"
+"""Folders in `.frazil`: of proofs, one for each environment, and of topics that are landed again."""
 
 TERMS = {
     "read": "read",
@@ -129,7 +129,7 @@ def verify(
         from frazil.ingest.replay import check_is_state
 
         check_is_state(pipeline)
-    lake, proofs = Lake(environment, secrets.read), ProofFolder(PROOFS / environment.name)
+    lake, proofs = Lake(environment, secrets.read), ProofFolder(project_file.state_folder() / PROOFS / environment.name)
     planning = audit.plan(pipeline, lake, deep=deep, fresh=fresh, proofs=proofs) if plan else None
     if isinstance(planning, Estimate):
         if as_json:
@@ -159,8 +159,8 @@ def _replayed(pipeline: Pipeline, place: Environment, secrets: Secrets, master: 
         from frazil.ingest.replay import replay
 
         registry = Registry.of(place.registry, secrets) if place.registry else None
-        REPLAYS.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=REPLAYS) as folder:
+        (replays := project_file.state_folder() / REPLAYS).mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=replays) as folder:
             return replay(pipeline, job, registry, place, Path(folder).resolve())
 
 

@@ -45,6 +45,7 @@ from frazil.declaration.options import (
 from frazil.declaration.partitioning import PartitionField, SortField, Transform
 from frazil.declaration.pipeline import Pipeline
 from frazil.declaration.problems import InvalidDeclaration, Problem
+from frazil.declaration.project import project_schema
 from frazil.declaration.schema_file import SchemaFile
 from frazil.declaration.secret import Secret
 from frazil.declaration.start import At, Earliest, Latest, Offsets, Start
@@ -114,4 +115,5 @@ __all__ = [
     "json_schema",
     "parse",
     "parse_environment",
+    "project_schema",
 ]

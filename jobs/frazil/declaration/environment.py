@@ -22,7 +22,9 @@ _HOST = r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}"
 _BOOTSTRAP = matching(
     f"{_HOST}(?:,{_HOST})*", "a list of brokers", "Write it like host:9092,other:9092", is_shown=False
 )
-_NAME = matching("[a-z][a-z0-9-]{0,62}", "an environment's name", "Write a lower-case letter, then a-z, 0-9 and -")
+ENVIRONMENT_NAME = matching(
+    "[a-z][a-z0-9-]{0,62}", "an environment's name", "Write a lower-case letter, then a-z, 0-9 and -"
+)
 _BUCKET = matching("[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", "a bucket's name", "Write the name alone, without s3://")
 _APPLICATION = matching("[0-9a-z]{1,64}", "an EMR Serverless application's id", "Write the id, like 00f1abc2def3gh45")
 _METRICS = matching(
@@ -123,7 +125,7 @@ class Registry(metaclass=Declared):
 class Environment(metaclass=Declared):
     """One place where pipelines run: dev, staging, prod, or `local`."""
 
-    name: Annotated[str, "The environment's name, for `--env`.", _NAME]
+    name: Annotated[str, "The environment's name, for `--env`.", ENVIRONMENT_NAME]
     kafka: Annotated[Kafka, "The Kafka cluster."]
     registry: Annotated[
         Registry | None, "The schema registry; without one only schemaless formats and declared schemas can be read."

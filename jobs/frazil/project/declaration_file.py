@@ -11,13 +11,20 @@ from frazil.declaration import Environment, InvalidDeclaration, Pipeline, Proble
 from frazil.declaration.cross_checks import Listed, clashes, misfits
 from frazil.declaration.validation import named
 from frazil.errors import InvalidInput
+from frazil.project.project_file import NAME, project_folder, stated_pipelines
 from frazil.project.python_file import Names, run
 from frazil.schema_files.declared_rows import file_problems
 
 T = TypeVar("T")
 
 USUAL = Path("stacks/pipelines.py")
+"""The file of declarations of a project whose file names none, in its folder."""
 _EXAMPLE = 'Write pipelines = [Pipeline(topic=Topic("orders", …), table=Table("shop.orders"))]'
+
+
+def usual() -> Path:
+    """Return the file of declarations if a command names none: the project file's, or `USUAL`."""
+    return stated_pipelines() or project_folder() / USUAL
 
 
 def declared(file: Path) -> tuple[Pipeline, ...]:
@@ -74,7 +81,7 @@ def read(file: Path) -> bytes:
     raise InvalidInput(
         "the file does not exist",
         where=str(file),
-        do=f"Run in the project's folder, which has {USUAL}, or name another file: FRAZIL_PIPELINES=FILE",
+        do=f"Run in the project's folder, or name another file: `pipelines` in {NAME}, or FRAZIL_PIPELINES=FILE",
     )
 
 

@@ -1,24 +1,44 @@
-"""Environments, found by name in `.frazil/environments` or by file."""
+"""Environments, found by name in the project file or in `.frazil/environments`, or by file."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
 
-from frazil.declaration import Environment, InvalidDeclaration, parse_environment
+from frazil.declaration import Environment, InvalidDeclaration, Problem, parse_environment
+from frazil.declaration.constraints import below
 from frazil.errors import InvalidInput
+from frazil.project.project_file import (
+    NAME,
+    ProjectFile,
+    project_file,
+    project_folder,
+    state_folder,
+    stated_environments,
+)
 
-FOLDER = Path(".frazil/environments")
+
+def documents_folder() -> Path:
+    """Return the folder of the environments' documents."""
+    return state_folder() / "environments"
 
 
-def environment(choice: str, folder: Path = FOLDER) -> Environment:
+def environment(choice: str, folder: Path | None = None) -> Environment:
     """Read the environment of a name, like `local`, or of a file: a choice with a slash, or one that ends in `.json`.
 
-    Raises `InvalidInput` if it does not exist, or if the file of a name is of another environment. Raises `InvalidDeclaration`
-    with the problems of its document.
+    The environment of a name is in the project file, or a document in `folder`, which is `documents_folder` if left out.
+    Raises `InvalidInput` if it does not exist or is in both, or if the file of a name is of another environment. Raises
+    `InvalidDeclaration` with the problems of its document, or of the project file.
     """
+    folder = folder or documents_folder()
     is_file = "/" in choice or choice.endswith(".json")
     file = Path(choice) if is_file else folder / f"{choice}.json"
+    project = None if is_file else project_file()
+    if project and choice in project.content.environments:
+        if file.exists():
+            clash = _clash(project, choice, file)
+            raise InvalidInput(clash.what, where=clash.path, do=clash.do)
+        return project.content.environments[choice]
     try:
         source = file.read_bytes()
     except OSError as error:
@@ -36,14 +56,27 @@ def environment(choice: str, folder: Path = FOLDER) -> Environment:
     return found
 
 
-def known(folder: Path = FOLDER) -> tuple[str, ...]:
-    """Return the names of the environments in `folder`."""
-    return tuple(sorted(file.stem for file in folder.glob("*.json")))
+def known(folder: Path | None = None) -> tuple[str, ...]:
+    """Return the names of the environments in the project file and in `folder`."""
+    documents = (file.stem for file in (folder or documents_folder()).glob("*.json"))
+    return tuple(sorted({*documents, *stated_environments()}))
 
 
-def is_known(choice: str, folder: Path = FOLDER) -> bool:
-    """Return whether a choice is the name of an environment in `folder`, or names a file."""
-    return "/" in choice or choice.endswith(".json") or choice in known(folder)
+def is_known(choice: str) -> bool:
+    """Return whether a choice is the name of an environment, or names a file."""
+    return "/" in choice or choice.endswith(".json") or choice in known()
+
+
+def clashes_with_documents(project: ProjectFile) -> list[Problem]:
+    """Return a problem for each environment of the project file that has a document, too."""
+    files = {name: documents_folder() / f"{name}.json" for name in project.content.environments}
+    return [_clash(project, name, file) for name, file in files.items() if file.exists()]
+
+
+def _clash(project: ProjectFile, name: str, file: Path) -> Problem:
+    return Problem(
+        f"{project.path}: {below('environments', name)}", f"{file} has the same environment", "Remove one of the two"
+    )
 
 
 def _remedy(choice: str, file: Path, folder: Path) -> str:
@@ -52,6 +85,6 @@ def _remedy(choice: str, file: Path, folder: Path) -> str:
     others = [name for name in known(folder) if name != choice]
     existing = f"; existing: {', '.join(others)}" if others else ""
     return (
-        f"Write {file} (docs/environment.schema.json describes it), fetch that of a deployment with `frazil environments fetch`, "
-        f"or give --env a name or a file{existing}"
+        f"Write [environments.{choice}] into {project_folder() / NAME}, or {file} (docs/project.md), fetch that of a deployment "
+        f"with `frazil environments fetch`, or give --env a name or a file{existing}"
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -20,12 +19,15 @@ from frazil.cli.run import Memory
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Environment, Pipeline, Table, Topic, ValueFormat
 from frazil.exit_codes import Exit
+from frazil.project.environments import documents_folder
+from frazil.project.project_file import state_folder
 from frazil.status.pipeline_status import PipelineStatus, pipeline_status
 
 if TYPE_CHECKING:
     from frazil.lake.read.stored_tables import Lake
 
-FOLDER = Path(".frazil/demo")
+FOLDER = "demo"
+"""The demo's folder in `.frazil`."""
 ENVIRONMENT = "demo"
 
 FLIGHTS = Pipeline(
@@ -83,9 +85,10 @@ def demo(
     began = time.monotonic()
     secrets: Secrets = context.find_root().obj
     console = Console(quiet=True) if as_json else out()
-    down(FOLDER, data=True)
-    output.heading(console, "1", "A broker and a schema registry start", str(FOLDER))
-    with world(FOLDER) as here:
+    folder = state_folder() / FOLDER
+    down(folder, data=True)
+    output.heading(console, "1", "A broker and a schema registry start", str(folder))
+    with world(folder) as here:
         environment = _kept(here.environment)
         output.parts(console, here.bootstrap, here.registry_url)
         lacking = why_postgres_cannot_run()
@@ -96,8 +99,8 @@ def demo(
             secrets,
             console,
             memory=memory,
-            log=FOLDER / "spark.log",
-            begin_capture=None if lacking else lambda: Captured.begin(FOLDER),
+            log=folder / "spark.log",
+            begin_capture=None if lacking else lambda: Captured.begin(folder),
         )
         lake, kafka = Lake(environment, secrets.read), Kafka(environment.kafka, secrets)
         statuses = [pipeline_status(pipeline, lake, kafka, commits=SNAPSHOTS) for pipeline in PIPELINES]
@@ -129,11 +132,10 @@ def demo(
 def _kept(environment: Environment) -> Environment:
     """Write the demo's environment where `--env demo` finds it, and return it."""
     from frazil.declaration import environment_document
-    from frazil.project.environments import FOLDER as ENVIRONMENTS
 
-    named = replace(environment, name=ENVIRONMENT)
-    ENVIRONMENTS.mkdir(parents=True, exist_ok=True)
-    (ENVIRONMENTS / f"{ENVIRONMENT}.json").write_text(json.dumps(environment_document(named), indent=2) + "\n")
+    named, folder = replace(environment, name=ENVIRONMENT), documents_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{ENVIRONMENT}.json").write_text(json.dumps(environment_document(named), indent=2) + "\n")
     return named
 
 

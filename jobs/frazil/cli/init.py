@@ -1,0 +1,111 @@
+"""`frazil init`: a new project."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from frazil.cli.console import out, show_json
+from frazil.cli.options import FLAGS, AsJson
+from frazil.errors import InvalidInput
+from frazil.project.new_project import BOOTSTRAP, REGISTRY, Cluster, NewProject, write_files
+from frazil.version import VERSION
+
+LOCAL = "local"
+"""The environment that `frazil local up` writes."""
+HERE = "workstation"
+"""The environment of runs on this machine, in a project that deploys: `dev` is a deployment then."""
+
+
+def init(
+    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="Folder of the project.")] = Path(),
+    kafka: Annotated[
+        Cluster | None, typer.Option("--kafka", help="Kafka: local services, plain broker, or Confluent Cloud.")
+    ] = None,
+    bootstrap: Annotated[
+        str | None, typer.Option("--bootstrap", metavar="HOST:PORT", help="Bootstrap servers of the broker.")
+    ] = None,
+    registry: Annotated[str | None, typer.Option("--registry", metavar="URL", help="Schema registry.")] = None,
+    aws: Annotated[
+        bool | None, typer.Option("--aws/--no-aws", help="Add stacks that deploy to AWS.", show_default=False)
+    ] = None,
+    env: Annotated[str | None, typer.Option(*FLAGS, metavar="NAME", help="Name of the environment to write.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing; take defaults.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write a new project: project file, declarations, tests, workflows.
+
+    For example: frazil init shop --kafka local
+
+    \b
+    Asks for what is left out, on a terminal.
+    Overwrites no file.
+
+    \b
+    Exit codes:
+      0 written
+      2 a file exists, or a value is invalid
+    """
+    asks = not yes and not as_json and sys.stdin.isatty()
+    if kafka is None and not asks and not yes:
+        raise InvalidInput("no Kafka is chosen", do=f"Give --kafka {'|'.join(Cluster)}, or --yes for {Cluster.LOCAL}")
+    cluster = kafka or (_asked_cluster() if asks else Cluster.LOCAL)
+    if cluster is Cluster.LOCAL:
+        _refuse(bootstrap=bootstrap, registry=registry)
+        if env not in (None, LOCAL):
+            raise InvalidInput(f"`frazil local up` writes the environment {LOCAL}", where="--env", do="Leave out --env")
+        bootstrap, registry, env = "", "", LOCAL
+    else:
+        bootstrap = bootstrap or _asked("Bootstrap servers", BOOTSTRAP[cluster], asks=asks)
+        registry = _asked("Schema registry", REGISTRY.get(cluster, ""), asks=asks) if registry is None else registry
+    if aws is None:
+        aws = asks and typer.confirm("Deploy to AWS", default=False, err=True)
+    project = NewProject(
+        cluster=cluster,
+        environment=env or (HERE if aws else "dev"),
+        bootstrap=bootstrap,
+        registry=registry,
+        has_aws=aws,
+    )
+    files = project.files(VERSION)
+    write_files(folder, files)
+    commands = project.next_commands(Path(shlex.quote(str(folder))))
+    if as_json:
+        show_json({"folder": str(folder), "files": list(files), "next": list(commands)})
+        return
+    for name in files:
+        out().print(str(folder / name), markup=False, soft_wrap=True)
+    out().print("\nNext:")
+    for command in commands:
+        out().print(f"  {command}", markup=False, soft_wrap=True)
+
+
+def _refuse(**given: str | None) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise InvalidInput(
+                "the local services have their own addresses",
+                where=f"--{name}",
+                do=f"Leave it out, or give --kafka {Cluster.PLAIN}",
+            )
+
+
+def _asked(question: str, default: str, *, asks: bool) -> str:
+    """Return the answer on a terminal, or the default."""
+    if not asks:
+        return default
+    answer: str = typer.prompt(question, default=default, show_default=bool(default), err=True)
+    return answer.strip()
+
+
+def _asked_cluster() -> Cluster:
+    """Ask until the answer is one of the clusters."""
+    while True:
+        answer = _asked(f"Kafka: {', '.join(Cluster)}", Cluster.LOCAL.value, asks=True)
+        if answer in list(Cluster):
+            return Cluster(answer)
+        typer.echo(f"Write one of {', '.join(Cluster)}", err=True)

@@ -1,0 +1,48 @@
+"""The check of a project: its declarations, its project file, and both together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from frazil.declaration import InvalidDeclaration, Problem
+from frazil.declaration.cross_checks import Listed, misfits
+from frazil.project import declaration_file
+from frazil.project.environments import clashes_with_documents, environment
+from frazil.project.project_file import ProjectFile, project_file
+
+
+def checked_pipelines(file: Path, *, choice: str | None, with_project: bool) -> tuple[Listed, ...]:
+    """Return the pipelines of a file, checked for the environment `choice` if there is one.
+
+    `with_project` checks the project file too, and the pipelines for each of its environments. Raises `InvalidDeclaration`
+    with all problems.
+    """
+    problems: list[Problem] = []
+    listed: tuple[Listed, ...] = ()
+    project: ProjectFile | None = None
+    with _noted(problems):
+        listed = declaration_file.found(file)
+    if with_project:
+        with _noted(problems):
+            project = project_file()
+    if project is not None:
+        problems += clashes_with_documents(project)
+        for name, place in project.content.environments.items():
+            if name != choice:
+                problems += [each.moved("", f"environment {name}: ") for each in misfits(listed, place)]
+    if choice is not None and not problems:
+        declaration_file.refuse_misfits(listed, environment(choice))
+    if problems:
+        raise InvalidDeclaration(problems)
+    return listed
+
+
+@contextmanager
+def _noted(problems: list[Problem]) -> Iterator[None]:
+    """Add the problems that are raised in the block."""
+    try:
+        yield
+    except InvalidDeclaration as invalid:
+        problems += invalid.problems

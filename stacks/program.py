@@ -1,0 +1,86 @@
+"""The program of a project that deploys: its `infra_app.py` gives the deployments to `run`.
+
+| arguments | effect |
+| --- | --- |
+| none | synthesise, as `cdktf.json` asks; `stacks.app` has the variables |
+| `review ENV …` | review a deployment, as `frazil review` asks |
+| `built-for ENV` | print the EMR label and architecture of an environment, as `frazil release` asks |
+| `artifact-bucket ENV` | print the name of the bucket of releases, for workflows |
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from frazil.exit_codes import Exit
+from stacks import built_for
+from stacks.deployments import Deployment
+
+
+def run(*deployments: Deployment, release: str) -> NoReturn:
+    """Do what the arguments of the process ask, for these deployments, and end the process.
+
+    `release` is the manifest of the release to run, or `none`. The variables `FRAZIL_RELEASE` and `FRAZIL_ENVIRONMENTS` count
+    more than `release` and the given deployments.
+    """
+    sys.exit(main(sys.argv, deployments, release))
+
+
+def main(argv: Sequence[str], deployments: Sequence[Deployment], release: str) -> int:
+    """Return the exit code of what the arguments ask. `argv` begins with the program's file."""
+    named = {deployment.name: deployment for deployment in deployments}
+    names = [deployment.name for deployment in deployments]
+    for name in named:
+        if names.count(name) > 1:
+            return _refused(f"the deployment {name} is declared twice. Remove one")
+    program, verb, arguments = argv[0], argv[1] if len(argv) > 1 else "", argv[2:]
+    if not verb:
+        return _synthesise(named, release)
+    if verb == "review":
+        return _review(arguments, named, program)
+    if verb not in _OF_ONE:
+        return _refused(f"{verb} does not exist. Write one of review, {', '.join(_OF_ONE)}")
+    if len(arguments) != 1:
+        return _refused(f"{verb} takes one environment")
+    return _OF_ONE[verb](arguments[0], named)
+
+
+def _refused(why: str) -> int:
+    print(f"error: {why}", file=sys.stderr)
+    return Exit.INVALID_INPUT
+
+
+def _synthesise(deployments: Mapping[str, Deployment], release: str) -> int:
+    from stacks import app  # starts Node
+
+    settings = {name: value for name, value in os.environ.items() if value.strip()}
+    stated = {"FRAZIL_ENVIRONMENTS": ",".join(deployments), "FRAZIL_RELEASE": release}
+    return app.main({**stated, **settings}, deployments)
+
+
+def _review(arguments: Sequence[str], deployments: Mapping[str, Deployment], program: str) -> int:
+    from stacks import review  # loads the rules of policies
+
+    return review.run(arguments, deployments, (str(Path(program).absolute()),))
+
+
+def _built_for(environment: str, deployments: Mapping[str, Deployment]) -> int:
+    return built_for.main([environment], deployments)
+
+
+def _artifact_bucket(environment: str, deployments: Mapping[str, Deployment]) -> int:
+    if environment not in deployments:
+        return _refused(f"the environment {environment} does not exist. Name one of {', '.join(deployments)}")
+    print(deployments[environment].names.bucket("artifacts"))
+    return Exit.SUCCESS
+
+
+_OF_ONE: Mapping[str, Callable[[str, Mapping[str, Deployment]], int]] = {
+    "built-for": _built_for,
+    "artifact-bucket": _artifact_bucket,
+}
+"""The verbs that take one environment."""

@@ -1,0 +1,109 @@
+"""The project file is found from any folder of the project, and its problems have their place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from frazil.declaration import InvalidDeclaration
+from frazil.errors import InvalidInput
+from frazil.project import environments
+from frazil.project.project_file import (
+    project_file,
+    project_folder,
+    state_folder,
+    stated_environments,
+    stated_pipelines,
+)
+
+FILE = """
+pipelines = "pipelines.py"
+environment = "dev"
+
+[environments.dev]
+kafka.bootstrap = "127.0.0.1:9092"
+catalog = { type = "local", path = "./lake/catalog.db", warehouse = "./lake" }
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "frazil.toml").write_text(FILE)
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_without_a_file_the_working_folder_is_the_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert (project_folder(), state_folder(), project_file()) == (Path(), Path(".frazil"), None)
+    assert (stated_pipelines(), stated_environments()) == (None, ())
+
+
+def test_it_is_found_from_a_folder_below(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder / "a" / "b")
+    found = project_file()
+    assert found is not None
+    assert (found.pipelines, state_folder()) == (Path("../../pipelines.py"), Path("../../.frazil"))
+    catalog = found.content.environments["dev"].catalog
+    assert catalog.warehouse == str(folder / "lake")
+
+
+def test_the_nearest_one_counts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "a" / "frazil.toml").write_text("")
+    monkeypatch.chdir(folder / "a" / "b")
+    assert project_folder() == Path("..")
+
+
+def test_a_deleted_working_folder_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert project_folder() == Path()
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (b"pipelines = ", "this is not TOML: Invalid value"),
+        (b"pipelines = '\xff'", "byte 13 is not UTF-8"),
+        (b"a = 1" + b"0" * 5000, "this is not TOML"),
+        (b"a = " + b"[" * 100_000, "the TOML is nested too deep"),
+    ],
+)
+def test_a_file_that_is_no_toml_is_refused(folder: Path, content: bytes, what: str) -> None:
+    (folder / "frazil.toml").write_bytes(content)
+    with pytest.raises(InvalidDeclaration, match=f"frazil.toml: {what}"):
+        project_file()
+    assert (stated_pipelines(), stated_environments()) == (None, ())
+
+
+def test_problems_name_the_file_and_names_complete_nevertheless(folder: Path) -> None:
+    with (folder / "frazil.toml").open("a") as file:
+        file.write("nothing = 1\n")
+    with pytest.raises(InvalidDeclaration, match=r"^frazil\.toml: environments\.dev\.nothing: "):
+        project_file()
+    assert (stated_pipelines(), stated_environments()) == (Path("pipelines.py"), ("dev",))
+
+
+def test_an_environment_is_in_one_place(folder: Path) -> None:
+    assert environments.environment("dev").name == "dev"
+    assert environments.known() == ("dev",)
+    documents = folder / ".frazil" / "environments"
+    documents.mkdir(parents=True)
+    (documents / "dev.json").write_text("{}")
+    with pytest.raises(
+        InvalidInput, match=r"frazil\.toml: environments\.dev: \.frazil/environments/dev\.json has the same"
+    ):
+        environments.environment("dev")
+    (documents / "local.json").write_text("{}")
+    assert environments.known() == ("dev", "local")
+
+
+def test_a_missing_environment_names_both_places(folder: Path) -> None:
+    with pytest.raises(
+        InvalidInput, match=r"\[environments\.prod\] into frazil\.toml, or \.frazil/environments/prod\.json"
+    ):
+        environments.environment("prod")
