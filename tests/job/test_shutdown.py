@@ -42,6 +42,7 @@ def submitted(root: Path, folder: Path, *arguments: str) -> subprocess.Popen[str
     )
 
 
+@pytest.mark.long
 def test_a_jvm_that_is_asked_to_end_waits_until_the_job_has(root: Path, tmp_path: Path) -> None:
     with submitted(root, tmp_path, "--stay") as process:
         assert process.stdout is not None

@@ -115,6 +115,7 @@ def test_a_delete_is_forgotten_after_the_declared_time(shop_of: ShopOf) -> None:
 @pytest.mark.parametrize(
     "deletes", [Deletes.MERGE_ON_READ, pytest.param(Deletes.COPY_ON_WRITE, marks=pytest.mark.long)]
 )
+@pytest.mark.long
 def test_any_records_in_any_batches_end_in_the_state_of_their_replay(
     shop_of: ShopOf, deletes: Deletes, seed: int, version: int
 ) -> None:
@@ -160,6 +161,7 @@ def names(known: RememberedDeletes) -> set[str]:
     return {Path(location).name for location in known.locations}
 
 
+@pytest.mark.long
 def test_files_that_a_snapshot_names_stay_and_others_are_orphans(shop_of: ShopOf) -> None:
     """A rollback to a snapshot needs its files; behind its expiry they go. Without a file that the table needs, nothing lands.
 

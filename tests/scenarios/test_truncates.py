@@ -155,6 +155,7 @@ def test_a_driver_that_dies_or_is_passed_lands_a_truncate_once(shop_of: ShopOf, 
     check(source)
 
 
+@pytest.mark.long
 def test_a_driver_that_is_passed_while_it_stages_a_batch_again_takes_no_log_for_truncated(shop_of: ShopOf) -> None:
     """The other driver lands a record behind the end that the topic had when the first one began."""
     shop, source = truncating(shop_of)

@@ -134,6 +134,7 @@ EVENTS: dict[str, tuple[Callable[[KeyedTable], None], str]] = {
 }
 
 
+@pytest.mark.long
 def test_an_index_finds_what_the_search_finds_whatever_moved_the_head(table: KeyedTable) -> None:
     index = index_of(table)
     table.apply(some(100))

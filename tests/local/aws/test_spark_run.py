@@ -181,6 +181,7 @@ def test_what_was_not_uploaded_fails_the_run_with_its_reason(cloud: Cloud) -> No
     assert "404" in ended["stateDetails"]
 
 
+@pytest.mark.long
 def test_a_cancelled_run_is_asked_to_end_and_leaves_no_process(cloud: Cloud) -> None:
     run = cloud.start(HEEDS, mode="STREAMING")
     cloud.until(lambda: cloud.has_said(run, "up"))
