@@ -48,6 +48,7 @@ def up(
 
     \b
     Running services stay as they are.
+    Each start of this folder uses the same ports.
     Data is in .frazil/, and survives a stop.
     Data of AWS is in memory, and does not survive.
     With --cloud, prints the variables to export.
@@ -71,12 +72,16 @@ def up(
     fetch_jars_of(parts)
     with err().status("starting the local services") if is_watched() else nullcontext():
         started = start(Path.cwd(), parts=parts, compatibility=compatibility, aws_port=port)
+    for one in started.moved:
+        err().print(str(one), style="yellow", markup=False, soft_wrap=True)
     exported: dict[str, str] = {}
     if cloud:
         exported = {**exports(started.address(Part.AWS)["endpoint"], region=REGION), **stand_in_settings(started)}
     if as_json:
         addresses = {name: dict(at) for name, at in started.addresses.items()}
-        show_json({"home": str(started.home), "parts": addresses, **({"exports": dict(exported)} if cloud else {})})
+        moved = {"moved": [asdict(one) for one in started.moved]} if started.moved else {}
+        exports_too = {"exports": dict(exported)} if cloud else {}
+        show_json({"home": str(started.home), "parts": addresses, **moved, **exports_too})
         return
     shown = _addresses(started.addresses)
     shown.add_row("environment", str(started.environment_file))
