@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from frazil.cli import local_produce
 from frazil.cli.console import err, is_watched, out, show_json, table
 from frazil.cli.options import AsJson, LocalEnvironment, check_local
 from frazil.errors import InvalidInput
@@ -199,6 +200,9 @@ def run_schedule(
         show_json({**asdict(started)})
     else:
         out().print(f"{started.schedule}: run {started.run}, execution {started.execution}", markup=False)
+
+
+app.command("produce")(local_produce.produce)
 
 
 @app.command()
