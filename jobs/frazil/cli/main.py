@@ -18,6 +18,7 @@ from frazil.cli import (
     history,
     local,
     maintain,
+    query,
     reconcile,
     release,
     review,
@@ -39,7 +40,7 @@ JSON = "--json"
 
 
 GROUPS = {
-    "Pipelines": ("check", "run", "show", "verify", "history", "maintain", "accept", "dead-letters"),
+    "Pipelines": ("check", "run", "query", "show", "verify", "history", "maintain", "accept", "dead-letters"),
     "This machine": ("local", "demo"),
     "Deployments": ("release", "environments", "review", "reconcile", "runs", "logs", "stop", "start"),
 }
@@ -131,6 +132,7 @@ def _root(
 
 app.command("check", short_help="Check declarations.")(check.check)
 app.command("run", short_help="Land topics as tables, on this machine.")(run.run)
+app.command("query", short_help="Query the tables with SQL.")(query.query)
 app.command("show", short_help="Show a pipeline's offsets, lag and snapshots.")(show.show)
 app.command("verify", short_help="Prove that no record is lost or doubled.")(verify.verify)
 app.command("history", short_help="Print the SQL of a changelog's views.")(history.history)
