@@ -26,6 +26,7 @@ from frazil.cli import (
     runs,
     show,
     stop,
+    topics,
     verify,
 )
 from frazil.cli.console import print_error, show_json
@@ -40,7 +41,7 @@ JSON = "--json"
 
 
 GROUPS = {
-    "Pipelines": ("check", "run", "query", "show", "verify", "history", "maintain", "accept", "dead-letters"),
+    "Pipelines": ("check", "run", "query", "show", "verify", "history", "maintain", "accept", "dead-letters", "topics"),
     "This machine": ("local", "demo"),
     "Deployments": ("release", "environments", "review", "reconcile", "runs", "logs", "stop", "start"),
 }
@@ -139,6 +140,7 @@ app.command("history", short_help="Print the SQL of a changelog's views.")(histo
 app.command("maintain", short_help="Compact files and expire snapshots.")(maintain.maintain)
 app.command("accept", short_help="Record an operator's decision.")(accept.accept)
 app.add_typer(dead_letters.app, name="dead-letters", short_help="List and show rejected records.")
+app.command("topics", short_help="List topics, with their formats guessed.")(topics.topics)
 app.add_typer(local.app, name="local", short_help="Start and stop a local broker and registry.")
 app.command("demo", short_help="Land and prove real data on this machine.")(command.demo)
 app.add_typer(release.app, name="release", short_help="Build and upload releases.")
