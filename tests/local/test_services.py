@@ -212,7 +212,7 @@ def test_a_part_with_another_address_is_reported_and_its_documents_are_written_a
 def test_the_connect_worker_starts_after_the_broker_and_again_with_it(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The broker has another address after each start, which the worker must know."""
+    """The broker may have another address after a start, which the worker must know."""
     known: list[str] = []
 
     def start_kafka(home: Path) -> str:

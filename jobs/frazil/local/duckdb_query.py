@@ -117,7 +117,7 @@ def know_store(
         connection.execute(f"SET VARIABLE store_{name} = ?", [value])
     options = ", ".join(f"{name} getvariable('store_{name}')" for name in settings)
     name = f"{identifier(f'store of {scope}')} " if scope else ""
-    connection.execute(f"CREATE SECRET {name}(TYPE s3, {options})")
+    connection.execute(f"CREATE OR REPLACE SECRET {name}(TYPE s3, {options})")
     for variable in settings:
         connection.execute(f"RESET VARIABLE store_{variable}")
 

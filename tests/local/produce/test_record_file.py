@@ -58,7 +58,7 @@ def test_a_file_that_memory_would_not_hold_is_refused(tmp_path: Path, monkeypatc
     monkeypatch.setattr(record_file, "LARGEST_BYTES", 8)
     assert len(lines(b'{"a": 1}')) == 1
     for read in (lambda: lines(b'{"a": 10}'), lambda: written(tmp_path, "a.jsonl", b'{"a": 10}')):
-        with pytest.raises(InvalidInput, match="the file is larger than 1 GiB"):
+        with pytest.raises(InvalidInput, match="the file is larger than 256 MiB"):
             read()
 
 

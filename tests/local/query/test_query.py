@@ -22,6 +22,7 @@ from frazil.lake.catalogs import pyiceberg_properties
 from frazil.lake.read.stored_tables import Lake, StoredTable
 from frazil.local.query.answer import answer
 from frazil.local.query.table_views import needed, views
+from frazil.local.seaweedfs import BUCKET
 from frazil.local.services import LocalServices
 
 ROWS = pa.table({"id": pa.array([1, 2, 3]), "who": ["Ada", None, "\x1b[31mEve"], "seen": [0, 1, 2]})
@@ -35,12 +36,12 @@ pipelines = [
 """
 
 
-def write(environment: Environment, identifier: str, rows: pa.Table = ROWS) -> None:
+def write(environment: Environment, identifier: str, rows: pa.Table = ROWS, **properties: str) -> None:
     from pyiceberg.catalog import load_catalog
 
     catalog = load_catalog(environment.catalog.name, **pyiceberg_properties(environment, Secrets({}).read))
     catalog.create_namespace_if_not_exists(identifier.partition(".")[0])
-    table = catalog.create_table(identifier, rows.schema)
+    table = catalog.create_table(identifier, rows.schema, properties=properties)
     table.append(rows)
 
 
@@ -193,7 +194,8 @@ def test_dead_letters_and_histories_have_names_too_and_an_identifier_counts_firs
 def test_tables_in_an_object_store_are_read_with_its_keys(whole_world: LocalServices, kind: str) -> None:
     environment = whole_world.rest_environment if kind == "rest" else whole_world.glue_environment
     name = f"q{uuid.uuid4().hex[:8]}"
-    write(environment, f"{name}.orders")
+    elsewhere = {"write.data.path": f"s3://{BUCKET}/data/{name}"} if kind == "rest" else {}
+    write(environment, f"{name}.orders", **elsewhere)
     declared = [Pipeline(topic=Topic("orders", value_format="json"), table=Table(f"{name}.orders"))]
     secrets = Secrets({})
     found = answer("select count(*), max(id) from orders", declared, Lake(environment, secrets.read))

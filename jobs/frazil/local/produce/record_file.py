@@ -15,8 +15,8 @@ from typing import Any, BinaryIO
 from frazil.declaration.constraints import shown
 from frazil.errors import InvalidInput
 
-LARGEST_BYTES = 1 << 30
-"""What a file may have: all records are in memory before the first one is sent."""
+LARGEST_BYTES = 256 << 20
+"""What a file may have: all records are in memory before the first one is sent, and take about eight times as much."""
 
 _LONG = re.compile(r"-?(0|[1-9]\d*)")
 _DOUBLE = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
@@ -59,12 +59,12 @@ class Line:
 def read_records(file: str, stdin: BinaryIO) -> list[Line]:
     """Return the records of a file: CSV if its name ends in `.csv`, else JSON lines; those of `stdin` for `-`.
 
-    Empty lines are no records. Raises `InvalidInput` if the file is missing, larger than 1 GiB, or not UTF-8.
+    Empty lines are no records. Raises `InvalidInput` if the file is missing, larger than 256 MiB, or not UTF-8.
     """
     name = "stdin" if file == "-" else file
     content = stdin.read(LARGEST_BYTES + 1) if file == "-" else _content(Path(file))
     if len(content) > LARGEST_BYTES:
-        raise InvalidInput("the file is larger than 1 GiB", where=name, do="Split it")
+        raise InvalidInput("the file is larger than 256 MiB", where=name, do="Split it")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -35,7 +35,7 @@ class TopicWriter:
         return len(found.partitions) if found is not None else 0
 
     def create(self, partitions: int, *, is_rehearsal: bool = False) -> None:
-        """Create the topic; as a rehearsal, only find out whether the broker would.
+        """Create the topic if it does not exist; as a rehearsal, only find out whether the broker would.
 
         Raises `InvalidInput` for a name or a number of partitions that Kafka does not allow.
         """
@@ -44,6 +44,8 @@ class TopicWriter:
         try:
             asked[self._topic].result()
         except KafkaException as error:
+            if error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
+                return  # another client created it meanwhile
             if error.args[0].code() in _WRONG:
                 raise InvalidInput(error.args[0].str(), where=f"topic {self._topic}", do="Correct it") from None
             raise self._unavailable(error) from None
