@@ -108,13 +108,16 @@ def test_two_worlds_are_up_at_once_and_what_they_hold_outlives_the_processes(
     assert all(is_alive(process) for process in noted(whole_world.home))
 
     again = up(folder, parts=SESSION_PARTS)
+    assert again == first, "each part has its ports again"
     assert "kept" in topics(again)
     assert json.loads(asked(again, "GET", f"/schemas/ids/{schema_id}")["schema"])["name"] == "Order"
     assert asked(again, "POST", "/subjects/other-value/versions", record("b"))["id"] > schema_id
     assert s3(again).get_object(Bucket=BUCKET, Key="kept")["Body"].read() == b"object"
 
     down(folder, data=True)
-    assert not {*SESSION_PARTS, "lake", "logs", "run", "secrets"} & {left.name for left in again.home.iterdir()}
+    assert not {*SESSION_PARTS, "lake", "logs", "run", "secrets", "addresses.json"} & {
+        left.name for left in again.home.iterdir()
+    }
 
 
 @pytest.mark.e2e
@@ -131,7 +134,8 @@ def test_a_part_is_added_to_what_runs_and_one_that_was_killed_is_started_again(f
     again = {process.name: process for process in processes(folder)}
     assert again[Part.REGISTRY] == running[Part.REGISTRY]
     assert again[Part.OBJECT_STORE] != running[Part.OBJECT_STORE]
-    assert second.addresses[Part.REGISTRY] == both.addresses[Part.REGISTRY]
+    assert second.addresses == both.addresses
+    assert second.moved == ()
 
 
 def test_when_one_part_fails_the_others_are_stopped(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,10 +184,35 @@ def test_a_start_that_was_killed_is_cleaned_up_by_the_next(folder: Path, monkeyp
     assert not is_alive(half_started)
 
 
+def test_a_part_with_another_address_is_reported_and_its_documents_are_written_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ports = iter((20_001, 20_001, 20_002))
+
+    def start_kafka(home: Path) -> str:
+        start("kafka", ["sleep", "1000"], home=home)
+        return f"127.0.0.1:{next(ports)}"
+
+    monkeypatch.setattr(module, "start_kafka", start_kafka)
+    moved = []
+    for _ in range(3):
+        started = up(folder, parts=[Part.KAFKA])
+        assert parse_environment(started.environment_file.read_bytes()).kafka.bootstrap == started.bootstrap
+        moved.append([str(one) for one in started.moved])
+        down(folder)
+    assert moved == [
+        [],
+        [],
+        ["kafka: the address is now 127.0.0.1:20002, because another process uses a port of 127.0.0.1:20001"],
+    ]
+    down(folder, data=True)
+    assert list((folder / ".frazil").glob("*.json")) == []
+
+
 def test_the_connect_worker_starts_after_the_broker_and_again_with_it(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The broker has another address after each start, which the worker must know."""
+    """The broker may have another address after a start, which the worker must know."""
     known: list[str] = []
 
     def start_kafka(home: Path) -> str:

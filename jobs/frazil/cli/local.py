@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from frazil.cli import local_produce
 from frazil.cli.console import err, is_watched, out, show_json, table
 from frazil.cli.options import AsJson, LocalEnvironment, check_local
 from frazil.errors import InvalidInput
@@ -49,6 +50,7 @@ def up(
 
     \b
     Running services stay as they are.
+    Each start of this folder uses the same ports.
     Data is in .frazil/, and survives a stop.
     Data of AWS is in memory, and does not survive.
     With --cloud, prints the variables to export.
@@ -72,12 +74,16 @@ def up(
     fetch_jars_of(parts)
     with err().status("starting the local services") if is_watched() else nullcontext():
         started = start(project_folder(), parts=parts, compatibility=compatibility, aws_port=port)
+    for one in started.moved:
+        err().print(str(one), style="yellow", markup=False, soft_wrap=True)
     exported: dict[str, str] = {}
     if cloud:
         exported = {**exports(started.address(Part.AWS)["endpoint"], region=REGION), **stand_in_settings(started)}
     if as_json:
         addresses = {name: dict(at) for name, at in started.addresses.items()}
-        show_json({"home": str(started.home), "parts": addresses, **({"exports": dict(exported)} if cloud else {})})
+        moved = {"moved": [asdict(one) for one in started.moved]} if started.moved else {}
+        exports_too = {"exports": dict(exported)} if cloud else {}
+        show_json({"home": str(started.home), "parts": addresses, **moved, **exports_too})
         return
     shown = _addresses(started.addresses)
     shown.add_row("environment", str(started.environment_file))
@@ -195,6 +201,9 @@ def run_schedule(
         show_json({**asdict(started)})
     else:
         out().print(f"{started.schedule}: run {started.run}, execution {started.execution}", markup=False)
+
+
+app.command("produce")(local_produce.produce)
 
 
 @app.command()

@@ -19,6 +19,7 @@ from frazil.cli import (
     init,
     local,
     maintain,
+    query,
     reconcile,
     release,
     review,
@@ -26,6 +27,7 @@ from frazil.cli import (
     runs,
     show,
     stop,
+    topics,
     verify,
 )
 from frazil.cli.console import print_error, show_json
@@ -41,7 +43,7 @@ JSON = "--json"
 
 GROUPS = {
     "Start": ("init",),
-    "Pipelines": ("check", "run", "show", "verify", "history", "maintain", "accept", "dead-letters"),
+    "Pipelines": ("check", "run", "query", "show", "verify", "history", "maintain", "accept", "dead-letters", "topics"),
     "This machine": ("local", "demo"),
     "Deployments": ("release", "environments", "review", "reconcile", "runs", "logs", "stop", "start"),
 }
@@ -134,12 +136,14 @@ def _root(
 app.command("init", short_help="Write a new project.")(init.init)
 app.command("check", short_help="Check declarations.")(check.check)
 app.command("run", short_help="Land topics as tables, on this machine.")(run.run)
+app.command("query", short_help="Query the tables with SQL.")(query.query)
 app.command("show", short_help="Show a pipeline's offsets, lag and snapshots.")(show.show)
 app.command("verify", short_help="Prove that no record is lost or doubled.")(verify.verify)
 app.command("history", short_help="Print the SQL of a changelog's views.")(history.history)
 app.command("maintain", short_help="Compact files and expire snapshots.")(maintain.maintain)
 app.command("accept", short_help="Record an operator's decision.")(accept.accept)
 app.add_typer(dead_letters.app, name="dead-letters", short_help="List and show rejected records.")
+app.command("topics", short_help="List topics, with their formats guessed.")(topics.topics)
 app.add_typer(local.app, name="local", short_help="Start and stop a local broker and registry.")
 app.command("demo", short_help="Land and prove real data on this machine.")(command.demo)
 app.add_typer(release.app, name="release", short_help="Build and upload releases.")

@@ -129,6 +129,13 @@ def environment_name(context: typer.Context, env: str | None, option: str | None
     return chosen
 
 
+def declared_if_any(context: typer.Context, file: Path) -> tuple[Pipeline, ...]:
+    """Return the declared pipelines; none if the file of a default does not exist, for commands that do not need it."""
+    source = context.get_parameter_source("file")
+    is_default = source is not None and source.name == "DEFAULT"
+    return () if is_default and not file.exists() else declaration_file.declared(file)
+
+
 def check_local(option: str | None, names: Sequence[str]) -> None:
     """Raise `InvalidInput` if an environment is named that a command about local services does not concern."""
     if option is not None and option not in names:

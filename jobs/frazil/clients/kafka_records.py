@@ -84,6 +84,31 @@ def stretches(
     return [record for p, records in sorted(kept.items()) for record in records[: wanted[p]]]
 
 
+def tails(consumer: Any, ends: Mapping[tuple[str, int], tuple[int, int]], seconds: float) -> dict[str, list[Record]]:
+    """Return the records of partitions of several topics between two offsets of each, by topic.
+
+    Those that `seconds`, or `MOST_BYTES`, do not suffice for are left out. Raises `KafkaException` if it may not read at all.
+    """
+    found: dict[str, list[Record]] = {}
+    left, held = set(ends), 0
+    consumer.assign([TopicPartition(topic, partition, start) for (topic, partition), (start, _) in ends.items()])
+    deadline = time.monotonic() + seconds
+    while left and held < MOST_BYTES and time.monotonic() < deadline:
+        for message in consumer.consume(_MESSAGES, timeout=_POLL_SECONDS):
+            place, error = (message.topic(), message.partition()), message.error()
+            if place not in left:
+                continue
+            if error is None and message.offset() < ends[place][1]:
+                found.setdefault(place[0], []).append(_record(message))
+                held += len(message.key() or b"") + len(message.value() or b"")
+            elif error is not None and error.fatal():
+                raise KafkaException(error)
+            if error is not None or message.offset() + 1 >= ends[place][1]:
+                left.discard(place)
+                consumer.pause([TopicPartition(*place)])
+    return found
+
+
 def _polled(
     consumer: Any, topic: str, offsets: Mapping[int, int], seconds: float, *, at_once: int = _MESSAGES
 ) -> Iterator[tuple[int, Record | None]]:

@@ -14,7 +14,8 @@ import urllib.request
 import zipfile
 from pathlib import Path
 
-from frazil.local.ports import HOST, free_ports
+from frazil.local.kept_ports import kept_ports
+from frazil.local.ports import HOST
 from frazil.local.process import await_ready, start
 from frazil.local.toolchain.jars import jars
 from frazil.local.toolchain.java import java
@@ -43,7 +44,7 @@ def start_connect(home: Path, *, bootstrap: str) -> str:
     classpath = ":".join(map(str, jars("connect")))
     folder = home / "connect"
     _link_plugins(folder / "plugins")
-    with free_ports(1) as (port,):
+    with kept_ports(home, "connect") as (port,):
         url = f"http://{HOST}:{port}"
         settings = _settings(folder, bootstrap=bootstrap, url=url)
         arguments = (*_JAVA_OPTIONS, "-cp", classpath, "org.apache.kafka.connect.cli.ConnectStandalone")

@@ -5,7 +5,8 @@ Its extensions are wheels of this environment, loaded by path. Automatic downloa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -30,39 +31,95 @@ def ask(
 
     `store` holds the table's files, and `resolve` reads the store's keys. A table in a folder needs neither.
     """
-    import duckdb
-
-    with duckdb.connect() as connection:
-        connection.execute("SET autoinstall_known_extensions = false; SET autoload_known_extensions = false")
-        for name in EXTENSIONS:
-            connection.load_extension(str(_extension(name)))
-        connection.execute("SET TimeZone = 'UTC'")
-        # With this cache, DuckDB 1.5.5 applies one data file's deletion vector to another if a Puffin file holds several:
-        # its counts are then wrong, without an error.
-        connection.execute("SET enable_external_file_cache = false")
+    with session() as connection:
         if store is not None:
-            _know(connection, store, resolve)
-        location = metadata.removeprefix("file://").replace("'", "''")
-        connection.execute(f"CREATE TEMP VIEW lake_table AS SELECT * FROM iceberg_scan('{location}')")  # noqa: S608
+            keys = {"access_key_id": store.access_key_id, "secret_access_key": store.secret_access_key}
+            read = {name: resolve(key) for name, key in keys.items() if key is not None}
+            know_store(connection, endpoint=store.endpoint, region=store.region, is_path_style=store.path_style, **read)
+        connection.execute(f"CREATE TEMP VIEW lake_table AS {scan(metadata)}")
         answer = connection.execute(question)
         names: Sequence[Any] = answer.description or ()
         return [str(name[0]) for name in names], answer.fetchall()
 
 
-def _know(connection: Any, store: ObjectStore, resolve: Callable[[Secret], str]) -> None:
-    """Configure the store in the connection. Values are passed as variables, so that no failed statement can print one."""
-    address = urlsplit(store.endpoint or "")
-    settings: dict[str, object] = {"region": store.region or "us-east-1"}
-    if store.endpoint:
+@contextmanager
+def session(extensions: Sequence[str] = EXTENSIONS) -> Iterator[Any]:
+    """Connect to an empty database in memory that can read Iceberg tables, in UTC.
+
+    Raises `LocalPartFailed` if DuckDB or an extension is not installed.
+    """
+    with installed().connect() as connection:
+        connection.execute("SET autoinstall_known_extensions = false; SET autoload_known_extensions = false")
+        connection.execute("SET allow_persistent_secrets = false")
+        for name in extensions:
+            connection.load_extension(str(_extension(name)))
+        connection.execute("SET TimeZone = 'UTC'")
+        # With this cache, DuckDB 1.5.5 applies one data file's deletion vector to another if a Puffin file holds several:
+        # its counts are then wrong, without an error.
+        connection.execute("SET enable_external_file_cache = false")
+        yield connection
+
+
+def installed() -> Any:
+    """Return the module of DuckDB. Raises `LocalPartFailed` if it is not installed."""
+    try:
+        import duckdb
+    except ModuleNotFoundError:
+        raise LocalPartFailed("DuckDB is not installed", where="duckdb", do="pip install 'frazil[local]'") from None
+    return duckdb
+
+
+def scan(metadata: str) -> str:
+    """Return the query of all rows of the table with this metadata file."""
+    return f"SELECT * FROM iceberg_scan({literal(metadata.removeprefix('file://'))})"  # noqa: S608 - it is quoted
+
+
+def literal(text: str) -> str:
+    """Return a text as a literal of SQL."""
+    quoted = text.replace("'", "''")
+    return f"'{quoted}'"
+
+
+def identifier(name: str) -> str:
+    """Return a name as a quoted identifier of SQL."""
+    quoted = name.replace('"', '""')
+    return f'"{quoted}"'
+
+
+def know_store(
+    connection: Any,
+    *,
+    endpoint: str | None = None,
+    region: str | None = None,
+    is_path_style: bool = False,
+    access_key_id: str = "",
+    secret_access_key: str = "",
+    session_token: str = "",
+    scope: str = "",
+) -> None:
+    """Configure a store in the connection, for locations that begin with `scope`; by default for all.
+
+    Values are passed as variables, so that no failed statement can print one.
+    """
+    address = urlsplit(endpoint or "")
+    settings: dict[str, object] = {"region": region or "us-east-1"}
+    if endpoint:
         settings |= {"endpoint": address.netloc, "use_ssl": address.scheme == "https"}
-    if store.path_style:
+    if is_path_style:
         settings["url_style"] = "path"
-    if store.access_key_id and store.secret_access_key:
-        settings |= {"key_id": resolve(store.access_key_id), "secret": resolve(store.secret_access_key)}
+    if access_key_id and secret_access_key:
+        settings |= {"key_id": access_key_id, "secret": secret_access_key}
+    if session_token:
+        settings["session_token"] = session_token
+    if scope:
+        settings["scope"] = scope
     for name, value in settings.items():
         connection.execute(f"SET VARIABLE store_{name} = ?", [value])
     options = ", ".join(f"{name} getvariable('store_{name}')" for name in settings)
-    connection.execute(f"CREATE SECRET (TYPE s3, {options})")
+    name = f"{identifier(f'store of {scope}')} " if scope else ""
+    connection.execute(f"CREATE OR REPLACE SECRET {name}(TYPE s3, {options})")
+    for variable in settings:
+        connection.execute(f"RESET VARIABLE store_{variable}")
 
 
 def _extension(name: str) -> Path:

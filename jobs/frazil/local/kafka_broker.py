@@ -19,6 +19,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from frazil.errors import LocalPartFailed
+from frazil.local.kept_ports import kept_ports
 from frazil.local.ports import HOST, free_ports
 from frazil.local.process import await_ready, log_file, start, tail
 from frazil.local.toolchain.jars import jars
@@ -39,7 +40,7 @@ def start_kafka(home: Path) -> str:
     """
     classpath = jars("kafka")
     folder = home / "kafka"
-    with free_ports(2) as (port, controller_port):
+    with kept_ports(home, "kafka") as (port,), free_ports(1) as (controller_port,):
         settings = _settings(folder, port=port, controller_port=controller_port)
         if not (folder / "log" / "meta.properties").exists():
             _format(folder, settings, classpath, log_file(home, "kafka"))

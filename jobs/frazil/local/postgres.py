@@ -18,7 +18,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from frazil.errors import LocalPartFailed
-from frazil.local.ports import HOST, free_ports
+from frazil.local.kept_ports import kept_ports
+from frazil.local.ports import HOST
 from frazil.local.process import await_ready, log_file, start, tail
 from frazil.local.toolchain.jars import cache_folder, jars
 from frazil.local.toolchain.platforms import postgres_purpose
@@ -56,7 +57,7 @@ def start_postgres(home: Path) -> str:
     folder = home / "postgres"
     if not (folder / "data").exists():
         _initialize(folder, program.parent, log_file(home, "postgres"))
-    with free_ports(1) as (port,):
+    with kept_ports(home, "postgres") as (port,):
         options = [
             option for name, value in {**_SETTINGS, "port": port}.items() for option in ("-c", f"{name}={value}")
         ]

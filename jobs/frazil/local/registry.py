@@ -13,7 +13,8 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from frazil.local.ports import HOST, free_ports
+from frazil.local.kept_ports import kept_ports
+from frazil.local.ports import HOST
 from frazil.local.process import await_ready, start
 from frazil.local.toolchain.jars import cache_folder, jars
 from frazil.local.toolchain.java import java
@@ -32,7 +33,7 @@ def start_registry(home: Path, *, compatibility: str | None = None) -> str:
     log if it does not start.
     """
     program = _unpacked()
-    with free_ports(1) as (port,):
+    with kept_ports(home, "registry") as (port,):
         environment = {
             "QUARKUS_HTTP_HOST": HOST,
             "QUARKUS_HTTP_PORT": str(port),

@@ -20,6 +20,7 @@ from botocore.credentials import Credentials
 
 from frazil.errors import LocalPartFailed
 from frazil.local.credentials import KeyFiles
+from frazil.local.kept_ports import kept_ports
 from frazil.local.ports import HOST, LAST_PORT, free_ports
 from frazil.local.process import await_ready, start
 
@@ -51,7 +52,8 @@ def start_object_store(home: Path) -> StoreAddress:
     credentials = keys.credentials()
     environment = {"AWS_ACCESS_KEY_ID": credentials.access_key, "AWS_SECRET_ACCESS_KEY": credentials.secret_key}
     with ExitStack() as held:
-        master, volume, filer, s3, iceberg, *grpc = held.enter_context(free_ports(10))
+        s3, iceberg = held.enter_context(kept_ports(home, "object-store", 2))
+        master, volume, filer, *grpc = held.enter_context(free_ports(8))
         (admin,) = held.enter_context(free_ports(1, lowest=LAST_PORT - _WORKER_PORT_OFFSET + 1))
         ports = {"master": master, "volume": volume, "filer": filer, "s3": s3, "admin": admin}
         options = {f"{server}.port": port for server, port in ports.items()}

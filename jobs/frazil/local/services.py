@@ -1,7 +1,8 @@
 """The local services of one project folder, a broker, a registry and a lake, started and stopped together.
 
 All their files are in the project's `.frazil` folder: data, logs, the running processes (`run/`), the addresses
-(`local.json`), and the environment documents that the rest of Frazil reads (`environments/`).
+(`local.json`), those of the last start (`addresses.json`), and the environment documents that the rest of Frazil reads
+(`environments/`).
 """
 
 from __future__ import annotations
@@ -9,9 +10,8 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -20,11 +20,14 @@ from frazil.errors import LocalPartFailed
 from frazil.local.aws.launch import start_aws
 from frazil.local.connect_worker import start_connect
 from frazil.local.kafka_broker import start_kafka
+from frazil.local.kept_ports import FILE as KEPT_FILE
+from frazil.local.kept_ports import Moved, keep_addresses
 from frazil.local.lakes import file_lake, glue_lake, rest_lake
 from frazil.local.postgres import start_postgres
-from frazil.local.process import Process, noted, stop
+from frazil.local.process import noted, stop
 from frazil.local.registry import start_registry
 from frazil.local.seaweedfs import start_object_store
+from frazil.local.start_together import start_together, stop_together
 from frazil.local.state_file import STATE_FILE, Address, locked, running_addresses, write_document, write_state
 from frazil.local.watchdog import kept_from_outliving
 
@@ -61,6 +64,8 @@ class LocalServices:
     """The `.frazil` folder."""
     addresses: Mapping[str, Address]
     """The addresses of each running part."""
+    moved: tuple[Moved, ...] = field(default=(), compare=False)
+    """The parts that this start gave another address than the last one, because its port is in use."""
 
     @property
     def bootstrap(self) -> str:
@@ -138,8 +143,9 @@ def up(
     """Start the parts that do not run yet, in parallel, and write the environment documents.
 
     Running parts stay. `compatibility` is the level at which the registry checks new schemas; without it, the level stays
-    as it was, at first NONE. The local AWS uses `aws_port`, or the first free port after it. The Connect worker starts
-    after the broker, and restarts with it, because the broker's address changes. If a part fails, the parts that this call
+    as it was, at first NONE. Each part has the ports of its last start, if no other process uses them (`moved`). The local AWS
+    uses `aws_port` if given, or the first free port after it. The Connect worker starts after the broker, and restarts with
+    it, because the broker's address may change. If a part fails, the parts that this call
     has started are stopped again, and the part's `LocalPartFailed` is raised.
     """
     home = folder.resolve() / ".frazil"
@@ -152,7 +158,7 @@ def up(
             if process.name not in addresses:  # it has ended, or its start did not finish
                 stop(process)
         if Part.AWS not in addresses:  # job runs that outlived a killed AWS
-            _stop_together(noted(home / Part.AWS))
+            stop_together(noted(home / Part.AWS))
         starts: dict[Part, Callable[[], Address]] = {
             Part.KAFKA: lambda: {"bootstrap": start_kafka(home)},
             Part.REGISTRY: lambda: {"url": start_registry(home, compatibility=compatibility)},
@@ -165,9 +171,10 @@ def up(
         world_now = LocalServices(home=home, addresses=addresses)
         for is_last in (False, True):
             together = {part: starts[part] for part in missing if (part is Part.CONNECT) is is_last}
-            addresses |= _start_together(home, together, kept=kept)
+            addresses |= start_together(home, together, kept=kept)
         _write_documents(world_now)
-    return world_now
+        moved = keep_addresses(home, addresses)
+    return replace(world_now, moved=tuple(one for one in moved if aws_port is None or one.part != Part.AWS))
 
 
 def running(folder: Path) -> LocalServices:
@@ -177,17 +184,18 @@ def running(folder: Path) -> LocalServices:
 
 
 def down(folder: Path, *, data: bool = False) -> None:
-    """Stop every part, whoever started it. With `data`, also remove their data. Idempotent."""
+    """Stop every part, whoever started it. With `data`, also remove their data, and forget their ports. Idempotent."""
     home = folder.resolve() / ".frazil"
     if not home.is_dir():
         return
     with locked(home):
-        _stop_together(noted(home))
-        _stop_together(noted(home / Part.AWS))  # job runs, after AWS, which would start them again
+        stop_together(noted(home))
+        stop_together(noted(home / Part.AWS))  # job runs, after AWS, which would start them again
         shutil.rmtree(home / Part.AWS / "runs", ignore_errors=True)
         for file in (STATE_FILE, *(f"environments/{name}.json" for name in ("local", "rest", "glue"))):
             (home / file).unlink(missing_ok=True)
         if data:
+            (home / KEPT_FILE).unlink(missing_ok=True)
             for held in (*Part, "lake", "logs", "run", "secrets"):
                 shutil.rmtree(home / held, ignore_errors=True)
 
@@ -205,34 +213,6 @@ def world(
         left.enter_context(kept_from_outliving(place, is_temporary=folder is None))
         left.callback(down, place)
         yield up(place, parts=parts, compatibility=compatibility)
-
-
-def _start_together(home: Path, starts: Mapping[Part, Callable[[], Address]], *, kept: set[str]) -> dict[str, Address]:
-    """Start parts in parallel and return their addresses. If one fails, stop the others and raise its error."""
-    if not starts:
-        return {}
-
-    def end() -> None:
-        _stop_together([process for process in noted(home) if process.name not in kept])
-
-    with ThreadPoolExecutor(max_workers=len(starts)) as pool:
-        pending = {part: pool.submit(begin) for part, begin in starts.items()}
-        try:
-            done, _ = wait(pending.values(), return_when=FIRST_EXCEPTION)
-            for future in done:
-                future.result()
-        except BaseException:
-            end()
-            pool.shutdown()
-            end()  # parts that were still being prepared may have started since
-            raise
-    return {str(part): future.result() for part, future in pending.items()}
-
-
-def _stop_together(processes: Sequence[Process]) -> None:
-    if processes:
-        with ThreadPoolExecutor(max_workers=len(processes)) as pool:
-            list(pool.map(stop, processes))
 
 
 def _write_documents(world_now: LocalServices) -> None:

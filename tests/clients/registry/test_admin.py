@@ -6,7 +6,7 @@ import pytest
 
 from frazil.clients.registry.admin import RegistryAdmin
 from frazil.clients.registry.schemas import Reference, SchemaType
-from frazil.errors import RegistryUnavailable
+from frazil.errors import InvalidInput
 from frazil.local.services import LocalServices
 from tests.support.registry_server import RegistryServer, says
 
@@ -31,7 +31,7 @@ def test_type_and_references_are_sent(server: RegistryServer) -> None:
 
 def test_a_refused_schema_is_told_with_the_registrys_words(server: RegistryServer) -> None:
     server.always = says(409, '{"error_code":409,"message":"Schema being registered is incompatible"}')
-    with pytest.raises(RegistryUnavailable, match=r"refused \(409\): Schema being registered is incompatible"):
+    with pytest.raises(InvalidInput, match=r"refuses the schema \(409\): Schema being registered is incompatible"):
         RegistryAdmin(server.url).register("s", '"int"')
 
 
@@ -40,5 +40,5 @@ def test_compatibility_is_enforced_once_it_is_set(local_world: LocalServices) ->
     admin, subject = RegistryAdmin(local_world.registry_url), "compatibility-value"
     admin.register(subject, '{"type":"record","name":"R","fields":[]}')
     admin.set_compatibility("BACKWARD", subject)
-    with pytest.raises(RegistryUnavailable, match="409"):
+    with pytest.raises(InvalidInput, match="409"):
         admin.register(subject, '{"type":"record","name":"R","fields":[{"name":"new","type":"int"}]}')

@@ -10,14 +10,16 @@ from urllib.parse import quote
 
 from frazil.clients.redactor import Redactor
 from frazil.clients.registry.auth import Login, NoLogin
-from frazil.clients.registry.http import RegistryHttp
+from frazil.clients.registry.http import Answer, RegistryHttp
 from frazil.clients.registry.retry import RetryPolicy
 from frazil.clients.registry.schemas import Reference, SchemaType
-from frazil.errors import RegistryUnavailable
+from frazil.errors import InvalidInput, RegistryUnavailable
+
+_WRONG_SCHEMA = (409, 422)  # incompatible with earlier versions, invalid
 
 
 class RegistryAdmin:
-    """Registers and deletes schemas at `url`. Raises `RegistryUnavailable`, also when the registry refuses a schema."""
+    """Registers and deletes schemas at `url`. Raises `RegistryUnavailable`, also when the registry refuses a request."""
 
     def __init__(self, url: str, *, login: Login | None = None, ca: str | None = None) -> None:
         self._http = RegistryHttp(
@@ -34,13 +36,23 @@ class RegistryAdmin:
     def register(
         self, subject: str, text: str, kind: SchemaType = SchemaType.AVRO, references: Sequence[Reference] = ()
     ) -> int:
-        """Register the next version of a subject, or find the schema in it; its id. Doing it twice changes nothing."""
+        """Register the next version of a subject, or find the schema in it; its id. Doing it twice changes nothing.
+
+        Raises `InvalidInput` if the registry finds the schema invalid, or incompatible with the subject's versions.
+        """
         body: dict[str, Any] = {"schema": text}
         if kind is not SchemaType.AVRO:
             body["schemaType"] = kind.value.upper()
         if references:
             body["references"] = [{"name": r.name, "subject": r.subject, "version": r.version} for r in references]
-        return int(self._do("POST", f"/subjects/{quote(subject, safe='')}/versions", body)["id"])
+        answer = self._http.request("POST", f"/subjects/{quote(subject, safe='')}/versions", body)
+        if answer.status in _WRONG_SCHEMA:
+            raise InvalidInput(
+                f"the registry refuses the schema ({answer.status}): {answer.message[:300]}",
+                where=f"subject {subject}",
+                do="Correct the schema, or lower the subject's compatibility level",
+            )
+        return int(self._answered(answer)["id"])
 
     def delete_version(self, subject: str, version: int) -> None:
         """Delete one version softly: its id and, for those who ask, its number stay."""
@@ -57,7 +69,9 @@ class RegistryAdmin:
         self._do("PUT", f"/config{place}", {"compatibility": level})
 
     def _do(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
-        answer = self._http.request(method, path, body)
+        return self._answered(self._http.request(method, path, body))
+
+    def _answered(self, answer: Answer) -> Any:
         if answer.status >= 300:
             raise RegistryUnavailable(
                 f"it refused ({answer.status}): {answer.message[:300]}", where=f"registry {self._http.where}"

@@ -9,6 +9,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from frazil.local.credentials import KeyFiles
+from frazil.local.kept_ports import kept_ports
 from frazil.local.ports import HOST, free_ports
 from frazil.local.process import await_ready, start
 
@@ -28,12 +29,13 @@ def key_files(home: Path) -> KeyFiles:
 def start_aws(home: Path, *, lowest_port: int | None = None) -> str:
     """Start the local AWS, empty but for the bucket `lake`. Return the address of all its services once it answers.
 
-    It uses the first free port from `lowest_port` on, if given. Raises `LocalPartFailed` with the end of the log if it does
-    not start.
+    It uses the first free port from `lowest_port` on, else that of its last start. Raises `LocalPartFailed` with the end of
+    the log if it does not start.
     """
     keys = key_files(home)
     keys.make()
-    with free_ports(1, lowest=lowest_port) as (port,):
+    reserved = kept_ports(home, _PART) if lowest_port is None else free_ports(1, lowest=lowest_port)
+    with reserved as (port,):
         endpoint = f"http://{HOST}:{port}"
         server = start(_PART, [sys.executable, "-m", "frazil.local.aws.server", str(port)], home=home)
         await_ready(server, lambda: _has_bucket(endpoint, keys), seconds=READY_SECONDS)

@@ -1,0 +1,1 @@
+"""Records of a file to a topic of the local broker: read, given a schema, encoded, framed and sent."""

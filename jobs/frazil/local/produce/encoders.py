@@ -1,0 +1,171 @@
+"""How the records of a file become bytes, for each format: the schema, and a function from a record to its body."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from frazil.clients.registry.schemas import SchemaType
+from frazil.declaration.options import ValueFormat
+from frazil.errors import InvalidInput, UnreadableSchema
+from frazil.local.produce.inferred_schema import avro_schema, json_schema, record_name
+from frazil.local.produce.inferred_type import inferred
+from frazil.local.produce.record_file import Line
+
+TYPES = {
+    ValueFormat.AVRO: SchemaType.AVRO,
+    ValueFormat.JSON_SCHEMA: SchemaType.JSON,
+    ValueFormat.PROTOBUF: SchemaType.PROTOBUF,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenSchema:
+    """The schema that a person gave, or that a declaration names, and the file for messages."""
+
+    file: str
+    text: str
+    descriptors: bytes = b""
+    """Of Protobuf, a compiled descriptor set instead of the text."""
+    message: str = ""
+    """The full name of the Protobuf message; default: the first one of the file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Encoder:
+    """Encodes records. `encode` raises `InvalidInput` with the record's line if it does not fit the schema."""
+
+    encode: Callable[[Line], bytes]
+    type: SchemaType | None = None
+    """The language of the schema; None without one."""
+    schema: str = ""
+    name: str = ""
+    """The full name of the records, for subjects by record name."""
+    index: tuple[int, ...] | None = None
+    """Protobuf's message index."""
+
+
+def value_encoder(kind: ValueFormat, topic: str, lines: Sequence[Line], given: GivenSchema | None) -> Encoder:
+    """Return the encoder of values. Without a schema, that of Avro and of a JSON Schema is inferred from all records.
+
+    Raises `InvalidInput` if no schema fits, if the given one is invalid, or if the format has none where one is needed.
+    """
+    match kind:
+        case ValueFormat.JSON:
+            return Encoder(encode=_json)
+        case ValueFormat.AVRO:
+            return avro_encoder(given or _inferred(kind, topic, lines))
+        case ValueFormat.JSON_SCHEMA:
+            return _schema_encoder(given or _inferred(kind, topic, lines), is_checked=given is not None)
+        case ValueFormat.PROTOBUF if given is not None:
+            return _protobuf_encoder(given)
+        case ValueFormat.PROTOBUF:
+            raise InvalidInput("a Protobuf schema cannot be inferred", where="--schema", do="Give --schema FILE.proto")
+        case _:
+            do = "Give --format json, json_schema, avro or protobuf"
+            raise InvalidInput(f"records of format {kind} are not produced", where=f"topic {topic}", do=do)
+
+
+def avro_encoder(given: GivenSchema) -> Encoder:
+    """Return an encoder in Avro."""
+    from frazil.local.produce.avro_values import AvroValues, DoesNotFitError
+    from frazil.schemas import avro
+
+    values = AvroValues(given.text, given.file)
+
+    def encode(line: Line) -> bytes:
+        try:
+            return values.encoded(line.value)
+        except DoesNotFitError as error:
+            raise line.wrong(str(error)) from None
+
+    root = avro.parse(given.text).root
+    return Encoder(encode=encode, type=SchemaType.AVRO, schema=given.text, name=getattr(root, "name", ""))
+
+
+def _inferred(kind: ValueFormat, topic: str, lines: Sequence[Line]) -> GivenSchema:
+    of, name = inferred(lines), record_name(topic)
+    text = avro_schema(of, name) if kind is ValueFormat.AVRO else json_schema(of, name)
+    return GivenSchema(file="the inferred schema", text=text)
+
+
+def _json(line: Line) -> bytes:
+    """Return the text as the file has it, so that no digit of a number changes."""
+    _ = line.value
+    return line.text.encode()
+
+
+def _schema_encoder(given: GivenSchema, *, is_checked: bool) -> Encoder:
+    """Return an encoder in JSON. Records are compared with a given schema; an inferred one fits all."""
+    schema = Line(given.file, given.text).value
+    title = schema.get("title") if isinstance(schema, dict) else None
+    check = _check(given) if is_checked else None
+
+    def encode(line: Line) -> bytes:
+        body = _json(line)
+        if check is not None:
+            check(line)
+        return body
+
+    return Encoder(encode=encode, type=SchemaType.JSON, schema=given.text, name=title if isinstance(title, str) else "")
+
+
+def _check(given: GivenSchema) -> Callable[[Line], None]:
+    """Return what raises `InvalidInput` for a record that a JSON Schema does not allow. References are never fetched."""
+    from jsonschema.exceptions import SchemaError, ValidationError
+    from jsonschema.validators import Draft7Validator, validator_for
+    from referencing import Registry
+    from referencing.exceptions import Unresolvable
+
+    schema = json.loads(given.text)
+    kind = validator_for(schema, default=Draft7Validator)
+    try:
+        kind.check_schema(schema)
+    except SchemaError as error:
+        raise InvalidInput(f"this is no JSON Schema: {error.message}", where=given.file, do="Correct it") from None
+    checker: Any = kind(schema, registry=Registry())
+
+    def check(line: Line) -> None:
+        try:
+            checker.validate(json.loads(line.text))
+        except ValidationError as error:
+            raise line.wrong(f"{error.json_path}: {error.message}"[:300]) from None
+        except Unresolvable as error:
+            what = f"it refers to {error.ref}, which it does not have"
+            raise InvalidInput(what, where=given.file, do="Put it into the file, below definitions") from None
+
+    return check
+
+
+def _protobuf_encoder(given: GivenSchema) -> Encoder:
+    from google.protobuf import json_format
+    from google.protobuf.descriptor_pb2 import FileDescriptorSet
+    from google.protobuf.descriptor_pool import DescriptorPool
+    from google.protobuf.message_factory import GetMessageClass
+
+    from frazil.decode.protobuf_compiler import compile_proto
+    from frazil.schema_files.descriptors import message_schema
+
+    try:
+        compiled = message_schema(given.descriptors, given.message) if given.descriptors else compile_proto(given.text)
+    except UnreadableSchema as error:
+        raise InvalidInput(error.what, where=given.file, do=error.do or "Correct the file") from None
+    index = {name: path for path, name in compiled.indexes.items()}
+    if not index:
+        raise InvalidInput("the file has no message", where=given.file, do="Declare one")
+    name = given.message or compiled.indexes[(0,)]
+    pool = DescriptorPool()
+    for file in FileDescriptorSet.FromString(compiled.descriptors).file:
+        pool.AddSerializedFile(file.SerializeToString())
+    message = GetMessageClass(pool.FindMessageTypeByName(name))
+
+    def encode(line: Line) -> bytes:
+        _ = line.value
+        try:
+            return bytes(json_format.Parse(line.text, message()).SerializeToString())
+        except json_format.ParseError as error:
+            raise line.wrong(f"it is no {name}: {error}") from None
+
+    return Encoder(encode=encode, type=SchemaType.PROTOBUF, schema=given.text, name=name, index=index[name])

@@ -1,0 +1,67 @@
+"""An inferred type as the text of a schema: in Avro, or as a JSON Schema."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from frazil.declaration.constraints import shown
+from frazil.errors import InvalidInput
+from frazil.local.produce.inferred_type import Inferred
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_JSON_TYPES = {"": "string", "long": "integer", "double": "number", "record": "object"}
+_DRAFT = "http://json-schema.org/draft-07/schema#"
+
+
+def record_name(topic: str, suffix: str = "") -> str:
+    """Return the name of a topic's records: `Orders` of `orders`, `ShopOrders` of `shop.orders`."""
+    words = [word for word in re.split(r"[^A-Za-z0-9]+", topic) if word]
+    name = "".join(word[0].upper() + word[1:] for word in words) + suffix
+    return name if _NAME.fullmatch(name) else f"Topic{name}"
+
+
+def avro_schema(of: Inferred, name: str) -> str:
+    """Return an Avro schema. Raises `InvalidInput` if a field has a name that Avro does not allow."""
+    return json.dumps(_avro(of, name))
+
+
+def json_schema(of: Inferred, title: str) -> str:
+    """Return a JSON Schema."""
+    return json.dumps({"$schema": _DRAFT, "title": title, **_json(of)})
+
+
+def _avro(of: Inferred, name: str) -> Any:
+    """Return the type without null. A place without any value is a string."""
+    if of.kind == "array" and of.items is not None:
+        items = _avro(of.items, f"{name}_item")
+        return {"type": "array", "items": ["null", items] if of.items.is_nullable else items}
+    if of.kind != "record":
+        return of.kind or "string"
+    fields: list[dict[str, Any]] = []
+    for field, inner in of.fields.items():
+        if not _NAME.fullmatch(field):
+            raise InvalidInput(
+                f"Avro allows no field {shown(field)}",
+                where=inner.path,
+                do="Rename the field, or give --format json_schema; nothing was produced",
+            )
+        kind = _avro(inner, f"{name}_{field}")
+        null = of.may_lack(field) or not inner.kind
+        fields.append(
+            {"name": field, "type": ["null", kind], "default": None} if null else {"name": field, "type": kind}
+        )
+    return {"type": "record", "name": name, "fields": fields}
+
+
+def _json(of: Inferred) -> dict[str, Any]:
+    kind = _JSON_TYPES.get(of.kind, of.kind)
+    made: dict[str, Any] = {"type": [kind, "null"] if of.is_nullable or not of.kind else kind}
+    if of.kind == "array" and of.items is not None:
+        made["items"] = _json(of.items)
+    if of.kind == "record":
+        made["properties"] = {field: _json(inner) for field, inner in of.fields.items()}
+        if required := [field for field, inner in of.fields.items() if inner.count == of.objects]:
+            made["required"] = required
+    return made

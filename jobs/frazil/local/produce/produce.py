@@ -1,0 +1,176 @@
+"""The order of producing a file: read, encode everything, then register schemas, create the topic, and send."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from frazil.clients.registry.admin import RegistryAdmin
+from frazil.declaration import Topic
+from frazil.declaration.options import SubjectStrategy, ValueFormat
+from frazil.declaration.schema_file import LARGEST as LARGEST_SCHEMA
+from frazil.errors import InvalidInput
+from frazil.local.kafka_broker import LARGEST_MESSAGE_BYTES
+from frazil.local.produce.encoders import Encoder, GivenSchema, value_encoder
+from frazil.local.produce.record_file import Line
+from frazil.local.produce.record_keys import key_encoder, key_lines
+from frazil.local.produce.topic_writer import TopicWriter
+from frazil.schemas.avro.schema_fingerprint import head
+from frazil.schemas.wire_format import prefixed
+
+LARGEST_RECORD_BYTES = LARGEST_MESSAGE_BYTES - 1024  # Kafka counts the record's own fields too
+FORMATS = (ValueFormat.JSON, ValueFormat.JSON_SCHEMA, ValueFormat.AVRO, ValueFormat.PROTOBUF)
+_ENDINGS = {".avsc": ValueFormat.AVRO, ".json": ValueFormat.JSON_SCHEMA, ".proto": ValueFormat.PROTOBUF}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Produced:
+    """What was produced."""
+
+    topic: str
+    created: bool
+    format: ValueFormat
+    partitions: Mapping[int, int]
+    """The number of records by partition."""
+    schemas: Mapping[str, int]
+    """The schema id by subject; none if the registry has no part in it."""
+
+    @property
+    def records(self) -> int:
+        """The number of records."""
+        return sum(self.partitions.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What to produce: a topic as it is declared, if it is, and what the person chose."""
+
+    topic: str
+    declared: Topic | None = None
+    format: ValueFormat | None = None
+    """Default: that of the schema file, else of the declaration, else JSON."""
+    schema: Path | None = None
+    key: str | None = None
+    partitions: int | None = None
+    """Of a topic that does not exist yet; default 1."""
+
+    def chosen_format(self) -> ValueFormat:
+        """Return the format of values. Raises `InvalidInput` if it does not go with the schema file."""
+        of_file = _ENDINGS.get(self.schema.suffix.lower()) if self.schema is not None else None
+        if self.schema is not None and of_file is None:
+            do = "Name a file that ends in .avsc, .json (JSON Schema) or .proto"
+            raise InvalidInput("the file's ending is of no schema", where=str(self.schema), do=do)
+        declared = self.declared.value_format if self.declared is not None else ValueFormat.JSON
+        chosen = self.format or of_file or declared
+        if of_file is not None and of_file is not chosen:
+            do = "Leave out --format, or name another file"
+            raise InvalidInput(f"it is no schema of the format {chosen}", where=str(self.schema), do=do)
+        return chosen
+
+
+def produce(wanted: Wanted, lines: Sequence[Line], *, bootstrap: str, registry_url: Callable[[], str]) -> Produced:
+    """Produce the records to the topic. `registry_url` is asked for only if a schema is registered.
+
+    Raises `InvalidInput` before anything is registered, created or sent if a record or the schema is wrong.
+    """
+    if not lines:
+        raise InvalidInput("there is no record", do="Write one JSON object a line")
+    kind = wanted.chosen_format()
+    declared = wanted.declared if wanted.declared is not None and wanted.declared.value_format is kind else None
+    encoder = value_encoder(kind, wanted.topic, lines, _given(wanted, declared))
+    values = _encoded(encoder, lines)
+    keys: Encoder | None = None
+    key_bodies: list[bytes] = []
+    if wanted.key is not None:
+        of_keys = key_lines(lines, wanted.key)
+        keys = key_encoder(wanted.key, wanted.topic, wanted.declared, of_keys)
+        key_bodies = _encoded(keys, of_keys)
+    writer = TopicWriter(bootstrap, wanted.topic)
+    before = writer.partitions()
+    if wanted.partitions is not None and before not in (0, wanted.partitions):
+        what = f"it has {before} partitions, not {wanted.partitions}"
+        raise InvalidInput(what, where=f"topic {wanted.topic}", do="Leave out --partitions")
+    if not before:
+        writer.create(wanted.partitions or 1, is_rehearsal=True)
+    schemas: dict[str, int] = {}
+    frame = _frame(encoder, declared, wanted.topic, registry_url, schemas)
+    key_frame = _key_frame(keys, wanted, registry_url, schemas)
+    if not before:
+        writer.create(wanted.partitions or 1)
+    pairs = (
+        zip(map(key_frame, key_bodies), values, strict=True)
+        if keys is not None
+        else ((None, value) for value in values)
+    )
+    sent = writer.send((key, frame(value)) for key, value in pairs)
+    return Produced(topic=wanted.topic, created=not before, format=kind, partitions=sent, schemas=schemas)
+
+
+def _given(wanted: Wanted, declared: Topic | None) -> GivenSchema | None:
+    """Return the schema of the option, else that of the declaration, the newest one."""
+    if wanted.schema is not None:
+        try:
+            text = wanted.schema.read_text(encoding="utf-8")
+        except OSError as error:
+            raise InvalidInput.unreadable(wanted.schema, error) from None
+        except UnicodeDecodeError:
+            raise InvalidInput("this is not UTF-8", where=str(wanted.schema)) from None
+        if len(text) > LARGEST_SCHEMA:
+            raise InvalidInput("the schema is larger than 1 MiB", where=str(wanted.schema))
+        return GivenSchema(file=str(wanted.schema), text=text)
+    if declared is None or not declared.schema:
+        return None
+    file = declared.schema[-1]
+    if file.format is ValueFormat.PROTOBUF:
+        return GivenSchema(file=file.file, text="", descriptors=file.data, message=declared.record_name or "")
+    return GivenSchema(file=file.file, text=file.content)
+
+
+def _encoded(encoder: Encoder, lines: Sequence[Line]) -> list[bytes]:
+    bodies: list[bytes] = []
+    for line in lines:
+        try:
+            body = encoder.encode(line)
+        except UnicodeEncodeError:
+            raise line.wrong("the record has half a surrogate pair, which UTF-8 does not have") from None
+        if len(body) > LARGEST_RECORD_BYTES:
+            raise line.wrong(f"the record has {len(body):,} bytes; the broker takes {LARGEST_RECORD_BYTES:,}")
+        bodies.append(body)
+    return bodies
+
+
+def _frame(
+    encoder: Encoder, declared: Topic | None, topic: str, registry_url: Callable[[], str], schemas: dict[str, int]
+) -> Callable[[bytes], bytes]:
+    """Return what makes a value of a body: registry's frame, single-object encoding, or nothing."""
+    if encoder.type is None:
+        return lambda body: body
+    if declared is not None and declared.schema:
+        before = head(encoder.schema) if declared.framing is not None else b""
+        return lambda body: before + body
+    strategy = declared.subject_strategy if declared is not None else SubjectStrategy.TOPIC
+    names = {SubjectStrategy.RECORD: encoder.name, SubjectStrategy.TOPIC_RECORD: f"{topic}-{encoder.name}"}
+    subject = names.get(strategy, f"{topic}-value")
+    return _registered(encoder, subject, registry_url, schemas)
+
+
+def _key_frame(
+    keys: Encoder | None, wanted: Wanted, registry_url: Callable[[], str], schemas: dict[str, int]
+) -> Callable[[bytes], bytes]:
+    declared = wanted.declared
+    if keys is None or keys.type is None:
+        return lambda body: body
+    if declared is not None and declared.key_schema:
+        before = head(keys.schema) if declared.key_framing is not None else b""
+        return lambda body: before + body
+    return _registered(keys, f"{wanted.topic}-key", registry_url, schemas)
+
+
+def _registered(
+    encoder: Encoder, subject: str, registry_url: Callable[[], str], schemas: dict[str, int]
+) -> Callable[[bytes], bytes]:
+    """Register the schema, and return what frames a body with its id."""
+    assert encoder.type is not None
+    schema_id = schemas[subject] = RegistryAdmin(registry_url()).register(subject, encoder.schema, encoder.type)
+    return lambda body: prefixed(schema_id, body, encoder.index)

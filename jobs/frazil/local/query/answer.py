@@ -1,0 +1,142 @@
+"""The rows of a statement over the tables of declared pipelines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+
+from frazil.declaration import Pipeline
+from frazil.errors import CatalogUnavailable, InvalidInput
+from frazil.lake.read.stored_tables import Lake, StoredTable
+from frazil.local.duckdb_query import EXTENSIONS, installed, session
+from frazil.local.query.statement import check_statement, sql_error
+from frazil.local.query.table_views import View, create, load, needed, needs_s3, statement_of, views
+
+ROWS = 100
+"""The most rows of a statement, unless another number is asked for."""
+FIRST_ROWS = 20
+"""The same of a table that is named without a statement."""
+
+_INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
+_NUMBERS = {*_INTEGERS, *(f"U{name}" for name in _INTEGERS), "FLOAT", "DOUBLE"}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of an answer: its name, and DuckDB's name of its type."""
+
+    name: str
+    type: str
+
+    @property
+    def is_number(self) -> bool:
+        """Whether its values are numbers."""
+        return self.type in _NUMBERS or self.type.startswith("DECIMAL")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Columns and rows. `has_more` if the statement has more rows than were asked for."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    has_more: bool
+
+
+def answer(question: str, pipelines: Iterable[Pipeline], lake: Lake, *, limit: int | None = None) -> Answer:
+    """Return at most `limit` rows of a statement, or of a table that is named instead.
+
+    Raises `InvalidInput` for a statement that is wrong or does more than read, `CatalogUnavailable` if files cannot be read.
+    """
+    found = views(pipelines)
+    of_table = statement_of(question.strip(), found)
+    statement = of_table or question
+    most = limit or (FIRST_ROWS if of_table else ROWS)
+    duckdb = installed()
+    check_statement(statement)
+    wanted = needed(found, statement)
+    loaded = load(lake, wanted)
+    tables = {name: table for name, table in loaded.items() if table is not None}
+    extensions = EXTENSIONS if needs_s3(tables.values()) else tuple(name for name in EXTENSIONS if name != "httpfs")
+    with session(extensions if tables else ()) as connection:
+        try:
+            create(connection, wanted, tables)
+        except duckdb.Error as error:
+            raise _unreadable(error) from None
+        try:
+            reader = connection.execute(statement)
+            described = reader.description or ()
+            columns = tuple(Column(str(one[0]), str(one[1])) for one in described)
+            rows = _rows(reader, most + 1)
+        except (duckdb.IOException, duckdb.HTTPException) as error:
+            raise _unreadable(error) from None
+        except duckdb.CatalogException as error:
+            raise _unknown(sql_error(error), wanted, loaded) from None
+        except duckdb.Error as error:
+            raise sql_error(error) from None
+    return Answer(columns, tuple(rows[:most]), len(rows) > most)
+
+
+def _unknown(wrong: InvalidInput, wanted: Iterable[View], loaded: Mapping[str, StoredTable | None]) -> InvalidInput:
+    """Return the error about a name, with the tables that exist, or how those that are missing come to exist."""
+    absent = [view for view in wanted if loaded[view.table] is None and view.is_main]
+    there = [view.table for view in wanted if loaded[view.table] is not None]
+    runs = [f"{view.table} does not exist yet: `frazil run {view.pipeline} --once` creates it" for view in absent]
+    listed = [f"Tables are {', '.join(dict.fromkeys(there))}"] if there else []
+    return InvalidInput(wrong.what, where=wrong.where, do=". ".join(dict.fromkeys([*runs, *listed])))
+
+
+def _rows(reader: Any, count: int) -> list[tuple[Any, ...]]:
+    rows: list[tuple[Any, ...]] = []
+    for batch in reader.to_arrow_reader(min(count, 2048)):
+        columns = [[_value(scalar) for scalar in column.slice(0, count - len(rows))] for column in batch.columns]
+        rows += zip(*columns, strict=True)
+        if len(rows) >= count:
+            break
+    return rows
+
+
+def _value(scalar: Any) -> Any:
+    """Return a value as JSON has it: texts for what JSON does not know, and for numbers that are none."""
+    import pyarrow as pa
+
+    if not scalar.is_valid:
+        return None
+    kind = scalar.type
+    if pa.types.is_struct(kind):
+        return {name: _value(member) for name, member in scalar.items()}
+    if pa.types.is_map(kind):
+        return [{"key": _value(pair["key"]), "value": _value(pair["value"])} for pair in scalar.values]
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return [_value(member) for member in scalar.values]
+    if pa.types.is_timestamp(kind) and kind.unit == "ns":
+        return scalar.cast(pa.string()).as_py()
+    value = scalar.as_py()
+    match value:
+        case bool() | int() | str():
+            return value
+        case float():
+            return value if math.isfinite(value) else str(value)
+        case bytes():
+            return "".join(chr(byte) if 32 <= byte < 127 and byte != 92 else f"\\x{byte:02X}" for byte in value)
+        case datetime():
+            return value.isoformat(sep=" ")
+        case date() | time():
+            return value.isoformat()
+        case timedelta():
+            return str(value)
+        case Decimal() if pa.types.is_decimal(kind) and kind.scale == 0:
+            return int(value)  # sums of integers are of 128 bits, which Arrow has as decimals
+        case (int(months), int(days), int(nanoseconds)):
+            return f"{months} months {days} days {timedelta(microseconds=nanoseconds // 1000)}"
+        case _:
+            return str(value)
+
+
+def _unreadable(error: Exception) -> CatalogUnavailable:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return CatalogUnavailable(" ".join(lines[:2]), where="files of the tables", do="Check the object store's settings")

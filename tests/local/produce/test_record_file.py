@@ -1,0 +1,91 @@
+"""A file of records: JSON lines or CSV, with the line of each problem."""
+
+from __future__ import annotations
+
+import io
+import json
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from frazil.errors import InvalidInput
+from frazil.local.produce import record_file
+from frazil.local.produce.record_file import Line, read_records
+
+
+def lines(content: bytes, file: str = "-") -> list[Line]:
+    return read_records(file, io.BytesIO(content))
+
+
+def written(folder: Path, name: str, content: bytes) -> list[Line]:
+    (folder / name).write_bytes(content)
+    return read_records(str(folder / name), io.BytesIO())
+
+
+def test_each_line_is_a_record_with_its_place_and_its_own_text() -> None:
+    found = lines(b'\xef\xbb\xbf{"a": 1.10}\r\n\n  {"b": "\xe2\x80\xa8"}\n')
+    assert [(line.place, line.text) for line in found] == [
+        ("stdin:1", '{"a": 1.10}'),
+        ("stdin:3", '{"b": "\u2028"}'),
+    ]
+    assert found[0].value == {"a": Decimal("1.10")}
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("{", "this is not JSON: Expecting property name"),
+        ('{"a": 1} {"a": 2}', "this is not JSON: Extra data at column 10"),
+        ('{"a": NaN}', "this is not JSON: NaN is no number of JSON"),
+        ('{"a": 1, "b": {"c": 1, "c": 2}}', "the field 'c' is twice in one object"),
+        ("[" * 100_000, "the record is nested too deep"),
+        ("1" * 5_000, "this is not JSON: Exceeds the limit"),
+    ],
+)
+def test_a_wrong_line_is_named(text: str, why: str) -> None:
+    with pytest.raises(InvalidInput) as wrong:
+        _ = Line("orders.jsonl:7", text).value
+    assert str(wrong.value).startswith(f"orders.jsonl:7: {why}")
+
+
+def test_bytes_that_are_not_utf8_are_named_with_their_line() -> None:
+    with pytest.raises(InvalidInput, match="stdin:2: this is not UTF-8"):
+        lines(b'{"a": 1}\n{"a": "\xff"}\n')
+
+
+def test_a_file_that_memory_would_not_hold_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record_file, "LARGEST_BYTES", 8)
+    assert len(lines(b'{"a": 1}')) == 1
+    for read in (lambda: lines(b'{"a": 10}'), lambda: written(tmp_path, "a.jsonl", b'{"a": 10}')):
+        with pytest.raises(InvalidInput, match="the file is larger than 256 MiB"):
+            read()
+
+
+def test_a_file_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="nope.jsonl: the file does not exist"):
+        read_records(str(tmp_path / "nope.jsonl"), io.BytesIO())
+
+
+def test_a_column_of_csv_has_the_type_that_all_its_values_have(tmp_path: Path) -> None:
+    content = b'id,price,zip,paid,note\r\n1,2.5,01234,true,"a\nb"\r\n\r\n2,3,99,false,\r\n'
+    found = written(tmp_path, "o.CSV", content)
+    assert [json.loads(line.text) for line in found] == [
+        {"id": 1, "price": 2.5, "zip": "01234", "paid": True, "note": "a\nb"},
+        {"id": 2, "price": 3, "zip": "99", "paid": False, "note": None},
+    ]
+    assert [line.place.rpartition(":")[2] for line in found] == ["2", "5"]
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"a,b\n1,2\n\n3\n", "o.csv:4: the row has 1 values, the header 2"),
+        (b"a,a\n1,2\n", "o.csv:1: a column has no name, or two have the same"),
+        (b'a,b\n1,"2"x\n', "o.csv:2: this is not CSV"),
+    ],
+)
+def test_wrong_csv_is_named_with_its_line(tmp_path: Path, content: bytes, why: str) -> None:
+    with pytest.raises(InvalidInput) as wrong:
+        written(tmp_path, "o.csv", content)
+    assert why in str(wrong.value)
