@@ -14,6 +14,7 @@ from frazil.cli import (
     accept,
     check,
     dead_letters,
+    doctor,
     environments,
     history,
     local,
@@ -39,7 +40,7 @@ JSON = "--json"
 
 
 GROUPS = {
-    "Pipelines": ("check", "run", "show", "verify", "history", "maintain", "accept", "dead-letters"),
+    "Pipelines": ("check", "doctor", "run", "show", "verify", "history", "maintain", "accept", "dead-letters"),
     "This machine": ("local", "demo"),
     "Deployments": ("release", "environments", "review", "reconcile", "runs", "logs", "stop", "start"),
 }
@@ -130,6 +131,7 @@ def _root(
 
 
 app.command("check", short_help="Check declarations.")(check.check)
+app.command("doctor", short_help="Check what pipelines need in an environment.")(doctor.doctor)
 app.command("run", short_help="Land topics as tables, on this machine.")(run.run)
 app.command("show", short_help="Show a pipeline's offsets, lag and snapshots.")(show.show)
 app.command("verify", short_help="Prove that no record is lost or doubled.")(verify.verify)
