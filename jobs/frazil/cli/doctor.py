@@ -61,7 +61,8 @@ def doctor(
 
     secrets: Secrets = context.find_root().obj
     loaded = project(file, env, names or [])
-    console, checks = out(), list[Check]()
+    console = out()
+    checks: list[Check] = []
     for check in examination(loaded, secrets, now=time.time, new_id=lambda: uuid.uuid4().hex):
         checks.append(check)
         if not as_json:

@@ -61,8 +61,8 @@ class Check:
         """Return the failed check that an error of Frazil is: its place and fact, and its remedy."""
         if isinstance(error, InvalidDeclaration) and error.problems:
             first, more = error.problems[0], len(error.problems) - 1
-            found = f"{first.path}: {first.what}" + (f", and {more} more" if more else "")
-            return cls.failed(name, found, "Run `frazil check`, which lists every problem", exit=exit_of(error))
+            others = f"; {more} more: `frazil check --env NAME` lists all" if more else ""
+            return cls.failed(name, f"{first.path}: {first.what}", first.do + others, exit=exit_of(error))
         found = f"{error.where}: {error.what}" if error.where and error.where != name else error.what
         return cls.failed(name, found, error.do, exit=exit_of(error))
 
