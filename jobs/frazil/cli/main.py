@@ -25,6 +25,7 @@ from frazil.cli import (
     run,
     runs,
     show,
+    status,
     stop,
     verify,
 )
@@ -40,7 +41,18 @@ JSON = "--json"
 
 
 GROUPS = {
-    "Pipelines": ("check", "doctor", "run", "show", "verify", "history", "maintain", "accept", "dead-letters"),
+    "Pipelines": (
+        "check",
+        "doctor",
+        "run",
+        "status",
+        "show",
+        "verify",
+        "history",
+        "maintain",
+        "accept",
+        "dead-letters",
+    ),
     "This machine": ("local", "demo"),
     "Deployments": ("release", "environments", "review", "reconcile", "runs", "logs", "stop", "start"),
 }
@@ -133,6 +145,7 @@ def _root(
 app.command("check", short_help="Check declarations.")(check.check)
 app.command("doctor", short_help="Check what pipelines need in an environment.")(doctor.doctor)
 app.command("run", short_help="Land topics as tables, on this machine.")(run.run)
+app.command("status", short_help="Show all pipelines at a glance.")(status.status)
 app.command("show", short_help="Show a pipeline's offsets, lag and snapshots.")(show.show)
 app.command("verify", short_help="Prove that no record is lost or doubled.")(verify.verify)
 app.command("history", short_help="Print the SQL of a changelog's views.")(history.history)
