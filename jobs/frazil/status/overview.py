@@ -169,5 +169,6 @@ def _rejected(table: StoredTable, pipeline: str, *, since: float) -> tuple[int, 
     recent = list(takewhile(lambda s: s.committed_at.timestamp() >= since, commits))
     counts = [snapshot.entry.counts for snapshot in recent]
     rejected = sum(sum(count.rejected.values()) for count in counts if count is not None)
-    has_all = len(recent) < len(commits) or not commits or commits[-1].parent_id is None
+    # Tools erase the parent of the oldest snapshot that they keep; its sequence number stays.
+    has_all = len(recent) < len(commits) or not commits or commits[-1].sequence_number <= 1
     return rejected, has_all
