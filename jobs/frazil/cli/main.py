@@ -19,6 +19,7 @@ from frazil.cli import (
     history,
     local,
     maintain,
+    preview,
     reconcile,
     release,
     review,
@@ -144,6 +145,7 @@ def _root(
 
 app.command("check", short_help="Check declarations.")(check.check)
 app.command("doctor", short_help="Check what pipelines need in an environment.")(doctor.doctor)
+app.command("preview", short_help="Show records as the rows of a table.")(preview.preview)
 app.command("run", short_help="Land topics as tables, on this machine.")(run.run)
 app.command("status", short_help="Show all pipelines at a glance.")(status.status)
 app.command("show", short_help="Show a pipeline's offsets, lag and snapshots.")(show.show)
