@@ -15,14 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frazil.clients.kafka import Kafka
-from frazil.clients.kafka_access import KafkaAccess
+from frazil.clients.kafka_rights import KafkaAccess
 from frazil.clients.kafka_security import forget, jaas, java_options, librdkafka_options, references
 from frazil.clients.secrets import Secrets
 from frazil.declaration.environment import Kafka as Settings
 from frazil.declaration.environment import Mechanism, Security
 from frazil.declaration.secret import Secret
 from frazil.doctor.brokers import Broker
-from frazil.doctor.checks import Check
+from frazil.doctor.check_result import Check
 from frazil.doctor.schedule import examined
 from frazil.errors import KafkaRefused, KafkaUnavailable, SecretUnavailable
 from tests.support.secure_kafka import KEY_PASSWORD, PASSWORD, USER, SecureKafka, secure_kafka

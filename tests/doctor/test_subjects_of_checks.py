@@ -28,7 +28,7 @@ from frazil.declaration import (
 from frazil.decode.topic_rows import topic_rows
 from frazil.doctor import clock, lake_access, machine, secret_values
 from frazil.doctor.brokers import Broker, of_handshake
-from frazil.doctor.checks import Result
+from frazil.doctor.check_result import Result
 from frazil.doctor.schedule import examined
 from frazil.doctor.schema_registry import of_columns
 from frazil.doctor.topics_read import of_rights

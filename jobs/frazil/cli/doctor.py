@@ -18,7 +18,7 @@ from frazil.exit_codes import Exit
 from frazil.project import declaration_file
 
 if TYPE_CHECKING:
-    from frazil.doctor.checks import Check
+    from frazil.doctor.check_result import Check
 
 SIGNS = {
     "ok": ("✓", "ok  ", "green"),
@@ -56,7 +56,7 @@ def doctor(
       3 a service, a secret or Java is unavailable
       6 a schema cannot be read
     """
-    from frazil.doctor.checks import exit_of_checks
+    from frazil.doctor.check_result import exit_of_checks
     from frazil.doctor.examination import examination, project
 
     secrets: Secrets = context.find_root().obj

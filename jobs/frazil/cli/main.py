@@ -45,6 +45,7 @@ GROUPS = {
     "Pipelines": (
         "check",
         "doctor",
+        "preview",
         "run",
         "status",
         "show",

@@ -23,7 +23,7 @@ from frazil.declaration.catalogs import LocalCatalog
 from frazil.project import declaration_file, environments
 
 if TYPE_CHECKING:
-    from frazil.ingest.preview import Preview
+    from frazil.ingest.previewed import Preview
 
 LONGEST = 60
 """Characters of a value in the table; `--json` has all."""
@@ -40,7 +40,7 @@ def preview(
     memory: Memory = "1g",
     as_json: AsJson = False,
 ) -> None:
-    """Show records of a topic as the rows of its table.
+    """Show records as the rows of their table.
 
     For example: frazil preview flights
 

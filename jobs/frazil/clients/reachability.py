@@ -30,7 +30,7 @@ class ServerTime:
 
     @property
     def skew_seconds(self) -> float:
-        """How much our clock is ahead; `Date` has whole seconds, so half of one is added."""
+        """How much our clock is ahead; `Date` has no fractions of a second, so half of one is added."""
         return self.here - (self.server + 0.5)
 
 

@@ -9,11 +9,11 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from frazil.clients import reachability
-from frazil.clients.kafka_access import KafkaAccess
+from frazil.clients.kafka_rights import KafkaAccess
 from frazil.declaration import environment
 from frazil.declaration.environment import Security
 from frazil.doctor import secret_values
-from frazil.doctor.checks import Check
+from frazil.doctor.check_result import Check
 from frazil.doctor.schedule import Step
 
 ADDRESS, TLS, LOGIN = "broker", "broker TLS", "broker login"

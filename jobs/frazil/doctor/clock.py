@@ -8,7 +8,7 @@ from functools import partial
 from frazil.clients.reachability import ServerTime, server_time
 from frazil.declaration import Environment
 from frazil.declaration.catalogs import GlueCatalog, LocalCatalog, RestCatalog
-from frazil.doctor.checks import Check
+from frazil.doctor.check_result import Check
 from frazil.doctor.schedule import Step
 
 CLOCK = "clock"

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from frazil.clients.kafka import Kafka
-from frazil.clients.kafka_access import KafkaAccess
+from frazil.clients.kafka_rights import KafkaAccess
 from frazil.clients.registry.client import Registry
 from frazil.clients.registry.retry import RetryPolicy
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Environment, Pipeline
 from frazil.doctor import clock, lake_access, machine, schema_registry, secret_values, topics_read
 from frazil.doctor.brokers import Broker
-from frazil.doctor.checks import Check
+from frazil.doctor.check_result import Check
 from frazil.doctor.schedule import Step, examined
 from frazil.errors import FrazilError
 from frazil.lake.read.stored_tables import Lake

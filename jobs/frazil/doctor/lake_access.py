@@ -13,7 +13,7 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration import Environment, Pipeline
 from frazil.declaration.catalogs import GlueCatalog, LocalCatalog, RestCatalog
 from frazil.doctor import secret_values
-from frazil.doctor.checks import Check
+from frazil.doctor.check_result import Check
 from frazil.doctor.schedule import Step
 from frazil.errors import FrazilError
 from frazil.lake.read.stored_tables import Lake

@@ -12,7 +12,7 @@ from importlib import metadata
 from pathlib import Path
 
 from frazil.declaration import Environment
-from frazil.doctor.checks import Check
+from frazil.doctor.check_result import Check
 from frazil.doctor.schedule import Step
 from frazil.errors import JarMismatch, JarsUnavailable
 from frazil.exit_codes import Exit

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 
-from frazil.doctor.checks import Check, Result
+from frazil.doctor.check_result import Check, Result
 from frazil.errors import FrazilError
 from frazil.exit_codes import Exit
 

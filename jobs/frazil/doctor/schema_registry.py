@@ -11,7 +11,7 @@ from frazil.declaration import Environment, Pipeline
 from frazil.declaration.options import SchemaEvolution
 from frazil.decode.topic_rows import TopicRows, topic_rows
 from frazil.doctor import secret_values
-from frazil.doctor.checks import Check
+from frazil.doctor.check_result import Check
 from frazil.doctor.lake_access import CATALOG
 from frazil.doctor.schedule import Step
 from frazil.exit_codes import Exit

@@ -9,7 +9,7 @@ from functools import partial
 from frazil.clients.secrets import Secrets, reference
 from frazil.declaration import Environment
 from frazil.declaration.secret import Secret
-from frazil.doctor.checks import Check
+from frazil.doctor.check_result import Check
 from frazil.doctor.schedule import Step
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from frazil.clients.kafka import Kafka
-from frazil.clients.kafka_access import KafkaAccess
+from frazil.clients.kafka_rights import KafkaAccess
 from frazil.declaration import Pipeline
 from frazil.doctor.brokers import LOGIN
-from frazil.doctor.checks import Check
+from frazil.doctor.check_result import Check
 from frazil.doctor.schedule import Step
 
 NEEDED = ("DESCRIBE", "DESCRIBE_CONFIGS", "READ")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pyspark.sql import Column, DataFrame, Observation
@@ -27,6 +26,7 @@ from frazil.envelopes.chosen_envelope import envelope
 from frazil.ingest import record_counts, table_setup
 from frazil.ingest.events import Event, Reporter
 from frazil.ingest.newest_records import chosen_records
+from frazil.ingest.previewed import Preview, PreviewedReject, PreviewedRow
 from frazil.ingest.read import read
 from frazil.ingest.schema_tracking import Evolution
 from frazil.ingest.spark_errors import explained
@@ -49,51 +49,6 @@ _JSON = {
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PreviewedRow:
-    """A record that would land: its place, its values as JSON has them, and what it does to the row of its key.
-
-    `operation` is `write`, `delete` or `truncate`; empty in an append table. `left_out` are the columns whose value comes from the
-    table's row. The row of a deleted key has the columns of the key only.
-    """
-
-    partition: int
-    offset: int
-    values: Mapping[str, Any]
-    operation: str = ""
-    left_out: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PreviewedReject:
-    """A record that would be rejected, and the reason; `is_skipped` says that the declaration lets it go."""
-
-    partition: int
-    offset: int
-    reason: str
-    message: str
-    schema_id: int | None
-    is_skipped: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Preview:
-    """What some records would become. `changes` is what a run would do to the table's columns before they land.
-
-    `waiting` says what a pipeline waits for whose topic has no schema; then there are no rows. `notes` are versions of the schema
-    that do not land.
-    """
-
-    columns: tuple[tuple[str, str], ...] = ()
-    key: tuple[str, ...] = ()
-    rows: tuple[PreviewedRow, ...] = ()
-    rejected: tuple[PreviewedReject, ...] = ()
-    table_exists: bool = False
-    changes: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    waiting: str = ""
 
 
 _T = TypeVar("_T", PreviewedRow, PreviewedReject)
@@ -253,6 +208,6 @@ def _frame(staging: Staging, records: Sequence[Record]) -> DataFrame:
 
 
 def _sorted(listed: Sequence[_T], records: Sequence[Record]) -> list[_T]:
-    """Return what became of the records, in their order."""
+    """Return the results in the order of the records."""
     order = {(record.partition, record.offset): place for place, record in enumerate(records)}
     return sorted(listed, key=lambda one: order[one.partition, one.offset])
