@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from typer.testing import CliRunner, Result
 
 from frazil.cli.main import app
 from frazil.clients.secrets import Secrets
-from frazil.declaration.environment import environment_document
+from frazil.declaration.environment import Kafka, environment_document
 from frazil.local.services import LocalServices
 from tests.support.shop import ORDER
 
@@ -98,6 +99,20 @@ def test_services_that_do_not_answer_are_failures_with_remedies(folder: Path, lo
     assert checks["secret env P"]["result"] == "ok"
     assert "planted" not in ended.output
     assert "hunter2" not in ended.output
+
+
+def test_an_environment_without_a_registry_is_one_failure(folder: Path, local_world: LocalServices) -> None:
+    write(folder, "t", replace(local_world.environment, registry=None, kafka=Kafka(bootstrap="127.0.0.1:1")))
+    began = time.monotonic()
+    checks = by_name(doctor("--env", "env.json", "--json"))
+    assert time.monotonic() - began < 5
+    assert "needs a schema registry" in checks["declarations"]["found"]
+    assert checks["columns orders"] == {
+        "name": "columns orders",
+        "result": "skipped",
+        "found": "not checked: the environment has no registry",
+        "remedy": None,
+    }
 
 
 def test_files_that_do_not_load_are_failures_and_the_machine_is_checked_all_the_same(folder: Path) -> None:

@@ -53,6 +53,17 @@ def test_each_pipeline_is_a_row_and_the_last_row_is_their_sum() -> None:
     assert found["states"] == {"unknown": 1}
 
 
+def test_a_secret_that_is_missing_is_the_reason_of_rows_and_none_is_printed(folder: Path) -> None:
+    document = json.loads((folder / "env.json").read_text())
+    secured = {"security": "SASL_SSL", "mechanism": "PLAIN", "username": {"env": "NO_U"}, "password": {"env": "NO_P"}}
+    document["kafka"] = {"bootstrap": "kafka.example:9", **secured}
+    (folder / "env.json").write_text(json.dumps(document))
+    ended = CliRunner().invoke(app, ["status", "--json"])
+    assert ended.exit_code == 0, ended.output
+    first = json.loads(ended.stdout)["pipelines"][0]
+    assert (first["state"], first["why"], first["rows"]) == ("unknown", "secret env NO_U: it is not set", 149)
+
+
 @pytest.mark.usefixtures("folder")
 def test_watching_off_a_terminal_needs_json() -> None:
     ended = CliRunner().invoke(app, ["status", "--watch"])

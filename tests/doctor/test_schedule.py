@@ -84,3 +84,7 @@ def test_the_worst_failure_is_the_exit_code(exits: tuple[Exit, ...], worst: int)
         exit_of_checks([Check.of_error("r", RejectedRecords("one", pipeline="p", place="topic t"))])
         is Exit.DECISION_REQUIRED
     )
+
+
+def test_a_check_that_no_step_has_blocks_nothing() -> None:
+    assert run(Step(name="columns", work=ok("columns"), after=("registry",)), total=1)["columns"].result is Result.OK

@@ -49,7 +49,12 @@ def landed(tmp_path: Path) -> Landed:
 
 def look(landed: Landed, topics: Topics | None, *more: Pipeline, registry: Any = None, now: float = 0) -> list[Row]:
     at = now or newest(landed)
-    services = Services(lake=landed.lake, kafka=topics, registry=registry, stopped="the broker does not run")  # type: ignore[arg-type]
+    services = Services(
+        lake=landed.lake,
+        kafka=(lambda: topics) if topics is not None else None,  # type: ignore[arg-type,return-value]
+        registry=lambda: registry,
+        stopped="the broker does not run",
+    )
     return all_pipelines([landed.pipeline, *more], services, now=lambda: at)
 
 

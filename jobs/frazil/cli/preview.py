@@ -45,7 +45,7 @@ def preview(
     For example: frazil preview flights
 
     \b
-    Decodes as a run does, and gives its reasons for rejection.
+    Decodes as a run does, with its reasons for rejection.
     Writes nothing: no table, no offsets, no consumer group.
 
     \b

@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -80,20 +82,24 @@ def _looks(pipelines: Sequence[Pipeline], env: str, secrets: Secrets) -> Callabl
     from frazil.lake.read.stored_tables import Lake
     from frazil.status.all_pipelines import Services, all_pipelines
 
-    place = environments.environment(env)
-    kafka: list[KafkaTopics] = []
-    registry = (
-        Registry.of(place.registry, secrets, retry=RetryPolicy(total_seconds=SECONDS)) if place.registry else None
-    )
+    place, mask = environments.environment(env), secrets.redactor.redact
+    retry = RetryPolicy(total_seconds=SECONDS)
+
+    @cache
+    def kafka() -> KafkaTopics:
+        return KafkaTopics(place.kafka, secrets, timeout_seconds=SECONDS)
+
+    @cache
+    def registry() -> Registry | None:
+        return Registry.of(place.registry, secrets, retry=retry) if place.registry else None
 
     def look() -> list[Row]:
         stopped = stopped_broker(place.kafka.bootstrap)
-        if not kafka and not stopped:
-            kafka.append(KafkaTopics(place.kafka, secrets, timeout_seconds=SECONDS))
-        services = Services(
-            lake=Lake(place, secrets.read), kafka=None if stopped else kafka[0], registry=registry, stopped=stopped
+        asked = Services(
+            lake=Lake(place, secrets.read), kafka=None if stopped else kafka, registry=registry, stopped=stopped
         )
-        return all_pipelines(pipelines, services, now=time.time)
+        rows = all_pipelines(pipelines, asked, now=time.time)
+        return [replace(row, why=mask(row.why)) for row in rows]
 
     return look
 

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from frazil.doctor.check_result import Check, Result
 from frazil.errors import FrazilError
@@ -78,9 +78,11 @@ def examined(
     """Yield the check of each step, in their order, as soon as it and those before it are known.
 
     A step that takes longer than `seconds` fails; all end within `total_seconds`. What hangs goes on in a thread that ends with
-    the process. An error is a failed check.
+    the process. An error is a failed check. A check that no step has blocks nothing.
     """
-    schedule = _Schedule(seconds, clock() + total_seconds, clock, list(steps))
+    known = {step.name for step in steps}
+    waiting = [replace(step, after=tuple(name for name in step.after if name in known)) for step in steps]
+    schedule = _Schedule(seconds, clock() + total_seconds, clock, waiting)
     for step in steps:
         while step.name not in schedule.done:
             schedule.advance()

@@ -33,7 +33,7 @@ def steps(
         made.append(Step(name=REGISTRY, work=partial(_login, environment, registry), after=secrets))
     for pipeline in pipelines:
         after = (CATALOG, REGISTRY) if pipeline.name in asking else (CATALOG,)
-        work = partial(_columns, pipeline, registry, lake)
+        work = partial(_columns, pipeline, registry, lake, is_asked=pipeline.name in asking)
         made.append(Step(name=f"columns {pipeline.name}", work=work, after=after))
     return made
 
@@ -88,7 +88,10 @@ def _login(environment: Environment, registry: Callable[[], Registry | None]) ->
     return Check.ok(REGISTRY, f"{where} accepts us, {count:,} subject{'' if count == 1 else 's'}")
 
 
-def _columns(pipeline: Pipeline, registry: Callable[[], Registry | None], lake: Lake) -> Check:
+def _columns(pipeline: Pipeline, registry: Callable[[], Registry | None], lake: Lake, *, is_asked: bool) -> Check:
     """Check the columns of a pipeline. Raises `RegistryUnavailable`, `CatalogUnavailable` and `InvalidInput`."""
-    rows, stored = topic_rows(pipeline, registry()), lake.table(pipeline.table.identifier)
+    found = registry() if is_asked else None
+    if is_asked and found is None:
+        return Check.skipped(f"columns {pipeline.name}", "not checked: the environment has no registry")
+    rows, stored = topic_rows(pipeline, found), lake.table(pipeline.table.identifier)
     return of_columns(pipeline, rows, stored.columns if stored is not None else None)

@@ -21,11 +21,11 @@ PARALLEL = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
-    """What is asked. Without `kafka`, `stopped` says why; without `registry`, no schema is looked for."""
+    """What is asked; clients are made when they are needed. Without `kafka`, `stopped` says why."""
 
     lake: Lake
-    kafka: KafkaTopics | None
-    registry: Registry | None
+    kafka: Callable[[], KafkaTopics] | None
+    registry: Callable[[], Registry | None]
     stopped: str = ""
 
 
@@ -56,7 +56,7 @@ def _row(pipeline: Pipeline, services: Services, topics: Future[Asked], now: Cal
 def _offsets(pipelines: Sequence[Pipeline], services: Services) -> Asked:
     if services.kafka is None:
         return {}
-    return services.kafka.offsets({(pipeline.topic.name, pipeline.isolation) for pipeline in pipelines})
+    return services.kafka().offsets({(pipeline.topic.name, pipeline.isolation) for pipeline in pipelines})
 
 
 def _of_topic(pipeline: Pipeline, services: Services, topics: Future[Asked]) -> tuple[TopicOffsets | None, str]:
@@ -73,7 +73,7 @@ def _of_topic(pipeline: Pipeline, services: Services, topics: Future[Asked]) -> 
 def _waiting(pipeline: Pipeline, services: Services) -> str:
     """Return what a pipeline without a table waits for; empty if its topic has a schema, or needs none."""
     try:
-        rows = topic_rows(pipeline, services.registry)
+        rows = topic_rows(pipeline, services.registry())
     except ServiceUnavailable as error:
         return _reason(error)
     if rows.versions or rows.are_in_records or not rows.subjects:
@@ -82,7 +82,7 @@ def _waiting(pipeline: Pipeline, services: Services) -> str:
 
 
 def _reason(error: BaseException) -> str:
-    """Return an error on one line, without its remedy."""
+    """Return an error on one line, without its remedy. It is not cut: half a secret could not be masked."""
     if isinstance(error, FrazilError):
         return " ".join((f"{error.where}: {error.what}" if error.where else error.what).split())
-    return " ".join(f"{type(error).__name__}: {error}".split())[:200]
+    return " ".join(f"{type(error).__name__}: {error}".split())
