@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -14,11 +15,15 @@ from frazil.clients.kafka import Span
 from frazil.clients.kafka_topics import TopicOffsets
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.errors import KafkaUnavailable, TopicMissing
+from frazil.status import all_pipelines as module
 from frazil.status.all_pipelines import Services, all_pipelines
+from frazil.status.daemon_threads import DaemonThreads
 from frazil.status.overview import Row, State, document, states, totals
 from tests.audit.audited_table import Landed
 from tests.support.fake_registry import FakeRegistry
 from tests.support.shop import ORDER
+
+THREADS = DaemonThreads(4, name="test")
 
 
 class Topics:
@@ -55,7 +60,7 @@ def look(landed: Landed, topics: Topics | None, *more: Pipeline, registry: Any =
         registry=lambda: registry,
         stopped="the broker does not run",
     )
-    return all_pipelines([landed.pipeline, *more], services, now=lambda: at)
+    return all_pipelines([landed.pipeline, *more], services, THREADS, now=lambda: at)
 
 
 def newest(landed: Landed) -> float:
@@ -136,6 +141,25 @@ def test_a_pipeline_that_cannot_be_read_is_a_row_and_not_the_end(landed: Landed,
     assert [row.state for row in rows] == [State.CAUGHT_UP, State.UNKNOWN]
     assert rows[1].why
     assert topics.asked == 1
+
+
+def test_a_catalog_that_hangs_is_a_reason_and_its_threads_are_not_made_again(
+    landed: Landed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answering = threading.Event()
+
+    class Hanging:
+        def table(self, identifier: str) -> None:
+            answering.wait(30)
+
+    monkeypatch.setattr(module, "LONGEST_SECONDS", 0.2)
+    services = Services(lake=Hanging(), kafka=None, registry=lambda: None, stopped="no")  # type: ignore[arg-type]
+    threads = DaemonThreads(2, name="hanging")
+    for _ in range(2):
+        rows = all_pipelines([landed.pipeline] * 5, services, threads, now=lambda: 0)
+        assert {row.text for row in rows} == {"unknown: no answer within 0.2 s"}
+    answering.set()
+    assert sum(thread.name.startswith("hanging") for thread in threading.enumerate()) == 2
 
 
 def test_totals_are_sums_of_what_is_known(landed: Landed) -> None:

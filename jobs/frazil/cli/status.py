@@ -80,10 +80,11 @@ def _looks(pipelines: Sequence[Pipeline], env: str, secrets: Secrets) -> Callabl
     from frazil.clients.registry.client import Registry
     from frazil.clients.registry.retry import RetryPolicy
     from frazil.lake.read.stored_tables import Lake
-    from frazil.status.all_pipelines import Services, all_pipelines
+    from frazil.status.all_pipelines import PARALLEL, Services, all_pipelines
+    from frazil.status.daemon_threads import DaemonThreads
 
     place, mask = environments.environment(env), secrets.redactor.redact
-    retry = RetryPolicy(total_seconds=SECONDS)
+    retry, threads = RetryPolicy(total_seconds=SECONDS), DaemonThreads(PARALLEL, name="status")
 
     @cache
     def kafka() -> KafkaTopics:
@@ -98,7 +99,7 @@ def _looks(pipelines: Sequence[Pipeline], env: str, secrets: Secrets) -> Callabl
         asked = Services(
             lake=Lake(place, secrets.read), kafka=None if stopped else kafka, registry=registry, stopped=stopped
         )
-        rows = all_pipelines(pipelines, asked, now=time.time)
+        rows = all_pipelines(pipelines, asked, threads, now=time.time)
         return [replace(row, why=mask(row.why)) for row in rows]
 
     return look

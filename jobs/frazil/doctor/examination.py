@@ -123,5 +123,5 @@ def _of_services(
         *topics_read.steps(pipelines, kafka, access),
         *lake_access.steps(pipelines, environment, secrets, lake, new_id),
         *schema_registry.steps(pipelines, environment, registry, lake),
-        *clock.steps(environment, now, SERVICE_SECONDS / 2),
+        *clock.steps(environment, now, SERVICE_SECONDS / 3),
     ]

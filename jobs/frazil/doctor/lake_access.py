@@ -65,7 +65,7 @@ def _warehouse(
     store, keys = environment.object_store, None
     if store is not None and store.access_key_id is not None and store.secret_access_key is not None:
         keys = secrets.read(store.access_key_id), secrets.read(store.secret_access_key)
-    client = s3_client(store, keys=keys, connect_seconds=1.5, answer_seconds=1.5, attempts=1)
+    client = s3_client(store, keys=keys, connect_seconds=1, answer_seconds=1.2, attempts=1)
     return in_bucket(ObjectStore(client, address.netloc), f"{address.path.strip('/')}/{name}".lstrip("/"))
 
 

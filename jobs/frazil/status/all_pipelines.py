@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
+from functools import partial
 
 from frazil.clients.kafka_topics import Asked, KafkaTopics, TopicOffsets
 from frazil.clients.registry.client import Registry
@@ -12,11 +13,14 @@ from frazil.declaration import Pipeline
 from frazil.decode.topic_rows import topic_rows
 from frazil.errors import FrazilError, ServiceUnavailable
 from frazil.lake.read.stored_tables import Lake
+from frazil.status.daemon_threads import DaemonThreads
 from frazil.status.overview import Row, row, unreadable
 from frazil.status.pipeline_status import table_status
 
 PARALLEL = 8
 """Tables that are read at a time."""
+LONGEST_SECONDS = 10.0
+"""How long one look takes at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,19 +33,24 @@ class Services:
     stopped: str = ""
 
 
-def all_pipelines(pipelines: Sequence[Pipeline], services: Services, *, now: Callable[[], float]) -> list[Row]:
+def all_pipelines(
+    pipelines: Sequence[Pipeline], services: Services, threads: DaemonThreads, *, now: Callable[[], float]
+) -> list[Row]:
     """Return a row for each pipeline, in their order. A pipeline that cannot be read is a row with its reason.
 
-    `now` is in seconds since 1970.
+    So is one that has no answer within `LONGEST_SECONDS`: a catalog's client waits without an end. `now` is in seconds since 1970.
     """
-    with ThreadPoolExecutor(PARALLEL, thread_name_prefix="status") as threads:
-        topics = threads.submit(_offsets, pipelines, services)  # first, so that it has a thread before those that wait
-        answers = [threads.submit(_row, pipeline, services, topics, now) for pipeline in pipelines]
-    made = []
-    for pipeline, answer in zip(pipelines, answers, strict=True):
-        error = answer.exception()
-        made.append(answer.result() if error is None else unreadable(pipeline, _reason(error)))
-    return made
+    topics = threads.submit(partial(_offsets, pipelines, services))  # first: what comes behind it waits for it
+    answers = [threads.submit(partial(_row, pipeline, services, topics, now)) for pipeline in pipelines]
+    wait(answers, timeout=LONGEST_SECONDS)
+    return [_made(pipeline, answer) for pipeline, answer in zip(pipelines, answers, strict=True)]
+
+
+def _made(pipeline: Pipeline, answer: Future[Row]) -> Row:
+    if answer.cancel() or not answer.done():
+        return unreadable(pipeline, f"no answer within {LONGEST_SECONDS:g} s")
+    error = answer.exception()
+    return answer.result() if error is None else unreadable(pipeline, _reason(error))
 
 
 def _row(pipeline: Pipeline, services: Services, topics: Future[Asked], now: Callable[[], float]) -> Row:
