@@ -28,6 +28,7 @@ ROOMS = {
     "rollout",
     "job",
     "status",
+    "doctor",
     "project",
     "local",
     "cli",

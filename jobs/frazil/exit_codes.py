@@ -84,5 +84,10 @@ def exit_of(error: BaseException) -> Exit:
 
 def exit_of_all(ended: Iterable[BaseException | None]) -> Exit:
     """Return the exit code of a process whose parts ended with these errors; `SUCCESS` without any."""
-    codes = {exit_of(error) for error in ended if error is not None}
-    return next((code for code in _WORST_FIRST if code in codes), Exit.SUCCESS)
+    return worst(exit_of(error) for error in ended if error is not None)
+
+
+def worst(codes: Iterable[Exit]) -> Exit:
+    """Return the code of a process whose parts have these codes; `SUCCESS` without any."""
+    found = set(codes)
+    return next((code for code in _WORST_FIRST if code in found), Exit.SUCCESS)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frazil.clients.kafka import Kafka
+from frazil.clients.kafka_rights import KafkaAccess
 from frazil.clients.kafka_security import forget, jaas, java_options, librdkafka_options, references
 from frazil.clients.secrets import Secrets
 from frazil.declaration.environment import Kafka as Settings
 from frazil.declaration.environment import Mechanism, Security
 from frazil.declaration.secret import Secret
+from frazil.doctor.brokers import Broker
+from frazil.doctor.check_result import Check
+from frazil.doctor.schedule import examined
 from frazil.errors import KafkaRefused, KafkaUnavailable, SecretUnavailable
 from tests.support.secure_kafka import KEY_PASSWORD, PASSWORD, USER, SecureKafka, secure_kafka
 
@@ -247,3 +254,23 @@ class TestOnABroker:
         with pytest.raises(KafkaUnavailable, match="certificate verify failed") as caught:
             Kafka(settings, self.known(), timeout_seconds=10).topic("t")
         assert PASSWORD not in str(caught.value)
+
+    def test_the_doctor_tells_tls_from_login(self, broker: SecureKafka) -> None:
+        def checks(settings: Settings, secrets: Secrets) -> dict[str, Check]:
+            access = partial(KafkaAccess, settings, secrets, timeout_seconds=3)
+            steps = Broker(settings=settings, access=access, now=time.time(), seconds=1.5).steps
+            # The secrets have checks of their own, which are not asked for here.
+            steps = [replace(step, after=tuple(n for n in step.after if n.startswith("broker"))) for step in steps]
+            return {check.name: check for check in examined(steps, seconds=4, total_seconds=10)}
+
+        good = checks(self.on(broker, "plain"), self.known())
+        assert {check.result for check in good.values()} <= {"ok", "warning"}  # the certificate is valid for two days
+        assert "certificate valid until" in good["broker TLS"].found
+        assert "PLAIN" in good["broker login"].found
+        assert checks(self.on(broker, "mtls"), self.known())["broker login"].result == "ok"
+        wrong = checks(self.on(broker, "plain"), self.known(PASSWORD="planted-and-wrong"))
+        assert (wrong["broker TLS"].result, wrong["broker login"].result) == ("warning", "failed")
+        assert wrong["broker login"].remedy == "Check env USER, env PASSWORD"
+        strange = checks(self.on(broker, "plain", ca=broker.file("stranger.crt")), self.known())
+        assert (strange["broker TLS"].result, strange["broker login"].result) == ("failed", "skipped")
+        assert "is not trusted" in strange["broker TLS"].found

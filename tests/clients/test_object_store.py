@@ -29,6 +29,8 @@ class Store(Protocol):
 
     def keys(self, prefix: str) -> tuple[str, ...]: ...
 
+    def delete(self, key: str) -> None: ...
+
 
 @pytest.fixture(scope="session")
 def s3(local_world: LocalServices) -> Any:
@@ -58,6 +60,13 @@ def test_what_is_put_is_read(store: Store, key: str, tmp_path: Path) -> None:
     held = store.read(key)
     assert held is not None
     assert held.data == b"content"
+
+
+def test_what_is_deleted_is_gone_and_may_be_deleted_again(store: Store, key: str) -> None:
+    store.put_once(key, b"content")
+    for _ in range(2):
+        store.delete(key)
+        assert store.read(key) is None
 
 
 def test_keys_are_listed_by_how_they_begin(store: Store, key: str) -> None:

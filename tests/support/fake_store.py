@@ -29,6 +29,9 @@ class FakeStore:
             self.put(key, data)
         return held is None
 
+    def delete(self, key: str) -> None:
+        self.objects.pop(key, None)
+
     def swap(self, key: str, data: bytes, *, version: str | None) -> str | None:
         held = self.objects.get(key)
         if (held.version if held else None) == version:

@@ -52,6 +52,12 @@ def show_json(document: Mapping[str, Any]) -> None:
     sys.stdout.write(_json(document, indent=2) + "\n")
 
 
+def show_json_line(document: Mapping[str, Any]) -> None:
+    """Print a JSON object on one line, at once: one of several that a command prints one after the other."""
+    sys.stdout.write(_json(document) + "\n")
+    sys.stdout.flush()
+
+
 def plain(text: str) -> str:
     """Return a text from a record, a schema or a service as a terminal may print it: on one line, without control characters.
 

@@ -13,6 +13,7 @@ from frazil.cli.options import AsJson, LocalEnvironment, PipelinesFile, check_lo
 from frazil.declaration.options import ValueFormat
 from frazil.errors import InvalidInput
 from frazil.project import declaration_file
+from frazil.project.project_file import project_folder
 
 ENVIRONMENTS = ("local",)
 
@@ -70,7 +71,7 @@ def produce(
         key=key,
         partitions=partitions,
     )
-    services = running(Path.cwd())
+    services = running(project_folder())
     bootstrap = services.bootstrap
     lines = read_records(records, sys.stdin.buffer)
     made = send(wanted, lines, bootstrap=bootstrap, registry_url=lambda: services.registry_url)

@@ -14,11 +14,13 @@ from frazil.cli import (
     accept,
     check,
     dead_letters,
+    doctor,
     environments,
     history,
     init,
     local,
     maintain,
+    preview,
     query,
     reconcile,
     release,
@@ -26,6 +28,7 @@ from frazil.cli import (
     run,
     runs,
     show,
+    status,
     stop,
     topics,
     verify,
@@ -43,7 +46,21 @@ JSON = "--json"
 
 GROUPS = {
     "Start": ("init",),
-    "Pipelines": ("check", "run", "query", "show", "verify", "history", "maintain", "accept", "dead-letters", "topics"),
+    "Pipelines": (
+        "check",
+        "doctor",
+        "topics",
+        "preview",
+        "run",
+        "status",
+        "query",
+        "show",
+        "verify",
+        "history",
+        "maintain",
+        "accept",
+        "dead-letters",
+    ),
     "This machine": ("local", "demo"),
     "Deployments": ("release", "environments", "review", "reconcile", "runs", "logs", "stop", "start"),
 }
@@ -135,8 +152,11 @@ def _root(
 
 app.command("init", short_help="Write a new project.")(init.init)
 app.command("check", short_help="Check declarations.")(check.check)
+app.command("doctor", short_help="Check what pipelines need in an environment.")(doctor.doctor)
+app.command("preview", short_help="Show records as the rows of a table.")(preview.preview)
 app.command("run", short_help="Land topics as tables, on this machine.")(run.run)
 app.command("query", short_help="Query the tables with SQL.")(query.query)
+app.command("status", short_help="Show all pipelines at a glance.")(status.status)
 app.command("show", short_help="Show a pipeline's offsets, lag and snapshots.")(show.show)
 app.command("verify", short_help="Prove that no record is lost or doubled.")(verify.verify)
 app.command("history", short_help="Print the SQL of a changelog's views.")(history.history)

@@ -41,7 +41,7 @@ def topics(
       3 the broker is unavailable, or has no such topic
     """
     from frazil.cli.show import stopped_broker
-    from frazil.clients.kafka_topics import KafkaTopics
+    from frazil.clients.kafka_listing import KafkaListing
     from frazil.clients.registry.client import Registry
     from frazil.clients.registry.retry import RetryPolicy
     from frazil.status.topic_listing import listed, schema_types
@@ -51,7 +51,7 @@ def topics(
     secrets: Secrets = context.find_root().obj
     if stopped := stopped_broker(place.kafka.bootstrap):
         raise KafkaUnavailable(stopped, where=f"environment {place.name}", do="Start it: `frazil local up`")
-    kafka = KafkaTopics(place.kafka, secrets, timeout_seconds=KAFKA_SECONDS)
+    kafka = KafkaListing(place.kafka, secrets, timeout_seconds=KAFKA_SECONDS)
     spans = kafka.topics(lambda name: name == topic if topic is not None else every or not name.startswith(HIDDEN))
     if topic is not None and not spans:
         do = "`frazil topics --all` lists those that we may see"

@@ -25,7 +25,7 @@ ConfigResource: Any = vars(kafka_admin)["ConfigResource"]
 OffsetSpec: Any = vars(kafka_admin)["OffsetSpec"]
 ResourceType: Any = vars(kafka_admin)["ResourceType"]
 
-_LEVELS = {
+LEVELS = {
     Isolation.READ_COMMITTED: IsolationLevel.READ_COMMITTED,
     Isolation.READ_UNCOMMITTED: IsolationLevel.READ_UNCOMMITTED,
 }
@@ -197,7 +197,7 @@ def _listed(
     it, `list_offsets` returns the high watermark, on which a `read_committed` reader hangs.
     """
     wanted = {TopicPartition(topic, partition): spec for partition in partitions}
-    answers = request.admin.list_offsets(wanted, isolation_level=_LEVELS[isolation], request_timeout=request.seconds)
+    answers = request.admin.list_offsets(wanted, isolation_level=LEVELS[isolation], request_timeout=request.seconds)
     return {place.partition: answer for place, answer in answers.items()}
 
 

@@ -102,11 +102,11 @@ class Request:
                 raise _LoginRefusedError
             if waited > self.seconds + _GRACE_SECONDS:
                 raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
-        if not any(_is_silence(answer.exception()) for answer in answers):
+        if not any(is_silence(answer.exception()) for answer in answers):
             self._client.failure = None
 
 
-def _is_silence(error: BaseException | None) -> bool:
+def is_silence(error: BaseException | None) -> bool:
     """Return whether a request ended without an answer from a broker. What its connection met before then says why."""
     return isinstance(error, KafkaException) and error.args[0].code() in _SILENT
 
@@ -157,6 +157,10 @@ class Connection:
                 consumer.close()
         except KafkaException as error:
             raise self._error_of(error.args[0], None, where) from None
+
+    def explained(self, problem: KafkaError, where: str) -> KafkaUnavailable:
+        """Return the error of one part of an answer, for people."""
+        return self._error_of(problem, None, where)
 
     def renew(self) -> None:
         """Connect again, with the current secrets."""

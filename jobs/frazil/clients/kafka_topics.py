@@ -1,110 +1,118 @@
-"""The topics of a cluster: their partitions, how many records they hold, and their newest few records."""
+"""The offsets of many topics at a time, in three round trips for all of them."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
-from confluent_kafka import admin as kafka_admin
+from confluent_kafka import KafkaException, TopicCollection, TopicPartition
 
-from frazil.clients import kafka_records
-from frazil.clients.kafka_connection import Connection, Request
-from frazil.clients.kafka_records import Record
+from frazil.clients.kafka import LEVELS, OffsetSpec, Span
+from frazil.clients.kafka_connection import Connection, Request, is_silence
 from frazil.clients.secrets import Secrets
 from frazil.declaration import environment
 from frazil.declaration.options import Isolation
-
-OffsetSpec: Any = vars(kafka_admin)["OffsetSpec"]  # exported without saying so to type checkers
-
-NEWEST = 3
-"""The most offsets that are read of a partition, and the most partitions that are read of a topic."""
-_FEW_BYTES = {
-    "isolation.level": Isolation.READ_COMMITTED.value,
-    "fetch.max.bytes": str(1 << 20),
-    "max.partition.fetch.bytes": str(64 << 10),
-    "queued.max.messages.kbytes": str(16 << 10),
-}
+from frazil.errors import KafkaUnavailable
 
 
-@dataclass(frozen=True, slots=True)
-class TopicSpans:
-    """A topic's partitions: for each the first offset and the last stable one; None if the broker does not say."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicOffsets:
+    """A topic's id, and the offsets of each partition, as in `Kafka.topic` and `Kafka.offsets`."""
 
-    name: str
-    spans: Mapping[int, tuple[int, int] | None]
+    topic_id: str
+    spans: Mapping[int, Span]
 
-    @property
-    def records(self) -> int | None:
-        """The offsets between first and end: the records, unless compaction or transactions left gaps. None if unknown."""
-        known = [span for span in self.spans.values() if span is not None]
-        return sum(end - start for start, end in known) if len(known) == len(self.spans) else None
+
+Asked = dict[tuple[str, Isolation], TopicOffsets | KafkaUnavailable]
+"""The offsets of topics, each under an isolation level, or why there are none."""
 
 
 class KafkaTopics:
-    """The topics that the login of an environment may see. Raises what `Kafka` raises."""
+    """One cluster, asked about many topics at once."""
 
-    def __init__(
-        self,
-        settings: environment.Kafka,
-        secrets: Secrets,
-        *,
-        timeout_seconds: float = 10.0,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self._connection = Connection(settings, secrets, timeout_seconds=timeout_seconds, clock=clock, sleep=sleep)
-
-    def topics(self, is_wanted: Callable[[str], bool]) -> tuple[TopicSpans, ...]:
-        """Return the wanted topics by name, in three round trips: all topics, and the first and last offsets."""
-
-        def listed(request: Request) -> tuple[TopicSpans, ...]:
-            known = request.admin.list_topics(timeout=request.seconds).topics
-            partitions = {name: sorted(known[name].partitions) for name in sorted(known) if is_wanted(name)}
-            places = [TopicPartition(name, number) for name, numbers in partitions.items() for number in numbers]
-            starts = _offsets(request, places, OffsetSpec.earliest())
-            ends = _offsets(request, places, OffsetSpec.latest())
-
-            def span(place: tuple[str, int]) -> tuple[int, int] | None:
-                start, end = starts.get(place), ends.get(place)
-                return None if start is None or end is None else (start, max(start, end))
-
-            return tuple(
-                TopicSpans(name, {number: span((name, number)) for number in numbers})
-                for name, numbers in partitions.items()
-            )
-
-        return self._connection.ask("all topics", listed)
-
-    def newest(self, topics: Iterable[TopicSpans], *, seconds: float) -> dict[str, list[Record]]:
-        """Return the newest records of some partitions of each topic, as far as they can be read within `seconds`."""
-        ends: dict[tuple[str, int], tuple[int, int]] = {}
-        for topic in topics:
-            held = {number: span for number, span in topic.spans.items() if span is not None and span[0] < span[1]}
-            largest = sorted(held, key=lambda number: held[number][0] - held[number][1])[:NEWEST]
-            ends |= {(topic.name, n): (max(held[n][0], held[n][1] - NEWEST), held[n][1]) for n in largest}
-        if not ends:
-            return {}
-        return self._connection.consume(
-            "the newest records", _FEW_BYTES, lambda consumer, _: kafka_records.tails(consumer, ends, seconds)
+    def __init__(self, settings: environment.Kafka, secrets: Secrets, *, timeout_seconds: float) -> None:
+        self._connection = Connection(
+            settings, secrets, timeout_seconds=timeout_seconds, clock=time.monotonic, sleep=time.sleep
         )
 
+    def offsets(self, topics: Collection[tuple[str, Isolation]]) -> Asked:
+        """Return the offsets of each topic, or why there are none; a topic that is missing is not asked for again.
 
-def _offsets(request: Request, places: list[TopicPartition], spec: Any) -> dict[tuple[str, int], int]:
-    """Return an offset of each partition, without those whose leader does not say."""
-    if not places:
-        return {}
-    asked = request.admin.list_offsets(
-        dict.fromkeys(places, spec), isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=request.seconds
-    )
-    request.settle(asked.values())
-    errors = {place: answer.exception() for place, answer in asked.items()}
-    if all(errors.values()):
-        raise next(error for error in errors.values() if isinstance(error, KafkaException))
-    return {
-        (place.topic, place.partition): int(answer.result().offset)
-        for place, answer in asked.items()
-        if errors[place] is None
-    }
+        Raises `KafkaUnavailable` if the cluster does not answer at all, `KafkaRefused` if it does not accept our login.
+        """
+        if not topics:
+            return {}
+        return self._connection.ask("topics", lambda request: self._asked(request, topics))
+
+    def _asked(self, request: Request, topics: Collection[tuple[str, Isolation]]) -> Asked:
+        names = list(dict.fromkeys(name for name, _ in topics))
+        answers = request.admin.describe_topics(TopicCollection(names), request_timeout=request.seconds)
+        request.settle(answers.values())
+        described = {name: answer.result() for name, answer in answers.items() if answer.exception() is None}
+        listed = {
+            level: _Listed.of(request, [described[n] for n, of in topics if of is level and n in described], level)
+            for level in Isolation
+        }
+        request.settle([answer for one in listed.values() for answer in one.all])
+        found: Asked = {}
+        for name, level in topics:
+            problem = listed[level].problem(name) if name in described else answers[name].exception()
+            if problem is not None:
+                found[name, level] = self._error(name, problem)
+            else:
+                spans = listed[level].spans(name)
+                found[name, level] = TopicOffsets(topic_id=str(described[name].topic_id), spans=spans)
+        return found
+
+    def _error(self, topic: str, problem: BaseException) -> KafkaUnavailable:
+        """Return the error of one topic. Raises it if it is the cluster that is silent."""
+        if not isinstance(problem, KafkaException) or is_silence(problem):
+            raise problem
+        return self._connection.explained(problem.args[0], f"topic {topic}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """Answers to where partitions begin and end."""
+
+    first: Mapping[TopicPartition, Future[Any]]
+    last: Mapping[TopicPartition, Future[Any]]
+
+    @classmethod
+    def of(cls, request: Request, topics: Sequence[Any], isolation: Isolation) -> _Listed:
+        """Ask for both ends of all partitions of described topics; see `kafka._listed` for the isolation level."""
+        places = [TopicPartition(topic.name, partition.id) for topic in topics for partition in topic.partitions]
+
+        def asked(spec: Any) -> Mapping[TopicPartition, Future[Any]]:
+            if not places:
+                return {}
+            wanted, level = dict.fromkeys(places, spec), LEVELS[isolation]
+            answers: Mapping[TopicPartition, Future[Any]] = request.admin.list_offsets(
+                wanted, isolation_level=level, request_timeout=request.seconds
+            )
+            return answers
+
+        return cls(asked(OffsetSpec.earliest()), asked(OffsetSpec.latest()))
+
+    @property
+    def all(self) -> list[Future[Any]]:
+        """All answers."""
+        return [*self.first.values(), *self.last.values()]
+
+    def problem(self, topic: str) -> BaseException | None:
+        """Return the first error among a topic's partitions."""
+        answers = [answer for one in (self.first, self.last) for place, answer in one.items() if place.topic == topic]
+        return next((error for error in (answer.exception() for answer in answers) if error is not None), None)
+
+    def spans(self, topic: str) -> dict[int, Span]:
+        """Return the offsets of a topic's partitions, in order."""
+        found = {}
+        for place, answer in sorted(self.first.items(), key=lambda one: one[0].partition):
+            if place.topic == topic:
+                start, last = int(answer.result().offset), self.last[place].result()
+                # Retention may move the start between the two answers: a span never ends before it starts.
+                found[place.partition] = Span(start, max(start, int(last.offset)), last.leader_epoch)
+        return found

@@ -31,7 +31,14 @@ class Stored:
     version: str
 
 
-def s3_client(place: Place | None, *, keys: tuple[str, str] | None = None) -> Any:
+def s3_client(
+    place: Place | None,
+    *,
+    keys: tuple[str, str] | None = None,
+    connect_seconds: float = 5,
+    answer_seconds: float = 30,
+    attempts: int = ATTEMPTS,
+) -> Any:
     """Return boto3's client for a store, with short timeouts (5 s to connect, 30 s to answer, 5 attempts).
 
     Raises `ObjectStoreUnavailable` when the shell's AWS settings cannot be used, like a profile that is not there.
@@ -49,9 +56,9 @@ def s3_client(place: Place | None, *, keys: tuple[str, str] | None = None) -> An
             aws_access_key_id=keys[0] if keys else None,
             aws_secret_access_key=keys[1] if keys else None,
             config=Config(
-                connect_timeout=5,
-                read_timeout=30,
-                retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
+                connect_timeout=connect_seconds,
+                read_timeout=answer_seconds,
+                retries={"mode": "standard", "total_max_attempts": attempts},
                 s3=style,
             ),
         )
@@ -103,6 +110,11 @@ class ObjectStore:
         raise ObjectStoreUnavailable(
             f"the key could not be written in {ATTEMPTS} attempts", where=f"s3://{self.bucket}/{key}"
         )
+
+    def delete(self, key: str) -> None:
+        """Delete an object; one that does not exist is deleted, too."""
+        with self._translated_errors(key):
+            self._client.delete_object(Bucket=self.bucket, Key=key)
 
     def swap(self, key: str, data: bytes, *, version: str | None) -> str | None:
         """Replace the version that was read (None: there was no object), and return the new one's; None if it is newer by now.

@@ -2,45 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from frazil.declaration import Pipeline
 from frazil.declaration.options import SchemaEvolution
 from frazil.declaration.write_modes import Changelog, declared_key, is_keyed, order_by, tombstones
-from frazil.decode.decoding import schema_id_of
 from frazil.decode.keys import KeyLanding, Keys, check_bytes
 from frazil.decode.met import MOST, Met, UnknownSchemas
 from frazil.decode.row_key import KEY_COLUMN, RowKey, row_key, value_key
 from frazil.decode.row_order import row_order
 from frazil.decode.writer_schemas import TooMany, WriterSchemas
 from frazil.errors import IncompatibleSchema, InvalidInput, WriteModeDiffers
-from frazil.ingest.events import Event, Reporter
+from frazil.ingest.events import Reporter
 from frazil.ingest.first_schemas import FirstSchemas
 from frazil.ingest.key_index import key_index
 from frazil.ingest.remembered import Keyless, LeftOut, Thoroughness, Truncated
+from frazil.ingest.schema_reports import SchemaReports
 from frazil.ingest.staging import Staging
 from frazil.ingest.state_columns import state_changes, state_fields, without_state_fields
 from frazil.job.context import JobContext
 from frazil.lake import ledger, tables
 from frazil.lake.commit.entries import has_records
 from frazil.lake.evolve import evolve
-from frazil.schemas.iceberg import column_names, identifier_fields, row_type
+from frazil.schemas.iceberg import column_names, identifier_fields
 from frazil.schemas.key_fields import KEY_VERSION, key_version
 from frazil.schemas.merge import merge
 from frazil.schemas.schema_changes import Change
 from frazil.schemas.table_mapping import Landing, landing
 from frazil.schemas.types import Field, Kind, Primitive, Struct, Type
 
-MOST_REPORTED = 50
-"""How many changes one event lists, and how many incompatible versions are reported at once."""
-
 
 class Evolution:
     """The writers' schemas of one pipeline's values and keys, and the table that follows them as far as is declared."""
 
     def __init__(self, pipeline: Pipeline, job: JobContext, writers: WriterSchemas, report: Reporter) -> None:
-        self._pipeline, self._job, self._writers, self._report = pipeline, job, writers, report
+        self._pipeline, self._job, self._writers = pipeline, job, writers
         layout = pipeline.table.metadata_columns
         self._first = FirstSchemas(pipeline, job)
         self._is_keyed, self._names = is_keyed(pipeline.write), declared_key(pipeline.write)
@@ -48,7 +45,7 @@ class Evolution:
         self._is_changelog = isinstance(pipeline.write, Changelog)
         self._thoroughness, self._left_out, self._truncated = Thoroughness(), LeftOut(), Truncated()
         self._index = key_index(pipeline, job, report)
-        self._reported: dict[int, str] = {}  # by writer, what was reported of it last
+        self._reports = SchemaReports(report)
 
     @property
     def is_known(self) -> bool:
@@ -129,15 +126,10 @@ class Evolution:
 
     def staging(self) -> Staging:
         """Bring the table's schema to what the known versions need; how batches are staged into it from then on."""
-        table = self._pipeline.table
-        changes = evolve(self._job, table.identifier, self._needed)
-        if changes:
-            more = [f"and {len(changes) - MOST_REPORTED} more"] if len(changes) > MOST_REPORTED else []
-            self._report(Event.SCHEMA_EVOLVED, changes=[*(str(c) for c in changes[:MOST_REPORTED]), *more])
-        there = tables.columns(self._job.iceberg, table.identifier)
+        there = self._evolved()
         landed, keys = self._landing(there)
-        self._report_incompatible([*landed.incompatible.items(), *(keys.incompatible.items() if keys else ())])
-        identity = self._identity(landed.target, keys) if self._is_keyed else None
+        self._reports.incompatible([*landed.incompatible.items(), *(keys.incompatible.items() if keys else ())])
+        identity = self._identity(there, landed.target, keys) if self._is_keyed else None
         of_value = identity.names if identity is not None and self._names is not None else ()
         target = landed.target.exact(of_value)
         decoding = self._writers.decoding(target, landed.incompatible, tombstones(self._pipeline.write))
@@ -149,11 +141,28 @@ class Evolution:
         if identity is None:
             return Staging(self._pipeline, self._job, decoding, columns, there, keys, None, self._thoroughness)
         decoding = replace(decoding, lands_truncates=self._is_changelog and decoding.has_changes)
-        stored = self._job.iceberg.load(table.identifier)
-        keyless = Keyless(is_possible=self._names is None and not has_records(stored, self._pipeline.name))
+        keyless = Keyless(is_possible=self._names is None and not self._has_records())
         self._index = None if self._left_out.is_met else self._index
         remembered = (self._thoroughness, keyless, self._left_out, self._truncated, self._index)
         return Staging(self._pipeline, self._job, decoding, columns, there, keys, identity, *remembered)
+
+    def _evolved(self) -> Struct:
+        """Bring the table's schema to what the known versions need; return its columns."""
+        table = self._pipeline.table.identifier
+        self._reports.evolved(evolve(self._job, table, self._needed))
+        return tables.columns(self._job.iceberg, table)
+
+    def _has_records(self) -> bool:
+        """Return whether the pipeline has landed a record in its table."""
+        return has_records(self._job.iceberg.load(self._pipeline.table.identifier), self._pipeline.name)
+
+    def _made_for(self, key: RowKey) -> tuple[str, ...]:
+        """Return the columns of the key that the table was made for, in the order of their ids; `key` is the declared one."""
+        stored = self._job.iceberg.load(self._pipeline.table.identifier)
+        schema = self._job.iceberg.schema_json(stored)
+        if self._is_changelog:
+            return ledger.key_of(stored.properties(), column_names(schema))
+        return identifier_fields(schema)
 
     @property
     def _key_fields(self) -> Struct | None:
@@ -194,22 +203,18 @@ class Evolution:
                 do="With key_format=bytes the columns come from the value alone. A table keeps its format: name another one",
             )
 
-    def _identity(self, target: Struct, keys: KeyLanding | None) -> RowKey:
+    def _identity(self, there: Struct, target: Struct, keys: KeyLanding | None) -> RowKey:
         """Return the key of the rows of an existing table. Raises `WriteModeDiffers` if the table has another.
 
         Its columns are in the order of their ids: another engine may move a column, and the hash depends on their order.
         """
-        iceberg, table = self._job.iceberg, self._pipeline.table.identifier
-        stored = iceberg.load(table)
-        schema = iceberg.schema_json(stored)
-        key = next(field.type for field in row_type(schema).fields if field.name == KEY_COLUMN)
+        key = next(field.type for field in there.fields if field.name == KEY_COLUMN)
         found = self._key_of(target, key, keys)
-        names = column_names(schema)
-        made_for = ledger.key_of(stored.properties(), names) if self._is_changelog else identifier_fields(schema)
+        made_for = self._made_for(found)
         if set(made_for) != set(found.names):
             raise WriteModeDiffers.of(
                 self._pipeline.name,
-                table,
+                self._pipeline.table.identifier,
                 declared=f"{self._pipeline.write.kind} by {', '.join(sorted(found.names))}",
                 made_for=f"{self._pipeline.write.kind} by {', '.join(sorted(made_for))}",
             )
@@ -217,13 +222,6 @@ class Evolution:
         order, envelope = row_order(order_by(self._pipeline.write), target), self._pipeline.envelope
         found = replace(found, has_changes=envelope is not None, before=found.in_row_before(target, envelope))
         return replace(found, columns=tuple(columns[name] for name in made_for), order=order)
-
-    def _report_incompatible(self, found: Sequence[tuple[int, IncompatibleSchema]]) -> None:
-        """Report what was not reported before: of many at once the last ones, which are the newest versions."""
-        new = [(number, str(problem)) for number, problem in found if self._reported.get(number) != str(problem)]
-        self._reported |= dict(new)
-        for number, message in new[-MOST_REPORTED:]:
-            self._report(Event.SCHEMA_INCOMPATIBLE, schema_id=schema_id_of(number), message=message)
 
     def _landing(self, current: Struct) -> tuple[Landing, KeyLanding | None]:
         """Return how the known versions land in a table of these columns."""

@@ -64,6 +64,14 @@ class Staging:
     def _rules(self, planned: Plan) -> Rules:
         return rules(self.pipeline, keys_move=planned.keys_move, fills=self.left_out.is_met)
 
+    def values(self) -> list[Column]:
+        """Return the columns that a decoded record has in the table, without those of its place in Kafka."""
+        if self.row_key is None:
+            return columns_of(self.columns)
+        if isinstance(self.pipeline.write, Changelog):
+            return list(changelog_values(self.table, self.row_key, self.columns))
+        return columns_of(self.columns, self.row_key.values())
+
     def stage(self, planned: Plan, by_driver: Sequence[Record] = ()) -> StagedRows:
         """Stage the rows of a plan, and count its records as they are read.
 
@@ -81,28 +89,22 @@ class Staging:
         changes: StagedChanges | None = None
         changelog_key = self.row_key if isinstance(self.pipeline.write, Changelog) else None
         if self.row_key is None or changelog_key is not None:
-            values = (
-                columns_of(self.columns)
-                if changelog_key is None
-                else list(changelog_values(self.table, changelog_key, self.columns))
-            )
             files = stage(
                 self.job.iceberg,
                 table.identifier,
-                route(landed, values, self._metadata(at)),
+                route(landed, self.values(), self._metadata(at)),
                 unique_id=self.job.new_id(),
                 at=at.timestamp(),
                 sort=order(table.sort_fields),
             )
         else:
             of_state = truncates.Landed.of(landed, self.pipeline, planned, self.truncated)
-            columns = columns_of(self.columns, self.row_key.values())
             changes = stage_changes(
                 self.job.iceberg,
                 table.identifier,
                 route(
                     of_state.behind,
-                    columns,
+                    self.values(),
                     [
                         *self._metadata(at),
                         *state_values(self.table, self.row_key),

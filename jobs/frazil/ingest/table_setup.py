@@ -52,7 +52,7 @@ def make_tables(
     is_struct = table.metadata_columns is MetadataColumns.STRUCT
     is_changelog = isinstance(pipeline.write, Changelog)  # many rows have one key; that of a truncate is null
     prefix = "_kafka." if is_struct else "_kafka_"
-    columns = Struct((*row.fields, *metadata_fields(struct=is_struct, key=key), *more))
+    columns = new_columns(pipeline, row, key, more)
     if table.sort_fields:
         there = iceberg.schema_json(iceberg.load(table.identifier)) if iceberg.exists(table.identifier) else {}
         known = {**field_ids(schema_json(columns)), **(field_ids(there) if there else {})}
@@ -72,11 +72,17 @@ def make_tables(
         key=() if is_changelog else row_key,
         required=row_key if is_changelog and pipeline.envelope is None else (),
     )
-    _check_mode(iceberg, pipeline)
+    check_mode(iceberg, pipeline)
     if isinstance(pipeline.write, Upsert):
         check_puffin(iceberg, table.identifier)
     make_dead_letters(job, pipeline)
     return made
+
+
+def new_columns(pipeline: Pipeline, row: Struct, key: Type | None, more: Sequence[Field]) -> Struct:
+    """Return the columns of a new table; the arguments are those of `make_tables`."""
+    is_struct = pipeline.table.metadata_columns is MetadataColumns.STRUCT
+    return Struct((*row.fields, *metadata_fields(struct=is_struct, key=key), *more))
 
 
 def _mode_properties(pipeline: Pipeline, columns: Struct, row_key: Collection[str]) -> dict[str, str]:
@@ -86,7 +92,7 @@ def _mode_properties(pipeline: Pipeline, columns: Struct, row_key: Collection[st
     return ledger.mode_properties(pipeline.write.kind, order_by(pipeline.write), envelope, key)
 
 
-def _check_mode(iceberg: Iceberg, pipeline: Pipeline) -> None:
+def check_mode(iceberg: Iceberg, pipeline: Pipeline) -> None:
     """Raise `WriteModeDiffers` if the table was made for another mode. Its key is compared when its columns are known."""
     table = pipeline.table.identifier
     loaded = iceberg.load(table)

@@ -20,7 +20,14 @@ from frazil.release.manifest import MANIFEST, Architecture, File, Release, Role,
 from frazil.release.runtime import EXPECTED, expected_document
 from frazil.release.sbom import Kind, Part
 
-NOT_RELEASED = ("frazil/local/", "frazil/cli/", "frazil/project/", "frazil/status/", "frazil_deploy/")
+NOT_RELEASED = (
+    "frazil/local/",
+    "frazil/cli/",
+    "frazil/doctor/",
+    "frazil/project/",
+    "frazil/status/",
+    "frazil_deploy/",
+)
 """Folders of the wheel that no job needs."""
 _NOT_RELEASED_METADATA = ("/RECORD", "/entry_points.txt")  # they name files that are left out
 

@@ -101,8 +101,20 @@ def pipeline_status(pipeline: Pipeline, lake: Lake, kafka: Kafka | None, *, comm
     A Kafka outage is reported in `why`, not raised. Without `kafka`, the end of the topic is not known.
     """
     spans, why = _spans(pipeline, kafka) if kafka is not None else ({}, "")
+    return table_status(pipeline, lake, lake.table(pipeline.table.identifier), spans, commits=commits, why=why)
+
+
+def table_status(
+    pipeline: Pipeline,
+    lake: Lake,
+    table: StoredTable | None,
+    spans: Mapping[int, Span],
+    *,
+    commits: int = 0,
+    why: str = "",
+) -> PipelineStatus:
+    """Return the status of a pipeline by its table, None if it has none yet, and the offsets of its topic."""
     stable = {partition: span.stable for partition, span in spans.items()}
-    table = lake.table(pipeline.table.identifier)
     if table is None:
         return PipelineStatus(
             pipeline=pipeline.name,

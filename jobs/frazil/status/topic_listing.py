@@ -14,8 +14,8 @@ from frazil.errors import RegistryUnavailable, UnreadableSchema
 from frazil.status.format_guess import Form, Guess, guess, schema_ids
 
 if TYPE_CHECKING:
+    from frazil.clients.kafka_listing import TopicSpans
     from frazil.clients.kafka_records import Record
-    from frazil.clients.kafka_topics import TopicSpans
     from frazil.clients.registry.client import Registry
 
 _VALUES = {

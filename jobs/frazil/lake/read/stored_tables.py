@@ -186,6 +186,13 @@ class Lake:
                     do="Restore it from the bucket's versions, or register an older metadata file of the table",
                 ) from None
 
+    def has_namespace(self, namespace: str) -> bool:
+        """Return whether the catalog has a namespace. Raises `CatalogUnavailable`."""
+        if not self._exists:
+            return False
+        with translated_errors(f"catalog {self._environment.catalog.name}"):
+            return self._catalog.namespace_exists(namespace)
+
     @property
     def _exists(self) -> bool:
         """Whether there is a catalog to ask: connecting to a SQLite file that does not exist would create it."""

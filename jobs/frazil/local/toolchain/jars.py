@@ -21,8 +21,9 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from frazil.errors import FrazilError, JarMismatch, JarsUnavailable
@@ -95,6 +96,32 @@ def jars(
         with _alone(folder):
             _complete(wanted, folder, recheck=recheck)
     return tuple(folder / artifact.path for artifact in wanted)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JarState:
+    """The locked files of a purpose as they are in a folder, by hash; `is_given` says that `FRAZIL_JARS` names the folder."""
+
+    folder: Path
+    is_given: bool
+    count: int
+    missing: tuple[str, ...]
+    different: tuple[str, ...]
+
+
+def jar_state(purpose: str, is_wanted: Callable[[str], bool] = lambda name: True) -> JarState:
+    """Hash the files locked for a purpose, and fetch nothing. `is_wanted` chooses among their names."""
+    wanted = [a for a in locked(lock_file()) if purpose in a.purposes and is_wanted(a.file_name)]
+    given = os.environ.get(FOLDER)
+    folder = Path(given).absolute() if given else cache_folder() / "jars"
+    hashes = {a: _sha256(folder / (a.file_name if given else a.path)) for a in wanted}
+    return JarState(
+        folder=folder,
+        is_given=bool(given),
+        count=len(wanted),
+        missing=tuple(a.file_name for a, found in hashes.items() if not found),
+        different=tuple(a.file_name for a, found in hashes.items() if found and found != a.sha256),
+    )
 
 
 def purposes() -> tuple[str, ...]:

@@ -1,0 +1,110 @@
+"""The topics of a cluster: their partitions, how many records they hold, and their newest few records."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
+from confluent_kafka import admin as kafka_admin
+
+from frazil.clients import kafka_records
+from frazil.clients.kafka_connection import Connection, Request
+from frazil.clients.kafka_records import Record
+from frazil.clients.secrets import Secrets
+from frazil.declaration import environment
+from frazil.declaration.options import Isolation
+
+OffsetSpec: Any = vars(kafka_admin)["OffsetSpec"]  # exported without saying so to type checkers
+
+NEWEST = 3
+"""The most offsets that are read of a partition, and the most partitions that are read of a topic."""
+_FEW_BYTES = {
+    "isolation.level": Isolation.READ_COMMITTED.value,
+    "fetch.max.bytes": str(1 << 20),
+    "max.partition.fetch.bytes": str(64 << 10),
+    "queued.max.messages.kbytes": str(16 << 10),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSpans:
+    """A topic's partitions: for each the first offset and the last stable one; None if the broker does not say."""
+
+    name: str
+    spans: Mapping[int, tuple[int, int] | None]
+
+    @property
+    def records(self) -> int | None:
+        """The offsets between first and end: the records, unless compaction or transactions left gaps. None if unknown."""
+        known = [span for span in self.spans.values() if span is not None]
+        return sum(end - start for start, end in known) if len(known) == len(self.spans) else None
+
+
+class KafkaListing:
+    """The topics that the login of an environment may see. Raises what `Kafka` raises."""
+
+    def __init__(
+        self,
+        settings: environment.Kafka,
+        secrets: Secrets,
+        *,
+        timeout_seconds: float = 10.0,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._connection = Connection(settings, secrets, timeout_seconds=timeout_seconds, clock=clock, sleep=sleep)
+
+    def topics(self, is_wanted: Callable[[str], bool]) -> tuple[TopicSpans, ...]:
+        """Return the wanted topics by name, in three round trips: all topics, and the first and last offsets."""
+
+        def listed(request: Request) -> tuple[TopicSpans, ...]:
+            known = request.admin.list_topics(timeout=request.seconds).topics
+            partitions = {name: sorted(known[name].partitions) for name in sorted(known) if is_wanted(name)}
+            places = [TopicPartition(name, number) for name, numbers in partitions.items() for number in numbers]
+            starts = _offsets(request, places, OffsetSpec.earliest())
+            ends = _offsets(request, places, OffsetSpec.latest())
+
+            def span(place: tuple[str, int]) -> tuple[int, int] | None:
+                start, end = starts.get(place), ends.get(place)
+                return None if start is None or end is None else (start, max(start, end))
+
+            return tuple(
+                TopicSpans(name, {number: span((name, number)) for number in numbers})
+                for name, numbers in partitions.items()
+            )
+
+        return self._connection.ask("all topics", listed)
+
+    def newest(self, topics: Iterable[TopicSpans], *, seconds: float) -> dict[str, list[Record]]:
+        """Return the newest records of some partitions of each topic, as far as they can be read within `seconds`."""
+        ends: dict[tuple[str, int], tuple[int, int]] = {}
+        for topic in topics:
+            held = {number: span for number, span in topic.spans.items() if span is not None and span[0] < span[1]}
+            largest = sorted(held, key=lambda number: held[number][0] - held[number][1])[:NEWEST]
+            ends |= {(topic.name, n): (max(held[n][0], held[n][1] - NEWEST), held[n][1]) for n in largest}
+        if not ends:
+            return {}
+        return self._connection.consume(
+            "the newest records", _FEW_BYTES, lambda consumer, _: kafka_records.tails(consumer, ends, seconds)
+        )
+
+
+def _offsets(request: Request, places: list[TopicPartition], spec: Any) -> dict[tuple[str, int], int]:
+    """Return an offset of each partition, without those whose leader does not say."""
+    if not places:
+        return {}
+    asked = request.admin.list_offsets(
+        dict.fromkeys(places, spec), isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=request.seconds
+    )
+    request.settle(asked.values())
+    errors = {place: answer.exception() for place, answer in asked.items()}
+    if all(errors.values()):
+        raise next(error for error in errors.values() if isinstance(error, KafkaException))
+    return {
+        (place.topic, place.partition): int(answer.result().offset)
+        for place, answer in asked.items()
+        if errors[place] is None
+    }

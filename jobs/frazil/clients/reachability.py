@@ -1,0 +1,82 @@
+"""Whether an address can be reached at all: TCP, TLS, and the time that a server says it is."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+import urllib3
+from urllib3.exceptions import HTTPError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handshake:
+    """A TLS handshake that the server's certificate passed; `expires` is the certificate's end."""
+
+    version: str
+    expires: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerTime:
+    """The `Date` of an answer, in seconds since 1970, and our own time in the middle of the request."""
+
+    server: float
+    here: float
+
+    @property
+    def skew_seconds(self) -> float:
+        """How much our clock is ahead; `Date` has no fractions of a second, so half of one is added."""
+        return self.here - (self.server + 0.5)
+
+
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+"""Hosts that are this machine."""
+
+
+def is_here(address: str) -> bool:
+    """Return whether `host:port` is an address of this machine."""
+    return address.rpartition(":")[0] in LOOPBACK
+
+
+def connect(address: str, seconds: float) -> None:
+    """Connect to `host:port` and close. Raises `OSError`."""
+    _connected(address, seconds).close()
+
+
+def handshake(address: str, ca: str | None, seconds: float) -> Handshake:
+    """Shake hands with `host:port` as TLS clients do, host name included; `ca` is a file of authorities.
+
+    A server that then asks for a client certificate has passed. Raises `ssl.SSLError`, or `OSError`.
+    """
+    context = ssl.create_default_context(cafile=ca)
+    host = address.rpartition(":")[0].strip("[]")
+    with _connected(address, seconds) as plain, context.wrap_socket(plain, server_hostname=host) as secure:
+        certificate = secure.getpeercert() or {}
+        until = certificate.get("notAfter")
+        expires = datetime.fromtimestamp(ssl.cert_time_to_seconds(until), UTC) if isinstance(until, str) else None
+        return Handshake(version=secure.version() or "TLS", expires=expires)
+
+
+def server_time(url: str, ca: str | None, seconds: float, clock: Callable[[], float]) -> ServerTime | None:
+    """Return the time that the server of a URL says it is, whatever it answers; None if it says none, or does not answer.
+
+    The request has no login. `clock` is in seconds since 1970.
+    """
+    try:
+        pool = urllib3.PoolManager(retries=False, cert_reqs="CERT_REQUIRED", ca_certs=ca)
+        began = clock()
+        answer = pool.request("HEAD", url, timeout=seconds, redirect=False)
+        middle = (began + clock()) / 2
+        return ServerTime(server=parsedate_to_datetime(answer.headers["Date"]).timestamp(), here=middle)
+    except (HTTPError, OSError, KeyError, ValueError, TypeError):
+        return None
+
+
+def _connected(address: str, seconds: float) -> socket.socket:
+    host, _, port = address.rpartition(":")
+    return socket.create_connection((host.strip("[]"), int(port)), timeout=seconds)

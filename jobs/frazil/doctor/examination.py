@@ -1,0 +1,127 @@
+"""The examination: the steps of all subjects for the pipelines of a project in an environment, in the order of a run."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from frazil.clients.kafka import Kafka
+from frazil.clients.kafka_rights import KafkaAccess
+from frazil.clients.registry.client import Registry
+from frazil.clients.registry.retry import RetryPolicy
+from frazil.clients.secrets import Secrets
+from frazil.declaration import Environment, Pipeline
+from frazil.doctor import clock, lake_access, machine, schema_registry, secret_values, topics_read
+from frazil.doctor.brokers import Broker
+from frazil.doctor.check_result import Check
+from frazil.doctor.schedule import Step, examined
+from frazil.errors import FrazilError
+from frazil.lake.read.stored_tables import Lake
+from frazil.project import declaration_file, environments
+
+SECONDS, TOTAL_SECONDS = 4.0, 10.0
+"""How long one check may take, and all of them."""
+SERVICE_SECONDS = 3.0
+"""How long a client waits for a service; less than a check, so that the client's own message is shown."""
+
+T = TypeVar("T")
+
+
+class _Once(Generic[T]):
+    """A client that is made when it is first needed, once for all threads; an error is raised to each of them."""
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make, self._lock, self._made = make, threading.Lock(), list[T]()
+
+    def __call__(self) -> T:
+        with self._lock:
+            if not self._made:
+                self._made.append(self._make())
+            return self._made[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    """What a project declares: the checks of its files, and what could be loaded of them."""
+
+    checks: tuple[Check, ...]
+    pipelines: tuple[Pipeline, ...] = ()
+    environment: Environment | None = None
+
+
+def project(file: Path, env: str, names: Sequence[str]) -> Project:
+    """Load declarations and environment. A file that does not load is a failed check.
+
+    Raises `InvalidInput` if a name is not that of a pipeline.
+    """
+    checks, chosen, place = [], list[Pipeline](), None
+    try:
+        place = environments.environment(env)
+        checks.append(Check.ok("environment", place.name))
+    except FrazilError as error:
+        checks.append(Check.of_error("environment", error))
+    try:
+        listed = declaration_file.found(file)
+    except FrazilError as error:
+        checks.insert(0, Check.of_error("declarations", error))
+        return Project(checks=tuple(checks), environment=place)
+    declared = [one.pipeline for one in listed]
+    chosen = list(declaration_file.chosen(declared, names) if names else declared)
+    found = f"{len(declared)} pipeline{'' if len(declared) == 1 else 's'} in {file}"
+    try:
+        if place is not None:
+            declaration_file.refuse_misfits((one for one in listed if one.pipeline in chosen), place)
+        checks.insert(0, Check.ok("declarations", found))
+    except FrazilError as error:
+        checks.insert(0, Check.of_error("declarations", error))
+    return Project(checks=tuple(checks), pipelines=tuple(chosen), environment=place)
+
+
+def examination(
+    loaded: Project, secrets: Secrets, *, now: Callable[[], float], new_id: Callable[[], str]
+) -> Iterator[Check]:
+    """Yield all checks in their order, with secrets masked. Only the check of the warehouse writes anything."""
+    redact = secrets.redactor.redact
+    for check in _examined(loaded, secrets, now, new_id):
+        yield replace(check, found=redact(check.found), remedy=redact(check.remedy))
+
+
+def _examined(
+    loaded: Project, secrets: Secrets, now: Callable[[], float], new_id: Callable[[], str]
+) -> Iterator[Check]:
+    yield from loaded.checks
+    steps = machine.steps(loaded.environment)
+    if loaded.environment is not None:
+        steps += _of_services(loaded.pipelines, loaded.environment, secrets, now, new_id)
+    yield from examined(steps, seconds=SECONDS, total_seconds=TOTAL_SECONDS)
+    if loaded.environment is None:
+        yield Check.skipped("services", "not checked: environment failed")
+    elif not loaded.pipelines:
+        yield Check.skipped("topics", "not checked: declarations failed")
+
+
+def _of_services(
+    pipelines: Sequence[Pipeline],
+    environment: Environment,
+    secrets: Secrets,
+    now: Callable[[], float],
+    new_id: Callable[[], str],
+) -> list[Step]:
+    kafka = _Once(lambda: Kafka(environment.kafka, secrets, timeout_seconds=SERVICE_SECONDS))
+    access = _Once(lambda: KafkaAccess(environment.kafka, secrets, timeout_seconds=SERVICE_SECONDS))
+    retry = RetryPolicy(total_seconds=SERVICE_SECONDS, attempt_seconds=SERVICE_SECONDS / 2)
+    settings = environment.registry
+    registry = _Once(lambda: Registry.of(settings, secrets, retry=retry) if settings is not None else None)
+    lake = Lake(environment, secrets.read)
+    broker = Broker(settings=environment.kafka, access=access, now=now(), seconds=SERVICE_SECONDS / 2)
+    return [
+        *secret_values.steps(environment, secrets),
+        *broker.steps,
+        *topics_read.steps(pipelines, kafka, access),
+        *lake_access.steps(pipelines, environment, secrets, lake, new_id),
+        *schema_registry.steps(pipelines, environment, registry, lake),
+        *clock.steps(environment, now, SERVICE_SECONDS / 3),
+    ]

@@ -1,0 +1,133 @@
+"""Checks of this machine: Python, its packages, Java, and the jars."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import sys
+from collections.abc import Callable, Iterable
+from functools import partial
+from importlib import metadata
+from pathlib import Path
+
+from frazil.declaration import Environment
+from frazil.doctor.check_result import Check
+from frazil.doctor.schedule import Step
+from frazil.errors import JarMismatch, JarsUnavailable
+from frazil.exit_codes import Exit
+from frazil.lake.catalogs import needs_s3
+from frazil.local.toolchain.jars import FOLDER, jar_state
+from frazil.local.toolchain.java import java, version_text
+from frazil.local.toolchain.maven import MIRROR
+from frazil.version import VERSION
+
+TESTED_JAVA = (17, 21)
+EXTRA = "cli"
+"""The extra of the package that landing on this machine needs."""
+_REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(?:\[[\w,.-]+\])?(?:(?P<sign>==|>=)(?P<version>[\d.]+))?(?P<rest>.*)")
+_EXTRA = re.compile(r"""extra == ['"](?P<extra>[\w-]+)['"]""")
+
+
+def steps(environment: Environment | None) -> list[Step]:
+    """Return the steps of this machine; an environment without an object store needs fewer jars."""
+    with_s3 = environment is None or needs_s3(environment)
+    return [
+        Step(name="python", work=python),
+        Step(name="java", work=java_check),
+        Step(name="jars", work=partial(jars_check, with_s3=with_s3)),
+    ]
+
+
+def python() -> Check:
+    """Check Python and the versions of the packages that the wheel names."""
+    wanted = metadata.requires("frazil") or ()
+    found = f"{platform.python_version()}, frazil {VERSION}"
+    bounds = metadata.metadata("frazil")["Requires-Python"] or ""
+    if not is_within(sys.version_info[:2], bounds):
+        return Check.failed("python", found, f"Use Python {bounds}", exit=Exit.INVALID_INPUT)
+    problems = unmet(wanted, _installed)
+    if problems:
+        remedy = f"pip install --upgrade 'frazil[{EXTRA}]'"
+        return Check.failed("python", f"{found}: {', '.join(problems)}", remedy, exit=Exit.INVALID_INPUT)
+    return Check.ok("python", f"{found}, packages as required")
+
+
+def is_within(version: tuple[int, ...], bounds: str) -> bool:
+    """Return whether a version is within bounds like `>=3.11,<3.12`."""
+    for bound in filter(None, bounds.replace(" ", "").split(",")):
+        limit = _numbers(bound.lstrip("<>="))
+        if (bound.startswith(">=") and version < limit) or (bound.startswith("<") and version >= limit):
+            return False
+    return True
+
+
+def unmet(requirements: Iterable[str], installed: Callable[[str], str | None]) -> list[str]:
+    """Return what is wrong with the packages that these requirements of the wheel name, without those of other extras."""
+    problems = []
+    for text in requirements:
+        match = _REQUIREMENT.match(text)
+        assert match is not None
+        extra = _EXTRA.search(match["rest"])
+        if extra is not None and extra["extra"] != EXTRA:
+            continue
+        found = installed(match["name"])
+        if found is None:
+            problems.append(f"{match['name']} is not installed")
+        elif match["sign"] == "==" and found != match["version"]:
+            problems.append(f"{match['name']} is {found}, not {match['version']}")
+        elif match["sign"] == ">=" and _numbers(found) < _numbers(match["version"]):
+            problems.append(f"{match['name']} is {found}, older than {match['version']}")
+    return problems
+
+
+def java_check() -> Check:
+    """Check the Java that Spark is started with. Raises `JavaUnsuitable`."""
+    program = java()
+    first = (version_text(program).splitlines() or [""])[0]
+    named = re.search(r'"(?:1\.)?(\d+)([^"]*)"', first)
+    version = f"{named[1]}{named[2]}" if named else first
+    home = os.environ.get("JAVA_HOME")
+    found = f"{version}, {f'JAVA_HOME={home}' if home else program}"
+    if named and int(named[1]) not in TESTED_JAVA:
+        return Check.warning("java", found, f"Spark is tested with Java {' and '.join(map(str, TESTED_JAVA))}")
+    return Check.ok("java", found)
+
+
+def jars_check(*, with_s3: bool) -> Check:
+    """Check Spark's jars by their hashes. Jars that are missing from the cache are a warning: the first run fetches them."""
+    state = jar_state("spark", lambda name: with_s3 or "aws-bundle" not in name)
+    where = f"{FOLDER}={state.folder}" if state.is_given else _short(state.folder)
+    if state.different:
+        names = ", ".join(state.different[:3])
+        remedy = (
+            "Copy them again: `frazil local jars --out FOLDER`" if state.is_given else "Delete them; a run fetches them"
+        )
+        error = JarMismatch(f"not the locked content: {names}", where=where, do=remedy)
+        return Check.of_error("jars", error)
+    if state.missing and state.is_given:
+        what = f"{len(state.missing)} of {state.count} are not in the folder: {', '.join(state.missing[:3])}"
+        remedy = "On a machine with a network, run `frazil local jars --out FOLDER`"
+        return Check.of_error("jars", JarsUnavailable(what, where=where, do=remedy))
+    if state.missing:
+        source = os.environ.get(MIRROR) or "Maven Central"
+        found = f"{len(state.missing)} of {state.count} are not in {where}"
+        return Check.warning("jars", found, f"The first run fetches them from {source}; {MIRROR} names a mirror")
+    return Check.ok("jars", f"{state.count} with the locked hashes in {where}")
+
+
+def _short(folder: Path) -> str:
+    home = Path.home()
+    return f"~/{folder.relative_to(home)}" if folder.is_relative_to(home) else str(folder)
+
+
+def _installed(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """Return the numbers that a version begins with: `2.11.0rc1` is 2, 11, 0."""
+    return tuple(int(number) for number in re.split(r"[^\d.]", version.strip(), maxsplit=1)[0].split(".") if number)

@@ -1,0 +1,34 @@
+"""What is reported of a table's schema: each change, and each version that does not land, once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from frazil.decode.decoding import schema_id_of
+from frazil.errors import IncompatibleSchema
+from frazil.ingest.events import Event, Reporter
+from frazil.schemas.schema_changes import Change
+
+MOST_REPORTED = 50
+"""How many changes one event lists, and how many incompatible versions are reported at once."""
+
+
+class SchemaReports:
+    """Reports on the schemas of one pipeline."""
+
+    def __init__(self, report: Reporter) -> None:
+        self._report = report
+        self._reported: dict[int, str] = {}  # by writer, what was reported of it last
+
+    def evolved(self, changes: Sequence[Change]) -> None:
+        """Report what was changed, if anything was."""
+        if changes:
+            more = [f"and {len(changes) - MOST_REPORTED} more"] if len(changes) > MOST_REPORTED else []
+            self._report(Event.SCHEMA_EVOLVED, changes=[*(str(c) for c in changes[:MOST_REPORTED]), *more])
+
+    def incompatible(self, found: Sequence[tuple[int, IncompatibleSchema]]) -> None:
+        """Report what was not reported before: of many at once the last ones, which are the newest versions."""
+        new = [(number, str(problem)) for number, problem in found if self._reported.get(number) != str(problem)]
+        self._reported |= dict(new)
+        for number, message in new[-MOST_REPORTED:]:
+            self._report(Event.SCHEMA_INCOMPATIBLE, schema_id=schema_id_of(number), message=message)

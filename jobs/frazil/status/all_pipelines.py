@@ -1,0 +1,97 @@
+"""The status of all pipelines: one question to Kafka for all topics, and the tables in parallel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
+from dataclasses import dataclass
+from functools import partial
+
+from frazil.clients.kafka_topics import Asked, KafkaTopics, TopicOffsets
+from frazil.clients.registry.client import Registry
+from frazil.declaration import Pipeline
+from frazil.decode.topic_rows import topic_rows
+from frazil.errors import FrazilError, ServiceUnavailable
+from frazil.lake.read.stored_tables import Lake
+from frazil.status.daemon_threads import DaemonThreads
+from frazil.status.overview import Row, row, unreadable
+from frazil.status.pipeline_status import table_status
+
+PARALLEL = 8
+"""Tables that are read at a time."""
+LONGEST_SECONDS = 10.0
+"""How long one look takes at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """What is asked; clients are made when they are needed. Without `kafka`, `stopped` says why."""
+
+    lake: Lake
+    kafka: Callable[[], KafkaTopics] | None
+    registry: Callable[[], Registry | None]
+    stopped: str = ""
+
+
+def all_pipelines(
+    pipelines: Sequence[Pipeline], services: Services, threads: DaemonThreads, *, now: Callable[[], float]
+) -> list[Row]:
+    """Return a row for each pipeline, in their order. A pipeline that cannot be read is a row with its reason.
+
+    So is one that has no answer within `LONGEST_SECONDS`: a catalog's client waits without an end. `now` is in seconds since 1970.
+    """
+    topics = threads.submit(partial(_offsets, pipelines, services))  # first: what comes behind it waits for it
+    answers = [threads.submit(partial(_row, pipeline, services, topics, now)) for pipeline in pipelines]
+    wait(answers, timeout=LONGEST_SECONDS)
+    return [_made(pipeline, answer) for pipeline, answer in zip(pipelines, answers, strict=True)]
+
+
+def _made(pipeline: Pipeline, answer: Future[Row]) -> Row:
+    if answer.cancel() or not answer.done():
+        return unreadable(pipeline, f"no answer within {LONGEST_SECONDS:g} s")
+    error = answer.exception()
+    return answer.result() if error is None else unreadable(pipeline, _reason(error))
+
+
+def _row(pipeline: Pipeline, services: Services, topics: Future[Asked], now: Callable[[], float]) -> Row:
+    table = services.lake.table(pipeline.table.identifier)
+    offsets, why = _of_topic(pipeline, services, topics)
+    spans = offsets.spans if offsets is not None else {}
+    found = table_status(pipeline, services.lake, table, spans)
+    waiting = _waiting(pipeline, services) if table is None else ""
+    return row(pipeline, found, table, offsets, why=why, waiting=waiting, now=now())
+
+
+def _offsets(pipelines: Sequence[Pipeline], services: Services) -> Asked:
+    if services.kafka is None:
+        return {}
+    return services.kafka().offsets({(pipeline.topic.name, pipeline.isolation) for pipeline in pipelines})
+
+
+def _of_topic(pipeline: Pipeline, services: Services, topics: Future[Asked]) -> tuple[TopicOffsets | None, str]:
+    """Return the offsets of a pipeline's topic, or why there are none."""
+    try:
+        found = topics.result().get((pipeline.topic.name, pipeline.isolation))
+    except ServiceUnavailable as error:
+        return None, _reason(error)
+    if isinstance(found, TopicOffsets):
+        return found, ""
+    return None, services.stopped if found is None else _reason(found)
+
+
+def _waiting(pipeline: Pipeline, services: Services) -> str:
+    """Return what a pipeline without a table waits for; empty if its topic has a schema, or needs none."""
+    try:
+        rows = topic_rows(pipeline, services.registry())
+    except ServiceUnavailable as error:
+        return _reason(error)
+    if rows.versions or rows.are_in_records or not rows.subjects:
+        return ""
+    return rows.problems[0] if rows.problems else f"no schema in {', '.join(rows.subjects)}"
+
+
+def _reason(error: BaseException) -> str:
+    """Return an error on one line, without its remedy. It is not cut: half a secret could not be masked."""
+    if isinstance(error, FrazilError):
+        return " ".join((f"{error.where}: {error.what}" if error.where else error.what).split())
+    return " ".join(f"{type(error).__name__}: {error}".split())

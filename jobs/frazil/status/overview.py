@@ -1,0 +1,174 @@
+"""All pipelines at a glance: one row each, with its state, by what its table and its topic say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any
+
+from frazil.declaration import Pipeline
+from frazil.errors import DecisionRequired, LedgerLost, RolledBack
+from frazil.ingest.plan import plan
+from frazil.lake.read.stored_tables import StoredTable
+from frazil.status.pipeline_status import PipelineStatus
+
+if TYPE_CHECKING:
+    from frazil.clients.kafka_topics import TopicOffsets
+
+DAY_SECONDS = 86_400.0
+_SIZES = ("total-files-size", "total-data-files", "total-delete-files")
+
+
+class State(StrEnum):
+    """What a pipeline does, or waits for.
+
+    `CAUGHT_UP`: no record waits. `BEHIND`: some do. `WAITING`: its topic has no schema yet, so there is no table. `NO_TABLE`: no
+    run has made its table yet. `DECISION_REQUIRED`: an operator must decide before it goes on. `UNKNOWN`: the topic, or the table,
+    cannot be read.
+    """
+
+    CAUGHT_UP = "caught up"
+    BEHIND = "behind"
+    WAITING = "waiting"
+    NO_TABLE = "no table yet"
+    DECISION_REQUIRED = "operator decision required"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One pipeline. What is not known is None.
+
+    `lag_seconds` is 0 if no record waits, else the age of the newest landed record of the partition that is furthest behind.
+    `freshness_seconds` is that age in any case. `rejected_24h` are records that the commits of the last 24 hours rejected; if the
+    table has expired some of these, `is_all_rejected` is false. `rows` are those that readers see.
+    """
+
+    pipeline: str
+    topic: str
+    table: str
+    state: State
+    why: str = ""
+    """The event of a decision, the missing schema, or why something is unknown."""
+    lag: int | None = None
+    lag_seconds: float | None = None
+    freshness_seconds: float | None = None
+    rejected_24h: int | None = None
+    is_all_rejected: bool = True
+    last_commit_seconds: float | None = None
+    rows: int | None = None
+    bytes: int | None = None
+    data_files: int | None = None
+    delete_files: int | None = None
+
+    @property
+    def text(self) -> str:
+        """The state in words: `behind 1,204`, `operator decision required: offsets-lost`."""
+        if self.state is State.BEHIND and self.lag is not None:
+            return f"behind {self.lag:,}"
+        return f"{self.state}: {self.why}" if self.why else self.state.value
+
+
+def row(
+    pipeline: Pipeline,
+    found: PipelineStatus,
+    table: StoredTable | None,
+    offsets: TopicOffsets | None,
+    *,
+    why: str,
+    waiting: str,
+    now: float,
+) -> Row:
+    """Return the row of a pipeline from its status, its table and the offsets of its topic; None for what is not known.
+
+    `why` says why there are no offsets, `waiting` what a pipeline without a table waits for. `now` is in seconds since 1970.
+    """
+    if table is None or table.head is None:
+        return _without_facts(pipeline, State.WAITING if waiting else State.NO_TABLE, waiting or why)
+    age = None if found.newest_record_at is None else max(now - found.newest_record_at, 0.0)
+    lag = found.lag
+    state, reason = _state(pipeline, table, offsets, lag=lag, why=why)
+    newest = table.newest(pipeline.name)
+    committed = max(now - newest.committed_at.timestamp(), 0.0) if newest is not None else None
+    size, data_files, delete_files = (int(table.head.summary.get(name, 0)) for name in _SIZES)
+    rejected, is_all = _rejected(table, pipeline.name, since=now - DAY_SECONDS)
+    return Row(
+        pipeline=found.pipeline,
+        topic=found.topic,
+        table=found.table,
+        state=state,
+        why=reason,
+        lag=lag,
+        lag_seconds=0.0 if lag == 0 else (None if lag is None else age),
+        freshness_seconds=age,
+        rejected_24h=rejected,
+        is_all_rejected=is_all,
+        last_commit_seconds=committed,
+        rows=found.rows,
+        bytes=size,
+        data_files=data_files,
+        delete_files=delete_files,
+    )
+
+
+def unreadable(pipeline: Pipeline, why: str) -> Row:
+    """Return the row of a pipeline whose table cannot be read."""
+    return _without_facts(pipeline, State.UNKNOWN, why)
+
+
+def _without_facts(pipeline: Pipeline, state: State, why: str) -> Row:
+    return Row(pipeline=pipeline.name, topic=pipeline.topic.name, table=pipeline.table.identifier, state=state, why=why)
+
+
+def totals(rows: Iterable[Row]) -> dict[str, int]:
+    """Return the sums over all pipelines, of what is known."""
+    listed = list(rows)
+    names = ("lag", "rejected_24h", "rows", "bytes", "data_files", "delete_files")
+    return {name: sum(getattr(one, name) or 0 for one in listed) for name in names}
+
+
+def states(rows: Iterable[Row]) -> Mapping[str, int]:
+    """Return how many pipelines are in each state that occurs."""
+    listed = [one.state for one in rows]
+    return {state.value: listed.count(state) for state in State if state in listed}
+
+
+def document(one: Row) -> dict[str, Any]:
+    """Return a row as JSON; ages in seconds, to the millisecond."""
+    ages = ("lag_seconds", "freshness_seconds", "last_commit_seconds")
+    values = {name: getattr(one, name) for name in one.__slots__}
+    rounded = {name: None if values[name] is None else round(values[name], 3) for name in ages}
+    return {**values, **rounded, "state": one.state.value, "why": one.why or None}
+
+
+def _state(
+    pipeline: Pipeline, table: StoredTable, offsets: TopicOffsets | None, *, lag: int | None, why: str
+) -> tuple[State, str]:
+    """Return the state of a pipeline with a table. A decision on the table's history needs no topic."""
+    try:
+        newest = table.newest(pipeline.name)
+        if newest is None:
+            raise LedgerLost.of(pipeline.name, table.identifier)
+        if not table.follows_tag(pipeline.name):
+            raise RolledBack.of_table(pipeline.name, table.identifier)
+        if offsets is None:
+            return State.UNKNOWN, why
+        end = newest.entry.end
+        if end is not None:
+            plan(pipeline.name, end, offsets.topic_id, offsets.spans, max_rows=1, topic=pipeline.topic.name)
+    except DecisionRequired as decision:
+        return State.DECISION_REQUIRED, " or ".join(decision.events) or decision.what
+    return (State.BEHIND, "") if lag else (State.CAUGHT_UP, "")
+
+
+def _rejected(table: StoredTable, pipeline: str, *, since: float) -> tuple[int, bool]:
+    """Return how many records were rejected since then, and whether the table still has all commits since."""
+    commits = table.commits(pipeline)
+    recent = list(takewhile(lambda s: s.committed_at.timestamp() >= since, commits))
+    counts = [snapshot.entry.counts for snapshot in recent]
+    rejected = sum(sum(count.rejected.values()) for count in counts if count is not None)
+    # Tools erase the parent of the oldest snapshot that they keep; its sequence number stays.
+    has_all = len(recent) < len(commits) or not commits or commits[-1].sequence_number <= 1
+    return rejected, has_all

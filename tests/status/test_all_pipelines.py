@@ -1,0 +1,171 @@
+"""One row for each pipeline: its state by its table and its topic, and a reason where something cannot be read."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from frazil.clients.kafka import Span
+from frazil.clients.kafka_topics import TopicOffsets
+from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+from frazil.errors import KafkaUnavailable, TopicMissing
+from frazil.status import all_pipelines as module
+from frazil.status.all_pipelines import Services, all_pipelines
+from frazil.status.daemon_threads import DaemonThreads
+from frazil.status.overview import Row, State, document, states, totals
+from tests.audit.audited_table import Landed
+from tests.support.fake_registry import FakeRegistry
+from tests.support.shop import ORDER
+
+THREADS = DaemonThreads(4, name="test")
+
+
+class Topics:
+    """Offsets by topic, or the error of one; or an error of all."""
+
+    def __init__(self, found: Mapping[str, Any], *, down: bool = False) -> None:
+        self._found, self._down = found, down
+        self.asked = 0
+
+    def offsets(self, topics: Any) -> dict[Any, Any]:
+        self.asked += 1
+        if self._down:
+            raise KafkaUnavailable("k:9092 did not answer within 5 s", where="topics")
+        return {one: self._found.get(one[0], TopicMissing("no such topic", where=f"topic {one[0]}")) for one in topics}
+
+
+def ends(*stable: int, topic_id: str = "T1", earliest: int = 0) -> TopicOffsets:
+    return TopicOffsets(topic_id=topic_id, spans={p: Span(earliest, end) for p, end in enumerate(stable)})
+
+
+@pytest.fixture
+def landed(tmp_path: Path) -> Landed:
+    lake = Landed(tmp_path)
+    lake.land({0: 100, 1: 50}, rejected=[(0, 7), (0, 8)])
+    lake.land({0: 200, 1: 60}, rejected=[(0, 150)])
+    return lake
+
+
+def look(landed: Landed, topics: Topics | None, *more: Pipeline, registry: Any = None, now: float = 0) -> list[Row]:
+    at = now or newest(landed)
+    services = Services(
+        lake=landed.lake,
+        kafka=(lambda: topics) if topics is not None else None,  # type: ignore[arg-type,return-value]
+        registry=lambda: registry,
+        stopped="the broker does not run",
+    )
+    return all_pipelines([landed.pipeline, *more], services, THREADS, now=lambda: at)
+
+
+def newest(landed: Landed) -> float:
+    return max(s.timestamp_ms for s in landed.table.metadata.snapshots) / 1000
+
+
+def state(landed: Landed, offsets: TopicOffsets | None) -> str:
+    return look(landed, Topics({"orders": offsets} if offsets else {}))[0].text
+
+
+def test_a_pipeline_is_caught_up_or_behind_by_its_records(landed: Landed) -> None:
+    (row,) = look(landed, Topics({"orders": ends(200, 60)}))
+    assert (row.state, row.lag, row.lag_seconds, row.last_commit_seconds) == (State.CAUGHT_UP, 0, 0.0, 0.0)
+    assert (row.rows, row.rejected_24h, row.is_all_rejected) == (257, 3, True)
+    assert (row.data_files, row.delete_files) == (4, 0)
+    assert row.bytes
+    assert state(landed, ends(1204, 260)) == "behind 1,204"
+    assert state(landed, ends(200, 60, 5)) == "behind 5"  # of an added partition, from its beginning
+
+
+@pytest.mark.parametrize(
+    ("offsets", "event"),
+    [
+        (ends(200, 60, topic_id="T2"), "topic-recreated"),
+        (ends(150, 60), "log-truncated or log-truncated-replay"),
+        (ends(300, 300, earliest=210), "offsets-lost"),
+    ],
+)
+def test_a_decision_that_an_operator_must_make_names_its_event(
+    landed: Landed, offsets: TopicOffsets, event: str
+) -> None:
+    assert state(landed, offsets) == f"operator decision required: {event}"
+
+
+def test_a_table_that_was_rolled_back_needs_a_decision_also_without_a_broker(landed: Landed) -> None:
+    landed.table.manage_snapshots().rollback_to_snapshot(landed.table.metadata.snapshots[-2].snapshot_id).commit()
+    wanted = "operator decision required: rolled-back-replay or rolled-back-hold"
+    assert state(landed, ends(200, 60)) == wanted
+    assert look(landed, None)[0].text == wanted
+
+
+def test_without_an_answer_of_the_broker_the_table_is_shown_all_the_same(landed: Landed) -> None:
+    (row,) = look(landed, Topics({}, down=True))
+    assert (row.text, row.lag, row.rows) == ("unknown: topics: k:9092 did not answer within 5 s", None, 257)
+    assert look(landed, None)[0].text == "unknown: the broker does not run"
+    assert state(landed, None) == "unknown: topic orders: no such topic"
+
+
+def test_rejected_records_are_those_of_a_day_and_expired_commits_make_them_a_lower_bound(landed: Landed) -> None:
+    at = newest(landed)
+    (row,) = look(landed, Topics({}), now=at + 86_390)
+    assert (row.rejected_24h, row.last_commit_seconds) == (3, pytest.approx(86_390))
+    (row,) = look(landed, Topics({}), now=at + 90_000)
+    assert (row.rejected_24h, row.is_all_rejected) == (0, True)
+    first = [s.snapshot_id for s in landed.table.metadata.snapshots[:2]]
+    landed.table.maintenance.expire_snapshots().by_ids(first).commit()
+    (row,) = look(landed, Topics({}))
+    assert (row.rejected_24h, row.is_all_rejected) == (1, False)
+
+
+def test_a_pipeline_without_a_table_waits_for_its_schema_or_for_its_first_run(landed: Landed) -> None:
+    clicks = Pipeline(topic=Topic("clicks", value_format=ValueFormat.AVRO), table=Table("shop.clicks"))
+    registry = FakeRegistry()
+    row = look(landed, Topics({}), clicks, registry=registry)[1]
+    assert row.text == "waiting: no schema in clicks-value"
+    registry.register("clicks-value", json.dumps(ORDER))
+    assert look(landed, Topics({"clicks": ends(3)}), clicks, registry=registry)[1].text == "no table yet"
+    registry.down = True
+    assert "it is down" in look(landed, Topics({}), clicks, registry=registry)[1].text
+
+
+def test_a_pipeline_that_cannot_be_read_is_a_row_and_not_the_end(landed: Landed, tmp_path: Path) -> None:
+    other = replace(landed.pipeline, name="broken", table=Table("shop.broken"))
+    broken = landed.catalog.create_table("shop.broken", landed.table.schema())
+    Path(broken.metadata_location.removeprefix("file://")).write_text("{")
+    topics = Topics({"orders": ends(200, 60)})
+    rows = look(landed, topics, other)
+    assert [row.state for row in rows] == [State.CAUGHT_UP, State.UNKNOWN]
+    assert rows[1].why
+    assert topics.asked == 1
+
+
+def test_a_catalog_that_hangs_is_a_reason_and_its_threads_are_not_made_again(
+    landed: Landed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answering = threading.Event()
+
+    class Hanging:
+        def table(self, identifier: str) -> None:
+            answering.wait(30)
+
+    monkeypatch.setattr(module, "LONGEST_SECONDS", 0.2)
+    services = Services(lake=Hanging(), kafka=None, registry=lambda: None, stopped="no")  # type: ignore[arg-type]
+    threads = DaemonThreads(2, name="hanging")
+    for _ in range(2):
+        rows = all_pipelines([landed.pipeline] * 5, services, threads, now=lambda: 0)
+        assert {row.text for row in rows} == {"unknown: no answer within 0.2 s"}
+    answering.set()
+    assert sum(thread.name.startswith("hanging") for thread in threading.enumerate()) == 2
+
+
+def test_totals_are_sums_of_what_is_known(landed: Landed) -> None:
+    gone = Pipeline(topic=Topic("gone", value_format=ValueFormat.TEXT), table=Table("shop.gone"))
+    rows = look(landed, Topics({"orders": ends(210, 60)}), gone)
+    sums = totals(rows)
+    assert (sums["lag"], sums["rejected_24h"], sums["rows"], sums["data_files"]) == (10, 3, 257, 4)
+    assert states(rows) == {"behind": 1, "no table yet": 1}
+    assert json.loads(json.dumps(document(rows[0])))["lag"] == 10
