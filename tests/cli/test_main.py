@@ -53,7 +53,7 @@ def test_every_command_tells_an_example_its_exit_codes_and_answers_in_json(
     ("arguments", "said"),
     [
         (["check"], "stacks/pipelines.py: the file does not exist"),
-        (["run", "orders"], "no mode is given"),
+        (["run", "orders", "--once", "--follow"], "--once and --follow exclude each other"),
         (["dead-letters", "show", "orders", "4711"], "'4711' is no place of a record"),
     ],
 )

@@ -30,8 +30,8 @@ Memory = Annotated[str, typer.Option(metavar="SIZE", help="Memory of Spark's JVM
 def run(
     context: typer.Context,
     names: PipelineNames = None,
-    is_all: Annotated[bool, typer.Option("--all", help="Run every declared pipeline.")] = False,
-    once: Annotated[bool, typer.Option("--once", help="Land the records present at the start, then end.")] = False,
+    is_all: Annotated[bool, typer.Option("--all", help="Run every declared pipeline, as without names.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Land what is there, then end (the default).")] = False,
     follow: Annotated[bool, typer.Option("--follow", help="Land new records until stopped.")] = False,
     every: Annotated[
         float,
@@ -51,9 +51,10 @@ def run(
 ) -> None:
     """Land topics as tables, on this machine.
 
-    For example: frazil run flights --once
+    For example: frazil run flights
 
     \b
+    Without names, run all declared pipelines.
     Print progress on a terminal, elsewhere JSON lines on stderr.
     Spark's own log is .frazil/logs/spark.log.
     Ctrl-C ends the run within seconds.
@@ -66,13 +67,12 @@ def run(
       2 invalid input
       3 a service is unavailable
       6 a pipeline failed
-      130 a run with --once was interrupted
+      130 a run without --follow was interrupted
     """
-    if once == follow:
-        what = "--once and --follow exclude each other" if once else "no mode is given"
-        raise InvalidInput(what, do="Give --once or --follow")
+    if once and follow:
+        raise InvalidInput("--once and --follow exclude each other", do="Give one of them")
     listed = declaration_file.found(file)
-    wanted = chosen_pipelines([one.pipeline for one in listed], names or [], is_all=is_all)
+    wanted = chosen_pipelines([one.pipeline for one in listed], names or [], is_all=is_all or not names)
     place = environments.environment(env)
     declaration_file.refuse_misfits((one for one in listed if one.pipeline in wanted), place)
     secrets: Secrets = context.find_root().obj
@@ -100,7 +100,7 @@ def run(
         print_error(secrets.redactor.redact(str(error)))
     if errors:
         raise typer.Exit(exit_of_all(errors))
-    if once and any(outcome.total.stopped for outcome in outcomes.values()):
+    if not follow and any(outcome.total.stopped for outcome in outcomes.values()):
         raise typer.Exit(Exit.INTERRUPTED)
 
 

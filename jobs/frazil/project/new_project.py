@@ -97,11 +97,11 @@ class NewProject:
     def next_commands(self, folder: Path) -> tuple[str, ...]:
         """Return what to run next, from the working folder."""
         into = () if folder == Path() else (f"cd {folder}",)
-        land = ("frazil run orders --once", 'frazil query "select * from shop.orders"')
+        land = ("frazil run", 'frazil query "select customer, sum(amount) from orders group by all"')
         deploy = (f"python {DEPLOYMENTS}",) if self.has_aws else ()
         if self.cluster is Cluster.LOCAL:
             return (*into, "frazil local up", "frazil local produce orders orders.jsonl", *land, *deploy)
-        return (*into, *(f"export {name}=…" for name in self.variables), "frazil check", *land, *deploy)
+        return (*into, *(f"export {name}=…" for name in self.variables), "frazil doctor", *land, *deploy)
 
 
 def _filled(name: str, **values: str) -> str:
