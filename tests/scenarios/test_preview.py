@@ -128,6 +128,7 @@ def test_a_partition_field_without_a_column_is_refused_as_by_a_run(shop_of: Shop
         previewed(shop)
 
 
+@pytest.mark.long
 def test_the_command_prints_rows_and_reasons(shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     @contextmanager
     def local_job(*_: Any, **__: Any) -> Iterator[Any]:

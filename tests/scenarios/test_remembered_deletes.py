@@ -258,6 +258,7 @@ class Died(BaseException):
         for step in (*STEPS, "stage.started", "stage.done", "publish.committed")
     ],
 )
+@pytest.mark.long
 def test_a_driver_that_died_at_a_step_leaves_rows_and_deletes_in_agreement(shop_of: ShopOf, step: str) -> None:
     state = state_of(shop_of)
     two_batches(state)

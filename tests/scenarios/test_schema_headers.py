@@ -114,10 +114,13 @@ def test_a_header_that_names_no_schema_of_ours_makes_a_dead_letter_with_its_reas
 @pytest.mark.parametrize(
     ("value_format", "schema", "kind", "made", "path"),
     [
-        (ValueFormat.JSON_SCHEMA, json.dumps(OBJECT), SchemaType.JSON, b'{"order_id": 7, "user": "ada"}', None),
-        (ValueFormat.PROTOBUF, PROTO, SchemaType.PROTOBUF, None, (1,)),
+        pytest.param(
+            *(ValueFormat.JSON_SCHEMA, json.dumps(OBJECT), SchemaType.JSON, b'{"order_id": 7, "user": "ada"}', None),
+            marks=pytest.mark.long,
+            id="json_schema",
+        ),
+        pytest.param(ValueFormat.PROTOBUF, PROTO, SchemaType.PROTOBUF, None, (1,), id="protobuf"),
     ],
-    ids=["json_schema", "protobuf"],
 )
 def test_other_formats_have_it_in_the_header_too(
     guid_shop_of: Callable[..., Shop],

@@ -109,6 +109,7 @@ def state_of(shop_of: ShopOf, write: Upsert = WITH_HISTORY, **choices: Any) -> t
     "too_large",
     [MemoryError(), pytest.param(MemoryError("a task died of memory"), marks=pytest.mark.long)],
 )
+@pytest.mark.long
 def test_a_commit_whose_changes_are_too_large_is_no_fault_of_the_batch(
     shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch, too_large: MemoryError
 ) -> None:

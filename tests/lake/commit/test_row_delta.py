@@ -95,6 +95,11 @@ EVENTS: dict[str, Callable[[KeyedTable], object]] = {
     "compaction and expiry": compact_and_expire,
 }
 
+SHORT = {
+    2: [("publish.searched", event) for event in EVENTS],
+    3: [("publish.filled", "compaction"), ("publish.filled", "a row is inserted")],
+}
+
 
 @pytest.mark.parametrize(
     ("version", "event", "step"),
@@ -103,7 +108,7 @@ EVENTS: dict[str, Callable[[KeyedTable], object]] = {
             version,
             event,
             step,
-            marks=() if step == ("publish.searched" if version == 2 else "publish.filled") else pytest.mark.long,
+            marks=() if (step, event) in SHORT[version] else pytest.mark.long,
             id=f"v{version}-{event}-{step}",
         )
         for version in (2, 3)
