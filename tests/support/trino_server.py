@@ -14,9 +14,10 @@ import tarfile
 import tempfile
 import urllib.request
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -130,10 +131,15 @@ class Trino:
 
 
 @contextmanager
-def trino(home: Path, catalog: LocalCatalog) -> Iterator[Trino]:
-    """Start a server on 127.0.0.1 with a catalog in SQLite, and stop it at the end. `home` gets its files."""
+def trino(
+    home: Path, catalog: LocalCatalog, more: Mapping[str, Mapping[str, str]] = MappingProxyType({})
+) -> Iterator[Trino]:
+    """Start a server on 127.0.0.1 with a catalog in SQLite, and stop it at the end. `home` gets its files.
+
+    `more` are the properties of more catalogs, by their names. The server starts only if it knows each property.
+    """
     with free_ports(1) as (port,):
-        process = start("trino", _arguments(home, catalog, port), home=home)
+        process = start("trino", _arguments(home, {"lake": catalog_properties(catalog), **more}, port), home=home)
         running = Trino(f"http://{HOST}:{port}")
         await_ready(process, running.is_ready, seconds=READY_SECONDS)
     try:
@@ -142,7 +148,24 @@ def trino(home: Path, catalog: LocalCatalog) -> Iterator[Trino]:
         stop(process)
 
 
-def _arguments(home: Path, catalog: LocalCatalog, port: int) -> Sequence[str]:
+def catalog_properties(catalog: LocalCatalog) -> dict[str, str]:
+    """Return the properties of a catalog in SQLite, whose files are in a folder."""
+    return {
+        "connector.name": "iceberg",
+        "iceberg.catalog.type": "jdbc",
+        "iceberg.jdbc-catalog.catalog-name": catalog.name,
+        "iceberg.jdbc-catalog.driver-class": "org.sqlite.JDBC",
+        "iceberg.jdbc-catalog.connection-url": f"jdbc:sqlite:{catalog.path}?busy_timeout=10000",
+        "iceberg.jdbc-catalog.connection-user": "x",
+        "iceberg.jdbc-catalog.connection-password": "x",
+        "iceberg.jdbc-catalog.schema-version": "V1",
+        "iceberg.jdbc-catalog.default-warehouse-dir": f"file://{urlsplit(catalog.warehouse).path}",
+        "fs.native-local.enabled": "true",
+        "local.location": "/",
+    }
+
+
+def _arguments(home: Path, catalogs: Mapping[str, Mapping[str, str]], port: int) -> Sequence[str]:
     etc, data = home / "etc", home / "data"
     (etc / "catalog").mkdir(parents=True)
     data.mkdir()
@@ -163,22 +186,8 @@ def _arguments(home: Path, catalog: LocalCatalog, port: int) -> Sequence[str]:
             "plugin.dir": server / "plugin",
         },
     )
-    _write(
-        etc / "catalog" / "lake.properties",
-        {
-            "connector.name": "iceberg",
-            "iceberg.catalog.type": "jdbc",
-            "iceberg.jdbc-catalog.catalog-name": catalog.name,
-            "iceberg.jdbc-catalog.driver-class": "org.sqlite.JDBC",
-            "iceberg.jdbc-catalog.connection-url": f"jdbc:sqlite:{catalog.path}?busy_timeout=10000",
-            "iceberg.jdbc-catalog.connection-user": "x",
-            "iceberg.jdbc-catalog.connection-password": "x",
-            "iceberg.jdbc-catalog.schema-version": "V1",
-            "iceberg.jdbc-catalog.default-warehouse-dir": f"file://{urlsplit(catalog.warehouse).path}",
-            "fs.native-local.enabled": "true",
-            "local.location": "/",
-        },
-    )
+    for name, settings in catalogs.items():
+        _write(etc / "catalog" / f"{name}.properties", settings)
     own = {"config": etc / "config.properties", "node.data-dir": data, "node.id": "one", "node.environment": "test"}
     own |= {"node.bind-ip": HOST}  # else it listens on every interface
     options = [*_MEMORY, "-XX:+UnlockDiagnosticVMOptions", "--sun-misc-unsafe-memory-access=allow"]
@@ -186,7 +195,7 @@ def _arguments(home: Path, catalog: LocalCatalog, port: int) -> Sequence[str]:
     return [str(java), *options, "-cp", f"{server}/lib/*", "io.trino.server.TrinoServer"]
 
 
-def _write(file: Path, settings: dict[str, Any]) -> None:
+def _write(file: Path, settings: Mapping[str, Any]) -> None:
     file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
 
 
