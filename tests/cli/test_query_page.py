@@ -8,12 +8,12 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import duckdb
 import pytest
@@ -57,7 +57,19 @@ REST = RestCatalog(
     region="eu-central-1",
 )
 LOCAL = LocalCatalog(path="/project/.frazil/lake/catalog.db", warehouse="file:///project/.frazil/lake/warehouse")
-run_here = [pytest.mark.spark, pytest.mark.e2e]
+Test = Callable[..., None]
+
+
+def run_here(test: Test) -> Test:
+    """Mark a test that reads the landed tables."""
+    return pytest.mark.spark(pytest.mark.e2e(test))
+
+
+def needs_trino(test: Test) -> Test:
+    """Mark a test that runs where Trino was fetched."""
+    why = f"Trino is not there: {trino_server.COMMAND} fetches it"
+    skips = pytest.mark.skipif(not trino_server.is_installed(), reason=why)
+    return run_here(pytest.mark.long(pytest.mark.timeout(900)(skips(test))))
 
 
 def environment_of(catalog: Catalog) -> Environment:
@@ -170,63 +182,74 @@ def install_extensions(folder: Path) -> None:
 
 
 # ── Run here ────────────────────────────────────────────────────────────────────────────────────
-class TestRunHere:
-    """What the page says is run."""
+@run_here
+def test_frazil_query_runs_the_commands(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project.folder)
+    for name in ("FRAZIL_ENV", "FRAZIL_PIPELINES"):
+        monkeypatch.delenv(name, raising=False)
+    (block,) = blocks(PAGE, "`frazil query`", "")
+    printed = []
+    for line in block.splitlines():
+        ended = CliRunner().invoke(app, [*shlex.split(line)[1:], "--json"])
+        assert ended.exit_code == 0, ended.output
+        printed.append(json.loads(ended.stdout)["rows"])
+    assert sorted(map(tuple, printed[0])) == BY_STATUS
+    assert len(printed[1]) == 5
 
-    pytestmark: ClassVar = run_here
 
-    def test_frazil_query_runs_the_commands(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.chdir(project.folder)
-        for name in ("FRAZIL_ENV", "FRAZIL_PIPELINES"):
-            monkeypatch.delenv(name, raising=False)
-        (block,) = blocks(PAGE, "`frazil query`", "")
-        printed = []
-        for line in block.splitlines():
-            ended = CliRunner().invoke(app, [*shlex.split(line)[1:], "--json"])
-            assert ended.exit_code == 0, ended.output
-            printed.append(json.loads(ended.stdout)["rows"])
-        assert sorted(map(tuple, printed[0])) == BY_STATUS
-        assert len(printed[1]) == 5
+@run_here
+def test_the_tables_have_deletes_of_their_version(project: Project) -> None:
+    for version, form in {2: "PARQUET", 3: "PUFFIN"}.items():
+        deletes = oracle.table(project.environment, f"shop.{TABLES[version]}").inspect.delete_files().to_pylist()
+        assert {file["file_format"] for file in deletes} == {form}
 
-    def test_python_libraries_run_the_code(self, project: Project) -> None:
-        (iceberg,) = blocks(PAGE, "PyIceberg", "python")
-        pandas, polars = blocks(PAGE, "pandas and Polars", "python")
-        (ducks,) = blocks(PAGE, "DuckDB", "python")
-        names = [(iceberg, "paid"), (iceberg, "earlier"), (iceberg, "rejected"), (pandas, "paid")]
-        names += [(polars, "by_status"), (ducks, "by_status")]
-        ran = iter(project.snippets([(*each, version) for version in TABLES for each in names]))
-        for _ in TABLES:
-            paid, earlier, rejected, of_pandas, of_polars, of_ducks = islice(ran, len(names))
-            assert sorted(row["order_id"] for row in paid) == [1, 2]
-            assert all(set(row) == {"order_id", "_kafka_offset"} for row in paid)
-            assert {row["order_id"]: row["status"] for row in earlier} == FIRST
-            assert [row["reason"] for row in rejected] == ["wrong_magic"]
-            assert sorted(row["order_id"] for row in of_pandas) == [1, 2]
-            assert [tuple(row.values()) for row in of_polars] == BY_STATUS
-            assert [tuple(row) for row in of_ducks] == BY_STATUS
 
-    @pytest.mark.parametrize("version", TABLES)
-    def test_the_shell_of_duckdb_runs_the_sql(self, project: Project, version: int) -> None:
-        block, *_ = blocks(PAGE, "DuckDB", "sql")
-        folder = str(project.folder / ".duckdb" / "extensions")
-        with duckdb.connect(config={"extension_directory": folder}) as connection:
-            ran = [connection.execute(each).to_arrow_table() for each in statements(project.own(block, version))]
-        snapshots, by_status, earlier = (table.to_pylist() for table in ran[-3:])
-        assert len(snapshots) == len(oracle.table(project.environment, f"shop.{TABLES[version]}").snapshots())
-        assert sorted(tuple(row.values()) for row in by_status) == BY_STATUS
-        assert len(earlier) == len(FIRST)
+@run_here
+def test_python_libraries_run_the_code(project: Project) -> None:
+    (iceberg,) = blocks(PAGE, "PyIceberg", "python")
+    pandas, polars = blocks(PAGE, "pandas and Polars", "python")
+    (ducks,) = blocks(PAGE, "DuckDB", "python")
+    names = [(iceberg, "paid"), (iceberg, "earlier"), (iceberg, "rejected"), (pandas, "paid")]
+    names += [(polars, "by_status"), (ducks, "by_status")]
+    ran = iter(project.snippets([(*each, version) for version in TABLES for each in names]))
+    for _ in TABLES:
+        paid, earlier, rejected, of_pandas, of_polars, of_ducks = islice(ran, len(names))
+        assert sorted(row["order_id"] for row in paid) == [1, 2]
+        assert all(set(row) == {"order_id", "_kafka_offset"} for row in paid)
+        assert {row["order_id"]: row["status"] for row in earlier} == FIRST
+        assert [row["reason"] for row in rejected] == ["wrong_magic"]
+        assert sorted(row["order_id"] for row in of_pandas) == [1, 2]
+        assert [tuple(row.values()) for row in of_polars] == BY_STATUS
+        assert [tuple(row) for row in of_ducks] == BY_STATUS
 
-    @pytest.mark.parametrize("version", TABLES)
-    def test_spark_runs_the_sql(self, project: Project, spark: SparkSession, version: int) -> None:
-        (block,) = blocks(PAGE, "Spark SQL", "sql")
-        ran = [spark.sql(each).collect() for each in statements(project.own(block, version))]
-        check_sql([[tuple(row) for row in rows] for rows in ran])
 
-    @pytest.mark.long
-    def test_a_spark_session_of_ones_own_runs_the_code(self, project: Project) -> None:
-        (code,) = blocks(PAGE, "Spark SQL", "python")
-        (by_status,) = project.snippets([(code, "by_status", 2)])
-        assert [tuple(row) for row in by_status] == BY_STATUS
+@pytest.mark.parametrize("version", TABLES)
+@run_here
+def test_the_shell_of_duckdb_runs_the_sql(project: Project, version: int) -> None:
+    block, *_ = blocks(PAGE, "DuckDB", "sql")
+    folder = str(project.folder / ".duckdb" / "extensions")
+    with duckdb.connect(config={"extension_directory": folder}) as connection:
+        ran = [connection.execute(each).to_arrow_table() for each in statements(project.own(block, version))]
+    snapshots, by_status, earlier = (table.to_pylist() for table in ran[-3:])
+    assert len(snapshots) == len(oracle.table(project.environment, f"shop.{TABLES[version]}").snapshots())
+    assert sorted(tuple(row.values()) for row in by_status) == BY_STATUS
+    assert len(earlier) == len(FIRST)
+
+
+@pytest.mark.parametrize("version", TABLES)
+@run_here
+def test_spark_runs_the_sql(project: Project, spark: SparkSession, version: int) -> None:
+    (block,) = blocks(PAGE, "Spark SQL", "sql")
+    ran = [spark.sql(each).collect() for each in statements(project.own(block, version))]
+    check_sql([[tuple(row) for row in rows] for rows in ran])
+
+
+@pytest.mark.long
+@run_here
+def test_a_spark_session_of_ones_own_runs_the_code(project: Project) -> None:
+    (code,) = blocks(PAGE, "Spark SQL", "python")
+    (by_status,) = project.snippets([(code, "by_status", 2)])
+    assert [tuple(row) for row in by_status] == BY_STATUS
 
 
 def check_sql(ran: list[list[tuple[Any, ...]]]) -> None:
@@ -239,34 +262,26 @@ def check_sql(ran: list[list[tuple[Any, ...]]]) -> None:
     assert len(by_id) == len(by_time) == len(FIRST)
 
 
-class TestTrino:
-    """A Trino that exists only where it was fetched."""
+@pytest.fixture(scope="module")
+def trino(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Iterator[trino_server.Trino]:
+    """A Trino that has read all properties of the page: it does not start with one that it does not know."""
+    assert isinstance(project.environment.catalog, LocalCatalog)
+    _, glue, rest = blocks(PAGE, "Trino", "properties")
+    more = {"glue": properties(glue), "rest": properties(re.sub(r"\$\{ENV:\w+\}", "a key", rest))}
+    with trino_server.trino(tmp_path_factory.mktemp("trino"), project.environment.catalog, more) as running:
+        yield running
 
-    pytestmark: ClassVar = [
-        *run_here,
-        pytest.mark.long,
-        pytest.mark.timeout(900),
-        pytest.mark.skipif(
-            not trino_server.is_installed(), reason=f"Trino is not there: {trino_server.COMMAND} fetches it"
-        ),
-    ]
 
-    @pytest.fixture(scope="class")
-    def trino(self, project: Project, tmp_path_factory: pytest.TempPathFactory) -> Iterator[trino_server.Trino]:
-        """A Trino that has read all properties of the page: it does not start with one that it does not know."""
-        assert isinstance(project.environment.catalog, LocalCatalog)
-        _, glue, rest = blocks(PAGE, "Trino", "properties")
-        more = {"glue": properties(glue), "rest": properties(re.sub(r"\$\{ENV:\w+\}", "a key", rest))}
-        with trino_server.trino(tmp_path_factory.mktemp("trino"), project.environment.catalog, more) as running:
-            yield running
+@needs_trino
+def test_trino_runs_the_sql(project: Project, trino: trino_server.Trino) -> None:
+    (block,) = blocks(PAGE, "Trino", "sql")
+    check_sql([trino.ask(each) for each in statements(project.own(block))])
 
-    def test_trino_runs_the_sql(self, project: Project, trino: trino_server.Trino) -> None:
-        (block,) = blocks(PAGE, "Trino", "sql")
-        check_sql([trino.ask(each) for each in statements(project.own(block))])
 
-    def test_trino_does_not_read_deletion_vectors(self, trino: trino_server.Trino) -> None:
-        with pytest.raises(AssertionError, match="(?i)version|puffin|delet"):
-            trino.ask("SELECT count(*) FROM lake.shop.orders_v3")
+@needs_trino
+def test_trino_does_not_read_deletion_vectors(trino: trino_server.Trino) -> None:
+    with pytest.raises(AssertionError, match="(?i)version|puffin|delet"):
+        trino.ask("SELECT count(*) FROM lake.shop.orders_v3")
 
 
 # ── Compared with what Frazil itself uses ───────────────────────────────────────────────────────
