@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from frazil.declaration.environment import environment_document
 from frazil.local.lakes import file_lake
 from frazil.local.services import LocalServices
+from tests.support import extra_catalogs
 from tests.support.guides import Terminal, blocks, on_session
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
@@ -37,11 +42,75 @@ def terminal(
         lake = replace(lake, catalog=replace(lake.catalog, name=f"guides_{tmp_path.name}"))
         (home / "environments").mkdir()
         (home / "environments" / "local.json").write_text(json.dumps(environment_document(lake)))
-        return Terminal(tmp_path, skipped=("frazil local up",))
+        extra_catalogs.added(spark, lake, lake.catalog.name)
+        return Terminal(tmp_path, skipped=("frazil local up",), catalog=lake.catalog.name)
 
     with on_session(spark, monkeypatch):
         yield opened
 
 
+def test_dead_letters_are_found_repaired_and_landed_in_another_table(terminal: Callable[..., Terminal]) -> None:
+    at = terminal("clicks-project")
+    at.run(blocks("dead-letters.md"))
+    assert json.loads(at.printed)["totals"]["rejected_24h"] == 1
+
+
 def test_the_table_follows_the_schemas_of_the_guide(terminal: Callable[..., Terminal]) -> None:
     terminal("payments-project").run(blocks("schema-changes.md"))
+
+
+JANUARY, FEBRUARY = ({day: datetime(2026, month, day, tzinfo=UTC) for day in range(1, 29)} for month in (1, 2))
+BEFORE = {0: [JANUARY[10], JANUARY[20], FEBRUARY[2]], 1: [JANUARY[15], JANUARY[28]]}
+LATER = {0: [JANUARY[27], FEBRUARY[5]], 1: [FEBRUARY[3]]}
+"""The times of records in each partition, until the earlier job ends and behind that; one record is out of order."""
+
+
+def shipped(bootstrap: str, times: Mapping[int, Sequence[datetime]], first: int) -> list[int]:
+    """Produce a shipment for each time, and return their numbers."""
+    producer = Producer({"bootstrap.servers": bootstrap})
+    numbers = []
+    for partition, listed in times.items():
+        for at in listed:
+            numbers.append(first + len(numbers))
+            value = json.dumps({"shipment_id": numbers[-1], "weight": 1.5})
+            producer.produce("shipments", value, partition=partition, timestamp=round(at.timestamp() * 1000))
+    producer.flush()
+    return numbers
+
+
+def test_a_move_from_a_spark_job_loses_and_doubles_nothing(
+    terminal: Callable[..., Terminal], local_world: LocalServices, spark: SparkSession
+) -> None:
+    at = terminal("moved")
+    at.command("frazil init moved --kafka local")
+    at.command("cd moved")
+    lake = f"{at.catalog}.shop"
+    admin = AdminClient({"bootstrap.servers": local_world.bootstrap})
+    admin.create_topics([NewTopic("shipments", 2, 1)])["shipments"].result()
+
+    def sql(text: str) -> DataFrame:
+        return spark.sql(text.replace("shop.", f"{lake}."))
+
+    def earlier_job() -> DataFrame:
+        """What people write first: the topic's records with their coordinates."""
+        source = {"kafka.bootstrap.servers": local_world.bootstrap, "subscribe": "shipments"}
+        value = F.from_json(F.col("value").cast("string"), "shipment_id long, weight double")
+        records = spark.read.format("kafka").options(**source).load()
+        return records.select("partition", "offset", "timestamp", value.alias("v")).select("*", "v.*").drop("v")
+
+    numbers = shipped(local_world.bootstrap, BEFORE, first=1)
+    spark.sql(f"create namespace {lake}")
+    earlier_job().writeTo(f"{lake}.shipments_old").create()
+    numbers += shipped(local_world.bootstrap, LATER, first=len(numbers) + 1)
+    offsets, both_by_offset, both_by_time = (one.text for one in blocks("upgrade.md") if one.language == "sql")
+    assert [tuple(row) for row in sql(offsets).collect()] == [(0, 3, 0), (1, 2, 0)]  # those that the guide declares
+
+    by_offset, by_time = (blocks("upgrade.md", f"### Cut at {what}") for what in ("offsets", "a time"))
+    at.run(by_offset)
+    sql(both_by_offset)
+    assert sorted(row.shipment_id for row in spark.table("shipments").collect()) == numbers
+    earlier_job().writeTo(f"{lake}.shipments_old").overwrite(F.lit(True))  # the earlier job has run on
+    at.run(by_time)
+    sql(both_by_time)
+    assert sorted(row.shipment_id for row in spark.table("shipments").collect()) == numbers
+    assert sql("select * from shop.shipments_since").count() < len(numbers)

@@ -44,10 +44,10 @@ class Block:
 
 
 def blocks(page: str, section: str | None = None) -> list[Block]:
-    """Return the blocks of a page, or of the section below one heading of it."""
+    """Return the blocks of a page, or of the section of a heading like `## Find`."""
     text = (GUIDES / page).read_text()
     if section is not None:
-        text = text.split(f"\n## {section}\n", 1)[1].split("\n## ", 1)[0]
+        text = re.split(r"\n#{2,3} ", text.split(f"\n{section}\n", 1)[1], maxsplit=1)[0]
     return [
         Block(found["language"], found["text"], named["file"] if (named := _NAMED.search(found["before"])) else None)
         for found in _BLOCK.finditer(text)
@@ -82,6 +82,8 @@ class Terminal:
     """The exit codes of commands that are not to end with 0."""
     skipped: tuple[str, ...] = ()
     """Beginnings of commands that are parsed only."""
+    catalog: str = ""
+    """The name of the project's catalog in Spark."""
     printed: str = ""
 
     def run(self, page: Sequence[Block]) -> None:
