@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import boto3
-import click
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from frazil.cli.main import app
@@ -25,6 +25,8 @@ from tests.policies.recorded_aws import REGION, Call, recorded_aws
 from tests.support.guides import GUIDES, block, blocks, parse
 
 CLOUD = "confluent-cloud-small-machine.md"
+UsageError = typer.BadParameter.__base__ or Exception
+"""What Typer raises for a wrong command line; it has no public name."""
 PAGES = sorted(page.name for page in GUIDES.glob("*.md"))
 
 
@@ -42,15 +44,14 @@ def test_the_command_lines_of_a_guide_are_those_of_the_application(page: str) ->
     ("command", "said"),
     [
         ("frazil run --all --sideways", "--sideways"),
-        ("frazil run --all --every never", "never"),
+        ("frazil run --all --every never", "valid number"),
         ("frazil vanish", "vanish"),
-        ("frazil verify", "PIPELINE"),
+        ("frazil verify", "name"),
     ],
 )
 def test_a_wrong_command_line_is_noticed(command: str, said: str) -> None:
-    with pytest.raises(click.UsageError) as refused:
+    with pytest.raises(UsageError, match=said):
         parse(command)
-    assert said in refused.value.format_message()
 
 
 def test_each_project_file_of_a_guide_is_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,7 +67,10 @@ def test_each_project_file_of_a_guide_is_valid(tmp_path: Path, monkeypatch: pyte
                 ended = CliRunner().invoke(app, ["check"])
                 assert ended.exit_code == 0, f"{page}\n{one.text}\n{ended.output}"
                 checked.append(one.language)
-    assert {kind: checked.count(kind) for kind in ("toml", "python")} == {"toml": 3, "python": 7}
+    assert {kind: checked.count(kind) for kind in ("toml", "python")} == {
+        "toml": 2,
+        "python": 7,
+    }  # one comes before its declarations
 
 
 # ── The policy ──────────────────────────────────────────────────────────────────────────────────

@@ -61,14 +61,14 @@ def block(page: str, file: str) -> str:
 
 
 def parse(command: str) -> None:
-    """Parse a command line as the application does, without running it. Raises click's errors."""
+    """Parse a command line as the application does, without running it. Raises a base of `typer.BadParameter` for a wrong one."""
     found: Any = typer.main.get_command(app)
     words = shlex.split(command, comments=True)[1:]
-    parent = None
-    while hasattr(found, "commands"):
-        parent = found.make_context(found.name, words[:1], parent=parent, resilient_parsing=True)
-        _, found, words = found.resolve_command(parent, words)
-    found.make_context(found.name, words, parent=parent).close()
+    while below := getattr(found, "commands", None):
+        if not words or words[0] not in below:
+            raise typer.BadParameter(f"there is no command {command}")
+        found, words = below[words[0]], words[1:]
+    found.make_context(found.name, words).close()
 
 
 @dataclass
