@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
+from confluent_kafka import admin as kafka_admin
 from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -19,6 +21,9 @@ from frazil.local.lakes import file_lake
 from frazil.local.services import LocalServices
 from tests.support import extra_catalogs
 from tests.support.guides import Terminal, blocks, on_session
+from tests.support.secure_kafka import PASSWORD, USER, SecureKafka, secure_kafka
+
+_admin: Any = kafka_admin
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 
@@ -32,7 +37,9 @@ def terminal(
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.chdir(tmp_path)
 
-    def opened(project: str) -> Terminal:
+    def opened(project: str | None = None) -> Terminal:
+        if project is None:
+            return Terminal(tmp_path, catalog=f"guides_{tmp_path.name}")
         home = tmp_path / project / ".frazil"
         for kept in local_world.home.iterdir():
             if kept.is_file() or kept.name == "run":
@@ -47,6 +54,70 @@ def terminal(
 
     with on_session(spark, monkeypatch):
         yield opened
+
+
+@pytest.fixture(scope="module")
+def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureKafka]:
+    """A broker with logins, and the guide's topic."""
+    with secure_kafka(tmp_path_factory.mktemp("secure")) as broker:
+        add_scram_user(broker.plain)
+        produced(broker.plain, "signups", [{"user_id": 1, "plan": "free"}])
+        yield broker
+
+
+def produced(bootstrap: str, topic: str, values: Sequence[Any]) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result()
+    producer = Producer({"bootstrap.servers": bootstrap})
+    for value in values:
+        producer.produce(topic, json.dumps(value))
+    producer.flush()
+
+
+def add_scram_user(bootstrap: str) -> None:
+    """Give the broker's user a password for SCRAM."""
+    info = _admin.ScramCredentialInfo(_admin.ScramMechanism.SCRAM_SHA_512, 4096)
+    change = _admin.UserScramCredentialUpsertion(USER, info, PASSWORD.encode())
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.alter_user_scram_credentials([change])[USER].result()
+
+
+def test_a_topic_of_ones_own_broker_is_found_checked_and_landed(
+    terminal: Callable[..., Terminal], local_world: LocalServices
+) -> None:
+    produced(local_world.bootstrap, "signups", [{"user_id": number, "plan": "free"} for number in range(3)])
+    at = terminal()
+    at.skipped = ("frazil run --all --follow",)
+    at.replaced = {"broker.example.org:9092": local_world.bootstrap}
+    first, *more = blocks("your-own-broker.md", "## Start")
+    at.run([first])
+    at.name_catalog()
+    at.run(more)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("security", ["SASL_SSL", "SSL"])
+def test_the_logins_of_the_guide_are_those_of_a_broker(
+    secure: SecureKafka, terminal: Callable[..., Terminal], security: str
+) -> None:
+    at = terminal()
+    at.variables = {"KAFKA_USER": USER, "KAFKA_PASSWORD": PASSWORD}
+    at.replaced = {
+        "broker.example.org:9094": secure.sasl,
+        "broker.example.org:9093": secure.mtls,
+        **{f"./{name}": secure.file(name) for name in ("ca.crt", "client.crt", "client.key")},
+    }
+    declared, *projects = (one for one in blocks("your-own-broker.md") if one.language in {"python", "toml"})
+    at.run([declared, *(one for one in projects if f'security = "{security}"' in one.text)])
+    found = {check["name"]: check for check in json.loads(at.command("frazil doctor --json"))["checks"]}
+    assert (found["broker TLS"]["result"], found["broker login"]["result"]) == ("warning", "ok")  # it ends in two days
+    assert {check["result"] for name, check in found.items() if name not in {"broker TLS", "clock"}} == {"ok"}, found
+    if security == "SASL_SSL":
+        assert "SCRAM-SHA-512" in Path("frazil.toml").read_text()
+        at.variables["KAFKA_PASSWORD"] = "another"
+        at.exit_codes = {"frazil doctor --json": 3}
+        found = {check["name"]: check for check in json.loads(at.command("frazil doctor --json"))["checks"]}
+        assert found["broker login"]["result"] == "failed"
 
 
 def test_dead_letters_are_found_repaired_and_landed_in_another_table(terminal: Callable[..., Terminal]) -> None:

@@ -117,6 +117,18 @@ class Terminal:
         assert ended.exit_code == self.exit_codes.get(line, 0), f"{line}\n{ended.output}"
         return ended.stdout + ended.stderr
 
+    def name_catalog(self) -> None:
+        """Give the catalog of the project in the folder the name that it has in Spark here.
+
+        Its file must exist, for `preview` would use a temporary one, which a session that goes on would keep.
+        """
+        file = self.folder / "frazil.toml"
+        usual = 'type = "local", '
+        assert usual in file.read_text()
+        file.write_text(file.read_text().replace(usual, f'{usual}name = "{self.catalog}", '))
+        (self.folder / "lake").mkdir()
+        (self.folder / "lake" / "catalog.db").touch()
+
     def _here(self, text: str) -> str:
         for written, here in self.replaced.items():
             text = text.replace(written, here)
