@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import typer
@@ -20,6 +20,7 @@ from frazil.cli.main import app
 from frazil.clients.secrets import Secrets
 from frazil.declaration.environment import Environment
 from frazil.job import session as job_session
+from frazil.lake.catalogs import make_folder
 from tests.support import extra_catalogs
 
 GUIDES = Path(__file__).parents[2] / "docs" / "guides"
@@ -118,16 +119,11 @@ class Terminal:
         return ended.stdout + ended.stderr
 
     def name_catalog(self) -> None:
-        """Give the catalog of the project in the folder the name that it has in Spark here.
-
-        Its file must exist, for `preview` would use a temporary one, which a session that goes on would keep.
-        """
+        """Give the catalog of the project in the folder the name that it has in Spark here."""
         file = self.folder / "frazil.toml"
         usual = 'type = "local", '
         assert usual in file.read_text()
         file.write_text(file.read_text().replace(usual, f'{usual}name = "{self.catalog}", '))
-        (self.folder / "lake").mkdir()
-        (self.folder / "lake" / "catalog.db").touch()
 
     def _here(self, text: str) -> str:
         for written, here in self.replaced.items():
@@ -145,7 +141,12 @@ def on_session(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator
     """Let commands in this process use the session of the tests, to which the catalog of their environment is added."""
 
     def opened(environment: Environment, read: Any, **_: Any) -> SparkSession:
+        place = f"spark.sql.catalog.{environment.catalog.name}.uri"
+        make_folder(environment)
+        before = spark.conf.get(place, None)
         extra_catalogs.added(spark, environment, environment.catalog.name)
+        if before not in (None, spark.conf.get(place)):  # `preview` has a temporary catalog, which a session keeps
+            cast(Any, spark)._jsparkSession.sessionState().catalogManager().reset()
         return spark
 
     with monkeypatch.context() as patched:
