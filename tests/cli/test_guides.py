@@ -1,0 +1,187 @@
+"""The guides, run: their commands on the local services of the tests, and what they claim."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka import admin as kafka_admin
+from confluent_kafka.admin import AdminClient, NewTopic
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from frazil.declaration.environment import environment_document
+from frazil.local.lakes import file_lake
+from frazil.local.services import LocalServices
+from tests.support import extra_catalogs
+from tests.support.guides import Terminal, blocks, on_session
+from tests.support.secure_kafka import PASSWORD, USER, SecureKafka, secure_kafka
+
+_admin: Any = kafka_admin
+
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+
+
+@pytest.fixture
+def terminal(
+    local_world: LocalServices, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., Terminal]]:
+    """Open a terminal in an empty folder. A project in it has the services of the tests, and a lake of its own."""
+    for variable in ("FRAZIL_ENV", "FRAZIL_PIPELINES"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.chdir(tmp_path)
+
+    def opened(project: str | None = None) -> Terminal:
+        if project is None:
+            return Terminal(tmp_path, catalog=f"guides_{tmp_path.name}")
+        home = tmp_path / project / ".frazil"
+        for kept in local_world.home.iterdir():
+            if kept.is_file() or kept.name == "run":
+                home.mkdir(parents=True, exist_ok=True)
+                (home / kept.name).symlink_to(kept)
+        lake = file_lake(home, bootstrap=local_world.bootstrap, registry_url=local_world.registry_url)
+        lake = replace(lake, catalog=replace(lake.catalog, name=f"guides_{tmp_path.name}"))
+        (home / "environments").mkdir()
+        (home / "environments" / "local.json").write_text(json.dumps(environment_document(lake)))
+        extra_catalogs.added(spark, lake, lake.catalog.name)
+        return Terminal(tmp_path, skipped=("frazil local up",), catalog=lake.catalog.name)
+
+    with on_session(spark, monkeypatch):
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureKafka]:
+    """A broker with logins, and the guide's topic."""
+    with secure_kafka(tmp_path_factory.mktemp("secure")) as broker:
+        add_scram_user(broker.plain)
+        produced(broker.plain, "signups", [{"user_id": 1, "plan": "free"}])
+        yield broker
+
+
+def produced(bootstrap: str, topic: str, values: Sequence[Any]) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result()
+    producer = Producer({"bootstrap.servers": bootstrap})
+    for value in values:
+        producer.produce(topic, json.dumps(value))
+    producer.flush()
+
+
+def add_scram_user(bootstrap: str) -> None:
+    """Give the broker's user a password for SCRAM."""
+    info = _admin.ScramCredentialInfo(_admin.ScramMechanism.SCRAM_SHA_512, 4096)
+    change = _admin.UserScramCredentialUpsertion(USER, info, PASSWORD.encode())
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.alter_user_scram_credentials([change])[USER].result()
+
+
+def test_a_topic_of_ones_own_broker_is_found_checked_and_landed(
+    terminal: Callable[..., Terminal], local_world: LocalServices
+) -> None:
+    produced(local_world.bootstrap, "signups", [{"user_id": number, "plan": "free"} for number in range(3)])
+    at = terminal()
+    at.skipped = ("frazil run --all --follow",)
+    at.replaced = {"broker.example.org:9092": local_world.bootstrap}
+    first, *more = blocks("your-own-broker.md", "## Start")
+    at.run([first])
+    at.name_catalog()
+    at.run(more)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("security", ["SASL_SSL", "SSL"])
+def test_the_logins_of_the_guide_are_those_of_a_broker(
+    secure: SecureKafka, terminal: Callable[..., Terminal], security: str
+) -> None:
+    at = terminal()
+    at.variables = {"KAFKA_USER": USER, "KAFKA_PASSWORD": PASSWORD}
+    at.replaced = {
+        "broker.example.org:9094": secure.sasl,
+        "broker.example.org:9093": secure.mtls,
+        **{f"./{name}": secure.file(name) for name in ("ca.crt", "client.crt", "client.key")},
+    }
+    declared, *projects = (one for one in blocks("your-own-broker.md") if one.language in {"python", "toml"})
+    at.run([declared, *(one for one in projects if f'security = "{security}"' in one.text)])
+    found = {check["name"]: check for check in json.loads(at.command("frazil doctor --json"))["checks"]}
+    assert (found["broker TLS"]["result"], found["broker login"]["result"]) == ("warning", "ok")  # it ends in two days
+    assert {check["result"] for name, check in found.items() if name not in {"broker TLS", "clock"}} == {"ok"}, found
+    if security == "SASL_SSL":
+        assert "SCRAM-SHA-512" in Path("frazil.toml").read_text()
+        at.variables["KAFKA_PASSWORD"] = "another"
+        at.exit_codes = {"frazil doctor --json": 3}
+        found = {check["name"]: check for check in json.loads(at.command("frazil doctor --json"))["checks"]}
+        assert found["broker login"]["result"] == "failed"
+
+
+def test_dead_letters_are_found_repaired_and_landed_in_another_table(terminal: Callable[..., Terminal]) -> None:
+    at = terminal("clicks-project")
+    at.run(blocks("dead-letters.md"))
+    assert json.loads(at.printed)["totals"]["rejected_24h"] == 1
+
+
+def test_the_table_follows_the_schemas_of_the_guide(terminal: Callable[..., Terminal]) -> None:
+    terminal("payments-project").run(blocks("schema-changes.md"))
+
+
+JANUARY, FEBRUARY = ({day: datetime(2026, month, day, tzinfo=UTC) for day in range(1, 29)} for month in (1, 2))
+BEFORE = {0: [JANUARY[10], JANUARY[20], FEBRUARY[2]], 1: [JANUARY[15], JANUARY[28]]}
+LATER = {0: [JANUARY[27], FEBRUARY[5]], 1: [FEBRUARY[3]]}
+"""The times of records in each partition, until the earlier job ends and behind that; one record is out of order."""
+
+
+def shipped(bootstrap: str, times: Mapping[int, Sequence[datetime]], first: int) -> list[int]:
+    """Produce a shipment for each time, and return their numbers."""
+    producer = Producer({"bootstrap.servers": bootstrap})
+    numbers = []
+    for partition, listed in times.items():
+        for at in listed:
+            numbers.append(first + len(numbers))
+            value = json.dumps({"shipment_id": numbers[-1], "weight": 1.5})
+            producer.produce("shipments", value, partition=partition, timestamp=round(at.timestamp() * 1000))
+    producer.flush()
+    return numbers
+
+
+def test_a_move_from_a_spark_job_loses_and_doubles_nothing(
+    terminal: Callable[..., Terminal], local_world: LocalServices, spark: SparkSession
+) -> None:
+    at = terminal("moved")
+    at.command("frazil init moved --kafka local")
+    at.command("cd moved")
+    lake = f"{at.catalog}.shop"
+    admin = AdminClient({"bootstrap.servers": local_world.bootstrap})
+    admin.create_topics([NewTopic("shipments", 2, 1)])["shipments"].result()
+
+    def sql(text: str) -> DataFrame:
+        return spark.sql(text.replace("shop.", f"{lake}."))
+
+    def earlier_job() -> DataFrame:
+        """What people write first: the topic's records with their coordinates."""
+        source = {"kafka.bootstrap.servers": local_world.bootstrap, "subscribe": "shipments"}
+        value = F.from_json(F.col("value").cast("string"), "shipment_id long, weight double")
+        records = spark.read.format("kafka").options(**source).load()
+        return records.select("partition", "offset", "timestamp", value.alias("v")).select("*", "v.*").drop("v")
+
+    numbers = shipped(local_world.bootstrap, BEFORE, first=1)
+    spark.sql(f"create namespace {lake}")
+    earlier_job().writeTo(f"{lake}.shipments_old").create()
+    numbers += shipped(local_world.bootstrap, LATER, first=len(numbers) + 1)
+    offsets, both_by_offset, both_by_time = (one.text for one in blocks("upgrade.md") if one.language == "sql")
+    assert [tuple(row) for row in sql(offsets).collect()] == [(0, 3, 0), (1, 2, 0)]  # those that the guide declares
+
+    by_offset, by_time = (blocks("upgrade.md", f"### Cut at {what}") for what in ("offsets", "a time"))
+    at.run(by_offset)
+    sql(both_by_offset)
+    assert sorted(row.shipment_id for row in spark.table("shipments").collect()) == numbers
+    earlier_job().writeTo(f"{lake}.shipments_old").overwrite(F.lit(True))  # the earlier job has run on
+    at.run(by_time)
+    sql(both_by_time)
+    assert sorted(row.shipment_id for row in spark.table("shipments").collect()) == numbers
+    assert sql("select * from shop.shipments_since").count() < len(numbers)
