@@ -67,7 +67,7 @@ class _LoginRefusedError(Exception):
 class _Client:
     """librdkafka's admin client and the last failure that its connections met. A new login needs a new one."""
 
-    def __init__(self, options: dict[str, str]) -> None:
+    def __init__(self, options: Mapping[str, Any]) -> None:
         self.failure: KafkaError | None = None
         everything: dict[str, Any] = {**options, **_OURS, "error_cb": self._note}
         self.admin: Any = AdminClient(everything)
@@ -127,6 +127,7 @@ class Connection:
     ) -> None:
         self._settings, self._secrets = settings, secrets
         self._timeout_seconds, self._clock, self._sleep = timeout_seconds, clock, sleep
+        self._tokens = kafka_security.tokens_of(settings, secrets, sleep=sleep)
         self._client = self._connected()
 
     def ask(self, where: str, question: Callable[[Request], _T]) -> _T:
@@ -148,7 +149,7 @@ class Connection:
 
         Raises `KafkaUnavailable` or one of its kinds.
         """
-        security: dict[str, Any] = kafka_security.librdkafka_options(self._settings, self._secrets)
+        security = self._options()
         try:
             consumer = Consumer({**security, **_OURS, **kafka_records.OPTIONS, **options})
             try:
@@ -165,10 +166,12 @@ class Connection:
     def renew(self) -> None:
         """Connect again, with the current secrets."""
         kafka_security.forget(self._settings, self._secrets)
+        if self._tokens is not None:
+            self._tokens.forget()
         self._client = self._connected()
 
     def _connected(self) -> _Client:
-        options = kafka_security.librdkafka_options(self._settings, self._secrets)
+        options = self._options()
         try:
             return _Client(options)
         except KafkaException as error:
@@ -177,6 +180,22 @@ class Connection:
                 where=self._settings.bootstrap,
                 do="Check the environment's kafka, certificates and keys above all",
             ) from None
+
+    def _options(self) -> dict[str, Any]:
+        """Return librdkafka's options. A login with a token has one already: librdkafka waits 10 s for its first, and then says
+        no more than that it got none.
+        """
+        options: dict[str, Any] = {**kafka_security.librdkafka_options(self._settings, self._secrets)}
+        if self._tokens is None:
+            return options
+        tokens, extensions = self._tokens, kafka_security.extensions(self._settings)
+        tokens.current()
+
+        def token(_: object) -> tuple[str, float, str, dict[str, str]]:
+            found = tokens.current()
+            return found.value, found.expires_at, "frazil", extensions
+
+        return options | {"oauth_cb": token}
 
     def _retried(self, where: str, question: Callable[[Request], _T]) -> _T:
         client, start = self._client, self._clock()

@@ -56,7 +56,7 @@ _WORDS = (
     ),
     (
         Failure.LOGIN,
-        r"SaslAuthenticationException|SslAuthenticationException|SASL authentication failed|SSL handshake failed",
+        r"SaslAuthenticationException|SslAuthenticationException|login\.LoginException|SASL authentication failed|SSL handshake failed",
     ),
     (
         Failure.KAFKA,
