@@ -44,7 +44,7 @@ class TokenServer:
         key = serialization.load_pem_private_key((folder / "signing.pem").read_bytes(), None)
         assert isinstance(key, rsa.RSAPrivateKey)
         self._key = key
-        self.seconds, self.secret = seconds, CLIENT_SECRET
+        self.seconds, self.secret, self.issuer = seconds, CLIENT_SECRET, ISSUER
         self.always: tuple[int, bytes] | None = None
         self.requests: list[dict[str, list[str]]] = []
         self.tokens: list[str] = []
@@ -59,7 +59,7 @@ class TokenServer:
         return f"https://127.0.0.1:{self._server.server_address[1]}/oauth2/token"
 
     def token(self, now: float) -> str:
-        claims = {"iss": ISSUER, "aud": AUDIENCE, "sub": CLIENT, "iat": int(now), "exp": int(now) + self.seconds}
+        claims = {"iss": self.issuer, "aud": AUDIENCE, "sub": CLIENT, "iat": int(now), "exp": int(now) + self.seconds}
         signed = f"{_json({'alg': 'RS256', 'typ': 'JWT', 'kid': 'k1'})}.{_json({**claims, 'jti': str(len(self.tokens))})}"
         signature = self._key.sign(signed.encode(), padding.PKCS1v15(), hashes.SHA256())
         self.tokens.append(f"{signed}.{_base64(signature)}")
