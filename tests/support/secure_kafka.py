@@ -42,7 +42,9 @@ class SecureKafka:
     def file(self, name: str) -> str:
         return str(self.folder / name)
 
-    def java_sees(self, options: Mapping[str, str], topic: str, *java: str, jars: str = "") -> subprocess.CompletedProcess[str]:
+    def java_sees(
+        self, options: Mapping[str, str], topic: str, *java: str, jars: str = ""
+    ) -> subprocess.CompletedProcess[str]:
         """Describe a topic with Kafka's Java client and the options of Spark's Kafka source."""
         lines = [f"{name.removeprefix('kafka.')}={_property(value)}" for name, value in options.items()]
         file = self.folder / "client.properties"
@@ -50,7 +52,10 @@ class SecureKafka:
         command = ["kafka.admin.ConfigCommand", "--describe", "--entity-type", "topics", "--entity-name", topic]
         where = ["--bootstrap-server", options["kafka.bootstrap.servers"], "--command-config", str(file)]
         return subprocess.run(
-            [*_JAVA, *java, "-cp", f"{_classpath()}:{jars}", *command, *where], capture_output=True, text=True, check=False
+            [*_JAVA, *java, "-cp", f"{_classpath()}:{jars}", *command, *where],
+            capture_output=True,
+            text=True,
+            check=False,
         )
 
 

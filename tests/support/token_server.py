@@ -60,7 +60,9 @@ class TokenServer:
 
     def token(self, now: float) -> str:
         claims = {"iss": self.issuer, "aud": AUDIENCE, "sub": CLIENT, "iat": int(now), "exp": int(now) + self.seconds}
-        signed = f"{_json({'alg': 'RS256', 'typ': 'JWT', 'kid': 'k1'})}.{_json({**claims, 'jti': str(len(self.tokens))})}"
+        signed = (
+            f"{_json({'alg': 'RS256', 'typ': 'JWT', 'kid': 'k1'})}.{_json({**claims, 'jti': str(len(self.tokens))})}"
+        )
         signature = self._key.sign(signed.encode(), padding.PKCS1v15(), hashes.SHA256())
         self.tokens.append(f"{signed}.{_base64(signature)}")
         return self.tokens[-1]

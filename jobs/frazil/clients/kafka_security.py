@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from frazil.clients.msk_tokens import MskTokens
-from frazil.clients.oauth import TokenEndpoint
 from frazil.clients.secrets import Secrets, reference
+from frazil.clients.token_endpoint import TokenEndpoint
 from frazil.clients.tokens import Tokens
 from frazil.declaration import environment
 from frazil.declaration.environment import Mechanism
@@ -139,6 +139,8 @@ def _java_oauth(oauth: OAuth, secrets: Secrets) -> dict[str, str]:
         "sasl.login.callback.handler.class": f"{_OAUTH}.OAuthBearerLoginCallbackHandler",
         "sasl.oauthbearer.token.endpoint.url": oauth.token_endpoint,
         "sasl.oauthbearer.header.urlencode": "true",
+        "sasl.login.connect.timeout.ms": "5000",  # without these two it waits for an endpoint without an end
+        "sasl.login.read.timeout.ms": "5000",
     }
 
 

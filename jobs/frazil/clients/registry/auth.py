@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from frazil.clients.oauth import TokenEndpoint
 from frazil.clients.secrets import Secrets, reference
+from frazil.clients.token_endpoint import TokenEndpoint
 from frazil.clients.tokens import Tokens
 from frazil.declaration import environment
 from frazil.declaration.oauth import OAuth

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import ssl
 from collections.abc import Callable
 from urllib.parse import quote_plus, urlencode, urlsplit
@@ -21,6 +22,7 @@ _ATTEMPTS = 3
 _ATTEMPT_SECONDS = 5.0
 _PAUSE_SECONDS = 0.5
 _LARGEST_BYTES = 256 * 1024
+_CHUNK_BYTES = 16 * 1024
 _DEFAULT_SECONDS = 300.0
 """The lifetime of a token whose endpoint names none."""
 
@@ -60,20 +62,20 @@ class TokenEndpoint:
 
         Raises `TokenRefused`, `TokenUnavailable` or `SecretUnavailable`.
         """
-        status, token = self._asked()
-        if token is None and status in _REFUSALS:
+        answer = self._asked()
+        if isinstance(answer, str):
             self.forget()
-            status, token = self._asked()
-        if token is None:
+            answer = self._asked()
+        if isinstance(answer, str):
             raise TokenRefused(
-                f"it does not accept our client ({status})",
+                f"it does not accept our client ({answer})",
                 where=self._where,
                 do=f"Check {self.references}" + (" and the scope" if self._settings.scope else ""),
             )
-        return token
+        return answer
 
-    def _asked(self) -> tuple[int, Token | None]:
-        """Return the status, and the token of a success; repeat what may pass."""
+    def _asked(self) -> Token | str:
+        """Return the token, or what a refusal says; repeat what may pass."""
         last = ""
         for attempt in range(_ATTEMPTS):
             if attempt:
@@ -90,7 +92,7 @@ class TokenEndpoint:
                     preload_content=False,
                 )
                 try:
-                    data = response.read(_LARGEST_BYTES, decode_content=True)
+                    data = self._body(response, issued_at + 2 * _ATTEMPT_SECONDS)
                 finally:
                     response.close()
             except (HTTPError, OSError, ssl.SSLError) as error:
@@ -100,13 +102,24 @@ class TokenEndpoint:
                 last = type(error).__name__
                 continue
             if response.status in _REFUSALS:
-                return response.status, None
+                return f"{response.status}{_code(data)}"
             if response.status == 200:
-                return 200, self._token(data, issued_at)
+                return self._token(data, issued_at)
             last = f"status {response.status}"
             if response.status < 500 and response.status not in (408, 429):
                 break
         raise self._unavailable(f"it gave no token; the last failure: {last}", "Check that it can be reached from here")
+
+    def _body(self, response: urllib3.BaseHTTPResponse, deadline: float) -> bytes:
+        """Return the answer's body. Raises `TimeoutError` at the deadline, and `OSError` for a body that is too long."""
+        data = bytearray()
+        while chunk := response.read1(_CHUNK_BYTES, decode_content=True):
+            data += chunk
+            if self._now() >= deadline:
+                raise TimeoutError
+            if len(data) > _LARGEST_BYTES:
+                raise OSError
+        return bytes(data)
 
     def _form(self) -> dict[str, str]:
         scope = {"scope": self._settings.scope} if self._settings.scope else {}
@@ -150,3 +163,13 @@ class TokenEndpoint:
 
     def _unavailable(self, what: str, do: str) -> TokenUnavailable:
         return TokenUnavailable(what, where=self._where, do=do)
+
+
+def _code(data: bytes) -> str:
+    """Return the code of a refusal, like `, invalid_client`, if it has one; no other text of it is shown."""
+    try:
+        answer = json.loads(data)
+    except (ValueError, RecursionError):
+        return ""
+    code = answer.get("error") if isinstance(answer, dict) else None
+    return f", {code}" if isinstance(code, str) and re.fullmatch("[a-z_]{1,40}", code) else ""

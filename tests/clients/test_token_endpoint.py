@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from frazil.clients.oauth import TokenEndpoint
 from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
+from frazil.clients.token_endpoint import TokenEndpoint
 from frazil.clients.tokens import Token, Tokens
 from frazil.declaration import environment
 from frazil.declaration.oauth import OAuth
@@ -79,7 +79,9 @@ def test_an_outage_of_the_endpoint_leaves_a_token_that_is_still_valid(server: To
 
 def test_a_wrong_secret_is_refused_with_its_reference_and_not_shown(server: TokenServer, folder: Path) -> None:
     asked = Asked(oauth(server, folder), CLIENT_SECRET="planted-and-wrong")
-    with pytest.raises(TokenRefused, match=r"does not accept our client \(401\).*env CLIENT, env CLIENT_SECRET") as caught:
+    with pytest.raises(
+        TokenRefused, match=r"does not accept our client \(401, invalid_client\).*env CLIENT, env CLIENT_SECRET"
+    ) as caught:
         asked.tokens.current()
     assert "planted" not in f"{caught.value}{caught.value!r}"
     assert len(server.requests) == 2, "the secret was read again in between"
@@ -124,6 +126,27 @@ def test_an_endpoint_that_is_not_trusted_is_an_outage(server: TokenServer, folde
     with pytest.raises(TokenUnavailable, match=r"certificate is not trusted\. Check oauth\.ca"):
         asked.tokens.current()
     assert asked.time.sleeps == []
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b'{"error": "planted!"}', b'{"error": ["planted"]}'])
+def test_a_refusal_shows_no_text_of_the_endpoint_but_a_code(server: TokenServer, folder: Path, body: bytes) -> None:
+    server.always = 400, body
+    with pytest.raises(TokenRefused, match=r"accept our client \(400\)\."):
+        Asked(oauth(server, folder)).tokens.current()
+
+
+def test_a_body_without_an_end_is_an_outage(server: TokenServer, folder: Path) -> None:
+    server.always = 200, b" " * 300_000
+    with pytest.raises(TokenUnavailable, match="the last failure: OSError"):
+        Asked(oauth(server, folder)).tokens.current()
+
+
+def test_an_answer_that_drips_is_an_outage(server: TokenServer, folder: Path) -> None:
+    server.always = 200, b" " * 100_000
+    settings, time = oauth(server, folder), FakeTime(tick_seconds=4.0)
+    endpoint = TokenEndpoint(settings, Secrets(VARIABLES), now=time.clock, sleep=time.sleep)
+    with pytest.raises(TokenUnavailable, match="the last failure: TimeoutError"):
+        endpoint.fetch()
 
 
 def test_a_redirect_gets_no_secret(server: TokenServer, folder: Path) -> None:
