@@ -10,6 +10,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from frazil.clients import kafka_records, kafka_security
+from frazil.clients.kafka_tokens import TokenLogin
 from frazil.clients.secrets import Secrets
 from frazil.declaration import environment
 from frazil.errors import KafkaRefused, KafkaUnavailable, TopicMissing
@@ -65,12 +66,18 @@ class _LoginRefusedError(Exception):
 
 
 class _Client:
-    """librdkafka's admin client and the last failure that its connections met. A new login needs a new one."""
+    """librdkafka's admin client and the last failure that its connections met. A new login, or a new token, needs a new one."""
 
-    def __init__(self, options: Mapping[str, Any]) -> None:
+    def __init__(self, options: Mapping[str, Any], login: TokenLogin | None) -> None:
         self.failure: KafkaError | None = None
+        self._login = login
         everything: dict[str, Any] = {**options, **_OURS, "error_cb": self._note}
         self.admin: Any = AdminClient(everything)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the client's token, if it has one, need not be renewed. Raises `TokenUnavailable` or `SecretUnavailable`."""
+        return self._login is None or self._login.is_current
 
     def _note(self, failure: KafkaError) -> None:
         # "All brokers are down" follows the failure that says why: keep that one.
@@ -80,8 +87,10 @@ class _Client:
     @property
     def is_refused(self) -> bool:
         """Whether the broker refused our login: by SASL, or by a TLS alert about the certificate that we show, or do
-        not.
+        not. A token that has expired is refused, too: librdkafka waits for another without an error.
         """
+        if self._login is not None and self._login.has_expired:
+            return True
         return self.failure is not None and (self.failure.code() in _LOGIN or "ssl/tls alert" in self.failure.str())
 
 
@@ -135,6 +144,8 @@ class Connection:
 
         `where` is what a message says of the place: `topic orders`. Raises `KafkaUnavailable` or one of its kinds.
         """
+        if not self._client.is_current:
+            self._client = self._connected()
         try:
             return self._retried(where, question)
         except _LoginRefusedError:
@@ -149,7 +160,7 @@ class Connection:
 
         Raises `KafkaUnavailable` or one of its kinds.
         """
-        security = self._options()
+        security, _ = self._options()
         try:
             consumer = Consumer({**security, **_OURS, **kafka_records.OPTIONS, **options})
             try:
@@ -171,9 +182,9 @@ class Connection:
         self._client = self._connected()
 
     def _connected(self) -> _Client:
-        options = self._options()
+        options, login = self._options()
         try:
-            return _Client(options)
+            return _Client(options, login)
         except KafkaException as error:
             raise KafkaUnavailable(
                 f"these settings make no connection: {self._redacted(error.args[0])}",
@@ -181,21 +192,13 @@ class Connection:
                 do="Check the environment's kafka, certificates and keys above all",
             ) from None
 
-    def _options(self) -> dict[str, Any]:
-        """Return librdkafka's options. A login with a token has one already: librdkafka waits 10 s for its first, and then says
-        no more than that it got none.
-        """
+    def _options(self) -> tuple[dict[str, Any], TokenLogin | None]:
+        """Return librdkafka's options, and the login with a token if the mechanism is one of tokens."""
         options: dict[str, Any] = {**kafka_security.librdkafka_options(self._settings, self._secrets)}
         if self._tokens is None:
-            return options
-        tokens, extensions = self._tokens, kafka_security.extensions(self._settings)
-        tokens.current()
-
-        def token(_: object) -> tuple[str, float, str, dict[str, str]]:
-            found = tokens.current()
-            return found.value, found.expires_at, "frazil", extensions
-
-        return options | {"oauth_cb": token}
+            return options, None
+        login = TokenLogin(self._tokens, kafka_security.extensions(self._settings))
+        return options | {"oauth_cb": login.answer}, login
 
     def _retried(self, where: str, question: Callable[[Request], _T]) -> _T:
         client, start = self._client, self._clock()

@@ -71,6 +71,10 @@ class Tokens:
                 self._token = self._renewed()
             return self._token
 
+    def has_expired(self, token: Token) -> bool:
+        """Return whether a token may not be used any more."""
+        return self._now() >= token.expires_at
+
     def forget(self) -> None:
         """Forget the token and the secrets: a service refused them."""
         with self._lock:
