@@ -28,7 +28,7 @@ def test_a_client_whose_token_is_to_be_renewed_is_not_current() -> None:
     case = Case()
     login = TokenLogin(case.tokens, {})
     case.time.sleep(81)
-    assert (login.is_current, login.has_expired) == (False, False)
+    assert (login.is_current, login.is_due, login.has_expired) == (False, True, False)
     assert TokenLogin(case.tokens, {}).is_current
 
 

@@ -59,7 +59,8 @@ class TokenServer:
         return f"https://127.0.0.1:{self._server.server_address[1]}/oauth2/token"
 
     def token(self, now: float) -> str:
-        claims = {"iss": self.issuer, "aud": AUDIENCE, "sub": CLIENT, "iat": int(now), "exp": int(now) + self.seconds}
+        ends = int(now) + 1 + self.seconds  # claims are full seconds, and a token must not end before it is said to
+        claims = {"iss": self.issuer, "aud": AUDIENCE, "sub": CLIENT, "iat": int(now), "exp": ends}
         signed = (
             f"{_json({'alg': 'RS256', 'typ': 'JWT', 'kid': 'k1'})}.{_json({**claims, 'jti': str(len(self.tokens))})}"
         )

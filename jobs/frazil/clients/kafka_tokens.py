@@ -30,6 +30,11 @@ class TokenLogin:
         """Whether the client's token may not be used any more."""
         return self._tokens.has_expired(self._token)
 
+    @property
+    def is_due(self) -> bool:
+        """Whether the client's token should have been renewed: a broker may end its connections from now on."""
+        return self._tokens.is_due(self._token)
+
     def answer(self, _: object) -> tuple[str, float, str, dict[str, str]]:
         """Return the token as librdkafka asks for it: value, end in seconds since 1970, principal, extensions.
 

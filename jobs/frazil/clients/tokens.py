@@ -75,6 +75,10 @@ class Tokens:
         """Return whether a token may not be used any more."""
         return self._now() >= token.expires_at
 
+    def is_due(self, token: Token) -> bool:
+        """Return whether a token should have been renewed."""
+        return not token.is_fresh(self._now())
+
     def forget(self) -> None:
         """Forget the token and the secrets: a service refused them."""
         with self._lock:
