@@ -44,7 +44,7 @@ class Client:
     """librdkafka's admin client. A new login, or a new token, needs a new one.
 
     librdkafka asks for tokens on a thread of its own, where Python's garbage collection may run. librdkafka aborts the process if
-    it is destroyed there. So what is collected is kept, and destroyed when the next client is made, on a thread of ours.
+    it is destroyed there. So what is collected is kept, and destroyed when the next client is made, on a thread of Python.
     """
 
     def __init__(self, options: Mapping[str, Any], login: TokenLogin | None) -> None:
