@@ -48,6 +48,11 @@ def in_the_clear(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
         if _is_plain((document.get("registry") or {}).get("url")):
             where = f"environment {document.get('name', '')}".strip()
             yield Finding("in_the_clear", where, "requests to the registry use plain HTTP", "Use https://")
+        for part in ("kafka", "registry"):
+            oauth = (document.get(part) or {}).get("oauth") or {}
+            if _is_plain(oauth.get("token_endpoint")):
+                where = f"environment {document.get('name', '')}".strip()
+                yield Finding("in_the_clear", where, f"{part}.oauth sends its secret over plain HTTP", "Use https://")
 
 
 def _is_plain(value: Any) -> bool:

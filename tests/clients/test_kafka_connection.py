@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
+from frazil.clients.kafka_client import Client
 from frazil.clients.kafka_connection import Connection, Request
 from frazil.clients.secrets import Secrets
 from frazil.declaration import environment
@@ -125,7 +125,8 @@ def test_what_a_connection_met_is_forgotten_when_a_broker_answers_and_kept_when_
     ended: KafkaException | None, is_known_afterwards: bool
 ) -> None:
     met = KafkaError(KafkaError._SSL, "certificate verify failed")
-    client: Any = SimpleNamespace(admin=None, failure=met, is_refused=False)
+    client = Client({"bootstrap.servers": "127.0.0.1:1"}, None)
+    client._failures.note(met)
     answer: Future[None] = Future()
     answer.set_exception(ended) if ended else answer.set_result(None)
     Request(client, 1.0).settle([answer])

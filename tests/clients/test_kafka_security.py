@@ -16,16 +16,19 @@ from hypothesis import strategies as st
 
 from frazil.clients.kafka import Kafka
 from frazil.clients.kafka_rights import KafkaAccess
-from frazil.clients.kafka_security import forget, jaas, java_options, librdkafka_options, references
+from frazil.clients.kafka_security import extensions, forget, jaas, java_options, librdkafka_options, references
 from frazil.clients.secrets import Secrets
 from frazil.declaration.environment import Kafka as Settings
 from frazil.declaration.environment import Mechanism, Security
+from frazil.declaration.oauth import OAuth
+from frazil.declaration.options import Isolation
 from frazil.declaration.secret import Secret
 from frazil.doctor.brokers import Broker
 from frazil.doctor.check_result import Check
 from frazil.doctor.schedule import examined
-from frazil.errors import KafkaRefused, KafkaUnavailable, SecretUnavailable
+from frazil.errors import KafkaRefused, KafkaUnavailable, SecretUnavailable, TokenRefused
 from tests.support.secure_kafka import KEY_PASSWORD, PASSWORD, USER, SecureKafka, secure_kafka
+from tests.support.token_server import CLIENT, CLIENT_SECRET, TokenServer
 
 _admin: Any = kafka_admin
 
@@ -48,6 +51,17 @@ def sasl(**others: Any) -> Settings:
 def mtls(**others: Any) -> Settings:
     wanted = {"certificate": Secret(env="CERTIFICATE"), "key": Secret(env="KEY")}
     return Settings(**{"bootstrap": "b:9092", "security": Security.SSL, **wanted, **others})
+
+
+def token_login(*, bootstrap: str = "b:9092", broker_ca: str | None = None, **others: Any) -> Settings:
+    client = {"client_id": Secret(env="CLIENT"), "client_secret": Secret(env="CLIENT_SECRET")}
+    return Settings(
+        bootstrap=bootstrap,
+        security=Security.SASL_SSL,
+        mechanism=Mechanism.OAUTHBEARER,
+        ca=broker_ca,
+        oauth=OAuth(**{"token_endpoint": "https://id.example/token", **client, **others}),
+    )
 
 
 def secrets(**values: str) -> Secrets:
@@ -89,6 +103,42 @@ class TestOptions:
         options = java_options(sasl(mechanism=mechanism), secrets())
         assert options["kafka.sasl.mechanism"] == mechanism
         assert "scram.ScramLoginModule" in options["kafka.sasl.jaas.config"]
+
+    def test_a_token_login_is_kafkas_own_in_java(self, tmp_path: Path) -> None:
+        ca = tmp_path / "ca.pem"
+        ca.write_text("an\nauthority")
+        settings = token_login(scope="a b", logical_cluster="lkc-1", identity_pool="pool-1", ca=str(ca))
+        known = secrets(CLIENT="app", CLIENT_SECRET='pl"anted')
+        assert librdkafka_options(settings, known)["sasl.mechanism"] == "OAUTHBEARER"
+        package = "org.apache.kafka.common.security.oauthbearer"
+        assert java_options(settings, known) == {
+            "kafka.bootstrap.servers": "b:9092",
+            "kafka.security.protocol": "SASL_SSL",
+            "kafka.sasl.mechanism": "OAUTHBEARER",
+            "kafka.sasl.login.callback.handler.class": f"{package}.OAuthBearerLoginCallbackHandler",
+            "kafka.sasl.oauthbearer.token.endpoint.url": "https://id.example/token",
+            "kafka.sasl.oauthbearer.header.urlencode": "true",
+            "kafka.sasl.login.connect.timeout.ms": "5000",
+            "kafka.sasl.login.read.timeout.ms": "5000",
+            "kafka.sasl.jaas.config": f"{package}.OAuthBearerLoginModule required "
+            'clientId="app" clientSecret="pl\\"anted" scope="a b" extension_logicalCluster="lkc-1" '
+            'extension_identityPoolId="pool-1" ssl.truststore.type="PEM" ssl.truststore.certificates="an\\nauthority";',
+        }
+        assert extensions(settings) == {"logicalCluster": "lkc-1", "identityPoolId": "pool-1"}
+
+    def test_amazons_login_is_a_token_here_and_its_own_mechanism_in_java(self) -> None:
+        settings = Settings(
+            bootstrap="b:9098", security=Security.SASL_SSL, mechanism=Mechanism.AWS_MSK_IAM, region="eu-central-1"
+        )
+        assert librdkafka_options(settings, secrets())["sasl.mechanism"] == "OAUTHBEARER"
+        assert java_options(settings, secrets()) == {
+            "kafka.bootstrap.servers": "b:9098",
+            "kafka.security.protocol": "SASL_SSL",
+            "kafka.sasl.mechanism": "AWS_MSK_IAM",
+            "kafka.sasl.jaas.config": "software.amazon.msk.auth.iam.IAMLoginModule required;",
+            "kafka.sasl.client.callback.handler.class": "software.amazon.msk.auth.iam.IAMClientCallbackHandler",
+        }
+        assert references(settings) == "the credentials of AWS's default chain"
 
     def test_certificates_are_in_the_options_as_text(self, tmp_path: Path) -> None:
         ca = tmp_path / "ca.pem"
@@ -247,6 +297,75 @@ class TestOnABroker:
         }
         with pytest.raises(KafkaRefused, match=r"stranger\.crt"):
             Kafka(self.on(broker, "mtls", **stranger), self.known(), timeout_seconds=60).topic("t")
+
+    @pytest.fixture
+    def endpoint(self, broker: SecureKafka) -> Iterator[TokenServer]:
+        with TokenServer(broker.folder) as running:
+            yield running
+
+    def with_token(self, broker: SecureKafka, endpoint: TokenServer, **others: Any) -> Settings:
+        ca = broker.file("ca.crt")
+        return token_login(token_endpoint=endpoint.url, ca=ca, **others, bootstrap=broker.sasl, broker_ca=ca)
+
+    def test_a_token_lets_us_in_and_is_fetched_once(self, broker: SecureKafka, endpoint: TokenServer) -> None:
+        settings = self.with_token(broker, endpoint, logical_cluster="lkc-a1", identity_pool="pool-b2")
+        kafka = Kafka(settings, self.known(CLIENT=CLIENT, CLIENT_SECRET=CLIENT_SECRET))
+        for _ in range(2):
+            assert kafka.topic("t").partitions == (0,)
+        assert kafka.records("t", {0: 0}, Isolation.READ_COMMITTED) == {0: None}
+        assert len(endpoint.tokens) == 1
+
+    def test_java_is_let_in_with_the_same_client(self, broker: SecureKafka, endpoint: TokenServer) -> None:
+        settings = self.with_token(broker, endpoint, logical_cluster="lkc-a1", scope="a b")
+        options = java_options(settings, self.known(CLIENT=CLIENT, CLIENT_SECRET=CLIENT_SECRET))
+        seen = broker.java_sees(options, "t", f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={endpoint.url}")
+        assert (seen.returncode, "configs for topic t" in seen.stdout) == (0, True), seen.stderr[-2000:]
+        assert endpoint.requests[0]["scope"] == ["a b"]
+
+    def test_tokens_are_renewed_before_they_expire(self, broker: SecureKafka, endpoint: TokenServer) -> None:
+        """The broker ends a connection whose token has expired: each answer after that needs a new one."""
+        endpoint.seconds = 2
+        kafka = Kafka(self.with_token(broker, endpoint), self.known(CLIENT=CLIENT, CLIENT_SECRET=CLIENT_SECRET))
+        until = time.monotonic() + 5
+        while time.monotonic() < until:
+            assert kafka.topic("t").partitions == (0,)
+        assert len(endpoint.tokens) >= 3
+
+    def test_a_token_of_another_issuer_is_refused_within_seconds(
+        self, broker: SecureKafka, endpoint: TokenServer
+    ) -> None:
+        endpoint.issuer = "https://stranger.test"
+        known = self.known(CLIENT=CLIENT, CLIENT_SECRET=CLIENT_SECRET)
+        kafka = Kafka(self.with_token(broker, endpoint), known, timeout_seconds=60)
+        with pytest.raises(KafkaRefused, match="Check env CLIENT, env CLIENT_SECRET") as caught:
+            kafka.topic("t")
+        assert "eyJ" not in str(caught.value)
+        assert len(endpoint.tokens) == 2
+
+    def test_a_client_that_the_endpoint_refuses_is_an_error_of_its_own(
+        self, broker: SecureKafka, endpoint: TokenServer
+    ) -> None:
+        with pytest.raises(TokenRefused, match="env CLIENT, env CLIENT_SECRET") as caught:
+            Kafka(self.with_token(broker, endpoint), self.known(CLIENT=CLIENT, CLIENT_SECRET="planted-and-wrong"))
+        assert "planted" not in str(caught.value)
+
+    def test_a_secret_that_is_refused_later_is_the_same_error(self, broker: SecureKafka, endpoint: TokenServer) -> None:
+        endpoint.seconds = 2
+        kafka = Kafka(
+            self.with_token(broker, endpoint),
+            self.known(CLIENT=CLIENT, CLIENT_SECRET=CLIENT_SECRET),
+            timeout_seconds=60,
+        )
+        assert kafka.topic("t").partitions == (0,)
+        endpoint.secret = "rotated"
+        until = time.monotonic() + 20
+
+        def used() -> None:
+            while time.monotonic() < until:
+                kafka.topic("t")
+
+        with pytest.raises(TokenRefused, match="does not accept our client"):
+            used()
 
     @pytest.mark.long
     def test_a_broker_that_we_do_not_trust_is_an_outage_that_says_so(self, broker: SecureKafka) -> None:

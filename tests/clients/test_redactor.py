@@ -85,3 +85,10 @@ def test_threads_may_add_at_once() -> None:
 def test_no_text_shows_a_known_value(value: str, before: str, after: str) -> None:
     redacted = knowing(value).redact(before + value + after)
     assert value not in redacted or value in "[redacted]" or value in (before + after + "[redacted]" + before)
+
+
+def test_a_value_that_is_removed_is_shown_again_and_others_stay_masked() -> None:
+    redactor = knowing("expired-token", "expired-token-2", PLANTED)
+    redactor.remove("expired-token")
+    redactor.remove("never-known")
+    assert redactor.redact(f"expired-token expired-token-2 {PLANTED}") == "expired-token [redacted] [redacted]"

@@ -8,6 +8,7 @@ from frazil.declaration import (
     Kafka,
     LocalCatalog,
     Mechanism,
+    OAuth,
     ObjectStore,
     Registry,
     RestAuth,
@@ -21,6 +22,15 @@ from frazil.declaration import (
 from tests.declaration.problems_of import problems_of
 
 KEY, SECRET = Secret(env="KAFKA_KEY"), Secret(secretsmanager="frazil/dev/kafka", field="secret")
+CLIENT = OAuth(
+    token_endpoint="https://id.example/token",
+    client_id=KEY,
+    client_secret=SECRET,
+    scope="kafka.read registry",
+    ca="/etc/ca.pem",
+    logical_cluster="lkc-1",
+    identity_pool="pool-1,pool-2",
+)
 LOCAL = LocalCatalog(path="/data/lake.db", warehouse="/data/lake")
 SASL = {"security": Security.SASL_SSL, "mechanism": Mechanism.PLAIN, "username": KEY, "password": SECRET}
 
@@ -37,6 +47,17 @@ ENVIRONMENTS = [
         artifact_bucket="frazil-dev.artifacts",
         emr_application="00f1abc2def3gh45",
         metrics_namespace="Frazil/dev",
+    ),
+    Environment(
+        name="tokens",
+        kafka=Kafka(bootstrap="a:1", security=Security.SASL_SSL, mechanism=Mechanism.OAUTHBEARER, oauth=CLIENT),
+        registry=Registry(url="https://registry.example", oauth=CLIENT),
+        catalog=LOCAL,
+    ),
+    Environment(
+        name="msk",
+        kafka=Kafka(bootstrap="a:1", security=Security.SASL_SSL, mechanism=Mechanism.AWS_MSK_IAM, region="eu-west-1"),
+        catalog=LOCAL,
     ),
     Environment(
         name="prod",
@@ -75,6 +96,12 @@ def test_a_document_written_by_hand_needs_only_what_has_no_default():
         ({"security": Security.SASL_SSL}, ["mechanism", "username", "password"]),
         ({"mechanism": Mechanism.PLAIN, "password": SECRET}, ["mechanism", "password"]),
         ({"ca": "/ca.pem"}, ["ca"]),
+        ({"security": Security.SASL_SSL, "mechanism": Mechanism.OAUTHBEARER}, ["oauth"]),
+        ({"security": Security.SASL_SSL, "mechanism": Mechanism.OAUTHBEARER, "username": KEY}, ["username", "oauth"]),
+        ({"security": Security.SASL_SSL, "mechanism": Mechanism.AWS_MSK_IAM}, ["region"]),
+        ({"security": Security.SASL_SSL, "mechanism": Mechanism.AWS_MSK_IAM, "region": "here"}, ["region"]),
+        ({**SASL, "oauth": CLIENT, "region": "eu-west-1"}, ["oauth", "region"]),
+        ({"oauth": CLIENT}, ["oauth"]),
         ({"security": Security.SSL, "certificate": KEY}, ["key"]),
         ({"security": Security.SSL, "key": KEY}, ["certificate"]),
         ({"security": Security.SSL, "key_password": KEY}, ["key_password"]),
@@ -94,6 +121,8 @@ def test_security_that_cannot_work_is_refused(values: dict[str, Any], paths):
         ({"password": KEY}, ["username"]),
         ({"url": "http://registry.example", "username": KEY, "password": SECRET}, ["url"]),
         ({"url": "http://registry.example", "ca": "/ca.pem"}, ["ca"]),
+        ({"url": "http://registry.example", "oauth": CLIENT}, ["url"]),
+        ({"oauth": CLIENT, "username": KEY, "password": SECRET}, ["oauth"]),
     ],
 )
 def test_a_registry_that_cannot_be_reached_safely_is_refused(values, paths):
@@ -134,7 +163,7 @@ def test_every_problem_of_a_document_is_told_and_no_password_repeated():
 
 
 def test_a_document_that_terraform_has_not_finished_is_refused():
-    document = environment_document(ENVIRONMENTS[2]) | {"artifact_bucket": "${aws_s3_bucket.artifacts.id}"}
+    document = environment_document(ENVIRONMENTS[-1]) | {"artifact_bucket": "${aws_s3_bucket.artifacts.id}"}
     assert "Terraform token" in problems_of(lambda: parse_environment(document))["artifact_bucket"]
 
 

@@ -26,6 +26,7 @@ from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.document import canonical, document
 from frazil.declaration.environment import Environment, Mechanism, Registry, Security, environment_document
 from frazil.declaration.environment import Kafka as KafkaSettings
+from frazil.declaration.oauth import OAuth
 from frazil.declaration.secret import Secret
 from frazil.ingest.ranges import OffsetRange
 from frazil.ingest.read import read
@@ -33,6 +34,7 @@ from tests.support import oracle
 from tests.support.registry_server import RegistryServer
 from tests.support.secure_kafka import PASSWORD, USER, SecureKafka, secure_kafka
 from tests.support.shop import ORDER, avro, frame
+from tests.support.token_server import CLIENT, CLIENT_SECRET, TokenServer
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 
@@ -208,6 +210,38 @@ def test_a_run_with_a_wrong_password_fails_without_telling_it(place: Place, vari
     assert variable in errors[0], "the message names the reference of the secret"
     assert "Traceback" not in ended.stderr
     assert_nothing_is_left(place, ended, secrets)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(400)
+def test_a_run_with_tokens_leaves_neither_secret_nor_token_behind(
+    place: Place, broker: SecureKafka, registry: RegistryServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "authorization", None)
+    with TokenServer(broker.folder) as endpoint:
+        oauth = OAuth(
+            token_endpoint=endpoint.url,
+            client_id=Secret(env="CLIENT"),
+            client_secret=Secret(env="CLIENT_SECRET"),
+            ca=broker.file("ca.crt"),
+        )
+        of = place.environment
+        kafka = KafkaSettings(
+            bootstrap=broker.sasl,
+            security=Security.SASL_SSL,
+            mechanism=Mechanism.OAUTHBEARER,
+            oauth=oauth,
+            ca=broker.file("ca.crt"),
+        )
+        where = replace(of, kafka=kafka, registry=Registry(url=registry.url, oauth=oauth))
+        (place.folder / "environment.json").write_bytes(canonical(environment_document(where)))
+        ended = place.run(CLIENT=CLIENT, CLIENT_SECRET=CLIENT_SECRET)
+        assert ended.returncode == 0, ended.stderr
+        assert json.loads(ended.stdout)["pipelines"][place.pipeline.name]["written"] == 3
+        shown = {"secret": CLIENT_SECRET, **dict(enumerate(endpoint.tokens))}
+        assert f"Bearer {endpoint.tokens[1]}" in registry.authorizations
+        assert len(endpoint.tokens) >= 3, "the driver, the registry and Spark have one each"
+    assert_nothing_is_left(place, ended, {str(name): value for name, value in shown.items()})
 
 
 def test_no_plan_shows_a_secret(spark: SparkSession, place: Place, capfd: pytest.CaptureFixture[str]) -> None:

@@ -21,6 +21,8 @@ LOGIN = [
     "org.apache.kafka.common.errors.SaslAuthenticationException: Authentication failed during authentication due to invalid "
     "credentials with SASL mechanism SCRAM-SHA-256",
     "org.apache.kafka.common.errors.SslAuthenticationException: SSL handshake failed",
+    "org.apache.kafka.common.KafkaException: javax.security.auth.login.LoginException: An internal error occurred while "
+    "retrieving token from callback handler",
 ]
 KAFKA = [
     "org.apache.kafka.common.errors.TimeoutException: Timeout of 60000ms expired before the position for partition t-0",

@@ -10,12 +10,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from frazil.declaration.catalogs import LocalCatalog
-from frazil.declaration.environment import Environment, Kafka
+from frazil.declaration.environment import Environment, Kafka, Mechanism, Security
+from frazil.declaration.oauth import OAuth
+from frazil.declaration.secret import Secret
 from frazil.errors import CatalogUnavailable, FrazilError
 from frazil.exit_codes import Exit, exit_of
 from frazil.lake.catalogs import make_folder, spark_options
 from frazil.lake.iceberg_java import Iceberg
-from frazil.lake.spark_session import _java_options
+from frazil.lake.spark_session import _java_options, _token_endpoint
 from frazil.schemas.avro import JVM_PROPERTIES
 
 
@@ -25,6 +27,16 @@ def test_options_that_are_given_stay_and_win() -> None:
     assert options[:2] == ["-Xss4m", f"-D{name}=7"]
     assert sum(option.startswith(f"-D{name}=") for option in options) == 1
     assert f"-D{other}={JVM_PROPERTIES[other]}" in options
+
+
+def test_kafkas_clients_may_ask_the_declared_token_endpoint() -> None:
+    client = OAuth(token_endpoint="https://id/token", client_id=Secret(env="C"), client_secret=Secret(env="S"))
+    kafka = Kafka(bootstrap="b:1", security=Security.SASL_SSL, mechanism=Mechanism.OAUTHBEARER, oauth=client)
+    of = replace(local(Path("/lake")), kafka=kafka)
+    allowed = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
+    assert _token_endpoint(of) == {allowed: "https://id/token"}
+    assert _token_endpoint(local(Path("/lake"))) == {}
+    assert f"-D{allowed}=https://id/token" in _java_options("-Xss4m", _token_endpoint(of)).split()
 
 
 @pytest.mark.spark

@@ -72,7 +72,7 @@ class RegistryServer:
 
     `misbehaviours` are used up one a request, `always` is for all of them. `authorization` is the header that is
     wanted; without `has_guids` and `knows_deleted` it is a simpler registry. `requests` are the paths that were asked
-    for, `authorizations` the headers that came with them, `connections` how many clients have connected.
+    for, `authorizations` and `headers` what came with them, `connections` how many clients have connected.
     """
 
     def __init__(self, *, authorization: str | None = None, has_guids: bool = True, knows_deleted: bool = True) -> None:
@@ -82,6 +82,7 @@ class RegistryServer:
         self.always: Misbehaviour | None = None
         self.requests: list[str] = []
         self.authorizations: list[str | None] = []
+        self.headers: list[dict[str, str]] = []
         self.connections = 0
         self.ended = threading.Event()
         self._scheme = "http"
@@ -139,6 +140,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         registry.requests.append(self.path)
         registry.authorizations.append(self.headers.get("Authorization"))
+        registry.headers.append(dict(self.headers.items()))
         if registry.misbehaviours:
             return registry.misbehaviours.popleft()(self)
         if registry.always:

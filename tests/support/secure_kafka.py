@@ -1,4 +1,4 @@
-"""A broker that requires authentication: SASL_SSL with PLAIN and SCRAM, and TLS with client certificates. For security's own
+"""A broker that requires authentication: SASL_SSL with PLAIN, SCRAM and OAUTHBEARER, and TLS with client certificates. For security's own
 tests.
 """
 
@@ -20,6 +20,7 @@ from confluent_kafka.admin import AdminClient
 
 from frazil.local.ports import HOST, free_ports
 from frazil.local.toolchain.jars import jars
+from tests.support.token_server import AUDIENCE, ISSUER, make_signing_key
 
 USER = "app"
 PASSWORD = "pa\"ss\\wo;rd='x //ü"
@@ -41,7 +42,9 @@ class SecureKafka:
     def file(self, name: str) -> str:
         return str(self.folder / name)
 
-    def java_sees(self, options: Mapping[str, str], topic: str) -> subprocess.CompletedProcess[str]:
+    def java_sees(
+        self, options: Mapping[str, str], topic: str, *java: str, jars: str = ""
+    ) -> subprocess.CompletedProcess[str]:
         """Describe a topic with Kafka's Java client and the options of Spark's Kafka source."""
         lines = [f"{name.removeprefix('kafka.')}={_property(value)}" for name, value in options.items()]
         file = self.folder / "client.properties"
@@ -49,7 +52,10 @@ class SecureKafka:
         command = ["kafka.admin.ConfigCommand", "--describe", "--entity-type", "topics", "--entity-name", topic]
         where = ["--bootstrap-server", options["kafka.bootstrap.servers"], "--command-config", str(file)]
         return subprocess.run(
-            [*_JAVA, "-cp", _classpath(), *command, *where], capture_output=True, text=True, check=False
+            [*_JAVA, *java, "-cp", f"{_classpath()}:{jars}", *command, *where],
+            capture_output=True,
+            text=True,
+            check=False,
         )
 
 
@@ -58,14 +64,16 @@ def secure_kafka(folder: Path) -> Iterator[SecureKafka]:
     """Run such a broker inside the `with` block."""
     if shutil.which("openssl") is None:
         pytest.skip("there is no openssl to make certificates")
-    _certificates(folder)
+    certificates(folder)
+    make_signing_key(folder)
     with free_ports(4) as (plain, controller, sasl, mtls):
         settings = folder / "server.properties"
         settings.write_text(_settings(folder, plain, controller, sasl, mtls))
         form = ["kafka.tools.StorageTool", "format", "-t", "MkU3OEVBNTcwNTJENDM2Qg", "-c", str(settings)]
         subprocess.run([*_JAVA, "-cp", _classpath(), *form], check=True, capture_output=True)
         with (folder / "broker.log").open("wb") as log:
-            command = [*_JAVA, "-cp", _classpath(), "kafka.Kafka", str(settings)]
+            allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={(folder / 'jwks.json').as_uri()}"
+            command = [*_JAVA, allowed, "-cp", _classpath(), "kafka.Kafka", str(settings)]
             broker = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
         try:
             found = SecureKafka(f"{HOST}:{plain}", f"{HOST}:{sasl}", f"{HOST}:{mtls}", folder)
@@ -109,14 +117,23 @@ def _settings(folder: Path, plain: int, controller: int, sasl: int, mtls: int) -
         "ssl.truststore.type": "PEM",
         "ssl.truststore.location": str(folder / "ca.crt"),
         "listener.name.ssl.ssl.client.auth": "required",
-        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512",
+        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512,OAUTHBEARER",
         "listener.name.sasl_ssl.plain.sasl.jaas.config": login,
         "listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config": f"{module}.scram.ScramLoginModule required;",
+        "listener.name.sasl_ssl.oauthbearer.sasl.jaas.config": f"{module}.oauthbearer.OAuthBearerLoginModule required;",
+        "listener.name.sasl_ssl.oauthbearer.sasl.server.callback.handler.class": (
+            f"{module}.oauthbearer.OAuthBearerValidatorCallbackHandler"
+        ),
+        "listener.name.sasl_ssl.oauthbearer.sasl.oauthbearer.jwks.endpoint.url": (folder / "jwks.json").as_uri(),
+        "listener.name.sasl_ssl.oauthbearer.sasl.oauthbearer.expected.audience": AUDIENCE,
+        "listener.name.sasl_ssl.oauthbearer.sasl.oauthbearer.expected.issuer": ISSUER,
+        # The broker ends a connection whose token has expired, unless its client shows a new one.
+        "listener.name.sasl_ssl.oauthbearer.connections.max.reauth.ms": "3600000",
     }
     return "".join(f"{name}={_property(value)}\n" for name, value in values.items())
 
 
-def _certificates(folder: Path) -> None:
+def certificates(folder: Path) -> None:
     """Create an authority, its certificates for server and client, and a certificate that it did not sign."""
     names = "/CN=localhost", "subjectAltName=IP:127.0.0.1,DNS:localhost"
     _openssl(folder, "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=ca -keyout ca.key -out ca.crt")

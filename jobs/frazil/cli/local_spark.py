@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import threading
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Environment
+from frazil.declaration import Environment, Mechanism
 from frazil.errors import FrazilError, JvmEnded
 from frazil.lake.catalogs import needs_s3
 from frazil.project.project_file import state_folder
@@ -86,7 +87,8 @@ def jars_here(environment: Environment) -> list[Path]:
     """Return the locked jars that a session for this environment needs."""
     from frazil.local.toolchain.jars import spark_jars
 
-    return [jar for jar in spark_jars() if needs_s3(environment) or "aws-bundle" not in jar.name]
+    needs_aws = needs_s3(environment) or environment.kafka.mechanism is Mechanism.AWS_MSK_IAM
+    return [jar for jar in spark_jars() if needs_aws or not re.match("iceberg-aws-bundle|aws-msk-iam", jar.name)]
 
 
 def _name_a_lost_jvm(error: Exception, job: JobContext, log: Path, stopping: threading.Event) -> None:

@@ -7,9 +7,10 @@ from concurrent.futures import Future, wait
 from typing import Any, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient
 
 from frazil.clients import kafka_records, kafka_security
+from frazil.clients.kafka_client import LOGIN_ERRORS, OURS, SILENT_ERRORS, Client
+from frazil.clients.kafka_tokens import TokenLogin
 from frazil.clients.secrets import Secrets
 from frazil.declaration import environment
 from frazil.errors import KafkaRefused, KafkaUnavailable, TopicMissing
@@ -25,24 +26,12 @@ _PAUSE_SECONDS = 0.1
 _GRACE_SECONDS = 1.0
 """How much longer than its own timeout an admin request may take to come back."""
 
-_OURS = {
-    "client.id": "frazil",
-    "enable.metrics.push": "false",
-    # librdkafka writes its log to stderr by itself, unredacted. What it knows of failures comes through `error_cb`.
-    "log_level": "0",
-    "reconnect.backoff.max.ms": "1000",
-}
-
-_LOGIN = frozenset({KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED})
-
 _MISSING = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.UNKNOWN_TOPIC_ID, KafkaError._UNKNOWN_TOPIC})
 
 _MISSING_SECONDS = 1.0
 """How long a topic may be missing until we believe it: a broker learns a moment late that one was made."""
 
 _FORBIDDEN = frozenset({KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED})
-
-_SILENT = frozenset({KafkaError._TIMED_OUT, KafkaError._TIMED_OUT_QUEUE, KafkaError._TRANSPORT})
 
 _PASSING = _MISSING | frozenset(
     {
@@ -64,33 +53,16 @@ class _LoginRefusedError(Exception):
     """The broker refused our login; the secrets may have been rotated since they were read."""
 
 
-class _Client:
-    """librdkafka's admin client and the last failure that its connections met. A new login needs a new one."""
-
-    def __init__(self, options: dict[str, str]) -> None:
-        self.failure: KafkaError | None = None
-        everything: dict[str, Any] = {**options, **_OURS, "error_cb": self._note}
-        self.admin: Any = AdminClient(everything)
-
-    def _note(self, failure: KafkaError) -> None:
-        # "All brokers are down" follows the failure that says why: keep that one.
-        if failure.code() != KafkaError._ALL_BROKERS_DOWN:
-            self.failure = failure
-
-    @property
-    def is_refused(self) -> bool:
-        """Whether the broker refused our login: by SASL, or by a TLS alert about the certificate that we show, or do
-        not.
-        """
-        return self.failure is not None and (self.failure.code() in _LOGIN or "ssl/tls alert" in self.failure.str())
-
-
 class Request:
     """One question to Kafka: its client, the seconds it has left, and the wait for its answers."""
 
-    def __init__(self, client: _Client, seconds: float) -> None:
-        self.admin, self.seconds = client.admin, seconds
-        self._client = client
+    def __init__(self, client: Client, seconds: float) -> None:
+        self._client, self.seconds = client, seconds
+
+    @property
+    def admin(self) -> Any:
+        """librdkafka's admin client."""
+        return self._client.admin
 
     def settle(self, answers: Collection[Future[Any]]) -> None:
         """Wait for all answers; each then has its result or its error. Ends early when our login is refused."""
@@ -103,12 +75,12 @@ class Request:
             if waited > self.seconds + _GRACE_SECONDS:
                 raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
         if not any(is_silence(answer.exception()) for answer in answers):
-            self._client.failure = None
+            self._client.forget_failure()
 
 
 def is_silence(error: BaseException | None) -> bool:
     """Return whether a request ended without an answer from a broker. What its connection met before then says why."""
-    return isinstance(error, KafkaException) and error.args[0].code() in _SILENT
+    return isinstance(error, KafkaException) and error.args[0].code() in SILENT_ERRORS
 
 
 class Connection:
@@ -127,6 +99,7 @@ class Connection:
     ) -> None:
         self._settings, self._secrets = settings, secrets
         self._timeout_seconds, self._clock, self._sleep = timeout_seconds, clock, sleep
+        self._tokens = kafka_security.tokens_of(settings, secrets, sleep=sleep)
         self._client = self._connected()
 
     def ask(self, where: str, question: Callable[[Request], _T]) -> _T:
@@ -134,6 +107,8 @@ class Connection:
 
         `where` is what a message says of the place: `topic orders`. Raises `KafkaUnavailable` or one of its kinds.
         """
+        if not self._client.is_current:
+            self._client = self._connected()
         try:
             return self._retried(where, question)
         except _LoginRefusedError:
@@ -148,9 +123,9 @@ class Connection:
 
         Raises `KafkaUnavailable` or one of its kinds.
         """
-        security: dict[str, Any] = kafka_security.librdkafka_options(self._settings, self._secrets)
+        security, _ = self._options()
         try:
-            consumer = Consumer({**security, **_OURS, **kafka_records.OPTIONS, **options})
+            consumer = Consumer({**security, **OURS, **kafka_records.OPTIONS, **options})
             try:
                 return work(consumer, self._timeout_seconds)
             finally:
@@ -165,18 +140,28 @@ class Connection:
     def renew(self) -> None:
         """Connect again, with the current secrets."""
         kafka_security.forget(self._settings, self._secrets)
+        if self._tokens is not None:
+            self._tokens.forget()
         self._client = self._connected()
 
-    def _connected(self) -> _Client:
-        options = kafka_security.librdkafka_options(self._settings, self._secrets)
+    def _connected(self) -> Client:
+        options, login = self._options()
         try:
-            return _Client(options)
+            return Client(options, login)
         except KafkaException as error:
             raise KafkaUnavailable(
                 f"these settings make no connection: {self._redacted(error.args[0])}",
                 where=self._settings.bootstrap,
                 do="Check the environment's kafka, certificates and keys above all",
             ) from None
+
+    def _options(self) -> tuple[dict[str, Any], TokenLogin | None]:
+        """Return librdkafka's options, and the login with a token if the mechanism is one of tokens."""
+        options: dict[str, Any] = {**kafka_security.librdkafka_options(self._settings, self._secrets)}
+        if self._tokens is None:
+            return options, None
+        login = TokenLogin(self._tokens, kafka_security.extensions(self._settings))
+        return options | {"oauth_cb": login.answer}, login
 
     def _retried(self, where: str, question: Callable[[Request], _T]) -> _T:
         client, start = self._client, self._clock()
@@ -188,7 +173,7 @@ class Connection:
             except KafkaException as error:
                 problem: KafkaError = error.args[0]
                 client.admin.poll(0)
-                if problem.code() in _LOGIN or client.is_refused:
+                if problem.code() in LOGIN_ERRORS or client.is_refused or client.is_ended(problem):
                     raise _LoginRefusedError from None
                 may_pass = problem.code() in _PASSING
                 until = min(deadline, start + _MISSING_SECONDS) if problem.code() in _MISSING else deadline
@@ -211,7 +196,7 @@ class Connection:
                 where=where,
                 do="Allow READ, DESCRIBE and DESCRIBE_CONFIGS on the topic to our user",
             )
-        if code in _SILENT:
+        if code in SILENT_ERRORS:
             why = f"; last failure: {self._redacted(failure)}" if failure is not None else ""
             return KafkaUnavailable(
                 f"{self._settings.bootstrap} did not answer within {self._timeout_seconds:g} s{why}",

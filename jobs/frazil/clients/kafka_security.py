@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from base64 import b64decode
+from collections.abc import Callable
 from pathlib import Path
 
+from frazil.clients.msk_tokens import MskTokens
 from frazil.clients.secrets import Secrets, reference
+from frazil.clients.token_endpoint import TokenEndpoint
+from frazil.clients.tokens import Tokens
 from frazil.declaration import environment
 from frazil.declaration.environment import Mechanism
+from frazil.declaration.oauth import OAuth
 from frazil.declaration.secret import Secret
 from frazil.errors import KafkaUnavailable, SecretUnavailable
 
@@ -16,6 +22,14 @@ _LOGIN_MODULES = {
     Mechanism.SCRAM_SHA_256: "org.apache.kafka.common.security.scram.ScramLoginModule",
     Mechanism.SCRAM_SHA_512: "org.apache.kafka.common.security.scram.ScramLoginModule",
 }
+
+_OAUTH = "org.apache.kafka.common.security.oauthbearer"
+
+_JAVA_MSK = {
+    "sasl.jaas.config": "software.amazon.msk.auth.iam.IAMLoginModule required;",
+    "sasl.client.callback.handler.class": "software.amazon.msk.auth.iam.IAMClientCallbackHandler",
+}
+"""Classes of `aws-msk-iam-auth`, which sign by themselves, in the region that the broker's name has."""
 
 _PBES2 = bytes.fromhex("06092a864886f70d01050d")
 """The object identifier, in DER, of the encryption that OpenSSL uses by default."""
@@ -27,7 +41,10 @@ def librdkafka_options(settings: environment.Kafka, secrets: Secrets) -> dict[st
     Raises `SecretUnavailable`, or `KafkaUnavailable` if the authorities' file cannot be read.
     """
     options = {"bootstrap.servers": settings.bootstrap, "security.protocol": settings.security.value}
-    if settings.mechanism and settings.username and settings.password:
+    if settings.mechanism in (Mechanism.OAUTHBEARER, Mechanism.AWS_MSK_IAM):
+        # Both are tokens to librdkafka, which asks for them: `tokens_of`.
+        options["sasl.mechanism"] = Mechanism.OAUTHBEARER.value
+    elif settings.mechanism and settings.username and settings.password:
         options["sasl.mechanism"] = settings.mechanism.value
         options["sasl.username"] = secrets.username(settings.username)
         options["sasl.password"] = secrets.read(settings.password)
@@ -49,8 +66,13 @@ def java_options(settings: environment.Kafka, secrets: Secrets) -> dict[str, str
     `jaas|keystore` beside their defaults. Raises like `librdkafka_options`.
     """
     options = {"bootstrap.servers": settings.bootstrap, "security.protocol": settings.security.value}
-    if settings.mechanism and settings.username and settings.password:
+    if settings.mechanism:
         options["sasl.mechanism"] = settings.mechanism.value
+    if settings.oauth:
+        options |= _java_oauth(settings.oauth, secrets)
+    if settings.mechanism is Mechanism.AWS_MSK_IAM:
+        options |= _JAVA_MSK
+    if settings.mechanism and settings.username and settings.password:
         options["sasl.jaas.config"] = jaas(
             settings.mechanism, secrets.username(settings.username), secrets.read(settings.password)
         )
@@ -73,15 +95,73 @@ def jaas(mechanism: Mechanism, username: str, password: str) -> str:
     return f'{_LOGIN_MODULES[mechanism]} required username="{_escaped(username)}" password="{_escaped(password)}";'
 
 
+def tokens_of(
+    settings: environment.Kafka,
+    secrets: Secrets,
+    *,
+    now: Callable[[], float] = time.time,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Tokens | None:
+    """Return the tokens that librdkafka logs in with, if the mechanism is one of tokens. `now`: seconds since 1970.
+
+    Raises `TokenUnavailable` if the file of the endpoint's authorities cannot be read.
+    """
+    if settings.oauth is not None:
+        return Tokens(TokenEndpoint(settings.oauth, secrets, now=now, sleep=sleep), secrets.redactor, now=now)
+    if settings.mechanism is Mechanism.AWS_MSK_IAM and settings.region is not None:
+        return Tokens(MskTokens(settings.region), secrets.redactor, now=now)
+    return None
+
+
+def extensions(settings: environment.Kafka) -> dict[str, str]:
+    """Return the extensions of a login with a token (RFC 7628): Confluent Cloud's cluster and identity pool."""
+    if settings.oauth is None:
+        return {}
+    named = {"logicalCluster": settings.oauth.logical_cluster, "identityPoolId": settings.oauth.identity_pool}
+    return {name: value for name, value in named.items() if value is not None}
+
+
+def _java_oauth(oauth: OAuth, secrets: Secrets) -> dict[str, str]:
+    """Return the options of Kafka's own login at a token endpoint. Its authorities are in the JAAS line, as PEM."""
+    words = {"clientId": secrets.username(oauth.client_id), "clientSecret": secrets.read(oauth.client_secret)}
+    if oauth.scope:
+        words["scope"] = oauth.scope
+    if oauth.logical_cluster:
+        words["extension_logicalCluster"] = oauth.logical_cluster
+    if oauth.identity_pool:
+        words["extension_identityPoolId"] = oauth.identity_pool
+    if oauth.ca:
+        words["ssl.truststore.type"] = "PEM"
+        words["ssl.truststore.certificates"] = _authorities(oauth.ca, "kafka.oauth.ca")
+    given = " ".join(f'{name}="{_escaped(value)}"' for name, value in words.items())
+    return {
+        "sasl.jaas.config": f"{_OAUTH}.OAuthBearerLoginModule required {given};",
+        "sasl.login.callback.handler.class": f"{_OAUTH}.OAuthBearerLoginCallbackHandler",
+        "sasl.oauthbearer.token.endpoint.url": oauth.token_endpoint,
+        "sasl.oauthbearer.header.urlencode": "true",
+        "sasl.login.connect.timeout.ms": "5000",  # without these two it waits for an endpoint without an end
+        "sasl.login.read.timeout.ms": "5000",
+    }
+
+
 def forget(settings: environment.Kafka, secrets: Secrets) -> None:
     """Forget all secrets of the connection, so that they are read again: the broker refused them."""
-    secrets.forget(settings.username, settings.password, settings.certificate, settings.key, settings.key_password)
+    secrets.forget(*_secrets(settings))
 
 
 def references(settings: environment.Kafka) -> str:
     """Return the references of the connection's secrets, for a message; empty if it has none."""
-    named = (settings.username, settings.password, settings.certificate, settings.key, settings.key_password)
-    return ", ".join(dict.fromkeys(reference(secret) for secret in named if secret is not None))
+    named = [reference(secret) for secret in _secrets(settings)]
+    if settings.mechanism is Mechanism.AWS_MSK_IAM:
+        named.append(MskTokens.references)
+    return ", ".join(dict.fromkeys(named))
+
+
+def _secrets(settings: environment.Kafka) -> list[Secret]:
+    named = [settings.username, settings.password, settings.certificate, settings.key, settings.key_password]
+    if settings.oauth is not None:
+        named += [settings.oauth.client_id, settings.oauth.client_secret]
+    return [secret for secret in named if secret is not None]
 
 
 def _escaped(text: str) -> str:
@@ -89,7 +169,7 @@ def _escaped(text: str) -> str:
     return "".join(escapes.get(character, character) for character in text)
 
 
-def _authorities(path: str) -> str:
+def _authorities(path: str, member: str = "kafka.ca") -> str:
     try:
         return Path(path).read_text()
     except (OSError, UnicodeDecodeError) as error:
@@ -97,7 +177,7 @@ def _authorities(path: str) -> str:
         raise KafkaUnavailable(
             f"the file of trusted authorities cannot be read ({why})",
             where=path,
-            do="Correct kafka.ca of the environment",
+            do=f"Correct {member} of the environment",
         ) from None
 
 

@@ -28,7 +28,7 @@ class Redactor:
 
     def __init__(self) -> None:
         self._forms: tuple[str, ...] = ()
-        self._values: set[str] = set()
+        self._values: dict[str, tuple[str, ...]] = {}
         self._lock = Lock()
 
     def __repr__(self) -> str:
@@ -39,15 +39,25 @@ class Redactor:
         if len(value) < SHORTEST or value in self._values:
             return
         with self._lock:
-            self._values.add(value)
-            # Readers take no lock: they see the old forms or the new ones.
-            self._forms = tuple(sorted({*self._forms, *_forms(value)}, key=lambda form: (-len(form), form)))
+            self._values[value] = tuple(_forms(value))
+            self._sort()
+
+    def remove(self, value: str) -> None:
+        """Mask `value` no longer: it was a token that has expired."""
+        with self._lock:
+            if self._values.pop(value, None) is not None:
+                self._sort()
 
     def redact(self, text: str) -> str:
         """Return `text` with every known value replaced by `[redacted]`."""
         found = [form for form in self._forms if form in text]
         # One pass, the longest form first: one may be part of another, or of the mask.
         return re.sub("|".join(map(re.escape, found)), MASK, text) if found else text
+
+    def _sort(self) -> None:
+        forms = {form for known in self._values.values() for form in known}
+        # Readers take no lock: they see the old forms or the new ones.
+        self._forms = tuple(sorted(forms, key=lambda form: (-len(form), form)))
 
 
 def _forms(value: str) -> Iterator[str]:

@@ -13,7 +13,7 @@ from frazil.dead_letters.listing import COLUMNS, DeadLetter
 from frazil.dead_letters.protobuf_body import protobuf_fields
 from frazil.declaration import Pipeline, SchemaFile
 from frazil.declaration.options import KeyFormat, ValueFormat
-from frazil.errors import RegistryUnavailable, SchemaChanged, UnreadableSchema
+from frazil.errors import RegistryUnavailable, SchemaChanged, TokenUnavailable, UnreadableSchema
 from frazil.lake.read.scan import Where, rows
 from frazil.lake.read.stored_tables import Lake
 from frazil.schemas import avro
@@ -211,7 +211,7 @@ def _writer(
         if getattr(found, "type", "avro") != "avro":
             return Writer(id=schema_id, subjects=subjects), None
         parsed = avro.parse(found.text, schemas.resolve_references(found))
-    except (RegistryUnavailable, SchemaChanged, UnreadableSchema) as error:
+    except (RegistryUnavailable, SchemaChanged, TokenUnavailable, UnreadableSchema) as error:
         return Writer(id=schema_id, subjects=subjects, problem=str(error)), None
     return Writer(id=schema_id, subjects=subjects), parsed
 

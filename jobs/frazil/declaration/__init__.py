@@ -25,6 +25,7 @@ from frazil.declaration.environment import (
     parse_environment,
 )
 from frazil.declaration.limits import Limits
+from frazil.declaration.oauth import OAuth
 from frazil.declaration.options import (
     FLAT_COLUMNS,
     STRUCT_COLUMNS,
@@ -82,6 +83,7 @@ __all__ = [
     "LocalCatalog",
     "Mechanism",
     "MetadataColumns",
+    "OAuth",
     "ObjectStore",
     "Offsets",
     "PartitionField",

@@ -14,7 +14,7 @@ from frazil.declaration.problems import Problem, Refusal
 from frazil.declaration.secret import Secret
 from frazil.declaration.validation import validate
 
-_REGION = matching("[a-z]{2,}(?:-[a-z0-9]+)+", "an AWS region", "Write it like eu-central-1")
+REGION = matching("[a-z]{2,}(?:-[a-z0-9]+)+", "an AWS region", "Write it like eu-central-1")
 _LOCATION = matching(
     "/.*|file:/.*|s3://[^/]+.*", "an absolute path or a location", "Write it like /data/lake or s3://bucket/lake"
 )
@@ -76,7 +76,7 @@ class RestCatalog(metaclass=Declared):
     name: CatalogName = "lake"
     auth: Annotated[RestAuth, "The authentication method."] = RestAuth.NONE
     signing_name: Annotated[str | None, "With sigv4: the service to sign for, like glue or s3tables.", NOT_EMPTY] = None
-    region: Annotated[str | None, "With sigv4: the AWS region to sign for.", _REGION] = None
+    region: Annotated[str | None, "With sigv4: the AWS region to sign for.", REGION] = None
     credential: Annotated[Secret | None, "With oauth2: client id and client secret, joined by a colon."] = None
     token_uri: Annotated[str | None, "With oauth2: the token endpoint, if not the catalog's.", WEB_ADDRESS] = None
     scope: Annotated[str | None, "With oauth2: the scope to request.", NOT_EMPTY] = None
@@ -112,7 +112,7 @@ class GlueCatalog(metaclass=Declared):
     kind: ClassVar[str] = "glue"
 
     warehouse: Annotated[str, "The location of the tables' files.", _ON_S3]
-    region: Annotated[str, "The AWS region.", _REGION]
+    region: Annotated[str, "The AWS region.", REGION]
     account_id: Annotated[str | None, "The catalog's account, if not the caller's.", _ACCOUNT] = None
     endpoint: Annotated[str | None, "Another endpoint of the service, for tests.", WEB_ADDRESS] = None
     name: CatalogName = "lake"
@@ -130,7 +130,7 @@ class ObjectStore(metaclass=Declared):
 
     endpoint: Annotated[str | None, "Another endpoint of the service.", WEB_ADDRESS] = None
     path_style: Annotated[bool, "Put the bucket into the path, not into the host name."] = False
-    region: Annotated[str | None, "The region, if not the default chain's.", _REGION] = None
+    region: Annotated[str | None, "The region, if not the default chain's.", REGION] = None
     access_key_id: Annotated[Secret | None, "The access key, if not the default chain's."] = None
     secret_access_key: Annotated[Secret | None, "The secret key of the access key."] = None
 

@@ -8,11 +8,12 @@ from enum import StrEnum
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from frazil.declaration.catalogs import Catalog, ObjectStore
+from frazil.declaration.catalogs import REGION, Catalog, ObjectStore
 from frazil.declaration.choice import Choices
 from frazil.declaration.constraints import ABSOLUTE_PATH, PRIVATE, WEB_ADDRESS, matching
 from frazil.declaration.declared import Declared
 from frazil.declaration.from_json import VERSION, from_json, members
+from frazil.declaration.oauth import THIS_MACHINE, OAuth
 from frazil.declaration.problems import Problem
 from frazil.declaration.secret import Secret
 from frazil.declaration.to_json import to_json
@@ -38,8 +39,8 @@ class Security(StrEnum, metaclass=Choices):
     """How a Kafka client talks to its broker, by Kafka's own names.
 
     `PLAINTEXT` neither hides nor proves anything: local brokers only. `SSL` is TLS, with a client certificate if the
-    broker asks for one (mTLS). `SASL_SSL` is TLS with a user name and a password, as Confluent Cloud wants it (an API
-    key and its secret). A password without TLS is not offered.
+    broker asks for one (mTLS). `SASL_SSL` is TLS with a login of a `Mechanism`, as clouds want it. A login without TLS is not
+    offered.
     """
 
     PLAINTEXT = "PLAINTEXT"
@@ -48,11 +49,25 @@ class Security(StrEnum, metaclass=Choices):
 
 
 class Mechanism(StrEnum, metaclass=Choices):
-    """How the password is shown to the broker: `PLAIN` sends it (Confluent Cloud), `SCRAM-…` proves it."""
+    """The login at the broker.
+
+    `PLAIN` sends a password (Confluent Cloud's API key), `SCRAM-…` proves one. `OAUTHBEARER` sends a token of a token endpoint.
+    `AWS_MSK_IAM` sends a request that is signed with the keys of AWS's default credential chain.
+    """
 
     PLAIN = "PLAIN"
     SCRAM_SHA_256 = "SCRAM-SHA-256"
     SCRAM_SHA_512 = "SCRAM-SHA-512"
+    OAUTHBEARER = "OAUTHBEARER"
+    AWS_MSK_IAM = "AWS_MSK_IAM"
+
+
+_NEEDED: Mapping[Mechanism | None, tuple[str, ...]] = {
+    Mechanism.OAUTHBEARER: ("oauth",),
+    Mechanism.AWS_MSK_IAM: ("region",),
+}
+_PASSWORD = ("username", "password")
+_LOGIN = ("mechanism", *_PASSWORD, "oauth", "region")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +77,10 @@ class Kafka(metaclass=Declared):
     bootstrap: Annotated[str, "The bootstrap servers: host:port, joined by commas.", _BOOTSTRAP, PRIVATE]
     security: Annotated[Security, "The security protocol."] = Security.PLAINTEXT
     mechanism: Annotated[Mechanism | None, "With SASL_SSL: the SASL mechanism."] = None
-    username: Annotated[Secret | None, "With SASL_SSL: the user name, or API key."] = None
-    password: Annotated[Secret | None, "With SASL_SSL: the password, or the API key's secret."] = None
+    username: Annotated[Secret | None, "With PLAIN or SCRAM: the user name, or API key."] = None
+    password: Annotated[Secret | None, "With PLAIN or SCRAM: the password, or the API key's secret."] = None
+    oauth: Annotated[OAuth | None, "With OAUTHBEARER: the client's credentials at the token endpoint."] = None
+    region: Annotated[str | None, "With AWS_MSK_IAM: the AWS region of the cluster.", REGION] = None
     ca: Annotated[str | None, "The PEM file of trusted authorities, if not the system's.", ABSOLUTE_PATH] = None
     certificate: Annotated[Secret | None, "With mTLS: the client's certificate chain, PEM."] = None
     key: Annotated[Secret | None, "With mTLS: the certificate's private key, PEM (PKCS #8)."] = None
@@ -77,14 +94,17 @@ class Kafka(metaclass=Declared):
             ports = [int(broker.rpartition(":")[2]) for broker in self.bootstrap.split(",")]
             if not all(1 <= port <= 65535 for port in ports):
                 yield Problem("bootstrap", "a port is out of bounds", "Write a port from 1 to 65535")
-        sasl, tls = ("mechanism", "username", "password"), ("ca", "certificate", "key", "key_password")
-        for name in sasl:
+        is_sasl = self.security is Security.SASL_SSL
+        needed = ("mechanism", *_NEEDED.get(self.mechanism, _PASSWORD)) if is_sasl else ()
+        way = f"mechanism {self.mechanism}" if is_sasl and self.mechanism else f"security {self.security}"
+        for name in _LOGIN:
             is_given = getattr(self, name) is not None
-            if self.security is Security.SASL_SSL and not is_given:
-                yield Problem(name, "security SASL_SSL needs it", f"Give {name}, or choose another security")
-            if self.security is not Security.SASL_SSL and is_given:
-                yield Problem(name, f"security {self.security} does not use it", "Remove it, or choose SASL_SSL")
-        for name in tls:
+            if name in needed and not is_given:
+                yield Problem(name, f"{way} needs it", f"Give {name}, or choose another {way.partition(' ')[0]}")
+            if is_given and name not in needed:
+                other = "mechanism" if is_sasl else "security"
+                yield Problem(name, f"{way} does not use it", f"Remove it, or choose the {other} that does")
+        for name in ("ca", "certificate", "key", "key_password"):
             if self.security is Security.PLAINTEXT and getattr(self, name) is not None:
                 yield Problem(name, "security PLAINTEXT does not use it", "Remove it, or choose SSL or SASL_SSL")
         if (self.certificate is None) != (self.key is None):
@@ -103,6 +123,7 @@ class Registry(metaclass=Declared):
     url: Annotated[str, "The registry's address, without API paths such as /subjects.", WEB_ADDRESS, PRIVATE]
     username: Annotated[Secret | None, "User name, or API key, of basic authentication."] = None
     password: Annotated[Secret | None, "The password, or the API key's secret."] = None
+    oauth: Annotated[OAuth | None, "Credentials at a token endpoint, instead of user name and password."] = None
     ca: Annotated[str | None, "The PEM file of trusted authorities, if not the system's.", ABSOLUTE_PATH] = None
 
     def __post_init__(self) -> None:
@@ -112,11 +133,14 @@ class Registry(metaclass=Declared):
         if (self.username is None) != (self.password is None):
             missing = "username" if self.username is None else "password"
             yield Problem(missing, "of username and password only one is given", "Give both or none")
+        if self.oauth is not None and (self.username or self.password):
+            yield Problem("oauth", "there are two logins", "Give oauth, or username and password")
         if WEB_ADDRESS.refusal(self.url):
             return
         address = urlsplit(self.url)
-        if address.scheme == "http" and self.password and address.hostname not in {"127.0.0.1", "::1", "localhost"}:
-            yield Problem("url", "the password would travel in the clear", "Use https://")
+        if address.scheme == "http" and (self.password or self.oauth) and address.hostname not in THIS_MACHINE:
+            sent = "password" if self.password else "token"
+            yield Problem("url", f"the {sent} would travel in the clear", "Use https://")
         if address.scheme == "http" and self.ca is not None:
             yield Problem("ca", "an http:// address uses no certificates", "Remove it, or use https://")
 

@@ -35,6 +35,8 @@ FrazilError                    says what, where and what to do
 │   ├── RegistryUnavailable    the registry did not answer, or not with a schema; nothing is rejected because of it
 │   │   └── RegistryRefused    the registry refused the login, or the request
 │   ├── SecretUnavailable      a secret that an environment names cannot be read
+│   ├── TokenUnavailable       no token for a login can be had
+│   │   └── TokenRefused       the token endpoint refused the client
 │   ├── CatalogUnavailable     the catalog or the object store refused or did not answer
 │   ├── ObjectStoreUnavailable the bucket of releases and desired states refused or did not answer
 │   └── EmrUnavailable         EMR Serverless refused or did not answer
@@ -106,6 +108,8 @@ from frazil.errors.outages import (
     RegistryUnavailable,
     SecretUnavailable,
     ServiceUnavailable,
+    TokenRefused,
+    TokenUnavailable,
     TopicMissing,
 )
 from frazil.errors.state_tables import (
@@ -168,6 +172,8 @@ __all__ = [
     "SourceTruncated",
     "SparkFailed",
     "TableReplaced",
+    "TokenRefused",
+    "TokenUnavailable",
     "TooManyLate",
     "TooManyRejected",
     "TopicMissing",

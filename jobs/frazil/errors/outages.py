@@ -37,6 +37,16 @@ class SecretUnavailable(ServiceUnavailable):
     """A secret that the environment names cannot be read."""
 
 
+class TokenUnavailable(ServiceUnavailable):
+    """No token for a login can be had: its endpoint, or AWS's default credential chain, gave none."""
+
+
+class TokenRefused(TokenUnavailable):
+    """The token endpoint refused the client twice; in between its secret was read again."""
+
+    authentication = True
+
+
 class CatalogUnavailable(ServiceUnavailable):
     """The catalog or the object store refused or did not answer."""
 

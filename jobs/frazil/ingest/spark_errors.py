@@ -56,7 +56,8 @@ _WORDS = (
     ),
     (
         Failure.LOGIN,
-        r"SaslAuthenticationException|SslAuthenticationException|SASL authentication failed|SSL handshake failed",
+        r"SaslAuthenticationException|SslAuthenticationException|SASL authentication failed|SSL handshake failed|"
+        r"security\.auth\.login\.LoginException",
     ),
     (
         Failure.KAFKA,

@@ -74,13 +74,14 @@ def session(
         **{key: _SET_LATER if is_secret(key) else value for key, value in catalog.items()},
         **(settings or {}),
     }
+    properties = {**JVM_PROPERTIES, **_token_endpoint(environment)}
     for option in _JAVA_OPTIONS:
-        chosen[option] = _java_options(chosen.get(option, ""))
+        chosen[option] = _java_options(chosen.get(option, ""), properties)
     for key, value in chosen.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
-    _limit_this_jvm(spark)
+    _limit_this_jvm(spark, properties)
     _look_up_functions_once(spark)
     if str(spark.sparkContext.master).startswith("local"):
         spark.sparkContext.pythonExec = sys.executable  # else its workers are the PATH's `python3`
@@ -107,16 +108,22 @@ _SET_LATER = "set later"
 _JAVA_OPTIONS = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
 
 
-def _java_options(given: str) -> str:
-    """Return the options of a JVM with the limits of decoding, but for those that are given."""
-    limits = (f"-D{name}={value}" for name, value in JVM_PROPERTIES.items() if f"-D{name}=" not in given)
+def _token_endpoint(environment: Environment) -> dict[str, str]:
+    """Return the system property without which Kafka's clients of version 4 ask no token endpoint."""
+    oauth = environment.kafka.oauth
+    return {"org.apache.kafka.sasl.oauthbearer.allowed.urls": oauth.token_endpoint} if oauth else {}
+
+
+def _java_options(given: str, properties: Mapping[str, str] = JVM_PROPERTIES) -> str:
+    """Return the options of a JVM with these system properties, but for those that are given."""
+    limits = (f"-D{name}={value}" for name, value in properties.items() if f"-D{name}=" not in given)
     return " ".join([given, *limits]).strip()
 
 
-def _limit_this_jvm(spark: SparkSession) -> None:
-    """Set the same limits for a driver's JVM that was running before its settings were known, as on EMR."""
+def _limit_this_jvm(spark: SparkSession, properties: Mapping[str, str]) -> None:
+    """Set the same properties for a driver's JVM that was running before its settings were known, as on EMR."""
     jvm = cast(Any, spark._jvm)
-    for name, value in JVM_PROPERTIES.items():
+    for name, value in properties.items():
         if jvm.java.lang.System.getProperty(name) is None:
             jvm.java.lang.System.setProperty(name, value)
 

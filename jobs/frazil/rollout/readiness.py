@@ -8,7 +8,7 @@ from typing import Protocol
 from frazil.clients.kafka import Kafka, Span
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Environment, Isolation, Pipeline, parse, parse_environment
-from frazil.errors import InvalidInput, KafkaUnavailable, SecretUnavailable
+from frazil.errors import InvalidInput, KafkaUnavailable, SecretUnavailable, TokenUnavailable
 from frazil.lake.read.stored_tables import Lake, StoredTable
 from frazil.rollout.desired import Desired, Mode
 from frazil.rollout.state import Store
@@ -81,7 +81,7 @@ class TableReadiness:
         try:
             kafka = self._kafka_of(place, self._secrets)
             spans = kafka.offsets(pipeline.topic.name, pipeline.isolation)
-        except (KafkaUnavailable, SecretUnavailable):
+        except (KafkaUnavailable, SecretUnavailable, TokenUnavailable):
             return None
         # A partition that a ledger does not name was added after it began: it is read from 0.
         return all(held.get(p, 0 if held else span.earliest) >= span.stable for p, span in spans.items())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from frazil.declaration import Pipeline
 from frazil.declaration.write_modes import history
-from frazil.errors import KafkaUnavailable
+from frazil.errors import KafkaUnavailable, TokenUnavailable
 from frazil.lake import ledger
 from frazil.lake.history.history_ledger import commits_behind
 from frazil.lake.ledger import Entry
@@ -172,7 +172,7 @@ def _of_history(pipeline: Pipeline, lake: Lake, table: StoredTable) -> dict[str,
 def _spans(pipeline: Pipeline, kafka: Kafka) -> tuple[Mapping[int, Span], str]:
     try:
         return kafka.offsets(pipeline.topic.name, pipeline.isolation), ""
-    except KafkaUnavailable as error:
+    except (KafkaUnavailable, TokenUnavailable) as error:
         return {}, str(error)
 
 

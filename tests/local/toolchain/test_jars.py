@@ -227,6 +227,7 @@ def test_the_lock_holds_no_address() -> None:
 
 def test_what_spark_needs_is_exactly_this() -> None:
     assert sorted(artifact.file_name for artifact in locked(lock_file()) if "spark" in artifact.purposes) == [
+        "aws-msk-iam-auth-2.3.5.jar",
         "commons-pool2-2.12.1.jar",
         "hadoop-bare-naked-local-fs-0.1.0.jar",
         "iceberg-aws-bundle-1.11.0.jar",

@@ -54,3 +54,6 @@ def test_an_environment_in_the_clear_is_told() -> None:
     assert told(in_the_clear, environment(registry={"url": "http://registry:8081"})) == [
         ("environment dev", "requests to the registry use plain HTTP")
     ]
+    for part, others in (("kafka", {"security": "SASL_SSL"}), ("registry", {"url": "https://r"})):
+        document = environment(**{part: {**others, "oauth": {"token_endpoint": "http://id.example/token"}}})
+        assert told(in_the_clear, document) == [("environment dev", f"{part}.oauth sends its secret over plain HTTP")]

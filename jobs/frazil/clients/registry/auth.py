@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import urlsplit
 
 from frazil.clients.secrets import Secrets, reference
+from frazil.clients.token_endpoint import TokenEndpoint
+from frazil.clients.tokens import Tokens
 from frazil.declaration import environment
+from frazil.declaration.oauth import OAuth
 from frazil.declaration.secret import Secret
 from frazil.errors import SecretUnavailable
 
@@ -21,8 +25,8 @@ class Login(Protocol):
         """The references of its secrets, for messages; empty if it has none."""
         ...
 
-    def header(self) -> str | None:
-        """Return the value of the `Authorization` header, if any. Raises `SecretUnavailable`."""
+    def headers(self) -> dict[str, str]:
+        """Return the headers that prove who we are, if any. Raises `SecretUnavailable`."""
         ...
 
     def forget(self) -> None:
@@ -36,8 +40,9 @@ class NoLogin:
 
     references: str = ""
 
-    def header(self) -> None:
+    def headers(self) -> dict[str, str]:
         """Return no header."""
+        return {}
 
     def forget(self) -> None:
         """Do nothing: there is no secret."""
@@ -56,14 +61,14 @@ class BasicLogin:
         """Both references."""
         return ", ".join(dict.fromkeys((reference(self.username), reference(self.password))))
 
-    def header(self) -> str:
+    def headers(self) -> dict[str, str]:
         """Return `Basic …`. A user name with a colon cannot be sent (RFC 7617)."""
         username, password = self.secrets.username(self.username), self.secrets.read(self.password)
         if ":" in username:
             raise SecretUnavailable("a user name must not have a colon", where=f"secret {reference(self.username)}")
         word = base64.b64encode(f"{username}:{password}".encode()).decode()
         self.secrets.redactor.add(word)
-        return f"Basic {word}"
+        return {"Authorization": f"Basic {word}"}
 
     def forget(self) -> None:
         """Forget both."""
@@ -71,36 +76,42 @@ class BasicLogin:
 
 
 @dataclass(frozen=True, slots=True)
-class BearerLogin:
-    """A token that is renewed where it is stored."""
+class TokenLogin:
+    """A token of a token endpoint. `routing` are the headers by which Confluent Cloud finds cluster and identity pool."""
 
-    secrets: Secrets
-    token: Secret
+    tokens: Tokens
+    routing: Mapping[str, str]
 
     @property
     def references(self) -> str:
-        """The token's reference."""
-        return reference(self.token)
+        """The references of the client's id and secret."""
+        return self.tokens.references
 
-    def header(self) -> str:
-        """Return `Bearer …`."""
-        token = self.secrets.read(self.token)
-        if not (token.isascii() and token.isprintable()) or " " in token:
-            raise SecretUnavailable("a token has visible ASCII characters only", where=f"secret {self.references}")
-        return f"Bearer {token}"
+    def headers(self) -> dict[str, str]:
+        """Return `Bearer …` and the routing. Raises `TokenUnavailable`, too."""
+        return {"Authorization": f"Bearer {self.tokens.current().value}", **self.routing}
 
     def forget(self) -> None:
-        """Forget the token."""
-        self.secrets.forget(self.token)
+        """Forget the token and the client's secret."""
+        self.tokens.forget()
 
 
-def login_of(settings: environment.Registry, token: Secret | None, secrets: Secrets) -> Login:
-    """Return the login that an environment names; `token`, if there is one, goes before a password."""
-    if token is not None:
-        return BearerLogin(secrets, token)
+def login_of(
+    settings: environment.Registry, secrets: Secrets, *, now: Callable[[], float], sleep: Callable[[float], None]
+) -> Login:
+    """Return the login that an environment names. `now` is the time in seconds since 1970."""
+    if settings.oauth is not None:
+        endpoint = TokenEndpoint(settings.oauth, secrets, now=now, sleep=sleep)
+        return TokenLogin(Tokens(endpoint, secrets.redactor, now=now), routing(settings.oauth))
     if settings.username is not None and settings.password is not None:
         return BasicLogin(secrets, settings.username, settings.password)
     return NoLogin()
+
+
+def routing(oauth: OAuth) -> dict[str, str]:
+    """Return the headers that Confluent Cloud's registry needs beside a token."""
+    named = {"target-sr-cluster": oauth.logical_cluster, "Confluent-Identity-Pool-Id": oauth.identity_pool}
+    return {name: value for name, value in named.items() if value is not None}
 
 
 def origin(address: str) -> tuple[str, str | None, int | None]:

@@ -22,7 +22,6 @@ from frazil.clients.registry.schemas import (
 )
 from frazil.clients.secrets import Secrets
 from frazil.declaration import environment
-from frazil.declaration.secret import Secret
 from frazil.errors import SchemaChanged, UnreadableSchema
 
 UNKNOWN_SUBJECT = 40401
@@ -62,11 +61,11 @@ class Registry:
         settings: environment.Registry,
         secrets: Secrets,
         *,
-        token: Secret | None = None,
         cache: Path | None = None,
         known: Mapping[int, str] | None = None,
         retry: RetryPolicy | None = None,
         clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
         sleep: Callable[[float], None] = time.sleep,
         random: Callable[[], float] = system_random,
     ) -> Registry:
@@ -74,7 +73,7 @@ class Registry:
         bases = [settings.url]
         http = RegistryHttp(
             bases,
-            login_of(settings, token, secrets),
+            login_of(settings, secrets, now=now, sleep=sleep),
             secrets.redactor,
             retry=retry or RetryPolicy(),
             clock=clock,

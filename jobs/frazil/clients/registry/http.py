@@ -172,9 +172,8 @@ class RegistryHttp:
         raise self._unavailable(f"it redirects more than {_MOST_REDIRECTS} times", "Correct registry.url")
 
     def _headers(self) -> dict[str, str]:
-        authorization = self._login.header()
         headers = {"Accept": f"{_TYPE}, application/json", "Content-Type": _TYPE, "User-Agent": "frazil"}
-        return headers | ({"Authorization": authorization} if authorization else {})
+        return headers | self._login.headers()
 
     def _redirected(self, address: str, location: str) -> str:
         """Return where a redirect leads. Another origin would receive the credentials and answer with schemas."""
@@ -227,7 +226,9 @@ class RegistryHttp:
         raise RegistryRefused(
             f"{what} ({answer.status}){message}",
             where=display_address(base),
-            do=f"Check {secrets}" if secrets else "Give registry.username and registry.password in the environment",
+            do=f"Check {secrets}"
+            if secrets
+            else "Give the environment's registry a login: username and password, or oauth",
         )
 
     def _failure(self, error: Exception) -> Exception:
