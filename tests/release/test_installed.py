@@ -134,7 +134,7 @@ def test_a_run_without_jars_names_variables_and_commands(installed: Installed, t
         *("run", "orders", "--once", "--pipelines", "mine.py", "--env", "mine.json"), FRAZIL_JARS=str(tmp_path / "none")
     )
     assert ended.returncode == 3
-    assert f"error: FRAZIL_JARS={tmp_path}/none: 9 of 9 jars are not in the folder" in ended.stderr
+    assert f"error: FRAZIL_JARS={tmp_path}/none: 10 of 10 jars are not in the folder" in ended.stderr
     assert "frazil local jars --out" in ended.stderr
     assert "Traceback" not in ended.stderr
 
