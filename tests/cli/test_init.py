@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from frazil.cli import init
 from frazil.cli.main import app
+from frazil.errors import InvalidInput
 
 
 @pytest.fixture
@@ -65,6 +67,12 @@ def test_wrong_answers_write_nothing(folder: Path, arguments: list[str], said: s
     assert (ended.exit_code, ended.stdout) == (2, "")
     assert said in ended.stderr
     assert [*folder.iterdir()] == []
+
+
+def test_a_closed_stdin_is_no_terminal(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    with pytest.raises(InvalidInput, match="no Kafka is chosen"):
+        init.init()
 
 
 def test_on_a_terminal_it_asks(folder: Path) -> None:

@@ -59,3 +59,9 @@ def test_an_environment_with_a_document_is_a_problem(folder: Path) -> None:
     documents.mkdir(parents=True)
     (documents / "dev.json").write_text("{}")
     assert paths() == ["frazil.toml: environments.dev"]
+
+
+def test_a_project_file_that_names_no_declarations_is_the_problem(folder: Path) -> None:
+    (folder / "pipelines.py").unlink()
+    (folder / "frazil.toml").write_text("pipelines = 3\n")
+    assert paths() == ["frazil.toml: pipelines"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -107,3 +108,16 @@ def test_a_missing_environment_names_both_places(folder: Path) -> None:
         InvalidInput, match=r"\[environments\.prod\] into frazil\.toml, or \.frazil/environments/prod\.json"
     ):
         environments.environment("prod")
+
+
+def test_a_byte_order_mark_is_ignored(folder: Path) -> None:
+    (folder / "frazil.toml").write_bytes(b"\xef\xbb\xbf" + FILE.encode())
+    found = project_file()
+    assert found is not None
+    assert found.pipelines == Path("pipelines.py")
+
+
+def test_a_pipe_of_that_name_is_no_project_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("frazil.toml")
+    assert (project_file(), stated_pipelines(), stated_environments()) == (None, None, ())

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
+from frazil.clients.daemon_threads import DaemonThreads
 from frazil.clients.kafka import Span
 from frazil.clients.kafka_topics import TopicOffsets
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.errors import KafkaUnavailable, TopicMissing
 from frazil.status import all_pipelines as module
 from frazil.status.all_pipelines import Services, all_pipelines
-from frazil.status.daemon_threads import DaemonThreads
 from frazil.status.overview import Row, State, document, states, totals
 from tests.audit.audited_table import Landed
 from tests.support.fake_registry import FakeRegistry

@@ -50,7 +50,7 @@ def init(
       0 written
       2 a file exists, or a value is invalid
     """
-    asks = not yes and not as_json and sys.stdin.isatty()
+    asks = not yes and not as_json and sys.stdin is not None and sys.stdin.isatty()
     if kafka is None and not asks and not yes:
         raise InvalidInput("no Kafka is chosen", do=f"Give --kafka {'|'.join(Cluster)}, or --yes for {Cluster.LOCAL}")
     cluster = kafka or (_asked_cluster() if asks else Cluster.LOCAL)

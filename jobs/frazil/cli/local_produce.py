@@ -73,7 +73,7 @@ def produce(
     )
     services = running(project_folder())
     bootstrap = services.bootstrap
-    lines = read_records(records, sys.stdin.buffer)
+    lines = read_records(records, sys.stdin.buffer if sys.stdin is not None else None)
     made = send(wanted, lines, bootstrap=bootstrap, registry_url=lambda: services.registry_url)
     if as_json:
         show_json(

@@ -76,12 +76,12 @@ def status(
 
 def _looks(pipelines: Sequence[Pipeline], env: str, secrets: Secrets) -> Callable[[], list[Row]]:
     """Return how one look is made; clients are made once, and tables are read each time."""
+    from frazil.clients.daemon_threads import DaemonThreads
     from frazil.clients.kafka_topics import KafkaTopics
     from frazil.clients.registry.client import Registry
     from frazil.clients.registry.retry import RetryPolicy
     from frazil.lake.read.stored_tables import Lake
     from frazil.status.all_pipelines import PARALLEL, Services, all_pipelines
-    from frazil.status.daemon_threads import DaemonThreads
 
     place, mask = environments.environment(env), secrets.redactor.redact
     retry, threads = RetryPolicy(total_seconds=SECONDS), DaemonThreads(PARALLEL, name="status")

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from frazil.errors import InvalidInput
 from frazil.local.process import is_alive, noted
 
 STATE_FILE = "local.json"
@@ -21,12 +22,12 @@ def running_addresses(home: Path) -> dict[str, Address]:
     """Return the addresses of the parts that were up and whose process still runs."""
     try:
         state = json.loads((home / STATE_FILE).read_bytes())
-    except (OSError, ValueError):
-        return {}
-    if state.get("version") != STATE_VERSION:
+        parts = state["parts"] if state["version"] == STATE_VERSION else {}
+        known = {name: (part["pid"], part["address"]) for name, part in parts.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):  # missing or damaged
         return {}
     pids = {process.name: process.pid for process in noted(home) if is_alive(process)}
-    return {name: part["address"] for name, part in state["parts"].items() if pids.get(name) == part["pid"]}
+    return {name: address for name, (pid, address) in known.items() if pids.get(name) == pid}
 
 
 def write_state(home: Path, addresses: Mapping[str, Address]) -> None:
@@ -48,8 +49,12 @@ def write_document(file: Path, document: Mapping[str, Any]) -> None:
 
 @contextmanager
 def locked(home: Path) -> Iterator[None]:
-    """Lock the folder against another `up` or `down`."""
-    home.mkdir(parents=True, exist_ok=True)
-    with (home / ".lock").open("w") as held:
+    """Lock the folder against another `up` or `down`. Raises `InvalidInput` if it cannot be written."""
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        held = (home / ".lock").open("w")
+    except OSError as error:
+        raise InvalidInput.unwritable(home, error) from None
+    with held:
         fcntl.flock(held, fcntl.LOCK_EX)
         yield

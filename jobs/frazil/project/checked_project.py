@@ -8,6 +8,7 @@ from pathlib import Path
 
 from frazil.declaration import InvalidDeclaration, Problem
 from frazil.declaration.cross_checks import Listed, misfits
+from frazil.errors import InvalidInput
 from frazil.project import declaration_file
 from frazil.project.environments import clashes_with_documents, environment
 from frazil.project.project_file import ProjectFile, project_file
@@ -22,8 +23,13 @@ def checked_pipelines(file: Path, *, choice: str | None, with_project: bool) -> 
     problems: list[Problem] = []
     listed: tuple[Listed, ...] = ()
     project: ProjectFile | None = None
-    with _noted(problems):
-        listed = declaration_file.found(file)
+    try:
+        with _noted(problems):
+            listed = declaration_file.found(file)
+    except InvalidInput:
+        if with_project:
+            project_file()  # its problems may be why there is no such file
+        raise
     if with_project:
         with _noted(problems):
             project = project_file()

@@ -78,7 +78,7 @@ def _upwards() -> Iterator[Path]:
 
 def _parsed(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_bytes().decode("utf-8"))
+        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:
         raise InvalidInput.unreadable(path, error) from None
     except UnicodeDecodeError as error:
@@ -96,5 +96,6 @@ def _placed(path: Path, invalid: InvalidDeclaration) -> list[Problem]:
 
 def _tolerant(path: Path) -> dict[str, Any]:
     with suppress(InvalidInput):
-        return _parsed(path)
+        if os.path.isfile(path):  # to read a pipe would wait without an end
+            return _parsed(path)
     return {}

@@ -7,13 +7,13 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from functools import partial
 
+from frazil.clients.daemon_threads import DaemonThreads
 from frazil.clients.kafka_topics import Asked, KafkaTopics, TopicOffsets
 from frazil.clients.registry.client import Registry
 from frazil.declaration import Pipeline
 from frazil.decode.topic_rows import topic_rows
 from frazil.errors import FrazilError, ServiceUnavailable
 from frazil.lake.read.stored_tables import Lake
-from frazil.status.daemon_threads import DaemonThreads
 from frazil.status.overview import Row, row, unreadable
 from frazil.status.pipeline_status import table_status
 

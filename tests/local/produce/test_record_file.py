@@ -41,6 +41,7 @@ def test_each_line_is_a_record_with_its_place_and_its_own_text() -> None:
         ('{"a": 1, "b": {"c": 1, "c": 2}}', "the field 'c' is twice in one object"),
         ("[" * 100_000, "the record is nested too deep"),
         ("1" * 5_000, "this is not JSON: Exceeds the limit"),
+        ('{"a": 1e999999999999999999999}', "this is not JSON: a number has too large an exponent"),
     ],
 )
 def test_a_wrong_line_is_named(text: str, why: str) -> None:
@@ -89,3 +90,8 @@ def test_wrong_csv_is_named_with_its_line(tmp_path: Path, content: bytes, why: s
     with pytest.raises(InvalidInput) as wrong:
         written(tmp_path, "o.csv", content)
     assert why in str(wrong.value)
+
+
+def test_a_closed_stdin_is_named() -> None:
+    with pytest.raises(InvalidInput, match="stdin: it is closed"):
+        read_records("-", None)

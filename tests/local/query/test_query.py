@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,6 +21,7 @@ from frazil.declaration.environment import environment_document
 from frazil.errors import CatalogUnavailable
 from frazil.lake.catalogs import pyiceberg_properties
 from frazil.lake.read.stored_tables import Lake, StoredTable
+from frazil.local.query import table_views
 from frazil.local.query.answer import answer
 from frazil.local.query.table_views import needed, views
 from frazil.local.seaweedfs import BUCKET
@@ -234,3 +236,29 @@ def test_a_file_that_is_gone_is_an_outage(tmp_path: Path) -> None:
 
     with pytest.raises(CatalogUnavailable, match="parquet"):
         ask()
+
+
+def test_dates_beyond_python_are_texts(query: Query) -> None:
+    sql = "select date '290000-01-01' d, timestamp '290000-01-01 00:00:00' t, timestamptz '20000-01-01 00:00:00+00' z, date 'infinity' i"
+    found = json.loads(query(sql, "--json").stdout)
+    beyond = ["290000-01-01", "290000-01-01 00:00:00", "20000-01-01 00:00:00+00:00", "infinity"]
+    assert found["rows"] == [beyond]
+
+
+@pytest.mark.parametrize("value", ["1::variant", "340282366920938463463374607431768211455::uhugeint", "'101'::bit"])
+def test_a_type_that_arrow_lacks_is_refused(query: Query, value: str) -> None:
+    ended = query(f"select {value} x", code=2)
+    assert "cannot be printed" in ended.stderr
+    assert "Cast it to VARCHAR" in ended.stderr
+
+
+def test_a_catalog_that_hangs_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Hanging:
+        def table(self, identifier: str) -> StoredTable | None:
+            threading.Event().wait()
+            return None
+
+    monkeypatch.setattr(table_views, "LONGEST_SECONDS", 0.1)
+    lake: Any = Hanging()
+    with pytest.raises(CatalogUnavailable, match="no answer within"):
+        table_views.load(lake, views([Pipeline(topic=Topic("a", value_format="json"), table=Table("s.a"))]))

@@ -43,6 +43,7 @@ def test_a_statement_that_reads_passes(text: str) -> None:
         ("explain /* é */ analyze insert into x values (1)", "a statement INSERT does more than read"),
         ("select 1; drop table x", "there are several statements"),
         ("", "there is no statement"),
+        ("select '\udcff'", "the text is not UTF-8"),
         ("selec 1", 'Parser Error: syntax error at or near "selec"'),
         ("select 'x", "Parser Error: unterminated quoted string"),
     ],

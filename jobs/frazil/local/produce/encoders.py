@@ -166,6 +166,6 @@ def _protobuf_encoder(given: GivenSchema) -> Encoder:
         try:
             return bytes(json_format.Parse(line.text, message()).SerializeToString())
         except json_format.ParseError as error:
-            raise line.wrong(f"it is no {name}: {error}") from None
+            raise line.wrong(f"it is no {name}: {' '.join(str(error).split()).rstrip('.')}") from None
 
     return Encoder(encode=encode, type=SchemaType.PROTOBUF, schema=given.text, name=name, index=index[name])

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -40,6 +40,8 @@ class Line:
             raise self.wrong("the record is nested too deep") from None
         except json.JSONDecodeError as error:
             raise self.wrong(f"this is not JSON: {error.msg} at column {error.colno}") from None
+        except InvalidOperation:
+            raise self.wrong("this is not JSON: a number has too large an exponent") from None
         except ValueError as error:
             raise self.wrong(f"this is not JSON: {error}") from None
 
@@ -56,13 +58,15 @@ class Line:
         return found
 
 
-def read_records(file: str, stdin: BinaryIO) -> list[Line]:
+def read_records(file: str, stdin: BinaryIO | None) -> list[Line]:
     """Return the records of a file: CSV if its name ends in `.csv`, else JSON lines; those of `stdin` for `-`.
 
     Empty lines are no records. Raises `InvalidInput` if the file is missing, larger than 256 MiB, or not UTF-8.
     """
     name = "stdin" if file == "-" else file
-    content = stdin.read(LARGEST_BYTES + 1) if file == "-" else _content(Path(file))
+    if file == "-" and stdin is None:
+        raise InvalidInput("it is closed", where=name, do="Name a file, or redirect one to stdin")
+    content = stdin.read(LARGEST_BYTES + 1) if stdin is not None and file == "-" else _content(Path(file))
     if len(content) > LARGEST_BYTES:
         raise InvalidInput("the file is larger than 256 MiB", where=name, do="Split it")
     try:

@@ -15,7 +15,10 @@ def check_statement(text: str) -> None:
     """Raise `InvalidInput` if the text is not one statement that only reads."""
     duckdb = installed()
     try:
+        text.encode()
         found = duckdb.extract_statements(text)
+    except UnicodeEncodeError:
+        raise InvalidInput("the text is not UTF-8", where="SQL", do="Write it as UTF-8") from None
     except duckdb.Error as error:
         raise sql_error(error) from None
     if len(found) != 1:

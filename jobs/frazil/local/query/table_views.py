@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
 
+from frazil.clients.daemon_threads import DaemonThreads
 from frazil.declaration import Pipeline
 from frazil.errors import CatalogUnavailable, InvalidInput
 from frazil.lake.read.stored_tables import Lake, StoredTable
@@ -17,6 +19,8 @@ from frazil.local.duckdb_query import identifier, know_store, literal, scan
 _PATHS = ("write.data.path", "write.object-storage.path", "write.metadata.path")
 _S3 = ("s3", "s3a", "s3n")
 _AT_ONCE = 8
+LONGEST_SECONDS = 30.0
+"""How long the catalog may take to answer for all tables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +70,22 @@ def needed(found: Iterable[View], statement: str) -> tuple[View, ...]:
 def load(lake: Lake, wanted: Iterable[View]) -> dict[str, StoredTable | None]:
     """Return the tables of views by their identifiers, a few at a time; None for one that does not exist yet.
 
-    Raises `CatalogUnavailable`.
+    Raises `CatalogUnavailable`, also if the catalog has no answer within `LONGEST_SECONDS`: its client waits without an end.
     """
     names = list(dict.fromkeys(view.table for view in wanted))
     if not names:
         return {}
-    first = lake.table(names[0])  # connects, once
-    with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
-        return dict(zip(names, [first, *pool.map(lake.table, names[1:])], strict=True))
+    threads, end = DaemonThreads(min(_AT_ONCE, len(names)), name="tables"), monotonic() + LONGEST_SECONDS
+    try:
+        first = threads.submit(partial(lake.table, names[0])).result(LONGEST_SECONDS)  # connects, once
+        others = [threads.submit(partial(lake.table, name)) for name in names[1:]]
+        found = [first, *(answer.result(max(end - monotonic(), 0)) for answer in others)]
+    except TimeoutError:
+        what = f"the catalog has no answer within {LONGEST_SECONDS:g} s"
+        raise CatalogUnavailable(
+            what, where="catalog", do="Check the network and the service: `frazil doctor`"
+        ) from None
+    return dict(zip(names, found, strict=True))
 
 
 def needs_s3(tables: Iterable[StoredTable]) -> bool:
