@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from packaging.version import Version
+
 from frazil.cli.demo.topics import flights
 
 PIPELINES, TOPICS, DEPLOYMENTS = (Path("stacks", f"{name}.py") for name in ("pipelines", "topics", "deployments"))
@@ -85,8 +87,13 @@ def change(checkout: Path) -> None:
     project = checkout / "pyproject.toml"
     text = project.read_text()
     [version] = re.findall(r'^version = "(.+)"$', text, re.MULTILINE)
-    major, minor, patch = version.split(".")
-    _replace(project, f'version = "{version}"', f'version = "{major}.{minor}.{int(patch) + 1}"')
+    _replace(project, f'version = "{version}"', f'version = "{next_version(version)}"')
+
+
+def next_version(version: str) -> str:
+    """Return the version after one: `0.2.0` after `0.2.0.dev0`, `0.2.1` after that."""
+    of = Version(version)
+    return of.base_version if of.is_prerelease else f"{of.major}.{of.minor}.{of.micro + 1}"
 
 
 def _replace(file: Path, old: str, new: str) -> None:

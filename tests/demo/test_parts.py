@@ -169,3 +169,11 @@ def test_the_rows_of_a_state_are_the_last_records_of_its_keys() -> None:
     journal.good[STATE] |= {(0, 1), (0, 2), (0, 3)}
     journal.good["planes"] |= {(0, 1)}
     assert (journal.rows(STATE), journal.rows("planes"), journal.count(STATE)) == ({(0, 3)}, {(0, 1)}, 3)
+
+
+def test_the_version_of_the_change_is_a_later_one() -> None:
+    assert [declared.next_version(version) for version in ("0.2.0.dev0", "0.2.0", "1.9.9")] == [
+        "0.2.0",
+        "0.2.1",
+        "1.9.10",
+    ]
