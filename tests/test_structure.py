@@ -19,6 +19,7 @@ ROOMS = {
     "lake",
     "decode",
     "envelopes",
+    "inference",
     "ingest",
     "recovery",
     "dead_letters",

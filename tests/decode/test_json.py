@@ -13,7 +13,11 @@ from pyspark.sql import functions as F
 from frazil.decode.json import json_decoder
 from frazil.decode.raw import json_text
 from frazil.decode.spark_types import spark_struct
+from frazil.inference.record_file import Line
+from frazil.inference.sample import Sample
+from frazil.inference.sampled_schema import sampled_schema
 from frazil.schemas import json_schema
+from frazil.schemas.json_times import is_written
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 
 pytestmark = pytest.mark.spark
@@ -568,3 +572,34 @@ def test_the_columns_of_a_schema_take_its_records(spark: SparkSession) -> None:
         ),
         None,
     ]
+
+
+def test_each_record_of_a_sample_lands_with_the_schema_of_the_sample(spark: SparkSession) -> None:
+    """What the sample takes for a time is one here, and text keeps the digits that a number would lose."""
+    times = [
+        *("2026-02-28T10:00:00Z", "2026-02-28t10:00:00.123456789z", "2026-02-28 10:00:00+0530"),
+        *("0001-01-05T00:00:00-18:00", "9999-12-31T23:59:59+18:00", "2024-02-29T23:59:59.9-00:00"),
+    ]
+    mixed = ["1", '"a"', "[1, {}]", '{"b": 1.50}', "true", "12345678901234567890123"]
+    exact = ["0.12345678901234567891", "12345678901234567890123", "9007199254740993", "0.1", "-5", "1"]
+    numbers = ["1", "0.1", "-0.0", "1e308", "5e-324", "9007199254740992"]
+    bodies = [
+        f'{{"at": "{at}", "m": {m}, "e": {e}, "n": {n}, "d": "2024-02-29", "l": [{{"x": {m}}}, null]}}'
+        for at, m, e, n in zip(times, mixed, exact, numbers, strict=True)
+    ]
+    found = Sample.of(Line("r", body) for body in bodies).found
+    row = json_schema.row_type(json_schema.parse(json.dumps(sampled_schema(found, "Row")), {}))
+    assert [str(field.type) for field in row.fields] == [
+        *("timestamptz", "string", "string", "double", "date", "list<struct<x: string>>"),
+    ]
+    landed = decode(spark, row, *bodies)
+    assert [each and each[2] for each in landed] == exact
+    assert [each and each[1] for each in landed] == ["1", "a", "[1,{}]", '{"b":1.5}', "true", mixed[-1]]
+    assert [each and each[3] for each in landed] == [float(number) for number in numbers]
+    assert all(each and each[0] for each in landed)
+    not_times = ["2026-02-30T10:00:00Z", "2026-02-28T24:00:00Z", "2026-02-28T10:00:60Z", "2026-02-28T10:00:00+18:01"]
+    not_times += ["0001-01-01T00:00:00+01:00", "9999-12-31T23:59:59-01:00", "2026-02-28T10:00:00"]
+    assert not any(is_written(text, Kind.TIMESTAMPTZ) for text in not_times)
+    assert decode(spark, Struct((column(INSTANT, "at"),)), *(f'{{"at": "{text}"}}' for text in not_times)) == [
+        None
+    ] * len(not_times)

@@ -52,9 +52,9 @@ def produce(
       2 invalid input, or a wrong record
       3 a local service does not run
     """
+    from frazil.inference.record_file import read_records
     from frazil.local.produce.produce import FORMATS, Wanted
     from frazil.local.produce.produce import produce as send
-    from frazil.local.produce.record_file import read_records
     from frazil.local.services import running
 
     check_local(option, ENVIRONMENTS)

@@ -17,6 +17,7 @@ from frazil.cli import (
     doctor,
     environments,
     history,
+    infer,
     init,
     local,
     maintain,
@@ -50,6 +51,7 @@ GROUPS = {
         "check",
         "doctor",
         "topics",
+        "infer",
         "preview",
         "run",
         "status",
@@ -163,6 +165,7 @@ app.command("history", short_help="Print the SQL of a changelog's views.")(histo
 app.command("maintain", short_help="Compact files and expire snapshots.")(maintain.maintain)
 app.command("accept", short_help="Record an operator's decision.")(accept.accept)
 app.add_typer(dead_letters.app, name="dead-letters", short_help="List and show rejected records.")
+app.command("infer", short_help="Write a schema file from JSON records.")(infer.infer)
 app.command("topics", short_help="List topics, with their formats guessed.")(topics.topics)
 app.add_typer(local.app, name="local", short_help="Start and stop a local broker and registry.")
 app.command("demo", short_help="Land and prove real data on this machine.")(command.demo)

@@ -27,6 +27,7 @@ _FEW_BYTES = {
     "max.partition.fetch.bytes": str(64 << 10),
     "queued.max.messages.kbytes": str(16 << 10),
 }
+_SAMPLE_BYTES = {**_FEW_BYTES, "fetch.max.bytes": str(8 << 20), "max.partition.fetch.bytes": str(1 << 20)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,7 @@ class KafkaListing:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
+        self._clock = clock
         self._connection = Connection(settings, secrets, timeout_seconds=timeout_seconds, clock=clock, sleep=sleep)
 
     def topics(self, is_wanted: Callable[[str], bool]) -> tuple[TopicSpans, ...]:
@@ -90,6 +92,48 @@ class KafkaListing:
         return self._connection.consume(
             "the newest records", _FEW_BYTES, lambda consumer, _: kafka_records.tails(consumer, ends, seconds)
         )
+
+    def sample(self, topic: TopicSpans, count: int, *, seconds: float) -> list[Record]:
+        """Return the oldest and the newest records of all partitions, as far as they can be read within `seconds`.
+
+        About `count` of them, in equal shares; one more of each partition if there are more partitions than that.
+        """
+        spans = {number: span for number, span in topic.spans.items() if span is not None and span[0] < span[1]}
+        oldest, newest = sampled_spans(spans, count)
+
+        deadline = self._clock() + seconds
+        found: list[Record] = []
+        for ranges in (oldest, newest):  # a consumer each: it keeps the pause of a partition that it has read
+            ends = {(topic.name, number): span for number, span in ranges.items()}
+            found += self._tails(ends, max(0.0, deadline - self._clock())).get(topic.name, [])
+        return found
+
+    def _tails(self, ends: Mapping[tuple[str, int], tuple[int, int]], seconds: float) -> dict[str, list[Record]]:
+        if not ends:
+            return {}
+        return self._connection.consume(
+            "a sample of the records", _SAMPLE_BYTES, lambda consumer, _: kafka_records.tails(consumer, ends, seconds)
+        )
+
+
+def sampled_spans(
+    spans: Mapping[int, tuple[int, int]], count: int
+) -> tuple[dict[int, tuple[int, int]], dict[int, tuple[int, int]]]:
+    """Return the offsets of each partition's oldest and newest records: equal shares of `count`.
+
+    Small partitions leave what they lack to others.
+    """
+    oldest, newest, left = dict[int, tuple[int, int]](), dict[int, tuple[int, int]](), count
+    in_order = sorted(spans, key=lambda number: spans[number][1] - spans[number][0])
+    for place, number in enumerate(in_order):
+        start, end = spans[number]
+        share = min(max(1, left // (len(in_order) - place)), end - start)
+        left -= share
+        first = share // 2 if share < end - start else 0
+        if first:
+            oldest[number] = (start, start + first)
+        newest[number] = (end - (share - first), end)
+    return oldest, newest
 
 
 def _offsets(request: Request, places: list[TopicPartition], spec: Any) -> dict[tuple[str, int], int]:

@@ -21,7 +21,6 @@ from frazil.decode.json_decimals import decimal, is_exact, is_text
 from frazil.decode.json_envelope import CORRUPT, Envelope, around_anything, around_objects
 from frazil.decode.json_types import (
     PAST_MICROSECONDS,
-    WRITTEN,
     Has,
     has_no_checks,
     is_ambiguous,
@@ -33,6 +32,7 @@ from frazil.decode.leaves import Leaves, leaves
 from frazil.decode.spark_types import spark_type
 from frazil.decode.years import in_years
 from frazil.schemas.json_schema import VALUE_COLUMN
+from frazil.schemas.json_times import WRITTEN
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 
 LONGEST_STRING = 1 << 30

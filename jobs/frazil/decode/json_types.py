@@ -10,17 +10,9 @@ from dataclasses import dataclass
 from pyspark.sql import types as T
 
 from frazil.decode.spark_types import spark_type
+from frazil.schemas.json_times import WRITTEN
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 
-_DAY = r"(?!0000)\d{4}-\d{2}-\d{2}"
-_TIME = r"[Tt ]\d{2}:\d{2}:\d{2}(\.\d+)?"
-# RFC 3339, which JSON Schema names, and the offset without a colon, which Java's older libraries write.
-WRITTEN = {
-    Kind.DATE: f"^{_DAY}$",
-    Kind.TIMESTAMP: f"^{_DAY}{_TIME}$",
-    Kind.TIMESTAMPTZ: rf"^{_DAY}{_TIME}([Zz]|[+-]\d{{2}}:?\d{{2}})$",
-}
-"""How a string of these kinds must be written."""
 PAST_MICROSECONDS = r"\.\d{6}\d*[1-9]"
 """A time that has more digits than its column."""
 

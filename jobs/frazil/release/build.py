@@ -24,6 +24,7 @@ NOT_RELEASED = (
     "frazil/local/",
     "frazil/cli/",
     "frazil/doctor/",
+    "frazil/inference/",
     "frazil/project/",
     "frazil/status/",
     "frazil_deploy/",

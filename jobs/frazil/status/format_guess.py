@@ -72,6 +72,11 @@ def schema_ids(values: Iterable[tuple[bytes | None, tuple[Header, ...]]], *, is_
     return {number for number in found if 0 < number <= LARGEST_ID}
 
 
+def form_of(value: bytes | None, headers: tuple[Header, ...], type_of: Callable[[int], SchemaType | None]) -> Form:
+    """Return what one value looks like."""
+    return _one(value, headers, type_of, is_key=False)[0]
+
+
 def _one(
     value: bytes | None, headers: tuple[Header, ...], type_of: Callable[[int], SchemaType | None], *, is_key: bool
 ) -> tuple[Form, str]:

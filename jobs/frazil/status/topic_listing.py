@@ -55,11 +55,17 @@ class Listed:
     def declaration(self) -> str:
         """A line that declares the topic by the guesses; bytes where there is none."""
         value = _VALUES.get(self.value.form, "bytes") if self.value else "bytes"
-        key = _VALUES.get(self.key.form, "bytes") if self.key else "bytes"
-        of_key = f', key_format="{key}"' if key != "bytes" else ""
-        name = re.sub(r"[^a-z0-9_]", "_", self.topic.lower())[:_LONGEST]
-        topic = f'Topic({json.dumps(self.topic)}, value_format="{value}"{of_key})'
-        return f'Pipeline(topic={topic}, table=Table("kafka.{name}"))'
+        return declaration(self.topic, value, self.key)
+
+
+def declaration(topic: str, value_format: str, key: Guess | None, *, schema: str = "") -> str:
+    """Return a line that declares a topic, with the path of its schema file if there is one; keys are bytes without a guess."""
+    key_format = _VALUES.get(key.form, "bytes") if key else "bytes"
+    of_key = f', key_format="{key_format}"' if key_format != "bytes" else ""
+    of_schema = f", schema={json.dumps(schema)}" if schema else ""
+    name = re.sub(r"[^a-z0-9_]", "_", topic.lower())[:_LONGEST]
+    declared = f'Topic({json.dumps(topic)}, value_format="{value_format}"{of_schema}{of_key})'
+    return f'Pipeline(topic={declared}, table=Table("kafka.{name}"))'
 
 
 def listed(

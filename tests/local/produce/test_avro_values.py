@@ -12,8 +12,8 @@ import fastavro
 import pytest
 
 from frazil.errors import InvalidInput
+from frazil.inference.record_file import Line
 from frazil.local.produce.avro_values import AvroValues, DoesNotFitError
-from frazil.local.produce.record_file import Line
 
 INNER = {"type": "record", "name": "Inner", "fields": [{"name": "n", "type": "int"}]}
 

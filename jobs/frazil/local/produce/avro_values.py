@@ -15,7 +15,7 @@ from typing import Any
 
 from frazil.declaration.constraints import shown
 from frazil.errors import InvalidInput, UnreadableSchema
-from frazil.local.produce.inferred_type import LARGEST_EXACT
+from frazil.inference.inferred_type import LARGEST_EXACT
 from frazil.schemas import avro
 
 _BITS = {"int": 31, "long": 63}

@@ -10,9 +10,9 @@ from typing import Any
 from frazil.clients.registry.schemas import SchemaType
 from frazil.declaration.options import ValueFormat
 from frazil.errors import InvalidInput, UnreadableSchema
-from frazil.local.produce.inferred_schema import avro_schema, json_schema, record_name
-from frazil.local.produce.inferred_type import inferred
-from frazil.local.produce.record_file import Line
+from frazil.inference.inferred_schema import avro_schema, json_schema, record_name
+from frazil.inference.inferred_type import inferred
+from frazil.inference.record_file import Line
 
 TYPES = {
     ValueFormat.AVRO: SchemaType.AVRO,

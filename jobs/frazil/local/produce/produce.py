@@ -11,9 +11,9 @@ from frazil.declaration import Topic
 from frazil.declaration.options import SubjectStrategy, ValueFormat
 from frazil.declaration.schema_file import LARGEST as LARGEST_SCHEMA
 from frazil.errors import InvalidInput
+from frazil.inference.record_file import Line
 from frazil.local.kafka_broker import LARGEST_MESSAGE_BYTES
 from frazil.local.produce.encoders import Encoder, GivenSchema, value_encoder
-from frazil.local.produce.record_file import Line
 from frazil.local.produce.record_keys import key_encoder, key_lines
 from frazil.local.produce.topic_writer import TopicWriter
 from frazil.schemas.avro.schema_fingerprint import head

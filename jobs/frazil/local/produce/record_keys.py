@@ -10,10 +10,10 @@ from frazil.declaration import Topic
 from frazil.declaration.constraints import shown
 from frazil.declaration.options import KeyFormat
 from frazil.errors import InvalidInput
+from frazil.inference.inferred_schema import avro_schema, record_name
+from frazil.inference.inferred_type import inferred
+from frazil.inference.record_file import Line
 from frazil.local.produce.encoders import Encoder, GivenSchema, avro_encoder
-from frazil.local.produce.inferred_schema import avro_schema, record_name
-from frazil.local.produce.inferred_type import inferred
-from frazil.local.produce.record_file import Line
 
 
 def key_lines(lines: Sequence[Line], field: str) -> list[Line]:

@@ -8,11 +8,11 @@ from typing import Any
 
 from frazil.declaration.constraints import shown
 from frazil.errors import InvalidInput
-from frazil.local.produce.inferred_type import Inferred
+from frazil.inference.inferred_type import Inferred
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_JSON_TYPES = {"": "string", "long": "integer", "double": "number", "record": "object"}
-_DRAFT = "http://json-schema.org/draft-07/schema#"
+JSON_TYPES = {"": "string", "long": "integer", "double": "number", "record": "object"}
+DRAFT = "http://json-schema.org/draft-07/schema#"
 
 
 def record_name(topic: str, suffix: str = "") -> str:
@@ -29,7 +29,7 @@ def avro_schema(of: Inferred, name: str) -> str:
 
 def json_schema(of: Inferred, title: str) -> str:
     """Return a JSON Schema."""
-    return json.dumps({"$schema": _DRAFT, "title": title, **_json(of)})
+    return json.dumps({"$schema": DRAFT, "title": title, **_json(of)})
 
 
 def _avro(of: Inferred, name: str) -> Any:
@@ -56,7 +56,7 @@ def _avro(of: Inferred, name: str) -> Any:
 
 
 def _json(of: Inferred) -> dict[str, Any]:
-    kind = _JSON_TYPES.get(of.kind, of.kind)
+    kind = JSON_TYPES.get(of.kind, of.kind)
     made: dict[str, Any] = {"type": [kind, "null"] if of.is_nullable or not of.kind else kind}
     if of.kind == "array" and of.items is not None:
         made["items"] = _json(of.items)

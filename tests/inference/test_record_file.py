@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from frazil.errors import InvalidInput
-from frazil.local.produce import record_file
-from frazil.local.produce.record_file import Line, read_records
+from frazil.inference import record_file
+from frazil.inference.record_file import Line, read_records
 
 
 def lines(content: bytes, file: str = "-") -> list[Line]:

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from frazil.errors import InvalidInput
+from frazil.inference.inferred_schema import avro_schema, json_schema, record_name
+from frazil.inference.inferred_type import inferred
+from frazil.inference.record_file import Line
 from frazil.local.produce.avro_values import AvroValues
-from frazil.local.produce.inferred_schema import avro_schema, json_schema, record_name
-from frazil.local.produce.inferred_type import inferred
-from frazil.local.produce.record_file import Line
 from frazil.schemas import avro
 from frazil.schemas.json_documents import parse
 from frazil.schemas.json_schema import row_type

@@ -1,0 +1,1 @@
+"""The types that JSON records have in common, and the schemas that say so."""

@@ -1,0 +1,203 @@
+"""The types that the values of JSON records have, place by place, and the one that fits all of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from typing import Any
+
+from frazil.declaration.constraints import shown
+from frazil.inference.record_file import Line
+from frazil.schemas.json_times import is_written
+from frazil.schemas.types import Kind
+
+LARGEST_LONG = 2**63 - 1
+LARGEST_EXACT = 2**53
+"""The largest whole number up to which a double holds each one."""
+MOST_NAMES = 200
+"""An object with more names than this, few of which are in one record, has data as names: no columns are made of it."""
+
+_DO = "Correct the record, or give --schema FILE; nothing was produced"
+_KINDS = {bool: "boolean", int: "long", Decimal: "double", str: "string", dict: "record", list: "array"}
+_NUMBERS = {"long", "double"}
+_TIMES = {"date-time": Kind.TIMESTAMPTZ, "date": Kind.DATE}
+"""What JSON Schema calls the kinds of time that are columns of their own."""
+
+
+class Inferred:
+    """What the values at one place of the records have in common so far."""
+
+    __slots__ = (
+        "_times",
+        "count",
+        "fields",
+        "first",
+        "huge",
+        "inexact",
+        "items",
+        "kinds",
+        "large",
+        "nulls",
+        "objects",
+        "path",
+    )
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.count = 0
+        """How often the place is there, with null or without."""
+        self.nulls = 0
+        self.kinds: Counter[str] = Counter()
+        """The number of values of each kind, in the order in which they were met."""
+        self.first: dict[str, tuple[Line, Any]] = {}
+        """The first value of each kind, and its record."""
+        self.objects = 0
+        self.fields: dict[str, Inferred] = {}
+        self.items: Inferred | None = None
+        """The type of its arrays' members, if some of its values are arrays."""
+        self.large: Line | None = None
+        """The first record with a whole number that no double holds."""
+        self.huge: Line | None = None
+        """The first record with a whole number of more than 64 bits."""
+        self.inexact: Line | None = None
+        """The first record with a fraction that has more digits than a double, or is too large for one."""
+        self._times = tuple(_TIMES)
+
+    def add(self, value: Any, line: Line) -> None:
+        """Extend the type by a value."""
+        self.count += 1
+        if value is None:
+            self.nulls += 1
+            return
+        kind = _KINDS[type(value)]
+        self.kinds[kind] += 1
+        self.first.setdefault(kind, (line, value))
+        match kind:
+            case "long" if abs(value) > LARGEST_EXACT:
+                self.large = self.large or line
+                if not -LARGEST_LONG - 1 <= value <= LARGEST_LONG:
+                    self.huge = self.huge or line
+            case "double" if self.inexact is None and not _is_exact(value):
+                self.inexact = line
+            case "string" if self._times:
+                self._times = tuple(name for name in self._times if is_written(value, _TIMES[name]))
+            case "record":
+                self._add_fields(value, line)
+            case "array":
+                self.items = self.items or Inferred(f"{self.path}[]")
+                for item in value:
+                    self.items.add(item, line)
+
+    def _add_fields(self, value: dict[str, Any], line: Line) -> None:
+        self.objects += 1
+        for name, each in value.items():
+            field = self.fields.get(name)
+            if field is None:
+                field = self.fields[name] = Inferred(f"{self.path}.{name}" if self.path else name)
+            field.add(each, line)
+
+    @property
+    def is_nullable(self) -> bool:
+        """Whether null was met."""
+        return self.nulls > 0
+
+    @property
+    def kind(self) -> str:
+        """The kind of all values, `double` for both kinds of numbers; empty if all were null, `mixed` if no kind fits."""
+        if self.kinds.keys() == _NUMBERS:
+            return "double"
+        return next(iter(self.kinds), "") if len(self.kinds) < 2 else "mixed"
+
+    @property
+    def kept_as(self) -> str:
+        """The kind that loses nothing of any value: `kind`, or `string` where that is mixed or would change a number.
+
+        It is `json`, JSON text, if there are fractions that no double holds: a column of strings has numbers as doubles.
+        """
+        if self.kind in ("double", "mixed") and self.has_inexact:
+            return "json"
+        loses = {"mixed": True, "long": self.huge is not None, "double": self.large is not None}
+        return "string" if loses.get(self.kind, False) else self.kind
+
+    @property
+    def has_inexact(self) -> bool:
+        """Whether it has, at any depth, a fraction that no double holds."""
+        inside = [*self.fields.values(), *([self.items] if self.items is not None else [])]
+        return self.inexact is not None or any(place.has_inexact for place in inside)
+
+    @property
+    def has_conflict(self) -> bool:
+        """Whether its values land as text because no other type holds all of them."""
+        return self.kept_as in ("string", "json") and self.kind != "string"
+
+    @property
+    def time(self) -> str | None:
+        """Which format of JSON Schema all of its texts have: `date-time`, `date`, or none."""
+        return self._times[0] if self.kind == "string" and self._times else None
+
+    @property
+    def has_data_as_names(self) -> bool:
+        """Whether it is an object within records whose names are data, such as ids."""
+        met = sum(field.count for field in self.fields.values())
+        return bool(self.path) and len(self.fields) > MOST_NAMES and met * 4 < len(self.fields) * self.objects
+
+    def may_lack(self, field: str) -> bool:
+        """Return whether some of its objects have no such field, or have null in it."""
+        return self.fields[field].is_nullable or self.fields[field].count < self.objects
+
+    def places(self) -> Iterator[Inferred]:
+        """Yield each place below this one that may become a column or a part of one, in the order in which they were met."""
+        if self.kept_as == "record" and not self.has_data_as_names:
+            for field in self.fields.values():
+                yield field
+                yield from field.places()
+        elif self.kept_as == "array" and self.items is not None:
+            yield self.items
+            yield from self.items.places()
+
+    @property
+    def name(self) -> str:
+        """The place in a message."""
+        return f"the field {self.path}" if self.path else "the record"
+
+
+def inferred(lines: Sequence[Line]) -> Inferred:
+    """Return the type of records. Raises `InvalidInput` if one is no object, or if two have no common type."""
+    found = Inferred("")
+    for line in lines:
+        add_record(found, line)
+    for place in found.places():
+        _refuse(place)
+    return found
+
+
+def add_record(found: Inferred, line: Line) -> None:
+    """Extend the type of records by one. Raises `InvalidInput` if it is no object; the type has not changed then."""
+    value = line.value
+    if not isinstance(value, dict):
+        raise line.wrong("the record is no object, so it has no fields")
+    found.add(value, line)
+
+
+def _refuse(of: Inferred) -> None:
+    """Raise `InvalidInput` if no type fits the values of a place."""
+    if of.kind == "mixed":
+        (first, (before, _)), *others = of.first.items()
+        second, (line, value) = next(each for each in others if {first, each[0]} != _NUMBERS)
+        what = f"{of.name} is {_article(second)} here ({shown(value)}) and {_article(first)} at {before.place}"
+        raise line.wrong(what, _DO)
+    if of.huge is not None:
+        raise of.huge.wrong(f"{of.name} has more than 64 bits", _DO)
+    if of.kind == "double" and of.large is not None:
+        beside = shown(of.first["double"][1])
+        raise of.large.wrong(f"{of.name} has a whole number that no double holds beside {beside}", _DO)
+
+
+def _is_exact(value: Decimal) -> bool:
+    """Return whether a double keeps the number: the shortest text of the double is the same number."""
+    return Decimal(repr(float(value))) == value
+
+
+def _article(kind: str) -> str:
+    return f"an {kind}" if kind == "array" else f"a {kind}"
