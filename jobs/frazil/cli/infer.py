@@ -52,7 +52,7 @@ def infer(
 
     \b
     Reads the oldest and newest records of all partitions.
-    Keeps all fields of an existing file, and adds to it.
+    Keeps all fields of an existing file.
     Commits no offsets, and joins no consumer group.
 
     \b

@@ -32,7 +32,7 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What became of a place of the file: its path, and why or from what to what."""
+    """The effect on a place of the file: its path, and why or from what to what."""
 
     effect: Effect
     path: str
