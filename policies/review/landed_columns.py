@@ -21,6 +21,7 @@ from frazil.schemas.merge import merge
 from frazil.schemas.schema_changes import changes, columns_of, plain
 from frazil.schemas.table_mapping import Landing, landing
 from frazil.schemas.types import Struct
+from frazil.schemas.unknown_fields import with_unknown
 from policies.review.effects import Effect
 
 Versions = Sequence[tuple[int, Struct]]
@@ -184,7 +185,9 @@ def _rows(pipeline: Pipeline) -> Versions:
     """Return the row types of what a pipeline declares; of events of change data those of the row."""
     has_envelope, columns = pipeline.envelope is not None, pipeline.topic.columns
     if columns:
-        rows: tuple[Struct, ...] = (row_meaning(declared_type(columns)),)
+        rows: tuple[Struct, ...] = (
+            with_unknown(row_meaning(declared_type(columns)), keeps=pipeline.topic.keeps_unknown),
+        )
     else:
         rows = declared_rows(pipeline.topic, connect_types=has_envelope)
     return tuple(enumerate(_unwrapped(row) if has_envelope else row for row in rows))

@@ -107,3 +107,11 @@ def test_a_document_keeps_the_envelope():
 def test_a_placeholder_has_a_character():
     assert list(problems_of(lambda: Debezium(unavailable_value=""))) == ["debezium.unavailable_value"]
     assert Debezium(unavailable_value="?").unavailable_value == "?"
+
+
+def test_unknown_fields_of_events_are_refused() -> None:
+    topic = Topic(
+        "o", value_format="json", columns=("a long",), key_format="json", key_columns=("a long",), unknown_fields="keep"
+    )
+    found = problems_of(lambda: Pipeline(topic=topic, table=Table("s.o"), write=Upsert(), envelope=Debezium()))
+    assert list(found) == ["pipeline.topic.unknown_fields"]

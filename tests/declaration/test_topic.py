@@ -84,3 +84,18 @@ def test_all_problems_of_a_topic_are_told_at_once():
         "topic.name",
         "topic.subject_strategy",
     ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "path"),
+    [
+        ({"value_format": "json"}, "topic.unknown_fields"),
+        ({"value_format": "text"}, "topic.unknown_fields"),
+        ({"value_format": "json_schema"}, "topic.unknown_fields"),
+        ({"value_format": "connect_json", "columns": ("a long",)}, "topic.unknown_fields"),
+        ({"value_format": "json", "columns": ("a long", "_Unknown string")}, "topic.columns[1]"),
+    ],
+)
+def test_unknown_fields_are_kept_where_columns_are_declared(fields: dict[str, Any], path: str) -> None:
+    assert list(problems_of(lambda: topic(unknown_fields="keep", **fields))) == [path]
+    assert topic(value_format="json", columns=("a long",), unknown_fields="keep").keeps_unknown

@@ -112,6 +112,29 @@ def test_each_column_is_what_the_declaration_says(shop_of: ShopOf) -> None:
     assert {row["_kafka_schema_id"] for row in shop.landed()} == {None}
 
 
+def test_unknown_fields_are_kept_from_their_declaration_on(shop_of: ShopOf) -> None:
+    """Rows of a state have those of their last record. Without the option, the column stays, and is null."""
+    keyed = {"key_format": "json", "key_columns": ("id long",), "write": Upsert()}
+    shop = shop_of(value_format="json", columns=("a long",), **keyed)
+    keys = [f'{{"id": {number}}}'.encode() for number in range(4)]
+    shop.produce(bodies({"a": 1, "x": 1}), key=keys[0], partition=0)
+    shop.drain()
+    keeping = redeclared(shop.pipeline, unknown_fields="keep")
+    shop.produce(bodies({"a": 2, "x": [1, "é"]}), key=keys[1], partition=0)
+    shop.produce(bodies({"a": 3, "x": 1}, {"a": 3}), key=keys[2], partition=0)
+    shop.produce(bodies({"a": 4, "_unknown": 4}), key=keys[3], partition=0)
+    shop.drain(keeping)
+    assert {row["a"]: row["_unknown"] for row in shop.landed()} == {
+        1: None,
+        2: '{"x":[1,"é"]}',
+        3: None,
+        4: '{"_unknown":4}',
+    }
+    shop.produce(bodies({"a": 5, "x": 1}), key=keys[3], partition=0)
+    shop.drain()
+    assert {row["a"]: row["_unknown"] for row in shop.landed()}[5] is None
+
+
 @pytest.mark.long
 def test_a_table_follows_the_declaration(shop_of: ShopOf) -> None:
     shop = shop_of(value_format="json", columns=("a int", "b string"))

@@ -80,3 +80,17 @@ def test_versions_must_fit_together_and_differ_in_their_bytes() -> None:
     assert found["topic.schema[2]"] == "v3.avsc has the fingerprint of v1.avsc: both describe the same bytes"
     assert found["topic.schema[3]"].startswith("v4.avsc: ")
     assert len(found) == 3
+
+
+def test_unknown_fields_are_a_column_behind_those_of_a_schema() -> None:
+    def made(schema: Any) -> Pipeline:
+        return pipeline(json_file(schema), value_format="json_schema", unknown_fields="keep")
+
+    properties = {"a": {"type": "integer"}}
+    (row,) = declared_rows(made({"properties": properties}).topic)
+    assert str(row) == "struct<a: long, _unknown: string>"
+    assert list(file_problems(made({"properties": properties}))) == []
+    (reserved,) = file_problems(made({"properties": {**properties, "_Unknown": {}}}))
+    assert (reserved.path, "_unknown is the column of unknown fields" in reserved.what) == ("topic.schema[0]", True)
+    (single,) = file_problems(made({"type": "string"}))
+    assert (single.path, "no objects of fields" in single.what) == ("topic.unknown_fields", True)

@@ -23,6 +23,7 @@ from frazil.schemas.connect_types import row_meaning
 from frazil.schemas.declared_columns import declared_type
 from frazil.schemas.merge import merge
 from frazil.schemas.types import Struct
+from frazil.schemas.unknown_fields import with_unknown
 
 
 def check(
@@ -106,7 +107,7 @@ def _columns(pipeline: Pipeline) -> dict[str, str]:
 
         of = envelope(pipeline.envelope)
     if topic.columns:
-        declared = declared_type(topic.columns)
+        declared = with_unknown(declared_type(topic.columns), keeps=topic.keeps_unknown)
         rows: tuple[Struct, ...] = (row_meaning(declared if of is None else of.record(declared)),)
     else:
         rows = declared_rows(topic, connect_types=of is not None)

@@ -41,6 +41,7 @@ from frazil.declaration.options import (
     SubjectStrategy,
     Tombstones,
     Truncation,
+    UnknownFields,
     ValueFormat,
 )
 from frazil.declaration.partitioning import PartitionField, SortField, Transform
@@ -106,6 +107,7 @@ __all__ = [
     "Topic",
     "Transform",
     "Truncation",
+    "UnknownFields",
     "Upsert",
     "ValueFormat",
     "WriteMode",

@@ -21,6 +21,7 @@ from frazil.declaration.options import (
     MetadataColumns,
     SchemaEvolution,
     SubjectStrategy,
+    UnknownFields,
     ValueFormat,
 )
 from frazil.declaration.pipeline import Pipeline, folded
@@ -44,6 +45,7 @@ class Choices(TypedDict, total=False):
     key_schema: str | tuple[str | SchemaFile, ...] | None
     framing: Framing | str | None
     key_framing: Framing | str | None
+    unknown_fields: UnknownFields | str | None
     subject_strategy: SubjectStrategy | str
     record_name: str | None
     key_record_name: str | None

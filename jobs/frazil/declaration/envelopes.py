@@ -100,6 +100,9 @@ def envelope_problems(pipeline: Pipeline) -> Iterator[Problem]:
             "envelope", what, "Choose write=Upsert() or Changelog(), or remove envelope to land the events as they are"
         )
     yield from _format_problems(pipeline.topic, pipeline.envelope)
+    if pipeline.topic.keeps_unknown:
+        what = "an event has other fields than those of the row, and the columns are those of the row"
+        yield Problem("topic.unknown_fields", what, "Remove it: a connector writes all columns of the source")
     if order_by(pipeline.write):
         what = "a value that a change leaves out is that of the change before it, by offset"
         yield Problem("write.order_by", what, "Remove it: a connector writes the changes of a key in their order")

@@ -65,6 +65,12 @@ class Framing(StrEnum, metaclass=Choices):
     SINGLE_OBJECT = "single_object"
 
 
+class UnknownFields(StrEnum, metaclass=Choices):
+    """How the fields of a JSON record that are no column are handled: `keep` has them as JSON text in the column `_unknown`."""
+
+    KEEP = "keep"
+
+
 class SubjectStrategy(StrEnum, metaclass=Choices):
     """Under which subject the producers register their schemas, by Confluent's naming strategies.
 

@@ -13,8 +13,8 @@ from frazil.declaration.chosen import Chosen, default, required
 from frazil.declaration.column_notation import column, column_problems
 from frazil.declaration.constraints import ALONE, NOT_EMPTY, matching, notation
 from frazil.declaration.declared import Declared
-from frazil.declaration.options import Framing, KeyFormat, SubjectStrategy, ValueFormat
-from frazil.declaration.problems import Problem
+from frazil.declaration.options import Framing, KeyFormat, SubjectStrategy, UnknownFields, ValueFormat
+from frazil.declaration.problems import InvalidDeclaration, Problem
 from frazil.declaration.schema_file import SchemaFiles
 from frazil.declaration.schema_options import schema_problems
 from frazil.declaration.validation import validate
@@ -64,6 +64,11 @@ class Topic(metaclass=Declared):
         "With an Avro schema: how a value names the one that wrote it. Default: not at all, it is the body alone.",
     ] = default(None)
     key_framing: Annotated[Chosen[Framing | None], "With an Avro key_schema: the same of keys."] = default(None)
+    unknown_fields: Annotated[
+        Chosen[UnknownFields | None],
+        "With declared columns, or a JSON Schema file: keep the fields of a record that are no column, as JSON text in the column "
+        "_unknown. Default: they are left out.",
+    ] = default(None)
     subject_strategy: Annotated[Chosen[SubjectStrategy], "The naming strategy of the producers' subjects."] = default(
         SubjectStrategy.TOPIC
     )
@@ -117,11 +122,18 @@ class Topic(metaclass=Declared):
         """Whether the schema of keys is in each record, and not declared."""
         return self.key_format is KeyFormat.CONNECT_JSON and self.key_columns is None
 
+    @property
+    def keeps_unknown(self) -> bool:
+        """Whether the fields of values that are no column are kept."""
+        return self.unknown_fields is UnknownFields.KEEP
+
     def _contradictions(self) -> Iterator[Problem]:
         yield from _column_problems("columns", self.columns, self.value_format)
         yield from _column_problems("key_columns", self.key_columns, self.key_format)
         yield from schema_problems("", self.schema, self.value_format, self.framing, self.record_name)
         yield from schema_problems("key_", self.key_schema, self.key_format, self.key_framing, self.key_record_name)
+        if self.keeps_unknown:
+            yield from self._unknown_fields_problems()
         if self.subject_strategy is not SubjectStrategy.TOPIC and not self.value_format.has_schema:
             what = f"values of format {self.value_format} have no schema, hence no subject"
             yield Problem("subject_strategy", what, "Remove it, or choose avro, json_schema or protobuf")
@@ -132,6 +144,15 @@ class Topic(metaclass=Declared):
         if self.key_record_name is not None and not _FULL_NAME.fullmatch(self.key_record_name):
             yield Problem("key_record_name", "this is not a record's full name", "Write it like com.example.OrderKey")
 
+    def _unknown_fields_problems(self) -> Iterator[Problem]:
+        is_json = self.value_format is ValueFormat.JSON and self.columns
+        if not (is_json or (self.value_format is ValueFormat.JSON_SCHEMA and self.schema)):
+            what = "only JSON with declared columns, or with a declared schema, has unknown fields that can be kept"
+            yield Problem("unknown_fields", what, "Remove it, or declare value_format json with columns")
+        for index, text in enumerate(self.columns or ()):
+            if _column_name(text).lower() == "_unknown":
+                yield Problem(f"columns[{index}]", "_unknown is the column of unknown fields", "Remove it")
+
     def _record_name_problems(self, record_name: str) -> Iterator[Problem]:
         if self.subject_strategy is SubjectStrategy.TOPIC and self.schema is None:
             what = "the subject strategy topic does not look at record names"
@@ -139,6 +160,13 @@ class Topic(metaclass=Declared):
         # A JSON Schema is named by its title, which may be any text.
         if self.value_format in {ValueFormat.AVRO, ValueFormat.PROTOBUF} and not _FULL_NAME.fullmatch(record_name):
             yield Problem("record_name", "this is not a record's full name", "Write it like com.example.Order")
+
+
+def _column_name(text: str) -> str:
+    try:
+        return column(text).name
+    except InvalidDeclaration:
+        return ""  # it is refused by itself
 
 
 def _column_problems(name: str, texts: tuple[str, ...] | None, of: ValueFormat | KeyFormat) -> Iterator[Problem]:

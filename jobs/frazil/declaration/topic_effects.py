@@ -55,6 +55,11 @@ TOPIC_FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
             always,
             other_readings,
         ),
+        "topic.unknown_fields": FieldEffect(
+            Outcome.FROM_NOW_ON,
+            "with keep, the column _unknown is added, null in existing rows; without it stays, and is null in new rows",
+            lambda before, after: after is None,
+        ),
         "topic.key_columns": FieldEffect(
             Outcome.FROM_NOW_ON,
             "a new field is added to the column of keys, and is null in existing rows. If there were none or are none now, the "

@@ -26,7 +26,7 @@ _ONLY_IN_2 = {
 }
 """Members of a pipeline that version 1 does not have, and where it has the same; empty if it has nothing like it."""
 _TOPIC_ONLY_IN_2 = (
-    *("columns", "key_columns", "schema", "key_schema", "framing", "key_framing"),
+    *("columns", "key_columns", "schema", "key_schema", "framing", "key_framing", "unknown_fields"),
     "key_record_name",
 )
 FIELDS: Mapping[Any, tuple[str, ...]] = {

@@ -26,13 +26,23 @@ PAYLOAD = "payload"
 
 
 @lru_cache(maxsize=1024)
-def connect_decoder(held: Struct, target: Struct, *, single_value: bool = False, in_payload: bool = False) -> Decoder:
+def connect_decoder(
+    held: Struct,
+    target: Struct,
+    *,
+    single_value: bool = False,
+    in_payload: bool = False,
+    keeps_unknown: bool = False,
+) -> Decoder:
     """Return how JSON is converted to the columns of `target`, which it holds as `held` says; else it is `json_decoder`.
 
-    With `in_payload` the row is the member `payload` of a record, and there is no row without it.
+    With `in_payload` the row is the member `payload` of a record, and there is no row without it. `keeps_unknown` is that of
+    `json_decoder`, and not of a payload.
     """
-    made = _of_payload if in_payload else json_decoder
-    of_held = made(held, single_value=single_value)
+    if in_payload:
+        of_held = _of_payload(held, single_value=single_value)
+    else:
+        of_held = json_decoder(held, single_value=single_value, keeps_unknown=keeps_unknown)
     return of_held if held == target else _meant(of_held, as_text(held), as_text(target))
 
 

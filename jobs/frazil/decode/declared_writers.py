@@ -42,10 +42,10 @@ class DeclaredWriters:
         The `envelope` is that of the values. Raises `InvalidInput` as it does, and `UnreadableSchema`.
         """
         columns, files = (topic.key_columns, topic.key_schema) if keys else (topic.columns, topic.schema)
-        of_rows = None if keys else envelope
+        of_rows, keeps = None if keys else envelope, topic.keeps_unknown and not keys
         if columns:
             in_payload = value_format is ValueFormat.CONNECT_JSON
-            types = [declared_json(columns, in_payload=in_payload, envelope=of_rows)]
+            types = [declared_json(columns, in_payload=in_payload, envelope=of_rows, keeps_unknown=keeps)]
             return cls(value_format, [_unwrapped(each, of_rows) for each in types], None)
         if not files:
             return None
@@ -55,7 +55,7 @@ class DeclaredWriters:
         made = body_decoder if framing is Framing.SINGLE_OBJECT else partial(plain_decoder, heads=heads)
         found = []
         for file in files:
-            written = _written(file, message or "", made, connect_types=envelope is not None)
+            written = _written(file, message or "", made, connect_types=envelope is not None, keeps_unknown=keeps)
             found.append(_unwrapped(written, of_rows))
         return cls(value_format, found, heads if framing is Framing.SINGLE_OBJECT else None)
 
@@ -114,14 +114,19 @@ def _head(file: SchemaFile) -> bytes:
 
 
 def _written(
-    file: SchemaFile, message: str, made: Callable[[avro.Reader, Struct], Decoder], *, connect_types: bool
+    file: SchemaFile,
+    message: str,
+    made: Callable[[avro.Reader, Struct], Decoder],
+    *,
+    connect_types: bool,
+    keeps_unknown: bool,
 ) -> RecordType:
     try:
         match file.format:
             case ValueFormat.AVRO:
                 return avro_type(file.content, {}, connect_types=connect_types, made=made)
             case ValueFormat.JSON_SCHEMA:
-                return json_type(file.content, {}, connect_types=connect_types)
+                return json_type(file.content, {}, connect_types=connect_types, keeps_unknown=keeps_unknown)
         from frazil.schema_files.descriptors import message_schema  # loads Protobuf, which most drivers do not need
 
         return protobuf_type(message_schema(file.data, message), message)

@@ -9,6 +9,7 @@ that are half a character, is looked at again in the text (`json_doubts`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache, reduce
 
 from pyspark.sql import Column
@@ -28,12 +29,14 @@ from frazil.decode.json_types import (
     is_read_as_is,
     written,
 )
+from frazil.decode.json_unknown import UnknownFields
 from frazil.decode.leaves import Leaves, leaves
 from frazil.decode.spark_types import spark_type
 from frazil.decode.years import in_years
 from frazil.schemas.json_schema import VALUE_COLUMN
 from frazil.schemas.json_times import WRITTEN
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
+from frazil.schemas.unknown_fields import UNKNOWN
 
 LONGEST_STRING = 1 << 30
 """Characters of one string value; Jackson's own limit, 20 million, is less than a topic may allow."""
@@ -50,7 +53,7 @@ _TIMES = (Primitive(Kind.TIMESTAMP), Primitive(Kind.TIMESTAMPTZ))
 
 
 @lru_cache(maxsize=1024)
-def json_decoder(target: Struct, *, single_value: bool = False) -> Decoder:
+def json_decoder(target: Struct, *, single_value: bool = False, keeps_unknown: bool = False) -> Decoder:
     """Return how JSON is converted to the columns of `target`, and `_decoded`: true, or the JSON is not such a row.
 
     Properties are found by `Field.source`, case-sensitively; what `target` does not name is ignored, what the body does
@@ -58,11 +61,18 @@ def json_decoder(target: Struct, *, single_value: bool = False) -> Decoder:
     `value`, and every other column is null. `_decoded` is false or null, and the other columns mean nothing, if the body is
     null, is not one JSON document in UTF-8, is not an object (unless `single_value`), or has a value of another type.
 
+    With `keeps_unknown` the column `_unknown` has the other properties as JSON text; a body is rejected if one of them is not kept
+    as it is.
+
     Writer schemas do not matter, only the target does: all versions of a subject have one and the same body. Only the thorough
     body takes integers that are written with a fraction of zero or an exponent.
     """
-    reading = _Reading(by_source=not is_ambiguous(target))
-    document = next((f for f in target.fields if f.source == VALUE_COLUMN), None) if single_value else Field("", target)
+    columns_read = Struct(tuple(f for f in target.fields if not (keeps_unknown and f.name == UNKNOWN)))
+    unknown = UnknownFields([field.source for field in columns_read.fields], _OPTIONS)
+    reading = _Reading(by_source=not is_ambiguous(columns_read))
+    document = (
+        next((f for f in target.fields if f.source == VALUE_COLUMN), None) if single_value else Field("", columns_read)
+    )
     envelope = _envelope(document, single_value=single_value)
     has = Has.of(document)
 
@@ -79,8 +89,8 @@ def json_decoder(target: Struct, *, single_value: bool = False) -> Decoder:
     def settled(body: Column, text: Column, first: Column, second: Column) -> Column:
         return F.when(first[CORRUPT].isNull(), first).otherwise(json_integers.settled(second, envelope.type, text))
 
-    def row(body: Column, text: Column, *reads: Column) -> Column:
-        read = reads[-1]
+    def row(body: Column, *reads: Column) -> Column:
+        text, read = reads[2 if keeps_unknown else 0], reads[-1]
         documents = envelope.documents(read)
         if not reading.by_source:
             documents = documents.cast(_envelope(document, single_value=single_value, by_source=False).listed)
@@ -92,13 +102,18 @@ def json_decoder(target: Struct, *, single_value: bool = False) -> Decoder:
         if single_value:
             columns = [(reading.value_of(raw, f) if f is document else _null(f)).alias(f.name) for f in target.fields]
         else:
-            columns = [reading.field(raw, field) for field in target.fields]
+            made = {field.name: reading.field(raw, field) for field in columns_read.fields}
             checks.append(raw.isNotNull())
+            if keeps_unknown:
+                made[UNKNOWN] = unknown.text(reads[1]).alias(UNKNOWN)
+                checks.append(unknown.is_kept(reads[1]))
+            columns = [made[field.name] for field in target.fields]
         decoded = F.coalesce(reduce(Column.__and__, checks), F.lit(False))
         return F.struct(*columns, decoded.alias("_decoded"))
 
-    thorough = Decoder((text, parse, again, settled, row)) if has.integers else None
-    return Decoder((text, parse, row), thorough)
+    before = unknown.before if keeps_unknown else tuple[Callable[..., Column], ...]
+    thorough = Decoder((*before((text, parse, again, settled)), row)) if has.integers else None
+    return Decoder((*before((text, parse)), row), thorough)
 
 
 def _envelope(document: Field | None, *, single_value: bool, by_source: bool = True) -> Envelope:

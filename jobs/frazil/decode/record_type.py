@@ -16,6 +16,7 @@ from frazil.schemas import avro, connect_schema, json_schema
 from frazil.schemas.connect_types import held, only, row_meaning
 from frazil.schemas.declared_columns import declared_type
 from frazil.schemas.types import Struct
+from frazil.schemas.unknown_fields import with_unknown
 
 if TYPE_CHECKING:
     from frazil.decode.protobuf_projection import Reading
@@ -59,18 +60,25 @@ def avro_type(
     )
 
 
-def json_type(text: str, references: Mapping[str, str], *, connect_types: bool = False) -> RecordType:
-    """Return the type of a JSON Schema; `connect_types` is that of `json_schema.row_type`. Raises `UnreadableSchema`."""
+def json_type(
+    text: str, references: Mapping[str, str], *, connect_types: bool = False, keeps_unknown: bool = False
+) -> RecordType:
+    """Return the type of a JSON Schema; `connect_types` is that of `json_schema.row_type`. Raises `UnreadableSchema`.
+
+    With `keeps_unknown` it has the column of unknown fields.
+    """
     schema = json_schema.parse(text, references)
     is_single_value = json_schema.is_single_value(schema)
     title = schema.root.schema.get("title") if isinstance(schema.root.schema, dict) else None
-    written = json_schema.row_type(schema, connect_types=connect_types)
+    written = with_unknown(json_schema.row_type(schema, connect_types=connect_types), keeps=keeps_unknown)
     return RecordType(
         name=title if isinstance(title, str) else "",
         row=row_meaning(written),
         is_single_value=is_single_value,
         is_nullable=json_schema.is_nullable(schema),
-        decoder=lambda target: connect_decoder(held(target, written), target, single_value=is_single_value),
+        decoder=lambda target: connect_decoder(
+            held(target, written), target, single_value=is_single_value, keeps_unknown=keeps_unknown
+        ),
     )
 
 
@@ -89,25 +97,27 @@ def embedded_type(text: str) -> RecordType:
     )
 
 
-def declared_json(texts: Iterable[str], *, in_payload: bool, envelope: Envelope | None = None) -> RecordType:
+def declared_json(
+    texts: Iterable[str], *, in_payload: bool, envelope: Envelope | None = None, keeps_unknown: bool = False
+) -> RecordType:
     """Return the type of JSON whose columns are declared. With an `envelope` they are those of its rows.
 
-    With `in_payload` they are in Kafka Connect's object of schema and payload.
+    With `in_payload` they are in Kafka Connect's object of schema and payload. With `keeps_unknown` one more has unknown fields.
     """
-    written = declared_type(texts)
+    written = with_unknown(declared_type(texts), keeps=keeps_unknown)
     if envelope is not None:
         written = envelope.record(written)
     return RecordType(
         name="",
         row=row_meaning(written),
-        decoder=lambda target: _declared_decoder(target, written, in_payload=in_payload),
+        decoder=lambda target: _declared_decoder(target, written, in_payload=in_payload, keeps_unknown=keeps_unknown),
     )
 
 
-def _declared_decoder(target: Struct, written: Struct, *, in_payload: bool) -> Decoder:
+def _declared_decoder(target: Struct, written: Struct, *, in_payload: bool, keeps_unknown: bool) -> Decoder:
     """Return the decoder of declared columns; others of the table are null, whatever properties records have."""
     known = only(target, written, lambda number: f"{NAME}_{number}")
-    return connect_decoder(held(known, written), known, in_payload=in_payload)
+    return connect_decoder(held(known, written), known, in_payload=in_payload, keeps_unknown=keeps_unknown)
 
 
 @lru_cache(maxsize=256)

@@ -22,6 +22,7 @@ from frazil.schemas.connect_types import row_meaning
 from frazil.schemas.declared_columns import declared_type
 from frazil.schemas.key_fields import KEY_VERSION
 from frazil.schemas.types import Field, Kind, Primitive, Struct
+from frazil.schemas.unknown_fields import with_unknown
 
 _KINDS = {ValueFormat.JSON: Kind.STRING, ValueFormat.TEXT: Kind.STRING, ValueFormat.BYTES: Kind.BINARY}
 _FIRST = (0,)
@@ -50,7 +51,7 @@ def topic_rows(pipeline: Pipeline, registry: Registry | None) -> TopicRows:
     if topic.has_schemas_inside:
         return TopicRows(are_in_records=True)
     if topic.columns:
-        found = TopicRows(versions=((0, declared_type(topic.columns)),))
+        found = TopicRows(versions=((0, with_unknown(declared_type(topic.columns), keeps=topic.keeps_unknown)),))
     elif topic.schema:
         found = TopicRows(versions=tuple(enumerate(declared_rows(topic, connect_types=has_envelope))))
     elif not topic.value_format.has_schema:

@@ -44,8 +44,6 @@ class Line:
             raise self.wrong("this is not JSON: a number has too large an exponent") from None
         except ValueError as error:
             raise self.wrong(f"this is not JSON: {error}") from None
-        except InvalidOperation:
-            raise self.wrong("a number has an exponent that no type holds") from None
 
     def wrong(self, what: str, do: str = "") -> InvalidInput:
         """Return the error about this record."""

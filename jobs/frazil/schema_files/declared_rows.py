@@ -8,9 +8,11 @@ from frazil.declaration import Pipeline, SchemaFile, Topic, ValueFormat
 from frazil.declaration.problems import Problem
 from frazil.errors import FrazilError, UnreadableSchema
 from frazil.schemas import avro, json_schema, protobuf
+from frazil.schemas.column_names import folded
 from frazil.schemas.connect_types import row_meaning
 from frazil.schemas.merge import merge
 from frazil.schemas.types import Struct
+from frazil.schemas.unknown_fields import UNKNOWN, with_unknown
 
 
 def declared_rows(topic: Topic, *, keys: bool = False, connect_types: bool = False) -> tuple[Struct, ...]:
@@ -19,7 +21,8 @@ def declared_rows(topic: Topic, *, keys: bool = False, connect_types: bool = Fal
     `connect_types` is that of `avro.parse`. Raises `UnreadableSchema`, which names the file.
     """
     files, message = (topic.key_schema, topic.key_record_name) if keys else (topic.schema, topic.record_name)
-    return tuple(row_of(file, message, connect_types=connect_types) for file in files or ())
+    rows = (row_of(file, message, connect_types=connect_types) for file in files or ())
+    return tuple(with_unknown(row, keeps=topic.keeps_unknown and not keys) for row in rows)
 
 
 def row_of(file: SchemaFile, message: str | None, *, connect_types: bool = False) -> Struct:
@@ -85,8 +88,20 @@ def file_problems(pipeline: Pipeline) -> Iterator[Problem]:
         for index, misfit in merge(rows).incompatible.items():
             what = f"{(files or ())[index].file}: {misfit.where}: {misfit.what}"
             yield Problem(f"topic.{name}[{index}]", what, "Give the field another name")
+        if topic.keeps_unknown and name == "schema":
+            yield from _unknown_fields(rows, files or ())
         if len(files or ()) > 1:
             yield from _same_fingerprints(f"topic.{name}", files or ())
+
+
+def _unknown_fields(rows: Sequence[tuple[int, Struct]], files: Sequence[SchemaFile]) -> Iterator[Problem]:
+    """Yield why the schemas of values leave no place for the column of unknown fields."""
+    for index, row in rows:
+        if is_single_value(files[index]):
+            yield Problem("topic.unknown_fields", f"{files[index].file}: records are no objects of fields", "Remove it")
+        elif any(folded(field.source) == UNKNOWN for field in row.fields):
+            what = f"{files[index].file}: {UNKNOWN} is the column of unknown fields"
+            yield Problem(f"topic.schema[{index}]", what, "Remove the property: it becomes one of them")
 
 
 def _same_fingerprints(path: str, files: Sequence[SchemaFile]) -> Iterator[Problem]:
