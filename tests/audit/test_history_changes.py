@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from frazil.audit.history_changes import Changes, Wanted, differences, wanted
+from datetime import datetime
+
+import pyarrow as pa
+
+from frazil.audit.history_changes import Changes, Wanted, differences, of_soft_deletes, wanted
 from frazil.lake.history.history_ledger import HistoryAccount, Recorded
 from frazil.lake.ledger import Entry
 
@@ -47,3 +51,13 @@ def test_undone_commits_have_no_changes_any_more() -> None:
     assert said.later == {2: Changes(c=3), 9: Changes(u=1)}
     assert wanted([COMMITS[2], commit(2, 3)]) == Wanted(2, Changes(c=3, u=0, d=0), {})
     assert wanted([]) == Wanted()
+
+
+def test_a_soft_delete_changes_its_row_and_may_make_it() -> None:
+    at = datetime(2026, 1, 1)
+    rows = [
+        *[("c", None, None, "c"), ("c", None, "k", "u"), ("u", None, "k", "u")],  # new, back, changed
+        *[("d", at, "k", "u"), ("d", at, None, "c"), ("d", None, "k", "d")],  # softly, from the beginning, hard
+    ]
+    operation, deleted_at, before, on_rows = map(pa.array, zip(*rows, strict=True))
+    assert of_soft_deletes(operation, deleted_at, before).equals(on_rows)

@@ -695,6 +695,25 @@ def test_a_deep_verification_reads_the_changes_of_a_history(
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("order_by", [(), "_kafka_timestamp"])
+def test_a_deep_verification_knows_that_the_row_of_a_soft_delete_stays(shop_of: ShopOf, order_by: Any) -> None:
+    """It also knows a row that is deleted from the beginning, which an order needs, and one that comes back."""
+    write = Upsert(on_tombstone="soft_delete", history=HISTORY, order_by=order_by)
+    shop = shop_of(write=write, key_format=KeyFormat.TEXT)
+    replay = StateReplay(shop, ordered_by="at" if order_by else None)
+    for at, changes_of in enumerate(([(1, "a"), (2, "b")], [(1, None), (3, None), (4, "c")], [(1, "back"), (2, None)])):
+        for key, word in changes_of:
+            replay.produce(key, word, at=at)
+        shop.drain()
+    replay.check()
+    check(shop)
+    lake = Lake(shop.lake, Secrets({}).read)
+    assert verify(shop.pipeline, lake, deep=True).outcome == "proven"
+    shop.spark.sql(f"DELETE FROM lake.{shop.pipeline.table.history} WHERE _op = 'd'")
+    assert "history_differs" in {finding.flaw for finding in verify(shop.pipeline, lake, deep=True).findings}
+
+
+@pytest.mark.long
 def test_verify_finds_rows_that_another_engine_deleted_from_a_history(shop_of: ShopOf) -> None:
     shop, state = state_of(shop_of)
     for word in ("first", "second"):

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 from frazil.audit.file_scan import Source, noted
 from frazil.audit.finding import Finding, Flaw
@@ -17,8 +18,9 @@ from frazil.lake.history.history_ledger import HistoryAccount, Recorded
 from frazil.lake.read.data_files import DataFile, each
 from frazil.lake.read.scan import batches
 from frazil.lake.read.stored_tables import StoredTable
+from frazil.schemas.metadata import DELETED_AT
 
-OP, SEQUENCE = "_op", "_sequence"
+OP, SEQUENCE, BEFORE = "_op", "_sequence", "_before"
 _PLACE = Columns("_kafka_topic", "_kafka_partition", "_kafka_offset")
 Changes = Counter[str]
 """Number of changes by operation."""
@@ -78,26 +80,37 @@ def of_rows(
     schema = state.iceberg.schema()
     key = [schema.find_field(number).name for number in sorted(schema.identifier_field_ids)]
     source, problems = files_of(Role.TABLE, history, history.head, _PLACE)
-    found = _by_sequence(source, problems)
+    names = {column.name for column in history.columns.fields}
     # The history gets the names of the state's columns when it follows the next commit.
-    has_key = set(key) <= {column.name for column in history.columns.fields}
+    has_key = set(key) <= names
+    is_soft = DELETED_AT.name in names
+    found = _by_sequence(source, key[0] if is_soft and has_key else None, problems)
     rows = read_keys(source, [*key, SEQUENCE], problems) if has_key and not problems else None
     if problems:
         return problems
-    wrong = differences(found, wanted(commits), is_shortened=is_shortened)
+    wrong = differences(found, wanted(commits), is_shortened=is_shortened) if has_key or not is_soft else []
     if rows is not None and rows.doubled:
         wrong.append(f"it has {rows.doubled} rows too many: their keys have another row of the same commit")
     return [Finding(flaw=Flaw.HISTORY_DIFFERS, where=f"table {history.identifier}", what=what) for what in wrong]
 
 
-def _by_sequence(source: Source, problems: list[Finding]) -> dict[int, Changes]:
-    import pyarrow as pa
+def _by_sequence(source: Source, key: str | None, problems: list[Finding]) -> dict[int, Changes]:
+    """Count changes by the state's commit. With `key`, a column of it, deletes may be soft.
+
+    The operation of a soft delete is `d`, and its row stays: commits count rows that came, changed and went.
+    """
+    was = f"{BEFORE}.{key}"
 
     def of(file: DataFile) -> list[tuple[int, str, int]]:
+        import pyarrow as pa
+
         counted: Counter[tuple[int, str]] = Counter()
         with noted(source, file.path, problems):
-            for batch in batches(source.table, file, [SEQUENCE, OP]):
-                grouped = pa.Table.from_batches([batch]).group_by([SEQUENCE, OP]).aggregate([([], "count_all")])
+            for batch in batches(source.table, file, [SEQUENCE, OP, *([DELETED_AT.name, was] if key else [])]):
+                rows = pa.Table.from_batches([batch])
+                if key:
+                    rows = rows.set_column(1, OP, of_soft_deletes(rows[OP], rows[DELETED_AT.name], rows[was]))
+                grouped = rows.group_by([SEQUENCE, OP]).aggregate([([], "count_all")])
                 for row in grouped.to_pylist():
                     counted[row[SEQUENCE], row[OP]] += row["count_all"]
         return [(sequence, op, number) for (sequence, op), number in counted.items()]
@@ -107,6 +120,14 @@ def _by_sequence(source: Source, problems: list[Finding]) -> dict[int, Changes]:
         for sequence, op, number in counted:
             found.setdefault(sequence, Changes())[op] += number
     return found
+
+
+def of_soft_deletes(operation: Any, deleted_at: Any, before: Any) -> Any:
+    """Return the operations on rows: `d` if the row went, `c` if there was none, else `u`."""
+    import pyarrow.compute as pc
+
+    went = pc.and_(pc.equal(operation, "d"), pc.is_null(deleted_at))
+    return pc.if_else(went, "d", pc.if_else(pc.is_null(before), "c", "u"))
 
 
 def _counts(account: HistoryAccount) -> Changes:
