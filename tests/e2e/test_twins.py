@@ -20,11 +20,11 @@ STEPS = ("plan.done", "publish.decided")
 Paused = Callable[..., AbstractContextManager[Driver]]
 
 
-def _cases(steps: Sequence[str], apart: str = "") -> list[Any]:
+def _cases(steps: Sequence[str]) -> list[Any]:
     """Each step with a driver on a thread of the test and with one in a process of its own, which starts a JVM."""
     return [
         *(pytest.param(s, on_a_thread, id=f"{s}-thread", marks=_long(s not in STEPS)) for s in steps),
-        *(pytest.param(s, in_a_process, id=f"{s}-process", marks=_long(s != apart)) for s in steps),
+        *(pytest.param(s, in_a_process, id=f"{s}-process", marks=pytest.mark.long) for s in steps),
     ]
 
 
@@ -37,7 +37,7 @@ def test_free_running_twins_share_a_topic_without_a_loss(shop_of: Callable[..., 
     concurrent_drivers.run_free(shop_of, tmp_path, orders=400)
 
 
-@pytest.mark.parametrize(("step", "paused"), _cases(concurrent_drivers.STEPS, apart="publish.decided"))
+@pytest.mark.parametrize(("step", "paused"), _cases(concurrent_drivers.STEPS))
 def test_a_twin_that_commits_while_a_driver_pauses_fences_it(
     shop: Shop, tmp_path: Path, step: str, paused: Paused
 ) -> None:

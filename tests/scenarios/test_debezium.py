@@ -258,6 +258,7 @@ def test_a_table_follows_the_columns_of_the_source(shop_of: ShopOf) -> None:
 
 
 @pytest.mark.timeout(120)
+@pytest.mark.long
 def test_a_row_of_many_columns_is_planned_in_a_moment(shop_of: ShopOf) -> None:
     """Spark's optimizer would derive constraints from each subset of the columns that may be left out."""
     columns = tuple(column(f"c{number}", optional("string")) for number in range(60))

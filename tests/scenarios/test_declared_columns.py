@@ -182,6 +182,7 @@ def test_the_payload_of_connects_json_lands(shop_of: ShopOf) -> None:
     assert [row["_kafka_key"] for row in rows] == [{"id": 5}] * 3 + [None]
 
 
+@pytest.mark.long
 def test_the_fields_of_a_key_are_compared_and_not_its_text(shop_of: ShopOf) -> None:
     keyed = {"key_format": "json", "key_columns": ("id long", "at org.apache.kafka.connect.data.Timestamp")}
     shop = shop_of(

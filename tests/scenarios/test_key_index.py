@@ -52,6 +52,7 @@ def test_keys_are_found_by_an_index_between_compactions(shop_of: ShopOf) -> None
     assert json.dumps(built)
 
 
+@pytest.mark.long
 def test_a_key_that_moved_is_found_by_its_partition_in_the_index(shop_of: ShopOf) -> None:
     shop = shop_with(shop_of, limits=Limits(first_rows=1, max_rows=1))
     state = State(shop)

@@ -47,6 +47,7 @@ def write(shop: Shop, sql: str) -> None:
     shop.spark.sql(sql.format(name))
 
 
+@pytest.mark.long
 def test_a_changed_value_is_found_that_the_proof_does_not_see(shop_of: ShopOf, replayed: Ask) -> None:
     shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT)
     state = State(shop)

@@ -252,6 +252,7 @@ def test_a_driver_that_is_killed_leaves_what_the_next_one_finishes(shop_of: Shop
     check(shop)
 
 
+@pytest.mark.long
 def test_two_drivers_record_each_commit_once(shop_of: ShopOf) -> None:
     shop, state = state_of(shop_of)
     state.put(1, "first")

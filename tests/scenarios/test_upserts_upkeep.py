@@ -75,6 +75,7 @@ STEPS = [
 
 
 @pytest.mark.parametrize("step", STEPS)
+@pytest.mark.long
 def test_a_driver_that_dies_in_a_compaction_leaves_the_state_right(shop_of: ShopOf, step: str) -> None:
     shop, state = busy(shop_of)
 
