@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from hatchling.builders.config import BuilderConfig
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 PACKAGE = "frazil_deploy"
@@ -54,7 +55,7 @@ def write_package(root: Path, target: Path) -> None:
                 shutil.copyfile(file, place)
 
 
-class DeploymentCode(BuildHookInterface):  # type: ignore[type-arg]
+class DeploymentCode(BuildHookInterface[BuilderConfig]):
     """Hatchling's hook: it writes the package beside the build, and removes it afterwards."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, quote, urlsplit
 
 import pytest
 from botocore.credentials import Credentials
+from botocore.exceptions import ClientError
 
 from frazil.clients.msk_tokens import MskTokens
 from frazil.errors import TokenUnavailable
@@ -73,6 +74,18 @@ def test_no_secret_is_in_a_token_or_its_repr() -> None:
 def test_without_credentials_no_token_is_made() -> None:
     with pytest.raises(TokenUnavailable, match=r"AWS: there are no AWS credentials to sign with\. Log in"):
         tokens(None).fetch()
+
+
+def test_a_role_that_is_refused_is_an_outage_of_its_own() -> None:
+    """STS answers with another class of errors than botocore's own."""
+
+    class Role:
+        def get_frozen_credentials(self) -> None:
+            raise ClientError({"Error": {"Code": "AccessDenied", "Message": SECRET}}, "AssumeRole")
+
+    with pytest.raises(TokenUnavailable, match=r"AWS: it refused the credentials of a role \(AccessDenied\)") as raised:
+        MskTokens(REGION, credentials=Role).fetch()
+    assert SECRET not in str(raised.value)
 
 
 def test_forgotten_credentials_are_looked_up_again() -> None:

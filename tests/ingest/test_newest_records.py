@@ -10,6 +10,7 @@ import pytest
 from frazil.clients.kafka import Span
 from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline, Table, Topic
+from frazil.errors import InvalidInput
 from frazil.ingest.newest_records import MOST_OFFSETS, chosen_records
 
 PIPELINE = Pipeline(topic=Topic("t", value_format="text"), table=Table("s.t"))
@@ -39,6 +40,27 @@ def test_the_newest_records_come_from_all_partitions_and_the_oldest_is_first() -
     assert log.chosen(4) == [(0, 998), (1, 998), (0, 999), (1, 999)]
     assert log.chosen(3) == [(1, 998), (0, 999), (1, 999)]
     assert log.chosen(3, from_start=True) == [(0, 0), (1, 0), (0, 1)]
+
+
+class LargeLog(Log):
+    """A log of which so many offsets at a time are too many bytes."""
+
+    most = 0
+
+    def stretches(self, *arguments: Any) -> list[Record]:
+        found = super().stretches(*arguments)
+        if self.looks[-1] > self.most:
+            raise MemoryError("more than 64 MB")
+        return found
+
+
+def test_large_records_are_refused_or_fewer_are_shown() -> None:
+    log = LargeLog({0: 1})
+    with pytest.raises(InvalidInput, match=r"topic t: more than 64 MB. Ask for fewer: --records"):
+        log.chosen(5)
+    log = LargeLog({0: 2})
+    log.most = 5
+    assert log.chosen(5) == [(0, 996), (0, 998)]
 
 
 @pytest.mark.parametrize("from_start", [False, True])

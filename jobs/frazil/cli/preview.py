@@ -92,11 +92,11 @@ def _document(pipeline: Pipeline, found: Preview) -> dict[str, Any]:
 
 
 def _print_preview(pipeline: Pipeline, found: Preview, console: Console) -> None:
-    note = {"style": "yellow", "markup": False, "soft_wrap": True}
+    note: dict[str, Any] = {"style": "yellow", "markup": False, "soft_wrap": True}
     what = "exists" if found.table_exists else "does not exist yet"
     console.print(f"topic {pipeline.topic.name}, table {pipeline.table.identifier} {what}", markup=False)
     if found.waiting:
-        console.print(plain(found.waiting), **note)  # type: ignore[arg-type]
+        console.print(plain(found.waiting), **note)
         return
     shown = table("column", "type", "")
     for name, kind in found.columns:
@@ -104,11 +104,11 @@ def _print_preview(pipeline: Pipeline, found: Preview, console: Console) -> None
     console.print()
     console.print(shown)
     for text in found.changes:
-        console.print(plain(f"A run would change the table: {text}"), **note)  # type: ignore[arg-type]
+        console.print(plain(f"A run would change the table: {text}"), **note)
     for text in found.notes:
-        console.print(plain(text), **note)  # type: ignore[arg-type]
+        console.print(plain(text), **note)
     if not found.rows and not found.rejected:
-        console.print("The topic has no records", **note)  # type: ignore[arg-type]
+        console.print("The topic has no records", **note)
     _print_rows(found, console)
     _print_rejected(pipeline, found, console)
 

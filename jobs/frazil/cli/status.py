@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
@@ -106,18 +107,16 @@ def _looks(pipelines: Sequence[Pipeline], env: str, secrets: Secrets) -> Callabl
 
 
 def _watched(look: Callable[[], list[Row]], every: float, *, as_json: bool) -> None:
-    """Look until interrupted."""
-    if as_json:
+    """Look until interrupted: one line a look, or the screen drawn again."""
+    with nullcontext() if as_json else Live(console=out(), screen=True, auto_refresh=False) as live:
         while True:
-            began = time.monotonic()
-            show_json_line(_document(look(), now=time.time()))
-            time.sleep(max(every - (time.monotonic() - began), 0.0))
-    with Live(console=out(), screen=True, auto_refresh=False) as live:
-        while True:
-            began = time.monotonic()
-            shown = Group(_table(look()), Text(f"\nevery {every:g} s; Ctrl-C ends", style="dim"))
-            live.update(shown, refresh=True)
-            time.sleep(max(every - (time.monotonic() - began), 0.0))
+            began, rows = time.monotonic(), look()
+            if live is None:
+                show_json_line(_document(rows, now=time.time()))
+            else:
+                shown = Group(_table(rows), Text(f"\nevery {every:g} s; Ctrl-C ends", style="dim"))
+                live.update(shown, refresh=True)
+            time.sleep(max(every - (time.monotonic() - began), 0.0))  # the interval that the user asked for
 
 
 def _table(rows: Sequence[Row]) -> RenderableType:

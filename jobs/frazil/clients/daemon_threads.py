@@ -30,7 +30,18 @@ class DaemonThreads:
             answer, work = self._queue.get()
             if not answer.set_running_or_notify_cancel():
                 continue
-            try:
-                answer.set_result(work())
-            except BaseException as error:  # noqa: BLE001 - who reads the answer gets it
-                answer.set_exception(error)
+            _answer(answer, work)
+
+
+def begun(work: Callable[[], _T], *, name: str) -> Future[_T]:
+    """Do the work on a thread of its own, at once."""
+    answer: Future[_T] = Future()
+    threading.Thread(target=_answer, args=(answer, work), name=name, daemon=True).start()
+    return answer
+
+
+def _answer(answer: Future[Any], work: Callable[[], Any]) -> None:
+    try:
+        answer.set_result(work())
+    except BaseException as error:  # noqa: BLE001 - who reads the answer gets it
+        answer.set_exception(error)

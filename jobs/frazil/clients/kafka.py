@@ -25,7 +25,7 @@ ConfigResource: Any = vars(kafka_admin)["ConfigResource"]
 OffsetSpec: Any = vars(kafka_admin)["OffsetSpec"]
 ResourceType: Any = vars(kafka_admin)["ResourceType"]
 
-LEVELS = {
+_LEVELS = {
     Isolation.READ_COMMITTED: IsolationLevel.READ_COMMITTED,
     Isolation.READ_UNCOMMITTED: IsolationLevel.READ_UNCOMMITTED,
 }
@@ -188,17 +188,27 @@ class Kafka:
         self._connection.renew()
 
 
-def _listed(
-    request: Request, topic: str, partitions: Iterable[int], spec: Any, isolation: Isolation
-) -> dict[int, Future[Any]]:
+def list_offsets(
+    request: Request, places: Collection[TopicPartition], spec: Any, isolation: Isolation
+) -> Mapping[TopicPartition, Future[Any]]:
     """Ask for one offset of each partition; one request to each broker that leads any of them.
 
     With the isolation level, `latest` is the last stable offset: seen on Kafka 4.3 with an open transaction. Without
     it, `list_offsets` returns the high watermark, on which a `read_committed` reader hangs.
     """
-    wanted = {TopicPartition(topic, partition): spec for partition in partitions}
-    answers = request.admin.list_offsets(wanted, isolation_level=LEVELS[isolation], request_timeout=request.seconds)
-    return {place.partition: answer for place, answer in answers.items()}
+    if not places:
+        return {}
+    answers: Mapping[TopicPartition, Future[Any]] = request.admin.list_offsets(
+        dict.fromkeys(places, spec), isolation_level=_LEVELS[isolation], request_timeout=request.seconds
+    )
+    return answers
+
+
+def _listed(
+    request: Request, topic: str, partitions: Iterable[int], spec: Any, isolation: Isolation
+) -> dict[int, Future[Any]]:
+    places = [TopicPartition(topic, partition) for partition in partitions]
+    return {place.partition: answer for place, answer in list_offsets(request, places, spec, isolation).items()}
 
 
 def _settled(request: Request, answers: Mapping[int, Future[Any]]) -> dict[int, int]:

@@ -7,17 +7,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
-from confluent_kafka import admin as kafka_admin
+from confluent_kafka import KafkaException, TopicPartition
 
 from frazil.clients import kafka_records
+from frazil.clients.kafka import OffsetSpec, list_offsets
 from frazil.clients.kafka_connection import Connection, Request
 from frazil.clients.kafka_records import Record
 from frazil.clients.secrets import Secrets
 from frazil.declaration import environment
 from frazil.declaration.options import Isolation
-
-OffsetSpec: Any = vars(kafka_admin)["OffsetSpec"]  # exported without saying so to type checkers
 
 NEWEST = 3
 """The most offsets that are read of a partition, and the most partitions that are read of a topic."""
@@ -138,14 +136,10 @@ def sampled_spans(
 
 def _offsets(request: Request, places: list[TopicPartition], spec: Any) -> dict[tuple[str, int], int]:
     """Return an offset of each partition, without those whose leader does not say."""
-    if not places:
-        return {}
-    asked = request.admin.list_offsets(
-        dict.fromkeys(places, spec), isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=request.seconds
-    )
+    asked = list_offsets(request, places, spec, Isolation.READ_COMMITTED)
     request.settle(asked.values())
     errors = {place: answer.exception() for place, answer in asked.items()}
-    if all(errors.values()):
+    if errors and all(errors.values()):
         raise next(error for error in errors.values() if isinstance(error, KafkaException))
     return {
         (place.topic, place.partition): int(answer.result().offset)

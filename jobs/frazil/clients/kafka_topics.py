@@ -10,7 +10,7 @@ from typing import Any
 
 from confluent_kafka import KafkaException, TopicCollection, TopicPartition
 
-from frazil.clients.kafka import LEVELS, OffsetSpec, Span
+from frazil.clients.kafka import OffsetSpec, Span, list_offsets
 from frazil.clients.kafka_connection import Connection, Request, is_silence
 from frazil.clients.secrets import Secrets
 from frazil.declaration import environment
@@ -83,19 +83,12 @@ class _Listed:
 
     @classmethod
     def of(cls, request: Request, topics: Sequence[Any], isolation: Isolation) -> _Listed:
-        """Ask for both ends of all partitions of described topics; see `kafka._listed` for the isolation level."""
+        """Ask for both ends of all partitions of described topics."""
         places = [TopicPartition(topic.name, partition.id) for topic in topics for partition in topic.partitions]
-
-        def asked(spec: Any) -> Mapping[TopicPartition, Future[Any]]:
-            if not places:
-                return {}
-            wanted, level = dict.fromkeys(places, spec), LEVELS[isolation]
-            answers: Mapping[TopicPartition, Future[Any]] = request.admin.list_offsets(
-                wanted, isolation_level=level, request_timeout=request.seconds
-            )
-            return answers
-
-        return cls(asked(OffsetSpec.earliest()), asked(OffsetSpec.latest()))
+        first, last = (
+            list_offsets(request, places, spec, isolation) for spec in (OffsetSpec.earliest(), OffsetSpec.latest())
+        )
+        return cls(first, last)
 
     @property
     def all(self) -> list[Future[Any]]:

@@ -38,15 +38,19 @@ class MskTokens:
         """Return a new token. Raises `TokenUnavailable` without credentials."""
         from botocore.auth import SigV4QueryAuth
         from botocore.awsrequest import AWSRequest
-        from botocore.exceptions import BotoCoreError
+        from botocore.exceptions import BotoCoreError, ClientError
 
         address = f"https://kafka.{self._region}.amazonaws.com/"
         request = AWSRequest(method="GET", url=address, params={"Action": f"{_SERVICE}:Connect"})
         try:
             self._kept = self._kept or self._credentials()
             frozen = self._kept.get_frozen_credentials() if self._kept is not None else None
+        except ClientError as error:
+            code = error.response.get("Error", {}).get("Code", "without a code")
+            raise TokenUnavailable(f"it refused the credentials of a role ({code})", where="AWS", do=LOGIN) from None
         except BotoCoreError as error:
-            raise TokenUnavailable(*unanswered("AWS", error)[:1], where="AWS", do=LOGIN) from None
+            what, _ = unanswered("AWS", error)
+            raise TokenUnavailable(what, where="AWS", do=LOGIN) from None
         if frozen is None:
             raise TokenUnavailable("there are no AWS credentials to sign with", where="AWS", do=LOGIN)
         SigV4QueryAuth(frozen, _SERVICE, self._region, expires=_SECONDS).add_auth(request)

@@ -37,8 +37,8 @@ class Undecodable(Exception):
         super().__init__(what)
 
 
-def attempt(body: bytes, decode: Callable[[bytes], Any]) -> Attempt:
-    """Decode with a function that raises `Undecodable`."""
+def attempt(body: bytes, decode: Callable[[bytes], Any], *, success: str = "it can be decoded") -> Attempt:
+    """Decode with a function that raises `Undecodable`. `success` says what it means if it does not."""
     try:
         value = decode(body)
     except Undecodable as problem:
@@ -47,7 +47,7 @@ def attempt(body: bytes, decode: Callable[[bytes], Any]) -> Attempt:
         return Attempt(what="it is nested too deeply")
     shown = json.dumps(value, default=str, ensure_ascii=False)
     cut = shown if len(shown) <= SHOWN_CHARACTERS else f"{shown[:SHOWN_CHARACTERS]}…"
-    return Attempt(what="it can be decoded", succeeded=True, decoded=cut)
+    return Attempt(what=success, succeeded=True, decoded=cut)
 
 
 def text(body: bytes) -> str:

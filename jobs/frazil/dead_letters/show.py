@@ -223,9 +223,11 @@ def _attempt(body: bytes | None, written: ValueFormat | KeyFormat, schema: avro.
         case ValueFormat.AVRO:
             return attempt(body, lambda data: avro_value(data, schema)) if schema is not None else None
         case ValueFormat.JSON_SCHEMA | ValueFormat.JSON | ValueFormat.CONNECT_JSON:
-            return attempt(body, json_value)
+            return attempt(body, json_value, success="it is JSON; its values were not compared with the columns")
         case ValueFormat.PROTOBUF:
-            return attempt(body, protobuf_fields)
+            return attempt(
+                body, protobuf_fields, success="it is Protobuf; its fields were not compared with the columns"
+            )
         case ValueFormat.TEXT:
             return attempt(body, text)
         case _:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import platform
 import re
-import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 from importlib import metadata
 from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
 from frazil.declaration import Environment
 from frazil.doctor.check_result import Check
@@ -25,8 +27,6 @@ from frazil.version import VERSION
 TESTED_JAVA = (17, 21)
 EXTRA = "cli"
 """The extra of the package that landing on this machine needs."""
-_REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(?:\[[\w,.-]+\])?(?:(?P<sign>==|>=)(?P<version>[\d.]+))?(?P<rest>.*)")
-_EXTRA = re.compile(r"""extra == ['"](?P<extra>[\w-]+)['"]""")
 
 
 def steps(environment: Environment | None) -> list[Step]:
@@ -44,7 +44,7 @@ def python() -> Check:
     wanted = metadata.requires("frazil") or ()
     found = f"{platform.python_version()}, frazil {VERSION}"
     bounds = metadata.metadata("frazil")["Requires-Python"] or ""
-    if not is_within(sys.version_info[:2], bounds):
+    if not SpecifierSet(bounds).contains(platform.python_version(), prereleases=True):
         return Check.failed("python", found, f"Use Python {bounds}", exit=Exit.INVALID_INPUT)
     problems = unmet(wanted, _installed)
     if problems:
@@ -53,31 +53,17 @@ def python() -> Check:
     return Check.ok("python", f"{found}, packages as required")
 
 
-def is_within(version: tuple[int, ...], bounds: str) -> bool:
-    """Return whether a version is within bounds like `>=3.11,<3.12`."""
-    for bound in filter(None, bounds.replace(" ", "").split(",")):
-        limit = _numbers(bound.lstrip("<>="))
-        if (bound.startswith(">=") and version < limit) or (bound.startswith("<") and version >= limit):
-            return False
-    return True
-
-
 def unmet(requirements: Iterable[str], installed: Callable[[str], str | None]) -> list[str]:
     """Return what is wrong with the packages that these requirements of the wheel name, without those of other extras."""
     problems = []
-    for text in requirements:
-        match = _REQUIREMENT.match(text)
-        assert match is not None
-        extra = _EXTRA.search(match["rest"])
-        if extra is not None and extra["extra"] != EXTRA:
+    for wanted in map(Requirement, requirements):
+        if wanted.marker is not None and not wanted.marker.evaluate({"extra": EXTRA}):
             continue
-        found = installed(match["name"])
+        found = installed(wanted.name)
         if found is None:
-            problems.append(f"{match['name']} is not installed")
-        elif match["sign"] == "==" and found != match["version"]:
-            problems.append(f"{match['name']} is {found}, not {match['version']}")
-        elif match["sign"] == ">=" and _numbers(found) < _numbers(match["version"]):
-            problems.append(f"{match['name']} is {found}, older than {match['version']}")
+            problems.append(f"{wanted.name} is not installed")
+        elif not wanted.specifier.contains(found, prereleases=True):
+            problems.append(f"{wanted.name} is {found}, not {wanted.specifier}")
     return problems
 
 
@@ -126,8 +112,3 @@ def _installed(name: str) -> str | None:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
         return None
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    """Return the numbers that a version begins with: `2.11.0rc1` is 2, 11, 0."""
-    return tuple(int(number) for number in re.split(r"[^\d.]", version.strip(), maxsplit=1)[0].split(".") if number)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field, replace
 
+from frazil.clients.daemon_threads import begun
 from frazil.doctor.check_result import Check, Result
 from frazil.errors import FrazilError
 from frazil.exit_codes import Exit
@@ -58,7 +58,9 @@ class _Schedule:
                 self._settle(step, _late(step.name, "the time for all checks was over before it began"))
             elif len(self.running) < PARALLEL and all(name in self.done for name in step.after):
                 self.waiting.remove(step)
-                self.running.append(_Running(step, _begun(step), min(now + self.seconds, self.end)))
+                self.running.append(
+                    _Running(step, begun(step.work, name=f"doctor-{step.name}"), min(now + self.seconds, self.end))
+                )
         if self.running:
             first = min(one.until for one in self.running)
             wait([one.answer for one in self.running], max(first - self.clock(), 0.0), "FIRST_COMPLETED")
@@ -87,20 +89,6 @@ def examined(
         while step.name not in schedule.done:
             schedule.advance()
         yield schedule.done[step.name]
-
-
-def _begun(step: Step) -> Future[Check]:
-    answer: Future[Check] = Future()
-
-    def work() -> None:
-        try:
-            answer.set_result(step.work())
-        except BaseException as error:  # noqa: BLE001 - who reads the answer gets it
-            answer.set_exception(error)
-
-    # Not of a pool: Python waits for a pool's threads before it ends.
-    threading.Thread(target=work, name=f"doctor-{step.name}", daemon=True).start()
-    return answer
 
 
 def _check_of(step: Step, answer: Future[Check], seconds: float) -> Check:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from frazil.clients.registry.schemas import SchemaType
 from frazil.declaration import Pipeline
-from frazil.errors import RegistryUnavailable, UnreadableSchema
+from frazil.errors import ServiceUnavailable, UnreadableSchema
 from frazil.status.format_guess import Form, Guess, guess, schema_ids
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def listed(
 
 def schema_types(
     newest: Mapping[str, list[Record]], registry: Registry | None
-) -> tuple[dict[int, SchemaType], RegistryUnavailable | None]:
+) -> tuple[dict[int, SchemaType], ServiceUnavailable | None]:
     """Return the registry's type of each schema id in records, and why it could not say, if so."""
     records = [record for each in newest.values() for record in each]
     ids = schema_ids((record.value, record.headers) for record in records)
@@ -114,6 +114,6 @@ def schema_types(
                 continue
             if schema is not None:
                 types[number] = schema.type
-    except RegistryUnavailable as error:
+    except ServiceUnavailable as error:  # the registry, or a secret or token for it
         return types, error
     return types, None

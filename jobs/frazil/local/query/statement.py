@@ -34,7 +34,7 @@ def check_statement(text: str) -> None:
 def sql_error(error: Exception) -> InvalidInput:
     """Return DuckDB's error about a statement, without its drawing of the place."""
     lines = [line.strip() for line in str(error).split("\nLINE ")[0].splitlines() if line.strip()]
-    return InvalidInput(" ".join(lines)[:500], where="SQL")
+    return InvalidInput(" ".join(lines)[:500].rstrip(".!"), where="SQL")
 
 
 def _explained(text: str) -> str:

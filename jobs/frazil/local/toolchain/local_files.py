@@ -1,8 +1,7 @@
 """Spark's files on this machine, without a process for each.
 
-Without its native library, Hadoop's local file system runs `chmod` for every file that it creates: a small commit of a local
-catalog started a hundred processes (9,000 in 19 tests; 2,700 with this class, most of them threads). The class sets the same
-permissions by Java's own calls. https://github.com/globalmentor/hadoop-bare-naked-local-fs
+Without its native library, Hadoop's local file system runs `chmod` for every file that it creates. The class sets the same
+permissions by Java's own calls; ADR 49 has what that saves. https://github.com/globalmentor/hadoop-bare-naked-local-fs
 """
 
 from __future__ import annotations
