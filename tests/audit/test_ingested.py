@@ -18,6 +18,7 @@ from frazil.declaration.options import ErrorMode, MetadataColumns
 from frazil.lake import ledger
 from frazil.lake.read.stored_tables import Lake
 from tests.support.shop import Shop
+from tests.support.variants import first_short
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 
@@ -27,7 +28,7 @@ def verified(shop: Shop, *, deep: bool = False, proofs: ProofFolder | None = Non
     return verify(shop.pipeline, lake, deep=deep, proofs=proofs, wait=lambda seconds: None)
 
 
-@pytest.fixture(params=[MetadataColumns.FLAT, MetadataColumns.STRUCT])
+@pytest.fixture(params=first_short([MetadataColumns.FLAT, MetadataColumns.STRUCT]))
 def filled(request: pytest.FixtureRequest, shop_of: Callable[..., Shop]) -> Shop:
     """Two batches; the second has a poisoned record in partition 0."""
     shop = shop_of(table={"metadata_columns": request.param})
@@ -107,6 +108,7 @@ def test_skipped_records_are_accounted_for(shop_of: Callable[..., Shop]) -> None
     assert (found.outcome, found.partitions[1].skipped) == (Outcome.PROVEN, 2)
 
 
+@pytest.mark.long
 def test_rows_deleted_by_deletion_vectors_are_missed(
     shop_of: Callable[..., Shop], spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -120,6 +120,7 @@ def test_the_logins_of_the_guide_are_those_of_a_broker(
         assert found["broker login"]["result"] == "failed"
 
 
+@pytest.mark.long
 def test_dead_letters_are_found_repaired_and_landed_in_another_table(terminal: Callable[..., Terminal]) -> None:
     at = terminal("clicks-project")
     at.run(blocks("dead-letters.md"))
@@ -149,6 +150,7 @@ def shipped(bootstrap: str, times: Mapping[int, Sequence[datetime]], first: int)
     return numbers
 
 
+@pytest.mark.long
 def test_a_move_from_a_spark_job_loses_and_doubles_nothing(
     terminal: Callable[..., Terminal], local_world: LocalServices, spark: SparkSession
 ) -> None:

@@ -85,6 +85,7 @@ def accepted(shop: Shop, event: Accepted) -> None:
     accept(shop.pipeline, event, "as the test says", shop.job())
 
 
+@pytest.mark.long
 def test_a_replay_that_was_half_accepted_is_accepted_again_and_lands_each_record_once(restored: Restore) -> None:
     shop = restored("half_accepted_replay")
     with pytest.raises(DecisionRequired):

@@ -480,6 +480,7 @@ def test_the_struct_has_exactly_the_columns_of_the_target_and_decoded(spark: Spa
     assert rows.selectExpr("r._decoded").schema.simpleString() == "struct<_decoded:boolean>"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("columns", [100, pytest.param(1000, marks=pytest.mark.long)])
 def test_many_columns_are_read(spark: SparkSession, columns: int) -> None:
     target = Struct(tuple(column(LONG, f"c{i}") for i in range(columns)))

@@ -21,12 +21,13 @@ from frazil.local.services import LocalServices
 from tests.support import concurrent_drivers
 from tests.support.paused_driver import paused
 from tests.support.shop import ORDER, Shop, frame
+from tests.support.variants import first_short
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 MORE = {**ORDER, "fields": [*ORDER["fields"], {"name": "note", "type": ["null", "string"], "default": None}]}  # type: ignore[misc]
 
 
-@pytest.fixture(params=["rest_lake", "glue_lake"])
+@pytest.fixture(params=first_short(["glue_lake", "rest_lake"]))
 def lake(request: pytest.FixtureRequest) -> Environment:
     """Each catalog in turn."""
     chosen: Environment = request.getfixturevalue(request.param)

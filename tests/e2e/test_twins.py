@@ -15,8 +15,8 @@ from tests.support.paused_driver import paused as in_a_process
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-STEPS = ("plan.done", "publish.decided")
-"""Between planning and the transaction, and between its base and its commit. The other steps are long."""
+STEPS = ("publish.decided",)
+"""Between the base of a transaction and its commit. The other steps are long."""
 Paused = Callable[..., AbstractContextManager[Driver]]
 
 

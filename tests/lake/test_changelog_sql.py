@@ -280,6 +280,7 @@ def test_at_each_time_a_key_has_one_row_at_most() -> None:
         assert sorted(valid) == sorted(wanted)
 
 
+@pytest.mark.long
 def test_the_state_is_that_of_the_source_at_each_offset() -> None:
     """A source whose changes are applied to a dictionary, the truncates too: one partition, as a connector writes."""
     chosen, source, rows = random.Random(5), dict[tuple[int, int], tuple[Any, ...]](), Rows()

@@ -64,6 +64,7 @@ def test_little_is_left_until_it_is_worth_a_commit(stock: Stock) -> None:
     assert stock.metadata() == before
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_files_that_compaction_replaced_are_left_for_maintenance_to_delete(stock: Stock) -> None:
     stock.land(4)

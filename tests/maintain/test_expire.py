@@ -50,6 +50,7 @@ def test_declared_days_keep_more_than_the_declared_number(stock_of: Callable[...
     assert expire(stock.maintenance(), stock.main).snapshots == 0
 
 
+@pytest.mark.long
 def test_the_ledger_stays_behind_many_commits_of_others(stock: Stock) -> None:
     stock.land(1)
     for number in range(7):

@@ -35,6 +35,7 @@ def test_a_maintainer_killed_at_a_step_loses_and_doubles_nothing(
     assert_the_next_one_finishes(stock)
 
 
+@pytest.mark.long
 def test_a_maintainer_that_died_before_it_deleted_files_loses_and_doubles_nothing(
     stock_of: Callable[..., Stock],
 ) -> None:

@@ -192,6 +192,7 @@ def test_many_orphans_are_never_held_all_at_once(stock: Stock, monkeypatch: pyte
     assert outcome.why.endswith(", …")
 
 
+@pytest.mark.long
 def test_more_orphans_than_one_batch_of_rows_are_all_deleted(stock: Stock) -> None:
     stock.land(1)
     folder = Path(next(iter(stock.files("data")))).parent

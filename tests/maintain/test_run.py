@@ -12,6 +12,7 @@ from frazil.errors import FrazilError
 from frazil.maintain import run
 from frazil.maintain.run import maintain
 from tests.support.committed_table import EAGER, Stock
+from tests.support.variants import first_short
 
 pytestmark = pytest.mark.spark
 
@@ -122,7 +123,7 @@ def test_what_failed_while_the_table_moved_on_is_tried_again(
     stock.assert_nothing_changed()
 
 
-@pytest.mark.parametrize(("broken", "ended"), [("files", "conflict"), ("table", "failed")])
+@pytest.mark.parametrize(("broken", "ended"), first_short([("files", "conflict"), ("table", "failed")]))
 def test_files_that_go_each_time_while_it_reads_are_another_writers_right(
     stock: Stock, monkeypatch: pytest.MonkeyPatch, broken: str, ended: str
 ) -> None:

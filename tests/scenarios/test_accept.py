@@ -74,6 +74,7 @@ def roll_back(shop: Shop, snapshots: int) -> None:
     table.manageSnapshots().rollbackTo(snapshot.snapshotId()).commit()
 
 
+@pytest.mark.long
 def test_a_topic_created_again_is_landed_from_its_beginning(one: Shop) -> None:
     old = dict(one.journal)
     one.delete()
@@ -89,6 +90,7 @@ def test_a_topic_created_again_is_landed_from_its_beginning(one: Shop) -> None:
     assert_proven(one)
 
 
+@pytest.mark.long
 def test_a_truncated_topic_goes_on_from_its_end_and_later_dead_letters_are_kept(one: Shop) -> None:
     kafka = one.job().kafka
     real = kafka.topic(one.topic).topic_id
@@ -169,6 +171,7 @@ def test_a_replayed_record_with_another_verdict_is_in_one_place_only(
     assert_proven(shop)
 
 
+@pytest.mark.long
 def test_a_rollback_to_hold_goes_on_and_tells_what_is_gone(one: Shop) -> None:
     roll_back(one, 1)
     with pytest.raises(RolledBack, match="rolled-back-hold --reason"):
@@ -193,6 +196,7 @@ def test_a_rollback_to_hold_gives_up_the_rows_of_a_partition_that_was_added_afte
     assert [(a.read, a.landed, a.dead_lettered, a.explained) for a in verified(one).partitions][1] == (5, 0, 2, 3)
 
 
+@pytest.mark.long
 def test_a_lost_ledger_is_taken_from_the_rows(one: Shop) -> None:
     iceberg = one.job().iceberg
     identifier = one.pipeline.table.identifier

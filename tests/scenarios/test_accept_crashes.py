@@ -81,6 +81,7 @@ OF_STATES = (
     Accepted.REMEMBERED_DELETES_LOST,
 )
 FEW = ("publish.committed",)
+SHORT = (Accepted.OFFSETS_LOST, Accepted.SIDE_TABLE_REPLACED, Accepted.TOPIC_RECREATED)
 """The table's commit is made, which is the decision; nothing that follows from it is done."""
 
 
@@ -89,7 +90,7 @@ FEW = ("publish.committed",)
     [
         (REPLAY, FEW),
         *(
-            (event, FEW)
+            pytest.param(event, FEW, marks=() if event in SHORT else pytest.mark.long)
             for event in Accepted
             # The second reads Kafka; the others are of tables of current state, and are one commit, as that of a rejected share.
             if event not in (REPLAY, Accepted.LOG_TRUNCATED_REPLAY, *OF_STATES)

@@ -154,6 +154,7 @@ def test_a_tombstone_becomes_what_is_declared(
 
 
 # ── Sizes ───────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.long
 def test_a_value_of_20_mb_lands_or_is_kept_whole(shop_of: ShopOf) -> None:
     shop = shop_of(partitions=1, config={"max.message.bytes": str(32 << 20)})
     text = "x" * (20 << 20)
@@ -171,6 +172,7 @@ def test_a_value_of_20_mb_lands_or_is_kept_whole(shop_of: ShopOf) -> None:
     assert [row["value"] == bad for row in shop.dead()] == [True]
 
 
+@pytest.mark.long
 def test_a_record_of_1000_fields_lands_as_1000_columns(shop: Shop) -> None:
     names = [f"f{number:03}" for number in range(1_000)]
     schema = record(**dict.fromkeys(names, "long"))
@@ -323,6 +325,7 @@ def test_the_year_9999_lands(shop_of: ShopOf) -> None:
     assert [row["millis"] for row in rows] == [row["micros"] for row in rows] == [last, first]
 
 
+@pytest.mark.long
 def test_a_year_that_no_reader_knows_is_a_dead_letter(shop_of: ShopOf) -> None:
     shop = shop_of(partitions=1)
     lists = {"type": "array", "items": {"type": "int", "logicalType": "date"}}
@@ -449,6 +452,7 @@ def fails_clearly(away: Away, **overrides: Any) -> None:
     assert "127.0.0.1" in told
 
 
+@pytest.mark.long
 def test_a_registry_that_fails_at_the_start_ends_the_run_and_rejects_nothing(away: Away) -> None:
     away.shop.produce(away.shop.orders(3, away.schema_id))
     for outage in OUTAGES.values():

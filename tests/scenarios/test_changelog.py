@@ -226,6 +226,7 @@ def test_with_a_full_replica_identity_a_change_has_the_row_before(shop_of: ShopO
     proven(shop)
 
 
+@pytest.mark.long
 def test_an_update_or_delete_without_the_row_before_shows_that_the_identity_is_not_full(shop_of: ShopOf) -> None:
     shop = change_data(shop_of, envelope=FULL)
     source = Source(shop)

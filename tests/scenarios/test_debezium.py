@@ -56,6 +56,7 @@ def counts(shop: Shop) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.long
 def test_a_table_is_that_of_the_source(shop_of: ShopOf) -> None:
     shop = debezium(shop_of)
     source = Source(shop, partitions=2)

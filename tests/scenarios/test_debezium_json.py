@@ -158,6 +158,7 @@ def schemaless(shop_of: ShopOf, written: Written, *more: str, **declaration: Any
     return debezium(shop_of, **formats, columns=(*declared(SCHEMALESS), *more), **declaration)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("written", [Written.JSON, pytest.param(Written.CONNECT_JSON, marks=pytest.mark.long)])
 def test_without_a_registry_a_table_is_that_of_the_source(shop_of: ShopOf, written: Written) -> None:
     shop = schemaless(shop_of, written, envelope=Debezium(operation_column=True))

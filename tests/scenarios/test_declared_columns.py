@@ -208,6 +208,7 @@ def test_the_fields_of_a_key_are_compared_and_not_its_text(shop_of: ShopOf) -> N
     assert verified(shop, deep=True).outcome == "proven"
 
 
+@pytest.mark.long
 def test_two_keys_of_the_source_are_two_rows(shop_of: ShopOf) -> None:
     keyed = {"key_format": "json", "key_columns": ("code string", "at io.debezium.time.NanoTimestamp")}
     shop = shop_of(value_format="json", columns=("n long",), write=Upsert(), on_error=ErrorMode.LOG, **keyed)

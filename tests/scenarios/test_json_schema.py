@@ -100,6 +100,7 @@ def test_every_kind_of_property_lands(shop: Shop) -> None:
     shop.assert_each_record_once()
 
 
+@pytest.mark.long
 def test_integers_with_a_fraction_of_zero_land_and_a_batch_is_staged_again_for_the_first_of_them_only(
     shop: Shop,
 ) -> None:

@@ -34,6 +34,7 @@ def shop_with(shop_of: ShopOf, **options: object) -> Shop:
     return shop_of(**{"write": Upsert(), "key_format": KeyFormat.TEXT, "limits": limits, **options})
 
 
+@pytest.mark.long
 def test_keys_are_found_by_an_index_between_compactions(shop_of: ShopOf) -> None:
     shop = shop_with(shop_of)
     state = State(shop)

@@ -124,6 +124,7 @@ def test_a_keys_column_evolves_as_a_values_does(shop_of: ShopOf, layout: Metadat
     ]
 
 
+@pytest.mark.long
 def test_a_key_of_a_schema_that_does_not_fit_is_a_dead_letter(shop_of: ShopOf) -> None:
     shop = shop_of(key_format=KeyFormat.AVRO, table={"schema_evolution": SchemaEvolution.ADD_COLUMNS})
     first = register(shop, json.dumps(RECORD))

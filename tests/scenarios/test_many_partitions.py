@@ -41,6 +41,7 @@ def assert_accounts(shop: Shop, partitions: int, *, batches: int) -> None:
     assert accounts == [(p, 2 * batches, batches, batches) for p in range(partitions)]
 
 
+@pytest.mark.long
 def test_more_ranges_than_tasks_are_worth_share_tasks_and_files(shop_of: ShopOf) -> None:
     many = SEPARATE_RANGES + 1
     shop = shop_of(partitions=many, value_format=ValueFormat.TEXT)
@@ -72,6 +73,7 @@ def formats(shop: Shop) -> list[str | None]:
     return [snapshot.summary().get(ledger.FORMAT) for snapshot in snapshots]
 
 
+@pytest.mark.long
 def test_a_table_with_compact_and_plain_commits_is_continued_and_proven(
     shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -98,6 +98,7 @@ def test_a_delete_that_moved_comes_after_the_row_that_it_deletes(
     assert "k1" not in {row["_kafka_key"] for row in state.shop.landed() if row.get("_deleted_at") is None}
 
 
+@pytest.mark.long
 def test_a_batch_that_was_staged_before_the_decision_does_not_undo_it(shop_of: ShopOf) -> None:
     """A driver plans, an operator decides, the driver commits: the decision holds for the batches after it."""
     state = state_of(shop_of, Upsert(), limits=Limits())

@@ -22,6 +22,7 @@ from tests.support.shop import Shop
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 
 
+@pytest.mark.long
 def test_a_decision_made_while_another_driver_begins_is_finished_before_the_next(
     shop_of: Callable[..., Shop], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -59,7 +60,9 @@ def test_a_decision_made_while_another_driver_begins_is_finished_before_the_next
     shop.assert_each_record_once()
 
 
-@pytest.mark.parametrize("bad", [(), (b"bad!!",)], ids=["no dead letters", "dead letters"])
+@pytest.mark.parametrize(
+    "bad", [pytest.param((), marks=pytest.mark.long), (b"bad!!",)], ids=["no dead letters", "dead letters"]
+)
 def test_a_driver_finishes_what_an_operator_left_open_while_it_staged(
     shop_of: Callable[..., Shop], bad: tuple[bytes, ...]
 ) -> None:
@@ -114,6 +117,7 @@ def _end(step: str) -> None:
         raise _Ended
 
 
+@pytest.mark.long
 def test_two_that_finish_one_decision_append_its_rows_once(shop_of: Callable[..., Shop]) -> None:
     """Another driver finishes it between any two looks that a finisher takes at the side table."""
     shop = shop_of(limits=Limits(first_rows=10, max_rows=10), partitions=1)

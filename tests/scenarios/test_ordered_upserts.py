@@ -63,6 +63,7 @@ def test_a_late_record_changes_nothing(shop_of: ShopOf) -> None:
     state.check(late=2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 6))])
 @pytest.mark.parametrize(
@@ -128,6 +129,7 @@ def test_a_compaction_in_between_leaves_the_staged_rows_right(shop_of: ShopOf, v
     assert state.shop.seen("batch_retried") == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("step", [pytest.param(s, marks=() if s == STEPS[1] else pytest.mark.long) for s in STEPS])
 def test_what_is_late_is_decided_again_when_rows_changed(shop_of: ShopOf, step: str) -> None:
     """Another engine sets a row's order: the staged record of its key must not land any more, and its values are kept."""

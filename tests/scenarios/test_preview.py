@@ -79,6 +79,7 @@ def test_rows_and_reasons_are_those_of_a_run_and_nothing_is_written(shop: Shop) 
         previewed(shop, pipeline=_with(shop, write=keyed, on_error=ErrorMode.LOG))
 
 
+@pytest.mark.long
 def test_changes_of_a_source_show_their_key_and_operation(shop_of: ShopOf) -> None:
     shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO, envelope=Debezium(), on_error=ErrorMode.LOG)
     source = Source(shop, partitions=1)

@@ -135,6 +135,7 @@ def test_each_bad_record_is_a_dead_letter_with_its_reason(shop: Shop) -> None:
     shop.assert_each_record_once()
 
 
+@pytest.mark.long
 def test_message_types_of_one_file_land_side_by_side_when_they_are_met(shop: Shop) -> None:
     schema_id = register(shop, TWO)
     shop.produce([framed(schema_id, protobuf(TWO, {"orderId": 1, "user": "ada"}))])
@@ -192,6 +193,7 @@ def test_a_tombstone_can_be_a_row_of_nulls(shop_of: ShopOf) -> None:
     assert sorted((row["order_id"] for row in shop.landed()), key=str) == [1, None]
 
 
+@pytest.mark.long
 def test_a_message_that_does_not_fit_the_columns_is_kept_aside(shop: Shop) -> None:
     text = 'syntax = "proto3"; message A { int32 id = 1; } message B { string id = 1; }'
     schema_id = register(shop, text)

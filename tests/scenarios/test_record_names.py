@@ -10,6 +10,7 @@ import pytest
 
 from frazil.declaration import SubjectStrategy
 from tests.support.shop import Shop, avro, frame
+from tests.support.variants import first_short
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 ShopOf = Callable[..., Shop]
@@ -35,7 +36,7 @@ def value(schema_id: int, schema: dict[str, Any], number: int) -> bytes:
     return frame(schema_id, avro(schema, {field["name"]: number for field in schema["fields"]}))
 
 
-@pytest.mark.parametrize("strategy", [SubjectStrategy.RECORD, SubjectStrategy.TOPIC_RECORD])
+@pytest.mark.parametrize("strategy", first_short([SubjectStrategy.RECORD, SubjectStrategy.TOPIC_RECORD]))
 def test_records_of_another_name_are_dead_letters(shop_of: ShopOf, name: str, strategy: SubjectStrategy) -> None:
     prefix = f"{name}-" if strategy is SubjectStrategy.TOPIC_RECORD else ""
     own = f"shop.Placed{name}"
@@ -69,6 +70,7 @@ def test_all_records_of_a_topic_land_together_if_none_is_named(shop_of: ShopOf, 
     shop.assert_each_record_once()
 
 
+@pytest.mark.long
 def test_records_of_any_topics_subjects_are_found_when_they_are_met(shop_of: ShopOf, name: str) -> None:
     shop = shop_of(subject_strategy=SubjectStrategy.RECORD)
     placed, shipped = ({**schema, "name": schema["name"] + name} for schema in (PLACED, SHIPPED))

@@ -39,6 +39,7 @@ def test_a_second_run_adds_only_what_is_new(shop: Shop) -> None:
     shop.assert_each_record_once()
 
 
+@pytest.mark.long
 def test_many_small_batches_land_what_one_would(shop_of: ShopOf) -> None:
     shop = shop_of(limits=Limits(first_rows=7, max_rows=7))
     shop.produce(shop.orders(50, shop.register()))

@@ -47,6 +47,7 @@ def test_a_batch_that_brings_nothing_new_lands_while_the_registry_is_down(
     shop.assert_each_record_once()
 
 
+@pytest.mark.long
 def test_a_topic_of_unframed_data_lands_what_is_framed_and_asks_for_no_id_of_a_flood(
     shop_of: ShopOf, registry: RegistryServer
 ) -> None:

@@ -21,6 +21,7 @@ from tests.support.busy_lake import BusyLake
 from tests.support.committed_table import ROW
 from tests.support.jobs import job, no_wait
 from tests.support.ledgers import Crash, Ledgers, crash_at, side_entry
+from tests.support.variants import first_short
 
 pytestmark = pytest.mark.spark
 RUN = "frazil accept .* {} --reason"
@@ -44,7 +45,7 @@ def test_a_table_that_is_dropped_and_landed_again_has_each_record_once(stock: Le
     stock.assert_each_once()
 
 
-@pytest.mark.parametrize("step", ["decide.decided", "finish.started", "publish.filled"])
+@pytest.mark.parametrize("step", first_short(["decide.decided", "finish.started", "publish.filled"]))
 def test_a_crash_while_a_new_table_takes_its_dead_letter_table_over_is_finished(stock: Ledgers, step: str) -> None:
     stock.drop()
     with pytest.raises(Crash):
@@ -81,7 +82,7 @@ def test_a_table_set_back_to_an_older_metadata_file_replays(stock: Ledgers) -> N
     stock.assert_each_once()
 
 
-@pytest.mark.parametrize("way_out", ["restored", "given up"])
+@pytest.mark.parametrize("way_out", first_short(["restored", "given up"]))
 def test_a_dead_letter_table_that_lost_a_column_while_its_rows_were_decided_waits_for_the_operator(
     stock: Ledgers, way_out: str
 ) -> None:
@@ -158,6 +159,7 @@ def roll_back_behind_a_hold_after_the_topic_was_recreated(stock: Ledgers) -> Non
     stock.roll_back(3)  # the batch, the hold, and the second batch
 
 
+@pytest.mark.long
 def test_a_replay_over_a_hold_does_not_remove_the_dead_letters_of_an_earlier_topic(stock: Ledgers) -> None:
     """Their records are in no topic any more, and have the offsets of the commits that are undone."""
     roll_back_behind_a_hold_after_the_topic_was_recreated(stock)
@@ -183,6 +185,7 @@ def test_a_second_hold_does_not_count_the_dead_letters_of_an_earlier_topic(stock
     stock.assert_proven()
 
 
+@pytest.mark.long
 def test_a_hold_after_commits_were_expired_does_not_count_the_dead_letters_of_an_earlier_topic(stock: Ledgers) -> None:
     """The dead letters of the undone commits are found by their offsets, and the first topic's 18 and 19 have these, too."""
     stock.recreate_topic()
@@ -280,6 +283,7 @@ def test_no_decision_records_a_gap_that_is_no_number_of_records_of_one_topic(top
         Acceptance(Accepted.ROLLED_BACK_HOLD, before, after, {0: lost})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way_out", ["restored", "given up"])
 def test_a_table_set_back_to_before_the_topic_was_recreated_is_not_replayed(stock: Ledgers, way_out: str) -> None:
     """A replay removed the first topic's dead letters 18 and 19, whose records are in no topic any more."""
@@ -307,7 +311,9 @@ def test_a_table_set_back_to_before_the_topic_was_recreated_is_not_replayed(stoc
     stock.assert_proven()
 
 
-@pytest.mark.parametrize("forget", [False, True], ids=["kept metadata", "no older metadata"])
+@pytest.mark.parametrize(
+    "forget", [pytest.param(False, marks=pytest.mark.long), True], ids=["kept metadata", "no older metadata"]
+)
 def test_a_replay_after_dead_letter_commits_were_expired_doubles_none(stock: Ledgers, *, forget: bool) -> None:
     """The table is set back by three batches, of which two commits to the dead-letter table are expired."""
     older = stock.metadata_file()

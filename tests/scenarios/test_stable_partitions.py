@@ -156,6 +156,7 @@ def test_rows_of_files_of_an_earlier_partition_spec_are_replaced(shop_of: ShopOf
         state.check()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize(

@@ -112,6 +112,7 @@ def test_a_batch_whose_files_are_old_or_gone_is_staged_again(
     shop.assert_each_record_once()
 
 
+@pytest.mark.long
 def test_a_batch_that_never_can_be_committed_ends_the_run_after_some_attempts(shop_of: ShopOf) -> None:
     shop = shop_of(partitions=1, limits=SMALL)
     shop.produce(shop.orders(300, shop.register()))

@@ -65,6 +65,7 @@ def assert_proven(shop: Shop) -> None:
     assert found.outcome == "proven", [str(f) for f in found.findings]
 
 
+@pytest.mark.long
 def test_a_timestamp_beyond_the_calendar_does_not_hinder_the_replay(shop_of: ShopOf) -> None:
     shop = shop_of(partitions=1, value_format=ValueFormat.TEXT, config=ANY_TIME)
 
@@ -136,6 +137,7 @@ def test_records_that_replaced_others_are_left_out_by_the_operators_word(texts: 
     assert_proven(texts)
 
 
+@pytest.mark.long
 def test_a_log_that_has_grown_less_far_is_landed_from_the_first_record_that_is_another_one(texts: Shop) -> None:
     kafka = truncated(texts, kept=4, grown=7)
     with pytest.raises(LogTruncated, match="the topic ends at 7"):

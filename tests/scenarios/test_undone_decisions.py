@@ -13,9 +13,10 @@ from frazil.recovery.decisions import Accepted
 from tests.support import oracle
 from tests.support.committed_table import ROW
 from tests.support.ledgers import Crash, Ledgers, crash_at
+from tests.support.variants import first_short
 
 pytestmark = pytest.mark.spark
-BOTH = pytest.mark.parametrize("event", [Accepted.ROLLED_BACK_REPLAY, Accepted.ROLLED_BACK_HOLD])
+BOTH = pytest.mark.parametrize("event", first_short([Accepted.ROLLED_BACK_REPLAY, Accepted.ROLLED_BACK_HOLD]))
 
 
 @pytest.fixture
@@ -187,6 +188,7 @@ def test_a_rollback_of_a_table_whose_dead_letter_table_is_gone_is_decided_in_two
 
 
 # ── The table is set back, and the dead-letter table has decisions since ────────────────────────
+@pytest.mark.long
 def test_dead_letters_that_a_decision_delivered_are_not_doubled_by_a_replay(stock: Ledgers) -> None:
     """The third batch's dead letters were still open when the dead-letter table was rolled back."""
     older = stock.metadata_file()
@@ -229,6 +231,7 @@ def test_dead_letters_that_an_undone_replay_removed_are_counted(stock: Ledgers) 
     stock.assert_proven()
 
 
+@pytest.mark.long
 def test_an_expired_parent_whose_id_was_erased_is_no_beginning(stock: Ledgers) -> None:
     """PyIceberg erases it. The dead letters of the expired commits stayed, and their records landed again."""
     older = stock.metadata_file()

@@ -172,6 +172,7 @@ def test_a_record_key_is_columns(shop_of: ShopOf, version: int) -> None:
     assert str(schema.find_field("order_id").field_type) == "long"  # the value's: it holds the key's int
 
 
+@pytest.mark.long
 def test_bytes_are_a_key(shop_of: ShopOf) -> None:
     shop = shop_of(write=Upsert())
     state = State(shop)
@@ -378,11 +379,11 @@ class Died(BaseException):
     "step",
     [
         "publish.searched",
-        "publish.committed",
-        "decide.decided",
         *(
             pytest.param(step, marks=pytest.mark.long)
             for step in (
+                "publish.committed",
+                "decide.decided",
                 "plan.done",
                 "stage.started",
                 "stage.written",
@@ -414,9 +415,8 @@ def test_a_driver_that_died_at_a_step_leaves_the_state_right(shop_of: ShopOf, st
 @pytest.mark.parametrize(
     "step",
     [
-        "stage.written",
         "publish.searched",
-        *(pytest.param(step, marks=pytest.mark.long) for step in ("plan.done", "publish.filled")),
+        *(pytest.param(step, marks=pytest.mark.long) for step in ("stage.written", "plan.done", "publish.filled")),
     ],
 )
 def test_a_second_driver_that_lands_meanwhile_fences_the_first(shop: Shop, step: str) -> None:
@@ -444,6 +444,7 @@ def rolled_back(shop: Shop) -> State:
     return state
 
 
+@pytest.mark.long
 def test_a_rolled_back_state_is_landed_again(shop_of: ShopOf) -> None:
     shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.LOG)
     state = rolled_back(shop)
@@ -466,6 +467,7 @@ def test_a_rolled_back_state_is_left_as_it_is(shop_of: ShopOf) -> None:
     state.check()
 
 
+@pytest.mark.long
 def test_a_state_without_a_commit_in_its_history_is_not_left_as_it_is(shop: Shop) -> None:
     """Its newest account is of rows that the table does not have any more."""
     state = changed(shop)
@@ -492,6 +494,7 @@ def test_a_state_without_a_commit_in_its_history_is_not_left_as_it_is(shop: Shop
     state.check()
 
 
+@pytest.mark.long
 def test_lost_dead_letters_of_a_state_are_given_up(shop_of: ShopOf) -> None:
     shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.LOG)
     state = State(shop)
@@ -507,6 +510,7 @@ def test_lost_dead_letters_of_a_state_are_given_up(shop_of: ShopOf) -> None:
     assert len(shop.dead()) == 1
 
 
+@pytest.mark.long
 def test_a_topic_that_was_made_again_continues_the_state(shop: Shop) -> None:
     state = State(shop)
     for number in range(4):

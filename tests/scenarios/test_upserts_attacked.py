@@ -67,6 +67,7 @@ def shop(shop_of: ShopOf) -> Shop:
     return shop_of(write=Upsert(), key_format=KeyFormat.AVRO)
 
 
+@pytest.mark.long
 def test_the_order_of_the_keys_fields_does_not_matter(shop: Shop) -> None:
     keyed = Keyed(shop, record("Key", region="string", order_id="long"))
     for number in range(3):
@@ -171,6 +172,7 @@ def test_keys_of_odd_text(shop_of: ShopOf, format_: KeyFormat) -> None:
     check(shop, "user", *["second"] * (len(KEYS) - 1))
 
 
+@pytest.mark.long
 def test_keys_of_many_types(shop: Shop) -> None:
     key = record(
         "Key",
@@ -252,6 +254,7 @@ def test_a_table_is_upgraded_to_version_3(shop_of: ShopOf) -> None:
     check(shop, "user", *["third"] * 4)
 
 
+@pytest.mark.long
 def test_a_key_of_one_number(shop: Shop) -> None:
     keyed = Keyed(shop, {"type": "int"})
     for word in ("first", "second"):
@@ -263,6 +266,7 @@ def test_a_key_of_one_number(shop: Shop) -> None:
     check(shop, "user", "second", "second")
 
 
+@pytest.mark.long
 def test_verify_sees_a_doubled_key_beside_deletes_of_a_file_that_is_gone(shop: Shop) -> None:
     keyed = Keyed(shop, record("Key", order_id="long"))
     for numbers in ((0, 1), (2, 3), (0, 2)):  # the last batch has one delete file for both data files
@@ -281,6 +285,7 @@ def test_verify_sees_a_doubled_key_beside_deletes_of_a_file_that_is_gone(shop: S
         assert [finding.flaw for finding in proof.findings] == ["doubled"]
 
 
+@pytest.mark.long
 def test_a_later_life_of_a_topic_has_partitions_too(shop_of: ShopOf) -> None:
     shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT)
     schema_id = shop.register()

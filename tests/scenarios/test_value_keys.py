@@ -188,6 +188,7 @@ def test_a_key_in_two_partitions_stops_the_pipeline(shop_of: ShopOf) -> None:
     check(shop, "first")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", [ErrorMode.LOG, pytest.param(ErrorMode.SUSPEND, marks=LONG)])
 def test_a_topic_without_keys_stops_at_the_first_batch(shop_of: ShopOf, mode: ErrorMode) -> None:
     shop = shop_of(write=Upsert(), on_error=mode)

@@ -12,7 +12,7 @@ from hypothesis import settings
 VARIABLE = "FRAZIL_TEST_SEED"
 """The environment variable that gives the seed of the long tests; without it they draw one."""
 
-EXAMPLES = {"same": 50, "drawn": 300}
+EXAMPLES = {"same": 30, "drawn": 300}
 """Examples of each property, where a test does not say."""
 
 settings.register_profile("same", derandomize=True, database=None, deadline=None, max_examples=EXAMPLES["same"])

@@ -15,6 +15,7 @@ from pyspark.sql import Column, SparkSession
 
 from frazil.lake.deletes.key_literals import LISTED_AT_MOST, conditions, intervals
 from frazil.lake.iceberg_java import Iceberg
+from tests.support.variants import first_short
 
 DAY, MOMENT = date(2026, 1, 1), datetime(2026, 1, 1, tzinfo=UTC)
 KINDS: dict[str, tuple[str, pa.DataType, Callable[[int], Any]]] = {
@@ -80,7 +81,7 @@ class Searched:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first_short(KINDS, short=2))
 def test_keys_of_one_file_have_one_file_read(spark: SparkSession, iceberg: Iceberg, name: str, kind: str) -> None:
     table = Searched(spark, name, kind)
     first = table.files(3, 40)

@@ -108,6 +108,7 @@ def test_a_key_has_the_values_that_its_changes_have_one_by_one(spark: SparkSessi
     assert seen["records"] == len(changes)
 
 
+@pytest.mark.long
 def test_a_change_of_a_hot_key_is_as_large_as_any_other(spark: SparkSession) -> None:
     """A window function gives its result to each row: a list of the key's changes would be copied for each of them."""
     sizes = []

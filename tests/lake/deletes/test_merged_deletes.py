@@ -145,6 +145,7 @@ def test_what_others_commit_meanwhile_stays(table_of: Callable[..., KeyedTable])
     check(table)
 
 
+@pytest.mark.long
 def test_a_commit_in_between_refuses_the_swap(table_of: Callable[..., KeyedTable]) -> None:
     table = table_of()
     filled(table)
@@ -154,6 +155,7 @@ def test_a_commit_in_between_refuses_the_swap(table_of: Callable[..., KeyedTable
     check(table)
 
 
+@pytest.mark.long
 def test_a_rolled_back_table_keeps_its_deletes(table_of: Callable[..., KeyedTable]) -> None:
     table = table_of()
     filled(table)

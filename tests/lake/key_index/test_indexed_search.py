@@ -23,6 +23,7 @@ from frazil.lake.spark_key_hash import key_hash
 from tests.lake.deletes.test_key_changes import KEYS
 from tests.support.agreeing_index import AgreeingIndex
 from tests.support.keyed_table import KeyedTable, Row
+from tests.support.variants import first_short
 
 pytestmark = pytest.mark.spark
 
@@ -174,6 +175,7 @@ def test_a_second_driver_that_lands_meanwhile_has_the_keys_found_again(table: Ke
     table.check()
 
 
+@pytest.mark.long
 def test_a_lost_answer_is_followed(table: KeyedTable) -> None:
     """The commit exists, and the driver learns it from the table."""
     index = index_of(table)
@@ -193,6 +195,7 @@ def test_a_lost_answer_is_followed(table: KeyedTable) -> None:
     assert (lost, index.dropped, index.answers) == (["publish.committed"], [], 3)
 
 
+@pytest.mark.long
 def test_a_batch_that_is_staged_again_on_one_head_leaves_no_trace(table: KeyedTable) -> None:
     index = index_of(table)
     table.apply(some(0))
@@ -237,7 +240,7 @@ def test_a_disk_without_room_is_reported_once(table: KeyedTable, monkeypatch: py
     assert index.dropped == ["0 MiB are needed for temporary files, and 0 MiB are free"]
 
 
-@pytest.mark.parametrize("kind", KEYS)
+@pytest.mark.parametrize("kind", first_short(KEYS, short=2))
 def test_keys_of_each_type_are_found_also_after_a_promotion(
     spark: SparkSession, iceberg: Iceberg, name: str, kind: str
 ) -> None:
