@@ -190,6 +190,16 @@ class MetadataColumns(StrEnum, metaclass=Choices):
         return FLAT_COLUMNS if self is MetadataColumns.FLAT else STRUCT_COLUMNS
 
 
+class JsonColumns(StrEnum, metaclass=Choices):
+    """The type of columns that hold JSON: values without columns of their own, and unknown fields.
+
+    `string`: JSON text. `variant`: Iceberg's type for such values, in tables of format version 3; few engines read it.
+    """
+
+    STRING = "string"
+    VARIANT = "variant"
+
+
 STRUCT_COLUMN = "_kafka"
 INGESTED_AT = "_ingested_at"
 STRUCT_FIELDS = ("topic", "partition", "offset", "timestamp", "key", "headers", "schema_id")
