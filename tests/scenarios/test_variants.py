@@ -5,21 +5,35 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pyiceberg.exceptions import ValidationError
+from pyspark.sql import SparkSession
 
 from frazil.audit.verify import verify
+from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
-from frazil.declaration import KeyFormat, Pipeline, Upsert, ValueFormat
+from frazil.declaration import Changelog, Debezium, KeyFormat, Pipeline, Table, Topic, Upsert
+from frazil.declaration.environment import Registry as RegistrySettings
+from frazil.errors import InvalidInput
+from frazil.ingest.replay import replay
+from frazil.ingest.table_setup import make_tables
+from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.read.older_metadata import lineage
 from frazil.lake.read.stored_tables import Lake, StoredTable
 from frazil.local.duckdb_query import ask
 from frazil.maintain.compact import compact
 from frazil.maintain.lease import Lease
 from frazil.maintain.result import Status
 from frazil.maintain.target import MaintenanceRun, Target
+from frazil.schemas.declared_columns import declared_type
+from frazil.schemas.json_columns import with_variants
+from tests.scenarios.test_changelog_views import create_views
 from tests.support.committed_table import EAGER
+from tests.support.debezium_events import PLACEHOLDER
+from tests.support.jobs import job
 from tests.support.shop import Shop, avro, frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
@@ -146,3 +160,85 @@ def test_json_inside_avro_and_its_lists_lands_as_variants(shop_of: ShopOf) -> No
     assert in_spark(shop, "to_json(by_name['x'].next.next.next)") == [('{"next":{"v":5},"v":4}',)]
     assert in_duckdb(shop, "nothing::VARCHAR", "by_name['x'].next.next.next::JSON->>'v'") == [("{}", "4")]
     assert_verified(shop)
+
+
+@pytest.mark.long
+def test_a_state_with_soft_deletes_keeps_variants_and_is_what_its_topic_comes_to(
+    shop_of: ShopOf, tmp_path: Path
+) -> None:
+    columns = {"columns": ("n long", "a json"), "key_columns": ("id long", "n long")}
+    shop = shop_of(value_format="json", key_format="json", write=Upsert(), table=VARIANTS, **columns)
+    for number in range(4):
+        shop.produce(bodies({"n": 1, "a": [number]}), key=f'{{"id": {number}, "n": 1}}'.encode(), partition=0)
+    shop.drain()
+    soft = replace(shop.pipeline, write=Upsert(on_tombstone="soft_delete"))
+    shop.produce([None], key=b'{"id": 1, "n": 1}', partition=0)
+    shop.produce(bodies({"n": 1, "a": {"k": None}}), key=b'{"id": 2, "n": 1}', partition=0)
+    shop.drain(soft)
+    rows = {key: (a, gone) for key, a, gone in in_spark(shop, "id", "to_json(a)", "_deleted_at IS NOT NULL")}
+    assert rows == {0: ("[0]", False), 1: ("[1]", True), 2: ('{"k":null}', False), 3: ("[3]", False)}
+    assert_verified(shop)
+    registry = Registry.of(RegistrySettings(url=shop.world.registry_url), Secrets({}))
+    replayed = replay(soft, shop.job(), registry, shop.environment, tmp_path)
+    assert (replayed.findings, replayed.rows) == ((), 3)
+
+
+@pytest.mark.long
+def test_a_variant_that_a_change_leaves_out_comes_from_the_row(shop_of: ShopOf) -> None:
+    """Debezium writes an object of its placeholder for an hstore that the change did not touch."""
+
+    def event(op: str, number: int, attrs: Any) -> list[bytes | None]:
+        source = {"lsn": number, "ts_ms": 1_700_000_000_000 + number}
+        return bodies({"op": op, "before": None, "after": {"id": 1, "attrs": attrs}, "source": source, "ts_ms": 1})
+
+    declared = {"columns": ("id long", "attrs json"), "key_columns": ("id long",), "envelope": Debezium()}
+    shop = shop_of(value_format="json", key_format="json", write=Upsert(), table=VARIANTS, **declared)
+    shop.produce(event("c", 1, {"a": "b"}), key=b'{"id": 1}', partition=0)
+    shop.drain()
+    shop.produce(event("u", 2, {PLACEHOLDER: PLACEHOLDER}), key=b'{"id": 1}', partition=0)
+    shop.drain()
+    assert in_spark(shop, "to_json(attrs)") == [('{"a":"b"}',)]
+    shop.produce(event("u", 3, {"c": 1}), key=b'{"id": 1}', partition=0)
+    shop.produce(event("u", 4, {PLACEHOLDER: PLACEHOLDER}), key=b'{"id": 1}', partition=0)
+    shop.drain()
+    assert in_spark(shop, "to_json(attrs)") == [('{"c":1}',)]
+
+
+@pytest.mark.long
+def test_a_changelog_and_its_views_have_variants(shop_of: ShopOf) -> None:
+    shop = shop_of(value_format="json", columns=("a json",), key_format=KeyFormat.TEXT, write=Changelog(), table=VARIANTS)
+    for value in ([1], {"b": 2}):
+        shop.produce(bodies({"a": value}), key=b"k", partition=0)
+        shop.drain()
+    assert in_spark(shop, "to_json(a)", "_op") == [("[1]", "w"), ('{"b":2}', "w")]
+    assert_verified(shop)
+    view = create_views(shop)
+    found = shop.spark.sql(f"SELECT to_json(a) AS a FROM {view}__state").collect()
+    assert [row["a"] for row in found] == ['{"b":2}']
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("catalog", ["rest_lake", "glue_lake"])
+def test_other_catalogs_have_such_tables_too(shop_of: ShopOf, request: pytest.FixtureRequest, catalog: str) -> None:
+    """Older metadata files are read as well: expiry removed the snapshots between."""
+    shop = shop_of(value_format="json", columns=("a json",), table=VARIANTS)
+    shop.lake = request.getfixturevalue(catalog)
+    for number in range(3):
+        shop.produce(bodies({"a": {"n": number}}), partition=0)
+        shop.drain()
+    assert types(shop) == {"a": "variant"}
+    assert in_spark(shop, "to_json(a)") == [(f'{{"n":{number}}}',) for number in range(3)]
+    assert len(list(lineage(stored(shop).iceberg))) == 4
+    assert_verified(shop)
+
+
+@pytest.mark.parametrize("field", ["partition_by", "sort_by"])
+def test_rows_are_not_partitioned_or_sorted_by_variants(spark: SparkSession, iceberg: Iceberg, field: str) -> None:
+    pipeline = Pipeline(
+        topic=Topic("t", value_format="json", columns=("a json",)),
+        table=Table("x.refused", **VARIANTS, **{field: ("a",)}),
+    )
+    with pytest.raises(InvalidInput, match="a is a variant") as refused:
+        make_tables(job(iceberg), pipeline, with_variants(declared_type(("a json",))))
+    assert field in refused.value.where
+    assert not iceberg.exists("x.refused")

@@ -31,6 +31,17 @@ def has_variants(of: Type) -> bool:
             return of == VARIANT
 
 
+def variant_columns(row: Struct) -> tuple[str, ...]:
+    """Return the names of the columns that are variants; those of fields in structs have dots."""
+    found: list[str] = []
+    for field in row.fields:
+        if field.type == VARIANT:
+            found.append(field.name)
+        elif isinstance(field.type, Struct):
+            found += [f"{field.name}.{name}" for name in variant_columns(field.type)]
+    return tuple(found)
+
+
 def _structs(row: Struct, json: Primitive) -> Struct:
     return Struct(tuple(_field(field, json) for field in row.fields))
 
