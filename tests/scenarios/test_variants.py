@@ -33,6 +33,7 @@ from frazil.schemas.json_columns import with_variants
 from tests.scenarios.test_changelog_views import create_views
 from tests.support.committed_table import EAGER
 from tests.support.debezium_events import PLACEHOLDER
+from tests.support.declared_schemas import json_file
 from tests.support.jobs import job
 from tests.support.shop import Shop, avro, frame
 
@@ -191,8 +192,20 @@ def test_a_variant_that_a_change_leaves_out_comes_from_the_row(shop_of: ShopOf) 
         source = {"lsn": number, "ts_ms": 1_700_000_000_000 + number}
         return bodies({"op": op, "before": None, "after": {"id": 1, "attrs": attrs}, "source": source, "ts_ms": 1})
 
-    declared = {"columns": ("id long", "attrs json"), "key_columns": ("id long",), "envelope": Debezium()}
-    shop = shop_of(value_format="json", key_format="json", write=Upsert(), table=VARIANTS, **declared)
+    long, text = {"type": "integer"}, {"type": "string"}
+    row = {"type": "object", "properties": {"id": long, "attrs": {"type": "object"}}}
+    source = {"type": "object", "properties": {"lsn": long, "ts_ms": long}}
+    value = {"type": "object", "properties": {"op": text, "before": row, "after": row, "source": source, "ts_ms": long}}
+    key = {"type": "object", "properties": {"id": long}}
+    shop = shop_of(
+        value_format="json_schema",
+        key_format="json_schema",
+        schema=(json_file(value),),
+        key_schema=(json_file(key, "key.json"),),
+        envelope=Debezium(),
+        write=Upsert(),
+        table=VARIANTS,
+    )
     shop.produce(event("c", 1, {"a": "b"}), key=b'{"id": 1}', partition=0)
     shop.drain()
     shop.produce(event("u", 2, {PLACEHOLDER: PLACEHOLDER}), key=b'{"id": 1}', partition=0)
