@@ -44,7 +44,9 @@ CASES: list[tuple[str | None, str | None]] = [
 def made(spark: SparkSession, of: Struct, *rows: tuple[Any, ...]) -> list[Any]:
     """Return the rows as JSON, those that are not decoded as `REJECTED`."""
     columns = spark_struct(Struct((*with_texts(of).fields, DECODED)))
-    texts = spark.createDataFrame([(n, (*row, True)) for n, row in enumerate(rows)], f"n int, t {columns.simpleString()}")
+    texts = spark.createDataFrame(
+        [(n, (*row, True)) for n, row in enumerate(rows)], f"n int, t {columns.simpleString()}"
+    )
     texts = texts.withColumn("r", with_variants(F.col("t"), of)).withColumn("r", settled(F.col("r"), F.col("t"), of))
     found = texts.select("n", "r._decoded", F.to_json(F.col("r").dropFields("_decoded")).alias("json")).collect()
     return [row["json"] if row["_decoded"] else REJECTED for row in sorted(found, key=lambda row: row["n"])]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlglot
 from pyiceberg.exceptions import ValidationError
 from pyspark.sql import SparkSession
 
@@ -22,8 +24,10 @@ from frazil.ingest.replay import replay
 from frazil.ingest.table_setup import make_tables
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.read.older_metadata import lineage
+from frazil.lake.read.scan import rows
 from frazil.lake.read.stored_tables import Lake, StoredTable
 from frazil.local.duckdb_query import ask
+from frazil.local.query.answer import answer
 from frazil.maintain.compact import compact
 from frazil.maintain.lease import Lease
 from frazil.maintain.result import Status
@@ -110,6 +114,8 @@ def test_pyiceberg_itself_refuses_such_a_table(shop_of: ShopOf) -> None:
     shop.drain()
     with pytest.raises(ValidationError, match="Unsupported field type: 'variant'"):
         shop.landed()
+    with pytest.raises(ValueError, match="field-ids"):  # nor does its scan read a variant as another value
+        list(rows(stored(shop), ["extra"]))
 
 
 @pytest.mark.long
@@ -124,28 +130,36 @@ def test_a_state_with_variants_is_updated_compacted_and_verified(shop_of: ShopOf
         shop.produce(bodies({"a": [number, None]}), key=b"%d" % number, partition=0)
     shop.produce([None], key=b"7", partition=0)
     shop.drain(redeclared(shop.pipeline, columns=("a json", "b json")))
-    rows = {key: a for key, a in in_spark(shop, "_kafka_key", "to_json(a)")}
+    found = dict(in_spark(shop, "_kafka_key", "to_json(a)"))
     wanted = {**{str(n): f"[{n},null]" for n in range(3)}, **{str(n): f'{{"n":{n}}}' for n in range(3, 7)}}
-    assert rows == wanted
+    assert found == wanted
     assert_verified(shop)
-    assert {r[0]: json.dumps(json.loads(r[1]), separators=(",", ":")) for r in in_duckdb(shop, "_kafka_key", "a::JSON")} == wanted
+    assert {
+        r[0]: json.dumps(json.loads(r[1]), separators=(",", ":")) for r in in_duckdb(shop, "_kafka_key", "a::JSON")
+    } == wanted
     compacted = compact(MaintenanceRun(shop.job(), EAGER), Target(shop.pipeline, is_dead_letter_table=False), Lease())
     assert (compacted.ended, compacted.files_added) == (Status.DONE, 1)
-    assert {key: a for key, a in in_spark(shop, "_kafka_key", "to_json(a)")} == wanted
+    assert dict(in_spark(shop, "_kafka_key", "to_json(a)")) == wanted
     assert_verified(shop)
 
 
 @pytest.mark.long
 def test_json_inside_avro_and_its_lists_lands_as_variants(shop_of: ShopOf) -> None:
     """A recursive type is columns down to a level, and then JSON."""
-    tree = {"type": "record", "name": "Tree", "fields": [
-        {"name": "v", "type": "int"}, {"name": "next", "type": ["null", "Tree"], "default": None}
-    ]}
-    schema = {"type": "record", "name": "R", "fields": [
-        {"name": "trees", "type": {"type": "array", "items": tree}},
-        {"name": "by_name", "type": {"type": "map", "values": "Tree"}},
-        {"name": "nothing", "type": {"type": "record", "name": "Nothing", "fields": []}},
-    ]}
+    tree = {
+        "type": "record",
+        "name": "Tree",
+        "fields": [{"name": "v", "type": "int"}, {"name": "next", "type": ["null", "Tree"], "default": None}],
+    }
+    schema = {
+        "type": "record",
+        "name": "R",
+        "fields": [
+            {"name": "trees", "type": {"type": "array", "items": tree}},
+            {"name": "by_name", "type": {"type": "map", "values": "Tree"}},
+            {"name": "nothing", "type": {"type": "record", "name": "Nothing", "fields": []}},
+        ],
+    }
     shop = shop_of(table=VARIANTS)
     number = shop.register(schema)
     deep: dict[str, Any] = {"v": 5, "next": None}
@@ -176,8 +190,8 @@ def test_a_state_with_soft_deletes_keeps_variants_and_is_what_its_topic_comes_to
     shop.produce([None], key=b'{"id": 1, "n": 1}', partition=0)
     shop.produce(bodies({"n": 1, "a": {"k": None}}), key=b'{"id": 2, "n": 1}', partition=0)
     shop.drain(soft)
-    rows = {key: (a, gone) for key, a, gone in in_spark(shop, "id", "to_json(a)", "_deleted_at IS NOT NULL")}
-    assert rows == {0: ("[0]", False), 1: ("[1]", True), 2: ('{"k":null}', False), 3: ("[3]", False)}
+    found = {key: (a, gone) for key, a, gone in in_spark(shop, "id", "to_json(a)", "_deleted_at IS NOT NULL")}
+    assert found == {0: ("[0]", False), 1: ("[1]", True), 2: ('{"k":null}', False), 3: ("[3]", False)}
     assert_verified(shop)
     registry = Registry.of(RegistrySettings(url=shop.world.registry_url), Secrets({}))
     replayed = replay(soft, shop.job(), registry, shop.environment, tmp_path)
@@ -219,7 +233,9 @@ def test_a_variant_that_a_change_leaves_out_comes_from_the_row(shop_of: ShopOf) 
 
 @pytest.mark.long
 def test_a_changelog_and_its_views_have_variants(shop_of: ShopOf) -> None:
-    shop = shop_of(value_format="json", columns=("a json",), key_format=KeyFormat.TEXT, write=Changelog(), table=VARIANTS)
+    shop = shop_of(
+        value_format="json", columns=("a json",), key_format=KeyFormat.TEXT, write=Changelog(), table=VARIANTS
+    )
     for value in ([1], {"b": 2}):
         shop.produce(bodies({"a": value}), key=b"k", partition=0)
         shop.drain()
@@ -255,3 +271,38 @@ def test_rows_are_not_partitioned_or_sorted_by_variants(spark: SparkSession, ice
         make_tables(job(iceberg), pipeline, with_variants(declared_type(("a json",))))
     assert field in refused.value.where
     assert not iceberg.exists("x.refused")
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "query.md"
+
+
+def expressions(engine: str) -> list[str]:
+    """Return what docs/query.md has for an engine: of a column that is text, and of one that is a variant."""
+    (line,) = [line for line in PAGE.read_text().splitlines() if re.match(rf"\| {engine}.*\bextra\b", line)]
+    return re.findall(r"`([^`]*extra[^`]*)`", line)
+
+
+@pytest.mark.long
+def test_the_expressions_of_the_page_read_text_and_variants(shop_of: ShopOf) -> None:
+    """`frazil query` shows a table by its name, with JSON in place of variants."""
+    text, variant = (
+        shop_of(value_format="json", columns=("extra json",), table={**table, "identifier": f"shop.{name}"})
+        for name, table in (("as_text", {}), ("as_variant", VARIANTS))
+    )
+    for number, shop in enumerate((text, variant)):
+        shop.produce(bodies({"extra": {"a": "é"}}, {"extra": {"a": 7}}), partition=0)
+        shop.drain(replace(shop.pipeline, name=f"p{number}"))
+        for ask_one, engine in ((in_spark, "Spark SQL"), (in_duckdb, "DuckDB")):
+            assert ask_one(shop, expressions(engine)[number]) == [("é",), ("7",)]
+    (in_trino,) = expressions("Trino")
+    sqlglot.parse_one(f"SELECT {in_trino} FROM t", read="trino")
+    shown = answer("as_variant", [replace(variant.pipeline, name="as_variant")], Lake(variant.lake, Secrets({}).read))
+    assert shown.columns[0].type == "JSON"
+    assert {row[0] for row in shown.rows} == {'{"a":"é"}', '{"a":7}'}
+    with pytest.raises(InvalidInput, match="VARIANT") as refused:
+        answer(
+            "SELECT extra FROM as_variant",
+            [replace(variant.pipeline, name="as_variant")],
+            Lake(variant.lake, Secrets({}).read),
+        )
+    assert "JSON" in refused.value.do

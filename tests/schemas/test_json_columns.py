@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from frazil.schemas.iceberg import row_type, schema_json
-from frazil.schemas.json_columns import VARIANT, has_variants, variant_columns, with_texts, with_variants
+from frazil.schemas.json_columns import has_variants, variant_columns, with_texts, with_variants
 from frazil.schemas.types import Field, Kind, ListOf, MapOf, Primitive, Struct
 
 TEXT = Primitive(Kind.STRING)

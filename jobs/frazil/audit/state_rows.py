@@ -11,8 +11,7 @@ from frazil.audit.file_scan import Source, noted
 from frazil.audit.finding import Finding
 from frazil.lake.key_hash import U64, hashes
 from frazil.lake.read.data_files import DataFile, each
-from frazil.lake.read.row_groups import deletes_by_file
-from frazil.lake.read.row_groups import open_file
+from frazil.lake.read.row_groups import deletes_by_file, open_file
 
 READERS = 4
 """Files that are read at a time."""

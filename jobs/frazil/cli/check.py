@@ -21,9 +21,9 @@ from frazil.project.checked_project import checked_pipelines
 from frazil.schema_files.declared_rows import declared_rows
 from frazil.schemas.connect_types import row_meaning
 from frazil.schemas.declared_columns import declared_type
+from frazil.schemas.json_columns import with_variants
 from frazil.schemas.merge import merge
 from frazil.schemas.types import Struct
-from frazil.schemas.json_columns import with_variants
 from frazil.schemas.unknown_fields import with_unknown
 
 

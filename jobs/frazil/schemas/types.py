@@ -16,7 +16,8 @@ class Kind(StrEnum):
     """The primitive types, by Iceberg's names (https://iceberg.apache.org/spec/#primitive-types).
 
     `TIMESTAMP` has no time zone, `TIMESTAMPTZ` is an instant; both in microseconds. `VARIANT` is a value of JSON, in tables of
-    format version 3. A decimal is its own class, as it has parameters. `uuid`, `time` and `fixed` do not appear: Spark has no such types, so they land as string, long or int, and binary.
+    format version 3. A decimal is its own class, as it has parameters. `uuid`, `time` and `fixed` do not appear: Spark has no such
+    types, so they land as string, long or int, and binary.
     """
 
     BOOLEAN = "boolean"
