@@ -18,6 +18,7 @@ from frazil.audit.verify import verify
 from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Changelog, Debezium, KeyFormat, Pipeline, Table, Topic, Upsert
+from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.environment import Registry as RegistrySettings
 from frazil.errors import InvalidInput
 from frazil.ingest.replay import replay
@@ -34,7 +35,9 @@ from frazil.maintain.result import Status
 from frazil.maintain.target import MaintenanceRun, Target
 from frazil.schemas.declared_columns import declared_type
 from frazil.schemas.json_columns import with_variants
+from tests.cli.test_query_page import needs_trino
 from tests.scenarios.test_changelog_views import create_views
+from tests.support import trino_server
 from tests.support.committed_table import EAGER
 from tests.support.debezium_events import PLACEHOLDER
 from tests.support.declared_schemas import json_file
@@ -283,26 +286,37 @@ def expressions(engine: str) -> list[str]:
 
 
 @pytest.mark.long
-def test_the_expressions_of_the_page_read_text_and_variants(shop_of: ShopOf) -> None:
-    """`frazil query` shows a table by its name, with JSON in place of variants."""
-    text, variant = (
-        shop_of(value_format="json", columns=("extra json",), table={**table, "identifier": f"shop.{name}"})
-        for name, table in (("as_text", {}), ("as_variant", VARIANTS))
-    )
-    for number, shop in enumerate((text, variant)):
-        shop.produce(bodies({"extra": {"a": "é"}}, {"extra": {"a": 7}}), partition=0)
-        shop.drain(replace(shop.pipeline, name=f"p{number}"))
-        for ask_one, engine in ((in_spark, "Spark SQL"), (in_duckdb, "DuckDB")):
-            assert ask_one(shop, expressions(engine)[number]) == [("é",), ("7",)]
+@pytest.mark.parametrize(("place", "table"), enumerate(({}, VARIANTS)))
+def test_the_expressions_of_the_page_read_text_and_variants(shop_of: ShopOf, place: int, table: dict[str, Any]) -> None:
+    shop = shop_of(value_format="json", columns=("extra json",), table=table)
+    shop.produce(bodies({"extra": {"a": "é"}}, {"extra": {"a": 7}}), partition=0)
+    shop.drain()
+    assert in_spark(shop, expressions("Spark SQL")[place]) == [("é",), ("7",)]
+    assert in_duckdb(shop, expressions("DuckDB")[place]) == [("é",), ("7",)]
     (in_trino,) = expressions("Trino")
     sqlglot.parse_one(f"SELECT {in_trino} FROM t", read="trino")
-    shown = answer("as_variant", [replace(variant.pipeline, name="as_variant")], Lake(variant.lake, Secrets({}).read))
-    assert shown.columns[0].type == "JSON"
-    assert {row[0] for row in shown.rows} == {'{"a":"é"}', '{"a":7}'}
+
+
+@pytest.mark.long
+def test_frazil_query_shows_a_table_by_its_name_with_json_in_place_of_variants(shop_of: ShopOf) -> None:
+    shop = shop_of(value_format="json", columns=("id long", "extra json"), table=VARIANTS)
+    shop.produce(bodies({"id": 1, "extra": {"a": "é", "n": None}}, {"id": 2}), partition=0)
+    shop.drain()
+    lake, name = Lake(shop.lake, Secrets({}).read), shop.pipeline.name
+    shown = answer(name, [shop.pipeline], lake)
+    assert [(column.name, column.type) for column in shown.columns[:2]] == [("id", "BIGINT"), ("extra", "JSON")]
+    assert sorted(row[:2] for row in shown.rows) == [(1, '{"a":"é","n":null}'), (2, None)]
+    assert answer(f"SELECT extra::JSON->>'$.a' FROM {name} WHERE id = 1", [shop.pipeline], lake).rows == (("é",),)
     with pytest.raises(InvalidInput, match="VARIANT") as refused:
-        answer(
-            "SELECT extra FROM as_variant",
-            [replace(variant.pipeline, name="as_variant")],
-            Lake(variant.lake, Secrets({}).read),
-        )
-    assert "JSON" in refused.value.do
+        answer(f"SELECT extra FROM {name}", [shop.pipeline], lake)
+    assert refused.value.do == "Cast it to JSON"
+
+
+@needs_trino
+def test_trino_does_not_read_such_a_table(shop_of: ShopOf, tmp_path: Path) -> None:
+    shop = shop_of(value_format="json", columns=("id long", "extra json"), table=VARIANTS)
+    shop.produce(bodies({"id": 1}), partition=0)
+    shop.drain()
+    assert isinstance(shop.lake.catalog, LocalCatalog)
+    with trino_server.trino(tmp_path, shop.lake.catalog, {}) as running, pytest.raises(AssertionError, match="variant"):
+        running.ask(f"SELECT id FROM lake.{shop.pipeline.table.identifier}")

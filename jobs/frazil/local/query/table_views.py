@@ -123,7 +123,8 @@ def readable(connection: Any, rows: str) -> str:
     variants = [identifier(str(name)) for name, kind, *_ in described if kind == "VARIANT"]
     if not variants:
         return rows
-    replaced = ", ".join(f"{name}::JSON AS {name}" for name in variants)
+    # The cast alone makes the text null of no value.
+    replaced = ", ".join(f"CASE WHEN {name} IS NOT NULL THEN {name}::JSON END AS {name}" for name in variants)
     return rows.replace("*", f"* REPLACE ({replaced})", 1)
 
 
