@@ -191,12 +191,11 @@ class MetadataColumns(StrEnum, metaclass=Choices):
 
 
 class JsonColumns(StrEnum, metaclass=Choices):
-    """The type of columns that hold JSON: values without columns of their own, and unknown fields.
+    """What columns have that hold JSON, if not its text: values without columns of their own, and unknown fields.
 
-    `string`: JSON text. `variant`: Iceberg's type for such values, in tables of format version 3; few engines read it.
+    `variant`: Iceberg's type for such values, in tables of format version 3. Few engines read it.
     """
 
-    STRING = "string"
     VARIANT = "variant"
 
 

@@ -50,8 +50,9 @@ class Table(metaclass=Declared):
         default(MetadataColumns.FLAT)
     )
     json_columns: Annotated[
-        Chosen[JsonColumns], "The type of columns that hold JSON: string, or variant with format_version 3."
-    ] = default(JsonColumns.STRING)
+        Chosen[JsonColumns | None],
+        "With format_version 3: the type of columns that hold JSON. Default: string, the JSON text.",
+    ] = default(None)
     properties: Annotated[Mapping[str, str], "Iceberg's table properties, except those that Frazil sets."] = FrozenMap()
     schema_evolution: Annotated[Chosen[SchemaEvolution], "How a new schema version may change the table."] = default(
         SchemaEvolution.WIDEN
@@ -114,7 +115,7 @@ class Table(metaclass=Declared):
                 yield Problem(f"sort_by[{index}]", *refusal)
         if self.has_variants and self.format_version < 3:
             what = f"tables of format version {self.format_version} have no variants"
-            yield Problem("json_columns", what, "Declare format_version=3, or choose string")
+            yield Problem("json_columns", what, "Declare format_version=3, or remove it")
         yield from property_problems(self.properties)
 
 

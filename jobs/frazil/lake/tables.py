@@ -138,7 +138,7 @@ def check_order(declared: Sequence[PartitionField | SortField], row: Struct, *, 
         raise InvalidInput(
             f"{', '.join(found)} is a variant, which partitions and orders no rows",
             where=f"table {table}, {field}",
-            do="Name another column, or declare the table's json_columns=string",
+            do="Name another column, or remove the table's json_columns",
         )
 
 
