@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from frazil.decode.spark_types import spark_struct
-from frazil.decode.variants import settled, with_variants
+from frazil.decode.variants import as_variants, settled
 from frazil.schemas.json_columns import VARIANT, with_texts
 from frazil.schemas.types import Field, Kind, ListOf, MapOf, Primitive, Struct
 
@@ -28,6 +28,7 @@ CASES: list[tuple[str | None, str | None]] = [
     ("9" * 39, REJECTED),
     ("-" + "9" * 39, REJECTED),
     ('{"a":[' + "9" * 39 + "]}", REJECTED),
+    ('{"a" : [ 1, ' + "9" * 39 + " ] }", REJECTED),
     ('"' + "9" * 39 + '"', '"' + "9" * 39 + '"'),
     ("0." + "1" * 37, "0." + "1" * 37),
     ("0." + "1" * 39, REJECTED),
@@ -47,7 +48,7 @@ def made(spark: SparkSession, of: Struct, *rows: tuple[Any, ...]) -> list[Any]:
     texts = spark.createDataFrame(
         [(n, (*row, True)) for n, row in enumerate(rows)], f"n int, t {columns.simpleString()}"
     )
-    texts = texts.withColumn("r", with_variants(F.col("t"), of)).withColumn("r", settled(F.col("r"), F.col("t"), of))
+    texts = texts.withColumn("r", as_variants(F.col("t"), of)).withColumn("r", settled(F.col("r"), F.col("t"), of))
     found = texts.select("n", "r._decoded", F.to_json(F.col("r").dropFields("_decoded")).alias("json")).collect()
     return [row["json"] if row["_decoded"] else REJECTED for row in sorted(found, key=lambda row: row["n"])]
 
@@ -83,7 +84,7 @@ def test_a_string_that_is_too_long_for_a_variant_has_no_row(spark: SparkSession)
     texts = spark.createDataFrame([(LONGEST,), (LONGEST + 1,)], "count int")
     texts = texts.select("count", F.struct(x.alias("x"), F.lit(True).alias("_decoded")).alias("t"))
     of = Struct((Field("x", VARIANT),))
-    texts = texts.withColumn("r", with_variants(F.col("t"), of)).withColumn("r", settled(F.col("r"), F.col("t"), of))
+    texts = texts.withColumn("r", as_variants(F.col("t"), of)).withColumn("r", settled(F.col("r"), F.col("t"), of))
     assert {row["count"]: row["_decoded"] for row in texts.select("count", "r._decoded").collect()} == {
         LONGEST: True,
         LONGEST + 1: False,

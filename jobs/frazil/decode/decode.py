@@ -44,7 +44,7 @@ from frazil.decode.rejection import (
     waiting_frame,
 )
 from frazil.decode.row_key import RowKey
-from frazil.decode.variants import settled, with_variants
+from frazil.decode.variants import as_variants, settled
 from frazil.schemas.json_columns import has_variants
 from frazil.schemas.reasons import Reason
 
@@ -69,7 +69,7 @@ def decode(records: DataFrame, decoding: Decoding) -> DataFrame:
     records = records.withColumns(columns)
     if made == ROW:
         return records
-    records = records.withColumn(ROW, with_variants(F.col(_TEXTS), decoding.variants))
+    records = records.withColumn(ROW, as_variants(F.col(_TEXTS), decoding.variants))
     row = settled(F.col(ROW), F.col(_TEXTS), decoding.variants)
     return records.withColumns({ROW: row, _ONCE: F.spark_partition_id()})
 

@@ -11,34 +11,30 @@ from frazil.decode.decoding import DECODED
 from frazil.schemas.json_columns import has_variants
 from frazil.schemas.types import ListOf, MapOf, Struct, Type
 
-_PAST_A_DECIMAL = r"(?:^|[:,\[])-?(?:\d{39,}|(?=\d+\.\d)[\d.]{40,})(?=[,}\]]|$)"
+_PAST_A_DECIMAL = r"(?:^|[:,\[])\s*-?(?:\d{39,}|(?=\d+\.\d)[\d.]{40,})\s*(?:[,}\]]|$)"
 """A number without an exponent that has more digits than a decimal: a variant would make a double of it."""
 
 
-def with_variants(row: Column, of: Struct) -> Column:
+def as_variants(row: Column, of: Struct) -> Column:
     """Return the row with variants in the place of JSON text, where `of` has them; null where none can be made."""
-    return _with(row, of)
+    for field in of.fields:
+        if has_variants(field.type):
+            row = row.withField(f"`{field.name}`", _made(row[field.name], field.type))
+    return row
 
 
 def settled(row: Column, texts: Column, of: Struct) -> Column:
-    """Return what `with_variants` made of the row `texts`; not decoded unless each text became a variant of the same value.
+    """Return what `as_variants` made of the row `texts`; not decoded unless each text became a variant of the same value.
 
     Both are columns of an earlier projection: an expression that is used twice would be computed twice.
     """
     return row.withField(DECODED, texts[DECODED] & _is_kept(texts, row, of))
 
 
-def _with(struct: Column, of: Struct) -> Column:
-    for field in of.fields:
-        if has_variants(field.type):
-            struct = struct.withField(f"`{field.name}`", _made(struct[field.name], field.type))
-    return struct
-
-
 def _made(text: Column, of: Type) -> Column:
     match of:
         case Struct():
-            return _with(text, of)
+            return as_variants(text, of)
         case ListOf(element):
             return F.transform(text, lambda item: _made(item, element))
         case MapOf(_, value):

@@ -12,7 +12,7 @@ import pytest
 from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.serializers import FromInputFile
 
-from frazil.lake.read.variant_metadata import VariantFileIO, _readable_answer, with_variants
+from frazil.lake.read.variant_metadata import VariantFileIO, _readable_answer, restored
 
 FIELDS: list[dict[str, Any]] = [
     {"id": 1, "name": "variant", "required": False, "type": "string", "doc": "variant"},
@@ -54,7 +54,7 @@ def test_metadata_files_are_read_with_all_but_the_variants(tmp_path: Path, name:
         FromInputFile.table_metadata(PyArrowFileIO().new_input(str(tmp_path / name)))
     found = FromInputFile.table_metadata(VariantFileIO().new_input(str(tmp_path / name)))
     assert found.properties == {"type": "variant"}
-    schema = with_variants(json.loads(found.schema().model_dump_json()))
+    schema = restored(json.loads(found.schema().model_dump_json()))
     assert schema["fields"] == [{"doc": field.get("doc"), **field} if "doc" in field else field for field in FIELDS]
 
 

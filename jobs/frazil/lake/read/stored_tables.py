@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 
 _FILES = "frazil.lake.read.variant_metadata.VariantFileIO"
+"""PyIceberg imports its access to files by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +88,9 @@ class StoredTable:
     @cached_property
     def schema(self) -> dict[str, Any]:
         """The table's current schema as Iceberg's JSON."""
-        from frazil.lake.read.variant_metadata import with_variants
+        from frazil.lake.read.variant_metadata import restored
 
-        parsed: dict[str, Any] = with_variants(json.loads(self.iceberg.schema().model_dump_json()))
+        parsed: dict[str, Any] = restored(json.loads(self.iceberg.schema().model_dump_json()))
         return parsed
 
     @cached_property

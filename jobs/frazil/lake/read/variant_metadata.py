@@ -16,15 +16,15 @@ from pyiceberg.io import InputStream
 from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO
 from requests import Response, Session
 
-_VARIANT, _STANDS_FOR_IT = "variant", "fixed[0]"
+_VARIANT, _IN_ITS_PLACE = "variant", "fixed[0]"
 """PyIceberg reads `fixed[0]`, and no table can have it: a length is at least 1."""
 _TYPES = ("type", "element", "key", "value")
 _GZIP = b"\x1f\x8b"
 
 
-def with_variants(schema: Any) -> Any:
+def restored(schema: Any) -> Any:
     """Return a schema's JSON, as PyIceberg has it, with the variants of the table."""
-    return _replaced(schema, _STANDS_FOR_IT, _VARIANT)
+    return _replaced(schema, _IN_ITS_PLACE, _VARIANT)
 
 
 class VariantFileIO(PyArrowFileIO):
@@ -32,10 +32,10 @@ class VariantFileIO(PyArrowFileIO):
 
     def new_input(self, location: str) -> PyArrowFile:
         """Return the file at a location."""
-        found = super().new_input(location)
         if not location.endswith(".metadata.json"):
-            return found
-        return _MetadataFile(location, found._path, found._filesystem, found._buffer_size)
+            return super().new_input(location)
+        scheme, netloc, path = self.parse_location(location, self.properties)
+        return _MetadataFile(location, path, self.fs_by_scheme(scheme, netloc))
 
 
 class VariantRestCatalog(RestCatalog):
@@ -76,7 +76,7 @@ def _may_have(text: bytes) -> bool:
 
 
 def _readable(metadata: Any) -> Any:
-    schemas = [_replaced(schema, _VARIANT, _STANDS_FOR_IT) for schema in metadata.get("schemas", ())]
+    schemas = [_replaced(schema, _VARIANT, _IN_ITS_PLACE) for schema in metadata.get("schemas", ())]
     return {**metadata, "schemas": schemas}
 
 
