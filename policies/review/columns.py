@@ -13,6 +13,7 @@ from frazil.declaration.change_effects import Outcome
 from frazil.declaration.write_modes import declared_key, order_by
 from frazil.errors import FrazilError
 from frazil.schemas import avro, json_schema
+from frazil.schemas.json_columns import with_variants
 from frazil.schemas.merge import merge, same_field
 from frazil.schemas.reasons import Reason
 from frazil.schemas.schema_changes import changes, plain
@@ -68,6 +69,8 @@ class _NotReadHere(Exception):
 def _compared(pipeline: Pipeline, before: Struct, after: Struct) -> tuple[list[str], str, list[str]]:
     """Return the changes of columns in words, why the new version is refused, if it is, and what records lack without columns."""
     evolution = pipeline.table.schema_evolution
+    if pipeline.table.has_variants:
+        before, after = with_variants(before), with_variants(after)
     table_before = merge([(1, before)]).type
     table = plain(table_before)
     assert isinstance(table, Struct)

@@ -16,6 +16,7 @@ from frazil.schema_files.declared_rows import declared_rows, is_single_value
 from frazil.schemas.column_names import folded
 from frazil.schemas.connect_types import row_meaning
 from frazil.schemas.declared_columns import declared_type
+from frazil.schemas.json_columns import with_variants
 from frazil.schemas.key_fields import KEY_VERSION, key_version
 from frazil.schemas.merge import merge
 from frazil.schemas.schema_changes import changes, columns_of, plain
@@ -190,7 +191,9 @@ def _rows(pipeline: Pipeline) -> Versions:
         )
     else:
         rows = declared_rows(pipeline.topic, connect_types=has_envelope)
-    return tuple(enumerate(_unwrapped(row) if has_envelope else row for row in rows))
+    if has_envelope:
+        rows = tuple(map(_unwrapped, rows))
+    return tuple(enumerate(map(with_variants, rows) if pipeline.table.has_variants else rows))
 
 
 def _with_key(pipeline: Pipeline, values: Versions) -> Versions:

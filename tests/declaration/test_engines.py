@@ -66,6 +66,12 @@ def test_what_tableflow_would_not_do_as_declared_is_refused(what, change):
     assert list(problems_of(lambda: Pipeline(engine=Tableflow(), **parts))) == [f"pipeline.{what}"]
 
 
+def test_tableflow_makes_no_variants():
+    variants = Table("flow.clicks", format_version=3, json_columns="variant")
+    found = problems_of(lambda: Pipeline(engine=Tableflow(), topic=CLICKS, table=variants))
+    assert list(found) == ["pipeline.table.format_version", "pipeline.table.json_columns"]
+
+
 def test_all_that_tableflow_decides_itself_is_told_at_once():
     found = problems_of(lambda: flowing(start=Latest(), headers=False, write=Append(on_tombstone="skip")))
     assert list(found) == ["pipeline.write", "pipeline.start", "pipeline.headers"]

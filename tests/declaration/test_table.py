@@ -112,3 +112,12 @@ def test_all_problems_of_a_table_are_told_at_once():
         "table.sort_by[2]",
         "table.properties['commit.retry.num-retries']",
     ]
+
+
+def test_variants_need_format_version_3():
+    found = problems_of(lambda: Table("a.b", json_columns="variant"))
+    assert list(found) == ["table.json_columns"]
+    assert "Declare format_version=3" in found["table.json_columns"]
+    assert list(problems_of(lambda: Table("a.b", json_columns="string", format_version=3))) == ["table.json_columns"]
+    assert Table("a.b", json_columns="variant", format_version=3).has_variants
+    assert not Table("a.b", format_version=3).has_variants

@@ -209,6 +209,13 @@ def test_what_never_changes_of_a_changelog_has_its_key():
     assert identity(state(), ("id",)) == "upsert"
 
 
+def test_a_history_compares_rows_and_variants_cannot_be_compared():
+    variants = {"format_version": 3, "json_columns": "variant"}
+    found = problems_of(lambda: state({}, variants, write=Upsert(history=History(keep_days=30))))
+    assert list(found) == ["pipeline.table.json_columns"]
+    assert state({}, variants, write=Upsert()).table.has_variants
+
+
 def test_what_a_changelog_cannot_be_is_refused():
     assert {*problems_of(lambda: Changelog(order_by="_kafka_offset"))} == {"changelog.order_by[0]"}
     assert {*problems_of(lambda: Changelog(key=(), order_by=("at", "at")))} == {

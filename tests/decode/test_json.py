@@ -22,7 +22,7 @@ from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive,
 
 pytestmark = pytest.mark.spark
 
-BOOLEAN, INT, LONG, FLOAT, DOUBLE, STRING, BINARY, DATE, NAIVE, INSTANT = (Primitive(kind) for kind in Kind)
+BOOLEAN, INT, LONG, FLOAT, DOUBLE, STRING, BINARY, DATE, NAIVE, INSTANT, _ = (Primitive(kind) for kind in Kind)
 JSON = "json"
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -59,7 +60,7 @@ def install() -> None:
     folder().parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder().parent) as temporary:
         work, unpacked = Path(temporary), Path(temporary, "unpacked")
-        (tarball,) = fetch([SERVER], work)
+        (tarball,) = fetch([SERVER], work, os.environ)
         found = _sha256(tarball)
         if found != SERVER.sha256:
             sys.exit(f"error: {SERVER} has the sha256 {found}, not {SERVER.sha256}; nothing was kept")

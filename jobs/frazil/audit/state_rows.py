@@ -11,8 +11,7 @@ from frazil.audit.file_scan import Source, noted
 from frazil.audit.finding import Finding
 from frazil.lake.key_hash import U64, hashes
 from frazil.lake.read.data_files import DataFile, each
-from frazil.lake.read.row_groups import deletes_by_file
-from frazil.lake.read.scan import batches
+from frazil.lake.read.row_groups import deletes_by_file, open_file
 
 READERS = 4
 """Files that are read at a time."""
@@ -87,8 +86,8 @@ def read_keys(source: Source, key: Sequence[str], problems: list[Finding]) -> St
 
 def _hashes(source: Source, key: Sequence[str], problems: list[Finding]) -> Iterator[U64]:
     def of(file: DataFile) -> list[U64]:
-        with noted(source, file.path, problems):
-            read = [batch for batch in batches(source.table, file, key) if batch.num_rows]
+        with noted(source, file.path, problems), open_file(source.table, file, key) as opened:
+            read = [batch for group in opened.groups for batch in opened.read(group) if batch.num_rows]
             return [hashes([batch.column(name) for name in key]) for batch in read]
         return []
 

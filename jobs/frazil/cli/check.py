@@ -21,6 +21,7 @@ from frazil.project.checked_project import checked_pipelines
 from frazil.schema_files.declared_rows import declared_rows
 from frazil.schemas.connect_types import row_meaning
 from frazil.schemas.declared_columns import declared_type
+from frazil.schemas.json_columns import with_variants
 from frazil.schemas.merge import merge
 from frazil.schemas.types import Struct
 from frazil.schemas.unknown_fields import with_unknown
@@ -113,6 +114,8 @@ def _columns(pipeline: Pipeline) -> dict[str, str]:
         rows = declared_rows(topic, connect_types=of is not None)
     if of is not None:
         rows = tuple(of.unwrapped(row).row for row in rows)
+    if pipeline.table.has_variants:
+        rows = tuple(map(with_variants, rows))
     return {field.name: str(field.type) for field in merge(list(enumerate(rows))).type.fields}
 
 

@@ -17,6 +17,7 @@ from frazil.declaration.options import (
     ErrorMode,
     Framing,
     Isolation,
+    JsonColumns,
     KeyFormat,
     MetadataColumns,
     SchemaEvolution,
@@ -55,6 +56,7 @@ class Choices(TypedDict, total=False):
     format_version: int
     target_file_size_bytes: int
     metadata_columns: MetadataColumns | str
+    json_columns: JsonColumns | str | None
     properties: Mapping[str, str]
     schema_evolution: SchemaEvolution | str
     keep_snapshots: int

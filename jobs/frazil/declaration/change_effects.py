@@ -151,6 +151,12 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
             "rebuilt",
             always,
         ),
+        "table.json_columns": FieldEffect(
+            Outcome.STOPS,
+            "existing columns that hold JSON keep their type, and records do not fit it any more: only a rebuilt table has the "
+            "new type",
+            always,
+        ),
         "table.properties": FieldEffect(
             Outcome.REBUILD, f"{_ONLY_AT_BIRTH}. ALTER TABLE … SET TBLPROPERTIES changes it without a rebuild"
         ),

@@ -190,6 +190,15 @@ class MetadataColumns(StrEnum, metaclass=Choices):
         return FLAT_COLUMNS if self is MetadataColumns.FLAT else STRUCT_COLUMNS
 
 
+class JsonColumns(StrEnum, metaclass=Choices):
+    """What columns have that hold JSON, if not its text: values without columns of their own, and unknown fields.
+
+    `variant`: Iceberg's type for such values, in tables of format version 3. Few engines read it.
+    """
+
+    VARIANT = "variant"
+
+
 STRUCT_COLUMN = "_kafka"
 INGESTED_AT = "_ingested_at"
 STRUCT_FIELDS = ("topic", "partition", "offset", "timestamp", "key", "headers", "schema_id")

@@ -11,7 +11,7 @@ from frazil.declaration.column_rules import source_refusal
 from frazil.declaration.constraints import between, matching, notation, one_of
 from frazil.declaration.declared import Declared
 from frazil.declaration.frozen_map import FrozenMap
-from frazil.declaration.options import MetadataColumns, SchemaEvolution
+from frazil.declaration.options import JsonColumns, MetadataColumns, SchemaEvolution
 from frazil.declaration.partitioning import PartitionField, SortField, Transform, partition_field, sort_field
 from frazil.declaration.problems import InvalidDeclaration, Problem, Refusal
 from frazil.declaration.table_properties import property_problems
@@ -49,6 +49,10 @@ class Table(metaclass=Declared):
     metadata_columns: Annotated[Chosen[MetadataColumns], "The columns with the coordinates of a row's record."] = (
         default(MetadataColumns.FLAT)
     )
+    json_columns: Annotated[
+        Chosen[JsonColumns | None],
+        "With format_version 3: the type of columns that hold JSON. Default: string, the JSON text.",
+    ] = default(None)
     properties: Annotated[Mapping[str, str], "Iceberg's table properties, except those that Frazil sets."] = FrozenMap()
     schema_evolution: Annotated[Chosen[SchemaEvolution], "How a new schema version may change the table."] = default(
         SchemaEvolution.WIDEN
@@ -82,6 +86,11 @@ class Table(metaclass=Declared):
         return f"{self.identifier}{HISTORY_SUFFIX}"
 
     @property
+    def has_variants(self) -> bool:
+        """Whether columns that hold JSON are variants."""
+        return self.json_columns is JsonColumns.VARIANT
+
+    @property
     def partition_fields(self) -> tuple[PartitionField, ...]:
         """`partition_by`, understood."""
         return tuple(map(partition_field, self.partition_by))
@@ -104,6 +113,9 @@ class Table(metaclass=Declared):
                 refusal = Refusal(f"rows are already sorted by {order.source}", "Remove one of the two")
             if refusal:
                 yield Problem(f"sort_by[{index}]", *refusal)
+        if self.has_variants and self.format_version < 3:
+            what = f"tables of format version {self.format_version} have no variants"
+            yield Problem("json_columns", what, "Declare format_version=3, or remove it")
         yield from property_problems(self.properties)
 
 

@@ -213,6 +213,9 @@ def key_problems(pipeline: Pipeline) -> Iterator[Problem]:
     if pipeline.table.metadata_columns is not MetadataColumns.FLAT:
         what = f"the columns that {'an upsert' if isinstance(mode, Upsert) else 'a changelog'} compares are not in a struct"
         yield Problem("table.metadata_columns", what, "Choose flat")
+    if pipeline.table.has_variants and history(mode) is not None:
+        what = "a history compares rows, and variants cannot be compared"
+        yield Problem("table.json_columns", what, "Remove it, or write.history")
     if isinstance(mode, Upsert) and mode.on_truncate is Truncation.DELETE_ALL and pipeline.envelope is None:
         what = "no record without an envelope is a truncate"
         yield Problem("write.on_truncate", what, "Remove it, or declare the envelope")

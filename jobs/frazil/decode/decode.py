@@ -44,9 +44,11 @@ from frazil.decode.rejection import (
     waiting_frame,
 )
 from frazil.decode.row_key import RowKey
+from frazil.decode.variants import as_variants, settled
+from frazil.schemas.json_columns import has_variants
 from frazil.schemas.reasons import Reason
 
-_ONCE, _JUDGED = "_frazil_once", "_frazil_judged"
+_ONCE, _JUDGED, _TEXTS = "_frazil_once", "_frazil_judged", "_frazil_texts"
 
 
 def decode(records: DataFrame, decoding: Decoding) -> DataFrame:
@@ -59,11 +61,17 @@ def decode(records: DataFrame, decoding: Decoding) -> DataFrame:
         if side is not None and side.is_null is not None:
             records = without_nulls(records, side.column, side.is_null)
     records = without_framed_nulls(with_frames(records, decoding), decoding)
-    columns = {ROW: _row(decoding), SCHEMA_ID: _schema_id(decoding), _ONCE: F.spark_partition_id()}
+    made = _TEXTS if has_variants(decoding.variants) else ROW
+    columns = {made: _row(decoding), SCHEMA_ID: _schema_id(decoding), _ONCE: F.spark_partition_id()}
     if decoding.key is not None:
         records = without_framed_nulls(with_frames(records, decoding.key), decoding.key)
         columns[KEY] = _row(decoding.key)
-    return records.withColumns(columns)
+    records = records.withColumns(columns)
+    if made == ROW:
+        return records
+    records = records.withColumn(ROW, as_variants(F.col(_TEXTS), decoding.variants))
+    row = settled(F.col(ROW), F.col(_TEXTS), decoding.variants)
+    return records.withColumns({ROW: row, _ONCE: F.spark_partition_id()})
 
 
 def rows(decoded: DataFrame, decoding: Decoding | None = None, row_key: RowKey | None = None) -> DataFrame:

@@ -44,6 +44,8 @@ class Decoding:
     truncate is a row of its own, without a key. A value counts as none if it `is_null`, and so does JSON's null behind one of the
     `nullable` frames.
 
+    Decoders make JSON text. Where `variants`, the columns of the table, has a variant, the row gets one in its place.
+
     Of what a declared schema describes, `plain` is the format if its bytes are the body alone. With `is_single_object` frames are
     Avro's own: its mark and a fingerprint. With `has_schemas_inside` a frame is the text of the schema that a record holds.
     """
@@ -69,6 +71,7 @@ class Decoding:
     plain: ValueFormat | None = None
     is_single_object: bool = False
     has_schemas_inside: bool = False
+    variants: Struct = Struct(())  # noqa: RUF009 # frozen
 
     @property
     def rejects_headers(self) -> bool:

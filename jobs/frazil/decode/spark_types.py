@@ -17,6 +17,7 @@ _KINDS: dict[Kind, T.DataType] = {
     Kind.DATE: T.DateType(),
     Kind.TIMESTAMP: T.TimestampNTZType(),
     Kind.TIMESTAMPTZ: T.TimestampType(),
+    Kind.VARIANT: T.VariantType(),
 }
 
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from frazil.clients.registry.client import Registry
 from frazil.clients.registry.retry import several
@@ -20,6 +20,7 @@ from frazil.schema_files.declared_rows import declared_rows, is_single_value
 from frazil.schemas import avro, json_schema, protobuf
 from frazil.schemas.connect_types import row_meaning
 from frazil.schemas.declared_columns import declared_type
+from frazil.schemas.json_columns import with_variants
 from frazil.schemas.key_fields import KEY_VERSION
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 from frazil.schemas.unknown_fields import with_unknown
@@ -62,7 +63,10 @@ def topic_rows(pipeline: Pipeline, registry: Registry | None) -> TopicRows:
         found = _unwrapped(pipeline, found)
     elif topic.columns:
         found = TopicRows(versions=tuple((number, row_meaning(row)) for number, row in found.versions))
-    return _with_key(pipeline, registry, found)
+    found = _with_key(pipeline, registry, found)
+    if pipeline.table.has_variants:
+        found = replace(found, versions=tuple((number, with_variants(row)) for number, row in found.versions))
+    return found
 
 
 def _unwrapped(pipeline: Pipeline, found: TopicRows) -> TopicRows:

@@ -71,7 +71,10 @@ class _Unwritten(Evolution):
             return applied(current, needed)
         row, key = self.types
         row_key, more = self.made_of()
-        schema = schema_json(table_setup.new_columns(self._pipeline, row, key, more), key=row_key)
+        columns = table_setup.new_columns(self._pipeline, row, key, more)
+        tables.check_order(table.partition_fields, columns, table=table.identifier, field="partition_by")
+        tables.check_order(table.sort_fields, columns, table=table.identifier, field="sort_by")
+        schema = schema_json(columns, key=row_key)
         ids = field_ids(dict(schema))
         tables.check_sources(table.partition_fields, ids, table=table.identifier, field="partition_by")
         tables.check_sources(table.sort_fields, ids, table=table.identifier, field="sort_by")

@@ -26,6 +26,7 @@ from frazil.lake import ledger, tables
 from frazil.lake.commit.entries import has_records
 from frazil.lake.evolve import evolve
 from frazil.schemas.iceberg import column_names, identifier_fields
+from frazil.schemas.json_columns import with_texts, with_variants
 from frazil.schemas.key_fields import KEY_VERSION, key_version
 from frazil.schemas.merge import merge
 from frazil.schemas.schema_changes import Change
@@ -132,7 +133,8 @@ class Evolution:
         identity = self._identity(there, landed.target, keys) if self._is_keyed else None
         of_value = identity.names if identity is not None and self._names is not None else ()
         target = landed.target.exact(of_value)
-        decoding = self._writers.decoding(target, landed.incompatible, tombstones(self._pipeline.write))
+        decoding = self._writers.decoding(with_texts(target), landed.incompatible, tombstones(self._pipeline.write))
+        decoding = replace(decoding, variants=target)
         if self._keys is not None and keys is not None:
             is_closed = self._is_keyed and not self._names
             of_keys = self._keys.decoding(keys, is_exact=self._is_keyed, is_closed=is_closed)
@@ -177,6 +179,8 @@ class Evolution:
         the value, those that the record's key has too come last.
         """
         fields, versions = self._key_fields if self._is_keyed else None, self._writers.versions
+        if self._pipeline.table.has_variants:
+            versions = tuple((number, with_variants(row)) for number, row in versions)
         if self._names is not None:
             also = key_version(self._names, merge(versions).type, fields)
             return (*versions, (KEY_VERSION, also)) if also.fields else versions

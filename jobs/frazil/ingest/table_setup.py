@@ -53,6 +53,8 @@ def make_tables(
     is_changelog = isinstance(pipeline.write, Changelog)  # many rows have one key; that of a truncate is null
     prefix = "_kafka." if is_struct else "_kafka_"
     columns = new_columns(pipeline, row, key, more)
+    tables.check_order(table.partition_fields, columns, table=table.identifier, field="partition_by")
+    tables.check_order(table.sort_fields, columns, table=table.identifier, field="sort_by")
     if table.sort_fields:
         there = iceberg.schema_json(iceberg.load(table.identifier)) if iceberg.exists(table.identifier) else {}
         known = {**field_ids(schema_json(columns)), **(field_ids(there) if there else {})}

@@ -13,6 +13,7 @@ from frazil.errors import CatalogUnavailable, InvalidInput
 from frazil.lake.data_location import place_data
 from frazil.lake.iceberg_java import Iceberg, message, thrown
 from frazil.schemas.iceberg import field_ids, row_type, schema_json
+from frazil.schemas.json_columns import variant_columns
 from frazil.schemas.types import Struct
 
 ATTEMPTS = 5
@@ -128,6 +129,17 @@ def check_sources(
         where=f"table {table}, {field}",
         do=f"Did you mean {', '.join(near)}?" if near else "Name a column of the value or a `_kafka_*` column",
     )
+
+
+def check_order(declared: Sequence[PartitionField | SortField], row: Struct, *, table: str, field: str) -> None:
+    """Raise `InvalidInput` if a declared partition or sort field is a variant, whose values have no order."""
+    variants = variant_columns(row)
+    if found := [one.source for one in declared if one.source in variants]:
+        raise InvalidInput(
+            f"{', '.join(found)} is a variant, which partitions and orders no rows",
+            where=f"table {table}, {field}",
+            do="Name another column, or remove the table's json_columns",
+        )
 
 
 def columns(iceberg: Iceberg, table: str) -> Struct:

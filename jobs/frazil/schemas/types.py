@@ -15,8 +15,9 @@ from typing import cast
 class Kind(StrEnum):
     """The primitive types, by Iceberg's names (https://iceberg.apache.org/spec/#primitive-types).
 
-    `TIMESTAMP` has no time zone, `TIMESTAMPTZ` is an instant; both in microseconds. A decimal is its own class, as it has
-    parameters. `uuid`, `time` and `fixed` do not appear: Spark has no such types, so they land as string, long or int, and binary.
+    `TIMESTAMP` has no time zone, `TIMESTAMPTZ` is an instant; both in microseconds. `VARIANT` is a value of JSON, in tables of
+    format version 3. A decimal is its own class, as it has parameters. `uuid`, `time` and `fixed` do not appear: Spark has no such
+    types, so they land as string, long or int, and binary.
     """
 
     BOOLEAN = "boolean"
@@ -29,6 +30,7 @@ class Kind(StrEnum):
     DATE = "date"
     TIMESTAMP = "timestamp"
     TIMESTAMPTZ = "timestamptz"
+    VARIANT = "variant"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ class Field:
     `name` is the column's name; `source` the field's name in the writer's schema, which differs if the name was folded
     (lower case, no dots). `aliases` are earlier source names: a writer schema that has one of them means this field.
     `required` says that no version leaves it out or writes null; columns are created optional all the same.
-    `as_json` says that the source value is structured and lands as its JSON text (recursion, free-form objects).
+    `as_json` says that the source value is structured and lands as JSON: its text, or a variant (recursion, free-form objects).
     `has_own_scale` says that its bytes are numbers, each with a scale of its own: equal numbers may differ in their bytes.
     `is_exact` says that a key has the value: a record is rejected if its value becomes another one in the column's type.
     """

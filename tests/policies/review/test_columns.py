@@ -110,3 +110,10 @@ def test_another_spelling_of_a_schema_changes_no_column() -> None:
     spelled = {**avro(ID), "schema": json.dumps(json.loads(avro(ID)["schema"]), indent=2)}
     [effect] = told(avro(ID), spelled)
     assert "no column does" in effect.what
+
+
+def test_a_new_field_without_a_shape_is_a_variant_where_the_table_has_them() -> None:
+    nothing = {"name": "more", "type": {"type": "record", "name": "Nothing", "fields": []}}
+    variants = with_table(FLIGHTS, format_version=3, json_columns="variant")
+    assert [effect.what for effect in told(avro(ID), avro(ID, nothing), variants)] == ["column more added, variant"]
+    assert [effect.what for effect in told(avro(ID), avro(ID, nothing))] == ["column more added, string"]

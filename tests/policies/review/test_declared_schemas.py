@@ -350,3 +350,12 @@ def test_a_schema_that_is_not_read_is_unknown_here(of: SchemaFile) -> None:
     unknown, *_ = told(pipeline(order(ID)), pipeline(of))
     assert unknown.is_dangerous
     assert "its effect on columns is unknown here: orders.avsc: " in unknown.what
+
+
+def test_a_new_property_of_anything_is_a_variant_where_the_table_has_them() -> None:
+    table = Table("shop.orders", format_version=3, json_columns="variant")
+    before, after = (
+        replace(pipeline(of_properties(properties), value_format="json_schema"), table=table)
+        for properties in ({"a": TEXT}, {"a": TEXT, "b": {}})
+    )
+    assert "column b added, variant" in [effect.what for effect in told(before, after)]

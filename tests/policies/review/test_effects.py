@@ -322,3 +322,9 @@ def test_a_state_that_takes_dead_letters_from_now_on_says_so() -> None:
     assert "the row of a key whose last record is rejected is of an earlier record" in effect.what
     assert "earlier record" not in only(replace(state, on_error=ErrorMode.LOG), state).what
     assert "earlier record" not in only(FLIGHTS, replace(FLIGHTS, on_error=ErrorMode.SKIP)).what
+
+
+def test_a_table_keeps_the_type_of_its_columns_of_json() -> None:
+    text = with_table(FLIGHTS, format_version=3)
+    effect = only(text, with_table(text, json_columns="variant"))
+    assert (effect.outcome, effect.is_dangerous) == (Outcome.STOPS, True)

@@ -17,7 +17,7 @@ from frazil.lake.deletes.positions import IS_DELETE, LEFT_OUT
 IS_GONE = "_frazil_gone"
 """Whether a change leaves out a value that a delete before it in the batch removed: it has no effect."""
 _FILLED = "_frazil_filled_"
-_CAN_BE_LEFT_OUT = (T.StringType, T.BinaryType, T.ArrayType, T.MapType)
+_CAN_BE_LEFT_OUT = (T.StringType, T.BinaryType, T.ArrayType, T.MapType, T.VariantType)
 
 
 def fill(changed: DataFrame, key: Sequence[str], values: Sequence[str], place: Sequence[str]) -> DataFrame:

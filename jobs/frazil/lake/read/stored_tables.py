@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot as IcebergSnapshot
 
 
+_FILES = "frazil.lake.read.variant_metadata.VariantFileIO"
+"""PyIceberg imports its access to files by name."""
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """A snapshot of a table, as its metadata describe it. `manifest_list` is the location of the file that lists its
@@ -84,7 +88,9 @@ class StoredTable:
     @cached_property
     def schema(self) -> dict[str, Any]:
         """The table's current schema as Iceberg's JSON."""
-        parsed: dict[str, Any] = json.loads(self.iceberg.schema().model_dump_json())
+        from frazil.lake.read.variant_metadata import restored
+
+        parsed: dict[str, Any] = restored(json.loads(self.iceberg.schema().model_dump_json()))
         return parsed
 
     @cached_property
@@ -202,7 +208,7 @@ class Lake:
     @cached_property
     def _catalog(self) -> Catalog:
         # Not by `load_catalog`, which would mix in what the user's ~/.pyiceberg.yaml says of a catalog of this name.
-        properties = pyiceberg_properties(self._environment, self._resolve)
+        properties = {**pyiceberg_properties(self._environment, self._resolve), "py-io-impl": _FILES}
         name = self._environment.catalog.name
         match properties.pop("type"):
             case "sql":
@@ -216,9 +222,9 @@ class Lake:
                 retries: Any = ATTEMPTS
                 return GlueCatalog(name, **{**properties, "glue.max-retries": retries})
             case _:
-                from pyiceberg.catalog.rest import RestCatalog
+                from frazil.lake.read.variant_metadata import VariantRestCatalog
 
-                return RestCatalog(name, **properties)
+                return VariantRestCatalog(name, **properties)
 
 
 def _snapshot(snapshot: IcebergSnapshot) -> Snapshot:

@@ -15,7 +15,7 @@ from frazil.errors import CatalogUnavailable, InvalidInput
 from frazil.lake.read.stored_tables import Lake, StoredTable
 from frazil.local.duckdb_query import EXTENSIONS, installed, session
 from frazil.local.query.statement import check_statement, sql_error
-from frazil.local.query.table_views import View, create, load, needed, needs_s3, statement_of, views
+from frazil.local.query.table_views import View, create, load, needed, needs_s3, readable, statement_of, views
 
 ROWS = 100
 """The most rows of a statement, unless another number is asked for."""
@@ -69,6 +69,8 @@ def answer(question: str, pipelines: Iterable[Pipeline], lake: Lake, *, limit: i
     with session(extensions if tables else ()) as connection:
         try:
             create(connection, wanted, tables)
+            if of_table:
+                statement = readable(connection, of_table)
         except duckdb.Error as error:
             raise _unreadable(error) from None
         try:
@@ -168,7 +170,7 @@ def _refuse_unprintable(columns: Iterable[Column]) -> None:
     for column in columns:
         if found := _UNPRINTABLE.search(re.sub('"[^"]*"', "", column.type)):
             what = f"the column {column.name} is of type {found[0]}, which cannot be printed"
-            raise InvalidInput(what, where="SQL", do="Cast it to VARCHAR")
+            raise InvalidInput(what, where="SQL", do=f"Cast it to {'JSON' if found[0] == 'VARIANT' else 'VARCHAR'}")
 
 
 def _unreadable(error: Exception) -> CatalogUnavailable:

@@ -117,6 +117,17 @@ def create(connection: Any, wanted: Iterable[View], tables: Mapping[str, StoredT
             connection.execute(f"CREATE VIEW {view.sql_name} AS {scan(tables[view.table].version)}")
 
 
+def readable(connection: Any, rows: str) -> str:
+    """Return the query of a table's rows with JSON in place of its variants, which have no printed form."""
+    described = connection.execute(f"DESCRIBE {rows}").fetchall()
+    variants = [identifier(str(name)) for name, kind, *_ in described if kind == "VARIANT"]
+    if not variants:
+        return rows
+    # The cast alone makes the text null of no value.
+    replaced = ", ".join(f"CASE WHEN {name} IS NOT NULL THEN {name}::JSON END AS {name}" for name in variants)
+    return rows.replace("*", f"* REPLACE ({replaced})", 1)
+
+
 def _know(connection: Any, table: StoredTable, scope: str) -> None:
     """Give the session the keys of a table's files, as PyIceberg has them: from the environment, or lent by the catalog.
 

@@ -1,0 +1,64 @@
+"""The type of columns that hold JSON. Decoders make JSON text, and a table may have variants in its place."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from frazil.schemas.types import Field, Kind, ListOf, MapOf, Primitive, Struct, Type
+
+VARIANT = Primitive(Kind.VARIANT)
+_TEXT = Primitive(Kind.STRING)
+
+
+def with_variants(row: Struct) -> Struct:
+    """Return the row type with variants in place of JSON text, at all levels."""
+    return _structs(row, VARIANT)
+
+
+def with_texts(row: Struct) -> Struct:
+    """Return the row type with JSON text in place of variants, at all levels."""
+    return _structs(row, _TEXT)
+
+
+def has_variants(of: Type) -> bool:
+    """Return whether the type is a variant, or has one at any level."""
+    match of:
+        case Struct(fields):
+            return any(has_variants(field.type) for field in fields)
+        case ListOf(inner) | MapOf(_, inner):
+            return has_variants(inner)
+        case _:
+            return of == VARIANT
+
+
+def variant_columns(row: Struct) -> tuple[str, ...]:
+    """Return the names of the columns that are variants; those of fields in structs have dots."""
+    found: list[str] = []
+    for field in row.fields:
+        if field.type == VARIANT:
+            found.append(field.name)
+        elif isinstance(field.type, Struct):
+            found += [f"{field.name}.{name}" for name in variant_columns(field.type)]
+    return tuple(found)
+
+
+def _structs(row: Struct, json: Primitive) -> Struct:
+    return Struct(tuple(_field(field, json) for field in row.fields))
+
+
+def _field(field: Field, json: Primitive) -> Field:
+    if field.as_json or field.type == VARIANT:
+        return replace(field, type=json, as_json=True)
+    return replace(field, type=_type(field.type, json))
+
+
+def _type(of: Type, json: Primitive) -> Type:
+    match of:
+        case Struct():
+            return _structs(of, json)
+        case ListOf(element, required):
+            return ListOf(_type(element, json), required)
+        case MapOf(key, value, required):
+            return MapOf(key, _type(value, json), required)
+        case _:
+            return of
