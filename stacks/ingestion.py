@@ -10,6 +10,7 @@ from typing import Any
 from frazil.declaration import Pipeline, Spark, digest
 from frazil.release.manifest import Release
 from frazil.rollout.desired import Desired, Mode, desired_document, desired_key
+from frazil.rollout.run_proof import proof_prefix
 from infra.alarms import PipelineAlarms, ScheduleAlarm
 from infra.execution_role import ExecutionRole
 from infra.job_schedule import JobSchedule
@@ -132,6 +133,7 @@ class Ingestion(EnvironmentStack):
         more = {
             "artifact_bucket": self._foundation.artifact_bucket,
             "artifact_prefixes": ARTIFACTS,
+            "proof_prefix": proof_prefix(job).rstrip("/"),
             "log_bucket": self._foundation.log_bucket,
             "log_prefix": job,
             "log_group": self._names.log_group(job),

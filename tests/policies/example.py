@@ -30,6 +30,7 @@ VALUES: dict[str, Value] = {
     "artifact_prefixes": ["releases", "documents"],
     "write_once_prefixes": ["releases", "documents"],
     "document_prefixes": ["documents"],
+    "proof_prefix": "reconcile/ingest/proof",
     "state_prefixes": ["reconcile"],
     "log_bucket": "frazil-dev-logs",
     "log_prefix": "runs",

@@ -34,7 +34,8 @@ class Mode(StrEnum):
     """How a job runs.
 
     `follow` is one streaming run that does not end by itself. `drain` is a run that ends when it has landed all existing
-    records. The reconciler starts the first one of a generation, to prove it; a schedule starts the later ones.
+    records. The reconciler starts the first one of a generation at once, to prove it, and each later one when its schedule
+    calls it.
     """
 
     FOLLOW = "follow"
