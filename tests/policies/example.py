@@ -35,6 +35,8 @@ VALUES: dict[str, Value] = {
     "log_bucket": "frazil-dev-logs",
     "log_prefix": "runs",
     "log_group": "/frazil/dev/ingest",
+    "function_log_groups": ["/frazil/dev/reconcile-ingest"],
+    "functions": ["frazil-dev-reconcile-ingest"],
     "log_groups": ["/frazil/dev/ingest", "/frazil/dev/maintain"],
     "key": KEY,
     "secrets": [SECRET],

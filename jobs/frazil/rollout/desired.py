@@ -86,12 +86,7 @@ class Desired:
 
         Fields with their default value are left out, so a release that adds a field changes no digest.
         """
-        return digest(self.chosen)
-
-    @property
-    def chosen(self) -> bytes:
-        """The canonical bytes behind `digest`: Terraform computes the same digest once it knows all values."""
-        return canonical(_chosen(self))
+        return digest(canonical(_chosen(self)))
 
     @property
     def unstopped(self) -> Desired:
