@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from frazil.clients.emr import Run
-from frazil.errors import InvalidInput, RolloutFailed
+from frazil.errors import InvalidInput, LockHeld, RolloutFailed
 from frazil.rollout.desired import Desired, desired_key, parse_desired
 from frazil.rollout.document_copies import keep_documents
 from frazil.rollout.job_run_request import TAG_JOB, run_settings
@@ -36,6 +36,8 @@ from frazil.rollout.stopped_pipelines import with_stops
 
 LOOK_SECONDS = 10.0
 """Between two rounds while a run starts or ends."""
+LEASE_SECONDS, ASK_SECONDS = 30.0, 3.0
+"""How long a reconciler waits for a lease that another one holds, and between two requests: a pass takes some seconds."""
 
 
 class Runs(Protocol):
@@ -97,8 +99,7 @@ class Reconciler:
         """
         if not self._decided(self.desired(job), stored_state(self.store, job), execution):
             return self._passed(job, stored_state(self.store, job), ())
-        lease, taken = Lease(self.store, job, holder=holder, clock=self.clock), list[Step]()
-        lease.take()
+        lease, taken = self._leased(job, holder), list[Step]()
         try:
             while steps := self._decided(desired := self.desired(job), lease.state, execution):
                 self._do(steps, lease, desired)
@@ -108,6 +109,18 @@ class Reconciler:
             return self._passed(job, lease.state, tuple(taken))
         finally:
             lease.give_back()
+
+    def _leased(self, job: str, holder: str) -> Lease:
+        """Take the lease, waiting for a moment if another reconciler holds it."""
+        lease, until = Lease(self.store, job, holder=holder, clock=self.clock), self.clock() + LEASE_SECONDS
+        while True:
+            try:
+                lease.take()
+                return lease
+            except LockHeld:
+                if self.clock() >= until:
+                    raise
+            self.wait(ASK_SECONDS)
 
     def _passed(self, job: str, state: RolloutState, steps: tuple[Step, ...]) -> Passed:
         desired = self.desired(job)
@@ -125,9 +138,7 @@ class Reconciler:
         Raises `RolloutFailed` if no generation runs or if it takes longer than `patience_seconds`, `LockHeld` if another
         reconciler holds the job's lease, and the errors of its services.
         """
-        lease = Lease(self.store, job, holder=holder, clock=self.clock)
-        began = self.clock()
-        lease.take()
+        began, lease = self.clock(), self._leased(job, holder)
         try:
             while steps := self._decided(desired := self.desired(job), lease.state):
                 self._do(steps, lease, desired)

@@ -22,9 +22,6 @@ from frazil.rollout.readiness import ProofReadiness
 from frazil.rollout.reconcile import Passed, Reconciler
 from frazil.rollout.steps import Step
 
-TRIES, PAUSE_SECONDS = 5, 3.0
-"""How often a pass asks for the lease, which another pass holds for some seconds, and the pause between."""
-
 
 class Context(Protocol):
     """What the service says about an invocation."""
@@ -54,15 +51,11 @@ def answer(
 ) -> dict[str, Any]:
     """Make one pass and return what it did. If another reconciler keeps the lease, a later event makes the pass."""
     execution = event.get(EXECUTION)
-    for attempt in range(1, TRIES + 1):
-        try:
-            passed = reconciler.one_pass(settings.job, holder=holder, execution=execution)
-            break
-        except LockHeld as held:
-            if attempt == TRIES:
-                log({"level": "WARN", "event": "lease_held", "job": settings.job, "message": str(held)})
-                return {"job": settings.job, "lease": "held"}
-            reconciler.wait(PAUSE_SECONDS)
+    try:
+        passed = reconciler.one_pass(settings.job, holder=holder, execution=execution)
+    except LockHeld as held:
+        log({"level": "WARN", "event": "lease_held", "job": settings.job, "message": str(held)})
+        return {"job": settings.job, "lease": "held"}
     for step in passed.steps:
         log({"level": "INFO", "event": "reconciled", "job": settings.job, **_facts(step)})
     log(_metric(passed, settings, reconciler.clock()))
