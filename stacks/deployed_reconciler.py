@@ -9,7 +9,7 @@ from frazil.rollout.desired import Mode
 from frazil.rollout.function_settings import EXECUTION, Settings
 from infra.execution_role import ExecutionRole
 from infra.function_schedule import EXECUTION_ID, FunctionSchedule
-from infra.reconciler_function import Code, ReconcilerAlarms, ReconcilerFunction
+from infra.job_reconciler import Code, ReconcilerAlarms, ReconcilerFunction
 from infra.tf import Construct, TerraformResource
 from policies.documents import fill, placeholders
 from policies.documents.filling import Value

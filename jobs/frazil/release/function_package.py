@@ -10,7 +10,7 @@ from frazil.errors import ReleaseIncomplete
 FILE_NAME = "reconciler.zip"
 MODULE = "frazil.rollout.reconciler_function"
 SDK = ("boto3/", "botocore/", "dateutil/", "jmespath/", "s3transfer/", "six.py", "urllib3/")
-"""What the locked `boto3` is made of. Lambda has a `boto3` of its own, whose version nobody pins."""
+"""What the locked `boto3` is made of. Lambda's own `boto3` changes its version by itself."""
 _LEFT_OUT = ("boto3/data/", "boto3/examples/", "botocore/data/")
 _SERVICES = ("botocore/data/emr-serverless/", "botocore/data/s3/")
 

@@ -197,7 +197,7 @@ def _no_drain(
     now: datetime,
     execution: str | None,
 ) -> tuple[Step, ...]:
-    """Return the steps while no drain runs: the schedule starts those of a proven generation, whatever became of the last."""
+    """Return the steps while no drain runs: the schedule starts those of a proven generation, however the last one ended."""
     last = _newest(ended)
     scheduled = () if execution is None else (Start(target, _token(target, f"execution {execution}")),)
     if state.has_proven(target):
