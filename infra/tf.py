@@ -53,6 +53,8 @@ from cdktf import (  # noqa: E402
     Testing,
     Token,
 )
+from cdktf_cdktf_provider_aws.cloudwatch_event_rule import CloudwatchEventRule  # noqa: E402
+from cdktf_cdktf_provider_aws.cloudwatch_event_target import CloudwatchEventTarget  # noqa: E402
 from cdktf_cdktf_provider_aws.cloudwatch_log_group import CloudwatchLogGroup  # noqa: E402
 from cdktf_cdktf_provider_aws.cloudwatch_metric_alarm import CloudwatchMetricAlarm  # noqa: E402
 from cdktf_cdktf_provider_aws.eip import Eip  # noqa: E402
@@ -70,6 +72,12 @@ from cdktf_cdktf_provider_aws.iam_role_policy_attachment import IamRolePolicyAtt
 from cdktf_cdktf_provider_aws.internet_gateway import InternetGateway  # noqa: E402
 from cdktf_cdktf_provider_aws.kms_alias import KmsAlias  # noqa: E402
 from cdktf_cdktf_provider_aws.kms_key import KmsKey  # noqa: E402
+from cdktf_cdktf_provider_aws.lambda_function import (  # noqa: E402
+    LambdaFunction,
+    LambdaFunctionEnvironment,
+    LambdaFunctionLoggingConfig,
+)
+from cdktf_cdktf_provider_aws.lambda_permission import LambdaPermission  # noqa: E402
 from cdktf_cdktf_provider_aws.nat_gateway import NatGateway  # noqa: E402
 from cdktf_cdktf_provider_aws.provider import AwsProvider, AwsProviderDefaultTags, AwsProviderEndpoints  # noqa: E402
 from cdktf_cdktf_provider_aws.route import Route  # noqa: E402
@@ -138,6 +146,8 @@ __all__ = [
     "AwsProvider",
     "AwsProviderDefaultTags",
     "AwsProviderEndpoints",
+    "CloudwatchEventRule",
+    "CloudwatchEventTarget",
     "CloudwatchLogGroup",
     "CloudwatchMetricAlarm",
     "Construct",
@@ -155,6 +165,10 @@ __all__ = [
     "InternetGateway",
     "KmsAlias",
     "KmsKey",
+    "LambdaFunction",
+    "LambdaFunctionEnvironment",
+    "LambdaFunctionLoggingConfig",
+    "LambdaPermission",
     "LocalBackend",
     "NatGateway",
     "Op",

@@ -19,12 +19,13 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
+from frazil.clients.object_store import ObjectStore
 from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
 from frazil.declaration.document import parse
-from frazil.declaration.environment import parse_environment
+from frazil.declaration.environment import Environment, parse_environment
 from frazil.exit_codes import Exit, exit_of_all
-from frazil.ingest import metrics, runner
+from frazil.ingest import metrics, proof_writer, runner
 from frazil.job import entry_point, shutdown, startup
 from frazil.job.session import open_job
 from frazil.release import runtime
@@ -58,10 +59,13 @@ def main(arguments: Sequence[str]) -> int:
             startup.check_jvm(expected, startup.SessionJvm(job.spark, job.iceberg))
             shutdown.heed_the_jvm(job.spark, stopping)
             log = entry_point.log(secrets, lambda event: metrics.lines(event, environment.metrics_namespace))
-            if chosen.follow:
-                outcomes = runner.follow(pipelines, job, registry, log, every_seconds=chosen.every_seconds)
-            else:
-                outcomes = runner.drain(pipelines, job, registry, log)
+            names = [pipeline.name for pipeline in pipelines]
+            store = _artifacts(environment, secrets)
+            with proof_writer.proving(log, names, run=job.run, store=store, clock=job.clock) as sink:
+                if chosen.follow:
+                    outcomes = runner.follow(pipelines, job, registry, sink, every_seconds=chosen.every_seconds)
+                else:
+                    outcomes = runner.drain(pipelines, job, registry, sink)
     except Exception as error:  # noqa: BLE001 - the end of the process: Python's own code, 1, means a decision
         return entry_point.ended(error, secrets, stopping)
     code = exit_of_all(outcome.error for outcome in outcomes.values())
@@ -87,6 +91,13 @@ def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--run", type=_run_prefix, default="", metavar="PREFIX", help="how the run's name begins")
     parser.add_argument("--schema-cache", type=Path, help="folder that keeps schemas between runs")
     return parser.parse_args(arguments)
+
+
+def _artifacts(environment: Environment, secrets: Secrets) -> ObjectStore | None:
+    """Return the bucket of the run's proof, with short timeouts; None in an environment that was not deployed."""
+    if environment.artifact_bucket is None:
+        return None
+    return ObjectStore.of(environment, secrets, environment.artifact_bucket, answer_seconds=10, attempts=2)
 
 
 def _run_prefix(text: str) -> str:

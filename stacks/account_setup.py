@@ -10,8 +10,8 @@ from infra.execution_role import ExecutionRole
 from infra.tf import Construct, IamPolicy
 from policies.documents import fill
 from stacks.deployments import Deployment
-from stacks.operator_roles import DOCUMENTS
 from stacks.providers import EnvironmentStack
+from stacks.reconciler_rights import DOCUMENTS
 
 
 class Owner(EnvironmentStack):

@@ -103,7 +103,7 @@ class Foundation(EnvironmentStack):
                 self,
                 f"{job}-log",
                 name=names.log_group(job),
-                retention_in_days=_offered_days(deployment.log_days),
+                retention_in_days=offered_days(deployment.log_days),
                 kms_key_id=key.arn,
             )
         network = JobNetwork(self, "network", plan=deployment.network, region=deployment.region)
@@ -159,6 +159,6 @@ _OFFERED_DAYS = (
 )
 
 
-def _offered_days(wanted: int) -> int:
+def offered_days(wanted: int) -> int:
     """Return the shortest retention that CloudWatch Logs offers and that is long enough."""
     return next(days for days in _OFFERED_DAYS if days >= wanted)

@@ -10,6 +10,7 @@ from typing import Any
 from frazil.declaration import Pipeline, Spark, digest
 from frazil.release.manifest import Release
 from frazil.rollout.desired import Desired, Mode, desired_document, desired_key
+from frazil.rollout.run_proof import proof_prefix
 from infra.alarms import PipelineAlarms, ScheduleAlarm
 from infra.execution_role import ExecutionRole
 from infra.job_schedule import JobSchedule
@@ -26,10 +27,11 @@ from infra.tf import (
 )
 from policies.documents import fill, placeholders
 from stacks.confluent import ConfluentOutputs
+from stacks.deployed_reconciler import deploy_reconciler, function_name
 from stacks.deployments import Deployment
 from stacks.environment_document import environment_text
 from stacks.foundation import FoundationOutputs
-from stacks.job_requests import desired_state, ingest_request, maintenance_request
+from stacks.job_requests import desired_state, maintenance_request
 from stacks.operator_roles import OperatorRoles, places
 from stacks.providers import EnvironmentStack
 from stacks.unknown_values import APPLICATION, BOOTSTRAP, ENVIRONMENT_DIGEST, REGISTRY, Text, filled
@@ -132,6 +134,7 @@ class Ingestion(EnvironmentStack):
         more = {
             "artifact_bucket": self._foundation.artifact_bucket,
             "artifact_prefixes": ARTIFACTS,
+            "proof_prefix": proof_prefix(job).rstrip("/"),
             "log_bucket": self._foundation.log_bucket,
             "log_prefix": job,
             "log_group": self._names.log_group(job),
@@ -165,24 +168,21 @@ class Ingestion(EnvironmentStack):
         bucket, runs = self._foundation.artifact_bucket, self._deployment.runs
         known = {APPLICATION: self._foundation.application_id, ENVIRONMENT_DIGEST: environment}
         after = [*documents, *(part for role in roles.values() for part in role.ready)]
-        self._object("desired", desired_key("ingest"), filled(desired_document(desired).decode(), known), after=after)
-        # The digest of desired state tags runs and names their drivers, so it is computed from the filled text.
-        chosen = Text(self, "desired-text", filled(desired.chosen.decode(), known))
-        marked = {**known, desired.digest: chosen.sha256, desired.digest[:8]: chosen.beginning(8)}
-        scheduler = self._scheduler(roles)
+        text = filled(desired_document(desired).decode(), known)
+        stored = self._object("desired", desired_key(desired.job), text, after=after)
+        scheduler = self._scheduler()
         group = SchedulerScheduleGroup(self, "schedules", name=self._names.schedule_group)
         common: dict[str, Any] = {"group": group.name, "role_arn": scheduler.arn, "after": [*after, *scheduler.ready]}
-        if runs.mode is Mode.DRAIN:
-            JobSchedule(
-                self,
-                "ingest-schedule",
-                schedule=f"{self._names.prefix}-ingest",
-                expression=f"rate({runs.ingest_minutes} minutes)",
-                request=filled(json.dumps(ingest_request(desired, release, bucket)), marked),
-                longest_minutes=runs.ingest_minutes,
-                is_on=True,
-                **common,
-            )
+        deploy_reconciler(
+            self,
+            job=desired.job,
+            deployment=self._deployment,
+            foundation=self._foundation,
+            release=release,
+            schedule_group=group.name,
+            scheduler_arn=scheduler.arn,
+            after=[*common["after"], stored],
+        )
         maintained = replace(
             desired,
             mode=Mode.DRAIN,
@@ -214,8 +214,8 @@ class Ingestion(EnvironmentStack):
             topic_arn=self._foundation.alarm_topic_arn,
         )
 
-    def _scheduler(self, roles: dict[str, ExecutionRole]) -> ExecutionRole:
-        """Declare the scheduler's role, which may start runs of this application with the jobs' roles."""
+    def _scheduler(self) -> ExecutionRole:
+        """Declare the scheduler's role, which may start maintenance runs of this application and call the reconciler."""
         where = {"account": self._deployment.account, "region": self._deployment.region}
         return ExecutionRole(
             self,
@@ -228,8 +228,9 @@ class Ingestion(EnvironmentStack):
                 {
                     **where,
                     "applications": [self._foundation.application_id],
-                    "job_roles": [self._names.role_arn(job) for job in roles],
+                    "job_roles": [self._names.role_arn("maintain")],
+                    "functions": [function_name(self._deployment, "ingest")],
                 },
             ),
-            description="EventBridge Scheduler starts job runs.",
+            description="EventBridge Scheduler starts maintenance runs and calls the reconciler.",
         )

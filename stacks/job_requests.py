@@ -1,4 +1,4 @@
-"""The desired state of the ingest job, and the requests that the scheduler sends to EMR Serverless."""
+"""The desired state of the ingest job, and the request of maintenance that the scheduler sends to EMR Serverless."""
 
 from __future__ import annotations
 
@@ -30,11 +30,6 @@ def desired_state(deployment: Deployment, release: Release, *, document: str, lo
         workers=runs.ingest,
         timeout_minutes=runs.ingest_minutes,
     )
-
-
-def ingest_request(desired: Desired, release: Release, bucket: str) -> dict[str, Any]:
-    """Return the request of a drain, as the reconciler sends it."""
-    return for_scheduler(run_settings(desired, release, bucket=bucket))
 
 
 def maintenance_request(

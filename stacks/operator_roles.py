@@ -13,9 +13,7 @@ from policies.table_resources import Places
 from stacks.deployments import Deployment
 from stacks.environment_document import WAREHOUSE
 from stacks.foundation import FoundationOutputs
-
-DOCUMENTS = "documents"
-"""The prefix of the runs' documents in the artifact bucket."""
+from stacks.reconciler_rights import reconciler_values
 
 
 def places(deployment: Deployment, foundation: FoundationOutputs, pipelines: Sequence[Pipeline]) -> Places:
@@ -46,14 +44,9 @@ class OperatorRoles(Construct):
         key: dict[str, Value] = {"key": foundation.key_arn}
         self._made("reader", deployment.reader_principals, key, "Engines and people query tables.")
         runs: dict[str, Value] = {
-            "artifact_bucket": foundation.artifact_bucket,
-            "artifact_prefixes": ["releases", DOCUMENTS, "desired"],
-            "document_prefixes": [DOCUMENTS],
-            "state_prefixes": ["reconcile"],
-            "log_bucket": foundation.log_bucket,
+            **reconciler_values(deployment, foundation, jobs=["ingest"]),
             "log_prefix": ["ingest", "maintain"],
-            "applications": [foundation.application_id],
-            "job_roles": [deployment.names.role_arn("ingest")],
+            "function_log_groups": [],
         }
         self._made("reconciler", deployment.reconciler_principals, {**key, **runs}, "It keeps runs as they are wanted.")
 

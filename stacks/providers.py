@@ -16,8 +16,8 @@ from stacks.deployments import Deployment
 
 _STATE_FOLDER = "../../../.frazil/terraform"  # seen from the stack's own folder, cdktf.out/stacks/<stack>
 _LOCAL_SERVICES = (
-    "cloudwatch", "ec2", "emrserverless", "glue", "iam", "kms", "logs", "route53", "s3", "scheduler", "secretsmanager",
-    "sns", "sts",
+    "cloudwatch", "ec2", "emrserverless", "events", "glue", "iam", "kms", "lambda_", "logs", "route53", "s3", "scheduler",
+    "secretsmanager", "sns", "sts",
 )  # fmt: skip
 
 

@@ -30,7 +30,3 @@ class Text:
     def __init__(self, scope: Construct, name: str, text: str) -> None:
         self.text = text
         self.sha256 = str(Fn.sha256(TerraformLocal(scope, name, text).as_string))
-
-    def beginning(self, length: int) -> str:
-        """Return the first characters of the hash."""
-        return str(Fn.substr(self.sha256, 0, length))

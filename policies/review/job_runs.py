@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
 from frazil.declaration.from_json import from_json
 from frazil.declaration.problems import InvalidDeclaration
+from frazil.rollout.function_settings import EXECUTION
 from frazil.rollout.worker_sizes import Workers
 from policies.resources import Json, Resource, policy
 
@@ -52,14 +53,17 @@ def runs(resources: Iterable[Resource]) -> tuple[list[Run], list[str]]:
     not_understood: list[str] = []
     for each in listed:
         if each.type == "aws_scheduler_schedule" and each.values.get("state", "ENABLED") == "ENABLED":
-            run = _scheduled(each)
+            event = _event(each)
+            if event is not None and EXECUTION not in event:
+                continue  # a pass of the reconciler, which starts nothing by itself
+            run = _scheduled(each) if event is None else _drained(each, event, documents(listed))
             if run is None:
                 not_understood.append(each.address)
             else:
                 found.append(run)
     for document in documents(listed):
         if "workers" in document and document.get("mode", "follow") == "follow" and not document.get("is_stopped"):
-            streaming = _streaming(document)
+            streaming = _desired(document)
             if streaming is None:
                 not_understood.append(f"desired state of {document.get('job')}")
             else:
@@ -67,7 +71,24 @@ def runs(resources: Iterable[Resource]) -> tuple[list[Run], list[str]]:
     return sorted(found, key=lambda run: run.job), sorted(not_understood)
 
 
-def _streaming(document: Json) -> Run | None:
+def _event(schedule: Resource) -> Json | None:
+    """Return the event that a schedule calls the reconciler with; None if it starts runs itself."""
+    event = next((policy(target.get("input")) for target in schedule.blocks("target")), None)
+    return event if event is not None and set(event) <= {"job", EXECUTION} and event else None
+
+
+def _drained(schedule: Resource, event: Json, found: Iterable[Json]) -> Run | None:
+    """Return the drains that a schedule calls for, with the workers of the job's desired state."""
+    rate = _RATE.fullmatch(schedule.text("schedule_expression"))
+    desired = next((each for each in found if each.get("job") == event.get("job") and "workers" in each), None)
+    run = _desired(desired) if desired is not None else None
+    if rate is None or run is None:
+        return None
+    return replace(run, every_minutes=int(rate[1]) * _MINUTES[rate[2]])
+
+
+def _desired(document: Json) -> Run | None:
+    """Return the runs of a desired state, as one continuous run."""
     try:
         workers = from_json(Workers, document["workers"], "workers")
     except InvalidDeclaration:

@@ -36,6 +36,10 @@ def wildcard_principal(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
             )
 
 
+_FUNCTIONS = "lambda.amazonaws.com"
+"""A function's ARN in the trust of its role is documented nowhere. Only whoever may pass the role gives it to a function."""
+
+
 def trust_without_condition(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
     """Report trusts without a condition: a service or a vendor's role could act here for another of its customers.
 
@@ -49,9 +53,10 @@ def trust_without_condition(reviewed: Reviewed, facts: Facts) -> Iterator[Findin
             keys = {key for block in (statement.get("Condition") or {}).values() for key in block}
             principal = statement.get("Principal")
             services = many(principal.get("Service", ())) if isinstance(principal, dict) else ()
-            if services and not keys >= {"aws:SourceAccount", "aws:SourceArn"}:
+            wanted = {"aws:SourceAccount"} if set(services) == {_FUNCTIONS} else {"aws:SourceAccount", "aws:SourceArn"}
+            if services and not keys >= wanted:
                 what = f"{_sid(statement)}lets {', '.join(services)} in for any account"
-                yield Finding("trust_without_condition", role.address, what, "Add aws:SourceAccount and aws:SourceArn")
+                yield Finding("trust_without_condition", role.address, what, f"Add {' and '.join(sorted(wanted))}")
             integration = [one for one in _principals(statement) if "confluent_provider_integration." in one]
             if integration and "sts:ExternalId" not in keys:
                 what = f"{_sid(statement)}lets Confluent in for any of its customers"

@@ -16,8 +16,8 @@ from frazil.clients.emr import Emr
 from frazil.declaration import Environment, Kafka, LocalCatalog
 from frazil.declaration.environment import environment_document
 from frazil.rollout import readiness
+from frazil.rollout.readiness import Readiness
 from frazil.rollout.state import Lease
-from frazil.rollout.steps import Readiness
 from tests.support.rollout_world import BUCKET, JOB, World, desired, replaced
 
 
@@ -28,7 +28,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     made.store.bucket = BUCKET  # type: ignore[attr-defined]
     monkeypatch.setattr(aws, "artifact_store", lambda place, secrets: made.store)
     monkeypatch.setattr(aws, "emr", lambda place, secrets: Emr(made.emr, clock=made.time.clock))
-    monkeypatch.setattr(readiness, "TableReadiness", lambda store, secrets: made)
+    monkeypatch.setattr(readiness, "ProofReadiness", lambda store: made)
     monkeypatch.setattr(reconcile, "time", SimpleNamespace(time=made.time.clock, sleep=made.time.sleep))
     return made
 

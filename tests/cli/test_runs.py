@@ -30,7 +30,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(aws, "artifact_store", lambda place, secrets: made.store)
     monkeypatch.setattr(aws, "bucket", lambda place, secrets, name: made.store)
     monkeypatch.setattr(aws, "emr", lambda place, secrets: Emr(made.emr, clock=made.time.clock))
-    monkeypatch.setattr(readiness, "TableReadiness", lambda store, secrets: made)
+    monkeypatch.setattr(readiness, "ProofReadiness", lambda store: made)
     monkeypatch.setattr(reconcile, "time", SimpleNamespace(time=made.time.clock, sleep=made.time.sleep))
     return made
 
@@ -144,9 +144,9 @@ def test_all_pipelines_are_stopped_at_once_and_nothing_runs(world: World, place:
 
 
 @pytest.mark.parametrize("mode", list(Mode))
-def test_what_cannot_be_stopped_ends_with_2_and_changes_nothing(world: World, place: str, mode: Mode) -> None:
+def test_a_pipeline_that_does_not_exist_ends_with_2_and_changes_nothing(world: World, place: str, mode: Mode) -> None:
     world.want(replace(desired(), mode=mode))
     before = dict(world.store.objects)
-    result = ran("stop", "nobody" if mode is Mode.FOLLOW else "users", "--environment", place)
+    result = ran("stop", "nobody", "--environment", place)
     assert result.exit_code == 2
     assert world.store.objects == before

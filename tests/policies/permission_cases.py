@@ -20,6 +20,9 @@ GLUE = f"arn:aws:glue:{REGION}:{ACCOUNT}"
 RUNS = f"arn:aws:emr-serverless:{REGION}:{ACCOUNT}:/applications"
 RUN = f"{RUNS}/{APPLICATION}/jobruns/00run"
 LOG_GROUP = f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:/frazil/dev/ingest:log-stream:x"
+FUNCTION = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:frazil-dev-reconcile-ingest"
+FUNCTION_LOG = f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:/frazil/dev/reconcile-ingest:log-stream:x"
+RULE = f"arn:aws:events:{REGION}:{ACCOUNT}:rule/frazil-dev-reconcile-ingest"
 S3 = {"kms:ViaService": f"s3.{REGION}.amazonaws.com"}
 VAULT = {"kms:ViaService": f"secretsmanager.{REGION}.amazonaws.com"}
 EMR = {"iam:PassedToService": "emr-serverless.amazonaws.com"}
@@ -66,6 +69,7 @@ _MAY: dict[str, list[tuple[Any, ...]]] = {
         ),
         ("glue:DeleteTable", glue("shop/frazil_probe_1f"), f"{GLUE}:database/shop", f"{GLUE}:catalog"),
         ("s3:GetObject", f"{ARTIFACTS}/releases/1/wheel.zip"),
+        ("s3:PutObject", f"{ARTIFACTS}/reconcile/ingest/proof/ingest-1-aaaaaaaa-0f.json"),
         ("secretsmanager:GetSecretValue", SECRET),
         ("kms:Decrypt kms:GenerateDataKey", KEY, S3),
         ("kms:Decrypt", KEY, {**VAULT, "kms:EncryptionContext:SecretARN": SECRET}),
@@ -91,6 +95,7 @@ _MAY: dict[str, list[tuple[Any, ...]]] = {
         ("emr-serverless:StartJobRun", f"{RUNS}/{APPLICATION}"),
         ("emr-serverless:TagResource", RUN),
         ("iam:PassRole", INGEST, EMR),
+        ("lambda:InvokeFunction", FUNCTION),
     ],
     "reconciler": [
         (
@@ -102,10 +107,11 @@ _MAY: dict[str, list[tuple[Any, ...]]] = {
         ("s3:GetObject s3:PutObject", f"{ARTIFACTS}/reconcile/ingest.json", f"{ARTIFACTS}/reconcile/kept/1.json"),
         ("s3:PutObject", f"{ARTIFACTS}/documents/1.json", NEW),
         ("s3:GetObject", f"{ARTIFACTS}/documents/1.json", f"{ARTIFACTS}/desired/ingest.json"),
-        ("s3:GetObject", METADATA, f"{LOGS}/runs/1/driver.gz"),
+        ("s3:GetObject", f"{ARTIFACTS}/reconcile/ingest/proof/1.json", f"{LOGS}/runs/1/driver.gz"),
+        ("s3:ListBucket", ARTIFACTS, {"s3:prefix": "reconcile/ingest/proof/ingest-1-"}),
         ("s3:ListBucket", LOGS, {"s3:prefix": "runs/applications/1/jobs/2/"}),
-        ("glue:GetTable", glue("shop/orders")),
         ("kms:Decrypt kms:GenerateDataKey", KEY, S3),
+        ("logs:CreateLogStream logs:PutLogEvents", FUNCTION_LOG),
     ],
     "deployer": [
         ("s3:CreateBucket s3:PutBucketPolicy s3:PutEncryptionConfiguration", TABLES),
@@ -125,6 +131,14 @@ _MAY: dict[str, list[tuple[Any, ...]]] = {
         ("secretsmanager:CreateSecret secretsmanager:PutSecretValue", SECRET),
         ("kms:CreateKey", "*", {"aws:RequestTag/frazil:environment": "dev"}),
         ("s3:DeleteObjectVersion", f"{LOGS}/runs/1/driver.gz"),
+        ("lambda:CreateFunction lambda:UpdateFunctionCode lambda:AddPermission", FUNCTION),
+        ("events:PutRule events:PutTargets", RULE),
+        ("s3:GetObject", f"{ARTIFACTS}/artifacts/1/reconciler.zip"),
+        (
+            "iam:PassRole",
+            f"arn:aws:iam::{ACCOUNT}:role/frazil-dev-reconcile-ingest",
+            {"iam:PassedToService": "lambda.amazonaws.com"},
+        ),
     ],
     "confluent_provider": [
         ("s3:GetBucketLocation", TABLES, {"aws:ResourceAccount": ACCOUNT}),
@@ -144,6 +158,8 @@ _MAY_NOT: dict[str, list[tuple[Any, ...]]] = {
         ("glue:UpdateTable", glue("shop/refunds"), glue("hr/orders")),
         ("glue:CreateDatabase glue:DeleteDatabase", f"{GLUE}:database/shop"),
         ("s3:PutObject s3:DeleteObject", f"{ARTIFACTS}/releases/1/wheel.zip", f"{ARTIFACTS}/reconcile/ingest.json"),
+        ("s3:PutObject", f"{ARTIFACTS}/reconcile/other/proof/1.json", f"{ARTIFACTS}/desired/ingest.json"),
+        ("s3:DeleteObject s3:GetObject", f"{ARTIFACTS}/reconcile/ingest/proof/ingest-1-aaaaaaaa-0f.json"),
         ("s3:GetObject", f"{ARTIFACTS}/reconcile/ingest.json"),
         ("secretsmanager:GetSecretValue", OTHER_SECRET),
         ("secretsmanager:PutSecretValue", SECRET),
@@ -172,21 +188,25 @@ _MAY_NOT: dict[str, list[tuple[Any, ...]]] = {
     "scheduler": [
         ("emr-serverless:StartJobRun", f"{RUNS}/another"),
         ("emr-serverless:CancelJobRun", RUN),
+        ("lambda:InvokeFunction", FUNCTION.replace("-dev-", "-prod-"), f"{FUNCTION}-two"),
+        ("lambda:UpdateFunctionCode", FUNCTION),
         ("iam:PassRole", INGEST, {"iam:PassedToService": "ec2.amazonaws.com"}, {}),
         ("iam:PassRole", f"arn:aws:iam::{ACCOUNT}:role/admin", EMR),
         ("s3:GetObject", DATA, f"{ARTIFACTS}/reconcile/ingest.json"),
     ],
     "reconciler": [
-        ("s3:GetObject", DATA),
+        ("s3:GetObject", DATA, METADATA),
         ("s3:PutObject s3:DeleteObject", METADATA, f"{ARTIFACTS}/releases/1/wheel.zip"),
         ("s3:PutObject s3:DeleteObject", f"{ARTIFACTS}/documents/1.json"),
         ("s3:PutObject", f"{ARTIFACTS}/artifacts/1/wheel.zip", f"{ARTIFACTS}/releases/1/manifest.json", NEW),
         ("s3:PutObject s3:DeleteObject", f"{ARTIFACTS}/desired/ingest.json", NEW, {}),
-        ("glue:UpdateTable", glue("shop/orders")),
+        ("glue:GetTable glue:UpdateTable", glue("shop/orders")),
         ("secretsmanager:GetSecretValue", SECRET),
         ("s3:DeleteObject", f"{ARTIFACTS}/reconcile/ingest.json"),
         ("emr-serverless:DeleteApplication emr-serverless:UpdateApplication", f"{RUNS}/{APPLICATION}"),
         ("emr-serverless:CancelJobRun", f"{RUNS}/another/jobruns/00run"),
+        ("logs:PutLogEvents", LOG_GROUP),
+        ("lambda:InvokeFunction lambda:UpdateFunctionCode", FUNCTION),
         ("iam:PassRole", f"arn:aws:iam::{ACCOUNT}:role/admin", EMR),
     ],
     "deployer": [
@@ -221,6 +241,16 @@ _MAY_NOT: dict[str, list[tuple[Any, ...]]] = {
             f"arn:aws:iam::{ACCOUNT}:role/frazil-dev-scheduler",
             {"iam:PassedToService": "lambda.amazonaws.com"},
         ),
+        (
+            "iam:PassRole",
+            INGEST,
+            f"arn:aws:iam::{ACCOUNT}:role/frazil-dev-reconcile-ingest",
+            {"iam:PassedToService": "ec2.amazonaws.com"},
+        ),
+        ("iam:PassRole", INGEST, {"iam:PassedToService": "lambda.amazonaws.com"}),
+        ("lambda:CreateFunction lambda:InvokeFunction", FUNCTION.replace("-dev-", "-prod-")),
+        ("lambda:InvokeFunction", FUNCTION),
+        ("events:PutRule", RULE.replace("-dev-", "-prod-")),
         ("glue:UpdateTable glue:DeleteTable", glue("shop/orders")),
         ("glue:DeleteDatabase", f"{GLUE}:database/hr"),
         ("secretsmanager:GetSecretValue", SECRET.replace("/dev/", "/prod/")),

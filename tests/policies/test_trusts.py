@@ -45,6 +45,14 @@ def test_a_session_may_be_tagged_where_no_external_id_is_known() -> None:
     assert len(policy("confluent_trust")["Statement"]) == 2
 
 
+def test_a_function_of_this_account_only_is_let_in() -> None:
+    service = "lambda.amazonaws.com"
+    assert assumed("function_trust", service, {"aws:SourceAccount": ACCOUNT}) is Verdict.ALLOWED
+    assert assumed("function_trust", service, {"aws:SourceAccount": "999999999999"}) is Verdict.IMPLICITLY_DENIED
+    assert assumed("function_trust", service, {}) is Verdict.IMPLICITLY_DENIED
+    assert assumed("function_trust", "ec2.amazonaws.com", {"aws:SourceAccount": ACCOUNT}) is Verdict.IMPLICITLY_DENIED
+
+
 @pytest.mark.parametrize(
     ("trust", "service", "source"),
     [

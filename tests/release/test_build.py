@@ -130,6 +130,7 @@ def test_the_bill_of_materials_names_every_part_and_keeps_to_its_schema(folder: 
     parts = {part["purl"]: part for part in json.loads(text)["components"]}
     assert set(parts) == {
         "pkg:pypi/apple@1.0",
+        "pkg:pypi/boto3@1.0",
         "pkg:pypi/pear@1.0",
         "pkg:maven/org.x/kafka-clients@3.9.1",
         "pkg:maven/org.x/iceberg-spark-runtime-4.1_2.13@1.11.0",

@@ -8,6 +8,7 @@ import struct
 import subprocess
 import tarfile
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -15,17 +16,19 @@ from typing import Any
 import pytest
 
 from frazil.cli.release import built
+from frazil.clients.object_store import ObjectStore
 from frazil.clients.secrets import Secrets
 from frazil.declaration import canonical, environment_document
 from frazil.declaration.document import document
 from frazil.errors import ReleaseIncomplete
+from frazil.local.aws.launch import BUCKET
 from frazil.local.services import LocalServices, Part, up
+from frazil.local.toolchain import local_files
 from frazil.release.emr_labels import NEWEST
-from frazil.release.manifest import Architecture, Release, Role
+from frazil.release.manifest import Architecture, Release, Role, manifest
 from frazil.release.upload import upload_document
-from frazil.rollout.readiness import TableReadiness
-from frazil.rollout.steps import Readiness
-from tests.support.fake_store import FakeStore
+from frazil.rollout.readiness import ProofReadiness, Readiness
+from frazil.rollout.run_proof import Reached, parse_proof, proof_prefix
 from tests.support.rollout_world import desired
 from tests.support.shop import SETTINGS, Shop
 from tests.support.spark_home import job_environment, plain_python, spark_home
@@ -137,21 +140,22 @@ def test_the_released_job_lands_and_its_generation_is_proven(
     folder: Path, release: Release, unpacked: Path, home: Path, glue_world: LocalServices, shop: Shop, tmp_path: Path
 ) -> None:
     shop.produce(shop.orders(50, shop.register()))
-    place = glue_world.glue_environment
-    store = FakeStore()
+    place = replace(glue_world.glue_environment, artifact_bucket=BUCKET)
+    store = ObjectStore.of(place, Secrets(os.environ), BUCKET)
+    store.put_once(release.key, manifest(release))
     documents = [canonical(document([shop.pipeline])), canonical(environment_document(place))]
     keys = [upload_document(data, store).key for data in documents]
     for key, data in zip(keys, documents, strict=True):
         (tmp_path / key.rpartition("/")[2]).write_bytes(data)
     wanted = desired(1, release=release.key, document=keys[0], environment=keys[1])
-    readiness = TableReadiness(store, Secrets(os.environ))
+    readiness = ProofReadiness(store)
     assert readiness.of(wanted) is Readiness.NOTHING_YET
 
     def at(role: Role) -> str:
         return str(folder / "release" / release.the(role).name)
 
     settings = {
-        **SETTINGS,
+        **{key: value for key, value in SETTINGS.items() if key not in local_files.SETTINGS},  # no jar of a release
         "spark.submit.pyFiles": at(Role.PACKAGE),
         "spark.jars": ",".join(str(folder / "release" / jar.name) for jar in release.jars),
     }
@@ -167,9 +171,10 @@ def test_the_released_job_lands_and_its_generation_is_proven(
     assert sum(line["written"] for line in landed) == 50
     assert all(line["run"].startswith(wanted.run_prefix) for line in landed)
     assert readiness.of(wanted) is Readiness.COMMITTED
-    assert readiness.of(desired(2, document=keys[0], environment=keys[1])) is Readiness.CAUGHT_UP
-    shop.produce(shop.orders(1, shop.register()))
-    assert readiness.of(desired(2, document=keys[0], environment=keys[1])) is Readiness.NOTHING_YET
+    (key,) = store.keys(f"{proof_prefix(wanted.job)}{wanted.run_prefix}")
+    held = store.read(key)
+    assert held is not None
+    assert parse_proof(held.data).pipelines == {shop.pipeline.name: Reached.COMMITTED}
 
 
 @pytest.fixture(scope="module")

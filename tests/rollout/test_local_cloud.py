@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 
 from frazil.cli.main import app
 from frazil.cli.release import built
+from frazil.clients.object_store import ObjectStore
 from frazil.declaration import canonical, environment_document
 from frazil.declaration.document import document
 from frazil.errors import ReleaseIncomplete
@@ -31,9 +32,9 @@ from frazil.release.emr_labels import NEWEST
 from frazil.release.manifest import MANIFEST, Architecture, Release, Role, manifest
 from frazil.release.upload import document_key
 from frazil.rollout.desired import Desired, Mode, desired_document, desired_key
-from frazil.rollout.job_run_request import run_settings
+from frazil.rollout.function_settings import EXECUTION, HANDLER, TIMEOUT_SECONDS, Settings
+from frazil.rollout.state import stored_state
 from frazil.rollout.worker_sizes import Worker, Workers
-from stacks.job_requests import for_scheduler
 from tests.support.fake_time import until
 from tests.support.shop import Shop
 
@@ -42,6 +43,7 @@ pytestmark = [pytest.mark.long, pytest.mark.e2e, pytest.mark.spark, pytest.mark.
 ROLE = "arn:aws:iam::123456789012:role/frazil-local-ingest"
 BUCKET = "frazil-artifacts"
 ENDED = ("SUCCESS", "FAILED", "CANCELLED")
+TWO_PARTITIONS = ("--setting", "spark.sql.shuffle.partitions=2")
 SMALL = Worker(cores=1, memory_gb=2)
 
 
@@ -97,7 +99,14 @@ class Cloud:
         self.client("s3").put_object(Bucket=BUCKET, Key=key, Body=data)
         return key
 
-    def deploy(self, release: Release, generation: int, mode: Mode = Mode.FOLLOW, **more: Any) -> Desired:
+    def deploy(
+        self,
+        release: Release,
+        generation: int,
+        mode: Mode = Mode.FOLLOW,
+        arguments: tuple[str, ...] = TWO_PARTITIONS,
+        **more: Any,
+    ) -> Desired:
         """What the ingestion stack writes: two documents, and desired state."""
         glue = self.world.glue_environment
         store = glue.object_store
@@ -124,7 +133,7 @@ class Cloud:
             execution_role=ROLE,
             log_uri=f"s3://{BUCKET}/logs/",
             mode=mode,
-            arguments=("--setting", "spark.sql.shuffle.partitions=2"),
+            arguments=arguments,
             workers=Workers(driver=SMALL, executor=SMALL),
             calm_seconds=10,
             proof_seconds=300,
@@ -132,6 +141,34 @@ class Cloud:
         )
         self.put(desired_key("ingest"), desired_document(wanted))
         return wanted
+
+    def deploy_reconciler(self, release: Release) -> None:
+        """What the ingestion stack makes: the function of the release, its rule and the schedule of drains."""
+        assert release.reconciler is not None
+        role = self.client("iam").create_role(RoleName="frazil-local-reconcile-ingest", AssumeRolePolicyDocument="{}")
+        function = self.client("lambda").create_function(
+            FunctionName="frazil-local-reconcile-ingest",
+            Role=role["Role"]["Arn"],
+            Runtime="python3.11",
+            Handler=HANDLER,
+            Code={"S3Bucket": BUCKET, "S3Key": release.reconciler.key},
+            Timeout=TIMEOUT_SECONDS,
+            Environment={"Variables": Settings(job="ingest", bucket=BUCKET, metrics_namespace="Frazil").variables()},
+        )
+        pattern = {"source": ["aws.emr-serverless"], "detail": {"applicationId": [self.application]}}
+        events = self.client("events")
+        events.put_rule(Name="reconcile", EventPattern=json.dumps(pattern))
+        events.put_targets(Rule="reconcile", Targets=[{"Id": "1", "Arn": function["FunctionArn"]}])
+        self.client("scheduler").create_schedule(
+            Name="ingest",
+            ScheduleExpression="rate(15 minutes)",
+            FlexibleTimeWindow={"Mode": "OFF"},
+            Target={
+                "Arn": function["FunctionArn"],
+                "RoleArn": ROLE,
+                "Input": json.dumps({EXECUTION: "<aws.scheduler.execution-id>"}),
+            },
+        )
 
     def frazil(self, *arguments: str, code: int = 0) -> Any:
         """A command's JSON answer."""
@@ -271,33 +308,46 @@ def test_a_streaming_run_is_swapped_for_another_release_and_no_record_is_lost_or
     assert noted(cloud.world.home / Part.AWS) == []
 
 
-def test_a_schedule_that_is_fired_lands_what_is_there_and_the_same_execution_only_once(
-    cloud: Cloud, first: Release, monkeypatch: pytest.MonkeyPatch
+def test_the_deployed_reconciler_drains_by_its_schedule_and_rolls_a_bad_release_back(
+    cloud: Cloud, first: Release, second: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shop = cloud.shop
-    shop.produce(shop.orders(30, shop.register()))
-    wanted = cloud.deploy(first, 1, Mode.DRAIN)
-    request = {
-        **for_scheduler(run_settings(wanted, first, bucket=BUCKET)),
-        "ClientToken": "<aws.scheduler.execution-id>",
-    }
-    cloud.client("scheduler").create_schedule(
-        Name="ingest",
-        ScheduleExpression="rate(15 minutes)",
-        FlexibleTimeWindow={"Mode": "OFF"},
-        Target={
-            "Arn": "arn:aws:scheduler:::aws-sdk:emrserverless:startJobRun",
-            "RoleArn": ROLE,
-            "Input": json.dumps(request),
-        },
-    )
+    schema = shop.register()
+    shop.produce(shop.orders(30, schema))
+    cloud.deploy(first, 1, Mode.DRAIN)
+    cloud.deploy_reconciler(first)
     monkeypatch.chdir(cloud.world.home.parent)
-    fired = cloud.frazil("local", "run-schedule", "ingest")
-    again = cloud.frazil("local", "run-schedule", "ingest", "--execution", fired["execution"])
-    assert again["run"] == fired["run"]
-    until(lambda: cloud.run()["state"] in ("SUCCESS", "FAILED"), seconds=120)
-    assert cloud.run()["state"] == "SUCCESS", cloud.events(fired["run"])
-    assert sum(event["written"] for event in cloud.events(fired["run"]) if event["event"] == "batch_committed") == 30
+
+    def fired(execution: str) -> Any:
+        return cloud.frazil("local", "run-schedule", "ingest", "--execution", execution)["answer"]["steps"]
+
+    def proven(generation: int) -> bool:
+        state = stored_state(ObjectStore(cloud.client("s3"), BUCKET), "ingest")
+        return state.proven is not None and state.proven.generation == generation
+
+    assert [step["step"] for step in fired("e1")] == ["start"]
+    until(lambda: proven(1), seconds=180)  # by the event of the run's end, and its own proof
+    assert cloud.run()["state"] == "SUCCESS"
     cloud.assert_proven()
-    assert cloud.frazil("reconcile", cloud.at)["runs"] == 1, "the fired run is the generation's, and proves it"
-    assert len(cloud.frazil("runs", cloud.at)["runs"]) == 1
+
+    shop.produce(shop.orders(20, schema, first=1000))
+    assert [step["step"] for step in fired("e2")] == ["start"]
+    fired("e2")
+    until(lambda: cloud.run()["state"] in ENDED, seconds=180)
+    cloud.assert_proven()
+    assert len(cloud.frazil("runs", cloud.at)["runs"]) == 2
+
+    # A quiet topic and a bad release: its runs end with an error, and the schedule then starts the one before.
+    cloud.deploy(second, 2, Mode.DRAIN, arguments=("--no-such-argument",))
+    fired("e3")
+
+    def given_up() -> bool:
+        return bool(stored_state(ObjectStore(cloud.client("s3"), BUCKET), "ingest").given_up)
+
+    until(given_up, seconds=240)
+    shop.produce(shop.orders(10, schema, first=2000))
+    until(lambda: cloud.run()["state"] in ENDED, seconds=60)
+    assert [step["step"] for step in fired("e4")] == ["start"]
+    until(lambda: cloud.run()["state"] in ENDED, seconds=180)
+    assert (cloud.run()["state"], cloud.run()["generation"], cloud.run()["release"]) == ("SUCCESS", 1, first.version)
+    cloud.assert_proven()

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from frazil.clients.emr import Run, RunState
 from frazil.rollout.desired import Desired, Mode
 from frazil.rollout.job_run_request import TAG_DESIRED, TAG_JOB
+from frazil.rollout.readiness import Readiness
 from frazil.rollout.state import RolloutState
 from frazil.rollout.steps import (
     Cancel,
@@ -20,7 +21,6 @@ from frazil.rollout.steps import (
     Halt,
     Leave,
     Prove,
-    Readiness,
     Start,
     Step,
     Wait,

@@ -52,8 +52,16 @@ FLOWING_TOPICS = (ManagedTopic("clicks", schema=ValueSchema(format=SchemaFormat.
 
 def release(architecture: Architecture) -> Release:
     """A release that nobody built."""
-    roles = (Role.PACKAGE, Role.ENVIRONMENT, Role.INGEST, Role.MAINTAIN, Role.JAR, Role.BILL)
-    names = ("frazil-1.0.0.zip", "environment.tar.gz", "ingest.py", "maintain.py", "iceberg.jar", "bill.json")
+    roles = (Role.PACKAGE, Role.ENVIRONMENT, Role.INGEST, Role.MAINTAIN, Role.JAR, Role.BILL, Role.RECONCILER)
+    names = (
+        "frazil-1.0.0.zip",
+        "environment.tar.gz",
+        "ingest.py",
+        "maintain.py",
+        "iceberg.jar",
+        "bill.json",
+        "reconciler.zip",
+    )
     files = tuple(
         File(name=name, role=role, sha256=str(number) * 64, size_bytes=1)
         for number, (name, role) in enumerate(zip(names, roles, strict=True), 1)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from frazil.declaration import Environment, Security, parse, parse_environment
+from frazil.declaration import Environment, InvalidDeclaration, Security, parse, parse_environment
+from frazil.release.manifest import Role
 from frazil.rollout.desired import Desired, Mode, parse_desired
-from frazil.rollout.job_run_request import TAG_DESIRED, TAG_JOB, run_settings
+from frazil.rollout.function_settings import EXECUTION, Settings
+from frazil.rollout.job_run_request import TAG_JOB
 from stacks.deployments import DEPLOYMENTS
 from tests.stacks.depending import closures
 from tests.stacks.synthesised import (
@@ -126,31 +129,53 @@ def test_desired_state_names_what_was_written(environment: str) -> None:
     assert (desired.mode, desired.workers) == (deployment.runs.mode, deployment.runs.ingest)
 
 
-def test_the_scheduler_starts_what_the_reconciler_would() -> None:
-    bucket = DEPLOYMENTS["dev"].names.bucket("artifacts")
-    wanted = run_settings(desired_of("dev"), release(DEPLOYMENTS["dev"].architecture), bucket=bucket)
-    request = schedules("dev")["frazil-dev-ingest"]
-    assert request["Tags"] == wanted["tags"]
-    assert request["Tags"][TAG_DESIRED] == desired_of("dev").digest
-    submit = request["JobDriver"]["SparkSubmit"]
-    assert submit["EntryPointArguments"] == wanted["jobDriver"]["sparkSubmit"]["entryPointArguments"]
-    assert submit["SparkSubmitParameters"] == wanted["jobDriver"]["sparkSubmit"]["sparkSubmitParameters"]
-    assert request["ApplicationId"] == wanted["applicationId"]
+@pytest.mark.parametrize("environment", NAMES)
+def test_no_schedule_names_a_release_of_the_ingest_job(environment: str) -> None:
+    """After a rollback, it would start the rejected one again."""
+    calls = {name: event for name, event in schedules(environment).items() if not name.endswith("-maintain")}
+    prefix = DEPLOYMENTS[environment].names.prefix
+    tick = {f"{prefix}-ingest-reconcile": {"job": "ingest"}}
+    drain = {f"{prefix}-ingest": {"job": "ingest", EXECUTION: "<aws.scheduler.execution-id>"}}
+    is_drain = DEPLOYMENTS[environment].runs.mode is Mode.DRAIN
+    assert calls == (tick | drain if is_drain else tick)
+    for each in resources(ingestion(environment), "aws_scheduler_schedule").values():
+        if not each["name"].endswith("-maintain"):
+            assert "aws_lambda_function.ingest-reconciler" in each["target"]["arn"]
+
+
+@pytest.mark.parametrize("environment", NAMES)
+def test_the_reconciler_is_the_releases_own_and_called_when_a_run_changes_its_state(environment: str) -> None:
+    stack, deployment = ingestion(environment), DEPLOYMENTS[environment]
+    [function] = resources(stack, "aws_lambda_function").values()
+    program = release(deployment.architecture).reconciler
+    assert program is not None
+    assert (function["s3_bucket"], function["s3_key"]) == (deployment.names.bucket("artifacts"), program.key)
+    assert function["architectures"] == [str(deployment.architecture).lower()]
+    settings = Settings.of(function["environment"]["variables"])
+    assert (settings.job, settings.metrics_namespace) == ("ingest", f"Frazil/{environment}")
+    [rule] = resources(stack, "aws_cloudwatch_event_rule").values()
+    pattern = json.loads(worked_out(rule["event_pattern"], stack, KNOWN))
+    assert pattern["detail"]["applicationId"] == [KNOWN["spark_application_7070AC67id"]]
+    assert pattern["detail-type"] == ["EMR Serverless Job Run State Change"]
+    [permission] = resources(stack, "aws_lambda_permission").values()
+    assert permission["principal"] == "events.amazonaws.com"
+    assert "aws_cloudwatch_event_rule" in permission["source_arn"]
+
+
+def test_a_release_without_the_reconcilers_program_is_refused() -> None:
+    whole = release(DEPLOYMENTS["dev"].architecture)
+    older = replace(whole, files=tuple(file for file in whole.files if file.role is not Role.RECONCILER))
+    with pytest.raises(InvalidDeclaration, match="no program of the reconciler"):
+        synthesised(DEPLOYMENTS["dev"], release=older)
 
 
 @pytest.mark.parametrize("environment", NAMES)
 def test_a_scheduled_run_is_started_once_an_execution_and_ends_within_its_interval(environment: str) -> None:
     runs = DEPLOYMENTS[environment].runs
-    intervals = {"ingest": runs.ingest_minutes, "maintain": runs.maintain_hours * 60}
-    for name, request in schedules(environment).items():
-        assert request["ClientToken"] == "<aws.scheduler.execution-id>"
-        assert request["ExecutionTimeoutMinutes"] == intervals[name.rpartition("-")[2]]
-        assert request["Mode"] == "BATCH"
-
-
-def test_a_job_that_follows_is_not_scheduled() -> None:
-    assert DEPLOYMENTS["prod"].runs.mode is Mode.FOLLOW
-    assert set(schedules("prod")) == {"frazil-prod-maintain"}
+    request = schedules(environment)[f"frazil-{environment}-maintain"]
+    assert request["ClientToken"] == "<aws.scheduler.execution-id>"
+    assert request["ExecutionTimeoutMinutes"] == runs.maintain_hours * 60
+    assert request["Mode"] == "BATCH"
 
 
 @pytest.mark.parametrize("environment", NAMES)
@@ -161,7 +186,7 @@ def test_nobody_is_told_of_a_run_before_its_documents_and_roles_are_there(enviro
     attached = {
         f"aws_iam_role_policy_attachment.{name}"
         for name in resources(stack, "aws_iam_role_policy_attachment")
-        if not name.startswith(("scheduler", "operators"))
+        if not name.startswith(("scheduler", "operators", "ingest-reconciler"))
     }
     assert len(documents) == 2
     assert len(attached) >= 2
@@ -203,7 +228,10 @@ def test_alarms_are_on_metrics_that_jobs_write() -> None:
     from frazil.ingest.metrics import COUNTED, UNITS
 
     for alarm in resources(ingestion("dev"), "aws_cloudwatch_metric_alarm").values():
-        if alarm["namespace"] == "AWS/Scheduler":
+        if alarm["namespace"] in ("AWS/Scheduler", "AWS/Lambda"):
+            continue
+        if alarm["metric_name"] == "rolled_back":  # `rollout/reconciler_function.py` writes it
+            assert alarm["dimensions"] == {"job": "ingest"}
             continue
         assert alarm["namespace"] == environment_of("dev").metrics_namespace
         assert alarm["metric_name"] in {*UNITS, *COUNTED.values(), "rejected"}

@@ -17,8 +17,9 @@ from frazil.release.manifest import Architecture, File, Release, Role, Runtime, 
 from frazil.release.upload import document_key
 from frazil.rollout.desired import Desired, desired_document, desired_key
 from frazil.rollout.job_run_request import TAG_DESIRED
+from frazil.rollout.readiness import Readiness
 from frazil.rollout.reconcile import Reconciler
-from frazil.rollout.steps import Readiness, Step
+from frazil.rollout.steps import Step
 from tests.support.fake_emr import FakeEmr, FakeRun
 from tests.support.fake_store import FakeStore
 from tests.support.fake_time import FakeTime
@@ -41,6 +42,7 @@ def release(version: str = "1.0.0") -> Release:
         ("iceberg-spark-runtime-4.1_2.13-1.11.0.jar", Role.JAR),
         ("ingest.py", Role.INGEST),
         ("maintain.py", Role.MAINTAIN),
+        ("reconciler.zip", Role.RECONCILER),
     ]
     return Release(
         version=version,
@@ -56,6 +58,12 @@ def release(version: str = "1.0.0") -> Release:
             for number, (name, role) in enumerate(sorted(files))
         ),
     )
+
+
+def older_release() -> Release:
+    """Return a release before 0.2, whose drivers write no proofs."""
+    newer = release("0.1.0")
+    return dataclasses.replace(newer, files=tuple(file for file in newer.files if file.role is not Role.RECONCILER))
 
 
 def desired(generation: int = 1, **given: Any) -> Desired:

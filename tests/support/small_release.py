@@ -10,11 +10,19 @@ from pathlib import Path
 from frazil.release.archives import write_zip
 from frazil.release.build import Jar, build
 from frazil.release.emr_labels import LABELS
+from frazil.release.function_package import SDK
 from frazil.release.git import Checkout
 from frazil.release.manifest import Architecture, Release
 from frazil.release.sbom import Kind, Part
 
 COMMIT = "c" * 40
+SDK_FILES = {
+    **{f"{part}__init__.py" if part.endswith("/") else part: b"" for part in SDK},
+    "botocore/data/endpoints.json": b"{}",
+    "botocore/data/s3/2006-03-01/service-2.json": b"{}",
+    "botocore/data/ec2/2016-11-15/service-2.json": b"{}",
+}
+"""A stand-in for the AWS SDK."""
 
 
 def wheel(folder: Path, name: str, files: Mapping[str, bytes], *, version: str = "1.0", metadata: str = "") -> Path:
@@ -48,6 +56,7 @@ def built(root: Path, own: Path, folder: Path, out: Path, *, of: Checkout | None
         own_wheel=own,
         packages=[
             wheel(packages, "apple", {"apple/__init__.py": b"COLOUR = 'red'\n"}, metadata="License-Expression: MIT\n"),
+            wheel(packages, "boto3", SDK_FILES),
             wheel(packages, "pear", {"pear.py": b"", "pear-1.0.data/scripts/pear": b"#!/x\n"}),
         ],
         jars=[jar(folder, "iceberg-spark-runtime-4.1_2.13", "1.11.0"), jar(folder, "kafka-clients", "3.9.1")],

@@ -27,9 +27,9 @@ def artifact_store(place: Environment, secrets: Secrets) -> ObjectStore:
 
 def bucket(place: Environment, secrets: Secrets, name: str) -> ObjectStore:
     """Return another bucket of the environment, like that of the logs."""
-    from frazil.clients.object_store import ObjectStore, s3_client
+    from frazil.clients.object_store import ObjectStore
 
-    return ObjectStore(s3_client(place.object_store, keys=_keys(place, secrets)), name)
+    return ObjectStore.of(place, secrets, name)
 
 
 def is_local(place: Environment) -> bool:
@@ -41,6 +41,7 @@ def is_local(place: Environment) -> bool:
 def emr(place: Environment, secrets: Secrets) -> Emr:
     """Return EMR Serverless, in the catalog's region; beside a Glue that has an address of its own, at that address."""
     from frazil.clients.emr import Emr, emr_client
+    from frazil.clients.object_store import store_keys
 
     glue = place.catalog if isinstance(place.catalog, GlueCatalog) else None
     store = place.object_store
@@ -48,13 +49,6 @@ def emr(place: Environment, secrets: Secrets) -> Emr:
         emr_client(
             region=glue.region if glue else (store.region if store else None),
             endpoint=glue.endpoint if glue else None,
-            keys=_keys(place, secrets),
+            keys=store_keys(place, secrets),
         )
     )
-
-
-def _keys(place: Environment, secrets: Secrets) -> tuple[str, str] | None:
-    store = place.object_store
-    if store is None or store.access_key_id is None or store.secret_access_key is None:
-        return None
-    return secrets.read(store.access_key_id), secrets.read(store.secret_access_key)

@@ -187,9 +187,9 @@ def run_schedule(
 
     \b
     Exit codes:
-      0 a run is started
+      0 a run is started, or a function was called
       2 no such schedule, or it is disabled
-      3 the local cloud is unavailable
+      3 the local cloud is unavailable, or the function failed
     """
     from frazil.local.aws import scheduler
     from frazil.local.services import Part, running
@@ -200,7 +200,8 @@ def run_schedule(
     if as_json:
         show_json({**asdict(started)})
     else:
-        out().print(f"{started.schedule}: run {started.run}, execution {started.execution}", markup=False)
+        what = f"run {started.run}" if started.run else f"called {started.function}"
+        out().print(f"{started.schedule}: {what}, execution {started.execution}", markup=False)
 
 
 app.command("produce")(local_produce.produce)

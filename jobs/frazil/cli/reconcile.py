@@ -64,7 +64,7 @@ def reconcile(
 
 def reconciler(place: Environment, secrets: Secrets) -> Reconciler:
     """Return the reconciler of an environment. Raises `InvalidInput` in one that was not deployed."""
-    from frazil.rollout.readiness import TableReadiness
+    from frazil.rollout.readiness import ProofReadiness
     from frazil.rollout.reconcile import Reconciler
 
     store = aws.artifact_store(place, secrets)
@@ -72,7 +72,7 @@ def reconciler(place: Environment, secrets: Secrets) -> Reconciler:
         store=store,
         bucket=store.bucket,
         emr=aws.emr(place, secrets),
-        readiness=TableReadiness(store, secrets),
+        readiness=ProofReadiness(store),
         clock=time.time,
         wait=time.sleep,
         look_seconds=LOCAL_LOOK_SECONDS if aws.is_local(place) else LOOK_SECONDS,

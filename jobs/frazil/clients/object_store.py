@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from frazil.clients.aws_login import unanswered
+from frazil.clients.secrets import Secrets
 from frazil.declaration.catalogs import ObjectStore as Place
+from frazil.declaration.environment import Environment
 from frazil.errors import ObjectDiffers, ObjectStoreUnavailable
 
 ATTEMPTS = 5
@@ -66,11 +68,24 @@ def s3_client(
         raise ObjectStoreUnavailable(f"{error}", where="S3", do="Look at AWS_PROFILE and the AWS settings") from None
 
 
+def store_keys(place: Environment, secrets: Secrets) -> tuple[str, str] | None:
+    """Return the keys of an environment's object store; None if AWS's default chain has them."""
+    store = place.object_store
+    if store is None or store.access_key_id is None or store.secret_access_key is None:
+        return None
+    return secrets.read(store.access_key_id), secrets.read(store.secret_access_key)
+
+
 class ObjectStore:
     """One bucket. Every method raises `ObjectStoreUnavailable` when S3 refuses or does not answer."""
 
     def __init__(self, client: Any, bucket: str) -> None:
         self._client, self.bucket = client, bucket
+
+    @classmethod
+    def of(cls, place: Environment, secrets: Secrets, bucket: str, **patience: Any) -> ObjectStore:
+        """Return a bucket of an environment. `patience` are timeouts and attempts of `s3_client`."""
+        return cls(s3_client(place.object_store, keys=store_keys(place, secrets), **patience), bucket)
 
     def read(self, key: str) -> Stored | None:
         """Return an object; None if there is none."""
@@ -110,6 +125,10 @@ class ObjectStore:
         raise ObjectStoreUnavailable(
             f"the key could not be written in {ATTEMPTS} attempts", where=f"s3://{self.bucket}/{key}"
         )
+
+    def put(self, key: str, data: bytes) -> str:
+        """Write an object, whether it exists or not, and return its version."""
+        return self._put(key, data, _sha256(data), {})
 
     def delete(self, key: str) -> None:
         """Delete an object; one that does not exist is deleted, too."""

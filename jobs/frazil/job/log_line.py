@@ -14,6 +14,7 @@ _LEVELS = {
     "batch_retried": "WARN",
     "schema_incompatible": "WARN",
     "rejected": "WARN",
+    "proof_unwritten": "WARN",
 }
 
 

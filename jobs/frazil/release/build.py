@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from frazil.errors import ReleaseIncomplete
-from frazil.release import sbom, wheels
+from frazil.release import function_package, sbom, wheels
 from frazil.release.archives import write_tar_gz, write_zip
 from frazil.release.emr_labels import Label
 from frazil.release.git import Checkout
@@ -84,7 +84,10 @@ def build(
         return out / name
 
     write_zip(place(f"frazil-{own.version}.zip", Role.PACKAGE), _package(own_wheel, runtime, own.version))
-    write_tar_gz(place(f"environment-{architecture.lower()}.tar.gz", Role.ENVIRONMENT), wheels.merged(packages))
+    environment = wheels.merged(packages)
+    write_tar_gz(place(f"environment-{architecture.lower()}.tar.gz", Role.ENVIRONMENT), environment)
+    program = function_package.function_package(wheels.content(own_wheel), environment)
+    write_zip(place(function_package.FILE_NAME, Role.RECONCILER), program)
     for role in (Role.INGEST, Role.MAINTAIN):
         source = checkout.root / "jobs" / f"{role}.py"
         place(source.name, role).write_bytes(source.read_bytes())

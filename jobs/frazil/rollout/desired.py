@@ -34,7 +34,8 @@ class Mode(StrEnum):
     """How a job runs.
 
     `follow` is one streaming run that does not end by itself. `drain` is a run that ends when it has landed all existing
-    records. The reconciler starts the first one of a generation, to prove it; a schedule starts the later ones.
+    records. The reconciler starts the first one of a generation at once, to prove it, and each later one when its schedule
+    calls it.
     """
 
     FOLLOW = "follow"
@@ -85,12 +86,7 @@ class Desired:
 
         Fields with their default value are left out, so a release that adds a field changes no digest.
         """
-        return digest(self.chosen)
-
-    @property
-    def chosen(self) -> bytes:
-        """The canonical bytes behind `digest`: Terraform computes the same digest once it knows all values."""
-        return canonical(_chosen(self))
+        return digest(canonical(_chosen(self)))
 
     @property
     def unstopped(self) -> Desired:

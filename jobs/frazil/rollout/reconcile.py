@@ -13,11 +13,11 @@ from functools import partial
 from typing import Any, Protocol
 
 from frazil.clients.emr import Run
-from frazil.errors import InvalidInput, RolloutFailed
-from frazil.release.manifest import Release, parse_manifest
+from frazil.errors import InvalidInput, LockHeld, RolloutFailed
 from frazil.rollout.desired import Desired, desired_key, parse_desired
 from frazil.rollout.document_copies import keep_documents
 from frazil.rollout.job_run_request import TAG_JOB, run_settings
+from frazil.rollout.readiness import Readiness, stored_release
 from frazil.rollout.state import Lease, RolloutState, Store, stored_state
 from frazil.rollout.steps import (
     Cancel,
@@ -25,7 +25,6 @@ from frazil.rollout.steps import (
     Halt,
     Leave,
     Prove,
-    Readiness,
     Start,
     Step,
     Wait,
@@ -37,6 +36,8 @@ from frazil.rollout.stopped_pipelines import with_stops
 
 LOOK_SECONDS = 10.0
 """Between two rounds while a run starts or ends."""
+LEASE_SECONDS, ASK_SECONDS = 30.0, 3.0
+"""How long a reconciler waits for a lease that another one holds, and between two requests: a pass takes some seconds."""
 
 
 class Runs(Protocol):
@@ -56,11 +57,25 @@ class Runs(Protocol):
 
 
 class ReadinessCheck(Protocol):
-    """The check of a generation's tables that the reconciler makes."""
+    """The check of a generation's proofs that the reconciler makes."""
 
     def of(self, desired: Desired) -> Readiness:
         """Return how far the drivers of a generation have come."""
         ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passed:
+    """What a pass found. `target` is the generation that should run: None if the job is stopped, another one after a rollback."""
+
+    desired: Desired
+    target: Desired | None
+    steps: tuple[Step, ...]
+
+    @property
+    def is_rolled_back(self) -> bool:
+        """Whether another generation than the desired one should run."""
+        return self.target is not None and self.target != self.desired
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +91,41 @@ class Reconciler:
     on_step: Callable[[Step], None] = lambda step: None
     look_seconds: float = LOOK_SECONDS
 
+    def one_pass(self, job: str, *, holder: str, execution: str | None = None) -> Passed:
+        """Take the steps that can be taken now, and return them: later events and ticks call for the next passes.
+
+        `execution` identifies the execution of a schedule that asks for the next drain; the same one starts one run. A pass
+        without steps writes nothing and takes no lease. Raises what `reconcile` raises, but waits for nothing.
+        """
+        if not self._decided(self.desired(job), stored_state(self.store, job), execution):
+            return self._passed(job, stored_state(self.store, job), ())
+        lease, taken = self._leased(job, holder), list[Step]()
+        try:
+            while steps := self._decided(desired := self.desired(job), lease.state, execution):
+                self._do(steps, lease, desired)
+                taken += steps
+                if _needs_time(steps):
+                    break
+            return self._passed(job, lease.state, tuple(taken))
+        finally:
+            lease.give_back()
+
+    def _leased(self, job: str, holder: str) -> Lease:
+        """Take the lease, waiting for a moment if another reconciler holds it."""
+        lease, until = Lease(self.store, job, holder=holder, clock=self.clock), self.clock() + LEASE_SECONDS
+        while True:
+            try:
+                lease.take()
+                return lease
+            except LockHeld:
+                if self.clock() >= until:
+                    raise
+            self.wait(ASK_SECONDS)
+
+    def _passed(self, job: str, state: RolloutState, steps: tuple[Step, ...]) -> Passed:
+        desired = self.desired(job)
+        return Passed(desired=desired, target=target_of(desired, self._with_stops(state, desired)), steps=steps)
+
     def drift(self, job: str) -> tuple[Step, ...]:
         """Return the steps that `reconcile` would take; none if the desired generation runs."""
         desired, state = self.desired(job), stored_state(self.store, job)
@@ -88,14 +138,14 @@ class Reconciler:
         Raises `RolloutFailed` if no generation runs or if it takes longer than `patience_seconds`, `LockHeld` if another
         reconciler holds the job's lease, and the errors of its services.
         """
-        lease = Lease(self.store, job, holder=holder, clock=self.clock)
-        began = self.clock()
-        lease.take()
+        began, lease = self.clock(), self._leased(job, holder)
         try:
             while steps := self._decided(desired := self.desired(job), lease.state):
                 self._do(steps, lease, desired)
                 if all(isinstance(step, Leave) for step in steps):
                     break
+                if _needs_time(steps):
+                    self.wait(self.look_seconds)
                 if self.clock() - began > patience_seconds:
                     raise RolloutFailed(
                         f"it took longer than {patience_seconds:.0f} s", where=f"job {job}", do="Run again"
@@ -124,13 +174,14 @@ class Reconciler:
             return state
         return replace(state, proven=with_stops(state.proven, self.store))
 
-    def _decided(self, desired: Desired, state: RolloutState) -> tuple[Step, ...]:
+    def _decided(self, desired: Desired, state: RolloutState, execution: str | None = None) -> tuple[Step, ...]:
         state = self._with_stops(state, desired)
         runs = self._runs(desired, state)
         run = judged(desired, state, runs)
         target = target_of(desired, state)
         readiness = self.readiness.of(target) if run is not None and target is not None else Readiness.NOTHING_YET
-        return next_steps(desired, state, runs, readiness, datetime.fromtimestamp(self.clock(), UTC))
+        now = datetime.fromtimestamp(self.clock(), UTC)
+        return next_steps(desired, state, runs, readiness, now, execution=execution)
 
     def _runs(self, desired: Desired, state: RolloutState) -> list[Run]:
         applications = dict.fromkeys((*state.applications, desired.application))
@@ -146,7 +197,7 @@ class Reconciler:
                     self.emr.cancel(step.run, grace_seconds=step.grace_seconds)
                 case Start():
                     keep_documents(step.desired, self.store)
-                    request = run_settings(step.desired, self._release(step.desired), bucket=self.bucket)
+                    request = run_settings(step.desired, stored_release(self.store, step.desired), bucket=self.bucket)
                     lease.keep(partial(RolloutState.with_application, application=step.desired.application))
                     self.emr.start(request, token=step.token)
                 case Prove():
@@ -161,13 +212,8 @@ class Reconciler:
                     )
                 case Wait() | Leave():
                     lease.keep()
-        if any(isinstance(step, Wait | Cancel | Start) for step in steps):  # these need time to take effect
-            self.wait(self.look_seconds)
 
-    def _release(self, desired: Desired) -> Release:
-        held = self.store.read(desired.release)
-        if held is None:
-            raise InvalidInput(
-                "the release does not exist", where=f"s3://{self.bucket}/{desired.release}", do="Upload it, then deploy"
-            )
-        return parse_manifest(held.data)
+
+def _needs_time(steps: Sequence[Step]) -> bool:
+    """Return whether steps take effect only after a while, so that there is nothing to decide at once."""
+    return any(isinstance(step, Wait | Cancel | Start | Leave) for step in steps)

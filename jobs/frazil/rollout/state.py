@@ -87,6 +87,10 @@ class Store(Protocol):
         """Return an object; None if it does not exist."""
         ...
 
+    def keys(self, prefix: str) -> tuple[str, ...]:
+        """Return the keys with this prefix, sorted."""
+        ...
+
     def swap(self, key: str, data: bytes, *, version: str | None) -> str | None:
         """Replace `version` of an object and return the new version; None if the object has a newer one."""
         ...

@@ -9,34 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 from uuid import UUID, uuid5
 
 from frazil.clients.emr import Run, RunState
 from frazil.rollout.desired import Desired, Mode
 from frazil.rollout.job_run_request import TAG_DESIRED
+from frazil.rollout.readiness import Readiness
 from frazil.rollout.state import RolloutState
 
 TRIES = 3
 """How many runs of a generation may end before it is given up; of a proven one, within an hour."""
 _TRIES_WITHIN = timedelta(hours=1)
 _NAMESPACE = UUID("5a3a3ad5-8f0e-4a0c-8a52-0d6f5d2f7c44")
-
-
-class Readiness(StrEnum):
-    """How far a run has come, according to its tables.
-
-    `committed`: it has committed, and its other tables hold all records of their topics. `caught_up`: it has not committed,
-    and its tables hold all records of their topics. `nothing_yet`: a topic has records that no commit has landed; if that
-    lasts, it is evidence of a failure. `partly`: some pipelines have committed, and the state of others is unknown here.
-    `unknown`: none has committed, and the state of some is unknown here.
-    """
-
-    COMMITTED = "committed"
-    CAUGHT_UP = "caught up"
-    NOTHING_YET = "nothing yet"
-    PARTLY = "partly committed"
-    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +94,22 @@ def judged(desired: Desired, state: RolloutState, runs: Sequence[Run]) -> Run | 
     target = target_of(desired, state)
     if target is None or state.has_proven(target):
         return None
-    return max(_of(target, runs), key=lambda run: (run.created_at, run.id), default=None)
+    return _newest(_of(target, runs))
 
 
 def next_steps(
-    desired: Desired, state: RolloutState, runs: Sequence[Run], readiness: Readiness, now: datetime
+    desired: Desired,
+    state: RolloutState,
+    runs: Sequence[Run],
+    readiness: Readiness,
+    now: datetime,
+    *,
+    execution: str | None = None,
 ) -> tuple[Step, ...]:
     """Return the next steps in order; none if the target runs and has proven itself.
 
     `runs` are all runs of the job on every application that may have some. `readiness` belongs to the run that `judged` returns.
+    `execution` identifies the execution of a schedule that asks for the next drain.
     """
     target = target_of(desired, state)
     active = [run for run in runs if not run.state.is_terminal]
@@ -132,7 +123,9 @@ def next_steps(
         return (Halt(f"generation {desired.generation} was given up, and none was proven before it"),)
     if current is not None:
         return _running(target, state, current, readiness, now)
-    return _not_running(target, state, _of(target, runs), readiness, now)
+    if target.mode is Mode.DRAIN:
+        return _no_drain(target, state, _of(target, runs), readiness, now, execution)
+    return _no_stream(target, state, _of(target, runs), readiness, now)
 
 
 def _current(target: Desired | None, active: Iterable[Run]) -> Run | None:
@@ -170,43 +163,62 @@ def _running(target: Desired, state: RolloutState, run: Run, readiness: Readines
     if is_late and (readiness is Readiness.NOTHING_YET or not (is_running or has_committed)):
         return (GiveUp(target, f"run {run.id} has committed nothing in {target.proof_seconds} s, and is {run.state}"),)
     if is_late and is_running and is_following:
-        why = f"run {run.id} has committed nothing in {target.proof_seconds} s, and Kafka cannot be asked if it should have"
+        why = f"run {run.id} has run for {target.proof_seconds} s, and whether it lacks records is not known ({readiness})"
         return (Leave(run, why),)
     return (Wait(f"run {run.id} is {run.state}, and has to prove itself ({readiness})"),)
 
 
-def _not_running(
+def _no_stream(
     target: Desired, state: RolloutState, ended: Sequence[Run], readiness: Readiness, now: datetime
 ) -> tuple[Step, ...]:
-    last = max(ended, key=lambda run: (run.created_at, run.id), default=None)
-    is_proven = state.has_proven(target)
-    if target.mode is Mode.DRAIN:
-        if is_proven:
-            return ()  # the schedule starts the next ones
-        if last is not None and last.state is RunState.SUCCESS and readiness is not Readiness.NOTHING_YET:
-            return (Prove(target, f"run {last.id} ended well, {readiness}"),)
-    if is_proven:
+    last = _newest(ended)
+    if state.has_proven(target):
         recent = [run for run in ended if run.updated_at > now - _TRIES_WITHIN and run.state is not RunState.CANCELLED]
         if len(recent) >= TRIES:
             what = f"{len(recent)} runs of the proven generation {target.generation} ended within an hour"
             return (Halt(f"{what}; {_said(last)}"),)
-    else:
-        failed = [run for run in ended if _has_failed(run, target, readiness)]
-        if len(failed) >= TRIES:
-            return (GiveUp(target, f"{len(failed)} runs ended before they had proven anything; {_said(last)}"),)
+        return (Start(target, token(target, last, now)),)
+    # A run with nothing to read may last for weeks before something ends it, which is no failure of its generation.
+    least = timedelta(seconds=target.proof_seconds)
+    has_no_records = readiness is Readiness.NOTHING_YET
+    failed = [
+        run
+        for run in ended
+        if run.state is not RunState.CANCELLED and (has_no_records or run.updated_at - run.created_at < least)
+    ]
+    return _tried(target, failed, last, now)
+
+
+def _no_drain(
+    target: Desired,
+    state: RolloutState,
+    ended: Sequence[Run],
+    readiness: Readiness,
+    now: datetime,
+    execution: str | None,
+) -> tuple[Step, ...]:
+    """Return the steps while no drain runs: the schedule starts those of a proven generation, however the last one ended."""
+    last = _newest(ended)
+    scheduled = () if execution is None else (Start(target, _token(target, f"execution {execution}")),)
+    if state.has_proven(target):
+        return scheduled
+    if last is not None and last.state is RunState.SUCCESS and readiness is not Readiness.NOTHING_YET:
+        return (Prove(target, f"run {last.id} ended well, {readiness}"),)
+    if last is not None and last.state is RunState.FAILED and readiness in (Readiness.UNKNOWN, Readiness.PARTLY):
+        return scheduled or (Leave(last, "a service was unavailable; the schedule starts the next run"),)
+    is_failure = {RunState.FAILED} | ({RunState.SUCCESS} if readiness is Readiness.NOTHING_YET else set())
+    return _tried(target, [run for run in ended if run.state in is_failure], last, now)
+
+
+def _tried(target: Desired, failed: Sequence[Run], last: Run | None, now: datetime) -> tuple[Step, ...]:
+    """Return the next try of an unproven generation, or its end."""
+    if len(failed) >= TRIES:
+        return (GiveUp(target, f"{len(failed)} runs ended before they had proven anything; {_said(last)}"),)
     return (Start(target, token(target, last, now)),)
 
 
-def _has_failed(run: Run, target: Desired, readiness: Readiness) -> bool:
-    """Return whether the end of a run is a failure of its generation.
-
-    A run that lasted `proof_seconds` is one only if its tables are known to lack records: if Kafka cannot be asked, a run
-    with nothing to read may last for weeks before something ends it.
-    """
-    if run.state is RunState.CANCELLED:
-        return False
-    lasted = run.updated_at - run.created_at
-    return readiness is Readiness.NOTHING_YET or lasted < timedelta(seconds=target.proof_seconds)
+def _newest(runs: Iterable[Run]) -> Run | None:
+    return max(runs, key=lambda run: (run.created_at, run.id), default=None)
 
 
 def token(target: Desired, last: Run | None, now: datetime) -> str:
@@ -216,6 +228,10 @@ def token(target: Desired, last: Run | None, now: datetime) -> str:
     token works once.
     """
     after = last.id if last is not None else f"{now.astimezone(UTC):%Y-%m-%d}"
+    return _token(target, after)
+
+
+def _token(target: Desired, after: str) -> str:
     return str(uuid5(_NAMESPACE, f"{target.job} {target.digest} {after}"))
 
 

@@ -13,7 +13,7 @@ from frazil.declaration.from_json import VERSION, from_json, members
 from frazil.declaration.to_json import canonical, to_json
 from frazil.declaration.validation import validate
 from frazil.errors import InvalidInput, ObjectDiffers
-from frazil.rollout.desired import Desired, Mode
+from frazil.rollout.desired import Desired
 from frazil.rollout.document_copies import kept_key
 from frazil.rollout.state import Store
 
@@ -58,20 +58,14 @@ def pipeline_names(desired: Desired, store: Store) -> tuple[str, ...]:
 def change_stop(store: Store, desired: Desired, *pipelines: str, is_stopped: bool) -> bool:
     """Stop or start pipelines. Return whether that changed anything. If one cannot be changed, none is.
 
-    Raises `InvalidInput` for a pipeline that the job does not have or whose runs a schedule starts, and `ObjectDiffers` if
-    another operator changed the object at the same time.
+    Raises `InvalidInput` for a pipeline that the job does not have, and `ObjectDiffers` if another operator changed the
+    object at the same time.
     """
     names = pipeline_names(desired, store)
     for pipeline in pipelines:
         if pipeline not in names:
             what = f"it has no pipeline {pipeline}"
             raise InvalidInput(what, where=f"job {desired.job}", do=f"Name one of {', '.join(names)}")
-    if desired.mode is Mode.DRAIN:
-        raise InvalidInput(
-            "its runs are started by a schedule, which ignores stopped pipelines",
-            where=f"job {desired.job}",
-            do="Deploy without the pipeline, or disable the schedule",
-        )
     stops, version = _read(store, desired.job)
     stopped = set(stops.pipelines)
     changed = stopped | set(pipelines) if is_stopped else stopped - set(pipelines)

@@ -83,7 +83,7 @@ def test_an_execution_is_one_run_and_its_id_the_runs_token(ground: Ground) -> No
     ("change", "said"),
     [
         ({"State": "DISABLED"}, "the schedule is disabled"),
-        ({"target": "arn:aws:lambda:eu-central-1:123456789012:function:f"}, "its target is arn:aws:lambda"),
+        ({"target": "arn:aws:sqs:eu-central-1:123456789012:q"}, "its target is arn:aws:sqs"),
     ],
 )
 def test_what_the_scheduler_would_not_start_is_not_started(ground: Ground, change: dict[str, Any], said: str) -> None:

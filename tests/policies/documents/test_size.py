@@ -17,7 +17,16 @@ def many_tables(count: int) -> dict[str, Any]:
     places = dataclasses.replace(PLACES, tables=[f"shop.a_table_with_a_long_name_{number}" for number in range(count)])
     chosen = {
         key: VALUES[key]
-        for key in ("artifact_bucket", "artifact_prefixes", "key", "secrets", "log_bucket", "log_prefix", "log_group")
+        for key in (
+            "artifact_bucket",
+            "artifact_prefixes",
+            "proof_prefix",
+            "key",
+            "secrets",
+            "log_bucket",
+            "log_prefix",
+            "log_group",
+        )
     }
     return fill("ingest_job", places.values("ingest_job", **chosen))
 

@@ -84,6 +84,23 @@ def test_a_desired_drain_is_counted_by_its_schedule_only() -> None:
     assert cents(told.of("EMR Serverless")) == "57.22"
 
 
+def test_a_drain_that_the_reconciler_starts_costs_the_same_and_its_other_calls_start_nothing() -> None:
+    def called(minutes: int, **event: str) -> dict[str, Any]:
+        return {
+            "name": "frazil-dev-ingest",
+            "schedule_expression": f"rate({minutes} minutes)",
+            "target": [{"arn": "arn:aws:lambda:x", "input": json.dumps({"job": DESIRED["job"], **event})}],
+        }
+
+    calls = {
+        "aws_scheduler_schedule__i": called(15, execution="<aws.scheduler.execution-id>"),
+        "aws_scheduler_schedule__r": called(5),
+    }
+    told = cost(aws_s3_object__d={"content": json.dumps(DESIRED)}, **calls)
+    assert (cents(told.of("EMR Serverless")), told.missing) == ("57.22", ())
+    assert cost(**calls).missing == ("aws_scheduler_schedule.i",), "without desired state, its workers are not known"
+
+
 def test_tables_and_requests_of_two_pipelines_that_drain() -> None:
     """Stored: 2 x 50 GB x 0.6 x 12 = 720 GB x 0.0245 = 17.64. Batches: 2 x 2,920 = 5,840; writes 58,400 x 0.0054 / 1,000 = 0.31536;
     reads 175,200 x 0.00043 / 1,000 = 0.075336. Together 18.0307. Glue: 35,040 requests, within the free million. Egress: 100 GB x 0.05."""

@@ -16,6 +16,7 @@ from moto.emrserverless.exceptions import ResourceNotFoundException, ValidationE
 from moto.emrserverless.models import Application, EMRServerlessBackend, emrserverless_backends
 from moto.emrserverless.responses import EMRServerlessResponse
 
+from frazil.clients.emr import RunState
 from frazil.local.aws.job_run import JobRun, Surroundings, admit
 
 MOST_RUNS = 15
@@ -53,6 +54,7 @@ class Runs:
         self.around = around
         self._of: dict[str, list[JobRun]] = {}
         self._idle_since: dict[str, float] = {}
+        self._noticed: dict[str, RunState] = {}
 
     def of(self, application: Application) -> list[JobRun]:
         """Return the runs of an application, each in its current state."""
@@ -63,6 +65,16 @@ class Runs:
     def all(self) -> list[JobRun]:
         """Return all runs."""
         return [run for runs in self._of.values() for run in runs]
+
+    def changed(self) -> list[tuple[Application, JobRun]]:
+        """Return the runs whose state has changed since the last call. A state that lasts shorter than that is not noticed."""
+        changed = []
+        for application in every_application():
+            for run in self.of(application):
+                if self._noticed.get(run.id) is not run.state:
+                    self._noticed[run.id] = run.state
+                    changed.append((application, run))
+        return changed
 
     def go_on(self) -> None:
         """Advance every run, and stop applications whose idle time is over."""

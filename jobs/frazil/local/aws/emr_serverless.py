@@ -17,6 +17,7 @@ from moto.emrserverless.exceptions import AccessDeniedException, ResourceNotFoun
 
 from frazil.local.aws.emr_applications import Applications, Conflict, Runs, plain
 from frazil.local.aws.job_run import STREAMING, Attempt, JobRun, Surroundings
+from frazil.local.aws.run_events import deliver, state_change
 
 GRACE_SECONDS = range(15, 1801)
 """The grace periods in seconds that the service accepts, besides 0."""
@@ -57,6 +58,9 @@ def _go_on(runs: Runs) -> None:
     while True:
         with _one_at_a_time:
             runs.go_on()
+            events = [state_change(application, run) for application, run in runs.changed()]
+        for event in events:
+            deliver(event)
         threading.Event().wait(LOOK_SECONDS)
 
 

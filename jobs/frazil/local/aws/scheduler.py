@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from frazil.errors import EmrUnavailable, InvalidInput
+from frazil.errors import EmrUnavailable, InvalidInput, LocalPartFailed
 from frazil.local.aws.endpoint import DUMMY
 
 START_JOB_RUN = ":aws-sdk:emrserverless:startJobRun"
@@ -19,19 +19,21 @@ _EXECUTION_ID = "<aws.scheduler.execution-id>"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduledRun:
-    """An execution of a schedule, and the job run that it started."""
+    """An execution of a schedule, and the job run that it started, or the function that it called with its answer."""
 
     schedule: str
     execution: str
-    application: str
-    run: str
+    application: str | None = None
+    run: str | None = None
+    function: str | None = None
+    answer: Mapping[str, Any] | None = None
 
 
 def run_schedule(endpoint: str, schedule: str, *, region: str, execution: str) -> ScheduledRun:
     """Run a schedule, `GROUP/NAME` or a name that one group has. A repeated execution starts no second run.
 
     Raises `InvalidInput` if the schedule does not exist or is disabled, or if the service would refuse its target or request.
-    Raises `EmrUnavailable` if EMR Serverless refuses.
+    Raises `EmrUnavailable` if EMR Serverless refuses, and `LocalPartFailed` if a function fails.
     """
     from botocore.exceptions import ClientError
 
@@ -42,9 +44,15 @@ def run_schedule(endpoint: str, schedule: str, *, region: str, execution: str) -
     if schedule_found["State"] != "ENABLED":
         raise InvalidInput("the schedule is disabled", where=where, do="Enable it, as its stack declares it")
     target = schedule_found["Target"]
+    if ":lambda:" in target["Arn"]:
+        called = ScheduledRun(schedule=f"{group}/{name}", execution=execution, function=target["Arn"].split(":")[6])
+        event = target["Input"].replace(_EXECUTION_ID, execution)
+        return replace(called, answer=_called(_client("lambda", endpoint, region), target["Arn"], event))
     if not target["Arn"].endswith(START_JOB_RUN):
         raise InvalidInput(
-            f"its target is {target['Arn']}", where=where, do="Only emrserverless:startJobRun can be run here"
+            f"its target is {target['Arn']}",
+            where=where,
+            do="Only functions and emrserverless:startJobRun can be run here",
         )
     shape = emr.meta.service_model.operation_model("StartJobRun").input_shape
     request = _lowered(shape, json.loads(target["Input"].replace(_EXECUTION_ID, execution)), where)
@@ -58,6 +66,16 @@ def run_schedule(endpoint: str, schedule: str, *, region: str, execution: str) -
     return ScheduledRun(
         schedule=f"{group}/{name}", execution=execution, application=started["applicationId"], run=started["jobRunId"]
     )
+
+
+def _called(client: Any, function: str, event: str) -> Mapping[str, Any]:
+    """Call a function and return its answer."""
+    answer = client.invoke(FunctionName=function, Payload=event.encode())
+    said: Mapping[str, Any] = json.loads(answer["Payload"].read())
+    if "FunctionError" in answer:
+        what = f"the function failed: {said.get('errorType')}: {said.get('errorMessage')}"
+        raise LocalPartFailed(what[:500], where=function, do="Read its log in .frazil/aws/functions")
+    return said
 
 
 def _found(scheduler: Any, schedule: str) -> tuple[str, str]:

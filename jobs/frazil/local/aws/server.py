@@ -14,6 +14,7 @@ from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoReque
 from werkzeug.serving import run_simple
 
 from frazil.local.aws.emr_serverless import patch_emr_serverless
+from frazil.local.aws.functions import Functions, patch_functions
 from frazil.local.aws.glue import patch_glue
 from frazil.local.aws.job_run import Surroundings
 from frazil.local.aws.s3 import patch_s3
@@ -42,6 +43,9 @@ def serve(port: int, around: Surroundings) -> None:
     patch_glue()
     patch_s3()
     patch_emr_serverless(around)
+    functions = Functions(home=Path.cwd(), endpoint=f"http://{HOST}:{port}")
+    (functions.home / "functions").mkdir(exist_ok=True)
+    patch_functions(functions)
     application = DomainDispatcherApplication(create_backend_app)
     run_simple(HOST, port, application, threaded=True, request_handler=MotoRequestHandler)
 

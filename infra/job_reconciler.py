@@ -1,0 +1,143 @@
+"""The reconciler of one job as a function, called when a run of the application changes its state."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from frazil.release.manifest import Architecture
+from frazil.rollout.function_settings import HANDLER, TIMEOUT_SECONDS
+from infra.tf import (
+    CloudwatchEventRule,
+    CloudwatchEventTarget,
+    CloudwatchLogGroup,
+    CloudwatchMetricAlarm,
+    Construct,
+    LambdaFunction,
+    LambdaFunctionEnvironment,
+    LambdaFunctionLoggingConfig,
+    LambdaPermission,
+    TerraformResource,
+)
+
+RUNTIME = "python3.11"
+"""The Python that the program is tested with."""
+MEMORY_MB = 512
+_ARCHITECTURES = {Architecture.ARM64: "arm64", Architecture.X86_64: "x86_64"}
+STATES = ("RUNNING", "SUCCESS", "FAILED", "CANCELLED")
+"""The states of a run after which something may be decided."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Code:
+    """The program: an object that is never overwritten."""
+
+    bucket: str
+    key: str
+
+
+class ReconcilerFunction(Construct):
+    """The function, its log, and the rule that calls it with events of EMR Serverless."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        name: str,
+        *,
+        function: str,
+        code: Code,
+        architecture: Architecture,
+        role_arn: str,
+        variables: Mapping[str, str],
+        application_id: str,
+        log_group: str,
+        log_days: int,
+        key_arn: str,
+        after: Sequence[TerraformResource],
+    ) -> None:
+        """`after`: the rights of its role. Without them, it fails at its first call."""
+        super().__init__(scope, name)
+        log = CloudwatchLogGroup(self, "log", name=log_group, retention_in_days=log_days, kms_key_id=key_arn)
+        self._function = LambdaFunction(
+            self,
+            "function",
+            function_name=function,
+            description="Brings the runs of a job to their desired state.",
+            role=role_arn,
+            runtime=RUNTIME,
+            handler=HANDLER,
+            architectures=[_ARCHITECTURES[architecture]],
+            s3_bucket=code.bucket,
+            s3_key=code.key,
+            timeout=TIMEOUT_SECONDS,
+            memory_size=MEMORY_MB,
+            environment=LambdaFunctionEnvironment(variables=dict(variables)),
+            logging_config=LambdaFunctionLoggingConfig(log_format="Text", log_group=log.name),
+            depends_on=list(after),
+        )
+        pattern = {
+            "source": ["aws.emr-serverless"],
+            "detail-type": ["EMR Serverless Job Run State Change"],
+            "detail": {"applicationId": [application_id], "state": list(STATES)},
+        }
+        rule = CloudwatchEventRule(
+            self, "rule", name=function, description="A run changed its state.", event_pattern=json.dumps(pattern)
+        )
+        CloudwatchEventTarget(self, "target", rule=rule.name, arn=self._function.arn)
+        LambdaPermission(
+            self,
+            "permission",
+            statement_id="CalledByItsRule",
+            action="lambda:InvokeFunction",
+            function_name=self._function.function_name,
+            principal="events.amazonaws.com",
+            source_arn=rule.arn,
+        )
+
+    @property
+    def arn(self) -> str:
+        """The function's ARN, known when it exists."""
+        return self._function.arn
+
+
+class ReconcilerAlarms(Construct):
+    """The alarms of a job's reconciler: its passes fail, or the deployed generation was rolled back."""
+
+    def __init__(
+        self, scope: Construct, name: str, *, function: str, job: str, namespace: str, prefix: str, topic_arn: str
+    ) -> None:
+        super().__init__(scope, name)
+        common: dict[str, Any] = {
+            "comparison_operator": "GreaterThanThreshold",
+            "threshold": 0,
+            "period": 300,
+            "treat_missing_data": "notBreaching",
+            "alarm_actions": [topic_arn],
+            "ok_actions": [topic_arn],
+        }
+        CloudwatchMetricAlarm(
+            self,
+            "failed",
+            alarm_name=f"{prefix}-{job}-reconciler-failed",
+            alarm_description="The reconciler fails, or no generation can run. frazil reconcile; docs/releases-and-runs.md",
+            namespace="AWS/Lambda",
+            metric_name="Errors",
+            dimensions={"FunctionName": function},
+            statistic="Sum",
+            evaluation_periods=2,
+            **common,
+        )
+        CloudwatchMetricAlarm(
+            self,
+            "rolled-back",
+            alarm_name=f"{prefix}-{job}-rolled-back",
+            alarm_description="The deployed generation was rolled back. frazil runs, frazil logs; docs/releases-and-runs.md",
+            namespace=namespace,
+            metric_name="rolled_back",
+            dimensions={"job": job},
+            statistic="Maximum",
+            evaluation_periods=1,
+            **common,
+        )

@@ -1,0 +1,63 @@
+"""The program of the deployed reconciler: its module, what that imports, and the AWS SDK. It runs on any processor."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+
+from frazil.errors import ReleaseIncomplete
+
+FILE_NAME = "reconciler.zip"
+MODULE = "frazil.rollout.reconciler_function"
+SDK = ("boto3/", "botocore/", "dateutil/", "jmespath/", "s3transfer/", "six.py", "urllib3/")
+"""What the locked `boto3` is made of. Lambda's own `boto3` changes its version by itself."""
+_LEFT_OUT = ("boto3/data/", "boto3/examples/", "botocore/data/")
+_SERVICES = ("botocore/data/emr-serverless/", "botocore/data/s3/")
+
+
+def function_package(own: Mapping[str, bytes], packages: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return the files of the program. `own` are those of the project's wheel, `packages` those of all locked packages.
+
+    Raises `ReleaseIncomplete` if a package of the SDK is missing.
+    """
+    if missing := [part for part in SDK if not any(name.startswith(part) for name in packages)]:
+        raise ReleaseIncomplete(
+            f"the reconciler's program lacks {', '.join(missing)}", where="requirements.lock", do="Lock boto3"
+        )
+    sdk = {name: data for name, data in packages.items() if name.startswith(SDK) and _is_needed(name)}
+    return {**sdk, **{name: own[name] for name in imported(own, MODULE)}}
+
+
+def _is_needed(name: str) -> bool:
+    if not name.startswith(_LEFT_OUT) or name.startswith(_SERVICES):
+        return True
+    return name.startswith("botocore/data/") and name.count("/") == 2  # endpoints, partitions, defaults
+
+
+def imported(files: Mapping[str, bytes], module: str) -> set[str]:
+    """Return the paths of a module and of all that it imports, at its top or in functions, among these files."""
+    found: set[str] = set()
+    open_ = [module]
+    while open_:
+        name = open_.pop()
+        parts = name.split(".")
+        for end in range(1, len(parts) + 1):  # Python imports each package above a module first
+            path = _path(files, ".".join(parts[:end]))
+            if path is not None and path not in found:
+                found.add(path)
+                open_ += _imports(files[path])
+    return found
+
+
+def _imports(source: bytes) -> Iterator[str]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _path(files: Mapping[str, bytes], module: str) -> str | None:
+    base = module.replace(".", "/")
+    return next((path for path in (f"{base}.py", f"{base}/__init__.py") if path in files), None)

@@ -1,0 +1,39 @@
+"""The settings of the deployed reconciler, which deployment writes and the function reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+HANDLER = "frazil.rollout.reconciler_function.handle"
+"""The function of the program that the service calls."""
+EXECUTION = "execution"
+"""The member of an event that identifies the execution of a schedule that asks for the next drain."""
+TIMEOUT_SECONDS = 300
+"""How long a pass may take at most: less than its lease, more than its calls with some attempts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The job that the function reconciles, and where: its environment variables."""
+
+    job: str
+    bucket: str
+    metrics_namespace: str
+
+    def variables(self) -> dict[str, str]:
+        """Return the environment variables of the function."""
+        return {
+            "FRAZIL_JOB": self.job,
+            "FRAZIL_ARTIFACT_BUCKET": self.bucket,
+            "FRAZIL_METRICS_NAMESPACE": self.metrics_namespace,
+        }
+
+    @classmethod
+    def of(cls, variables: Mapping[str, str]) -> Settings:
+        """Return the settings of a function with these variables."""
+        return cls(
+            job=variables["FRAZIL_JOB"],
+            bucket=variables["FRAZIL_ARTIFACT_BUCKET"],
+            metrics_namespace=variables["FRAZIL_METRICS_NAMESPACE"],
+        )

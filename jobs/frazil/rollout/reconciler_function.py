@@ -1,0 +1,105 @@
+"""The deployed reconciler: an AWS Lambda function that makes one pass for each event. `frazil reconcile` runs the same code.
+
+An event is the execution of a schedule, or "EMR Serverless Job Run State Change" of the application. A pass reads
+everything again, so events may be repeated, late and in any order. Only the schedule of drains says which execution it is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, Protocol
+
+from frazil.clients.emr import Emr, emr_client
+from frazil.clients.object_store import ObjectStore, s3_client
+from frazil.errors import LockHeld
+from frazil.rollout.function_settings import EXECUTION, Settings
+from frazil.rollout.readiness import ProofReadiness
+from frazil.rollout.reconcile import Passed, Reconciler
+from frazil.rollout.steps import Step
+
+
+class Context(Protocol):
+    """What the service says about an invocation."""
+
+    aws_request_id: str
+
+
+def handle(event: Mapping[str, Any], context: Context) -> dict[str, Any]:
+    """Make one pass, log it, and return what it did. An error that it raises is counted by the service."""
+    settings = Settings.of(os.environ)
+    return answer(
+        event,
+        settings,
+        _reconciler(settings.bucket),
+        holder=f"function-{context.aws_request_id}",
+        log=lambda line: print(json.dumps(line), file=sys.stdout, flush=True),
+    )
+
+
+def answer(
+    event: Mapping[str, Any],
+    settings: Settings,
+    reconciler: Reconciler,
+    *,
+    holder: str,
+    log: Callable[[Mapping[str, Any]], None],
+) -> dict[str, Any]:
+    """Make one pass and return what it did. If another reconciler keeps the lease, a later event makes the pass."""
+    execution = event.get(EXECUTION)
+    try:
+        passed = reconciler.one_pass(settings.job, holder=holder, execution=execution)
+    except LockHeld as held:
+        log({"level": "WARN", "event": "lease_held", "job": settings.job, "message": str(held)})
+        return {"job": settings.job, "lease": "held"}
+    for step in passed.steps:
+        log({"level": "INFO", "event": "reconciled", "job": settings.job, **_facts(step)})
+    log(_metric(passed, settings, reconciler.clock()))
+    target = passed.target
+    return {
+        "job": settings.job,
+        "desired": passed.desired.generation,
+        "target": target.generation if target else None,
+        "steps": [_facts(step) for step in passed.steps],
+    }
+
+
+@cache
+def _reconciler(bucket: str) -> Reconciler:
+    store = ObjectStore(s3_client(None), bucket)
+    return Reconciler(
+        store=store,
+        bucket=bucket,
+        emr=Emr(emr_client()),
+        readiness=ProofReadiness(store),
+        clock=time.time,
+        wait=time.sleep,
+    )
+
+
+def _facts(step: Step) -> dict[str, Any]:
+    facts: dict[str, Any] = {"step": type(step).__name__.lower(), "message": getattr(step, "why", "")}
+    if (run := getattr(step, "run", None)) is not None:
+        facts["run"] = run.id
+    if (desired := getattr(step, "desired", None)) is not None:
+        facts |= {"generation": desired.generation, "release": desired.release}
+    return facts
+
+
+def _metric(passed: Passed, settings: Settings, now: float) -> dict[str, Any]:
+    """Return whether the job is rolled back as a line of CloudWatch's embedded metric format, for an alarm."""
+    directive = {
+        "Namespace": settings.metrics_namespace,
+        "Dimensions": [["job"]],
+        "Metrics": [{"Name": "rolled_back", "Unit": "Count"}],
+    }
+    return {
+        "event": "pass",
+        "job": settings.job,
+        "rolled_back": int(passed.is_rolled_back),
+        "_aws": {"Timestamp": round(now * 1000), "CloudWatchMetrics": [directive]},
+    }

@@ -1,0 +1,101 @@
+"""The deployed reconciler of a job: its function, role, schedules and alarms. One for each job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from frazil.release.manifest import Release
+from frazil.rollout.desired import Mode
+from frazil.rollout.function_settings import EXECUTION, Settings
+from infra.execution_role import ExecutionRole
+from infra.function_schedule import EXECUTION_ID, FunctionSchedule
+from infra.job_reconciler import Code, ReconcilerAlarms, ReconcilerFunction
+from infra.tf import Construct, TerraformResource
+from policies.documents import fill, placeholders
+from policies.documents.filling import Value
+from stacks.deployments import Deployment
+from stacks.foundation import FoundationOutputs, offered_days
+from stacks.reconciler_rights import reconciler_values
+
+EVERY_MINUTES = 5
+"""How often a pass is made without an event: it sees what waited too long, and a new desired state."""
+
+
+def function_name(deployment: Deployment, job: str) -> str:
+    """Return the name of a job's function, known before it is made."""
+    return deployment.names.role(f"reconcile-{job}")
+
+
+def deploy_reconciler(
+    stack: Construct,
+    *,
+    job: str,
+    deployment: Deployment,
+    foundation: FoundationOutputs,
+    release: Release,
+    schedule_group: str,
+    scheduler_arn: str,
+    after: Sequence[TerraformResource],
+) -> None:
+    """Declare the reconciler of a job in a stack. `after`: what its first pass needs, desired state and roles.
+
+    The schedule of drains calls it too, so no schedule names a release: after a rollback, the next call starts the
+    generation before.
+    """
+    assert release.reconciler is not None, "synthesis refuses a release without it"
+    names, function = deployment.names, function_name(deployment, job)
+    log_group = names.log_group(f"reconcile-{job}")
+    rights: dict[str, Value] = {
+        **reconciler_values(deployment, foundation, jobs=[job]),
+        "log_prefix": [],
+        "function_log_groups": [log_group],
+    }
+    role = ExecutionRole(
+        stack,
+        f"{job}-reconciler-role",
+        role=function,
+        boundary_arn=names.boundary_arn,
+        trust=fill("function_trust", {"account": deployment.account}),
+        policy=fill("reconciler", {key: rights[key] for key in placeholders("reconciler")}),
+        description=f"The reconciler of the {job} job.",
+    )
+    made = ReconcilerFunction(
+        stack,
+        f"{job}-reconciler",
+        function=function,
+        code=Code(bucket=foundation.artifact_bucket, key=release.reconciler.key),
+        architecture=deployment.architecture,
+        role_arn=role.arn,
+        variables=Settings(
+            job=job, bucket=foundation.artifact_bucket, metrics_namespace=names.metrics_namespace
+        ).variables(),
+        application_id=foundation.application_id,
+        log_group=log_group,
+        log_days=offered_days(deployment.log_days),
+        key_arn=foundation.key_arn,
+        after=[*role.ready, *after],
+    )
+    calls = {"reconcile": (EVERY_MINUTES, {"job": job})}
+    if deployment.runs.mode is Mode.DRAIN:
+        calls[job] = (deployment.runs.ingest_minutes, {"job": job, EXECUTION: EXECUTION_ID})
+    for what, (minutes, event) in calls.items():
+        FunctionSchedule(
+            stack,
+            f"{what}-schedule" if what == job else f"{job}-{what}-schedule",
+            schedule=f"{names.prefix}-{job}" if what == job else f"{names.prefix}-{job}-{what}",
+            group=schedule_group,
+            minutes=minutes,
+            event=event,
+            function_arn=made.arn,
+            role_arn=scheduler_arn,
+            after=after,
+        )
+    ReconcilerAlarms(
+        stack,
+        f"{job}-reconciler-alarms",
+        function=function,
+        job=job,
+        namespace=names.metrics_namespace,
+        prefix=names.prefix,
+        topic_arn=foundation.alarm_topic_arn,
+    )

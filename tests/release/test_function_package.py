@@ -1,0 +1,69 @@
+"""The reconciler's program has what it imports and nothing else, and runs with Python alone."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from frazil.errors import ReleaseIncomplete
+from frazil.release.function_package import MODULE, function_package, imported
+from frazil.rollout.function_settings import HANDLER
+from tests.support import small_release
+from tests.support.reconciler_program import program, program_files
+
+
+def test_it_has_what_the_module_imports_and_nothing_of_spark_kafka_or_tables(root: Path) -> None:
+    names = set(program_files(root))
+    own = {name for name in names if name.startswith("frazil/")}
+    assert {"frazil/rollout/reconciler_function.py", "frazil/clients/emr.py", "frazil/declaration/document.py"} <= own
+    folders = {name.split("/")[1] for name in own if name.count("/") > 1}
+    assert folders == {"clients", "declaration", "errors", "release", "rollout"}
+    assert not {name for name in names if name.startswith(("pyspark/", "confluent_kafka/", "pyiceberg/", "pyarrow/"))}
+    services = {name.split("/")[2] for name in names if name.startswith("botocore/data/") and name.count("/") > 2}
+    assert services == {"emr-serverless", "s3"}
+    assert not [name for name in names if name.endswith((".so", ".pyd"))], "it runs on any processor"
+
+
+def test_it_is_imported_and_makes_its_clients_by_python_alone(root: Path, tmp_path: Path) -> None:
+    program(root, tmp_path / "program.zip")
+    with zipfile.ZipFile(tmp_path / "program.zip") as packed:
+        packed.extractall(tmp_path / "program")
+    module, _, name = HANDLER.rpartition(".")
+    assert module == MODULE
+    code = (
+        f"import sys; sys.path[:0] = [{str(tmp_path / 'program')!r}]\n"
+        f"from {module} import {name}, _reconciler\n"
+        "_reconciler('artifacts')\n"
+        "assert not set(sys.modules) & {'pyspark', 'confluent_kafka', 'pyiceberg', 'pyarrow'}\n"
+    )
+    python = str(Path(getattr(sys, "_base_executable", sys.executable)).resolve())
+    ended = subprocess.run(
+        [python, "-I", "-S", "-c", code],
+        env={"AWS_DEFAULT_REGION": "eu-central-1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_imports_are_found_in_functions_and_of_the_packages_above() -> None:
+    files = {
+        "a/__init__.py": b"from a import b",
+        "a/b.py": b"def f():\n    import c.d\n",
+        "a/e.py": b"",
+        "c/__init__.py": b"",
+        "c/d.py": b"import json",
+    }
+    assert imported(files, "a.b") == {"a/__init__.py", "a/b.py", "c/__init__.py", "c/d.py"}
+
+
+def test_without_the_sdk_there_is_no_program() -> None:
+    packages = {name: data for name, data in small_release.SDK_FILES.items() if not name.startswith("urllib3")}
+    with pytest.raises(ReleaseIncomplete, match="lacks urllib3/"):
+        function_package({}, packages)
