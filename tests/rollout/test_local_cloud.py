@@ -344,7 +344,7 @@ def test_the_deployed_reconciler_drains_by_its_schedule_and_rolls_a_bad_release_
     def given_up() -> bool:
         return bool(stored_state(ObjectStore(cloud.client("s3"), BUCKET), "ingest").given_up)
 
-    until(given_up, seconds=240)
+    until(given_up, seconds=500)
     shop.produce(shop.orders(10, schema, first=2000))
     until(lambda: cloud.run()["state"] in ENDED, seconds=60)
     assert [step["step"] for step in fired("e4")] == ["start"]

@@ -1,4 +1,4 @@
-"""`frazil stop` and `frazil start`: stop and start pipelines of a continuous job. `pause` and `resume` are aliases."""
+"""`frazil stop` and `frazil start`: stop and start pipelines of a job. `pause` and `resume` are aliases."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def stop(
     minutes: Minutes = 120,
     as_json: AsJson = False,
 ) -> None:
-    """Stop pipelines of a continuous job.
+    """Stop pipelines of a job.
 
     For example: frazil stop orders --env prod
 
@@ -36,7 +36,6 @@ def stop(
     \b
     Exit codes:
       same as `frazil reconcile`
-      2 also for a job that a schedule starts
     """
     _change(context, names, env, job, minutes, is_stopped=True, as_json=as_json)
 
