@@ -16,6 +16,7 @@ from stacks.confluent import Confluent
 from stacks.deployments import ClusterKind, Deployment
 from stacks.foundation import Foundation
 from stacks.ingestion import Ingestion
+from stacks.quotas import exceeded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +89,7 @@ def _problems(
 ) -> list[Problem]:
     problems = [*_cannot_work(deployment)]
     names = [topic.name for topic in topics]
-    problems += _unfit_for_tableflow(pipelines, topics)
+    problems += [*_unfit_for_tableflow(pipelines, topics), *exceeded(deployment, pipelines)]
     for index, topic in enumerate(topics):
         if topic.name in names[:index]:
             problems.append(Problem(f"topics[{index}].name", f"{topic.name} is declared twice", "Remove one"))

@@ -20,6 +20,7 @@ from frazil.rollout.worker_sizes import Worker, Workers
 from infra.capacity import Capacity
 from infra.names import Names
 from infra.network_plan import NetworkPlan
+from policies.table_resources import Scope
 
 _MOST_NAME = 12  # so that bucket names, which hold account and region too, stay within S3's 63 characters
 
@@ -111,6 +112,7 @@ class Deployment:
         str, "The EMR release label.", matching("|".join(r.name for r in LABELS), "a label", "See labels.py")
     ] = NEWEST
     architecture: Annotated[Architecture, "The processors; ARM64 costs 20 % less."] = Architecture.ARM64
+    scope: Annotated[Scope, "What the policies of jobs name: namespaces, or each table."] = Scope.NAMESPACE
     is_disposable: Annotated[bool, "The first of the two keys that allow the deletion of data."] = False
     alarm_emails: Annotated[
         tuple[Annotated[str, matching("[^@ ]+@[^@ ]+", "an address", "Like a@b.c")], ...],

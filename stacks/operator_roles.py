@@ -26,6 +26,7 @@ def places(deployment: Deployment, foundation: FoundationOutputs, pipelines: Seq
         table_bucket=foundation.table_bucket,
         warehouse=WAREHOUSE,
         tables=[name for p in pipelines for name in p.tables],
+        scope=deployment.scope,
     )
 
 
