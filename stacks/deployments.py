@@ -53,6 +53,16 @@ class Confluent:
         str | None, "An existing environment.", matching("env-[a-z0-9]+", "an id", "Write env-…")
     ] = None
     cluster_id: Annotated[str | None, "An existing cluster.", matching("lkc-[a-z0-9]+", "an id", "Write lkc-…")] = None
+    subject_prefixes: Annotated[
+        tuple[
+            Annotated[
+                str,
+                matching("[A-Za-z0-9._-]*[._-]", "a prefix of subjects", "Use a-z, A-Z, 0-9, . _ -; end with . _ or -"),
+            ],
+            ...,
+        ],
+        "Prefixes with one role binding for all their subjects. Default: one binding for each subject.",
+    ] = ()
 
     def __post_init__(self) -> None:
         validate(self, self._contradictions)

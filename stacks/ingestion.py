@@ -100,7 +100,9 @@ class Ingestion(EnvironmentStack):
             replace(self._foundation, application_id=APPLICATION),
             replace(self._confluent, bootstrap=BOOTSTRAP, registry_url=REGISTRY),
         )
-        fills = (chosen.label, chosen.architecture, chosen.network, chosen.confluent)
+        cluster = (chosen.confluent.kind, chosen.confluent.is_multi_zone)
+        ids = (chosen.confluent.environment_id, chosen.confluent.cluster_id)
+        fills = (chosen.label, chosen.architecture, chosen.network, cluster, ids)
         return f"environment-{digest(f'{text} {fills!r}'.encode())[:16]}"
 
     def _object(
