@@ -5,12 +5,13 @@ Accounts and Confluent ids are examples. Replace them before the first deploymen
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated
 
 from frazil.declaration.constraints import between, matching
+from frazil.declaration.frozen_map import FrozenMap
 from frazil.declaration.problems import Problem
 from frazil.declaration.validation import validate
 from frazil.release.emr_labels import LABELS, NEWEST
@@ -79,16 +80,25 @@ class Confluent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Runs:
-    """How jobs run: their workers, their schedules and their bounds."""
+class Jobs:
+    """How the two jobs of a group run: their workers and their schedules."""
 
     ingest: Annotated[Workers, "The ingest job's workers."]
     maintain: Annotated[Workers, "The maintenance job's workers."]
-    capacity: Annotated[Capacity, "The bounds of the application, large enough for both jobs at once."]
     mode: Annotated[Mode, "How the ingest job runs."] = Mode.DRAIN
     ingest_minutes: Annotated[int, "With drain: minutes between two starts.", between(5, 1440)] = 15
     maintain_hours: Annotated[int, "Hours between two starts of maintenance.", between(1, 168)] = 6
     freshness_minutes: Annotated[int, "How late rows may be before an alarm.", between(5, 10_080)] = 60
+
+    def __post_init__(self) -> None:
+        validate(self, lambda: _unfresh(self))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runs(Jobs):
+    """How the jobs of pipelines without a group run, those of groups without settings, and the bounds of all together."""
+
+    capacity: Annotated[Capacity, "The bounds of the application, large enough for all jobs at once."]
     idle_minutes: Annotated[int, "Minutes without a run after which the application stops.", between(1, 10_080)] = 15
 
     def __post_init__(self) -> None:
@@ -97,9 +107,13 @@ class Runs:
     def _contradictions(self) -> Iterator[Problem]:
         if short := self.capacity.shortage(self.ingest, self.maintain):
             yield Problem("capacity", f"the jobs do not fit: {short}", "Raise it, or lower `most` of the workers")
-        if self.mode is Mode.DRAIN and self.freshness_minutes < 2 * self.ingest_minutes:
-            what = f"with a drain every {self.ingest_minutes} minutes, rows are sometimes older"
-            yield Problem("freshness_minutes", what, "Write at least twice `ingest_minutes`")
+        yield from _unfresh(self)
+
+
+def _unfresh(jobs: Jobs) -> Iterator[Problem]:
+    if jobs.mode is Mode.DRAIN and jobs.freshness_minutes < 2 * jobs.ingest_minutes:
+        what = f"with a drain every {jobs.ingest_minutes} minutes, rows are sometimes older"
+        yield Problem("freshness_minutes", what, "Write at least twice `ingest_minutes`")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +132,7 @@ class Deployment:
     network: Annotated[NetworkPlan, "Where jobs run."]
     confluent: Annotated[Confluent, "Where records come from."]
     runs: Annotated[Runs, "How jobs run."]
+    groups: Annotated[Mapping[str, Jobs], "Groups whose jobs run otherwise, by name."] = FrozenMap()
     label: Annotated[
         str, "The EMR release label.", matching("|".join(r.name for r in LABELS), "a label", "See labels.py")
     ] = NEWEST
@@ -150,6 +165,10 @@ class Deployment:
 
     def __post_init__(self) -> None:
         validate(self)
+
+    def jobs_of(self, group: str | None) -> Jobs:
+        """Return how the jobs of a group run; `None` is that of the pipelines without one."""
+        return self.runs if group is None else self.groups.get(group, self.runs)
 
     @property
     def names(self) -> Names:

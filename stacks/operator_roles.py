@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from frazil.declaration import Pipeline
+from frazil.rollout.group_jobs import INGEST, MAINTAIN, job_name
 from infra.execution_role import ExecutionRole
 from infra.tf import Construct
 from policies.documents import fill, placeholders
@@ -13,6 +14,7 @@ from policies.table_resources import Places
 from stacks.deployments import Deployment
 from stacks.environment_document import WAREHOUSE
 from stacks.foundation import FoundationOutputs
+from stacks.groups import Group
 
 DOCUMENTS = "documents"
 """The prefix of the runs' documents in the artifact bucket."""
@@ -40,10 +42,12 @@ class OperatorRoles(Construct):
         *,
         deployment: Deployment,
         foundation: FoundationOutputs,
-        pipelines: Sequence[Pipeline],
+        groups: Sequence[Group],
     ) -> None:
         super().__init__(scope, name)
+        pipelines = [pipeline for group in groups for pipeline in group.pipelines]
         self._deployment, self._places = deployment, places(deployment, foundation, pipelines)
+        jobs = {kind: [job_name(kind, group.name) for group in groups] for kind in (INGEST, MAINTAIN)}
         key: dict[str, Value] = {"key": foundation.key_arn}
         self._made("reader", deployment.reader_principals, key, "Engines and people query tables.")
         runs: dict[str, Value] = {
@@ -52,9 +56,9 @@ class OperatorRoles(Construct):
             "document_prefixes": [DOCUMENTS],
             "state_prefixes": ["reconcile"],
             "log_bucket": foundation.log_bucket,
-            "log_prefix": ["ingest", "maintain"],
+            "log_prefix": [*jobs[INGEST], *jobs[MAINTAIN]],
             "applications": [foundation.application_id],
-            "job_roles": [deployment.names.role_arn("ingest")],
+            "job_roles": [deployment.names.role_arn(job) for job in jobs[INGEST]],
         }
         self._made("reconciler", deployment.reconciler_principals, {**key, **runs}, "It keeps runs as they are wanted.")
 
