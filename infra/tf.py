@@ -54,7 +54,10 @@ from cdktf import (  # noqa: E402
     Token,
 )
 from cdktf_cdktf_provider_aws.cloudwatch_log_group import CloudwatchLogGroup  # noqa: E402
-from cdktf_cdktf_provider_aws.cloudwatch_metric_alarm import CloudwatchMetricAlarm  # noqa: E402
+from cdktf_cdktf_provider_aws.cloudwatch_metric_alarm import (  # noqa: E402
+    CloudwatchMetricAlarm,
+    CloudwatchMetricAlarmMetricQuery,
+)
 from cdktf_cdktf_provider_aws.eip import Eip  # noqa: E402
 from cdktf_cdktf_provider_aws.emrserverless_application import (  # noqa: E402
     EmrserverlessApplication,
@@ -140,6 +143,7 @@ __all__ = [
     "AwsProviderEndpoints",
     "CloudwatchLogGroup",
     "CloudwatchMetricAlarm",
+    "CloudwatchMetricAlarmMetricQuery",
     "Construct",
     "Eip",
     "EmrserverlessApplication",

@@ -8,12 +8,14 @@ from datetime import date
 
 from frazil.declaration import InvalidDeclaration, Pipeline, Problem, Tableflow, Upsert, check
 from frazil.release.manifest import Release
+from frazil.rollout.desired import Mode
+from infra.alarms import LATEST_MINUTES, OUTAGE_PERIODS, SEEN
 from infra.managed_topic import Cleanup, ManagedTopic
 from infra.protection import Protection
 from infra.tf import App
 from stacks.account_setup import Owner
 from stacks.confluent import Confluent
-from stacks.deployments import ClusterKind, Deployment
+from stacks.deployments import AlarmsOf, ClusterKind, Deployment
 from stacks.foundation import Foundation, workers_of
 from stacks.groups import Group, groups_of
 from stacks.ingestion import GroupIngestion, Ingestion
@@ -77,6 +79,17 @@ def compose(
     return Stacks(foundation=foundation, confluent=confluent, ingestion=ingestion, groups=stacks)
 
 
+def _unseen(deployment: Deployment, pipelines: Sequence[Pipeline]) -> Iterator[Problem]:
+    """Find cadences whose alarms CloudWatch could not evaluate."""
+    if deployment.alarms is AlarmsOf.GROUP:
+        for group in groups_of(pipelines):
+            jobs = deployment.jobs_of(group.name)
+            if jobs.mode is Mode.DRAIN and jobs.ingest_minutes * OUTAGE_PERIODS > LATEST_MINUTES:
+                what = f"with a drain every {jobs.ingest_minutes} minutes, alarms would need {OUTAGE_PERIODS} of these; {SEEN}"
+                do = f"Drain each {LATEST_MINUTES // OUTAGE_PERIODS} minutes or more often, or write alarms=AlarmsOf.PIPELINE"
+                yield Problem("deployment.alarms", what, do)
+
+
 def _misfit_groups(deployment: Deployment, pipelines: Sequence[Pipeline]) -> Iterator[Problem]:
     """Find settings of groups without pipelines, and jobs that do not fit the application together."""
     groups = groups_of(pipelines)
@@ -120,7 +133,7 @@ def _problems(
     problems = [*_cannot_work(deployment)]
     names = [topic.name for topic in topics]
     problems += [*_unfit_for_tableflow(pipelines, topics), *exceeded(deployment, pipelines)]
-    problems += _misfit_groups(deployment, pipelines)
+    problems += [*_misfit_groups(deployment, pipelines), *_unseen(deployment, pipelines)]
     for index, topic in enumerate(topics):
         if topic.name in names[:index]:
             problems.append(Problem(f"topics[{index}].name", f"{topic.name} is declared twice", "Remove one"))

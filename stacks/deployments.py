@@ -22,6 +22,8 @@ from infra.capacity import Capacity
 from infra.names import Names
 from infra.network_plan import NetworkPlan
 from policies.table_resources import Scope
+from stacks.job_settings import Jobs as Jobs
+from stacks.job_settings import Runs as Runs
 
 _MOST_NAME = 12  # so that bucket names, which hold account and region too, stay within S3's 63 characters
 
@@ -42,6 +44,16 @@ class ClusterKind(StrEnum):
     BASIC = "basic"
     STANDARD = "standard"
     ENTERPRISE = "enterprise"
+
+
+class AlarmsOf(StrEnum):
+    """What has alarms. `group`: seven for all pipelines of a group. `pipeline`: six for each pipeline.
+
+    Only those of a pipeline are raised if this pipeline alone reports nothing.
+    """
+
+    GROUP = "group"
+    PIPELINE = "pipeline"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,43 +92,6 @@ class Confluent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Jobs:
-    """How the two jobs of a group run: their workers and their schedules."""
-
-    ingest: Annotated[Workers, "The ingest job's workers."]
-    maintain: Annotated[Workers, "The maintenance job's workers."]
-    mode: Annotated[Mode, "How the ingest job runs."] = Mode.DRAIN
-    ingest_minutes: Annotated[int, "With drain: minutes between two starts.", between(5, 1440)] = 15
-    maintain_hours: Annotated[int, "Hours between two starts of maintenance.", between(1, 168)] = 6
-    freshness_minutes: Annotated[int, "How late rows may be before an alarm.", between(5, 10_080)] = 60
-
-    def __post_init__(self) -> None:
-        validate(self, lambda: _unfresh(self))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Runs(Jobs):
-    """How the jobs of pipelines without a group run, those of groups without settings, and the bounds of all together."""
-
-    capacity: Annotated[Capacity, "The bounds of the application, large enough for all jobs at once."]
-    idle_minutes: Annotated[int, "Minutes without a run after which the application stops.", between(1, 10_080)] = 15
-
-    def __post_init__(self) -> None:
-        validate(self, self._contradictions)
-
-    def _contradictions(self) -> Iterator[Problem]:
-        if short := self.capacity.shortage(self.ingest, self.maintain):
-            yield Problem("capacity", f"the jobs do not fit: {short}", "Raise it, or lower `most` of the workers")
-        yield from _unfresh(self)
-
-
-def _unfresh(jobs: Jobs) -> Iterator[Problem]:
-    if jobs.mode is Mode.DRAIN and jobs.freshness_minutes < 2 * jobs.ingest_minutes:
-        what = f"with a drain every {jobs.ingest_minutes} minutes, rows are sometimes older"
-        yield Problem("freshness_minutes", what, "Write at least twice `ingest_minutes`")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
     """One environment: dev, staging, prod, or `local`, which runs on stand-ins on this machine."""
 
@@ -139,6 +114,7 @@ class Deployment:
     architecture: Annotated[Architecture, "The processors; ARM64 costs 20 % less."] = Architecture.ARM64
     scope: Annotated[Scope, "What the policies of jobs name: namespaces, or each table."] = Scope.NAMESPACE
     is_disposable: Annotated[bool, "The first of the two keys that allow the deletion of data."] = False
+    alarms: Annotated[AlarmsOf, "Whether a group's pipelines have alarms together, or each its own."] = AlarmsOf.GROUP
     alarm_emails: Annotated[
         tuple[Annotated[str, matching("[^@ ]+@[^@ ]+", "an address", "Like a@b.c")], ...],
         "The addresses that alarms are sent to.",

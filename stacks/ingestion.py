@@ -59,6 +59,7 @@ class Ingestion(EnvironmentStack):
             schedules = SchedulerScheduleGroup(self, "schedules", name=self._names.schedule_group)
             for each in jobs:
                 each.run(release, environment.sha256, scheduler.arn, [stored, *scheduler.ready, schedules])
+                each.watch()
             ScheduleAlarm(
                 self,
                 "alarm-schedules",
@@ -67,8 +68,6 @@ class Ingestion(EnvironmentStack):
                 topic_arn=foundation.alarm_topic_arn,
             )
         OperatorRoles(self, "operators", deployment=deployment, foundation=foundation, groups=groups)
-        for each in jobs:
-            each.watch()
         TerraformOutput(self, "environment_document", value=f"s3://{foundation.artifact_bucket}/{key}")
 
     def _environment_id(self) -> str:
@@ -143,7 +142,7 @@ class GroupIngestion(EnvironmentStack):
         if release is not None:
             environment = _environment(self, deployment, foundation, confluent)
             jobs.run(release, environment.sha256, names.role_arn("scheduler"), logs)
-        jobs.watch()
+            jobs.watch()
 
 
 def _environment(

@@ -10,7 +10,7 @@ from typing import Any
 from frazil.release.manifest import Release
 from frazil.rollout.desired import Desired, Mode, desired_document, desired_key
 from frazil.rollout.group_jobs import INGEST, MAINTAIN, job_name
-from infra.alarms import PipelineAlarms
+from infra.alarms import GroupAlarms, PipelineAlarms, Watched
 from infra.execution_role import ExecutionRole
 from infra.job_schedule import JobSchedule
 from infra.pipeline_document import PipelineDocument
@@ -18,7 +18,7 @@ from infra.tf import Construct, TerraformResource
 from policies.documents import fill, placeholders
 from stacks.artifacts import artifact
 from stacks.confluent import ConfluentOutputs
-from stacks.deployments import Deployment
+from stacks.deployments import AlarmsOf, Deployment
 from stacks.foundation import FoundationOutputs
 from stacks.groups import Group
 from stacks.job_requests import desired_state, ingest_request, maintenance_request
@@ -66,19 +66,21 @@ class GroupJobs:
         self._run(desired, release, environment, [*ready, *after], scheduler_arn)
 
     def watch(self) -> None:
-        """Declare the alarms."""
+        """Declare the alarms. Before a release there is none: all would be raised, as no run reports."""
         runs = self._deployment.jobs_of(self._group)
+        watched = Watched(
+            prefix=self._names.prefix,
+            namespace=self._names.metrics_namespace,
+            topic_arn=self._foundation.alarm_topic_arn,
+            group=self._group,
+            freshness_seconds=runs.freshness_minutes * 60,
+            every_minutes=runs.ingest_minutes if runs.mode is Mode.DRAIN else 5,
+        )
+        if self._deployment.alarms is AlarmsOf.GROUP:
+            GroupAlarms(self._scope, "alarms", watched=watched)
+            return
         for pipeline in self._pipelines:
-            PipelineAlarms(
-                self._scope,
-                f"alarms-{pipeline.name}",
-                pipeline=pipeline.name,
-                prefix=self._names.prefix,
-                namespace=self._names.metrics_namespace,
-                topic_arn=self._foundation.alarm_topic_arn,
-                freshness_seconds=runs.freshness_minutes * 60,
-                every_minutes=runs.ingest_minutes if runs.mode is Mode.DRAIN else 5,
-            )
+            PipelineAlarms(self._scope, f"alarms-{pipeline.name}", pipeline=pipeline.name, watched=watched)
 
     def _role(self, kind: str) -> ExecutionRole:
         """Declare the role of a job, with access to its own tables, secret and log."""

@@ -61,11 +61,10 @@ DIFFERENCES = (
     ),
     Difference(
         stack="ingestion",
-        old=r"aws_cloudwatch_metric_alarm\.alarms-[a-z]+_(incompatible|refused)_\w+",
-        new=r"aws_cloudwatch_metric_alarm\.alarms-[a-z]+_"
-        r"(decision-required|pipeline-failed|rejected|schema-incompatible|service-unavailable)_\w+",
+        old=r"aws_cloudwatch_metric_alarm\.alarms-[a-z]+_\w+",
+        new=r"aws_cloudwatch_metric_alarm\.alarms_[a-z-]+_\w+",
         is_moved=False,
-        reason="Alarms are named by their log event; `refused` became three events, and rejected records have an alarm.",
+        reason="A group has one alarm of a kind for all of its pipelines. With alarms=AlarmsOf.PIPELINE, those of 0.1.0 stay.",
     ),
 )
 

@@ -12,7 +12,7 @@ from frazil.declaration import InvalidDeclaration, Pipeline, Table, Topic, Value
 from frazil.rollout.desired import Mode, parse_desired
 from infra.capacity import Capacity
 from policies.evaluate import Request, evaluate
-from stacks.deployments import DEPLOYMENTS, Jobs
+from stacks.deployments import DEPLOYMENTS, AlarmsOf, Jobs
 from stacks.groups import groups_of
 from tests.stacks.synthesised import EXAMPLE, EXAMPLE_TOPICS, named, resources, synthesised
 from tests.stacks.terraform_text import worked_out
@@ -110,6 +110,27 @@ def test_one_groups_jobs_touch_no_table_of_another(grouped: dict[str, dict[str, 
         for place, expected in ((own, True), (other, False)):
             request = Request(action="s3:PutObject", resource=f"{bucket}/lake/{place}/data/1.parquet")
             assert evaluate(request, documents).is_allowed is expected
+
+
+def test_alarms_of_a_group_are_on_its_own_metrics(grouped: dict[str, dict[str, Any]]) -> None:
+    alarms = resources(grouped["ingestion-payments"], "aws_cloudwatch_metric_alarm").values()
+    assert {alarm["alarm_name"].removeprefix("frazil-dev-payments-") for alarm in alarms} >= {"late", "silent"}
+    source = """SCHEMA("Frazil/dev", "group", pipeline) WHERE "group" = 'payments'"""
+    assert all(source in alarm["metric_query"][0]["expression"] for alarm in alarms)
+    [late] = [alarm for alarm in alarms if alarm["alarm_name"].endswith("-late")]
+    assert (late["threshold"], late["metric_query"][0]["period"]) == (30 * 60, 300)
+    each = synthesised(named(WIDE, alarms=AlarmsOf.PIPELINE), (*EXAMPLE, *PAYMENTS), EXAMPLE_TOPICS)
+    own = resources(each["ingestion-payments"], "aws_cloudwatch_metric_alarm").values()
+    assert {json.dumps(alarm["dimensions"]) for alarm in own} == {
+        json.dumps({"group": "payments", "pipeline": name}) for name in ("invoices", "refunds")
+    }
+
+
+def test_a_cadence_that_alarms_of_groups_cannot_see_is_refused() -> None:
+    slow = replace(DEV.runs, ingest_minutes=61, freshness_minutes=180)
+    with pytest.raises(InvalidDeclaration, match="see the latest three hours"):
+        synthesised(named(DEV, runs=slow))
+    assert synthesised(named(DEV, runs=slow, alarms=AlarmsOf.PIPELINE))
 
 
 def test_in_a_namespace_of_two_groups_each_role_names_its_tables() -> None:
