@@ -56,7 +56,10 @@ from cdktf import (  # noqa: E402
 from cdktf_cdktf_provider_aws.cloudwatch_event_rule import CloudwatchEventRule  # noqa: E402
 from cdktf_cdktf_provider_aws.cloudwatch_event_target import CloudwatchEventTarget  # noqa: E402
 from cdktf_cdktf_provider_aws.cloudwatch_log_group import CloudwatchLogGroup  # noqa: E402
-from cdktf_cdktf_provider_aws.cloudwatch_metric_alarm import CloudwatchMetricAlarm  # noqa: E402
+from cdktf_cdktf_provider_aws.cloudwatch_metric_alarm import (  # noqa: E402
+    CloudwatchMetricAlarm,
+    CloudwatchMetricAlarmMetricQuery,
+)
 from cdktf_cdktf_provider_aws.eip import Eip  # noqa: E402
 from cdktf_cdktf_provider_aws.emrserverless_application import (  # noqa: E402
     EmrserverlessApplication,
@@ -150,6 +153,7 @@ __all__ = [
     "CloudwatchEventTarget",
     "CloudwatchLogGroup",
     "CloudwatchMetricAlarm",
+    "CloudwatchMetricAlarmMetricQuery",
     "Construct",
     "Eip",
     "EmrserverlessApplication",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 from frazil.declaration import Pipeline
 from infra.execution_role import ExecutionRole
 from infra.tf import Construct, IamPolicy
 from policies.documents import fill
+from policies.documents.filling import Value
 from stacks.deployments import Deployment
 from stacks.providers import EnvironmentStack
 from stacks.reconciler_rights import DOCUMENTS
@@ -21,15 +23,7 @@ class Owner(EnvironmentStack):
         # The deployer may write states below the environment's name, so this state has a folder of its own.
         super().__init__(scope, "owner", deployment, has_confluent=False, folder=f"owner/{deployment.name}")
         names = deployment.names
-        common = {
-            "account": deployment.account,
-            "region": deployment.region,
-            "prefix": names.prefix,
-            "environment": deployment.name,
-            "state_bucket": names.bucket("state"),
-            "databases": sorted({pipeline.table.namespace for pipeline in pipelines}),
-        }
-        IamPolicy(self, "boundary", name=names.boundary, policy=json.dumps(fill("boundary", common)))
+        IamPolicy(self, "boundary", name=names.boundary, policy=json.dumps(boundary(deployment, pipelines)))
         data = ("tables", "tableflow", "artifacts", "logs")
         ExecutionRole(
             self,
@@ -40,7 +34,7 @@ class Owner(EnvironmentStack):
             policy=fill(
                 "deployer",
                 {
-                    **common,
+                    **_places(deployment, pipelines),
                     "artifact_bucket": names.bucket("artifacts"),
                     "deployed_prefixes": [DOCUMENTS, "desired"],
                     "disposable_buckets": [names.bucket(what) for what in data] if deployment.is_disposable else [],
@@ -49,3 +43,20 @@ class Owner(EnvironmentStack):
             ),
             description="Terraform makes and changes the stacks of the environment.",
         )
+
+
+def boundary(deployment: Deployment, pipelines: Sequence[Pipeline]) -> dict[str, Any]:
+    """Return the permissions boundary of an environment's roles. It is one policy: IAM takes no boundary in parts."""
+    return fill("boundary", _places(deployment, pipelines))
+
+
+def _places(deployment: Deployment, pipelines: Sequence[Pipeline]) -> dict[str, Value]:
+    names = deployment.names
+    return {
+        "account": deployment.account,
+        "region": deployment.region,
+        "prefix": names.prefix,
+        "environment": deployment.name,
+        "state_bucket": names.bucket("state"),
+        "databases": sorted({pipeline.table.namespace for pipeline in pipelines}),
+    }

@@ -15,7 +15,7 @@ FACTS = {
         "create confluent_kafka_topic.topic-flights",
         "create aws_scheduler_schedule.ingest",
         "output dev-ingestion: environment_document",
-        "cost 0.00 -> 80.26",
+        "cost 0.00 -> 85.06",
     ],
     "pipeline_added": [
         "expected policy_widened: aws_iam_role_policy.ingest",
@@ -123,6 +123,7 @@ FACTS = {
         "danger retention_under_lag: confluent_kafka_topic.topic-flights",
         "update confluent_kafka_topic.topic-flights",
         "  config.retention.ms: 604800000 -> 86400000",
+        "cost 0.10 -> 0.10",
     ],
     "trust_widened": [
         "danger policy_widened: aws_iam_role.tableflow",
@@ -188,7 +189,7 @@ FACTS = {
         "create aws_vpc_endpoint.sts",
         "create aws_vpc_endpoint.secretsmanager",
         "create aws_vpc_endpoint.confluent",
-        "cost 101.56 -> 162.92",
+        "cost 103.96 -> 165.32",
     ],
 }
 
